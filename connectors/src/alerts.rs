@@ -1,0 +1,94 @@
+//! Alerts as a file: one CloudEvent in structured mode a line.
+//!
+//! The file follows the same law as the tables: the same rows give the same bytes, and what was written is never
+//! overwritten. A run that finds the file there already compares instead of writing, as far as the file goes, and writes
+//! on from there; so a run that was broken off can be run again, and one that comes out differently stops.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use fleetdiff_schemas::alert::Alert;
+
+use crate::output::{DIFFERS_HINT, OutputError, WRITABLE_HINT};
+
+/// Name of the file in an output folder.
+pub const ALERTS_FILE: &str = "alerts.jsonl";
+
+/// The file of alerts of one run, from its first alert on.
+#[derive(Debug)]
+pub struct AlertLog {
+    path: PathBuf,
+    file: File,
+    /// What an earlier run wrote.
+    existing: Vec<u8>,
+    /// Bytes of alerts that this run has had so far.
+    position: usize,
+    /// Alerts that this run has had so far.
+    alerts: u64,
+}
+
+impl AlertLog {
+    /// The file [`ALERTS_FILE`] in an output folder, created with the folder where they are missing.
+    ///
+    /// # Errors
+    /// [`OutputError::Unwritable`]: the file cannot be created, read or written.
+    pub fn create(root: &Path) -> Result<Self, OutputError> {
+        let path = root.join(ALERTS_FILE);
+        let refused = |error| unwritable(&path, &error);
+        std::fs::create_dir_all(root).map_err(|error| unwritable(root, &error))?;
+        let file = OpenOptions::new().append(true).create(true).open(&path).map_err(refused)?;
+        let existing = std::fs::read(&path).map_err(refused)?;
+        Ok(Self { path, file, existing, position: 0, alerts: 0 })
+    }
+
+    /// Writes the alerts of one hop (or several hops that follow those before), ordered by sequence, key, type and id.
+    /// They are on the disk when it returns.
+    ///
+    /// # Errors
+    /// [`OutputError::Nondeterministic`]: an earlier run had another alert in this place.
+    /// [`OutputError::Unwritable`]: the disk refused.
+    pub fn append(&mut self, alerts: &[Alert]) -> Result<(), OutputError> {
+        let mut ordered: Vec<&Alert> = alerts.iter().collect();
+        ordered.sort_by_key(|alert| (alert.sequence, &alert.key, alert.alert_type, &alert.id));
+        for alert in &ordered {
+            self.append_line(&format!("{}\n", alert.line()))?;
+        }
+        if ordered.is_empty() { Ok(()) } else { self.file.sync_data().map_err(|error| unwritable(&self.path, &error)) }
+    }
+
+    /// Ends the run.
+    ///
+    /// # Errors
+    /// [`OutputError::Nondeterministic`]: an earlier run had more alerts than this one.
+    pub fn finish(self) -> Result<(), OutputError> {
+        if self.existing.len() <= self.position {
+            return Ok(());
+        }
+        Err(self.differs(format!("it goes on after the {} alerts of this run", self.alerts)))
+    }
+
+    /// One write a line, so that a reader that follows the file sees whole lines.
+    fn append_line(&mut self, line: &str) -> Result<(), OutputError> {
+        let written = self.existing.get(self.position..).unwrap_or_default();
+        let common = written.len().min(line.len());
+        let (same, missing) = line.as_bytes().split_at(common);
+        if !written.starts_with(same) {
+            return Err(self.differs(format!("this run has another alert in line {}", self.alerts + 1)));
+        }
+        if !missing.is_empty() {
+            self.file.write_all(missing).map_err(|error| unwritable(&self.path, &error))?;
+        }
+        self.position += line.len();
+        self.alerts += 1;
+        Ok(())
+    }
+
+    fn differs(&self, difference: String) -> OutputError {
+        OutputError::Nondeterministic { path: self.path.display().to_string(), difference, hint: DIFFERS_HINT }
+    }
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> OutputError {
+    OutputError::Unwritable { path: path.display().to_string(), detail: error.to_string(), hint: WRITABLE_HINT }
+}

@@ -1,0 +1,259 @@
+//! Recorded fleets: a folder with `manifest.jsonl` and one file a profile, read in the order of event time and written.
+//!
+//! [`RecordedFleet`] is a [`Source`] of one partition: opening it reads the manifest, each poll one file. What is wrong
+//! with a line or a file is a rejected part at its place; the rest of the fleet is read as if it were not there.
+//! [`RecordedFleet::entries`] gives the same profiles undecoded, to be sent on. [`write_fleet`] writes such a folder.
+
+mod error;
+mod manifest;
+mod write;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fleetdiff_schemas::identity::Service;
+use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType};
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::source::{Polled, Source, SourceError};
+
+use self::manifest::{Entry, Line, Lines};
+use crate::formats::{Decode, Format, Labels, Options, compression};
+
+pub use error::FleetError;
+pub use write::{FileFormat, FleetWriter, write_fleet};
+
+/// Name of the manifest in the folder.
+pub const MANIFEST: &str = "manifest.jsonl";
+
+/// The one partition of a folder.
+const PARTITION: i32 = 0;
+
+/// Which lines of a manifest are read; the others are as if they were not there. A bad line that does not say its
+/// service or type passes every filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only this service.
+    pub service: Option<Service>,
+    /// Only this type.
+    pub profile_type: Option<ProfileType>,
+}
+
+/// A profile as it lies in its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawProfile {
+    /// What the manifest says of it.
+    pub labels: Labels,
+    /// The file's content, compressed as it is there.
+    pub bytes: Vec<u8>,
+    /// Its format.
+    pub format: Format,
+    /// Line of the manifest, counted from 1.
+    pub line: i64,
+    /// The file as the manifest names it.
+    pub file: Arc<str>,
+}
+
+/// A line of a manifest that gives no profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RejectedLine {
+    /// Line of the manifest, counted from 1.
+    pub line: i64,
+    /// The file, where the line names one.
+    pub file: Option<Arc<str>>,
+    /// Why.
+    pub rejection: Rejection,
+}
+
+/// A folder with a manifest, read in the order of event time (end of the profile, then line).
+pub struct RecordedFleet {
+    folder: PathBuf,
+    name: Arc<str>,
+    lines: Vec<Line>,
+    next: usize,
+    options: Options,
+    decoders: BTreeMap<Format, Box<dyn Decode>>,
+    paused: bool,
+    ended: bool,
+}
+
+impl RecordedFleet {
+    /// Opens a folder and reads its manifest, not its profiles.
+    ///
+    /// # Errors
+    /// [`FleetError::Folder`] or [`FleetError::Manifest`] with the path, if it cannot be read.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self, FleetError> {
+        let path = folder.as_ref();
+        let folder = fs::canonicalize(path).and_then(|folder| fs::read_dir(&folder).map(|_| folder));
+        let folder = folder.map_err(|source| FleetError::Folder { path: path.to_owned(), source })?;
+        let manifest = folder.join(MANIFEST);
+        let lines = read_manifest(&manifest)
+            .map_err(|source| FleetError::Manifest { path: path.join(MANIFEST), source })?;
+        let name = folder.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy().into_owned());
+        Ok(Self {
+            folder,
+            name: name.into(),
+            lines,
+            next: 0,
+            options: Options::default(),
+            decoders: BTreeMap::new(),
+            paused: false,
+            ended: false,
+        })
+    }
+
+    /// Keeps only the lines that pass the filter.
+    #[must_use]
+    pub fn filtered(mut self, filter: &Filter) -> Self {
+        let same = |wanted: &Option<Service>, found: &Option<Service>| match (wanted, found) {
+            (Some(wanted), Some(found)) => wanted == found,
+            _ => true,
+        };
+        let of_type = |found: Option<ProfileType>| {
+            filter.profile_type.is_none_or(|wanted| found.is_none_or(|found| found == wanted))
+        };
+        self.lines.retain(|line| same(&filter.service, &line.service) && of_type(line.profile_type));
+        self
+    }
+
+    /// Decodes with these limits and this label of cohorts instead of the defaults.
+    #[must_use]
+    pub fn with_options(mut self, options: Options) -> Self {
+        self.options = options;
+        self.decoders.clear();
+        self
+    }
+
+    /// How many records the fleet gives in all, rejected ones included.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether it gives none.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// What each good line says of its profile, in the order of reading.
+    pub fn labels(&self) -> impl Iterator<Item = &Labels> {
+        self.lines.iter().filter_map(|line| line.entry.as_ref().ok()).map(|entry| &entry.labels)
+    }
+
+    /// The profiles as they lie in their files, in the order of reading; each file is read when its turn comes.
+    /// Cumulative profiles are among them, other than in [`Source::poll`], which refuses them unread.
+    pub fn entries(&self) -> impl Iterator<Item = Result<RawProfile, RejectedLine>> + '_ {
+        self.lines.iter().map(|line| {
+            let raw = line.entry.as_ref().map_err(Clone::clone).and_then(|entry| self.raw(line.number, entry));
+            raw.map_err(|rejection| RejectedLine { line: line.number, file: line.file.clone(), rejection })
+        })
+    }
+
+    fn raw(&self, line: i64, entry: &Entry) -> Result<RawProfile, Rejection> {
+        let bytes = read_file(&self.folder.join(&*entry.file), self.options.max_bytes)
+            .map_err(|(reason, what)| entry.labels.rejection(reason, format!("{}: {what}", entry.file)))?;
+        let format = entry.format.unwrap_or_else(|| format_of(&entry.file, &bytes));
+        Ok(RawProfile { labels: entry.labels.clone(), bytes, format, line, file: Arc::clone(&entry.file) })
+    }
+
+    fn decode(&mut self, line: &Line) -> Vec<Result<Profile, Rejection>> {
+        let raw = line.entry.as_ref().map_err(Clone::clone).and_then(|entry| match entry.labels.uncountable() {
+            Some(fault) => Err(fault),
+            None => self.raw(line.number, entry),
+        });
+        match raw {
+            Err(fault) => vec![Err(fault)],
+            Ok(raw) => {
+                let options = &self.options;
+                let decoder = self.decoders.entry(raw.format).or_insert_with(|| raw.format.decoder(options));
+                decoder.decode(&raw.bytes, &Ok(raw.labels))
+            }
+        }
+    }
+}
+
+impl Source for RecordedFleet {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn partitions(&self) -> Vec<i32> {
+        vec![PARTITION]
+    }
+
+    fn poll(&mut self) -> Result<Polled, SourceError> {
+        if self.paused {
+            return Ok(Polled::Idle);
+        }
+        let Some(line) = self.lines.get(self.next).cloned() else {
+            let end = if self.ended { Polled::End } else { Polled::PartitionEnd(PARTITION) };
+            self.ended = true;
+            return Ok(end);
+        };
+        self.next += 1;
+        let parts = self.decode(&line);
+        let position =
+            Position { source: Arc::clone(&self.name), partition: PARTITION, offset: line.number, file: line.file };
+        Ok(Polled::Record(Box::new(Decoded { position, broker_time: None, parts })))
+    }
+
+    fn set_paused(&mut self, partition: i32, paused: bool) {
+        if partition == PARTITION {
+            self.paused = paused;
+        }
+    }
+}
+
+fn read_manifest(path: &Path) -> io::Result<Vec<Line>> {
+    let mut file = BufReader::new(File::open(path)?);
+    let mut lines = Lines::default();
+    let mut text = Vec::new();
+    while file.read_until(b'\n', &mut text)? > 0 {
+        lines.push(&text);
+        text.clear();
+    }
+    Ok(lines.finish())
+}
+
+/// Reads a file of at most `max_bytes`; else the reason and what is wrong.
+fn read_file(path: &Path, max_bytes: usize) -> Result<Vec<u8>, (Reason, String)> {
+    let missing = |error: io::Error| (Reason::MissingFile, error.to_string());
+    // NB: asked first, for opening a pipe would wait for its other end.
+    if !fs::metadata(path).map_err(missing)?.is_file() {
+        return Err((Reason::MissingFile, "not a file".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    let one_more = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
+    File::open(path).and_then(|file| file.take(one_more).read_to_end(&mut bytes)).map_err(missing)?;
+    if bytes.len() > max_bytes {
+        return Err((Reason::TooLarge, format!("more than {max_bytes} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// The format of a file whose manifest line names none: by its name, else text is folded and the rest pprof.
+fn format_of(file: &str, bytes: &[u8]) -> Format {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let parts: Vec<&str> = name.split('.').skip(1).collect();
+    let named = |known: &[&str]| parts.iter().any(|part| known.contains(part));
+    if named(&["folded", "collapsed"]) {
+        Format::Folded
+    } else if named(&["pb", "pprof"]) || !is_text(&compression::prefix(bytes, 4096)) {
+        Format::Pprof
+    } else {
+        Format::Folded
+    }
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    let whole = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        // A character may be cut at the end of what was read.
+        Err(error) if error.error_len().is_none() => bytes.get(..error.valid_up_to()).map_or("", |valid| {
+            std::str::from_utf8(valid).unwrap_or_default()
+        }),
+        Err(_) => return false,
+    };
+    !whole.contains(|character: char| character.is_control() && !matches!(character, '\n' | '\r' | '\t'))
+}

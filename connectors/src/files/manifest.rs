@@ -1,0 +1,249 @@
+//! `manifest.jsonl`: one line a profile file, whose it is and when it was taken.
+//!
+//! A wrong line becomes a rejection with the line's number; keys that are not known are passed over.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+use std::sync::Arc;
+
+use fleetdiff_schemas::identity::{Build, Cohort, Hardware, Identity, NodeId, PodId, Region, Service};
+use fleetdiff_schemas::profile::{ProfileType, Temporality};
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::time::{Nanos, TimeRange};
+use serde_json::{Map, Value};
+
+use crate::formats::{Format, Labels, Unit};
+
+/// How far a profile may end after every profile of every other pod: 1 h.
+const FUTURE: Nanos = Nanos::from_seconds(3_600);
+
+/// One line of a manifest.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    /// Counted from 1.
+    pub(super) number: i64,
+    /// Place in the order of reading: the end of the profile, of the line before if this one names none.
+    pub(super) ends: Nanos,
+    /// The file that it names.
+    pub(super) file: Option<Arc<str>>,
+    /// What was observed, where the line says so.
+    pub(super) profile_type: Option<ProfileType>,
+    /// What is deployed, where the line says so.
+    pub(super) service: Option<Service>,
+    /// What it says of the file, or what is wrong with it.
+    pub(super) entry: Result<Entry, Rejection>,
+}
+
+/// What a line says of its file.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) labels: Labels,
+    pub(super) file: Arc<str>,
+    /// `None`: to be told by name and bytes.
+    pub(super) format: Option<Format>,
+}
+
+/// Reads lines one after the other; equal identities are shared.
+#[derive(Default)]
+pub(super) struct Lines {
+    identities: BTreeMap<Identity, Arc<Identity>>,
+    lines: Vec<Line>,
+    number: i64,
+}
+
+impl Lines {
+    /// Takes the next line of the file, without its end.
+    pub(super) fn push(&mut self, text: &[u8]) {
+        self.number += 1;
+        if text.trim_ascii().is_empty() {
+            return;
+        }
+        let before = self.lines.last().map_or(Nanos(i64::MIN), |line| line.ends);
+        let number = self.number;
+        let mut line =
+            Line { number, ends: before, file: None, profile_type: None, service: None, entry: Err(not_an_object("")) };
+        line.entry = match serde_json::from_slice(text) {
+            Ok(Value::Object(keys)) => self.entry(&Keys(&keys), &mut line),
+            Ok(_) => Err(not_an_object("")),
+            Err(error) => Err(not_an_object(&format!(": {error}"))),
+        };
+        line.entry = line.entry.map_err(|fault| Rejection { detail: format!("line {number}: {}", fault.detail), ..fault });
+        self.lines.push(line);
+    }
+
+    /// All lines in the order of reading: by end, then by number. Lines of a time that no other pod is near are refused.
+    pub(super) fn finish(mut self) -> Vec<Line> {
+        refuse_future(&mut self.lines);
+        self.lines.sort_by_key(|line| (line.ends, line.number));
+        self.lines
+    }
+
+    /// Reads the keys in an order that leaves as much as possible known of a bad line.
+    fn entry(&mut self, keys: &Keys<'_>, line: &mut Line) -> Result<Entry, Rejection> {
+        line.file = keys.text("file").ok().flatten().map(Arc::from);
+        line.service = keys.text("service").ok().flatten().map(Service::from);
+        line.profile_type = keys.text("profile_type").ok().flatten().and_then(|name| name.parse().ok());
+        let window = keys.window("start_unix_nano", "end_unix_nano");
+        let at = window.as_ref().ok().copied().flatten();
+        line.ends = at.map_or(line.ends, |window| window.end);
+        let labels = self.labels(keys, window);
+        let entry = labels.and_then(|labels| {
+            let file = file_of(keys)?;
+            Ok(Entry { labels, file, format: format_of(keys)? })
+        });
+        entry.map_err(|fault| Rejection { profile_type: line.profile_type, at: at.map(TimeRange::midpoint), ..fault })
+    }
+
+    fn labels(&mut self, keys: &Keys<'_>, window: Result<Option<TimeRange>, Rejection>) -> Result<Labels, Rejection> {
+        let identity = identity_of(keys)?;
+        let identity = match self.identities.get(&identity) {
+            Some(known) => Arc::clone(known),
+            None => Arc::clone(self.identities.entry(identity.clone()).or_insert_with(|| Arc::new(identity))),
+        };
+        let window = window?.ok_or_else(|| malformed("start_unix_nano and end_unix_nano are missing"))?;
+        let profile_type = keys.text("profile_type")?.ok_or_else(|| malformed("profile_type is missing"))?;
+        Ok(Labels {
+            identity,
+            profile_type: profile_type.parse().map_err(|detail: String| unsupported(&detail))?,
+            temporality: temporality_of(keys)?,
+            window: Some(window),
+            sent_at: None,
+            requests: keys.count("requests")?,
+            requests_window: keys.window("requests_start_unix_nano", "requests_end_unix_nano")?,
+            unit: unit_of(keys)?,
+        })
+    }
+}
+
+/// The keys of a line; `null` is as good as absent.
+struct Keys<'a>(&'a Map<String, Value>);
+
+impl<'a> Keys<'a> {
+    fn get(&self, key: &str) -> Option<&'a Value> {
+        self.0.get(key).filter(|value| !value.is_null())
+    }
+
+    fn text(&self, key: &str) -> Result<Option<&'a str>, Rejection> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        value.as_str().map(Some).ok_or_else(|| malformed(&format!("{key} is {value}, expected text")))
+    }
+
+    fn whole(&self, key: &str) -> Result<Option<i64>, Rejection> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        value.as_i64().map(Some).ok_or_else(|| malformed(&format!("{key} is {value}, expected a whole number")))
+    }
+
+    fn count(&self, key: &str) -> Result<Option<u64>, Rejection> {
+        let Some(count) = self.whole(key)? else { return Ok(None) };
+        let negative = |_| Rejection::new(Reason::NegativeValue, format!("{key} is {count}"));
+        u64::try_from(count).map(Some).map_err(negative)
+    }
+
+    fn window(&self, start: &str, end: &str) -> Result<Option<TimeRange>, Rejection> {
+        match (self.whole(start)?, self.whole(end)?) {
+            (None, None) => Ok(None),
+            (Some(from), Some(to)) if from <= to => Ok(Some(TimeRange { start: Nanos(from), end: Nanos(to) })),
+            (Some(from), Some(to)) => Err(malformed(&format!("{end} ({to}) lies before {start} ({from})"))),
+            (Some(_), None) => Err(malformed(&format!("{start} without {end}"))),
+            (None, Some(_)) => Err(malformed(&format!("{end} without {start}"))),
+        }
+    }
+}
+
+fn identity_of(keys: &Keys<'_>) -> Result<Identity, Rejection> {
+    const NAMES: [&str; 6] = ["service", "build", "region", "cohort", "hardware", "pod"];
+    let mut found = [""; 6];
+    for (value, name) in found.iter_mut().zip(NAMES) {
+        *value = keys.text(name)?.unwrap_or_default();
+    }
+    let missing: Vec<&str> =
+        NAMES.into_iter().zip(found).filter(|(_, value)| value.is_empty()).map(|(name, _)| name).collect();
+    if !missing.is_empty() {
+        return Err(Rejection::new(Reason::MissingIdentity, format!("{} missing or empty", missing.join(", "))));
+    }
+    let [service, build, region, cohort, hardware, pod] = found;
+    Ok(Identity {
+        service: Service::from(service),
+        build: Build::from(build),
+        region: Region::from(region),
+        cohort: Cohort::from(cohort),
+        hardware: Hardware::from(hardware),
+        node: keys.text("node")?.filter(|node| !node.is_empty()).map(NodeId::from),
+        pod: PodId::from(pod),
+        process_start: keys.whole("process_start_unix_nano")?.map(Nanos),
+    })
+}
+
+/// The file, which must lie within the folder.
+fn file_of(keys: &Keys<'_>) -> Result<Arc<str>, Rejection> {
+    let file = keys.text("file")?.filter(|file| !file.is_empty()).ok_or_else(|| malformed("file is missing"))?;
+    let within = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    if Path::new(file).components().all(within) {
+        Ok(file.into())
+    } else {
+        Err(malformed(&format!("file {file:?} lies outside the fleet's folder")))
+    }
+}
+
+fn format_of(keys: &Keys<'_>) -> Result<Option<Format>, Rejection> {
+    match keys.text("format")? {
+        None => Ok(None),
+        Some("pprof") => Ok(Some(Format::Pprof)),
+        Some("folded") => Ok(Some(Format::Folded)),
+        Some(other) => Err(unsupported(&format!("format {other:?}, expected pprof or folded"))),
+    }
+}
+
+fn temporality_of(keys: &Keys<'_>) -> Result<Temporality, Rejection> {
+    match keys.text("temporality")? {
+        None | Some("delta") => Ok(Temporality::Delta),
+        Some("cumulative") => Ok(Temporality::Cumulative),
+        Some("gauge") => Ok(Temporality::Gauge),
+        Some(other) => Err(unsupported(&format!("temporality {other:?}, expected delta, cumulative or gauge"))),
+    }
+}
+
+fn unit_of(keys: &Keys<'_>) -> Result<Option<Unit>, Rejection> {
+    let unit = keys.text("unit")?.map(str::parse).transpose();
+    unit.map_err(|detail: String| Rejection::new(Reason::UnitMismatch, detail))
+}
+
+/// Refuses lines that end more than [`FUTURE`] after every profile of every other pod: a wrong clock, which would move
+/// the watermark past everybody else. A fleet of a single pod has nothing to compare with.
+fn refuse_future(lines: &mut [Line]) {
+    let mut last: BTreeMap<(Service, PodId), Nanos> = BTreeMap::new();
+    for line in lines.iter() {
+        if let Ok(entry) = &line.entry {
+            let ends = last.entry(pod_of(entry)).or_insert(line.ends);
+            *ends = line.ends.max(*ends);
+        }
+    }
+    let mut latest: Vec<((Service, PodId), Nanos)> = last.into_iter().collect();
+    latest.sort_by_key(|(_, ends)| std::cmp::Reverse(*ends));
+    let [first, second, ..] = latest.as_slice() else { return };
+    for line in lines.iter_mut() {
+        let Ok(entry) = &line.entry else { continue };
+        let others = if pod_of(entry) == first.0 { second.1 } else { first.1 };
+        let ahead = line.ends.since(others);
+        if ahead > FUTURE {
+            let detail = format!("line {}: ends {} s after every profile of every other pod", line.number, ahead.0 / 1_000_000_000);
+            line.entry = Err(entry.labels.rejection(Reason::FromFuture, detail));
+        }
+    }
+}
+
+fn pod_of(entry: &Entry) -> (Service, PodId) {
+    (entry.labels.identity.service.clone(), entry.labels.identity.pod.clone())
+}
+
+fn not_an_object(what: &str) -> Rejection {
+    malformed(&format!("not a JSON object{what}"))
+}
+
+fn malformed(what: &str) -> Rejection {
+    Rejection::new(Reason::Malformed, what)
+}
+
+fn unsupported(what: &str) -> Rejection {
+    Rejection::new(Reason::UnsupportedType, what)
+}

@@ -1,0 +1,41 @@
+//! The columnar delta, fleetdiff's own form: its bytes are defined in [`fleetdiff_schemas::delta`]; this is its place
+//! among the formats. A record may be compressed as a whole and carries the identities of its profiles, so that labels
+//! are not needed and not looked at.
+
+use fleetdiff_schemas::delta;
+use fleetdiff_schemas::profile::Profile;
+use fleetdiff_schemas::rejected::Rejection;
+
+use super::compression::decompress;
+use super::labels::uncountable;
+use super::{Decode, Labels, Options};
+
+/// Decodes columnar deltas of every version.
+#[derive(Debug)]
+pub struct Decoder {
+    max_bytes: usize,
+}
+
+impl Decoder {
+    /// A decoder that reads at most [`Options::max_bytes`] a record.
+    pub fn new(options: &Options) -> Self {
+        Self { max_bytes: options.max_bytes }
+    }
+}
+
+impl Decode for Decoder {
+    fn decode(&mut self, bytes: &[u8], _: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
+        let parts = decompress(bytes, self.max_bytes).and_then(|record| delta::decode(&record));
+        match parts {
+            Ok(parts) => parts.into_iter().map(|part| part.and_then(countable)).collect(),
+            Err(fault) => vec![Err(fault)],
+        }
+    }
+}
+
+fn countable(profile: Profile) -> Result<Profile, Rejection> {
+    match uncountable(profile.profile_type, profile.temporality) {
+        Some(fault) => Err(Rejection { at: Some(profile.window.midpoint()), ..fault }),
+        None => Ok(profile),
+    }
+}

@@ -1,0 +1,192 @@
+//! What a transport knows about a record, and how it is joined with what the record itself says.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use fleetdiff_schemas::identity::Identity;
+use fleetdiff_schemas::profile::{MAX_SAMPLES, Profile, ProfileType, Requests, Samples, Stack, Temporality};
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::time::{Nanos, TimeRange};
+
+/// What values are measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unit {
+    /// 1e-9 s.
+    Nanoseconds,
+    /// 1e-6 s.
+    Microseconds,
+    /// 1e-3 s.
+    Milliseconds,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// A number of things.
+    Count,
+}
+
+impl Unit {
+    /// Every unit.
+    pub const ALL: [Self; 6] =
+        [Self::Nanoseconds, Self::Microseconds, Self::Milliseconds, Self::Seconds, Self::Bytes, Self::Count];
+
+    /// Its name in manifests, headers and profiles.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "nanoseconds",
+            Self::Microseconds => "microseconds",
+            Self::Milliseconds => "milliseconds",
+            Self::Seconds => "seconds",
+            Self::Bytes => "bytes",
+            Self::Count => "count",
+        }
+    }
+
+    /// Nanoseconds in one of it, if it is a unit of time.
+    pub fn nanoseconds(self) -> Option<i64> {
+        match self {
+            Self::Nanoseconds => Some(1),
+            Self::Microseconds => Some(1_000),
+            Self::Milliseconds => Some(1_000_000),
+            Self::Seconds => Some(1_000_000_000),
+            Self::Bytes | Self::Count => None,
+        }
+    }
+}
+
+impl FromStr for Unit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = || Self::ALL.map(Self::name).join(", ");
+        let found = Self::ALL.into_iter().find(|unit| unit.name() == text);
+        found.ok_or_else(|| format!("unknown unit {text:?}, expected one of {}", known()))
+    }
+}
+
+/// What the transport knows about a record: a line of a manifest, or the headers of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labels {
+    /// Whose it is.
+    pub identity: Arc<Identity>,
+    /// What was observed.
+    pub profile_type: ProfileType,
+    /// Whether values are of the window or since the process began.
+    pub temporality: Temporality,
+    /// When, if the transport says so; it then overrules the profile's own time.
+    pub window: Option<TimeRange>,
+    /// The moment that stands in for a window where neither transport nor profile names one (a broker's timestamp).
+    pub sent_at: Option<Nanos>,
+    /// Operations served meanwhile, where they are known.
+    pub requests: Option<u64>,
+    /// When they were served, if that is not the window.
+    pub requests_window: Option<TimeRange>,
+    /// What the values are in, for files that do not say it themselves.
+    pub unit: Option<Unit>,
+}
+
+impl Labels {
+    /// A rejection of this record, with its type and, where the labels hold one, its event time.
+    pub fn rejection(&self, reason: Reason, detail: impl Into<String>) -> Rejection {
+        self.labelled(Rejection::new(reason, detail), None)
+    }
+
+    /// Why a record with these labels cannot be counted whatever it holds: only deltas can be.
+    pub fn uncountable(&self) -> Option<Rejection> {
+        uncountable(self.profile_type, self.temporality).map(|fault| self.labelled(fault, None))
+    }
+
+    /// Adds what is known here to a fault found in the record; `own` is the record's own window.
+    fn labelled(&self, fault: Rejection, own: Option<TimeRange>) -> Rejection {
+        let at = self.window_with(own).map(TimeRange::midpoint).or(fault.at);
+        Rejection { profile_type: Some(self.profile_type), at, ..fault }
+    }
+
+    fn window_with(&self, own: Option<TimeRange>) -> Option<TimeRange> {
+        let sent = || self.sent_at.map(|at| TimeRange { start: at, end: at });
+        self.window.or(own).or_else(sent)
+    }
+
+    fn profile(&self, contents: Contents, own: Option<TimeRange>) -> Result<Profile, Rejection> {
+        let Some(window) = self.window_with(own) else {
+            return Err(Rejection::new(Reason::Malformed, "neither the profile nor its labels say when it was taken"));
+        };
+        contents.check_total()?;
+        let requests_window = self.requests_window.unwrap_or(window);
+        Ok(Profile {
+            identity: Arc::clone(&self.identity),
+            profile_type: self.profile_type,
+            temporality: self.temporality,
+            window,
+            requests: self.requests.map(|count| Requests { count, window: requests_window }),
+            names: contents.names,
+            samples: Samples::Stacks(contents.stacks),
+        })
+    }
+}
+
+/// The rejection of what holds no counts of a window.
+pub(super) fn uncountable(kind: ProfileType, temporality: Temporality) -> Option<Rejection> {
+    let held = match temporality {
+        Temporality::Delta => return None,
+        Temporality::Cumulative => "counts since the process began (cumulative)",
+        Temporality::Gauge => "levels at one moment (gauge)",
+    };
+    let detail = format!("{} profile with {held}, expected counts of a window (delta)", kind.name());
+    Some(Rejection { profile_type: Some(kind), ..Rejection::new(Reason::UnsupportedType, detail) })
+}
+
+/// What a format of one profile a record reads from the bytes.
+pub(super) struct Contents {
+    pub(super) names: Arc<[Arc<str>]>,
+    pub(super) stacks: Vec<Stack>,
+}
+
+impl Contents {
+    fn total(&self) -> u64 {
+        self.stacks.iter().fold(0, |sum, stack| sum.saturating_add(stack.count))
+    }
+
+    fn check_total(&self) -> Result<(), Rejection> {
+        match self.total() {
+            0 => Err(Rejection::new(Reason::Empty, "the profile holds no sample")),
+            1..=MAX_SAMPLES => Ok(()),
+            more => {
+                Err(Rejection::new(Reason::TooLarge, format!("{more} samples in one profile, at most {MAX_SAMPLES}")))
+            }
+        }
+    }
+}
+
+/// The one part of a record that holds one profile. `own` is the window that the record itself names; `read` gives its
+/// samples as those of a profile type.
+pub(super) fn one_profile(
+    labels: &Result<Labels, Rejection>,
+    own: Option<TimeRange>,
+    read: impl FnOnce(ProfileType, Option<Unit>) -> Result<Contents, Rejection>,
+) -> Result<Profile, Rejection> {
+    match labels {
+        Err(fault) => Err(ownerless(fault, own, read)),
+        Ok(labels) => match labels.uncountable() {
+            Some(fault) => Err(labels.labelled(fault, own)),
+            None => read(labels.profile_type, labels.unit)
+                .and_then(|contents| labels.profile(contents, own))
+                .map_err(|fault| labels.labelled(fault, own)),
+        },
+    }
+}
+
+/// The rejection of a record whose owner is not known, with the time and the samples that are lost by it.
+fn ownerless(
+    fault: &Rejection,
+    own: Option<TimeRange>,
+    read: impl FnOnce(ProfileType, Option<Unit>) -> Result<Contents, Rejection>,
+) -> Rejection {
+    let contents = fault.profile_type.and_then(|profile_type| read(profile_type, None).ok());
+    let countable = contents.filter(|contents| contents.check_total().is_ok());
+    Rejection {
+        at: fault.at.or_else(|| own.map(TimeRange::midpoint)),
+        samples: countable.map_or(fault.samples, |contents| contents.total()),
+        ..fault.clone()
+    }
+}

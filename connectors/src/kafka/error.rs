@@ -1,0 +1,221 @@
+//! What can go wrong between fleetdiff and a Kafka cluster, in words that name the broker and what to do.
+
+use fleetdiff_schemas::source::SourceError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+
+/// A Kafka cluster could not be used as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum BrokerError {
+    /// No broker answered in time.
+    #[error("no Kafka broker answers at {brokers}: {detail}")]
+    Unreachable {
+        /// Bootstrap servers as given.
+        brokers: String,
+        /// What the client saw last.
+        detail: String,
+    },
+    /// The cluster does not have the topic.
+    #[error("there is no topic {topic} at {brokers}")]
+    UnknownTopic {
+        /// The topic asked for.
+        topic: String,
+        /// Bootstrap servers as given.
+        brokers: String,
+    },
+    /// The cluster refuses this client.
+    #[error("{brokers} refuses access to {what}: {detail}")]
+    Denied {
+        /// Bootstrap servers as given.
+        brokers: String,
+        /// The topic or group, or the cluster itself.
+        what: String,
+        /// The broker's words.
+        detail: String,
+    },
+    /// A client property that the client library does not take, or that fleetdiff sets itself.
+    #[error("Kafka client property {property}: {detail}")]
+    Property {
+        /// Its name; its value is never shown.
+        property: String,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// A reader was asked to begin at, or was thrown back to, an offset that the partition does not hold.
+    #[error("topic {topic}, partition {partition}: {detail}")]
+    Offset {
+        /// The topic.
+        topic: String,
+        /// The partition.
+        partition: i32,
+        /// Which offset, and which ones there are.
+        detail: String,
+    },
+    /// A record is larger than the topic takes.
+    #[error("a record of {bytes} bytes ({about}) is too large for topic {topic}")]
+    TooLarge {
+        /// The topic.
+        topic: String,
+        /// What the record holds.
+        about: String,
+        /// Size of its value.
+        bytes: usize,
+    },
+    /// A record was not acknowledged.
+    #[error("topic {topic} at {brokers} did not take a record ({about}): {detail}")]
+    Delivery {
+        /// The topic.
+        topic: String,
+        /// Bootstrap servers as given.
+        brokers: String,
+        /// What the record holds.
+        about: String,
+        /// The broker's or the client's words.
+        detail: String,
+    },
+    /// A record could not be put into the asked form.
+    #[error("{about} cannot be written as {format}: {detail}")]
+    Encode {
+        /// What was to be written.
+        about: String,
+        /// The record format.
+        format: &'static str,
+        /// Why not.
+        detail: String,
+    },
+    /// Anything else that the client library reports.
+    #[error("topic {topic} at {brokers}: {detail}")]
+    Client {
+        /// The topic.
+        topic: String,
+        /// Bootstrap servers as given.
+        brokers: String,
+        /// The client library's words.
+        detail: String,
+    },
+}
+
+impl BrokerError {
+    /// A stable name of the kind of failure, for logs and scripts.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "kafka_unreachable",
+            Self::UnknownTopic { .. } => "kafka_unknown_topic",
+            Self::Denied { .. } => "kafka_denied",
+            Self::Property { .. } => "kafka_property",
+            Self::Offset { .. } => "kafka_offset",
+            Self::TooLarge { .. } => "kafka_too_large",
+            Self::Delivery { .. } => "kafka_delivery",
+            Self::Encode { .. } => "kafka_encode",
+            Self::Client { .. } => "kafka_client",
+        }
+    }
+
+    /// What to do about it, as one clause.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => {
+                "check host and port of --brokers, that the broker runs, and security.protocol if it expects TLS or SASL"
+            }
+            Self::UnknownTopic { .. } => "check its name, or create it first (publish creates the topic it writes to)",
+            Self::Denied { .. } => "check the sasl.* and ssl.* properties and the cluster's access rules for this user",
+            Self::Property { .. } => "see the configuration page of librdkafka for its name and values",
+            Self::Offset { .. } => "start from another offset; records that retention has deleted cannot be read again",
+            Self::TooLarge { .. } => "raise max.message.bytes of the topic and message.max.bytes of the client",
+            Self::Delivery { .. } => "check that the cluster is healthy and has as many in-sync replicas as the topic asks for",
+            Self::Encode { .. } => "choose another record format",
+            Self::Client { .. } => "check the state of the cluster and the client's properties",
+        }
+    }
+
+    /// The same failure as the dataflow's readers report it.
+    pub fn into_source_error(self, topic: &str) -> SourceError {
+        SourceError {
+            source_name: topic.to_owned(),
+            detail: self.to_string(),
+            hint: self.hint().to_owned(),
+        }
+    }
+
+    /// Sorts an error of the client library into the kinds above; `seen` is what the client logged last.
+    pub(crate) fn from_client(error: &KafkaError, topic: &str, brokers: &str, seen: Option<&str>) -> Self {
+        let (topic, brokers) = (topic.to_owned(), brokers.to_owned());
+        let detail = seen.map_or_else(|| error.to_string(), |seen| format!("{error} ({seen})"));
+        match code_of(error) {
+            Some(
+                RDKafkaErrorCode::BrokerTransportFailure
+                | RDKafkaErrorCode::AllBrokersDown
+                | RDKafkaErrorCode::OperationTimedOut
+                | RDKafkaErrorCode::Resolve
+                | RDKafkaErrorCode::RequestTimedOut,
+            ) => Self::Unreachable { brokers, detail: seen.map_or(detail, str::to_owned) },
+            Some(
+                RDKafkaErrorCode::UnknownTopic
+                | RDKafkaErrorCode::UnknownTopicOrPartition
+                | RDKafkaErrorCode::UnknownPartition,
+            ) => Self::UnknownTopic { topic, brokers },
+            Some(
+                RDKafkaErrorCode::Authentication
+                | RDKafkaErrorCode::SaslAuthenticationFailed
+                | RDKafkaErrorCode::SSL
+                | RDKafkaErrorCode::ClusterAuthorizationFailed,
+            ) => Self::Denied { brokers, what: "the cluster".to_owned(), detail },
+            Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
+                Self::Denied { brokers, what: format!("topic {topic}"), detail }
+            }
+            _ => Self::property(error).unwrap_or(Self::Client { topic, brokers, detail }),
+        }
+    }
+
+    /// NB: the library's own message repeats the value, which may be a password; only the property's name is kept.
+    fn property(error: &KafkaError) -> Option<Self> {
+        match error {
+            KafkaError::ClientConfig(_, _, property, _) => Some(Self::Property {
+                property: property.clone(),
+                detail: "unknown to the client library, or a value that it does not take".to_owned(),
+            }),
+            KafkaError::ClientCreation(detail) => Some(Self::Property {
+                property: "(all together)".to_owned(),
+                detail: detail.clone(),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// The library's code inside an error, also where the library itself leaves it out.
+fn code_of(error: &KafkaError) -> Option<RDKafkaErrorCode> {
+    match error {
+        KafkaError::AdminOp(code) => Some(*code),
+        other => other.rdkafka_error_code(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdkafka::types::RDKafkaConfRes;
+
+    #[test]
+    fn a_refused_property_shows_its_name_and_never_its_value() {
+        let library = KafkaError::ClientConfig(
+            RDKafkaConfRes::RD_KAFKA_CONF_INVALID,
+            "Invalid value \"hunter2\"".to_owned(),
+            "sasl.password".to_owned(),
+            "hunter2".to_owned(),
+        );
+        let error = BrokerError::from_client(&library, "profiles", "broker:9092", None);
+        assert_eq!(error.code(), "kafka_property");
+        assert!(error.to_string().contains("sasl.password"));
+        assert!(!format!("{error} {error:?} {}", error.hint()).contains("hunter2"));
+    }
+
+    #[test]
+    fn a_source_error_names_topic_brokers_and_what_to_do() {
+        let library = KafkaError::MetadataFetch(RDKafkaErrorCode::BrokerTransportFailure);
+        let error = BrokerError::from_client(&library, "profiles", "broker:9092", Some("Connection refused"));
+        let text = error.into_source_error("profiles").to_string();
+        for part in ["profiles", "broker:9092", "Connection refused", "--brokers"] {
+            assert!(text.contains(part), "{part} missing in {text}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Sends records and knows which of them a broker has acknowledged.
+//!
+//! The producer is idempotent: a record that is sent again after a lost answer is stored once, and records of one
+//! partition stay in the order in which they were sent.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rdkafka::ClientContext;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::{DeliveryResult, OwnedHeaders};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext};
+
+use super::client::{ClientSettings, Reporter};
+use super::error::BrokerError;
+
+/// Largest record that the client passes on, unless `message.max.bytes` says otherwise: a profile of a large service
+/// has some MB before compression (guess).
+pub(crate) const MAX_RECORD_BYTES: &str = "16777216";
+
+/// One record to be sent.
+#[derive(Debug)]
+pub(crate) struct Envelope<'a> {
+    /// `None` leaves the choice to the partitioner: by the key's murmur2 hash, as Kafka's Java clients choose.
+    pub partition: Option<i32>,
+    pub key: Option<&'a [u8]>,
+    pub payload: &'a [u8],
+    pub headers: OwnedHeaders,
+    /// Milliseconds since the Unix epoch.
+    pub timestamp: i64,
+    /// What the record holds, for error messages.
+    pub about: String,
+}
+
+/// What brokers have acknowledged so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// Records.
+    pub records: u64,
+    /// Bytes of their values before compression.
+    pub bytes: u64,
+}
+
+/// The records on their way to one topic.
+pub(crate) struct Outbox {
+    producer: BaseProducer<Deliveries>,
+    topic: String,
+    brokers: String,
+}
+
+impl Outbox {
+    /// An outbox for a topic that is known to exist; `defaults` are client properties that the user's overrule.
+    pub(crate) fn open(
+        client: &ClientSettings,
+        topic: &str,
+        defaults: &[(&str, &str)],
+    ) -> Result<Self, BrokerError> {
+        let mut all = vec![
+            ("compression.type", "zstd"),
+            ("message.max.bytes", MAX_RECORD_BYTES),
+            // How long a record may wait for a broker that went away (guess: a restart takes seconds).
+            ("message.timeout.ms", "60000"),
+        ];
+        all.extend_from_slice(defaults);
+        let fixed = [("enable.idempotence", "true"), ("partitioner", "murmur2_random")];
+        let producer = client
+            .config(&all, &fixed)?
+            .create_with_context(Deliveries::default())
+            .map_err(|error| BrokerError::from_client(&error, topic, &client.brokers, None))?;
+        Ok(Self { producer, topic: topic.to_owned(), brokers: client.brokers.clone() })
+    }
+
+    /// Hands one record over; waits while the outbox is full.
+    ///
+    /// # Errors
+    /// This record's or that of an earlier one which has meanwhile failed.
+    pub(crate) fn send(&self, envelope: Envelope<'_>) -> Result<(), BrokerError> {
+        let bytes = envelope.payload.len();
+        let sent = Box::new(Sent { about: envelope.about, bytes });
+        let mut record = BaseRecord::<[u8], [u8], Box<Sent>>::with_opaque_to(&self.topic, sent)
+            .payload(envelope.payload)
+            .headers(envelope.headers)
+            .timestamp(envelope.timestamp);
+        record.partition = envelope.partition;
+        record.key = envelope.key;
+        loop {
+            match self.producer.send(record) {
+                Ok(()) => break,
+                Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), back)) => {
+                    record = back;
+                    self.producer.poll(Duration::from_millis(1));
+                    self.check()?;
+                }
+                Err((error, back)) => {
+                    let Sent { about, bytes } = *back.delivery_opaque;
+                    return Err(self.failure(Failure { about, bytes, error }));
+                }
+            }
+        }
+        self.producer.poll(Duration::ZERO);
+        self.check()
+    }
+
+    /// Waits until every record has been acknowledged or has failed.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub(crate) fn settle(&self, mut meanwhile: impl FnMut(Acknowledged)) -> Result<(), BrokerError> {
+        // NB: the library's own flush waits in steps of 100 ms. It cannot wait for ever: each record has its
+        // message.timeout.ms.
+        while self.producer.in_flight_count() > 0 {
+            self.producer.poll(Duration::from_millis(1));
+            meanwhile(self.acknowledged());
+            self.check()?;
+        }
+        self.check()
+    }
+
+    pub(crate) fn acknowledged(&self) -> Acknowledged {
+        let context = self.producer.client().context();
+        Acknowledged {
+            records: context.records.load(Ordering::Relaxed),
+            bytes: context.bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    fn check(&self) -> Result<(), BrokerError> {
+        let failure = self.producer.client().context().failure();
+        failure.map_or(Ok(()), |failure| Err(self.failure(failure)))
+    }
+
+    fn failure(&self, Failure { about, bytes, error }: Failure) -> BrokerError {
+        let (topic, brokers) = (self.topic.clone(), self.brokers.clone());
+        let complaint = self.producer.client().context().reporter.complaint();
+        match error.rdkafka_error_code() {
+            Some(RDKafkaErrorCode::MessageSizeTooLarge) => BrokerError::TooLarge { topic, about, bytes },
+            Some(RDKafkaErrorCode::MessageTimedOut) => {
+                let detail = complaint.words.map_or_else(|| error.to_string(), |words| format!("{error} ({words})"));
+                BrokerError::Delivery { topic, brokers, about, detail }
+            }
+            Some(RDKafkaErrorCode::InvalidTimestamp) => {
+                let detail = format!("{error}: outside of message.timestamp.before.max.ms or .after.max.ms of the topic");
+                BrokerError::Delivery { topic, brokers, about, detail }
+            }
+            _ => match BrokerError::from_client(&error, &topic, &brokers, complaint.words.as_deref()) {
+                BrokerError::Client { detail, .. } => BrokerError::Delivery { topic, brokers, about, detail },
+                known => known,
+            },
+        }
+    }
+}
+
+/// What stays with a record until it is acknowledged.
+pub(crate) struct Sent {
+    about: String,
+    bytes: usize,
+}
+
+#[derive(Clone)]
+struct Failure {
+    about: String,
+    bytes: usize,
+    error: KafkaError,
+}
+
+/// Counts acknowledgements and keeps the first failure.
+#[derive(Default)]
+struct Deliveries {
+    reporter: Reporter,
+    records: AtomicU64,
+    bytes: AtomicU64,
+    failure: Mutex<Option<Failure>>,
+}
+
+impl Deliveries {
+    fn failure(&self) -> Option<Failure> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl ClientContext for Deliveries {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        self.reporter.log(level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        self.reporter.error(error, reason);
+    }
+}
+
+impl ProducerContext for Deliveries {
+    type DeliveryOpaque = Box<Sent>;
+
+    fn delivery(&self, result: &DeliveryResult<'_>, sent: Box<Sent>) {
+        match result {
+            Ok(_) => {
+                self.records.fetch_add(1, Ordering::Relaxed);
+                self.bytes.fetch_add(u64::try_from(sent.bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
+            }
+            Err((error, _)) => {
+                let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                failure.get_or_insert_with(|| Failure {
+                    about: sent.about,
+                    bytes: sent.bytes,
+                    error: error.clone(),
+                });
+            }
+        }
+    }
+}

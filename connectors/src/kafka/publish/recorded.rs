@@ -1,0 +1,98 @@
+//! A recorded fleet, file by file, onto a topic.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::profile::Profile;
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+
+use super::{Acknowledged, Outgoing, Publisher, RecordForm};
+use crate::files::{RawProfile, RecordedFleet, RejectedLine};
+use crate::formats::{Decode, Format, Options};
+use crate::kafka::error::BrokerError;
+
+/// How far publishing has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Lines of the manifest that were read.
+    pub lines: usize,
+    /// Lines in all.
+    pub of: usize,
+    /// What brokers have acknowledged.
+    pub acknowledged: Acknowledged,
+}
+
+/// What became of a recorded fleet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Published {
+    /// What brokers have acknowledged.
+    pub acknowledged: Acknowledged,
+    /// Lines of the manifest that could not be published, and why.
+    pub skipped: Vec<RejectedLine>,
+}
+
+impl Publisher {
+    /// Publishes a recorded fleet in its order of reading and waits until all of it is acknowledged.
+    ///
+    /// In format `pprof` every file that is there is sent: pprof files as they are, others as pprof. A file that cannot
+    /// be decoded is sent as it is, so that who reads the topic rejects it at the same time as who reads the folder. In
+    /// format `delta` such files, and profiles that are no deltas, are skipped.
+    ///
+    /// # Errors
+    /// The failure of a record: [`BrokerError::Delivery`], [`BrokerError::TooLarge`], [`BrokerError::Denied`]. What was
+    /// acknowledged before stays on the topic.
+    pub fn publish_fleet(
+        mut self,
+        fleet: &RecordedFleet,
+        options: &Options,
+        mut progress: impl FnMut(Progress),
+    ) -> Result<Published, BrokerError> {
+        let mut files = Files { form: self.settings.form, options, decoders: BTreeMap::new() };
+        let mut skipped = Vec::new();
+        let of = fleet.len();
+        for (entry, lines) in fleet.entries().zip(1..) {
+            let outgoing = entry.and_then(|raw| files.outgoing(raw));
+            match outgoing {
+                Ok(outgoing) => outgoing.into_iter().try_for_each(|outgoing| self.publish(outgoing))?,
+                Err(line) => skipped.push(line),
+            }
+            progress(Progress { lines, of, acknowledged: self.acknowledged() });
+        }
+        let acknowledged = self.finish(|acknowledged| progress(Progress { lines: of, of, acknowledged }))?;
+        Ok(Published { acknowledged, skipped })
+    }
+}
+
+/// Turns files into what is published.
+struct Files<'a> {
+    form: RecordForm,
+    options: &'a Options,
+    decoders: BTreeMap<Format, Box<dyn Decode>>,
+}
+
+impl Files<'_> {
+    fn outgoing(&mut self, raw: RawProfile) -> Result<Vec<Outgoing>, RejectedLine> {
+        let as_it_is = |raw: RawProfile| vec![Outgoing::Pprof { labels: raw.labels, bytes: raw.bytes }];
+        if self.form == RecordForm::Pprof && raw.format == Format::Pprof {
+            return Ok(as_it_is(raw));
+        }
+        match (self.decode(&raw), self.form) {
+            (Ok(profiles), _) => Ok(profiles.into_iter().map(Outgoing::Profile).collect()),
+            (Err(_), RecordForm::Pprof) => Ok(as_it_is(raw)),
+            (Err(rejection), RecordForm::Delta) => {
+                Err(RejectedLine { line: raw.line, file: Some(raw.file), rejection })
+            }
+        }
+    }
+
+    /// The profiles of a file, all or none: a file that is sent in part would be neither itself nor rejected.
+    fn decode(&mut self, raw: &RawProfile) -> Result<Vec<Profile>, Rejection> {
+        let options = self.options;
+        let decoder = self.decoders.entry(raw.format).or_insert_with(|| raw.format.decoder(options));
+        let parts = decoder.decode(&raw.bytes, &Ok(raw.labels.clone()));
+        let profiles = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
+        if profiles.is_empty() {
+            return Err(Rejection::new(Reason::Empty, "the file holds no profile"));
+        }
+        Ok(profiles)
+    }
+}

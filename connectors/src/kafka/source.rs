@@ -1,0 +1,296 @@
+//! Reads a topic for the dataflow: each worker its own partitions, assigned by number and never by a consumer group,
+//! since what a worker reads must follow from configuration and offsets alone.
+//!
+//! Every partition has a queue of its own. They are asked in turn, so that partitions advance side by side, and one that
+//! is held back is simply not asked: the client library then stops fetching it once its queue is full, nothing that was
+//! fetched is thrown away, and no record comes twice.
+
+mod partition;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fleetdiff_schemas::profile::{Decoded, Position};
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::source::{Polled, Source, SourceError};
+use fleetdiff_schemas::time::Nanos;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::{BorrowedMessage, Message};
+
+use self::partition::{Partition, Step};
+use super::client::{ClientSettings, Reporter};
+use super::error::BrokerError;
+use super::headers::RecordHeaders;
+use super::identity::IdentityMapping;
+use super::topic;
+use crate::formats::Decode;
+
+/// How long one poll waits when nothing is there.
+const IDLE_WAIT: Duration = Duration::from_millis(2);
+
+/// What to read of which topic.
+#[derive(Clone, Debug)]
+pub struct TopicSettings {
+    /// Its name.
+    pub topic: String,
+    /// The first offset to read of each partition; partitions without an entry are read from their earliest record.
+    pub start: BTreeMap<i32, i64>,
+    /// Whether to stop at the offsets that the partitions end at when the reader is opened.
+    pub until_end: bool,
+    /// Which headers say whose a profile is.
+    pub identity: IdentityMapping,
+    /// How long the cluster may be gone before the run is given up. Default 60 s (a guess: a broker's restart takes
+    /// seconds, and alerts that are late by more than a minute should be missed by somebody).
+    pub give_up_after: Duration,
+}
+
+impl TopicSettings {
+    /// Reads the whole topic from its earliest records and goes on for ever.
+    pub fn new(topic: impl Into<String>) -> Self {
+        Self {
+            topic: topic.into(),
+            start: BTreeMap::new(),
+            until_end: false,
+            identity: IdentityMapping::default(),
+            give_up_after: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Which of a topic's partitions a reader owns: those whose number leaves `worker` when divided by `workers`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// This reader, from 0.
+    pub worker: usize,
+    /// Readers in all, at least 1.
+    pub workers: usize,
+}
+
+impl Share {
+    /// The only reader of a topic.
+    pub const WHOLE: Self = Self { worker: 0, workers: 1 };
+
+    fn owns(self, partition: i32) -> bool {
+        usize::try_from(partition).is_ok_and(|partition| partition % self.workers.max(1) == self.worker)
+    }
+}
+
+/// A reader of some partitions of one topic.
+///
+/// Partitions that are added to the topic later are not seen until a reader is opened anew.
+pub struct TopicSource {
+    // NB: partitions hold queues of the consumer and have to be dropped before it.
+    partitions: Vec<Partition>,
+    consumer: Arc<BaseConsumer<Reporter>>,
+    /// Index of the partition to ask next.
+    turn: usize,
+    name: Arc<str>,
+    brokers: String,
+    identity: IdentityMapping,
+    decoder: Box<dyn Decode>,
+    give_up_after: Duration,
+    connect_timeout: Duration,
+    /// Since when all brokers have been gone, if they are.
+    gone_since: Option<Instant>,
+}
+
+impl TopicSource {
+    /// Opens this share of the topic; `decoder` turns its records into profiles.
+    ///
+    /// # Errors
+    /// [`BrokerError::Unreachable`] when no broker answers within the connect timeout, [`BrokerError::UnknownTopic`],
+    /// [`BrokerError::Denied`], [`BrokerError::Property`], and [`BrokerError::Offset`] for a start beyond the end of
+    /// its partition.
+    pub fn open(
+        client: &ClientSettings,
+        settings: TopicSettings,
+        share: Share,
+        decoder: Box<dyn Decode>,
+    ) -> Result<Self, BrokerError> {
+        let consumer = Arc::new(consumer(client, &settings)?);
+        let count = topic::partition_count_by(&consumer, client, &settings.topic)?;
+        let owned = (0..count).filter(|&number| share.owns(number));
+        let spans = owned
+            .map(|number| partition::span(&consumer, client, &settings, number))
+            .collect::<Result<Vec<_>, _>>()?;
+        let partitions = partition::assign(&consumer, client, &settings.topic, &spans)?;
+        Ok(Self {
+            partitions,
+            consumer,
+            turn: 0,
+            name: settings.topic.into(),
+            brokers: client.brokers.clone(),
+            identity: settings.identity,
+            decoder,
+            give_up_after: settings.give_up_after,
+            connect_timeout: client.connect_timeout,
+            gone_since: None,
+        })
+    }
+
+    /// Asks each partition once, beginning with the one whose turn it is.
+    fn ask_partitions(&mut self) -> Result<Option<Polled>, BrokerError> {
+        let count = self.partitions.len();
+        for ahead in 0..count {
+            let index = (self.turn + ahead) % count;
+            let Some(partition) = self.partitions.get_mut(index) else { continue };
+            let number = partition.number;
+            let step = partition.step(|message| decoded(&message, &self.name, &self.identity, self.decoder.as_mut()));
+            match step {
+                Step::Nothing => {}
+                Step::Record(record) => {
+                    self.turn = index + 1;
+                    self.gone_since = None;
+                    return Ok(Some(Polled::Record(record)));
+                }
+                Step::End => {
+                    self.gone_since = None;
+                    return Ok(Some(Polled::PartitionEnd(number)));
+                }
+                Step::Error(error) => self.take_error(&error, Some(number))?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Lets the client library handle its own events and waits a moment for some.
+    fn serve_client(&mut self) -> Result<(), BrokerError> {
+        let seen = self.consumer.poll(IDLE_WAIT).map(|event| event.map(|message| message.offset()));
+        match seen {
+            None => Ok(()),
+            Some(Err(error)) => self.take_error(&error, None),
+            // NB: would break the order within its partition; see `partition::assign` for why it cannot be.
+            Some(Ok(offset)) => Err(BrokerError::Client {
+                topic: self.name.to_string(),
+                brokers: self.brokers.clone(),
+                detail: format!("the record at offset {offset} came outside of its partition's queue"),
+            }),
+        }
+    }
+
+    /// The client library reconnects and retries by itself; what it cannot mend ends the run.
+    fn take_error(&mut self, error: &KafkaError, partition: Option<i32>) -> Result<(), BrokerError> {
+        match error.rdkafka_error_code() {
+            Some(RDKafkaErrorCode::AllBrokersDown) => {
+                self.gone_since.get_or_insert_with(Instant::now);
+                Ok(())
+            }
+            Some(code) if mends_itself(code) => {
+                tracing::debug!(topic = %self.name, ?partition, "{error}");
+                Ok(())
+            }
+            Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) => Err(BrokerError::Offset {
+                topic: self.name.to_string(),
+                partition: partition.unwrap_or(-1),
+                detail: "the next offset is gone: retention has deleted it, or the topic was made anew".to_owned(),
+            }),
+            _ => Err(topic::explain(&self.consumer, error, &self.name, &self.brokers)),
+        }
+    }
+
+    /// Gives up when all brokers have been gone for too long and a last question finds none.
+    fn check_cluster(&mut self) -> Result<(), BrokerError> {
+        if self.gone_since.is_none_or(|since| since.elapsed() < self.give_up_after) {
+            return Ok(());
+        }
+        match self.consumer.fetch_metadata(Some(&self.name), self.connect_timeout) {
+            Ok(_) => {
+                self.gone_since = None;
+                Ok(())
+            }
+            Err(error) => Err(topic::explain(&self.consumer, &error, &self.name, &self.brokers)),
+        }
+    }
+
+    fn try_poll(&mut self) -> Result<Polled, BrokerError> {
+        if self.partitions.iter().all(|partition| partition.ended) {
+            return Ok(Polled::End);
+        }
+        if let Some(polled) = self.ask_partitions()? {
+            return Ok(polled);
+        }
+        self.serve_client()?;
+        self.check_cluster()?;
+        Ok(Polled::Idle)
+    }
+}
+
+impl Source for TopicSource {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn partitions(&self) -> Vec<i32> {
+        self.partitions.iter().map(|partition| partition.number).collect()
+    }
+
+    fn poll(&mut self) -> Result<Polled, SourceError> {
+        self.try_poll().map_err(|error| error.into_source_error(&self.name))
+    }
+
+    fn set_paused(&mut self, partition: i32, paused: bool) {
+        if let Some(found) = self.partitions.iter_mut().find(|found| found.number == partition) {
+            found.paused = paused;
+        }
+    }
+}
+
+fn consumer(client: &ClientSettings, settings: &TopicSettings) -> Result<BaseConsumer<Reporter>, BrokerError> {
+    let defaults = [
+        // The library wants a group even where none is joined; nothing is ever committed to it.
+        ("group.id", "fleetdiff"),
+        // A gap in what is read must be seen, not skipped.
+        ("auto.offset.reset", "error"),
+        // Of each partition; the library's 64 MB would be held by every partition of every worker (guess).
+        ("queued.max.messages.kbytes", "16384"),
+    ];
+    let fixed = [
+        ("allow.auto.create.topics", "false"),
+        ("enable.auto.commit", "false"),
+        ("enable.auto.offset.store", "false"),
+        ("enable.partition.eof", "true"),
+        ("isolation.level", "read_committed"),
+    ];
+    client
+        .config(&defaults, &fixed)?
+        .create_with_context(Reporter::default())
+        .map_err(|error| BrokerError::from_client(&error, &settings.topic, &client.brokers, None))
+}
+
+/// Errors after which the client library goes on by itself: lost connections and moving leaders.
+fn mends_itself(code: RDKafkaErrorCode) -> bool {
+    matches!(
+        code,
+        RDKafkaErrorCode::BrokerTransportFailure
+            | RDKafkaErrorCode::Resolve
+            | RDKafkaErrorCode::OperationTimedOut
+            | RDKafkaErrorCode::RequestTimedOut
+            | RDKafkaErrorCode::NotLeaderForPartition
+            | RDKafkaErrorCode::LeaderNotAvailable
+            | RDKafkaErrorCode::PreferredLeaderNotAvailable
+            | RDKafkaErrorCode::FencedLeaderEpoch
+            | RDKafkaErrorCode::UnknownLeaderEpoch
+            | RDKafkaErrorCode::OffsetNotAvailable
+            | RDKafkaErrorCode::NetworkException
+    )
+}
+
+fn decoded(
+    message: &BorrowedMessage<'_>,
+    topic: &Arc<str>,
+    identity: &IdentityMapping,
+    decoder: &mut dyn Decode,
+) -> Decoded {
+    let broker_time = message.timestamp().to_millis().map(|millis| Nanos(millis.saturating_mul(1_000_000)));
+    let headers = RecordHeaders::of(message.headers());
+    let labels = headers.labels(identity, broker_time);
+    let parts = match message.payload() {
+        Some(bytes) => decoder.decode(bytes, &labels),
+        None => vec![Err(Rejection::new(Reason::Empty, "the record has no value"))],
+    };
+    let position =
+        Position { source: Arc::clone(topic), partition: message.partition(), offset: message.offset(), file: None };
+    Decoded { position, broker_time, parts }
+}

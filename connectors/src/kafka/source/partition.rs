@@ -1,0 +1,162 @@
+//! One partition of a topic as a reader sees it: from where, up to where, and what comes next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fleetdiff_schemas::profile::Decoded;
+use rdkafka::consumer::base_consumer::PartitionQueue;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaError;
+use rdkafka::message::{BorrowedMessage, Message};
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+
+use super::TopicSettings;
+use crate::kafka::client::{ClientSettings, Reporter};
+use crate::kafka::error::BrokerError;
+use crate::kafka::topic::explain;
+
+/// The part of a partition that is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) number: i32,
+    /// The first offset to read.
+    start: i64,
+    /// The first offset that is not to be read any more; `None` reads for ever.
+    end: Option<i64>,
+}
+
+/// What a partition had to offer when asked.
+pub(super) enum Step {
+    Nothing,
+    Record(Box<Decoded>),
+    End,
+    Error(KafkaError),
+}
+
+pub(super) struct Partition {
+    pub(super) number: i32,
+    pub(super) paused: bool,
+    pub(super) ended: bool,
+    queue: PartitionQueue<Reporter>,
+    /// The first offset that has not come yet.
+    next: i64,
+    end: Option<i64>,
+}
+
+impl Partition {
+    /// Asks for what comes next, without waiting.
+    ///
+    /// The end is reached when the next offset is that of the end, or when the broker says that there is nothing more
+    /// to be had: the last offsets may be those of transaction markers or of records that compaction took away, which
+    /// never come.
+    pub(super) fn step(&mut self, decode: impl FnOnce(BorrowedMessage<'_>) -> Decoded) -> Step {
+        if self.ended || self.paused {
+            return Step::Nothing;
+        }
+        if self.end.is_some_and(|end| self.next >= end) {
+            self.ended = true;
+            return Step::End;
+        }
+        let message = match self.queue.poll(Duration::ZERO) {
+            None => return Step::Nothing,
+            Some(Err(KafkaError::PartitionEOF(_))) if self.end.is_some() => {
+                self.ended = true;
+                return Step::End;
+            }
+            Some(Err(KafkaError::PartitionEOF(_))) => return Step::Nothing,
+            Some(Err(error)) => return Step::Error(error),
+            Some(Ok(message)) => message,
+        };
+        let offset = message.offset();
+        self.next = offset.saturating_add(1);
+        if self.end.is_some_and(|end| offset >= end) {
+            self.ended = true;
+            return Step::End;
+        }
+        Step::Record(Box::new(decode(message)))
+    }
+}
+
+/// What to read of a partition, by its offsets now.
+pub(super) fn span(
+    consumer: &BaseConsumer<Reporter>,
+    client: &ClientSettings,
+    settings: &TopicSettings,
+    number: i32,
+) -> Result<Span, BrokerError> {
+    let (low, high) = consumer
+        .fetch_watermarks(&settings.topic, number, client.connect_timeout)
+        .map_err(|error| explain(consumer, &error, &settings.topic, &client.brokers))?;
+    let asked = settings.start.get(&number).copied();
+    let start = first_offset(asked, low, high).map_err(|detail| BrokerError::Offset {
+        topic: settings.topic.clone(),
+        partition: number,
+        detail,
+    })?;
+    if let Some(asked) = asked.filter(|&asked| asked < low) {
+        tracing::error!(
+            topic = settings.topic,
+            partition = number,
+            "records {asked} to {} are lost: retention has deleted them before they were read",
+            low - 1,
+        );
+    }
+    Ok(Span { number, start, end: settings.until_end.then_some(high) })
+}
+
+/// Where to begin in a partition that holds offsets from `low` to below `high`.
+fn first_offset(asked: Option<i64>, low: i64, high: i64) -> Result<i64, String> {
+    match asked {
+        Some(asked) if asked > high => {
+            Err(format!("offset {asked} was asked for, but the partition ends before {high}"))
+        }
+        Some(asked) => Ok(asked.max(low)),
+        None => Ok(low),
+    }
+}
+
+/// Gives each span its own queue and assigns them to the consumer.
+pub(super) fn assign(
+    consumer: &Arc<BaseConsumer<Reporter>>,
+    client: &ClientSettings,
+    topic: &str,
+    spans: &[Span],
+) -> Result<Vec<Partition>, BrokerError> {
+    let explain = |error: &KafkaError| explain(consumer, error, topic, &client.brokers);
+    // NB: queues are split off before the assignment: the library leaves a queue alone that the program has taken, while
+    // one taken afterwards could already have passed its first records on to the common queue.
+    let partitions = spans.iter().map(|span| split(consumer, client, topic, *span)).collect::<Result<Vec<_>, _>>()?;
+    let mut list = TopicPartitionList::with_capacity(spans.len());
+    for span in spans {
+        list.add_partition_offset(topic, span.number, Offset::Offset(span.start)).map_err(|error| explain(&error))?;
+    }
+    consumer.assign(&list).map_err(|error| explain(&error))?;
+    Ok(partitions)
+}
+
+fn split(
+    consumer: &Arc<BaseConsumer<Reporter>>,
+    client: &ClientSettings,
+    topic: &str,
+    Span { number, start, end }: Span,
+) -> Result<Partition, BrokerError> {
+    let queue = consumer.split_partition_queue(topic, number).ok_or_else(|| BrokerError::UnknownTopic {
+        topic: topic.to_owned(),
+        brokers: client.brokers.clone(),
+    })?;
+    Ok(Partition { number, paused: false, ended: false, queue, next: start, end })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_offset;
+
+    #[test]
+    fn a_start_lies_within_the_partition_or_is_an_error() {
+        assert_eq!(first_offset(None, 5, 9), Ok(5));
+        assert_eq!(first_offset(Some(7), 5, 9), Ok(7));
+        assert_eq!(first_offset(Some(9), 5, 9), Ok(9));
+        assert_eq!(first_offset(Some(2), 5, 9), Ok(5));
+        assert!(first_offset(Some(10), 5, 9).is_err_and(|detail| detail.contains("10") && detail.contains('9')));
+    }
+}

@@ -1,0 +1,153 @@
+//! What a cluster knows about a topic, and topics made when they are absent.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::config::FromClientConfigAndContext;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+
+use super::client::{ClientSettings, Reporter};
+use super::error::BrokerError;
+
+/// A topic as it should be made where it is absent; one that exists is left as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct TopicPlan<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// How many partitions.
+    pub partitions: i32,
+    /// Copies of each record; `None` leaves it to the cluster's default.
+    pub replication: Option<i32>,
+    /// Topic configuration by Kafka's names.
+    pub configuration: &'a [(&'a str, &'a str)],
+}
+
+/// As `message.timestamp.after.max.ms`: records may be of any event time, not only of up to an hour after their arrival.
+pub(crate) const ANY_TIME: &str = "9223372036854775807";
+
+/// How many partitions a topic has.
+///
+/// # Errors
+/// [`BrokerError::Unreachable`], [`BrokerError::Denied`] or, if the cluster does not have it,
+/// [`BrokerError::UnknownTopic`].
+pub fn partition_count(settings: &ClientSettings, topic: &str) -> Result<i32, BrokerError> {
+    let client = settings.inquirer()?;
+    partition_count_by(&client, settings, topic)
+}
+
+/// Makes the topic if it is absent, and gives the number of partitions that it has now.
+///
+/// # Errors
+/// As [`partition_count`], and [`BrokerError::Client`] if the cluster refuses the plan.
+pub fn ensure(settings: &ClientSettings, plan: TopicPlan<'_>) -> Result<i32, BrokerError> {
+    let client = settings.inquirer()?;
+    match partition_count_by(&client, settings, plan.name) {
+        Err(BrokerError::UnknownTopic { .. }) => {
+            create(settings, plan)?;
+            wait_until_known(&client, settings, plan.name)
+        }
+        known => known,
+    }
+}
+
+/// [`partition_count`] through a client that is there already.
+pub(crate) fn partition_count_by(
+    client: &BaseConsumer<Reporter>,
+    settings: &ClientSettings,
+    topic: &str,
+) -> Result<i32, BrokerError> {
+    let metadata = client
+        .fetch_metadata(Some(topic), settings.connect_timeout)
+        .map_err(|error| explain(client, &error, topic, &settings.brokers))?;
+    let found = metadata.topics().iter().find(|found| found.name() == topic);
+    let unknown = || BrokerError::UnknownTopic { topic: topic.to_owned(), brokers: settings.brokers.clone() };
+    let found = found.ok_or_else(unknown)?;
+    if let Some(code) = found.error() {
+        let error = KafkaError::MetadataFetch(code.into());
+        return Err(BrokerError::from_client(&error, topic, &settings.brokers, None));
+    }
+    match i32::try_from(found.partitions().len()) {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(unknown()),
+    }
+}
+
+/// Puts what the client library logged meanwhile into the error: "timed out" alone would help nobody.
+pub(crate) fn explain(
+    client: &BaseConsumer<Reporter>,
+    error: &KafkaError,
+    topic: &str,
+    brokers: &str,
+) -> BrokerError {
+    // What it had to say waits in its event queue.
+    for _ in 0..100 {
+        if client.poll(Duration::ZERO).is_some() {
+            break;
+        }
+    }
+    let complaint = client.client().context().complaint();
+    match (BrokerError::from_client(error, topic, brokers, complaint.words.as_deref()), complaint.denied) {
+        (BrokerError::Unreachable { brokers, detail }, true) => {
+            BrokerError::Denied { brokers, what: "the cluster".to_owned(), detail }
+        }
+        (error, _) => error,
+    }
+}
+
+fn create(settings: &ClientSettings, plan: TopicPlan<'_>) -> Result<(), BrokerError> {
+    let explain = |error: &KafkaError| BrokerError::from_client(error, plan.name, &settings.brokers, None);
+    let config = settings.config(&[], &[])?;
+    let admin = AdminClient::from_config_and_context(&config, Reporter::default()).map_err(|error| explain(&error))?;
+    let mut topic = NewTopic::new(plan.name, plan.partitions, TopicReplication::Fixed(plan.replication.unwrap_or(-1)));
+    for (key, value) in plan.configuration {
+        topic = topic.set(key, value);
+    }
+    let options = AdminOptions::new().operation_timeout(Some(settings.connect_timeout));
+    let results = wait_for(admin.create_topics([&topic], &options)).map_err(|error| explain(&error))?;
+    match results.into_iter().next() {
+        // Somebody else was faster: what counts is that it is there.
+        None | Some(Ok(_) | Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => Ok(()),
+        Some(Err((_, code))) => Err(explain(&KafkaError::AdminOp(code))),
+    }
+}
+
+/// A created topic takes a moment to be known to every broker and to have leaders.
+fn wait_until_known(
+    client: &BaseConsumer<Reporter>,
+    settings: &ClientSettings,
+    topic: &str,
+) -> Result<i32, BrokerError> {
+    let deadline = Instant::now() + settings.connect_timeout;
+    loop {
+        match partition_count_by(client, settings, topic) {
+            Err(BrokerError::UnknownTopic { .. } | BrokerError::Client { .. }) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Waits for a future on this thread; works inside and outside of any runtime, since the library completes it from
+/// a thread of its own.
+fn wait_for<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = std::pin::pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        std::thread::park();
+    }
+}

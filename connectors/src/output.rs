@@ -1,0 +1,86 @@
+//! What can go wrong when results are written or read back.
+
+use fleetdiff_schemas::tables::TableError;
+
+/// A result could not be written, or not be read back.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// A file or folder cannot be created or written.
+    #[error("cannot write {path}: {detail}; {hint}")]
+    Unwritable {
+        /// Which one.
+        path: String,
+        /// What the store said.
+        detail: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// The same interval was written before and came out differently.
+    #[error("{path} exists and differs: {difference}; {hint}")]
+    Nondeterministic {
+        /// The file.
+        path: String,
+        /// In what.
+        difference: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// A file or folder is not what this program writes.
+    #[error("cannot read {path}: {detail}; {hint}")]
+    Unreadable {
+        /// Which one.
+        path: String,
+        /// What was found.
+        detail: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// A file was written with another version of the tables.
+    #[error("{path} has schema version {found}, this program reads version {expected}; use the program that wrote it")]
+    UnsupportedVersion {
+        /// The file.
+        path: String,
+        /// Its version, `none` without one.
+        found: String,
+        /// The version that is read.
+        expected: &'static str,
+    },
+    /// The length of a flush interval cannot be filed by the hour.
+    #[error("a flush interval of {seconds} s does not divide an hour; choose whole seconds, such as 60, 600 or 3600")]
+    FlushInterval {
+        /// The length that was asked for, in seconds.
+        seconds: f64,
+    },
+    /// A row cannot be written.
+    #[error("cannot write {path}: {source}; this is an error in fleetdiff, please report it")]
+    Row {
+        /// The file it belongs to.
+        path: String,
+        /// What is wrong with it.
+        source: TableError,
+    },
+}
+
+impl OutputError {
+    /// The stable name of this kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unwritable { .. } => "unwritable_output",
+            Self::Nondeterministic { .. } => "nondeterministic_output",
+            Self::Unreadable { .. } => "unreadable_output",
+            Self::UnsupportedVersion { .. } => "unsupported_schema_version",
+            Self::FlushInterval { .. } => "invalid_flush_interval",
+            Self::Row { source, .. } => source.code(),
+        }
+    }
+}
+
+/// What to do when something cannot be written.
+pub(crate) const WRITABLE_HINT: &str = "name a folder that this user may write and that has room left";
+
+/// What to do when an output exists and differs.
+pub(crate) const DIFFERS_HINT: &str =
+    "the same input, configuration and program version give the same bytes; choose an empty folder, or delete this one";
+
+/// What to do when something is not an output of this program.
+pub(crate) const READABLE_HINT: &str = "name a folder that fleetdiff wrote, whole and unchanged";

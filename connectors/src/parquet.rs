@@ -1,0 +1,131 @@
+//! Tables as Parquet files: one file a table and flush interval.
+//!
+//! `<table>/date=YYYY-MM-DD/hour=HH/<start of the interval in Unix seconds>.parquet`, filed by event time
+//! ([`TableRow::filed_at`]), sorted totally, with nothing in name or bytes but rows, configuration and version: who
+//! writes the same rows writes the same bytes. So a file is only ever created; if it is there already it must be equal,
+//! else the run stops with [`OutputError::Nondeterministic`].
+//!
+//! The interval in which a run begins has a file of every table, without rows if there are none, so that readers find
+//! all five tables and their columns. Infinite numbers stand as infinities, unknown ones as null, NaN never.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::tables::TableRow;
+use object_store::ObjectStore;
+
+use crate::output::OutputError;
+
+mod arrays;
+mod encoding;
+mod folder;
+mod intervals;
+mod reading;
+
+pub use intervals::{FlushInterval, PendingRows};
+pub use reading::read_tables;
+
+use encoding::FileMetadata;
+use folder::Folder;
+
+/// The Parquet files of one run.
+///
+/// Methods block; they must not be called from within an asynchronous task.
+pub struct ParquetOutput {
+    folder: Folder,
+    interval: FlushInterval,
+    metadata: FileMetadata,
+    begun: bool,
+}
+
+/// What one call of [`ParquetOutput::write`] did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Files, by table and time.
+    pub files: Vec<WrittenFile>,
+}
+
+/// One file of an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenFile {
+    /// Path below the output folder.
+    pub path: String,
+    /// Rows in it.
+    pub rows: usize,
+    /// Whether it is new; else it was there already, with equal bytes.
+    pub created: bool,
+}
+
+impl ParquetOutput {
+    /// An output in a local folder, which is created where it is missing. `configuration` is the run's, as JSON; it is
+    /// written into every file.
+    ///
+    /// # Errors
+    /// [`OutputError::Unwritable`]: the folder cannot be created or written.
+    /// [`OutputError::FlushInterval`]: `flush` does not divide an hour.
+    pub fn create(root: &Path, configuration: String, flush: Duration) -> Result<Self, OutputError> {
+        let interval = FlushInterval::new(flush)?;
+        Ok(Self::of_folder(Folder::create(root)?, configuration, interval))
+    }
+
+    /// An output in any object store that can create an object only if it is absent.
+    ///
+    /// # Errors
+    /// [`OutputError::Unwritable`]: no thread for the store could be started.
+    /// [`OutputError::FlushInterval`]: `flush` does not divide an hour.
+    pub fn in_store(
+        store: Arc<dyn ObjectStore>,
+        configuration: String,
+        flush: Duration,
+    ) -> Result<Self, OutputError> {
+        let interval = FlushInterval::new(flush)?;
+        Ok(Self::of_folder(Folder::of_store(store)?, configuration, interval))
+    }
+
+    fn of_folder(folder: Folder, configuration: String, interval: FlushInterval) -> Self {
+        Self { folder, interval, metadata: FileMetadata::of_this_program(configuration), begun: false }
+    }
+
+    /// The interval that a file spans.
+    pub fn interval(&self) -> FlushInterval {
+        self.interval
+    }
+
+    /// Writes the rows of one or more flush intervals, in any order. They must be all the rows of these intervals;
+    /// [`PendingRows`] holds rows back until they are. Does nothing if there are no rows.
+    ///
+    /// # Errors
+    /// [`OutputError::Nondeterministic`]: a file is there already and differs.
+    /// [`OutputError::Unwritable`]: the store refused.
+    /// [`OutputError::Row`]: a row holds NaN.
+    pub fn write(&mut self, tables: &Tables) -> Result<Written, OutputError> {
+        let first = if self.begun { None } else { self.interval.first_of(tables) };
+        let mut files = self.write_table(&tables.cells, first)?;
+        files.extend(self.write_table(&tables.flags, first)?);
+        files.extend(self.write_table(&tables.comparisons, first)?);
+        files.extend(self.write_table(&tables.ledger, first)?);
+        files.extend(self.write_table(&tables.rejected, first)?);
+        self.begun |= first.is_some();
+        Ok(Written { files })
+    }
+
+    /// Writes one table, with a file for the interval `first` even if it has no rows there.
+    fn write_table<R: TableRow>(&self, rows: &[R], first: Option<i64>) -> Result<Vec<WrittenFile>, OutputError> {
+        let mut by_interval = self.interval.split(rows);
+        if let Some(first) = first {
+            by_interval.entry(first).or_default();
+        }
+        by_interval.into_iter().map(|(start, rows)| self.write_file(start, rows)).collect()
+    }
+
+    fn write_file<R: TableRow>(&self, start: i64, mut rows: Vec<&R>) -> Result<WrittenFile, OutputError> {
+        fleetdiff_schemas::tables::sort_rows(&mut rows);
+        let path = intervals::path_of::<R>(start);
+        let bytes = encoding::encode(&rows, &self.metadata, &self.folder.display(&path))?;
+        let created = self.folder.create_once(&path, bytes)?;
+        tracing::debug!(path, rows = rows.len(), created, "table written");
+        Ok(WrittenFile { path, rows: rows.len(), created })
+    }
+}

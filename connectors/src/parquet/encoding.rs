@@ -1,0 +1,139 @@
+//! Rows as the bytes of one Parquet file.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+use bytes::Bytes;
+use fleetdiff_schemas::tables::{Kind, SCHEMA_VERSION, TableRow, arrow_schema_of};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{KeyValue, SortingColumn};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::ColumnPath;
+
+use super::arrays::array_of;
+use crate::output::{OutputError, WRITABLE_HINT};
+
+/// Rows of a row group: few enough that statistics of sorted keys let a reader skip most groups of a large file, and
+/// enough that small files have one (guess).
+const ROW_GROUP_ROWS: usize = 131_072;
+
+/// The key of a file's schema version.
+pub(super) const SCHEMA_VERSION_KEY: &str = "fleetdiff.schema_version";
+const PROGRAM_VERSION_KEY: &str = "fleetdiff.program_version";
+const CONFIGURATION_KEY: &str = "fleetdiff.configuration";
+
+/// What a file says about its making.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FileMetadata {
+    program_version: String,
+    configuration: String,
+}
+
+impl FileMetadata {
+    /// Made by this version of the program under this configuration (JSON).
+    pub(super) fn of_this_program(configuration: String) -> Self {
+        Self { program_version: env!("CARGO_PKG_VERSION").to_owned(), configuration }
+    }
+
+    fn key_values(&self) -> Vec<KeyValue> {
+        let entries = [
+            (SCHEMA_VERSION_KEY, SCHEMA_VERSION),
+            (PROGRAM_VERSION_KEY, &self.program_version),
+            (CONFIGURATION_KEY, &self.configuration),
+        ];
+        entries.map(|(key, value)| KeyValue::new(key.to_owned(), value.to_owned())).to_vec()
+    }
+
+    /// In what two files differ, in words.
+    pub(super) fn difference(existing: &Bytes, new: &Bytes) -> String {
+        let (Some(existing), Some(new)) = (described(existing), described(new)) else {
+            return "it is not a whole Parquet file".to_owned();
+        };
+        for key in [SCHEMA_VERSION_KEY, PROGRAM_VERSION_KEY, CONFIGURATION_KEY] {
+            let (old, new) = (existing.get(key), new.get(key));
+            if old != new {
+                return format!("it was written with {key} {}, now it is {}", text(old), text(new));
+            }
+        }
+        if existing.rows == new.rows {
+            return format!("its {} rows are others", new.rows);
+        }
+        format!("it has {} rows, now there are {}", existing.rows, new.rows)
+    }
+}
+
+fn text(value: Option<&String>) -> &str {
+    value.map_or("unknown", String::as_str)
+}
+
+/// What the footer of a file says.
+pub(super) struct Footer {
+    pub(super) rows: i64,
+    key_values: Vec<KeyValue>,
+}
+
+impl Footer {
+    /// The value of a key of the file's metadata.
+    pub(super) fn get(&self, key: &str) -> Option<&String> {
+        self.key_values.iter().find(|entry| entry.key == key).and_then(|entry| entry.value.as_ref())
+    }
+}
+
+/// The footer of a file; `None` if it has none.
+pub(super) fn described(file: &Bytes) -> Option<Footer> {
+    let reader = SerializedFileReader::new(file.clone()).ok()?;
+    let metadata = reader.metadata().file_metadata();
+    let key_values = metadata.key_value_metadata().cloned().unwrap_or_default();
+    Some(Footer { rows: metadata.num_rows(), key_values })
+}
+
+/// The bytes of a file with these rows in this order. Equal rows and metadata give equal bytes. `path` is for messages.
+pub(super) fn encode<R: TableRow>(rows: &[&R], metadata: &FileMetadata, path: &str) -> Result<Bytes, OutputError> {
+    let refused = |error: ParquetError| OutputError::Unwritable {
+        path: path.to_owned(),
+        detail: error.to_string(),
+        hint: WRITABLE_HINT,
+    };
+    let schema: SchemaRef = Arc::new(arrow_schema_of::<R>());
+    let properties = properties_of::<R>(metadata).map_err(refused)?;
+    let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties)).map_err(refused)?;
+    for group in rows.chunks(ROW_GROUP_ROWS) {
+        let batch = batch_of(group, &schema, path)?;
+        writer.write(&batch).map_err(refused)?;
+    }
+    writer.into_inner().map(Bytes::from).map_err(refused)
+}
+
+fn batch_of<R: TableRow>(rows: &[&R], schema: &Arc<Schema>, path: &str) -> Result<RecordBatch, OutputError> {
+    let arrays: Result<Vec<_>, _> = R::columns().iter().map(|column| array_of(column, rows)).collect();
+    let arrays = arrays.map_err(|source| OutputError::Row { path: path.to_owned(), source })?;
+    RecordBatch::try_new(schema.clone(), arrays).map_err(|error| OutputError::Unwritable {
+        path: path.to_owned(),
+        detail: error.to_string(),
+        hint: "this is an error in fleetdiff, please report it",
+    })
+}
+
+fn properties_of<R: TableRow>(metadata: &FileMetadata) -> Result<WriterProperties, ParquetError> {
+    let mut builder = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_key_value_metadata(Some(metadata.key_values()))
+        .set_sorting_columns(Some(sorting_columns::<R>()));
+    for column in R::columns().iter().filter(|column| column.kind == Kind::Number) {
+        builder = builder.set_column_dictionary_enabled(ColumnPath::from(column.name), false);
+    }
+    Ok(builder.build())
+}
+
+/// NB: the position among leaves is the position among columns, since no column before the keys is nested.
+fn sorting_columns<R: TableRow>() -> Vec<SortingColumn> {
+    let position_of = |key: &&str| R::columns().iter().position(|column| column.name == *key);
+    let positions = R::SORTED_BY.iter().filter_map(position_of).filter_map(|position| i32::try_from(position).ok());
+    positions.map(|column_idx| SortingColumn { column_idx, descending: false, nulls_first: false }).collect()
+}

@@ -1,0 +1,173 @@
+//! Which file a row belongs to, and when all the rows of a file are there.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::tables::{TableRow, calendar::Calendar};
+use fleetdiff_schemas::time::Nanos;
+
+use crate::output::OutputError;
+
+/// The length of time that one file spans; divides an hour, so that a file lies in one hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlushInterval {
+    seconds: i64,
+}
+
+impl FlushInterval {
+    /// An interval of this length.
+    ///
+    /// # Errors
+    /// [`OutputError::FlushInterval`]: it is not made of whole seconds that divide an hour.
+    pub fn new(length: Duration) -> Result<Self, OutputError> {
+        let seconds = i64::try_from(length.as_secs()).unwrap_or(0);
+        let divides = seconds > 0 && 3_600 % seconds == 0 && length.subsec_nanos() == 0;
+        if divides { Ok(Self { seconds }) } else { Err(OutputError::FlushInterval { seconds: length.as_secs_f64() }) }
+    }
+
+    /// Start of the interval that holds an instant, in Unix seconds.
+    pub(super) fn start_of(self, at: Nanos) -> i64 {
+        let second = at.0.div_euclid(1_000_000_000);
+        second - second.rem_euclid(self.seconds)
+    }
+
+    /// Start of the first interval in which any table has a row.
+    pub(super) fn first_of(self, tables: &Tables) -> Option<i64> {
+        let firsts = [
+            earliest(&tables.cells),
+            earliest(&tables.flags),
+            earliest(&tables.comparisons),
+            earliest(&tables.ledger),
+            earliest(&tables.rejected),
+        ];
+        firsts.into_iter().flatten().min().map(|at| self.start_of(at))
+    }
+
+    /// Rows by the start of their interval.
+    pub(super) fn split<R: TableRow>(self, rows: &[R]) -> BTreeMap<i64, Vec<&R>> {
+        let mut by_interval: BTreeMap<i64, Vec<&R>> = BTreeMap::new();
+        for row in rows {
+            by_interval.entry(self.start_of(row.filed_at())).or_default().push(row);
+        }
+        by_interval
+    }
+}
+
+fn earliest<R: TableRow>(rows: &[R]) -> Option<Nanos> {
+    rows.iter().map(TableRow::filed_at).min()
+}
+
+/// The path of the file that holds the rows of the interval that starts at `start` Unix seconds.
+pub(super) fn path_of<R: TableRow>(start: i64) -> String {
+    let calendar = Calendar::of(Nanos::from_seconds(start));
+    format!("{}/date={}/hour={:02}/{start}.parquet", R::TABLE, calendar.date(), calendar.hour)
+}
+
+/// Rows that wait until their interval is over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PendingRows {
+    interval: FlushInterval,
+    rows: Tables,
+}
+
+impl PendingRows {
+    /// No rows.
+    pub fn new(interval: FlushInterval) -> Self {
+        Self { interval, rows: Tables::default() }
+    }
+
+    /// Takes rows in, in any order.
+    pub fn push(&mut self, rows: Tables) {
+        self.rows.cells.extend(rows.cells);
+        self.rows.flags.extend(rows.flags);
+        self.rows.comparisons.extend(rows.comparisons);
+        self.rows.ledger.extend(rows.ledger);
+        self.rows.rejected.extend(rows.rejected);
+    }
+
+    /// Gives the rows of intervals that are over, given that every row of hops that end at or before `closed_through`
+    /// was pushed. A row at the very end of an interval belongs to the next one. Rejected rows without a hop of their
+    /// own stay until [`Self::take_all`], since nobody knows when the last of them came.
+    pub fn take_complete(&mut self, closed_through: Nanos) -> Tables {
+        let open_from = self.interval.start_of(closed_through);
+        let is_over = |at: Nanos| self.interval.start_of(at) < open_from;
+        Tables {
+            cells: extract(&mut self.rows.cells, |row| is_over(row.filed_at())),
+            flags: extract(&mut self.rows.flags, |row| is_over(row.filed_at())),
+            comparisons: extract(&mut self.rows.comparisons, |row| is_over(row.filed_at())),
+            ledger: extract(&mut self.rows.ledger, |row| is_over(row.filed_at())),
+            rejected: extract(&mut self.rows.rejected, |row| row.hop_at.is_some_and(is_over)),
+        }
+    }
+
+    /// Gives every row that is left, at the end of a run.
+    pub fn take_all(&mut self) -> Tables {
+        std::mem::take(&mut self.rows)
+    }
+}
+
+fn extract<R>(rows: &mut Vec<R>, is_wanted: impl Fn(&R) -> bool) -> Vec<R> {
+    rows.extract_if(.., |row| is_wanted(row)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fleetdiff_schemas::rows::{LedgerRow, RejectedRow};
+
+    fn ledger_at(seconds: i64) -> LedgerRow {
+        LedgerRow { hop_at: Nanos::from_seconds(seconds), ..LedgerRow::default() }
+    }
+
+    #[test]
+    fn a_path_names_the_hour_of_its_rows() {
+        assert_eq!(path_of::<LedgerRow>(1_709_208_600), "ledger/date=2024-02-29/hour=12/1709208600.parquet");
+        let interval = FlushInterval::new(Duration::from_secs(600)).unwrap();
+        assert_eq!(interval.start_of(Nanos::from_seconds(1_709_209_199)), 1_709_208_600);
+        assert_eq!(interval.start_of(Nanos::from_seconds(1_709_209_200)), 1_709_209_200);
+        assert_eq!(interval.start_of(Nanos(-1)), -600);
+    }
+
+    #[test]
+    fn only_lengths_that_divide_an_hour_are_taken() {
+        for seconds in [1, 10, 60, 600, 1_800, 3_600] {
+            assert!(FlushInterval::new(Duration::from_secs(seconds)).is_ok(), "{seconds}");
+        }
+        for millis in [0, 500, 1_500, 7_000, 420_000, 7_200_000] {
+            let refused = FlushInterval::new(Duration::from_millis(millis)).unwrap_err();
+            assert_eq!(refused.code(), "invalid_flush_interval", "{millis} ms");
+        }
+    }
+
+    /// The law: however often rows are asked for, each comes once, and those of one interval come together.
+    #[test]
+    fn rows_of_an_interval_come_together() {
+        for step in 1..=13 {
+            let interval = FlushInterval::new(Duration::from_secs(60)).unwrap();
+            let mut pending = PendingRows::new(interval);
+            let mut seen: BTreeMap<i64, usize> = BTreeMap::new();
+            for hop in 0..60 {
+                pending.push(Tables { ledger: vec![ledger_at(hop * 10)], ..Tables::default() });
+                if hop % step == 0 {
+                    let taken = pending.take_complete(Nanos::from_seconds((hop + 1) * 10));
+                    for (start, rows) in interval.split(&taken.ledger) {
+                        assert_eq!((rows.len(), seen.insert(start, rows.len())), (6, None), "step {step}");
+                    }
+                }
+            }
+            let rest = pending.take_all();
+            assert_eq!(seen.len() * 6 + rest.ledger.len(), 60, "step {step}");
+            assert!(rest.ledger.len() < 60, "step {step}");
+        }
+    }
+
+    #[test]
+    fn rows_without_a_hop_wait_for_the_end() {
+        let mut pending = PendingRows::new(FlushInterval::new(Duration::from_secs(60)).unwrap());
+        let undated = RejectedRow { hop_at: None, ..RejectedRow::blank() };
+        pending.push(Tables { rejected: vec![undated.clone()], ..Tables::default() });
+        assert_eq!(pending.take_complete(Nanos::from_seconds(600)), Tables::default());
+        assert_eq!(pending.take_all().rejected, [undated]);
+    }
+}

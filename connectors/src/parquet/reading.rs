@@ -1,0 +1,86 @@
+//! An output folder read back as rows.
+
+use std::path::Path;
+
+use arrow_array::RecordBatch;
+use bytes::Bytes;
+use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::tables::{SCHEMA_VERSION, TableError, TableRow, arrow_schema_of};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use super::arrays::fill;
+use super::encoding::{SCHEMA_VERSION_KEY, described};
+use super::folder::Folder;
+use crate::output::{OutputError, READABLE_HINT};
+
+/// Reads every row of an output folder, by table, time of the file and key. Instants come back as they were written, cut
+/// to microseconds. A table without a folder has no rows.
+///
+/// # Errors
+/// [`OutputError::Unreadable`]: the folder is missing or holds none of the tables, or a file is damaged, has other columns or a value
+/// that does not fit its column.
+/// [`OutputError::UnsupportedVersion`]: a file was written with another version of the tables.
+pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
+    let folder = Folder::open(root)?;
+    let mut files_found = 0;
+    let tables = Tables {
+        cells: read_table(&folder, &mut files_found)?,
+        flags: read_table(&folder, &mut files_found)?,
+        comparisons: read_table(&folder, &mut files_found)?,
+        ledger: read_table(&folder, &mut files_found)?,
+        rejected: read_table(&folder, &mut files_found)?,
+    };
+    if files_found == 0 {
+        let detail = "it holds none of fleetdiff's tables".to_owned();
+        return Err(OutputError::Unreadable { path: root.display().to_string(), detail, hint: READABLE_HINT });
+    }
+    Ok(tables)
+}
+
+fn read_table<R: TableRow>(folder: &Folder, files_found: &mut usize) -> Result<Vec<R>, OutputError> {
+    let mut rows = Vec::new();
+    for path in folder.files_of(R::TABLE)? {
+        *files_found += 1;
+        read_file(folder.read(&path)?, &folder.display(&path), &mut rows)?;
+    }
+    Ok(rows)
+}
+
+fn read_file<R: TableRow>(file: Bytes, path: &str, rows: &mut Vec<R>) -> Result<(), OutputError> {
+    let unreadable = |detail: String| OutputError::Unreadable { path: path.to_owned(), detail, hint: READABLE_HINT };
+    let footer = described(&file).ok_or_else(|| unreadable("it is not a whole Parquet file".to_owned()))?;
+    check_version(footer.get(SCHEMA_VERSION_KEY), path)?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| unreadable(error.to_string()))?;
+    if builder.schema().fields() != arrow_schema_of::<R>().fields() {
+        return Err(unreadable(format!("its columns are not those of the table {}", R::TABLE)));
+    }
+    for batch in builder.build().map_err(|error| unreadable(error.to_string()))? {
+        let batch = batch.map_err(|error| unreadable(error.to_string()))?;
+        rows.extend(rows_of(&batch, path)?);
+    }
+    Ok(())
+}
+
+fn check_version(found: Option<&String>, path: &str) -> Result<(), OutputError> {
+    if found.is_some_and(|version| version == SCHEMA_VERSION) {
+        return Ok(());
+    }
+    let found = found.map_or("none", String::as_str).to_owned();
+    Err(OutputError::UnsupportedVersion { path: path.to_owned(), found, expected: SCHEMA_VERSION })
+}
+
+fn rows_of<R: TableRow>(batch: &RecordBatch, path: &str) -> Result<Vec<R>, OutputError> {
+    let unfit = |error: TableError| OutputError::Unreadable {
+        path: path.to_owned(),
+        detail: error.to_string(),
+        hint: READABLE_HINT,
+    };
+    let mut rows = vec![R::blank(); batch.num_rows()];
+    for (column, array) in R::columns().iter().zip(batch.columns()) {
+        fill(column, array, &mut rows).map_err(unfit)?;
+    }
+    for row in &rows {
+        R::columns().iter().try_for_each(|column| column.checked(row).map(|_| ())).map_err(unfit)?;
+    }
+    Ok(rows)
+}

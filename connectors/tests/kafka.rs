@@ -1,0 +1,16 @@
+//! Topics of a real Apache Kafka broker: what is published is read back once and whole, bad records are rejected one by
+//! one, and a cluster that is not there is an error in words.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/broker.rs"]
+mod broker;
+#[path = "kafka/alerts.rs"]
+mod alerts;
+#[path = "kafka/faults.rs"]
+mod faults;
+#[path = "kafka/fleet.rs"]
+mod fleet;
+#[path = "kafka/reading.rs"]
+mod reading;
+#[path = "kafka/round_trip.rs"]
+mod round_trip;

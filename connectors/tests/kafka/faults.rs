@@ -1,0 +1,262 @@
+//! Bad records and absent clusters.
+
+use std::time::Duration;
+
+use fleetdiff_connectors::formats::{Format, Labels, Options, pprof};
+use fleetdiff_connectors::kafka::alerts::AlertProducer;
+use fleetdiff_connectors::kafka::client::ClientSettings;
+use fleetdiff_connectors::kafka::error::BrokerError;
+use fleetdiff_connectors::kafka::publish::{Key, Outgoing, PublishSettings, Publisher, RecordForm};
+use fleetdiff_connectors::kafka::source::{Share, TopicSettings, TopicSource};
+use fleetdiff_connectors::kafka::topic;
+use fleetdiff_schemas::profile::{Decoded, Position, Profile};
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+use rdkafka::ClientConfig;
+use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+
+use crate::broker;
+use crate::fleet::{comparable, fleet};
+use crate::reading::{client, read_share};
+use crate::round_trip::publish;
+
+/// A record as any program might write it: headers and a value.
+struct Raw {
+    headers: Vec<(&'static str, String)>,
+    value: Option<Vec<u8>>,
+}
+
+const IDENTITY: [(&str, &str); 3] =
+    [("service.name", "checkout"), ("container.image.tags", "v42"), ("service.instance.id", "i-7")];
+
+fn headers(more: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
+    IDENTITY.iter().chain(more).map(|(name, value)| (*name, (*value).to_owned())).collect()
+}
+
+fn raw_producer(transactional_id: Option<&str>) -> BaseProducer {
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", broker::shared().address());
+    if let Some(id) = transactional_id {
+        config.set("transactional.id", id);
+    }
+    config.create().unwrap()
+}
+
+fn send_raw(producer: &BaseProducer, topic: &str, partition: i32, record: &Raw) {
+    let headers = record.headers.iter().fold(OwnedHeaders::new(), |headers, (key, value)| {
+        headers.insert(Header { key, value: Some(value.as_str()) })
+    });
+    let mut message = BaseRecord::<(), [u8]>::to(topic).partition(partition).headers(headers).timestamp(1_000_000);
+    message.payload = record.value.as_deref();
+    producer.send(message).map_err(|(error, _)| error).unwrap();
+}
+
+fn one_profile() -> (Profile, Vec<u8>) {
+    let profile = fleet(1, 1).remove(0);
+    let bytes = pprof::encode(&profile).unwrap();
+    (profile, bytes)
+}
+
+fn rejections(records: &[Decoded]) -> Vec<Option<(Reason, &str)>> {
+    let only = |record: &Decoded| record.parts.len() == 1;
+    assert!(records.iter().all(only), "each of these records has one part");
+    records
+        .iter()
+        .map(|record| match &record.parts[0] {
+            Ok(_) => None,
+            Err(Rejection { reason, detail, .. }) => Some((*reason, detail.as_str())),
+        })
+        .collect()
+}
+
+#[test]
+fn each_bad_record_is_rejected_by_itself_at_its_partition_and_offset() {
+    publish("bad", RecordForm::Pprof, Key::None, &[]);
+    let (profile, good) = one_profile();
+    let raw = |headers: Vec<(&'static str, String)>, value: &[u8]| Raw { headers, value: Some(value.to_vec()) };
+    let records = [
+        raw(headers(&[]), &good),
+        raw(headers(&[]), b"\x1f\x8bgarbage"),
+        raw(Vec::new(), &good),
+        Raw { headers: headers(&[]), value: None },
+        raw(headers(&[("fleetdiff.profile_type", "gpu")]), &good),
+        raw(headers(&[("fleetdiff.requests", "-5")]), &good),
+        raw(headers(&[("fleetdiff.window_start_unix_nano", "7")]), &good),
+        raw(headers(&[("fleetdiff.temporality", "cumulative")]), &good),
+        raw(headers(&[("fleetdiff.unit", "parsecs")]), &good),
+        raw(headers(&[("process.creation.time", "yesterday")]), &good),
+        raw(headers(&[("fleetdiff.window_start_unix_nano", "7"), ("fleetdiff.window_end_unix_nano", "9")]), &good),
+    ];
+    let producer = raw_producer(None);
+    for record in &records {
+        send_raw(&producer, "bad", 2, record);
+    }
+    producer.flush(Duration::from_secs(30)).unwrap();
+
+    let read = read_share("bad", Share::WHOLE, Format::Pprof);
+    let found = &read.records[&2];
+    let place = |offset| Position { source: "bad".into(), partition: 2, offset, file: None };
+    let places: Vec<Position> = found.iter().map(|record| record.position.clone()).collect();
+    assert_eq!(places, (0..11).map(place).collect::<Vec<_>>());
+    let faults = rejections(found);
+    let reasons: Vec<Option<Reason>> = faults.iter().map(|fault| fault.map(|(reason, _)| reason)).collect();
+    assert!(reasons[1].is_some(), "garbage is no profile");
+    assert_eq!(
+        [&reasons[..1], &reasons[2..]].concat(),
+        [
+            None,
+            Some(Reason::MissingIdentity),
+            Some(Reason::Empty),
+            Some(Reason::UnsupportedType),
+            Some(Reason::NegativeValue),
+            Some(Reason::Malformed),
+            Some(Reason::UnsupportedType),
+            Some(Reason::UnitMismatch),
+            Some(Reason::Malformed),
+            None,
+        ],
+    );
+    assert!(faults[2].unwrap().1.contains("service.name"), "{faults:?}");
+
+    // Without a window in the headers the profile's own time counts; with one the headers' does.
+    let survivors: Vec<&Profile> = found.iter().flat_map(|record| record.parts.iter().flatten()).collect();
+    assert_eq!(survivors[0].window, profile.window);
+    assert_eq!((survivors[1].window.start.0, survivors[1].window.end.0), (7, 9));
+    assert_eq!(survivors[0].identity.build.as_str(), "v42");
+    assert_eq!(survivors[0].identity.region.as_str(), "unknown");
+    let mut relabelled = profile.clone();
+    relabelled.identity = survivors[0].identity.clone();
+    relabelled.requests = None;
+    assert_eq!(comparable(survivors[0]), comparable(&relabelled));
+}
+
+#[test]
+fn garbage_on_a_delta_topic_is_rejected_and_the_rest_is_read() {
+    let fleet = fleet(2, 3);
+    publish("bad-delta", RecordForm::Delta, Key::None, &fleet);
+    let producer = raw_producer(None);
+    for value in [&b"FLDD\xff"[..], b"FLDD", b"{}"] {
+        send_raw(&producer, "bad-delta", 0, &Raw { headers: Vec::new(), value: Some(value.to_vec()) });
+    }
+    producer.flush(Duration::from_secs(30)).unwrap();
+    let read = read_share("bad-delta", Share::WHOLE, Format::Delta);
+    let parts = || read.all().flat_map(|record| &record.parts);
+    assert_eq!(parts().filter(|part| part.is_ok()).count(), fleet.len());
+    let reasons: Vec<Reason> = parts().filter_map(|part| part.as_ref().err()).map(|fault| fault.reason).collect();
+    assert_eq!(reasons, [Reason::UnsupportedVersion, Reason::Truncated, Reason::Malformed]);
+}
+
+/// The last offset of a partition is then a marker, which no reader ever sees: arithmetic on offsets would wait for it.
+#[test]
+fn transactions_are_read_when_committed_and_their_markers_end_a_partition() {
+    publish("transactions", RecordForm::Pprof, Key::None, &[]);
+    let (_, bytes) = one_profile();
+    let record = Raw { headers: headers(&[]), value: Some(bytes) };
+    let timeout = Duration::from_secs(30);
+    let producer = raw_producer(Some("transactions"));
+    producer.init_transactions(timeout).unwrap();
+    for commit in [true, false] {
+        producer.begin_transaction().unwrap();
+        for _ in 0..2 {
+            send_raw(&producer, "transactions", 0, &record);
+        }
+        producer.flush(timeout).unwrap();
+        if commit { producer.commit_transaction(timeout) } else { producer.abort_transaction(timeout) }.unwrap();
+    }
+    let read = read_share("transactions", Share::WHOLE, Format::Pprof);
+    assert_eq!(read.offsets(0), [0, 1]);
+}
+
+fn failures(client: &ClientSettings, topic: &str) -> Vec<BrokerError> {
+    std::thread::scope(|scope| {
+        let source = scope.spawn(|| {
+            let decoder = Format::Pprof.decoder(&Options::default());
+            TopicSource::open(client, TopicSettings::new(topic), Share::WHOLE, decoder).err().unwrap()
+        });
+        let publisher = scope.spawn(|| {
+            let settings = PublishSettings::new(topic, RecordForm::Pprof, Key::None);
+            Publisher::open(client, settings).err().unwrap()
+        });
+        let alerts = scope.spawn(|| AlertProducer::open(client, topic, 1).err().unwrap());
+        [source, publisher, alerts].map(|attempt| attempt.join().unwrap()).into()
+    })
+}
+
+#[test]
+fn a_broker_that_is_not_there_is_an_error_that_names_it() {
+    // A port that was free a moment ago and on which nobody listens.
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    for error in failures(&ClientSettings::new(&address), "any") {
+        assert_eq!(error.code(), "kafka_unreachable", "{error}");
+        let text = error.to_string();
+        assert!(text.contains(&address) && text.contains("refused"), "{text}");
+    }
+}
+
+#[test]
+fn a_broker_that_never_answers_is_an_error_too() {
+    // Takes connections and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let client = ClientSettings { connect_timeout: Duration::from_secs(2), ..ClientSettings::new(&address) };
+    for error in failures(&client, "any") {
+        assert_eq!(error.code(), "kafka_unreachable", "{error}");
+        assert!(error.to_string().contains(&address), "{error}");
+    }
+}
+
+#[test]
+fn an_unknown_topic_is_an_error_and_asking_does_not_make_it() {
+    for _ in 0..2 {
+        let decoder = Format::Pprof.decoder(&Options::default());
+        let error = TopicSource::open(&client(), TopicSettings::new("nowhere"), Share::WHOLE, decoder).err().unwrap();
+        assert_eq!(error.code(), "kafka_unknown_topic");
+        assert!(error.to_string().contains("nowhere") && error.to_string().contains(broker::shared().address()));
+    }
+    assert_eq!(topic::partition_count(&client(), "nowhere").unwrap_err().code(), "kafka_unknown_topic");
+}
+
+#[test]
+fn a_start_beyond_the_end_is_an_error_with_both_offsets() {
+    publish("short", RecordForm::Pprof, Key::None, &fleet(3, 1));
+    let settings = TopicSettings { start: [(1, 40)].into(), ..TopicSettings::new("short") };
+    let decoder = Format::Pprof.decoder(&Options::default());
+    let error = TopicSource::open(&client(), settings, Share::WHOLE, decoder).err().unwrap();
+    assert_eq!(error.code(), "kafka_offset");
+    let text = error.to_string();
+    assert!(text.contains("short") && text.contains("partition 1") && text.contains("40"), "{text}");
+}
+
+#[test]
+fn a_property_that_the_client_library_does_not_know_is_named_without_its_value() {
+    let mut settings = client();
+    settings.properties.insert("sasl.passwrod".into(), "hunter2".into());
+    for error in failures(&settings, "any") {
+        assert_eq!(error.code(), "kafka_property");
+        let text = format!("{error} {error:?}");
+        assert!(text.contains("sasl.passwrod") && !text.contains("hunter2"), "{text}");
+    }
+}
+
+#[test]
+fn a_record_that_the_topic_does_not_take_names_its_pod_and_size() {
+    let mut client = client();
+    client.properties.insert("message.max.bytes".into(), "2000".into());
+    let settings = PublishSettings::new("small", RecordForm::Pprof, Key::Pod);
+    let mut publisher = Publisher::open(&client, settings).unwrap();
+    let (profile, _) = one_profile();
+    let labels = Labels {
+        identity: profile.identity.clone(),
+        profile_type: profile.profile_type,
+        temporality: profile.temporality,
+        window: Some(profile.window),
+        sent_at: None,
+        requests: None,
+        requests_window: None,
+        unit: None,
+    };
+    let error = publisher.publish(Outgoing::Pprof { labels, bytes: vec![0; 5_000] }).unwrap_err();
+    assert_eq!(error.code(), "kafka_too_large");
+    let text = error.to_string();
+    assert!(text.contains("pod-0") && text.contains("5000") && text.contains("small"), "{text}");
+}

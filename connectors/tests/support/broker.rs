@@ -1,0 +1,183 @@
+//! A real Apache Kafka broker for tests: one JVM on free loopback ports, from the Maven artifacts that
+//! `tests/kafka/pom.xml` pins, stopped when the test process ends, however it ends.
+//!
+//! Other crates' tests take it in by `#[path = "../../connectors/tests/support/broker.rs"] mod broker;`.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use fleetdiff_schemas::identity::stable_hash;
+use tempfile::TempDir;
+
+/// How long a broker may take to start: 2 s on a quiet machine (measured), much more beside a build.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Starts that may fail because another process took a port between its choice and its use.
+const ATTEMPTS: usize = 3;
+
+/// A cluster's identity; any 16 bytes in URL-safe base64.
+const CLUSTER_ID: &str = "ZmxlZXRkaWZmLXRlc3RzMQ";
+
+/// The line that a broker logs when it takes requests.
+const READY: &str = "Kafka Server started";
+
+/// A running broker. Dropping it stops the JVM and removes its data.
+pub struct Broker {
+    runner: Child,
+    address: String,
+    _folder: TempDir,
+}
+
+/// The broker that all tests of one process share; started at the first call.
+///
+/// # Panics
+/// If it does not start; the message says why and shows the broker's log.
+pub fn shared() -> &'static Broker {
+    static BROKER: OnceLock<Broker> = OnceLock::new();
+    BROKER.get_or_init(Broker::start)
+}
+
+impl Broker {
+    /// Fetches the jars if they are not there yet, and starts a broker with an empty log.
+    ///
+    /// # Panics
+    /// If it does not start; the message says why and shows the broker's log.
+    pub fn start() -> Self {
+        let jars = jars();
+        let mut failure = String::new();
+        for _ in 0..ATTEMPTS {
+            match Self::attempt(&jars) {
+                Ok(broker) => return broker,
+                Err(log) => failure = log,
+            }
+            if !failure.contains("Address already in use") {
+                break;
+            }
+        }
+        panic!("the Kafka broker did not start within {START_TIMEOUT:?}; its log ends:\n{failure}");
+    }
+
+    /// Where it listens, as `host:port`.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    fn attempt(jars: &Path) -> Result<Self, String> {
+        let folder = TempDir::with_prefix("fleetdiff-kafka-").expect("a temporary folder");
+        let [broker_port, controller_port] = free_ports();
+        configure(folder.path(), broker_port, controller_port);
+        format_storage(jars, folder.path())?;
+        let mut runner = Command::new("sh")
+            .arg(sources().join("run-broker.sh"))
+            .args(["java", "-Xmx512m", "-Xms128m", "-XX:+UseG1GC", "-Dlog4j2.configurationFile=log4j2.properties", "-cp"])
+            .arg(class_path(jars))
+            .args(["kafka.Kafka", "server.properties"])
+            .env("BROKER_DIR", folder.path())
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("sh runs the broker");
+        let ready = wait_until_ready(&mut runner, &folder.path().join("broker.log"));
+        let broker = Self { runner, address: format!("127.0.0.1:{broker_port}"), _folder: folder };
+        ready.map(|()| broker)
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        // The runner stops the broker when this end of its standard input closes.
+        drop(self.runner.stdin.take());
+        let _ = self.runner.wait();
+    }
+}
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/kafka")
+}
+
+fn class_path(jars: &Path) -> String {
+    format!("{}/*", jars.display())
+}
+
+/// The folder of the broker's jars, filled by Maven once for each state of the pom.
+fn jars() -> PathBuf {
+    let pom = sources().join("pom.xml");
+    let version = stable_hash(&fs::read(&pom).expect("tests/kafka/pom.xml"));
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder");
+    let folder = target.join("kafka").join(format!("{version:016x}"));
+    if !folder.is_dir() {
+        // Filled aside and put in place at once: two test processes may both be here, and either may be killed.
+        let aside = target.join("kafka").join(format!("{version:016x}-{}", std::process::id()));
+        fetch_jars(&pom, &aside);
+        if fs::rename(&aside, &folder).is_err() {
+            let _ = fs::remove_dir_all(&aside);
+        }
+    }
+    assert!(folder.is_dir(), "the broker's jars could not be put into {}", folder.display());
+    folder
+}
+
+fn fetch_jars(pom: &Path, into: &Path) {
+    let mut maven = Command::new("mvn");
+    maven
+        .args(["-q", "-B", "-f"])
+        .arg(pom)
+        .args(["dependency:copy-dependencies", "-DincludeScope=runtime"])
+        .arg(format!("-DoutputDirectory={}", into.display()));
+    run(&mut maven).unwrap_or_else(|failure| panic!("Maven could not fetch the broker's jars:\n{failure}"));
+}
+
+fn configure(folder: &Path, broker_port: u16, controller_port: u16) {
+    let template = fs::read_to_string(sources().join("server.properties")).expect("tests/kafka/server.properties");
+    let properties = template
+        .replace("@BROKER_PORT@", &broker_port.to_string())
+        .replace("@CONTROLLER_PORT@", &controller_port.to_string());
+    fs::write(folder.join("server.properties"), properties).expect("server.properties is written");
+    fs::copy(sources().join("log4j2.properties"), folder.join("log4j2.properties")).expect("log4j2.properties");
+}
+
+fn format_storage(jars: &Path, folder: &Path) -> Result<(), String> {
+    let mut format = Command::new("java");
+    format
+        .args(["-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dloglevel=WARN"])
+        .args(["-Dlog4j2.configurationFile=log4j2.properties", "-cp"])
+        .arg(class_path(jars))
+        .args(["kafka.tools.StorageTool", "format", "--standalone", "-t", CLUSTER_ID, "-c", "server.properties"])
+        .current_dir(folder);
+    run(&mut format)
+}
+
+/// Runs a command to its end; what it said is the error if it fails.
+fn run(command: &mut Command) -> Result<(), String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output().map_err(|error| {
+        format!("{program} cannot be run ({error}); `make test` installs it, or: apt-get install -y maven default-jre-headless")
+    })?;
+    let said = [output.stdout, output.stderr].concat();
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&said).into_owned()) }
+}
+
+/// Ports that nobody listens on now; all are held until all are known, so that they differ.
+fn free_ports() -> [u16; 2] {
+    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free loopback port"));
+    listeners.map(|listener| listener.local_addr().expect("a bound port").port())
+}
+
+fn wait_until_ready(runner: &mut Child, log: &Path) -> Result<(), String> {
+    let deadline = Instant::now() + START_TIMEOUT;
+    loop {
+        let text = fs::read_to_string(log).unwrap_or_default();
+        if text.contains(READY) {
+            return Ok(());
+        }
+        let ended = runner.try_wait().expect("the runner can be asked").is_some();
+        if ended || Instant::now() > deadline {
+            let lines: Vec<&str> = text.lines().collect();
+            return Err(lines[lines.len().saturating_sub(60)..].join("\n"));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

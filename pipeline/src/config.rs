@@ -1,0 +1,100 @@
+//! What decides a run besides its records. Rows are a function of (records by partition, decisions, this).
+
+use fleetdiff_schemas::identity::Build;
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::time::{HopClock, Nanos};
+
+/// Which dimensions make a cell; the other is merged and written `*`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CellBy {
+    /// Region and cohort.
+    #[default]
+    RegionCohort,
+    /// Cohort alone.
+    Cohort,
+    /// Region alone.
+    Region,
+    /// One cell.
+    All,
+}
+
+/// Which comparisons there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Comparing {
+    /// Those that follow from the order in which builds appear.
+    #[default]
+    Deploys,
+    /// One, between named builds.
+    Named {
+        /// Builds that together are the base, as given.
+        base: Vec<Build>,
+        /// The build in question.
+        head: Build,
+    },
+}
+
+/// The whole configuration of the dataflow. Every length is rounded up to whole hops.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Width of a hop. 10 s: *published* (agents upload every 10 s).
+    pub hop: Nanos,
+    /// Length of the sliding window. 30 min: *published* (the window of the method's article).
+    pub window: Nanos,
+    /// How far event times of one partition may lie apart. 30 s: *guess* (half a 30 s profile and its transport).
+    pub lateness: Nanos,
+    /// What is cropped after a process start. 60 s: *guess* (caches and JIT of most services settle within it).
+    pub warm_up: Nanos,
+    /// Evaluate at every hop whose end is a multiple of this. One hop: alerts come as early as they can.
+    pub evaluate_every: Nanos,
+    /// Write the table `cells` at every hop whose end is a multiple of this, and at the end. 10 min: *guess*.
+    pub report_every: Nanos,
+    /// An epoch rolls over after this. 6 h: *published* (STATISTICS: the family of a comparison's live rule).
+    pub epoch: Nanos,
+    /// False-discovery rate of each family. .05: *published* (Benjamini and Hochberg 1995).
+    pub q: f64,
+    /// Smallest change on the log scale that is called. .01: *measured* (simulated fleets, see docs).
+    pub delta: f64,
+    /// Smallest count of both arms together that is tested. 30: *published* (the floor of the method's article).
+    pub min_count: u64,
+    /// Head pods that open a comparison. 2: one pod is no replicate.
+    pub min_head_pods: u64,
+    /// What makes a cell.
+    pub cell_by: CellBy,
+    /// Which comparisons there are.
+    pub comparing: Comparing,
+    /// Which kinds are counted and tested, ascending.
+    pub count_kinds: Vec<CountKind>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            hop: Nanos::from_seconds(10),
+            window: Nanos::from_seconds(1800),
+            lateness: Nanos::from_seconds(30),
+            warm_up: Nanos::from_seconds(60),
+            evaluate_every: Nanos::from_seconds(10),
+            report_every: Nanos::from_seconds(600),
+            epoch: Nanos::from_seconds(21_600),
+            q: 0.05,
+            delta: 0.01,
+            min_count: 30,
+            min_head_pods: 2,
+            cell_by: CellBy::default(),
+            comparing: Comparing::default(),
+            count_kinds: CountKind::ALL.to_vec(),
+        }
+    }
+}
+
+impl Config {
+    /// The clock of this configuration.
+    pub fn clock(&self) -> HopClock {
+        HopClock::new(self.hop)
+    }
+
+    /// Hops in the window.
+    pub fn window_hops(&self) -> u64 {
+        self.clock().hops_in(self.window).max(1)
+    }
+}

@@ -1,0 +1,192 @@
+//! What one cell brings to one look of the live rule: its figures, what has joined the family, and the rows that may be raised.
+
+use std::collections::BTreeSet;
+
+use fleetdiff_schemas::identity::stable_hash;
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::verdict::{Scope, Support};
+use serde::{Deserialize, Serialize};
+
+use super::arms::{CellArms, Side};
+use super::report::CellView;
+use super::row::{Quantiles, RowEvidence, add_tests, support_of};
+use crate::rules::comparisons::OpenComparison;
+use crate::statistics::live::live_rows_of;
+use crate::statistics::rows::rows_of;
+use crate::statistics::{LiveRows, Model, Moments};
+
+/// One kind of count of one cell at one look.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KindLook {
+    /// Self or total.
+    pub count_kind: CountKind,
+    /// Whether a stratum has both arms.
+    pub comparable: bool,
+    /// Head samples of the epoch.
+    pub head_total: i64,
+    /// Base samples of the epoch.
+    pub base_total: i64,
+    /// Stable hashes of the head's pods.
+    pub head_pods: Vec<u64>,
+    /// Stable hashes of the base's pods.
+    pub base_pods: Vec<u64>,
+    /// What the pods can carry.
+    pub support: Support,
+    /// Functions tested now.
+    pub tests: u64,
+    /// Functions tested at some look of this epoch.
+    pub joined: u64,
+    /// The cell's scale, where something was tested.
+    pub scale: Option<f64>,
+    /// Moderation of this kind: tau^2, d0, s0^2, where something was tested.
+    pub moderation: Option<(f64, f64, f64)>,
+    /// Time blocks with both arms.
+    pub time_blocks: u64,
+    /// Strata in which an arm is missing.
+    pub strata_dropped: u64,
+    /// Share of the base's self samples in functions that are firm and alike.
+    pub equivalent_share: Option<f64>,
+    /// Rows whose e-value has reached 1/q at some look since the comparison opened, tested now.
+    pub watched: Vec<RowEvidence>,
+}
+
+/// What a cell remembers of one comparison and kind between looks.
+#[derive(Debug, Default)]
+pub struct Family {
+    epoch: Hop,
+    joined: Vec<bool>,
+    watched: BTreeSet<usize>,
+}
+
+impl Family {
+    fn join(&mut self, epoch: Hop, tested: &[bool]) {
+        if self.epoch != epoch {
+            self.epoch = epoch;
+            self.joined.clear();
+        }
+        self.joined.resize(tested.len().max(self.joined.len()), false);
+        for (joined, tested) in self.joined.iter_mut().zip(tested) {
+            *joined |= tested;
+        }
+    }
+
+    fn members(&self) -> u64 {
+        self.joined.iter().map(|&joined| u64::from(joined)).sum()
+    }
+}
+
+/// Everything that a look at one cell is made from.
+pub struct LookAt<'a> {
+    /// The cell.
+    pub view: &'a CellView<'a>,
+    /// The comparison.
+    pub comparison: &'a OpenComparison,
+    /// False-discovery rate.
+    pub q: f64,
+}
+
+/// Looks at every kind of count of a cell. `families` has one entry a kind.
+pub fn look(at: &LookAt<'_>, kinds: &[CountKind], families: &mut [Family]) -> Vec<KindLook> {
+    let arms = CellArms::of(at.view.counts, Scope::Epoch, at.comparison);
+    if arms.figures(Side::Head).total == 0 && arms.figures(Side::Base).total == 0 {
+        return Vec::new();
+    }
+    let own = measured(at.view, &arms, CountKind::SelfCount);
+    let scale = own.as_ref().map(|moments| moments.scale());
+    let base_self = arms.counts(Side::Base, CountKind::SelfCount);
+    let each = kinds.iter().zip(families).map(|(&kind, family)| {
+        let moments = match kind {
+            CountKind::SelfCount => own.clone(),
+            CountKind::Total => measured(at.view, &arms, kind),
+        };
+        look_at_kind(at, &arms, kind, moments.map(|moments| (moments, scale)), &base_self, family)
+    });
+    each.collect()
+}
+
+fn look_at_kind(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, measured: Option<(Moments, Option<f64>)>, base_self: &[f64], family: &mut Family) -> KindLook {
+    let hashes = |side| {
+        let mut hashes: Vec<_> = arms.pods(side).into_iter().map(|pod| stable_hash(pod.as_str().as_bytes())).collect();
+        hashes.sort_unstable();
+        hashes
+    };
+    let mut seen = KindLook {
+        count_kind: kind,
+        comparable: arms.kept > 0,
+        head_total: arms.figures(Side::Head).total,
+        base_total: arms.figures(Side::Base).total,
+        head_pods: hashes(Side::Head),
+        base_pods: hashes(Side::Base),
+        support: Support::Untestable,
+        tests: 0,
+        joined: 0,
+        scale: None,
+        moderation: None,
+        time_blocks: u64::try_from(arms.blocks).unwrap_or(0),
+        strata_dropped: u64::try_from(arms.dropped).unwrap_or(0),
+        equivalent_share: None,
+        watched: Vec::new(),
+    };
+    if let Some((moments, scale)) = measured {
+        seen.support = support_of(&moments);
+        let live = live_rows_of(moments, scale, 1.0 / at.q, at.view.delta);
+        family.join(at.comparison.epoch, &live.moments.tested);
+        seen.equivalent_share = equivalent_share(&live, base_self, seen.support);
+        seen.tests = u64::try_from(live.moments.tests).unwrap_or(0);
+        if seen.tests > 0 {
+            seen.scale = Some(live.scale);
+            seen.moderation = Some((live.moments.tau2, live.moments.d0, live.moments.s02));
+        }
+        seen.watched = watched_rows(at, arms, kind, live, family);
+    } else {
+        family.join(at.comparison.epoch, &[]);
+    }
+    seen.joined = family.members();
+    seen
+}
+
+/// Share of the base's self samples whose functions are shown to be alike; `None` on less than firm support.
+fn equivalent_share(live: &LiveRows, base_self: &[f64], support: Support) -> Option<f64> {
+    let all = live.moments.n_base;
+    if support != Support::Firm || all <= 0.0 {
+        return None;
+    }
+    let alike = live.equivalent.iter().zip(base_self).filter(|(alike, _)| **alike).map(|(_, count)| count);
+    Some(alike.sum::<f64>() / all)
+}
+
+fn watched_rows(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, live: LiveRows, family: &mut Family) -> Vec<RowEvidence> {
+    let threshold = -libm::log(at.q);
+    family.watched.extend(live.candidates.iter().filter(|row| row.ln_e >= threshold).map(|row| row.function));
+    if !family.watched.iter().any(|&f| live.moments.tested[f]) {
+        return Vec::new();
+    }
+    let frame = at.view.frame(Scope::Epoch, kind, arms, support_of(&live.moments));
+    let quantiles = Quantiles::of(live.moments.df_total);
+    let rows = rows_of(live.moments, Some(live.scale), at.view.delta);
+    let entries = at.view.counts.functions().entries();
+    let tested = family.watched.iter().filter(|&&f| rows.moments.tested[f]);
+    let each = tested.map(|&f| {
+        let (hash, name) = &entries[f];
+        let mut evidence = frame.row(*hash, name, count(rows.moments.a[f]), count(rows.moments.b[f]));
+        add_tests(&mut evidence, &frame, &rows, &quantiles, f);
+        evidence
+    });
+    each.collect()
+}
+
+/// The moments of a kind, unless the pods cannot carry a test.
+pub fn measured(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind) -> Option<Moments> {
+    let enough = |side| arms.pods(side).len() >= 2;
+    if arms.kept == 0 || !enough(Side::Head) || !enough(Side::Base) {
+        return None;
+    }
+    let moments = Moments::measure(&arms.contrast(kind, view.untested), Model::Share, view.min_count);
+    (support_of(&moments) != Support::Untestable).then_some(moments)
+}
+
+#[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sum of whole counts below 2^53")]
+pub(super) fn count(sum: f64) -> u64 {
+    sum as u64
+}

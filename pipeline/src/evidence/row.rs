@@ -1,0 +1,246 @@
+//! One function's figures, as a row that still lacks its q-value and verdict.
+
+use std::sync::Arc;
+
+use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
+use fleetdiff_schemas::rows::{ArmFigures, CellKey, CellRow, ComparisonKey, Interval};
+use fleetdiff_schemas::time::Nanos;
+use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
+use serde::{Deserialize, Serialize};
+
+use super::arms::whole;
+use crate::statistics::effect::{EQUIVALENCE_LEVEL, interval_from_t, is_equivalent};
+use crate::statistics::g::g_2x2;
+use crate::statistics::power::Design;
+use crate::statistics::tails::{ln_chi1_tail, t_quantile};
+use crate::statistics::{CellRows, support};
+
+/// Level and power at which "how long" and "how small" are answered.
+const ALPHA: f64 = 1e-4;
+const POWER: f64 = 0.8;
+/// The change that is asked for: as small as counts as alike.
+const RATIO: f64 = 1.05;
+
+/// A row and what decides over it together with others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowEvidence {
+    /// Stable hash of the function's name.
+    pub hash: u64,
+    /// The row; q-value, verdict, reason and cause are still to be set.
+    pub row: CellRow,
+    /// Whether the row is in the family of its cell.
+    pub tested: bool,
+    /// ln of the ratio of shares.
+    pub theta_share: f64,
+    /// ln of the ratio against the cell's scale.
+    pub theta: f64,
+    /// ln of the cell's scale.
+    pub ln_scale: f64,
+    /// ln p that the two-level selection takes; NaN where not tested.
+    pub ln_p_row: f64,
+    /// ln p for "moved only because shares sum to one"; NaN where not tested.
+    pub ln_p_comp: f64,
+    /// Whether the 90 % interval lies within five percent, whatever the support.
+    pub alike: bool,
+    /// The verdict of the first lines of the table, which need no other row.
+    pub settled: Option<(Verdict, RowReason)>,
+}
+
+/// What rows of one cell, scope and kind have in common.
+#[derive(Clone, Debug)]
+pub struct RowFrame {
+    /// Window or epoch.
+    pub scope: Scope,
+    /// Which builds of what.
+    pub comparison: ComparisonKey,
+    /// Self or total.
+    pub count_kind: CountKind,
+    /// Which cell.
+    pub cell: CellKey,
+    /// Start of the scope.
+    pub window_start_at: Nanos,
+    /// End of the hop.
+    pub window_end_at: Nanos,
+    /// The head's figures but for the function's count.
+    pub head: ArmFigures,
+    /// The base's.
+    pub base: ArmFigures,
+    /// Strata that both arms share.
+    pub strata: usize,
+    /// What the pods can carry.
+    pub support: Support,
+}
+
+impl RowFrame {
+    /// A row of a function with only its counts.
+    pub fn row(&self, hash: u64, function: &Arc<str>, head: u64, base: u64) -> RowEvidence {
+        let arm = |figures: ArmFigures, count: u64| {
+            let share = (figures.total > 0).then(|| ratio(whole(count), figures.total));
+            ArmFigures { count: whole(count), share, ..figures }
+        };
+        let (head, base) = (arm(self.head, head), arm(self.base, base));
+        let both = head.total > 0 && base.total > 0;
+        let g = both.then(|| g_2x2(natural(head.count), natural(head.total), natural(base.count), natural(base.total)));
+        let row = CellRow {
+            scope: self.scope,
+            comparison: self.comparison.clone(),
+            count_kind: self.count_kind,
+            cell: self.cell.clone(),
+            function: function.to_string(),
+            functions: None,
+            window_start_at: self.window_start_at,
+            window_end_at: self.window_end_at,
+            head,
+            base,
+            share_delta: None,
+            strata: whole(self.strata),
+            g,
+            ln_p_iid: g.map(ln_chi1_tail),
+            dispersion: None,
+            df: None,
+            f: None,
+            ln_p: None,
+            ln_p_delta: None,
+            q_value: None,
+            ratio: None,
+            adjusted_ratio: None,
+            adjusted_ln_p: None,
+            per_request_ratio: None,
+            per_request_ln_p: None,
+            ln_e: None,
+            minimum_detectable_ratio: None,
+            seconds_to_significance: None,
+            verdict: Verdict::Inconclusive,
+            support: self.support,
+            reason: None,
+            cause: None,
+        };
+        let settled = self.settled(function, &row);
+        let none = f64::NAN;
+        RowEvidence {
+            hash,
+            row,
+            tested: false,
+            theta_share: none,
+            theta: none,
+            ln_scale: none,
+            ln_p_row: none,
+            ln_p_comp: none,
+            alike: false,
+            settled,
+        }
+    }
+
+    /// Lines 1 to 3 of the verdict table.
+    fn settled(&self, function: &Arc<str>, row: &CellRow) -> Option<(Verdict, RowReason)> {
+        if row.base.total == 0 {
+            Some((Verdict::NotComparable, RowReason::NoBase))
+        } else if self.strata == 0 {
+            Some((Verdict::NotComparable, RowReason::NoCommonStratum))
+        } else if &**function == UNSYMBOLISED {
+            Some((Verdict::NotComparable, RowReason::Unsymbolised))
+        } else if row.head.count + row.base.count == row.head.total + row.base.total {
+            Some((Verdict::Untestable, RowReason::WholeProfile))
+        } else if self.support == Support::Untestable {
+            Some((Verdict::Untestable, RowReason::FewPods))
+        } else {
+            None
+        }
+    }
+
+    /// Seconds of the scope.
+    fn seconds(&self) -> f64 {
+        ratio(self.window_end_at.since(self.window_start_at).0, 1_000_000_000)
+    }
+}
+
+/// Adds to a row what the tests of its cell say of function `f`.
+pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, rows: &CellRows, quantiles: &Quantiles, f: usize) {
+    let moments = &rows.moments;
+    if !moments.tested[f] {
+        return;
+    }
+    let row = &mut evidence.row;
+    let known = |value: f64| (!value.is_nan()).then_some(value);
+    evidence.tested = true;
+    evidence.theta_share = rows.share.theta[f];
+    evidence.theta = rows.adjusted.theta[f];
+    evidence.ln_scale = libm::log(rows.scale);
+    evidence.ln_p_row = rows.ln_p_row[f];
+    evidence.ln_p_comp = rows.ln_p_comp[f];
+    row.dispersion = known(moments.phi_tilde[f]);
+    row.df = known(moments.df_total);
+    row.f = known(rows.adjusted.stat[f] / moments.phi_tilde[f]);
+    row.ln_p = known(rows.share.ln_p[f]);
+    row.ln_p_delta = known(rows.ln_p_delta[f]);
+    row.adjusted_ln_p = known(rows.adjusted.ln_p[f]);
+    row.ln_e = known(rows.ln_e[f]);
+    if row.head.count > 0 && row.base.count > 0 {
+        let interval = |theta: f64, se: f64| {
+            let bounds = interval_from_t(theta, se, quantiles.t95);
+            Interval { value: libm::exp(theta), low: bounds.low, high: bounds.high }
+        };
+        row.ratio = Some(interval(rows.share.theta[f], rows.share.se[f]));
+        row.adjusted_ratio = Some(interval(rows.adjusted.theta[f], rows.adjusted.se[f]));
+        evidence.alike = is_equivalent(rows.adjusted.theta[f], rows.adjusted.se[f], quantiles.t90);
+    }
+    if let (Some(p1), Some(p0)) = (row.head.share, row.base.share) {
+        let (n1, n0) = (float(row.head.total), float(row.base.total));
+        let half = quantiles.t95 * libm::sqrt(moments.phi_tilde[f] * (p1 * (1.0 - p1) / n1 + p0 * (1.0 - p0) / n0));
+        row.share_delta = Some(Interval { value: p1 - p0, low: p1 - p0 - half, high: p1 - p0 + half });
+    }
+    add_power(row, moments, frame.seconds());
+}
+
+fn add_power(row: &mut CellRow, moments: &crate::statistics::Moments, seconds: f64) {
+    let samples = float(row.head.total + row.base.total);
+    let samples_per_pod = samples / (moments.k_head + moments.k_base);
+    let design = Design {
+        alpha: ALPHA,
+        power: POWER,
+        head_pods: moments.k_head,
+        base_pods: moments.k_base,
+        share: float(row.head.count + row.base.count) / samples,
+        tau2: moments.tau2,
+    };
+    row.minimum_detectable_ratio = Some(libm::exp(design.mde(samples_per_pod)));
+    row.seconds_to_significance = Some(design.seconds_to_detect(samples_per_pod / seconds, RATIO));
+}
+
+/// Quantiles of t that all rows of a cell share.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantiles {
+    /// For 95 % intervals.
+    pub t95: f64,
+    /// For the 90 % interval of equivalence.
+    pub t90: f64,
+}
+
+impl Quantiles {
+    /// The quantiles for so many degrees of freedom.
+    pub fn of(df: f64) -> Self {
+        Self { t95: t_quantile(0.95, df), t90: t_quantile(EQUIVALENCE_LEVEL, df) }
+    }
+}
+
+/// What the pods of two arms can carry, in the words of tables.
+pub fn support_of(moments: &crate::statistics::Moments) -> Support {
+    match support(moments.k_head, moments.k_base, moments.df) {
+        crate::statistics::Support::Firm => Support::Firm,
+        crate::statistics::Support::Tentative => Support::Tentative,
+        crate::statistics::Support::Untestable => Support::Untestable,
+    }
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
+fn float(count: i64) -> f64 {
+    count as f64
+}
+
+fn ratio(part: i64, whole: i64) -> f64 {
+    float(part) / float(whole)
+}
+
+fn natural(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or(0)
+}

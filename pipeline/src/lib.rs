@@ -1,0 +1,9 @@
+//! The dataflow of fleetdiff: from profiles of single pods to flags of a fleet.
+//!
+//! [`dataflow`] is the whole program on one page. Its steps are [`operators`]; what they compute is pure: counts
+//! ([`counts`]), tests ([`statistics`]), decisions ([`rules`]).
+
+pub mod config;
+pub mod counts;
+pub mod statistics;
+pub mod testing;

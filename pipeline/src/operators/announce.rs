@@ -1,0 +1,73 @@
+//! Through which hop everything has arrived, as all workers learn it.
+//!
+//! Every worker reports its partitions to worker 0, which alone decides and tells all. A dataflow of its own, so that it
+//! can be driven while the main one is busy.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+use timely::dataflow::InputHandle;
+use timely::dataflow::channels::pact::Exchange;
+use timely::dataflow::operators::generic::Operator;
+use timely::dataflow::operators::vec::Broadcast;
+use timely::dataflow::operators::{Input, Inspect};
+use timely::worker::Worker;
+
+use crate::rules::watermarks::{Announced, Report, WatermarkBoard};
+
+/// What a worker tells worker 0.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Told {
+    /// The state of a partition.
+    Partition(Report),
+    /// All partitions of this worker have been named.
+    Complete,
+}
+
+/// One worker's end of the announcements.
+pub struct Announcements {
+    input: InputHandle<u64, timely::container::CapacityContainerBuilder<Vec<Told>>>,
+    heard: Rc<Cell<Announced>>,
+}
+
+impl Announcements {
+    /// Builds the dataflow.
+    pub fn build(worker: &mut Worker) -> Self {
+        let heard = Rc::new(Cell::new(Announced::Nothing));
+        let hears = Rc::clone(&heard);
+        let input = worker.dataflow::<u64, _, _>(|scope| {
+            let (input, told) = scope.new_input::<Vec<Told>>();
+            let mut board = WatermarkBoard::awaiting(scope.peers());
+            let announced = told.unary::<timely::container::CapacityContainerBuilder<Vec<Announced>>, _, _, _>(
+                Exchange::new(|_| 0),
+                "Announce",
+                move |_, _| {
+                    move |input, output| {
+                        input.for_each_time(|time, data| {
+                            data.flat_map(|batch| batch.drain(..)).for_each(|told| match told {
+                                Told::Partition(report) => board.report(report),
+                                Told::Complete => board.reader_is_complete(),
+                            });
+                            output.session(&time).give_iterator(board.announce().into_iter());
+                        });
+                    }
+                },
+            );
+            announced.broadcast().inspect(move |announced| hears.set(hears.get().max(*announced)));
+            input
+        });
+        Self { input, heard }
+    }
+
+    /// Tells worker 0.
+    pub fn tell(&mut self, told: Told) {
+        self.input.send(told);
+        self.input.flush();
+    }
+
+    /// What was announced last.
+    pub fn heard(&self) -> Announced {
+        self.heard.get()
+    }
+}

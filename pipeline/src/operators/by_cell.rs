@@ -1,0 +1,188 @@
+//! By cell: dense counts, and the evidence that they give at each look and report.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use fleetdiff_schemas::identity::{Service, stable_hash};
+use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
+use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
+use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::verdict::Scope;
+use serde::{Deserialize, Serialize};
+use timely::dataflow::StreamVec;
+use timely::dataflow::operators::Concat;
+use timely::dataflow::operators::vec::Map;
+
+use super::at_close::{AtClose, Closed};
+use super::ledger::Term;
+use super::route;
+use crate::config::Config;
+use crate::counts::cell::{Addition, Blocks, CellCounts};
+use crate::counts::functions::FunctionTable;
+use crate::evidence::look::{Family, KindLook, LookAt, look};
+use crate::evidence::report::{CellView, ScopeReport, report};
+use crate::rules::comparisons::{ComparisonId, OpenComparison, Plan};
+use crate::rules::pods::{CellAddition, CellId};
+
+/// What one cell says about one comparison at one hop.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CellEvaluation {
+    /// The comparison.
+    pub comparison: OpenComparison,
+    /// Which builds of what.
+    pub key: ComparisonKey,
+    /// Which cell.
+    pub cell: CellKey,
+    /// Each kind of count, if this hop is a look.
+    pub looks: Vec<KindLook>,
+    /// Window and epoch, if this hop is a report.
+    pub reports: Vec<ScopeReport>,
+}
+
+/// What follows from the cells of one hop.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum CellOutput {
+    /// Evidence.
+    Evaluation(Box<CellEvaluation>),
+    /// What was counted.
+    Term(Term),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum CellInput {
+    Addition(CellAddition),
+    Plan { worker: u64, plan: Plan },
+}
+
+/// See [`CountByCell::count_by_cell`].
+pub trait CountByCell<'scope> {
+    /// Brings all counts of a cell to one worker, adds them at the close of their application hop under the plan of that
+    /// hop, lets leave what left the window, and evaluates every open comparison where the plan says so.
+    fn count_by_cell(self, plans: StreamVec<'scope, u64, Plan>, config: &Config, table: Arc<FunctionTable>) -> StreamVec<'scope, u64, CellOutput>;
+}
+
+impl<'scope> CountByCell<'scope> for StreamVec<'scope, u64, CellAddition> {
+    fn count_by_cell(self, plans: StreamVec<'scope, u64, Plan>, config: &Config, table: Arc<FunctionTable>) -> StreamVec<'scope, u64, CellOutput> {
+        let workers = u64::try_from(self.scope().peers()).unwrap_or(1);
+        let plans = plans.flat_map(move |plan| (0..workers).map(move |worker| CellInput::Plan { worker, plan: plan.clone() }));
+        let mut cells = Cells { config: config.clone(), table, blocks: HashMap::new(), cells: BTreeMap::new() };
+        self.map(CellInput::Addition).concat(plans).at_close(
+            "ByCell",
+            |input| match input {
+                CellInput::Addition(addition) => route_of(&addition.cell),
+                CellInput::Plan { worker, .. } => *worker,
+            },
+            move |closed| cells.close(closed),
+        )
+    }
+}
+
+fn route_of(cell: &CellId) -> u64 {
+    route(&[cell.service.as_str(), cell.profile_type.name(), cell.cell.region.as_str(), cell.cell.cohort.as_str()])
+}
+
+struct Cells {
+    config: Config,
+    table: Arc<FunctionTable>,
+    blocks: HashMap<Service, Blocks>,
+    cells: BTreeMap<CellId, CellState>,
+}
+
+#[derive(Default)]
+struct CellState {
+    counts: CellCounts,
+    families: BTreeMap<ComparisonId, Vec<Family>>,
+}
+
+impl Cells {
+    fn close(&mut self, closed: Closed<CellInput>) -> Vec<CellOutput> {
+        let hop = Hop(closed.hop);
+        let mut plans = Vec::new();
+        let mut additions: BTreeMap<CellId, Vec<Addition>> = BTreeMap::new();
+        let mut output = Vec::new();
+        for input in closed.items {
+            match input {
+                CellInput::Plan { plan, .. } => plans.push(plan),
+                CellInput::Addition(CellAddition { cell, addition, late }) => {
+                    let late = if late { addition.samples } else { 0 };
+                    output.push(CellOutput::Term(Term::counted(hop, cell.profile_type, addition.samples, late)));
+                    additions.entry(cell).or_default().push(addition);
+                }
+            }
+        }
+        plans.sort();
+        for plan in &plans {
+            let blocks = self.blocks.entry(plan.service.clone()).or_default();
+            if plan.begins_block {
+                blocks.begin(hop);
+            }
+            blocks.forget_before(self.first_of_window(hop));
+        }
+        for (cell, additions) in additions {
+            let Some(blocks) = self.blocks.get(&cell.service) else { continue };
+            self.cells.entry(cell).or_default().counts.add(additions, blocks, &self.table);
+        }
+        for plan in &plans {
+            self.follow(hop, plan, &mut output);
+        }
+        output
+    }
+
+    fn first_of_window(&self, hop: Hop) -> Hop {
+        hop.plus(1).minus(self.config.window_hops())
+    }
+
+    /// Moves the cells of a service on and evaluates them.
+    fn follow(&mut self, hop: Hop, plan: &Plan, output: &mut Vec<CellOutput>) {
+        let first = self.first_of_window(hop);
+        let config = &self.config;
+        let of_service = self.cells.iter_mut().filter(|(cell, _)| cell.service == plan.service);
+        for (cell, state) in of_service {
+            state.counts.expire(first, plan.earliest_epoch());
+            state.families.retain(|id, _| plan.open.iter().any(|open| open.id == *id));
+            if !(plan.look || plan.report) {
+                continue;
+            }
+            for open in &plan.open {
+                let evaluation = evaluate(cell, state, open, hop, plan, config);
+                if !(evaluation.looks.is_empty() && evaluation.reports.is_empty()) {
+                    output.push(CellOutput::Evaluation(Box::new(evaluation)));
+                }
+            }
+        }
+    }
+}
+
+fn evaluate(cell: &CellId, state: &mut CellState, open: &OpenComparison, hop: Hop, plan: &Plan, config: &Config) -> CellEvaluation {
+    let key = ComparisonKey {
+        service: cell.service.clone(),
+        profile_type: cell.profile_type,
+        measure: cell.profile_type.measure(),
+        base_build: open.id.base_name(),
+        head_build: open.id.head.clone(),
+    };
+    let unsymbolised = stable_hash(UNSYMBOLISED.as_bytes());
+    let view = CellView {
+        counts: &state.counts,
+        cell: cell.cell.clone(),
+        key: key.clone(),
+        epoch: open.epoch,
+        hop,
+        window_hops: config.window_hops(),
+        clock: config.clock(),
+        min_count: floor(config.min_count),
+        delta: config.delta,
+        untested: state.counts.functions().entries().iter().position(|(hash, _)| *hash == unsymbolised),
+    };
+    let kinds: &[CountKind] = &config.count_kinds;
+    let families = state.families.entry(open.id.clone()).or_insert_with(|| kinds.iter().map(|_| Family::default()).collect());
+    let looks = if plan.look { look(&LookAt { view: &view, comparison: open, q: config.q }, kinds, families) } else { Vec::new() };
+    let scopes = if plan.report { &[Scope::Window, Scope::Epoch][..] } else { &[] };
+    let reports = scopes.iter().filter_map(|&scope| report(&view, open, scope, kinds)).collect();
+    CellEvaluation { comparison: open.clone(), key, cell: cell.cell.clone(), looks, reports }
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a floor of samples is a small number")]
+fn floor(min_count: u64) -> f64 {
+    min_count as f64
+}

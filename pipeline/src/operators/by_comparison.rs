@@ -1,0 +1,173 @@
+//! By comparison: what is called, over all functions and cells together.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::identity::Service;
+use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow};
+use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::verdict::Scope;
+use serde::{Deserialize, Serialize};
+use timely::dataflow::StreamVec;
+use timely::dataflow::operators::Concat;
+use timely::dataflow::operators::vec::Map;
+
+use super::at_close::{AtClose, Closed};
+use super::by_cell::CellEvaluation;
+use super::route;
+use crate::config::Config;
+use crate::evidence::look::KindLook;
+use crate::rules::comparisons::{ComparisonId, OpenComparison, Plan};
+use crate::rules::lifecycle::{LiveRule, Look};
+use crate::rules::summary::{SummaryFrame, summarise};
+use crate::rules::table::{ScopeCells, TableRules, decide};
+
+/// What is decided over one comparison at one hop.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Decision {
+    /// A row of a report.
+    Cell(Box<CellRow>),
+    /// A change of a flag.
+    Flag(Box<FlagRow>),
+    /// A verdict of a comparison.
+    Comparison(Box<ComparisonRow>),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum ComparisonInput {
+    Evaluation(Box<CellEvaluation>),
+    Plan { worker: u64, plan: Plan },
+}
+
+/// See [`DecideByComparison::decide_by_comparison`].
+pub trait DecideByComparison<'scope> {
+    /// Brings all cells of a comparison to one worker: the live rule at each look, then the tables at each report.
+    fn decide_by_comparison(self, plans: StreamVec<'scope, u64, Plan>, config: &Config) -> StreamVec<'scope, u64, Decision>;
+}
+
+impl<'scope> DecideByComparison<'scope> for StreamVec<'scope, u64, Box<CellEvaluation>> {
+    fn decide_by_comparison(self, plans: StreamVec<'scope, u64, Plan>, config: &Config) -> StreamVec<'scope, u64, Decision> {
+        let workers = u64::try_from(self.scope().peers()).unwrap_or(1);
+        let plans = plans.flat_map(move |plan| (0..workers).map(move |worker| ComparisonInput::Plan { worker, plan: plan.clone() }));
+        let mut comparisons = Comparisons { config: config.clone(), states: BTreeMap::new(), blocks: BTreeMap::new() };
+        self.map(ComparisonInput::Evaluation).concat(plans).at_close(
+            "ByComparison",
+            |input| match input {
+                ComparisonInput::Evaluation(evaluation) => route_of(&evaluation.comparison.id),
+                ComparisonInput::Plan { worker, .. } => *worker,
+            },
+            move |closed| comparisons.close(closed),
+        )
+    }
+}
+
+fn route_of(id: &ComparisonId) -> u64 {
+    route(&[id.service.as_str(), id.base_name().as_str(), id.head.as_str()])
+}
+
+struct Comparisons {
+    config: Config,
+    states: BTreeMap<ComparisonId, LiveRule>,
+    /// First hops of each service's time blocks since the earliest open epoch.
+    blocks: BTreeMap<Service, Vec<Hop>>,
+}
+
+type Evaluations = BTreeMap<ComparisonId, Vec<CellEvaluation>>;
+
+impl Comparisons {
+    fn close(&mut self, closed: Closed<ComparisonInput>) -> Vec<Decision> {
+        let hop = Hop(closed.hop);
+        let mut plans = Vec::new();
+        let mut evaluations: Evaluations = BTreeMap::new();
+        for input in closed.items {
+            match input {
+                ComparisonInput::Plan { plan, .. } => plans.push(plan),
+                ComparisonInput::Evaluation(evaluation) => {
+                    evaluations.entry(evaluation.comparison.id.clone()).or_default().push(*evaluation);
+                }
+            }
+        }
+        plans.sort();
+        let mut decisions = Vec::new();
+        for plan in plans {
+            self.note_block(hop, &plan);
+            for id in &plan.closed {
+                let ended = self.states.remove(id).map(|mut live| live.close(hop)).unwrap_or_default();
+                decisions.extend(ended.into_iter().map(|flag| Decision::Flag(Box::new(flag))));
+            }
+            for open in &plan.open {
+                if let Some(cells) = evaluations.remove(&open.id) {
+                    self.decide(hop, open, &plan, cells, &mut decisions);
+                }
+            }
+        }
+        decisions
+    }
+
+    fn note_block(&mut self, hop: Hop, plan: &Plan) {
+        let blocks = self.blocks.entry(plan.service.clone()).or_default();
+        if plan.begins_block {
+            blocks.push(hop);
+        }
+        let earliest = plan.earliest_epoch().unwrap_or(hop);
+        blocks.retain(|&block| block >= earliest);
+    }
+
+    fn decide(&mut self, hop: Hop, open: &OpenComparison, plan: &Plan, mut cells: Vec<CellEvaluation>, decisions: &mut Vec<Decision>) {
+        let Config { q, delta, .. } = self.config;
+        let clock = self.config.clock();
+        let live = self.states.entry(open.id.clone()).or_insert_with(|| LiveRule::new(clock, q, delta));
+        if plan.look {
+            let (looks, look) = gather(hop, open, &mut cells);
+            decisions.extend(live.look(look).into_iter().map(|flag| Decision::Flag(Box::new(flag))));
+            let blocks = self.blocks.get(&plan.service).map_or(0, |blocks| blocks.iter().filter(|&&block| block >= open.epoch).count());
+            for ((comparison, _), cells) in looks {
+                let frame = SummaryFrame {
+                    comparison,
+                    window_start_at: clock.start_of(open.epoch),
+                    window_end_at: clock.end_of(hop),
+                    blocks: u64::try_from(blocks).unwrap_or(0),
+                };
+                decisions.extend(summarise(&frame, &cells, live).into_iter().map(|row| Decision::Comparison(Box::new(row))));
+            }
+        }
+        let rules = TableRules { q, delta, min_count: floor(self.config.min_count) };
+        for (comparison, scope) in by_scope(cells) {
+            let raised = live.raised(&comparison);
+            let rows = decide(&scope, &self.config.count_kinds, &raised, &rules);
+            decisions.extend(rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
+        }
+    }
+}
+
+type Looks = BTreeMap<(ComparisonKey, fleetdiff_schemas::profile::CountKind), BTreeMap<CellKey, KindLook>>;
+
+/// All cells' looks, by type and kind, and the one look of the live rule that they make.
+fn gather(hop: Hop, open: &OpenComparison, cells: &mut [CellEvaluation]) -> (Looks, Look) {
+    let mut looks = Looks::new();
+    let mut all = Look { hop, epoch: open.epoch, family: 0, rows: Vec::new() };
+    for evaluation in cells {
+        for mut look in evaluation.looks.drain(..) {
+            all.family += look.joined;
+            all.rows.append(&mut look.watched);
+            looks.entry((evaluation.key.clone(), look.count_kind)).or_default().insert(evaluation.cell.clone(), look);
+        }
+    }
+    (looks, all)
+}
+
+fn by_scope(cells: Vec<CellEvaluation>) -> Vec<(ComparisonKey, ScopeCells)> {
+    let mut scopes: BTreeMap<(ComparisonKey, Scope), ScopeCells> = BTreeMap::new();
+    for evaluation in cells {
+        for report in evaluation.reports {
+            let key = (evaluation.key.clone(), report.scope);
+            let scope = scopes.entry(key).or_insert_with(|| ScopeCells { scope: report.scope, cells: BTreeMap::new() });
+            scope.cells.insert(evaluation.cell.clone(), report);
+        }
+    }
+    scopes.into_iter().map(|((key, _), scope)| (key, scope)).collect()
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a floor of samples is a small number")]
+fn floor(min_count: u64) -> f64 {
+    min_count as f64
+}

@@ -1,0 +1,86 @@
+//! By pod: which profiles count, and what they add to which cell.
+
+use std::collections::{BTreeMap, HashMap};
+
+use fleetdiff_schemas::identity::{PodId, Service};
+use fleetdiff_schemas::time::Hop;
+use serde::{Deserialize, Serialize};
+use timely::dataflow::StreamVec;
+
+use super::at_close::{AtClose, Closed};
+use super::ledger::Term;
+use super::route;
+use crate::rules::admission::PodProfile;
+use crate::rules::pods::{CellAddition, Decided, PodHistory, PodRules, Presence};
+
+/// What follows from the pods of one hop.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum PodOutput {
+    /// Something to count.
+    Addition(CellAddition),
+    /// What the registry has to know.
+    Activity(Activity),
+    /// Something that is not counted.
+    Term(Term),
+}
+
+/// What the registry learns of a hop.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Activity {
+    /// Some profile was applied, counted or not.
+    Applied,
+    /// A pod had a counted profile.
+    Counted(Presence),
+}
+
+/// See [`DecideByPod::decide_by_pod`].
+pub trait DecideByPod<'scope> {
+    /// Brings all profiles of a pod to one worker and decides over them at the close of their application hop, in the order
+    /// of [`PodHistory::close`].
+    fn decide_by_pod(self, rules: PodRules) -> StreamVec<'scope, u64, PodOutput>;
+}
+
+impl<'scope> DecideByPod<'scope> for StreamVec<'scope, u64, PodProfile> {
+    fn decide_by_pod(self, rules: PodRules) -> StreamVec<'scope, u64, PodOutput> {
+        let mut pods = Pods { rules, histories: HashMap::new() };
+        self.at_close(
+            "ByPod",
+            |profile| route(&[profile.identity.service.as_str(), profile.identity.pod.as_str()]),
+            move |closed| pods.close(closed),
+        )
+    }
+}
+
+/// Hops after which a silent pod is forgotten: a day of 10 s hops.
+const RETENTION: u64 = 8_640;
+
+struct Pods {
+    rules: PodRules,
+    histories: HashMap<(Service, PodId), PodHistory>,
+}
+
+impl Pods {
+    fn close(&mut self, closed: Closed<PodProfile>) -> Vec<PodOutput> {
+        let hop = Hop(closed.hop);
+        let mut by_pod: BTreeMap<(Service, PodId), Vec<PodProfile>> = BTreeMap::new();
+        for profile in closed.items {
+            by_pod.entry((profile.identity.service.clone(), profile.identity.pod.clone())).or_default().push(profile);
+        }
+        let mut output = vec![PodOutput::Activity(Activity::Applied)];
+        for (pod, profiles) in by_pod {
+            let decided = self.histories.entry(pod).or_default().close(hop, profiles, &self.rules);
+            output.extend(outputs(hop, decided));
+        }
+        if closed.hop % 360 == 0 {
+            self.histories.retain(|_, history| history.last_seen().plus(RETENTION) > hop);
+        }
+        output
+    }
+}
+
+fn outputs(hop: Hop, decided: Decided) -> impl Iterator<Item = PodOutput> {
+    let additions = decided.additions.into_iter().map(PodOutput::Addition);
+    let presences = decided.presences.into_iter().map(|presence| PodOutput::Activity(Activity::Counted(presence)));
+    let terms = decided.dropped.into_iter().map(move |(kind, dropped)| PodOutput::Term(Term::dropped(hop, kind, dropped)));
+    additions.chain(presences).chain(terms)
+}

@@ -1,0 +1,10 @@
+//! Decisions as pure state machines: no clock, no thread, no engine. Operators feed them, tests drive them directly.
+
+pub mod admission;
+pub mod comparisons;
+pub mod lifecycle;
+pub mod pods;
+pub mod summary;
+pub mod table;
+pub mod verdict;
+pub mod watermarks;

@@ -1,0 +1,246 @@
+//! At which hop a record is applied.
+//!
+//! Each partition has a watermark: the hop of the largest event time seen in it less the lateness. A profile whose own hop
+//! lies at or after the watermark just before its record is applied at its own hop, an older one at the watermark. So
+//! the application hop depends on the partition's prefix alone, and a closed hop is never revised.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fleetdiff_schemas::fold::fold_stacks;
+use fleetdiff_schemas::identity::{Cohort, Identity};
+use fleetdiff_schemas::profile::{Decoded, Folded, Position, Profile, ProfileType, Requests, Samples, content_hash};
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::rows::RejectedRow;
+use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
+use serde::{Deserialize, Serialize};
+
+use crate::config::Config;
+use crate::counts::encoding::{Entry, encode};
+use crate::counts::functions::{FunctionId, FunctionTable};
+
+/// How far an event time may lie after the moment the broker took the record.
+const FUTURE: Nanos = Nanos::from_seconds(60);
+
+/// One decoded and folded profile, with the hop at which it is applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodProfile {
+    /// Whose it is.
+    pub identity: Arc<Identity>,
+    /// What was observed.
+    pub profile_type: ProfileType,
+    /// When.
+    pub window: TimeRange,
+    /// Operations served meanwhile.
+    pub requests: Option<Requests>,
+    /// Hash of the stacks as a multiset.
+    pub content: u128,
+    /// The hop of its event time.
+    pub own: Hop,
+    /// What becomes of it at its application hop, as far as its partition decides.
+    pub arrival: Arrival,
+    /// Where it came from.
+    pub partition: i32,
+    /// Where in the partition.
+    pub offset: i64,
+    /// Which part of the record.
+    pub part: u32,
+    /// Its counts, one entry a cohort.
+    pub cohorts: Vec<CohortCounts>,
+}
+
+impl PodProfile {
+    /// Samples in all.
+    pub fn samples(&self) -> u64 {
+        self.cohorts.iter().map(|part| part.samples).sum()
+    }
+}
+
+/// Whether a profile came in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Arrival {
+    /// Applied at its own hop.
+    InTime,
+    /// Applied later, its own hop still within the window.
+    Late,
+    /// Its own hop has left the window.
+    TooLate,
+}
+
+/// The counts of one cohort in one profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CohortCounts {
+    /// Whose samples.
+    pub cohort: Cohort,
+    /// How many in all.
+    pub samples: u64,
+    /// Counts by function, see [`crate::counts::encoding`].
+    #[serde(with = "serde_bytes")]
+    pub functions: Vec<u8>,
+}
+
+/// What a record became.
+#[derive(Clone, Debug)]
+pub enum Admitted {
+    /// A profile, at its application hop.
+    Profile(Hop, PodProfile),
+    /// A refused part, at the hop under which it is booked.
+    Rejected(Hop, RejectedRow),
+}
+
+/// The state of the partitions that one worker reads.
+#[derive(Debug)]
+pub struct Admission {
+    clock: HopClock,
+    lateness: Nanos,
+    window: u64,
+    partitions: BTreeMap<i32, Partition>,
+    last_names: Option<(Arc<[Arc<str>]>, Vec<FunctionId>)>,
+}
+
+#[derive(Debug, Default)]
+struct Partition {
+    watermark: Option<Hop>,
+    /// Refused parts without a time, until there is a watermark to book them at.
+    waiting: Vec<RejectedRow>,
+}
+
+impl Admission {
+    /// No partition has given anything yet.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            clock: config.clock(),
+            lateness: config.lateness,
+            window: config.window_hops(),
+            partitions: BTreeMap::new(),
+            last_names: None,
+        }
+    }
+
+    /// The watermark of a partition: nothing is applied before it any more. `None` before its first good profile.
+    pub fn watermark(&self, partition: i32) -> Option<Hop> {
+        self.partitions.get(&partition).and_then(|state| state.watermark)
+    }
+
+    /// Decides the application hops of a record's parts and moves its partition's watermark. While the partition was idle
+    /// others went on, so nothing of it is applied before `not_before`.
+    pub fn admit(&mut self, record: Decoded, not_before: Hop, table: &FunctionTable) -> Vec<Admitted> {
+        let state = self.partitions.entry(record.position.partition).or_default();
+        if let Some(watermark) = &mut state.watermark {
+            *watermark = (*watermark).max(not_before);
+        }
+        let watermark = state.watermark.or((not_before > Hop(0)).then_some(not_before));
+        let mut latest = None;
+        let mut admitted = Vec::with_capacity(record.parts.len());
+        for (part, content) in record.parts.into_iter().enumerate() {
+            let part = u32::try_from(part).unwrap_or(u32::MAX);
+            match content.and_then(|profile| not_from_future(profile, record.broker_time)) {
+                Ok(profile) => {
+                    let at = profile.window.midpoint();
+                    latest = latest.max(Some(at));
+                    let (hop, pod) = self.apply(profile, watermark, &record.position, part, table);
+                    admitted.push(Admitted::Profile(hop, pod));
+                }
+                Err(rejection) => self.refuse(rejection, &record.position, part, record.broker_time, watermark, &mut admitted),
+            }
+        }
+        self.advance(record.position.partition, latest, &mut admitted);
+        admitted
+    }
+
+    /// What still waits for a watermark that will not come, because its partition ended.
+    pub fn leftovers(&mut self) -> Vec<Admitted> {
+        let waiting = self.partitions.values_mut().flat_map(|state| state.waiting.drain(..));
+        waiting.map(|row| Admitted::Rejected(Hop(0), row)).collect()
+    }
+
+    fn apply(&mut self, profile: Profile, watermark: Option<Hop>, from: &Position, part: u32, table: &FunctionTable) -> (Hop, PodProfile) {
+        let own = self.clock.hop_of(profile.window.midpoint());
+        let (hop, arrival) = match watermark {
+            Some(watermark) if own < watermark && own.plus(self.window) > watermark => (watermark, Arrival::Late),
+            Some(watermark) if own < watermark => (watermark, Arrival::TooLate),
+            _ => (own, Arrival::InTime),
+        };
+        let (content, cohorts) = self.fold(&profile, table);
+        let pod = PodProfile {
+            identity: profile.identity,
+            profile_type: profile.profile_type,
+            window: profile.window,
+            requests: profile.requests,
+            content,
+            own,
+            arrival,
+            partition: from.partition,
+            offset: from.offset,
+            part,
+            cohorts,
+        };
+        (hop, pod)
+    }
+
+    fn fold(&mut self, profile: &Profile, table: &FunctionTable) -> (u128, Vec<CohortCounts>) {
+        if self.last_names.as_ref().is_none_or(|(names, _)| !Arc::ptr_eq(names, &profile.names)) {
+            self.last_names = Some((Arc::clone(&profile.names), table.intern(&profile.names)));
+        }
+        let ids = self.last_names.as_ref().map_or(&[][..], |(_, ids)| ids);
+        match &profile.samples {
+            Samples::Folded { content, cohorts } => (*content, cohorts.iter().map(|part| encoded(part, ids)).collect()),
+            Samples::Stacks(stacks) => {
+                let cohorts = fold_stacks(&profile.names, stacks, &profile.identity.cohort);
+                (content_hash(&profile.names, stacks), cohorts.iter().map(|part| encoded(part, ids)).collect())
+            }
+        }
+    }
+
+    fn refuse(&mut self, rejection: Rejection, from: &Position, part: u32, broker: Option<Nanos>, watermark: Option<Hop>, out: &mut Vec<Admitted>) {
+        let time = rejection.at.or(broker).map(|at| self.clock.hop_of(at));
+        let row = RejectedRow { hop_at: None, position: from.clone(), part: i64::from(part), rejection };
+        match time.max(watermark) {
+            Some(hop) => out.push(self.booked(hop, row)),
+            None => self.partitions.entry(from.partition).or_default().waiting.push(row),
+        }
+    }
+
+    fn advance(&mut self, partition: i32, latest: Option<Nanos>, out: &mut Vec<Admitted>) {
+        let Some(latest) = latest else { return };
+        let reached = self.clock.hop_of(latest.since(self.lateness));
+        let state = self.partitions.entry(partition).or_default();
+        let watermark = state.watermark.map_or(reached, |before| before.max(reached));
+        state.watermark = Some(watermark);
+        let waiting = std::mem::take(&mut state.waiting);
+        out.extend(waiting.into_iter().map(|row| self.booked(watermark, row)));
+    }
+
+    fn booked(&self, hop: Hop, row: RejectedRow) -> Admitted {
+        Admitted::Rejected(hop, RejectedRow { hop_at: Some(self.clock.start_of(hop)), ..row })
+    }
+}
+
+fn not_from_future(profile: Profile, broker: Option<Nanos>) -> Result<Profile, Rejection> {
+    let at = profile.window.midpoint();
+    match broker {
+        Some(taken) if at > taken.plus(FUTURE) => Err(Rejection {
+            profile_type: Some(profile.profile_type),
+            samples: profile.total(),
+            at: Some(taken),
+            ..Rejection::new(
+                Reason::FromFuture,
+                format!("event time {} ns lies more than 60 s after the broker took the record ({} ns); check the sender's clock", at.0, taken.0),
+            )
+        }),
+        _ => Ok(profile),
+    }
+}
+
+fn encoded(part: &Folded, ids: &[FunctionId]) -> CohortCounts {
+    let mut entries: Vec<Entry> = part
+        .functions
+        .iter()
+        .filter_map(|function| {
+            let name = usize::try_from(function.name).ok()?;
+            ids.get(name).map(|&id| Entry { function: id, own: function.own, total: function.total })
+        })
+        .collect();
+    entries.sort_unstable_by_key(|entry| entry.function);
+    CohortCounts { cohort: part.cohort.clone(), samples: part.samples, functions: encode(&entries) }
+}

@@ -1,0 +1,309 @@
+//! Which builds are compared, from when on, in which time blocks, and when that is looked at.
+//!
+//! One state machine a service, stepped once a hop with what the registry of pods counted. A later build opens a comparison
+//! against the build with most pods; a new time block begins whenever the mixture of builds has moved, so that a roll-out
+//! under a drifting load is compared within blocks in which little moved.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::identity::{Build, Service};
+use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::config::{Comparing, Config};
+
+/// Hops for which a pod counts as present after its last counted profile.
+pub const PRESENT_HOPS: u64 = 12;
+/// Least length of a time block that ends because the mixture of builds moved.
+const SHORTEST_BLOCK: Nanos = Nanos::from_seconds(300);
+const HOUR: i64 = 3_600_000_000_000;
+
+/// What is compared within one service.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ComparisonId {
+    /// What is deployed.
+    pub service: Service,
+    /// The builds that together are the base.
+    pub base: Vec<Build>,
+    /// The build in question.
+    pub head: Build,
+}
+
+impl ComparisonId {
+    /// The base's builds joined by `,`, as tables name them.
+    pub fn base_name(&self) -> Build {
+        let names: Vec<_> = self.base.iter().map(Build::as_str).collect();
+        Build::new(names.join(","))
+    }
+}
+
+/// A comparison that is going on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct OpenComparison {
+    /// Which.
+    pub id: ComparisonId,
+    /// First hop of its epoch.
+    pub epoch: Hop,
+}
+
+/// What follows from one hop for one service: sent to every worker before the hop's counts are used.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Plan {
+    /// The service.
+    pub service: Service,
+    /// Whether a time block begins with this hop.
+    pub begins_block: bool,
+    /// Comparisons that are open once the hop is closed.
+    pub open: Vec<OpenComparison>,
+    /// Comparisons that ended with this hop.
+    pub closed: Vec<ComparisonId>,
+    /// Whether the live rule looks now.
+    pub look: bool,
+    /// Whether the tables are written now.
+    pub report: bool,
+}
+
+impl Plan {
+    /// The first hop of the earliest open epoch.
+    pub fn earliest_epoch(&self) -> Option<Hop> {
+        self.open.iter().map(|open| open.epoch).min()
+    }
+}
+
+/// What the registry knows of a service once a hop is closed.
+#[derive(Clone, Debug, Default)]
+pub struct HopFacts {
+    /// Builds with a counted profile at this hop, with the smallest process start among those.
+    pub counted: BTreeMap<Build, Option<Nanos>>,
+    /// Distinct pods counted within the window, by build.
+    pub in_window: BTreeMap<Build, u64>,
+    /// Distinct pods present, by build.
+    pub present: BTreeMap<Build, u64>,
+}
+
+/// Build order: first counted sample, process start (unknown last), name.
+type Place = (Hop, (bool, Option<Nanos>), Build);
+
+/// The builds, blocks and comparisons of one service so far.
+#[derive(Debug)]
+pub struct ServiceHistory {
+    service: Service,
+    places: BTreeMap<Build, Place>,
+    initial: BTreeSet<Build>,
+    /// Heads whose comparison has ended and that have not been new again since.
+    done: BTreeSet<Build>,
+    before: BTreeSet<Build>,
+    open: Vec<OpenComparison>,
+    block: Option<(Hop, BTreeMap<Build, u64>)>,
+    counted_since_look: bool,
+}
+
+/// The settings that comparisons follow from.
+#[derive(Clone, Debug)]
+pub struct ComparisonRules {
+    clock: HopClock,
+    evaluate_every: Nanos,
+    report_every: Nanos,
+    epoch_hops: u64,
+    min_head_pods: u64,
+    comparing: Comparing,
+}
+
+impl ComparisonRules {
+    /// Takes what matters here from the configuration.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            clock: config.clock(),
+            evaluate_every: config.evaluate_every,
+            report_every: config.report_every,
+            epoch_hops: config.clock().hops_in(config.epoch).max(1),
+            min_head_pods: config.min_head_pods,
+            comparing: config.comparing.clone(),
+        }
+    }
+
+    fn ends_at(&self, hop: Hop, every: Nanos) -> bool {
+        every.0 <= 0 || self.clock.end_of(hop).0 % every.0 == 0
+    }
+
+    fn hour_of(&self, hop: Hop) -> i64 {
+        self.clock.start_of(hop).0.div_euclid(HOUR)
+    }
+}
+
+impl ServiceHistory {
+    /// Nothing has been seen of this service.
+    pub fn new(service: Service) -> Self {
+        Self {
+            service,
+            places: BTreeMap::new(),
+            initial: BTreeSet::new(),
+            done: BTreeSet::new(),
+            before: BTreeSet::new(),
+            open: Vec::new(),
+            block: None,
+            counted_since_look: false,
+        }
+    }
+
+    /// Steps over one hop; every hop from the first counted sample on, in order. `last` says that no hop follows.
+    pub fn close(&mut self, hop: Hop, facts: &HopFacts, last: bool, rules: &ComparisonRules) -> Plan {
+        self.place_builds(hop, facts);
+        let closed = self.close_comparisons(facts);
+        let opened = self.open_comparisons(hop, facts, rules) | self.roll_epochs(hop, rules);
+        let begins_block = self.begin_block(hop, facts, opened || !closed.is_empty(), rules);
+        self.before = facts.in_window.keys().cloned().collect();
+        self.counted_since_look |= !facts.counted.is_empty();
+        let look = self.counted_since_look && (last || rules.ends_at(hop, rules.evaluate_every));
+        if look {
+            self.counted_since_look = false;
+        }
+        let report = !self.open.is_empty() && (last || rules.ends_at(hop, rules.report_every));
+        Plan { service: self.service.clone(), begins_block, open: self.open.clone(), closed, look, report }
+    }
+
+    fn place_builds(&mut self, hop: Hop, facts: &HopFacts) {
+        let first = self.places.is_empty();
+        for (build, start) in &facts.counted {
+            if self.places.contains_key(build) && self.before.contains(build) {
+                continue;
+            }
+            self.places.insert(build.clone(), (hop, (start.is_none(), *start), build.clone()));
+            self.done.remove(build);
+            if first {
+                self.initial.insert(build.clone());
+            } else {
+                self.initial.remove(build);
+            }
+        }
+    }
+
+    fn close_comparisons(&mut self, facts: &HopFacts) -> Vec<ComparisonId> {
+        let lives = |build: &Build| facts.in_window.contains_key(build);
+        let (open, closed): (Vec<_>, Vec<_>) =
+            self.open.drain(..).partition(|open| open.id.base.iter().any(lives) && lives(&open.id.head));
+        self.open = open;
+        self.done.extend(closed.iter().map(|ended| ended.id.head.clone()));
+        closed.into_iter().map(|ended| ended.id).collect()
+    }
+
+    fn open_comparisons(&mut self, hop: Hop, facts: &HopFacts, rules: &ComparisonRules) -> bool {
+        let ids = match &rules.comparing {
+            Comparing::Named { base, head } => self.named(base, head, facts),
+            Comparing::Deploys => self.deploys(facts, rules.min_head_pods),
+        };
+        let any = !ids.is_empty();
+        self.open.extend(ids.into_iter().map(|id| OpenComparison { id, epoch: hop }));
+        self.open.sort();
+        any
+    }
+
+    fn named(&self, base: &[Build], head: &Build, facts: &HopFacts) -> Vec<ComparisonId> {
+        let lives = |build: &Build| facts.in_window.contains_key(build);
+        let wanted = self.open.is_empty() && base.iter().any(lives) && lives(head);
+        let id = ComparisonId { service: self.service.clone(), base: base.to_vec(), head: head.clone() };
+        wanted.then_some(id).into_iter().collect()
+    }
+
+    fn deploys(&self, facts: &HopFacts, min_head_pods: u64) -> Vec<ComparisonId> {
+        let mut heads: Vec<_> = self.places.values().collect();
+        heads.sort();
+        let is_new = |build: &Build| {
+            let has_one = self.open.iter().any(|open| open.id.head == *build);
+            !has_one && !self.initial.contains(build) && !self.done.contains(build)
+        };
+        let pods = |build: &Build| facts.in_window.get(build).copied().unwrap_or(0);
+        let eligible = heads.iter().map(|place| &place.2).filter(|build| is_new(build) && pods(build) >= min_head_pods.max(1));
+        let base_of = |head: &Build| {
+            let others = heads.iter().filter(|place| place.2 != *head && pods(&place.2) > 0);
+            others.max_by_key(|place| (pods(&place.2), **place)).map(|place| place.2.clone())
+        };
+        let pairs = eligible.filter_map(|head| base_of(head).map(|base| (base, head)));
+        pairs
+            .map(|(base, head)| ComparisonId { service: self.service.clone(), base: vec![base], head: head.clone() })
+            .collect()
+    }
+
+    fn roll_epochs(&mut self, hop: Hop, rules: &ComparisonRules) -> bool {
+        let mut any = false;
+        for open in &mut self.open {
+            if open.epoch.plus(rules.epoch_hops) <= hop {
+                open.epoch = hop;
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn begin_block(&mut self, hop: Hop, facts: &HopFacts, changed: bool, rules: &ComparisonRules) -> bool {
+        let begins = match &self.block {
+            None => true,
+            Some(_) if changed || rules.hour_of(hop) != rules.hour_of(hop.minus(1)) => true,
+            Some((start, then)) => {
+                start.plus(rules.clock.hops_in(SHORTEST_BLOCK)) <= hop && some_share_moved(then, &facts.present)
+            }
+        };
+        if begins {
+            self.block = Some((hop, facts.present.clone()));
+        }
+        begins
+    }
+}
+
+/// Whether some build's share of pods differs by more than a tenth, in whole numbers.
+fn some_share_moved(then: &BTreeMap<Build, u64>, now: &BTreeMap<Build, u64>) -> bool {
+    let sum = |pods: &BTreeMap<Build, u64>| pods.values().map(|&count| u128::from(count)).sum::<u128>();
+    let (all_then, all_now) = (sum(then), sum(now));
+    if all_then == 0 || all_now == 0 {
+        return false;
+    }
+    let builds: BTreeSet<_> = then.keys().chain(now.keys()).collect();
+    builds.into_iter().any(|build| {
+        let of = |pods: &BTreeMap<Build, u64>| u128::from(pods.get(build).copied().unwrap_or(0));
+        let moved = (of(then) * all_now).abs_diff(of(now) * all_then);
+        moved * 10 > all_then * all_now
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(pods: &[(&str, u64)]) -> HopFacts {
+        let counts: BTreeMap<Build, u64> = pods.iter().map(|&(build, count)| (build.into(), count)).collect();
+        HopFacts { counted: counts.keys().map(|build| (build.clone(), None)).collect(), in_window: counts.clone(), present: counts }
+    }
+
+    fn history() -> (ServiceHistory, ComparisonRules) {
+        (ServiceHistory::new("api".into()), ComparisonRules::new(&Config::default()))
+    }
+
+    #[test]
+    fn a_later_build_opens_a_comparison_with_the_largest_and_a_block() {
+        let (mut history, rules) = history();
+        let first = history.close(Hop(100), &facts(&[("a", 3), ("b", 5)]), false, &rules);
+        assert!(first.begins_block && first.open.is_empty(), "initial builds are not compared: {first:?}");
+        let one = history.close(Hop(101), &facts(&[("a", 3), ("b", 5), ("c", 1)]), false, &rules);
+        assert!(one.open.is_empty(), "one pod is no replicate: {one:?}");
+        let two = history.close(Hop(102), &facts(&[("a", 3), ("b", 5), ("c", 2)]), false, &rules);
+        let (base, epoch) = (vec![Build::from("b")], Hop(102));
+        assert!(two.begins_block);
+        assert_eq!(two.open, [OpenComparison { id: ComparisonId { service: "api".into(), base, head: "c".into() }, epoch }]);
+        let gone = history.close(Hop(103), &facts(&[("a", 3), ("b", 5)]), false, &rules);
+        assert_eq!((gone.closed.len(), gone.open.len(), gone.begins_block), (1, 0, true));
+        let again = history.close(Hop(104), &facts(&[("a", 3), ("b", 5), ("c", 2)]), false, &rules);
+        assert_eq!(again.open.len(), 1, "a build that was gone is a new deploy: {again:?}");
+    }
+
+    #[test]
+    fn a_block_ends_when_a_share_has_moved_by_more_than_a_tenth() {
+        let (mut history, rules) = history();
+        history.close(Hop(100), &facts(&[("a", 9), ("b", 1)]), false, &rules);
+        let at = |history: &mut ServiceHistory, hop, a, b| history.close(Hop(hop), &facts(&[("a", a), ("b", b)]), false, &rules).begins_block;
+        assert!(!at(&mut history, 120, 5, 5), "no block is shorter than five minutes");
+        assert!(!at(&mut history, 130, 8, 2), "a tenth is not more than a tenth");
+        assert!(at(&mut history, 131, 79, 21));
+        assert!(!at(&mut history, 161, 79, 21), "shares are those of the new block's start");
+        assert!(at(&mut history, 360, 79, 21), "a new hour");
+    }
+}

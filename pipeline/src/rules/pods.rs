@@ -1,0 +1,230 @@
+//! What of a pod's profiles is counted, decided when their application hop closes.
+//!
+//! All profiles of a pod that were applied at one hop are taken in one fixed order, so that neither arrival order nor
+//! batching can change which of two duplicates stays, where warm-up begins or what a pod's requests are.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use fleetdiff_schemas::identity::{Build, Cohort, MERGED, PodId, Region, Service};
+use fleetdiff_schemas::profile::{ProfileType, Requests};
+use fleetdiff_schemas::rows::CellKey;
+use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
+use serde::{Deserialize, Serialize};
+
+use super::admission::{Arrival, PodProfile};
+use crate::config::{CellBy, Config};
+use crate::counts::cell::Addition;
+
+/// Where counts are kept: one type of profile of one service, in one cell.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CellId {
+    /// What is deployed.
+    pub service: Service,
+    /// What was observed.
+    pub profile_type: ProfileType,
+    /// Region and cohort, the merged dimension written `*`.
+    pub cell: CellKey,
+}
+
+/// What a counted profile adds to one cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellAddition {
+    /// Which cell.
+    pub cell: CellId,
+    /// The counts.
+    pub addition: Addition,
+    /// Whether the profile came late.
+    pub late: bool,
+}
+
+/// A pod had a counted profile.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Presence {
+    /// What is deployed.
+    pub service: Service,
+    /// Its version.
+    pub build: Build,
+    /// The replicate.
+    pub pod: PodId,
+    /// When its process began, if the sender says so.
+    pub process_start: Option<Nanos>,
+}
+
+/// Samples that were not counted, by fate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dropped {
+    /// Within the warm-up of their process.
+    pub warm_up: u64,
+    /// Seen before.
+    pub duplicate: u64,
+    /// Older than the window.
+    pub late_dropped: u64,
+}
+
+/// What one pod's hop came to.
+#[derive(Clone, Debug, Default)]
+pub struct Decided {
+    /// What is added to cells.
+    pub additions: Vec<CellAddition>,
+    /// Builds of the pod that were counted.
+    pub presences: Vec<Presence>,
+    /// What was dropped, by profile type.
+    pub dropped: BTreeMap<ProfileType, Dropped>,
+}
+
+/// What is remembered of one pod of one service.
+#[derive(Debug, Default)]
+pub struct PodHistory {
+    seen: HashSet<ProfileKey>,
+    seen_order: VecDeque<(Hop, ProfileKey)>,
+    first_sight: BTreeMap<Build, Nanos>,
+    requests: BTreeMap<RequestsKey, (u64, Hop)>,
+    last: Hop,
+}
+
+type ProfileKey = (Build, Option<Nanos>, ProfileType, TimeRange, u128);
+type RequestsKey = (Build, ProfileType, Cohort, Nanos, Nanos);
+
+/// The settings that pods are judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct PodRules {
+    clock: HopClock,
+    window: u64,
+    warm_up: Nanos,
+    cell_by: CellBy,
+}
+
+impl PodRules {
+    /// Takes what matters here from the configuration.
+    pub fn new(config: &Config) -> Self {
+        Self { clock: config.clock(), window: config.window_hops(), warm_up: config.warm_up, cell_by: config.cell_by }
+    }
+
+    /// The cell of a region and cohort.
+    fn cell(&self, region: &Region, cohort: &Cohort) -> CellKey {
+        let (by_region, by_cohort) = match self.cell_by {
+            CellBy::RegionCohort => (true, true),
+            CellBy::Cohort => (false, true),
+            CellBy::Region => (true, false),
+            CellBy::All => (false, false),
+        };
+        CellKey {
+            region: if by_region { region.clone() } else { MERGED.into() },
+            cohort: if by_cohort { cohort.clone() } else { MERGED.into() },
+        }
+    }
+}
+
+impl PodHistory {
+    /// The last hop at which the pod was seen.
+    pub fn last_seen(&self) -> Hop {
+        self.last
+    }
+
+    /// Decides over everything of this pod that is applied at `hop`.
+    pub fn close(&mut self, hop: Hop, mut profiles: Vec<PodProfile>, rules: &PodRules) -> Decided {
+        profiles.sort_by(|a, b| in_order(a).cmp(&in_order(b)));
+        self.last = hop;
+        self.forget(hop, rules.window);
+        let mut decided = Decided::default();
+        for profile in profiles {
+            let samples = profile.samples();
+            let dropped = decided.dropped.entry(profile.profile_type).or_default();
+            if profile.arrival == Arrival::TooLate {
+                dropped.late_dropped += samples;
+            } else if !self.is_new(hop, &profile) {
+                dropped.duplicate += samples;
+            } else if self.is_warming_up(&profile, rules.warm_up) {
+                dropped.warm_up += samples;
+            } else {
+                self.count(hop, profile, rules, &mut decided);
+            }
+        }
+        decided.presences.sort_unstable();
+        decided.presences.dedup();
+        decided
+    }
+
+    fn forget(&mut self, hop: Hop, window: u64) {
+        while let Some((at, _)) = self.seen_order.front()
+            && at.plus(window) <= hop
+        {
+            if let Some((_, key)) = self.seen_order.pop_front() {
+                self.seen.remove(&key);
+            }
+        }
+        self.requests.retain(|_, (_, at)| at.plus(window) > hop);
+    }
+
+    fn is_new(&mut self, hop: Hop, profile: &PodProfile) -> bool {
+        let identity = &profile.identity;
+        let key = (identity.build.clone(), identity.process_start, profile.profile_type, profile.window, profile.content);
+        let new = self.seen.insert(key.clone());
+        if new {
+            self.seen_order.push_back((hop, key));
+        }
+        new
+    }
+
+    fn is_warming_up(&mut self, profile: &PodProfile, warm_up: Nanos) -> bool {
+        let start = profile.identity.process_start.unwrap_or_else(|| {
+            *self.first_sight.entry(profile.identity.build.clone()).or_insert(profile.window.start)
+        });
+        profile.window.midpoint() < start.plus(warm_up)
+    }
+
+    fn count(&mut self, hop: Hop, profile: PodProfile, rules: &PodRules, decided: &mut Decided) {
+        let identity = &profile.identity;
+        decided.presences.push(Presence {
+            service: identity.service.clone(),
+            build: identity.build.clone(),
+            pod: identity.pod.clone(),
+            process_start: identity.process_start,
+        });
+        let addition = |own, samples, requests, functions| Addition {
+            own,
+            hardware: identity.hardware.clone(),
+            build: identity.build.clone(),
+            pod: identity.pod.clone(),
+            bucket: identity.bucket(),
+            samples,
+            requests,
+            functions,
+        };
+        let cell = |cohort: &Cohort| CellId {
+            service: identity.service.clone(),
+            profile_type: profile.profile_type,
+            cell: rules.cell(&identity.region, cohort),
+        };
+        let late = profile.arrival == Arrival::Late;
+        if let Some((own, more)) = self.more_requests(hop, &profile, rules) {
+            decided.additions.push(CellAddition { cell: cell(&identity.cohort), addition: addition(own, 0, more, Vec::new()), late });
+        }
+        for part in &profile.cohorts {
+            let counts = addition(profile.own, part.samples, 0, part.functions.clone());
+            decided.additions.push(CellAddition { cell: cell(&part.cohort), addition: counts, late });
+        }
+    }
+
+    /// Under which hop, and by how much, a profile's requests exceed what is known of the same window.
+    fn more_requests(&mut self, hop: Hop, profile: &PodProfile, rules: &PodRules) -> Option<(Hop, u64)> {
+        let Requests { count, window } = profile.requests?;
+        let own = rules.clock.hop_of(window.midpoint()).min(hop);
+        if own.plus(rules.window) <= hop {
+            return None;
+        }
+        let identity = &profile.identity;
+        let key = (identity.build.clone(), profile.profile_type, identity.cohort.clone(), window.start, window.end);
+        let known = self.requests.entry(key).or_insert((0, hop));
+        let more = count.saturating_sub(known.0);
+        *known = (known.0.max(count), hop);
+        (more > 0).then_some((own, more))
+    }
+}
+
+type Order = (ProfileType, Nanos, Nanos, u128, i32, i64, u32);
+
+fn in_order(profile: &PodProfile) -> Order {
+    let TimeRange { start, end } = profile.window;
+    (profile.profile_type, start, end, profile.content, profile.partition, profile.offset, profile.part)
+}

@@ -1,0 +1,181 @@
+//! The verdict of a comparison in each cell and over all, at each look.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::identity::MERGED;
+use fleetdiff_schemas::rows::{CellKey, ComparisonKey, ComparisonRow};
+use fleetdiff_schemas::time::Nanos;
+use fleetdiff_schemas::verdict::{ComparisonVerdict, Support};
+
+use super::lifecycle::LiveRule;
+use crate::evidence::arms::whole;
+use crate::evidence::look::KindLook;
+use crate::evidence::row::RowEvidence;
+
+/// Share of the base's self samples that must be shown to be alike before a cell is called clean.
+const CLEAN_SHARE: f64 = 0.7;
+
+/// What all rows of one look have in common.
+#[derive(Clone, Debug)]
+pub struct SummaryFrame {
+    /// Which builds of what.
+    pub comparison: ComparisonKey,
+    /// Start of the epoch.
+    pub window_start_at: Nanos,
+    /// End of the hop.
+    pub window_end_at: Nanos,
+    /// Time blocks since the epoch began.
+    pub blocks: u64,
+}
+
+/// The rows of one kind of count: one a cell, then the one over all cells.
+pub fn summarise(frame: &SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, live: &LiveRule) -> Vec<ComparisonRow> {
+    let Some(kind) = cells.values().next().map(|look| look.count_kind) else { return Vec::new() };
+    let mut raised: BTreeMap<&CellKey, Vec<&RowEvidence>> = BTreeMap::new();
+    for (cell, evidence) in live.rows(&frame.comparison, kind) {
+        raised.entry(cell).or_default().push(evidence);
+    }
+    let mut rows: Vec<ComparisonRow> = cells
+        .iter()
+        .map(|(cell, look)| cell_row(frame, cell, look, raised.get(cell).map_or(&[][..], Vec::as_slice)))
+        .collect();
+    let all = CellKey { region: MERGED.into(), cohort: MERGED.into() };
+    if !cells.contains_key(&all) {
+        rows.push(row_over_all(frame, all, cells, &rows));
+    }
+    rows
+}
+
+fn cell_row(frame: &SummaryFrame, cell: &CellKey, look: &KindLook, raised: &[&RowEvidence]) -> ComparisonRow {
+    let verdict = cell_verdict(look, raised);
+    let moderation = look.moderation;
+    ComparisonRow {
+        comparison: frame.comparison.clone(),
+        count_kind: look.count_kind,
+        cell: cell.clone(),
+        window_start_at: frame.window_start_at,
+        window_end_at: frame.window_end_at,
+        head_total: look.head_total,
+        base_total: look.base_total,
+        head_pods: whole(look.head_pods.len()),
+        base_pods: whole(look.base_pods.len()),
+        functions_tested: whole(look.tests),
+        scale: look.scale,
+        tau2: moderation.map(|(tau2, _, _)| tau2),
+        d0: moderation.map(|(_, d0, _)| d0),
+        s02: moderation.map(|(_, _, s02)| s02),
+        flags: whole(raised.len()),
+        time_blocks: whole(look.time_blocks),
+        strata_dropped: whole(look.strata_dropped),
+        equivalent_share: look.equivalent_share,
+        verdict,
+        sentence: sentence(verdict, look, raised),
+        self_check_tests: None,
+        self_check_flags: None,
+    }
+}
+
+fn cell_verdict(look: &KindLook, raised: &[&RowEvidence]) -> ComparisonVerdict {
+    if !look.comparable {
+        ComparisonVerdict::NotComparable
+    } else if raised.iter().any(|row| row.theta > 0.0) {
+        ComparisonVerdict::Regressed
+    } else if !raised.is_empty() {
+        ComparisonVerdict::Improved
+    } else if look.equivalent_share.is_some_and(|share| share >= CLEAN_SHARE) {
+        ComparisonVerdict::Clean
+    } else {
+        ComparisonVerdict::Inconclusive
+    }
+}
+
+fn row_over_all(frame: &SummaryFrame, cell: CellKey, cells: &BTreeMap<CellKey, KindLook>, rows: &[ComparisonRow]) -> ComparisonRow {
+    let sum = |of: fn(&ComparisonRow) -> i64| rows.iter().map(of).sum::<i64>();
+    let distinct = |of: fn(&KindLook) -> &Vec<u64>| whole(cells.values().flat_map(of).collect::<BTreeSet<_>>().len());
+    let verdict = verdict_over_all(rows);
+    let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    ComparisonRow {
+        comparison: frame.comparison.clone(),
+        count_kind: rows[0].count_kind,
+        cell,
+        window_start_at: frame.window_start_at,
+        window_end_at: frame.window_end_at,
+        head_total: sum(|row| row.head_total),
+        base_total: sum(|row| row.base_total),
+        head_pods: distinct(|look| &look.head_pods),
+        base_pods: distinct(|look| &look.base_pods),
+        functions_tested: sum(|row| row.functions_tested),
+        scale: None,
+        tau2: None,
+        d0: None,
+        s02: None,
+        flags: sum(|row| row.flags),
+        time_blocks: whole(frame.blocks),
+        strata_dropped: sum(|row| row.strata_dropped),
+        equivalent_share: None,
+        verdict,
+        sentence: format!(
+            "{} of {} cells regressed, {} improved, {} clean, {} not known yet, {} not comparable; without request counts a change that hits every function alike cannot be seen",
+            count(ComparisonVerdict::Regressed),
+            rows.len(),
+            count(ComparisonVerdict::Improved),
+            count(ComparisonVerdict::Clean),
+            count(ComparisonVerdict::Inconclusive),
+            count(ComparisonVerdict::NotComparable),
+        ),
+        self_check_tests: None,
+        self_check_flags: None,
+    }
+}
+
+fn verdict_over_all(rows: &[ComparisonRow]) -> ComparisonVerdict {
+    let any = |verdict| rows.iter().any(|row| row.verdict == verdict);
+    let all = |verdict| rows.iter().all(|row| row.verdict == verdict);
+    if all(ComparisonVerdict::NotComparable) {
+        ComparisonVerdict::NotComparable
+    } else if any(ComparisonVerdict::Regressed) {
+        ComparisonVerdict::Regressed
+    } else if any(ComparisonVerdict::Improved) {
+        ComparisonVerdict::Improved
+    } else if all(ComparisonVerdict::Clean) {
+        ComparisonVerdict::Clean
+    } else {
+        ComparisonVerdict::Inconclusive
+    }
+}
+
+fn sentence(verdict: ComparisonVerdict, look: &KindLook, raised: &[&RowEvidence]) -> String {
+    let pods = format!("{} head pods against {}", look.head_pods.len(), look.base_pods.len());
+    let percent = |share: Option<f64>| share.map_or_else(|| "nothing".to_owned(), |share| format!("{:.0} %", share * 100.0));
+    match verdict {
+        ComparisonVerdict::NotComparable => format!("no time block and hardware has samples of both arms ({pods})"),
+        ComparisonVerdict::Regressed | ComparisonVerdict::Improved => named(raised),
+        ComparisonVerdict::Clean => format!("nothing called; functions with {} of the base's samples are shown to be alike within 5 %", percent(look.equivalent_share)),
+        ComparisonVerdict::Inconclusive if look.support == Support::Untestable => {
+            format!("not known yet: {pods}, and nothing is tested with fewer than 2 pods in an arm")
+        }
+        ComparisonVerdict::Inconclusive if look.support == Support::Tentative => {
+            format!("not known yet: {pods}, and fewer than 5 in an arm show nothing to be alike")
+        }
+        ComparisonVerdict::Inconclusive => {
+            format!("not known yet: functions with {} of the base's samples are shown to be alike, 70 % are needed ({pods})", percent(look.equivalent_share))
+        }
+    }
+}
+
+/// The raised rows in words, the largest change first.
+fn named(raised: &[&RowEvidence]) -> String {
+    let mut raised = raised.to_vec();
+    raised.sort_by(|a, b| b.theta.abs().total_cmp(&a.theta.abs()).then(a.hash.cmp(&b.hash)));
+    let words = raised.iter().take(3).map(|evidence| {
+        let function = &evidence.row.function;
+        match evidence.row.adjusted_ratio {
+            Some(ratio) => format!("{function} x {:.3} ({:.3} to {:.3})", ratio.value, ratio.low, ratio.high),
+            None if evidence.row.base.count == 0 => format!("{function} only in the head"),
+            None => format!("{function} only in the base"),
+        }
+    });
+    let words: Vec<_> = words.collect();
+    let more = raised.len().saturating_sub(words.len());
+    if more > 0 { format!("{} and {more} more", words.join(", ")) } else { words.join(", ") }
+}

@@ -1,0 +1,56 @@
+//! The verdict table: the first line that holds.
+
+use fleetdiff_schemas::verdict::{RowReason, Support, Verdict};
+
+use crate::evidence::row::RowEvidence;
+
+/// What was decided about a row together with others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decided {
+    /// Called changed: by its q-value in the window, by the live rule in an epoch.
+    pub called: bool,
+    /// Its share moved, by the family of such tests.
+    pub share_moved: bool,
+}
+
+/// The verdict of a row and the reason for it; `delta` is the smallest change that is called.
+pub fn verdict(evidence: &RowEvidence, decided: Decided, delta: f64) -> (Verdict, Option<RowReason>) {
+    if let Some((verdict, reason)) = evidence.settled {
+        return (verdict, Some(reason));
+    }
+    if decided.called {
+        return called(evidence);
+    }
+    if decided.share_moved && is_compositional(evidence, delta) {
+        return (Verdict::Compositional, None);
+    }
+    if evidence.row.support == Support::Firm && evidence.alike {
+        return (Verdict::Equivalent, None);
+    }
+    (Verdict::Inconclusive, Some(missing(evidence)))
+}
+
+fn called(evidence: &RowEvidence) -> (Verdict, Option<RowReason>) {
+    let row = &evidence.row;
+    if evidence.theta > 0.0 {
+        (Verdict::Regressed, (row.base.count == 0).then_some(RowReason::OnlyInHead))
+    } else {
+        (Verdict::Improved, (row.head.count == 0).then_some(RowReason::OnlyInBase))
+    }
+}
+
+fn is_compositional(evidence: &RowEvidence, delta: f64) -> bool {
+    let RowEvidence { ln_scale, theta_share, theta, .. } = *evidence;
+    ln_scale.abs() >= delta && theta_share * ln_scale > 0.0 && theta.abs() < theta_share.abs()
+}
+
+/// What would settle a row that is not settled: more pods, more load, or time.
+fn missing(evidence: &RowEvidence) -> RowReason {
+    let row = &evidence.row;
+    if row.seconds_to_significance.is_some_and(f64::is_infinite) {
+        return RowReason::NeedsPods;
+    }
+    let seconds = row.window_end_at.since(row.window_start_at).0 / 1_000_000_000;
+    let pods = row.head.pods + row.base.pods;
+    if row.head.total + row.base.total < pods.saturating_mul(seconds) { RowReason::LowLoad } else { RowReason::NeedsTime }
+}

@@ -1,0 +1,56 @@
+//! The statistics that decide a flag: pure functions, no input or output, no clock, no randomness.
+//!
+//! The idea in four sentences. Samples of one pod are not independent, so the pod is the replicate, and how much pods differ is
+//! measured over hashed buckets of pods. The log-likelihood ratio G of two shares is divided by that dispersion, which is
+//! moderated over all functions of a cell, and becomes an F test. Shares sum to one, so what decides is the ratio against a
+//! robust scale of the cell. Many rows are tested, so false discovery is controlled on two levels once per window, and by
+//! e-values at every look.
+//!
+//! | question | file |
+//! |---|---|
+//! | What is compared with what? | [`strata`] |
+//! | How much do pods differ? | [`dispersion`], [`moments`] |
+//! | Is the change more than that? | [`g`], [`test`], [`tails`], [`minimum_effect`] |
+//! | How large is it, and against what? | [`effect`], [`scale`] |
+//! | Which of many rows may be called? | [`families`], [`evalue`] |
+//! | What is done at a report, and what every ten seconds? | [`rows`], [`live`] |
+//! | What could have been seen? | [`power`], [`support`] |
+//!
+//! Prior art: quasi-likelihood F tests with moderated dispersion (Lund 2012; Smyth 2004; edgeR `glmQLFTest`), TREAT (McCarthy &
+//! Smyth 2009), clustered Cochran-Mantel-Haenszel (Zhang & Boos 1997), Benjamini & Bogomolov 2014, e-BH (Wang & Ramdas 2022).
+//! Every function is held against vectors of an outside program in `tests/published.rs`.
+//!
+//! "Not tested" is NaN in every vector of ln p; NaN is in no family. All floats are computed in a fixed order with `libm`.
+
+pub mod dispersion;
+pub mod effect;
+pub mod evalue;
+pub mod families;
+pub mod g;
+pub mod live;
+pub mod minimum_effect;
+pub mod moments;
+pub mod power;
+pub mod rows;
+pub mod scale;
+pub mod special;
+pub mod strata;
+pub mod support;
+pub mod tails;
+pub mod test;
+
+pub use live::{LiveRow, LiveRows, live_rows};
+pub use moments::Moments;
+pub use rows::{CellRows, rows_of_cell};
+pub use strata::{Arm, BucketCounts, BucketRow, Contrast, Model, Stratum};
+pub use support::{Support, support};
+pub use test::Test;
+
+/// Combined count from which a function is in the family of its cell.
+pub const MIN_COUNT: f64 = 30.0;
+/// Below this number of pods in an arm the test on the log scale must agree.
+pub const FEW_PODS: f64 = 10.0;
+/// With fewer tested functions nothing is shared between them: no moderation, no scale.
+pub const FEW_FUNCTIONS: usize = 20;
+/// The change of the log ratio that is not worth a call, by default.
+pub const DELTA: f64 = 0.01;

@@ -1,0 +1,206 @@
+//! Everything about a cell that does not depend on the scale: counts, dispersion, ratio, error.
+//!
+//! One pass over the bucket rows, 256 functions at a time, so that a block's sums stay in the first-level cache; inner loops run
+//! over plain slices and vectorise. The rows are read twice a block (first for the totals, then for the deviations from them)
+//! and never copied. What a test at any scale needs is kept: O(strata x functions).
+
+mod block;
+mod layout;
+
+use crate::statistics::dispersion::{Moderation, moderate};
+use crate::statistics::moments::block::BlockPass;
+use crate::statistics::moments::layout::ArmLayout;
+use crate::statistics::strata::{Contrast, Model};
+use crate::statistics::{FEW_PODS, Stratum};
+
+/// The state of a cell's tests; vectors are by function.
+#[derive(Clone, Debug)]
+pub struct Moments {
+    /// What exposure is.
+    pub model: Model,
+    /// Number of strata with both arms.
+    pub strata: usize,
+    /// Number of strata left out.
+    pub strata_dropped: usize,
+    /// Exposure of the head over all strata.
+    pub n_head: f64,
+    /// Exposure of the base.
+    pub n_base: f64,
+    /// Distinct head pods.
+    pub k_head: f64,
+    /// Distinct base pods.
+    pub k_base: f64,
+    /// Occupied head buckets.
+    pub buckets_head: usize,
+    /// Occupied base buckets.
+    pub buckets_base: usize,
+    /// Degrees of freedom of the dispersion between buckets; 0 if nothing can be tested.
+    pub df: f64,
+    /// Those and the prior's: the second degree of freedom of every F in the cell.
+    pub df_total: f64,
+    /// The same of the test on the log scale; NaN unless `few`.
+    pub df_log_total: f64,
+    /// Variance between pods of a log share.
+    pub tau2: f64,
+    /// The prior's degrees of freedom as estimated.
+    pub d0: f64,
+    /// The prior's dispersion.
+    pub s02: f64,
+    /// Whether an arm has fewer than ten pods, so that the test on the log scale must agree.
+    pub few: bool,
+    /// Counts of the head.
+    pub a: Vec<f64>,
+    /// Counts of the base.
+    pub b: Vec<f64>,
+    /// Whether the function is in the cell's family.
+    pub tested: Vec<bool>,
+    /// Number of `tested` functions.
+    pub tests: usize,
+    /// Raw dispersion, 1 = Poisson.
+    pub phi: Vec<f64>,
+    /// Mean count a pod.
+    pub mu: Vec<f64>,
+    /// Moderated dispersion, at least 1.
+    pub phi_tilde: Vec<f64>,
+    /// ln of the Mantel-Haenszel ratio, not yet held against a scale.
+    pub theta_raw: Vec<f64>,
+    /// Its standard error; NaN where an arm lacks the function ([`crate::statistics::Test::se`] then has the one that the test
+    /// implies).
+    pub se: Vec<f64>,
+    /// By stratum: exposure of head and base.
+    pub(super) exposures: Vec<(f64, f64)>,
+    /// By stratum, then function: head count and both counts. Empty with one stratum, where they are `a` and `a + b`.
+    pub(super) by_stratum: Vec<(Vec<f64>, Vec<f64>)>,
+    pub(super) log_scale: Option<LogScale>,
+}
+
+/// The pod-weighted t test on logs, up to the scale.
+#[derive(Clone, Debug)]
+pub(super) struct LogScale {
+    /// Mean of the head's log ratios to expectation, minus the base's.
+    pub difference: Vec<f64>,
+    /// Standard error of that difference.
+    pub se: Vec<f64>,
+}
+
+impl Moments {
+    /// Measures a contrast; a function is tested with at least `min_count` samples in both arms together, not all samples of the
+    /// cell, any degree of freedom between buckets, and unless it is [`Contrast::untested`].
+    ///
+    /// e = x - p_arm n; w_s = N_other/N; u_b = sum_s w e; v_b = sum_s w^2 n p(1-p) (n p for rates); phi = sum_b u^2/v / df; df =
+    /// sum over occupied buckets of (1 - sum_s w^2 n_b^2/N_arm / sum_s w^2 n_b). Then [`moderate`]. Assumes that pods are
+    /// independent of each other, also across the strata they take part in. Checked against the reference programs (`ql.json`,
+    /// `ql_stratified.json`, `decide.json`) to 1e-8.
+    #[must_use]
+    pub fn measure(contrast: &Contrast<'_>, model: Model, min_count: f64) -> Self {
+        let mut moments = Self::empty(contrast, model);
+        if moments.strata == 0 {
+            return moments;
+        }
+        let other = |pick: fn(&(f64, f64)) -> f64| moments.exposures.iter().map(pick).collect::<Vec<_>>();
+        let (n_head, n_base) = (other(|n| n.0), other(|n| n.1));
+        let head = ArmLayout::new(contrast, |s: &Stratum<'_>| &s.head.rows, &n_head, &n_base, &contrast.head_pods);
+        let base = ArmLayout::new(contrast, |s: &Stratum<'_>| &s.base.rows, &n_base, &n_head, &contrast.base_pods);
+        moments.describe(&head, &base);
+        BlockPass::new(&head, &base, model, moments.few).run(&mut moments);
+        moments.conclude(min_count, contrast.untested);
+        moments
+    }
+
+    fn empty(contrast: &Contrast<'_>, model: Model) -> Self {
+        let functions = contrast.functions;
+        let exposures: Vec<(f64, f64)> = contrast.strata.iter().map(|s| (float(s.head.exposure()), float(s.base.exposure()))).collect();
+        let strata = exposures.len();
+        let kept = if strata > 1 { strata } else { 0 };
+        let nan = || vec![f64::NAN; functions];
+        Self {
+            model,
+            strata,
+            strata_dropped: contrast.strata_dropped,
+            n_head: exposures.iter().map(|n| n.0).sum(),
+            n_base: exposures.iter().map(|n| n.1).sum(),
+            k_head: 0.0,
+            k_base: 0.0,
+            buckets_head: 0,
+            buckets_base: 0,
+            df: 0.0,
+            df_total: 0.0,
+            df_log_total: f64::NAN,
+            tau2: 0.0,
+            d0: 0.0,
+            s02: 1.0,
+            few: false,
+            a: vec![0.0; functions],
+            b: vec![0.0; functions],
+            tested: vec![false; functions],
+            tests: 0,
+            phi: nan(),
+            mu: vec![0.0; functions],
+            phi_tilde: nan(),
+            theta_raw: nan(),
+            se: nan(),
+            by_stratum: vec![(vec![0.0; functions], vec![0.0; functions]); kept],
+            exposures,
+            log_scale: None,
+        }
+    }
+
+    fn describe(&mut self, head: &ArmLayout<'_>, base: &ArmLayout<'_>) {
+        (self.k_head, self.k_base) = (head.pods, base.pods);
+        (self.buckets_head, self.buckets_base) = (head.buckets.len(), base.buckets.len());
+        let df = head.df + base.df;
+        self.df = if df > 1e-9 { df } else { 0.0 };
+        self.few = self.k_head < FEW_PODS || self.k_base < FEW_PODS;
+        if self.few {
+            let nan = vec![f64::NAN; self.a.len()];
+            self.log_scale = Some(LogScale { difference: nan.clone(), se: nan });
+        }
+    }
+
+    /// The degrees of freedom by which sums of squares are divided: 1 where there are none.
+    pub(super) fn df_divisor(&self) -> f64 {
+        if self.df > 0.0 { self.df } else { 1.0 }
+    }
+
+    /// Who is tested, moderation, and the standard errors that follow from it.
+    fn conclude(&mut self, min_count: f64, untested: Option<usize>) {
+        let whole = self.n_head + self.n_base;
+        for ((tested, &a), &b) in self.tested.iter_mut().zip(&self.a).zip(&self.b) {
+            *tested = a + b >= min_count && (self.model == Model::Rate || a + b < whole) && self.df > 0.0;
+        }
+        if let Some(tested) = untested.and_then(|f| self.tested.get_mut(f)) {
+            *tested = false;
+        }
+        let Moderation { phi, df_total, tau2, d0, s02 } = moderate(&self.phi, &self.mu, &self.tested, self.df);
+        (self.phi_tilde, self.df_total, self.tau2, self.d0, self.s02) = (phi, df_total, tau2, d0, s02);
+        for (se, &phi) in self.se.iter_mut().zip(&self.phi_tilde) {
+            *se = libm::sqrt(*se * phi);
+        }
+        if self.strata > 1 {
+            self.exclude_without_variance();
+        }
+        self.tests = self.tested.iter().filter(|&&tested| tested).count();
+        if let Some(log_scale) = &mut self.log_scale {
+            let Moderation { phi, df_total, .. } = moderate(&log_scale.se, &self.mu, &self.tested, self.df);
+            self.df_log_total = df_total;
+            let pods = 1.0 / self.k_head + 1.0 / self.k_base;
+            for ((se, &phi), &mu) in log_scale.se.iter_mut().zip(&phi).zip(&self.mu) {
+                *se = libm::sqrt(phi / mu.max(1e-300) * pods);
+            }
+        }
+    }
+
+    /// A function that is all or nothing in every stratum has no variance there and cannot be tested.
+    fn exclude_without_variance(&mut self) {
+        for (f, tested) in self.tested.iter_mut().enumerate().filter(|(_, tested)| **tested) {
+            *tested = self.by_stratum.iter().zip(&self.exposures).any(|((_, both), (n1, n0))| {
+                both[f] > 0.0 && (self.model == Model::Rate || both[f] < n1 + n0)
+            });
+        }
+    }
+}
+
+#[expect(clippy::as_conversions, reason = "exposures are below 2^53")]
+fn float(exposure: u64) -> f64 {
+    exposure as f64
+}

@@ -1,0 +1,126 @@
+//! What is compared with what: arms, strata, and the buckets of pods inside them.
+//!
+//! Head and base are compared inside a stratum (a block of time on one hardware) and only then put together, so that a fleet
+//! whose load drifts during a roll-out does not look changed. Inside a stratum an arm is a list of buckets of pods: the pod is
+//! the replicate, and a bucket keeps its number across strata, hours and restarts, so that its deviations can be added up
+//! before they are squared.
+
+use std::collections::BTreeMap;
+
+/// Counts by function of one bucket, in whatever form they are kept.
+pub trait BucketCounts {
+    /// Adds the counts of the functions `start..start + out.len()` to `out`; functions that are not held count 0.
+    ///
+    /// Counts are whole numbers below 2^53, or values divided by their unit.
+    fn add_to(&self, start: usize, out: &mut [f64]);
+}
+
+/// Adds a slice of any number that becomes a float without loss worth speaking of.
+fn add_slice<T: Copy>(counts: &[T], start: usize, out: &mut [f64], as_float: impl Fn(T) -> f64) {
+    let held = counts.get(start..).unwrap_or_default();
+    for (sum, &count) in out.iter_mut().zip(held) {
+        *sum += as_float(count);
+    }
+}
+
+impl BucketCounts for Vec<u32> {
+    fn add_to(&self, start: usize, out: &mut [f64]) {
+        add_slice(self, start, out, f64::from);
+    }
+}
+
+impl BucketCounts for Vec<u64> {
+    #[expect(clippy::as_conversions, reason = "counts are below 2^53")]
+    fn add_to(&self, start: usize, out: &mut [f64]) {
+        add_slice(self, start, out, |count| count as f64);
+    }
+}
+
+impl BucketCounts for Vec<f64> {
+    fn add_to(&self, start: usize, out: &mut [f64]) {
+        add_slice(self, start, out, |count| count);
+    }
+}
+
+/// What an arm's exposure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// Samples: a function's count is part of the exposure, and shares are compared.
+    Share,
+    /// Requests: a function's count is a Poisson count per request.
+    Rate,
+}
+
+/// One bucket of one arm in one stratum.
+#[derive(Clone)]
+pub struct BucketRow<'a> {
+    /// The bucket's number, the same in every stratum.
+    pub bucket: u16,
+    /// Samples (or requests) of the bucket in this stratum, more than 0.
+    pub exposure: u64,
+    /// Its counts by function; several builds of one arm add up.
+    pub counts: Vec<&'a dyn BucketCounts>,
+}
+
+/// One arm in one stratum: occupied buckets only, ascending.
+#[derive(Clone, Default)]
+pub struct Arm<'a> {
+    /// Rows by ascending bucket, each with exposure.
+    pub rows: Vec<BucketRow<'a>>,
+}
+
+impl Arm<'_> {
+    /// Total exposure of the arm in this stratum.
+    #[must_use]
+    pub fn exposure(&self) -> u64 {
+        self.rows.iter().map(|row| row.exposure).sum()
+    }
+}
+
+/// Two arms that ran side by side.
+#[derive(Clone, Default)]
+pub struct Stratum<'a> {
+    /// The arm in question.
+    pub head: Arm<'a>,
+    /// The arm it is held against.
+    pub base: Arm<'a>,
+}
+
+/// All that one test of a cell needs.
+#[derive(Clone, Default)]
+pub struct Contrast<'a> {
+    /// Number of functions; their ids are `0..functions`.
+    pub functions: usize,
+    /// Strata in which both arms have exposure.
+    pub strata: Vec<Stratum<'a>>,
+    /// Strata left out since an arm was missing.
+    pub strata_dropped: usize,
+    /// Distinct head pods by bucket, over all strata; an occupied bucket that is missing here counts one pod.
+    pub head_pods: BTreeMap<u16, u32>,
+    /// Distinct base pods by bucket.
+    pub base_pods: BTreeMap<u16, u32>,
+    /// A function that is in no family: its samples count only to the exposure.
+    pub untested: Option<usize>,
+}
+
+impl<'a> Contrast<'a> {
+    /// The contrast of `strata`, without those in which an arm has no exposure; these are counted. Rows without exposure are
+    /// left out.
+    #[must_use]
+    pub fn new(
+        functions: usize,
+        strata: Vec<Stratum<'a>>,
+        head_pods: BTreeMap<u16, u32>,
+        base_pods: BTreeMap<u16, u32>,
+    ) -> Self {
+        let all = strata.len();
+        let mut strata = strata;
+        for stratum in &mut strata {
+            stratum.head.rows.retain(|row| row.exposure > 0);
+            stratum.base.rows.retain(|row| row.exposure > 0);
+        }
+        strata.retain(|stratum| stratum.head.exposure() > 0 && stratum.base.exposure() > 0);
+        let strata_dropped = all - strata.len();
+        Self { functions, strata, strata_dropped, head_pods, base_pods, untested: None }
+    }
+}

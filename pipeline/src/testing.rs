@@ -1,0 +1,6 @@
+//! What stands beside the dataflow to judge it: fleets whose truth is known.
+//!
+//! [`fleet`] makes them from a seed, for tests, benches, `generate` and `demo` alike.
+
+pub mod fleet;
+pub mod oracle;

@@ -1,0 +1,395 @@
+//! Saying what a synthetic fleet is like: one method a property, each with a default that does no harm.
+
+use std::sync::Arc;
+
+use fleetdiff_schemas::identity::{Build, Cohort, Hardware, Region, Service};
+use fleetdiff_schemas::time::Nanos;
+
+use super::{Calls, Cells, Fleet, FleetError};
+
+/// How many pods run each build in one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PodCounts {
+    pub(super) head: u32,
+    pub(super) base: u32,
+}
+
+/// The cost of a function, changed in the head pods of some cells.
+#[derive(Clone, Debug)]
+pub(super) struct Effect {
+    pub(super) function: String,
+    pub(super) cells: Cells,
+    pub(super) factor: f64,
+}
+
+/// How the head comes into the fleet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deploy {
+    /// It runs since long before the first profile, as the base does.
+    Before,
+    /// All its pods start this long after the first profile, beside those of the base.
+    After(Nanos),
+    /// Pods of the base are replaced one by one, evenly over `lasts`, the first this long after the first profile.
+    Rollout { after: Nanos, lasts: Nanos },
+}
+
+/// Whether counts travel as stacks or folded by function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Stacks,
+    Folded,
+}
+
+/// Everything that is said about a fleet.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) seed: u64,
+    pub(super) service: Service,
+    pub(super) base: Build,
+    pub(super) head: Build,
+    pub(super) other: Option<(Build, u32)>,
+    pub(super) regions: Vec<Region>,
+    pub(super) cohorts: Vec<Cohort>,
+    pub(super) cohorts_by_request: bool,
+    pub(super) pods: PodCounts,
+    pub(super) odd_cells: Vec<(Region, Cohort, PodCounts)>,
+    pub(super) hardware: Vec<Hardware>,
+    pub(super) pods_per_node: Option<u32>,
+    pub(super) process_start_known: bool,
+    pub(super) calls: Calls,
+    pub(super) unknown_frames: f64,
+    pub(super) samples_per_second: f64,
+    pub(super) requests_per_second: f64,
+    pub(super) pod_cv: f64,
+    pub(super) size_cv: f64,
+    pub(super) hop_cv: f64,
+    pub(super) hop_correlation: f64,
+    pub(super) drift: f64,
+    pub(super) starts_at: Nanos,
+    pub(super) lasts: Nanos,
+    pub(super) period: Nanos,
+    pub(super) deploy: Deploy,
+    pub(super) warm_up: Nanos,
+    pub(super) effects: Vec<Effect>,
+    pub(super) late: f64,
+    pub(super) late_by: Nanos,
+    pub(super) duplicates: f64,
+    pub(super) restarts: u32,
+    pub(super) form: Form,
+    pub(super) partitions: u32,
+    pub(super) keyed: bool,
+    pub(super) pods_per_record: usize,
+}
+
+/// A fleet in the making; see [`Fleet::seeded`].
+#[derive(Clone, Debug)]
+pub struct FleetBuilder {
+    pub(super) settings: Settings,
+}
+
+impl FleetBuilder {
+    pub(super) fn new(seed: u64) -> Self {
+        let settings = Settings {
+            seed,
+            service: "video-delivery".into(),
+            base: "v41".into(),
+            head: "v42".into(),
+            other: None,
+            regions: Fleet::REGIONS.map(Region::from).to_vec(),
+            cohorts: Fleet::COHORTS.map(Cohort::from).to_vec(),
+            cohorts_by_request: false,
+            pods: PodCounts { head: 5, base: 20 },
+            odd_cells: Vec::new(),
+            hardware: vec!["c7i.2xlarge".into()],
+            pods_per_node: None,
+            process_start_known: true,
+            calls: Calls::VideoService,
+            unknown_frames: 0.0,
+            samples_per_second: 100.0,
+            requests_per_second: 0.0,
+            pod_cv: 0.03,
+            size_cv: 0.3,
+            hop_cv: 0.0,
+            hop_correlation: 0.0,
+            drift: 0.0,
+            starts_at: Fleet::STARTS_AT,
+            lasts: Nanos::from_seconds(600),
+            period: Nanos::from_seconds(10),
+            deploy: Deploy::After(Nanos::from_seconds(60)),
+            warm_up: Nanos::from_seconds(60),
+            effects: Vec::new(),
+            late: 0.0,
+            late_by: Nanos(0),
+            duplicates: 0.0,
+            restarts: 0,
+            form: Form::Stacks,
+            partitions: 4,
+            keyed: true,
+            pods_per_record: 50,
+        };
+        Self { settings }
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+}
+
+/// Who is in the fleet.
+impl FleetBuilder {
+    /// The service that all pods run (default `video-delivery`).
+    #[must_use]
+    pub fn service(self, service: impl Into<Service>) -> Self {
+        self.with(|s| s.service = service.into())
+    }
+
+    /// The names of the two builds (default `v41`, `v42`).
+    #[must_use]
+    pub fn builds(self, base: impl Into<Build>, head: impl Into<Build>) -> Self {
+        self.with(|s| (s.base, s.head) = (base.into(), head.into()))
+    }
+
+    /// A third build that runs from long before the first profile, with this many pods a cell.
+    #[must_use]
+    pub fn other_build(self, build: impl Into<Build>, pods_per_cell: u32) -> Self {
+        self.with(|s| s.other = Some((build.into(), pods_per_cell)))
+    }
+
+    /// Where the fleet runs (default [`Fleet::REGIONS`]).
+    #[must_use]
+    pub fn regions<R: Into<Region>>(self, regions: impl IntoIterator<Item = R>) -> Self {
+        self.with(|s| s.regions = regions.into_iter().map(Into::into).collect())
+    }
+
+    /// Whom it serves (default [`Fleet::COHORTS`]).
+    #[must_use]
+    pub fn cohorts<C: Into<Cohort>>(self, cohorts: impl IntoIterator<Item = C>) -> Self {
+        self.with(|s| s.cohorts = cohorts.into_iter().map(Into::into).collect())
+    }
+
+    /// Makes the cohort a label of samples: every pod serves all cohorts alike, and pods are counted by region.
+    #[must_use]
+    pub fn cohorts_by_request(self) -> Self {
+        self.with(|s| s.cohorts_by_request = true)
+    }
+
+    /// Pods of each build in a cell (in a region, with [`cohorts_by_request`](Self::cohorts_by_request));
+    /// in a roll-out every pod of the base becomes one of the head, and `head` is not used.
+    #[must_use]
+    pub fn pods_per_cell(self, head: u32, base: u32) -> Self {
+        self.with(|s| s.pods = PodCounts { head, base })
+    }
+
+    /// Pods of each build in one cell that is unlike the others.
+    #[must_use]
+    pub fn cell(self, region: impl Into<Region>, cohort: impl Into<Cohort>, head: u32, base: u32) -> Self {
+        self.with(|s| s.odd_cells.push((region.into(), cohort.into(), PodCounts { head, base })))
+    }
+
+    /// Kinds of machine, drawn for each pod with equal chances (default one). Each kind but the first has costs of its
+    /// own: every function's differs by a log-normal factor of CV 10 %, the same in the whole fleet.
+    #[must_use]
+    pub fn hardware<H: Into<Hardware>>(self, kinds: impl IntoIterator<Item = H>) -> Self {
+        self.with(|s| s.hardware = kinds.into_iter().map(Into::into).collect())
+    }
+
+    /// Puts this many pods of a region on one node, whatever their build (default: nodes are not known).
+    #[must_use]
+    pub fn pods_per_node(self, pods: u32) -> Self {
+        self.with(|s| s.pods_per_node = Some(pods))
+    }
+
+    /// Keeps the start of processes out of the profiles.
+    #[must_use]
+    pub fn without_process_start(self) -> Self {
+        self.with(|s| s.process_start_known = false)
+    }
+}
+
+/// What its profiles hold.
+impl FleetBuilder {
+    /// The functions and who calls them (default [`Calls::VideoService`]).
+    #[must_use]
+    pub fn calls(self, calls: Calls) -> Self {
+        self.with(|s| s.calls = calls)
+    }
+
+    /// Share of samples that name no function: half of them end in a frame without symbol, half have no frame.
+    #[must_use]
+    pub fn unknown_frames(self, share: f64) -> Self {
+        self.with(|s| s.unknown_frames = share)
+    }
+
+    /// Samples that an average pod gives in a second (default 100).
+    #[must_use]
+    pub fn samples_per_second(self, rate: f64) -> Self {
+        self.with(|s| s.samples_per_second = rate)
+    }
+
+    /// Requests that an average pod serves in a second; larger pods serve more (default: not reported).
+    #[must_use]
+    pub fn requests_per_second(self, rate: f64) -> Self {
+        self.with(|s| s.requests_per_second = rate)
+    }
+
+    /// How pods differ: each has a log-normal multiplier of this CV for each function, for as long as it lives
+    /// (default .03; 0 makes clones).
+    #[must_use]
+    pub fn pod_cv(self, cv: f64) -> Self {
+        self.with(|s| s.pod_cv = cv)
+    }
+
+    /// How the sizes of pods (samples and requests in all) differ: log-normal of this CV (default .3).
+    #[must_use]
+    pub fn size_cv(self, cv: f64) -> Self {
+        self.with(|s| s.size_cv = cv)
+    }
+
+    /// Lets each function of each pod wander: a log-normal multiplier of this CV for each profile, correlated with
+    /// the one of the profile before by `correlation` (default none).
+    #[must_use]
+    pub fn hop_noise(self, cv: f64, correlation: f64) -> Self {
+        self.with(|s| (s.hop_cv, s.hop_correlation) = (cv, correlation))
+    }
+
+    /// Lets the whole fleet wander alike: from start to end, each function's cost moves along a straight line on
+    /// the log scale by a normal number with this standard deviation, the same for every pod (default 0).
+    #[must_use]
+    pub fn drift(self, deviation: f64) -> Self {
+        self.with(|s| s.drift = deviation)
+    }
+
+    /// Multiplies what `function` itself costs (samples whose leaf it is) in the head pods of `cells`. All else keeps
+    /// its cost, so that shares move and profiles grow. Effects add up by multiplication; a factor of 1 is none.
+    #[must_use]
+    pub fn regress(self, function: impl Into<String>, cells: Cells, factor: f64) -> Self {
+        self.with(|s| s.effects.push(Effect { function: function.into(), cells, factor }))
+    }
+
+    /// Takes back every effect said so far.
+    #[must_use]
+    pub fn unchanged(self) -> Self {
+        self.with(|s| s.effects.clear())
+    }
+}
+
+/// When things happen.
+impl FleetBuilder {
+    /// The first instant (default [`Fleet::STARTS_AT`]).
+    #[must_use]
+    pub fn starts_at(self, instant: Nanos) -> Self {
+        self.with(|s| s.starts_at = instant)
+    }
+
+    /// How long the fleet is watched, in whole periods (default 10 min).
+    #[must_use]
+    pub fn lasts(self, length: Nanos) -> Self {
+        self.with(|s| s.lasts = length)
+    }
+
+    /// The window of one profile (default 10 s). Pods begin their windows at different moments within it.
+    #[must_use]
+    pub fn period(self, length: Nanos) -> Self {
+        self.with(|s| s.period = length)
+    }
+
+    /// The head's pods start this long after the first instant (default 60 s), within one period.
+    #[must_use]
+    pub fn deploy_after(self, length: Nanos) -> Self {
+        self.with(|s| s.deploy = Deploy::After(length))
+    }
+
+    /// Both builds have been running for long.
+    #[must_use]
+    pub fn already_deployed(self) -> Self {
+        self.with(|s| s.deploy = Deploy::Before)
+    }
+
+    /// A roll-out: from `after` on, pods of the base are replaced one by one, the last at `after + lasts`.
+    #[must_use]
+    pub fn rollout(self, after: Nanos, lasts: Nanos) -> Self {
+        self.with(|s| s.deploy = Deploy::Rollout { after, lasts })
+    }
+
+    /// How long a process is cold (default 60 s): profiles whose midpoint lies in it cost three times as much in a
+    /// quarter of the functions, so that whoever does not crop them sees a change.
+    #[must_use]
+    pub fn warm_up(self, length: Nanos) -> Self {
+        self.with(|s| s.warm_up = length)
+    }
+
+    /// This many pods restart once, at some moment of their time: same pod, new process.
+    #[must_use]
+    pub fn restarts(self, pods: u32) -> Self {
+        self.with(|s| s.restarts = pods)
+    }
+}
+
+/// How its profiles arrive.
+impl FleetBuilder {
+    /// Delays this fraction of the profiles by between half of `by` and the whole of it.
+    #[must_use]
+    pub fn late(self, fraction: f64, by: Nanos) -> Self {
+        self.with(|s| (s.late, s.late_by) = (fraction, by))
+    }
+
+    /// Sends this fraction of the profiles once more, with the pod's next record.
+    #[must_use]
+    pub fn duplicates(self, fraction: f64) -> Self {
+        self.with(|s| s.duplicates = fraction)
+    }
+
+    /// Profiles hold whole stacks (the default).
+    #[must_use]
+    pub fn stacks(self) -> Self {
+        self.with(|s| s.form = Form::Stacks)
+    }
+
+    /// Profiles hold counts folded by function: the same numbers, several times as fast.
+    #[must_use]
+    pub fn folded(self) -> Self {
+        self.with(|s| s.form = Form::Folded)
+    }
+
+    /// Partitions of [`Fleet::source`] (default 4, at least 1).
+    #[must_use]
+    pub fn partition_count(self, partitions: u32) -> Self {
+        self.with(|s| s.partitions = partitions.max(1))
+    }
+
+    /// Records go to partitions in turn, so that a pod's profiles are in all of them (default: keyed by pod).
+    #[must_use]
+    pub fn unkeyed(self) -> Self {
+        self.with(|s| s.keyed = false)
+    }
+
+    /// How many pods share a record (default 50, at least 1).
+    #[must_use]
+    pub fn pods_per_record(self, pods: usize) -> Self {
+        self.with(|s| s.pods_per_record = pods.max(1))
+    }
+}
+
+/// The end of the making.
+impl FleetBuilder {
+    /// The fleet.
+    ///
+    /// # Errors
+    /// [`FleetError`] says which property makes no fleet, or what an effect names that is not there.
+    pub fn try_build(self) -> Result<Fleet, FleetError> {
+        let plan = super::plan::Plan::new(self.settings)?;
+        Ok(Fleet { plan: Arc::new(plan) })
+    }
+
+    /// The fleet, where its properties are written in the program.
+    ///
+    /// # Panics
+    /// Where [`try_build`](Self::try_build) fails.
+    pub fn build(self) -> Fleet {
+        match self.try_build() {
+            Ok(fleet) => fleet,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}

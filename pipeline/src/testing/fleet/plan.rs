@@ -1,0 +1,156 @@
+//! A fleet laid out: its pods and their lives, and what is the same for all of them.
+
+use fleetdiff_schemas::identity::Cohort;
+use fleetdiff_schemas::time::{Nanos, TimeRange};
+
+use super::builder::{Effect, Settings};
+use super::call_tree::CallTree;
+use super::poisson::Ladder;
+use super::random::{LogNormal, Purpose, generator, key_of, next_normal, uniform};
+use super::roster::{self, Pod};
+use super::{Cells, FleetError};
+
+/// Differences between kinds of machine: log-normal of this CV by function.
+const HARDWARE_CV: f64 = 0.1;
+/// Share of the functions that cost more in a cold process, and how much more.
+const COLD: (f64, f64) = (0.25, 3.0);
+
+/// Everything that is fixed before the first profile.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) settings: Settings,
+    pub(super) tree: CallTree,
+    pub(super) ladder: Ladder,
+    /// All pods, by the moment within a period at which their windows begin.
+    pub(super) pods: Vec<Pod>,
+    /// The cohorts of samples, ascending; empty where the cohort belongs to the pod.
+    pub(super) labels: Vec<Cohort>,
+    /// For each label (or once, without labels) what one sample of each path adds to the content hash.
+    pub(super) hashes: Vec<Vec<u128>>,
+    /// By kind of machine and function, what it costs there.
+    pub(super) hardware: Vec<Vec<f64>>,
+    /// By function, where the fleet drifts to: log of the cost at the end.
+    pub(super) drift: Vec<f64>,
+    /// By function, the cost in a cold process.
+    pub(super) cold: Vec<f64>,
+    /// Profiles that a pod gives which is there from start to end.
+    pub(super) periods: u64,
+}
+
+impl Plan {
+    pub(super) fn new(settings: Settings) -> Result<Self, FleetError> {
+        check_numbers(&settings)?;
+        let tree = CallTree::new(settings.calls, settings.unknown_frames);
+        let labels = if settings.cohorts_by_request { sorted(&settings.cohorts) } else { Vec::new() };
+        settings.effects.iter().try_for_each(|effect| check_effect(effect, &settings, &tree))?;
+        let pods = roster::pods_of(&settings)?;
+        let hashes = match labels.as_slice() {
+            [] => vec![tree.hashes(None)],
+            labels => labels.iter().map(|label| tree.hashes(Some(label))).collect(),
+        };
+        let functions = tree.names.len();
+        Ok(Self {
+            hardware: (0..).zip(&settings.hardware).map(|(i, kind)| tilt(&settings, i, kind.as_str(), functions)).collect(),
+            drift: drift(&settings, functions),
+            cold: (0..).take(functions).map(|function| cold_cost(settings.seed, function)).collect(),
+            periods: u64::try_from(settings.lasts.0 / settings.period.0).unwrap_or(0),
+            ladder: Ladder::new(),
+            settings,
+            tree,
+            pods,
+            labels,
+            hashes,
+        })
+    }
+
+    /// The window of the profile that a pod takes in a period, counted from 0.
+    pub(super) fn window(&self, pod: &Pod, period: u64) -> TimeRange {
+        let length = self.settings.period;
+        let offset = i64::try_from(period).unwrap_or(i64::MAX).saturating_mul(length.0);
+        let start = self.settings.starts_at.plus(pod.phase).plus(Nanos(offset));
+        TimeRange { start, end: start.plus(length) }
+    }
+
+    /// Product of the effects on a function in a cell, for head pods.
+    pub(super) fn effect(&self, pod: &Pod, cohort: &Cohort, function: usize) -> f64 {
+        let name = &self.tree.names[function];
+        let hit = |effect: &&Effect| *effect.function == **name && effect.cells.hold(&pod.region, cohort);
+        self.settings.effects.iter().filter(hit).map(|effect| effect.factor).product()
+    }
+}
+
+fn sorted(cohorts: &[Cohort]) -> Vec<Cohort> {
+    let mut cohorts = cohorts.to_vec();
+    cohorts.sort();
+    cohorts.dedup();
+    cohorts
+}
+
+fn tilt(settings: &Settings, index: usize, kind: &str, functions: usize) -> Vec<f64> {
+    let mut rng = generator(key_of(settings.seed, kind), Purpose::Hardware, 0);
+    let spread = LogNormal::with_cv(if index == 0 { 0.0 } else { HARDWARE_CV });
+    (0..functions).map(|_| spread.next(&mut rng)).collect()
+}
+
+fn drift(settings: &Settings, functions: usize) -> Vec<f64> {
+    let mut rng = generator(settings.seed, Purpose::Drift, 0);
+    (0..functions).map(|_| settings.drift * next_normal(&mut rng)).collect()
+}
+
+fn cold_cost(seed: u64, function: u64) -> f64 {
+    if uniform(seed, Purpose::WarmUp, function) < COLD.0 { COLD.1 } else { 1.0 }
+}
+
+fn check_numbers(settings: &Settings) -> Result<(), FleetError> {
+    let not_negative = [
+        ("samples_per_second", settings.samples_per_second),
+        ("requests_per_second", settings.requests_per_second),
+        ("pod_cv", settings.pod_cv),
+        ("size_cv", settings.size_cv),
+        ("hop_cv", settings.hop_cv),
+        ("drift", settings.drift),
+    ];
+    let factors = settings.effects.iter().map(|effect| ("factor", effect.factor));
+    let fractions = [
+        ("unknown_frames", settings.unknown_frames),
+        ("late", settings.late),
+        ("duplicates", settings.duplicates),
+        ("hop_correlation", settings.hop_correlation),
+    ];
+    for (property, value) in not_negative.into_iter().chain(factors) {
+        if !(0.0..1e6).contains(&value) {
+            return Err(FleetError::OutOfRange { property, value, range: "0 to 1000000" });
+        }
+    }
+    for (property, value) in fractions {
+        if !(0.0..1.0).contains(&value) {
+            return Err(FleetError::OutOfRange { property, value, range: "0 to 1, without 1" });
+        }
+    }
+    let lists = [
+        ("regions", settings.regions.is_empty()),
+        ("cohorts", settings.cohorts.is_empty()),
+        ("hardware", settings.hardware.is_empty()),
+        ("period", settings.period.0 < 1),
+        ("lasts", settings.lasts.0 < settings.period.0),
+        ("calls", settings.calls == super::Calls::Zipf(0)),
+        ("pods_per_node", settings.pods_per_node == Some(0)),
+    ];
+    let empty = lists.into_iter().find(|(_, empty)| *empty);
+    empty.map_or(Ok(()), |(property, _)| Err(FleetError::Empty { property }))
+}
+
+fn check_effect(effect: &Effect, settings: &Settings, tree: &CallTree) -> Result<(), FleetError> {
+    let known = tree.function(&effect.function).is_some_and(|function| tree.self_share(function) > 0.0);
+    if !known {
+        return Err(FleetError::UnknownFunction { function: effect.function.clone() });
+    }
+    let held = |cells: &Cells| {
+        let mut all = settings.regions.iter().flat_map(|region| settings.cohorts.iter().map(move |cohort| (region, cohort)));
+        all.any(|(region, cohort)| cells.hold(region, cohort))
+    };
+    match effect.cells.patterns().find(|pattern| !held(pattern)) {
+        Some(pattern) => Err(FleetError::UnknownCell { cell: pattern.to_string() }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,84 @@
+//! The fleets that fleetdiff is judged by.
+
+use fleetdiff_schemas::time::Nanos;
+
+use super::{Calls, Cells, Fleet, FleetBuilder};
+
+const MINUTE: Nanos = Nanos::from_seconds(60);
+const HALF_HOUR: Nanos = Nanos::from_seconds(1800);
+
+impl Fleet {
+    /// Regions of the method's article.
+    pub const REGIONS: [&str; 3] = ["ap-south-1", "ap-southeast-1", "eu-west-1"];
+    /// Cohorts of the method's article.
+    pub const COHORTS: [&str; 3] = ["Android-TV", "Web-Desktop", "iOS-iPad"];
+    /// When fleets start unless they say otherwise: 2026-03-03 09:05:00 UTC, 55 minutes before a new hour.
+    pub const STARTS_AT: Nanos = Nanos::from_seconds(1_772_528_700);
+    /// The function that regresses in [`Fleet::demo`].
+    pub const DEMO_FUNCTION: &str = "serialize_video_chunk";
+    /// Where it does, as [`Cells`] reads it.
+    pub const DEMO_CELLS: &str = "ap-south-1:Android-TV,ap-southeast-1:Android-TV";
+    /// By how much.
+    pub const DEMO_FACTOR: f64 = 1.10;
+
+    /// The demonstration: 3 x 3 cells of 20 head and 180 base pods, but 3 and 20 in eu-west-1 x iOS-iPad; pods differ by
+    /// CV 3 %; the head is deployed after a minute and watched for 30 more. `serialize_video_chunk` costs 10 % more in
+    /// Android-TV in both regions of Asia; another change takes [`FleetBuilder::unchanged`] and
+    /// [`FleetBuilder::regress`].
+    pub fn demo(seed: u64) -> FleetBuilder {
+        let hit = Cells::one("ap-south-1", "Android-TV").and(Cells::one("ap-southeast-1", "Android-TV"));
+        Self::seeded(seed)
+            .pods_per_cell(20, 180)
+            .cell("eu-west-1", "iOS-iPad", 3, 20)
+            .deploy_after(MINUTE)
+            .lasts(HALF_HOUR.plus(MINUTE))
+            .regress(Self::DEMO_FUNCTION, hit, Self::DEMO_FACTOR)
+            .folded()
+    }
+
+    /// Nothing changed, 9 cells of 5 head and 84 base pods that differ by CV 10 %, 500 functions; both builds have been
+    /// running for long, and each pod gives one profile of some 6,000 samples a minute for 30 minutes.
+    pub fn null_cells(seed: u64) -> FleetBuilder {
+        Self::null(seed).pods_per_cell(5, 84)
+    }
+
+    /// As [`Fleet::null_cells`], but the cohort is a label of requests: 3 regions of 13 head and 253 base pods, each of which
+    /// serves all 3 cohorts, so that cells of a region share its pods.
+    pub fn null_request_labels(seed: u64) -> FleetBuilder {
+        Self::null(seed).cohorts_by_request().pods_per_cell(13, 253)
+    }
+
+    /// As [`Fleet::null_cells`], but 6 cells of 5 head and 30 base pods that differ by CV 50 %, and the UTC hour changes half
+    /// way through.
+    pub fn null_hour_edge(seed: u64) -> FleetBuilder {
+        Self::null(seed)
+            .cohorts(["Android-TV", "iOS-iPad"])
+            .pods_per_cell(5, 30)
+            .pod_cv(0.5)
+            .starts_at(Self::STARTS_AT.plus(Nanos::from_seconds(2400)))
+    }
+
+    /// Nothing changed while 100 pods are rolled out one by one within 30 minutes and the costs of the whole fleet
+    /// drift by 5 %: one cell, 500 functions, pods that differ by CV 10 %, profiles of 10 s. Two minutes stand before
+    /// the first replaced pod and two after the last.
+    pub fn rollout(seed: u64) -> FleetBuilder {
+        Self::null(seed)
+            .regions(["ap-south-1"])
+            .cohorts(["Android-TV"])
+            .pods_per_cell(0, 100)
+            .period(Nanos::from_seconds(10))
+            .drift(0.05)
+            .rollout(Nanos::from_seconds(120), HALF_HOUR)
+            .lasts(HALF_HOUR.plus(Nanos::from_seconds(240)))
+    }
+
+    fn null(seed: u64) -> FleetBuilder {
+        Self::seeded(seed)
+            .calls(Calls::Zipf(500))
+            .pod_cv(0.1)
+            .already_deployed()
+            .period(MINUTE)
+            .lasts(HALF_HOUR)
+            .folded()
+    }
+}

@@ -1,0 +1,181 @@
+//! Which samples are whose: section 4 of `docs/semantics.md`.
+//!
+//! All counted samples of a service lie in one list; what a comparison sees at a hop is summed up from that list anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use fleetdiff_schemas::identity::{Build, Cohort, Hardware, MERGED, PodId, Region, stable_hash};
+use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::rows::CellKey;
+use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::verdict::Scope;
+
+use super::admission::{Counted, Served, folded};
+use super::history::{History, Open};
+use crate::config::{CellBy, Config};
+
+/// The head's place in a pair of arms.
+pub(super) const HEAD: usize = 0;
+/// The base's place in a pair of arms.
+pub(super) const BASE: usize = 1;
+
+/// Whose counts, of when.
+#[derive(Clone, Debug)]
+struct Origin {
+    applied: Hop,
+    own: Hop,
+    /// First hop of the time block that holds the own hop.
+    block: Hop,
+    profile_type: ProfileType,
+    cell: CellKey,
+    hardware: Hardware,
+    build: Build,
+}
+
+/// The samples of one cohort of one counted profile.
+#[derive(Clone, Debug)]
+struct Sampled {
+    origin: Origin,
+    /// Number of the pod (service, build, pod).
+    pod: usize,
+    bucket: u8,
+    samples: u64,
+    /// Self and total by function number.
+    functions: Vec<(usize, [u64; 2])>,
+}
+
+/// All counted samples of a service.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Archive {
+    /// Function names, ascending by their stable hash; a function's number is its place here.
+    pub names: Vec<Arc<str>>,
+    samples: Vec<Sampled>,
+    requests: Vec<(Origin, u64)>,
+}
+
+/// Counts of one comparison in one cell and scope, by block and hardware.
+pub(super) type Cell = BTreeMap<(Hop, Hardware), Stratum>;
+
+/// Counts of one stratum: head and base.
+pub(super) type Stratum = [ArmCounts; 2];
+
+/// Counts of one arm in one stratum.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ArmCounts {
+    pub samples: u64,
+    pub requests: u64,
+    pub buckets: BTreeMap<u8, BucketCounts>,
+}
+
+/// Counts of one bucket.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BucketCounts {
+    pub samples: u64,
+    pub pods: BTreeSet<usize>,
+    /// Self and total by function number.
+    pub functions: Vec<[u64; 2]>,
+}
+
+impl Archive {
+    pub fn new(config: &Config, history: &History, counted: &[&Counted], served: &[&Served]) -> Self {
+        let folded: Vec<_> = counted.iter().map(|one| folded(&one.profile)).collect();
+        let names: BTreeSet<(u64, Arc<str>)> = folded
+            .iter()
+            .flat_map(|cohorts| cohorts.values().flat_map(|(_, functions)| functions.keys()))
+            .map(|name| (stable_hash(name.as_bytes()), Arc::clone(name)))
+            .collect();
+        let names: Vec<Arc<str>> = names.into_iter().map(|(_, name)| name).collect();
+        let numbers: BTreeMap<&Arc<str>, usize> = names.iter().enumerate().map(|(number, name)| (name, number)).collect();
+        let mut pods: BTreeMap<(Build, PodId), usize> = BTreeMap::new();
+        let mut samples = Vec::new();
+        for (one, cohorts) in counted.iter().zip(&folded) {
+            let id = &one.profile.identity;
+            let next = pods.len();
+            let pod = *pods.entry((id.build.clone(), id.pod.clone())).or_insert(next);
+            for (cohort, (total, functions)) in cohorts.iter().filter(|(_, (total, _))| *total > 0) {
+                let functions = functions.iter().filter_map(|(name, counts)| Some((*numbers.get(name)?, *counts)));
+                samples.push(Sampled {
+                    origin: Origin::new(config, history, one, cohort),
+                    pod,
+                    bucket: id.bucket().0,
+                    samples: *total,
+                    functions: functions.collect(),
+                });
+            }
+        }
+        let requests = served.iter().map(|one| {
+            let as_counted = Counted { profile: Arc::clone(&one.profile), applied: one.applied, own: one.own };
+            (Origin::new(config, history, &as_counted, &one.profile.identity.cohort), one.count)
+        });
+        let requests = requests.collect();
+        Self { names, samples, requests }
+    }
+
+    /// What a comparison sees in a scope at the close of `hop`: the cells in which either arm has samples.
+    pub fn cells(&self, config: &Config, open: &Open, scope: Scope, hop: Hop) -> BTreeMap<(ProfileType, CellKey), Cell> {
+        let mut cells: BTreeMap<(ProfileType, CellKey), Cell> = BTreeMap::new();
+        let arm_of = |origin: &Origin| {
+            let seen = match scope {
+                Scope::Window => origin.own <= hop && origin.own.plus(config.window_hops()) > hop,
+                Scope::Epoch => origin.block >= open.epoch,
+            };
+            match &origin.build {
+                _ if !seen || origin.applied > hop => None,
+                build if *build == open.head => Some(HEAD),
+                build => open.base.contains(build).then_some(BASE),
+            }
+        };
+        let mut arm = |origin: &Origin, change: &mut dyn FnMut(&mut ArmCounts)| {
+            if let Some(arm) = arm_of(origin) {
+                let cell = cells.entry((origin.profile_type, origin.cell.clone())).or_default();
+                change(&mut cell.entry((origin.block, origin.hardware.clone())).or_default()[arm]);
+            }
+        };
+        for one in &self.samples {
+            arm(&one.origin, &mut |arm| arm.add(one, self.names.len()));
+        }
+        for (origin, count) in &self.requests {
+            arm(origin, &mut |arm| arm.requests += count);
+        }
+        let has_samples = |stratum: &Stratum| stratum.iter().any(|arm| arm.samples > 0);
+        cells.values_mut().for_each(|cell| cell.retain(|_, stratum| has_samples(stratum)));
+        cells.retain(|_, cell| !cell.is_empty());
+        cells
+    }
+}
+
+impl Origin {
+    fn new(config: &Config, history: &History, one: &Counted, cohort: &Cohort) -> Self {
+        let id = &one.profile.identity;
+        let (region, cohort) = match config.cell_by {
+            CellBy::RegionCohort => (id.region.clone(), cohort.clone()),
+            CellBy::Cohort => (Region::from(MERGED), cohort.clone()),
+            CellBy::Region => (id.region.clone(), Cohort::from(MERGED)),
+            CellBy::All => (Region::from(MERGED), Cohort::from(MERGED)),
+        };
+        Self {
+            applied: one.applied,
+            own: one.own,
+            block: history.block_of(one.own),
+            profile_type: one.profile.profile_type,
+            cell: CellKey { region, cohort },
+            hardware: id.hardware.clone(),
+            build: id.build.clone(),
+        }
+    }
+}
+
+impl ArmCounts {
+    fn add(&mut self, one: &Sampled, functions: usize) {
+        self.samples += one.samples;
+        let bucket = self.buckets.entry(one.bucket).or_default();
+        bucket.samples += one.samples;
+        bucket.pods.insert(one.pod);
+        bucket.functions.resize(functions, [0, 0]);
+        for (function, [own, total]) in &one.functions {
+            bucket.functions[*function][0] += own;
+            bucket.functions[*function][1] += total;
+        }
+    }
+}

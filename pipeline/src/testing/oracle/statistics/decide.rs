@@ -1,0 +1,112 @@
+//! From tests of one cell to the numbers of its rows: scale, p against a smallest change, e-value, power.
+
+use super::ENOUGH_FUNCTIONS;
+use super::moderation::scale_from;
+use super::strata::{Arm, Tested, strata_test};
+use super::tails::{ln_chi1_tail, z_two_sided};
+
+/// Spreads of the log ratio over which the e-value bets.
+const SPREADS: [f64; 4] = [0.05, 0.2, 0.8, 3.2];
+
+/// Everything about the functions of one cell and one count kind.
+#[derive(Clone, Debug, Default)]
+pub struct CellTest {
+    /// The scale the adjusted test used.
+    pub scale: f64,
+    /// At scale 1.
+    pub share: Tested,
+    /// At the cell's scale.
+    pub adjusted: Tested,
+    /// ln p against a change of at most delta at the cell's scale.
+    pub ln_p_delta: Vec<f64>,
+    /// ln p that decides.
+    pub ln_p_row: Vec<f64>,
+    /// ln p of a change of the share, for `compositional`.
+    pub ln_p_comp: Vec<f64>,
+}
+
+/// ln p of H0: |theta| <= `delta` at `scale` (`p_delta`): the test repeated at both ends of that range.
+fn ln_p_delta(head: &Arm, base: &Arm, scale: f64, theta: &[f64], delta: f64, min_count: f64) -> Vec<f64> {
+    let up = strata_test(head, base, scale * delta.exp(), min_count).ln_p;
+    let down = strata_test(head, base, scale * (-delta).exp(), min_count).ln_p;
+    let one = |f: usize| {
+        let (near, far) = if theta[f] > 0.0 { (up[f], down[f]) } else { (down[f], up[f]) };
+        if theta[f].abs() > delta {
+            // ln(near/2 + far/2), where both may be too small for exp; ln p of the nearer end is the larger.
+            let larger = near.max(far);
+            if larger.is_infinite() { larger } else { larger + (((near - larger).exp() + (far - larger).exp()) / 2.0).ln() }
+        } else {
+            ((far.exp() - near.exp()) / 2.0).ln_1p()
+        }
+    };
+    (0..theta.len()).map(one).collect()
+}
+
+/// The tests of one cell (`rows_of_cell`). `self_scale` is the scale found on self counts, for total counts.
+pub fn rows_of_cell(head: &Arm, base: &Arm, self_scale: Option<f64>, delta: f64, min_count: f64) -> CellTest {
+    let share = strata_test(head, base, 1.0, min_count);
+    if share.strata == 0 {
+        let nothing = vec![f64::NAN; share.ln_p.len()];
+        let adjusted = share.clone();
+        return CellTest { scale: 1.0, share, adjusted, ln_p_delta: nothing.clone(), ln_p_row: nothing.clone(), ln_p_comp: nothing };
+    }
+    let tested = share.tested.iter().filter(|tested| **tested).count();
+    let enough = tested >= ENOUGH_FUNCTIONS;
+    let scale = self_scale.unwrap_or_else(|| {
+        let in_both = |f: &usize| share.tested[*f] && share.a[*f] > 0.0 && share.b[*f] > 0.0;
+        let chosen: Vec<usize> = (0..share.theta.len()).filter(in_both).collect();
+        let l: Vec<f64> = chosen.iter().map(|&f| share.theta[f]).collect();
+        let v: Vec<f64> = chosen.iter().map(|&f| share.se[f] * share.se[f]).collect();
+        if enough { scale_from(&l, &v) } else { 1.0 }
+    });
+    let adjusted = strata_test(head, base, scale, min_count);
+    let delta_adjusted = ln_p_delta(head, base, scale, &adjusted.theta, delta, min_count);
+    let delta_share = ln_p_delta(head, base, 1.0, &share.theta, delta, min_count);
+    let of_tested = |f: usize, value: f64| if share.tested[f] { value } else { f64::NAN };
+    let functions = 0..share.theta.len();
+    let row = |f: usize| {
+        let decided = adjusted.ln_p[f].max(delta_adjusted[f]);
+        if enough { decided } else { decided.max(share.ln_p[f]) }
+    };
+    CellTest {
+        scale,
+        ln_p_row: functions.clone().map(|f| of_tested(f, row(f))).collect(),
+        ln_p_comp: functions.clone().map(|f| of_tested(f, share.ln_p[f].max(delta_share[f]))).collect(),
+        ln_p_delta: functions.map(|f| of_tested(f, delta_adjusted[f])).collect(),
+        share,
+        adjusted,
+    }
+}
+
+/// ln of the mixture e-value of a row (`ln_e`): p no smaller than 1e-300, as in the reference.
+pub fn ln_e(ln_p: f64, se: f64) -> f64 {
+    let z = z_two_sided(ln_p.max(1e-300_f64.ln()));
+    let v = se * se;
+    let one = |t: f64| 0.5 * (v / (v + t * t)).ln() + 0.5 * z * z * t * t / (v + t * t);
+    let terms = SPREADS.map(one);
+    let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln() - 4.0_f64.ln()
+}
+
+/// Smallest detectable |ln ratio| at alpha 1e-4 and power .8 (`mde`).
+pub fn smallest_detectable(head_pods: f64, base_pods: f64, samples_per_pod: f64, share: f64, tau2: f64) -> f64 {
+    let v = (tau2 + (1.0 - share) / (share * samples_per_pod)) * (1.0 / head_pods + 1.0 / base_pods);
+    power_quantiles() * v.sqrt()
+}
+
+/// Seconds until a ratio of 1.05 is seen at alpha 1e-4 and power .8 (`seconds_to_detect`); infinite where only pods can help.
+pub fn seconds_to_detect(head_pods: f64, base_pods: f64, rate: f64, share: f64, tau2: f64) -> f64 {
+    let z = power_quantiles();
+    let effect = 1.05_f64.ln();
+    let d = effect * effect / (z * z * (1.0 / head_pods + 1.0 / base_pods)) - tau2;
+    if d <= 0.0 { f64::INFINITY } else { (1.0 - share) / (share * rate * d) }
+}
+
+fn power_quantiles() -> f64 {
+    z_two_sided(1e-4_f64.ln()) + z_two_sided(0.4_f64.ln())
+}
+
+/// ln p as if samples were independent of the 2x2 table of `g`.
+pub fn ln_p_iid(g: f64) -> f64 {
+    ln_chi1_tail(g)
+}

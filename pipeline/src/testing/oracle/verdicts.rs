@@ -1,0 +1,155 @@
+//! The verdict of a comparison in each cell and over all of them: section 9 of `docs/semantics.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::identity::{Cohort, MERGED, Region};
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
+use fleetdiff_schemas::rows::{CellKey, ComparisonRow};
+use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::verdict::{ComparisonVerdict, Scope, Support};
+
+use super::counts::{BASE, HEAD};
+use super::evidence::{integer, real, size};
+use super::history::Open;
+use super::live::{Live, Looked, Raised, RowId};
+use super::row::range;
+use crate::config::{CellBy, Config};
+
+/// Share of the base's self samples that must be in functions shown to be alike.
+const ENOUGH_ALIKE: f64 = 0.7;
+
+/// The rows of all types and kinds at one look, after its flags.
+pub(super) fn at_look(config: &Config, live: &Live, looked: &[Looked], blocks: &[Hop], open: &Open, hop: Hop) -> Vec<ComparisonRow> {
+    let mut rows = Vec::new();
+    for profile_type in looked.iter().map(|cell| cell.profile_type).collect::<BTreeSet<_>>() {
+        let cells: Vec<&Looked> = looked.iter().filter(|cell| cell.profile_type == profile_type).collect();
+        for kind in CountKind::ALL.into_iter().filter(|kind| config.count_kinds.contains(kind)) {
+            let verdicts = Verdicts { config, live, open, hop, profile_type, kind };
+            let of_cells: Vec<ComparisonRow> = cells.iter().map(|cell| verdicts.of_cell(cell)).collect();
+            if config.cell_by != CellBy::All {
+                rows.push(verdicts.over_all(&cells, &of_cells, blocks));
+            }
+            rows.extend(of_cells);
+        }
+    }
+    rows
+}
+
+/// What the rows of one comparison key and kind have in common.
+struct Verdicts<'a> {
+    config: &'a Config,
+    live: &'a Live,
+    open: &'a Open,
+    hop: Hop,
+    profile_type: ProfileType,
+    kind: CountKind,
+}
+
+impl Verdicts<'_> {
+    fn empty(&self, cell: CellKey) -> ComparisonRow {
+        let (window_start_at, window_end_at) = range(self.config, self.open, Scope::Epoch, self.hop);
+        ComparisonRow {
+            comparison: self.live.key(self.profile_type),
+            count_kind: self.kind,
+            cell,
+            window_start_at,
+            window_end_at,
+            head_total: 0,
+            base_total: 0,
+            head_pods: 0,
+            base_pods: 0,
+            functions_tested: 0,
+            scale: None,
+            tau2: None,
+            d0: None,
+            s02: None,
+            flags: 0,
+            time_blocks: 0,
+            strata_dropped: 0,
+            equivalent_share: None,
+            verdict: ComparisonVerdict::Inconclusive,
+            sentence: String::new(),
+            self_check_tests: None,
+            self_check_flags: None,
+        }
+    }
+
+    /// Raised rows of this type and kind.
+    fn raised(&self) -> BTreeMap<&RowId, &Raised> {
+        let here = |id: &RowId| id.profile_type == self.profile_type && id.kind == self.kind;
+        self.live.raised.iter().filter(|(id, _)| here(id)).collect()
+    }
+
+    fn of_cell(&self, looked: &Looked) -> ComparisonRow {
+        let evidence = &looked.evidence;
+        let test = evidence.kinds.get(&self.kind).filter(|kind| kind.tested() > 0);
+        let prior = test.and_then(|kind| kind.test.as_ref()).map(|test| (test.scale, test.share.prior));
+        let raised = self.raised();
+        let raised: Vec<&Raised> = raised.iter().filter(|(id, _)| id.cell == looked.cell).map(|(_, raised)| *raised).collect();
+        let alike = self.share_alike(looked);
+        let verdict = match () {
+            () if evidence.strata == 0 => ComparisonVerdict::NotComparable,
+            () if raised.iter().any(|raised| raised.theta > 0.0) => ComparisonVerdict::Regressed,
+            () if raised.iter().any(|raised| raised.theta < 0.0) => ComparisonVerdict::Improved,
+            () if raised.is_empty() && alike.is_some_and(|share| share >= ENOUGH_ALIKE) => ComparisonVerdict::Clean,
+            () => ComparisonVerdict::Inconclusive,
+        };
+        ComparisonRow {
+            head_total: evidence.arms[HEAD].total,
+            base_total: evidence.arms[BASE].total,
+            head_pods: evidence.arms[HEAD].pods,
+            base_pods: evidence.arms[BASE].pods,
+            functions_tested: test.map_or(0, |kind| size(kind.tested())),
+            scale: prior.map(|(scale, _)| scale),
+            tau2: prior.map(|(_, prior)| prior.tau2),
+            d0: prior.map(|(_, prior)| prior.d0),
+            s02: prior.map(|(_, prior)| prior.s02),
+            flags: size(raised.len()),
+            time_blocks: size(evidence.blocks.len()),
+            strata_dropped: size(evidence.dropped),
+            equivalent_share: alike,
+            verdict,
+            ..self.empty(looked.cell.clone())
+        }
+    }
+
+    /// Share of the base's self samples that are in functions which this kind shows to be alike, on firm support; `None`
+    /// without kept strata.
+    fn share_alike(&self, looked: &Looked) -> Option<f64> {
+        let own = &looked.evidence.kinds.get(&CountKind::SelfCount)?.counts;
+        let all: u64 = own.values().map(|counts| counts[BASE]).sum();
+        let firm = looked.evidence.support == Support::Firm;
+        let alike = looked.lines.get(&self.kind)?.iter().filter(|line| firm && line.tested.is_some_and(|now| now.alike));
+        let alike: u64 = alike.filter_map(|line| own.get(&line.function?)).map(|counts| counts[BASE]).sum();
+        (looked.evidence.strata > 0 && all > 0).then(|| real(alike) / real(all))
+    }
+
+    fn over_all(&self, cells: &[&Looked], rows: &[ComparisonRow], blocks: &[Hop]) -> ComparisonRow {
+        let pods = |arm: usize| {
+            let distinct: BTreeSet<usize> = cells.iter().flat_map(|cell| cell.evidence.pods[arm].iter().copied()).collect();
+            size(distinct.len())
+        };
+        let any = |verdict: ComparisonVerdict| rows.iter().any(|row| row.verdict == verdict);
+        let all = |verdict: ComparisonVerdict| rows.iter().all(|row| row.verdict == verdict);
+        let verdict = match () {
+            () if all(ComparisonVerdict::NotComparable) => ComparisonVerdict::NotComparable,
+            () if any(ComparisonVerdict::Regressed) => ComparisonVerdict::Regressed,
+            () if any(ComparisonVerdict::Improved) => ComparisonVerdict::Improved,
+            () if all(ComparisonVerdict::Clean) => ComparisonVerdict::Clean,
+            () => ComparisonVerdict::Inconclusive,
+        };
+        let since = blocks.iter().filter(|block| **block >= self.open.epoch && **block <= self.hop).count();
+        ComparisonRow {
+            head_total: rows.iter().map(|row| row.head_total).sum(),
+            base_total: rows.iter().map(|row| row.base_total).sum(),
+            head_pods: pods(HEAD),
+            base_pods: pods(BASE),
+            functions_tested: rows.iter().map(|row| row.functions_tested).sum(),
+            flags: size(self.raised().len()),
+            time_blocks: integer(u64::try_from(since).unwrap_or(u64::MAX)),
+            strata_dropped: rows.iter().map(|row| row.strata_dropped).sum(),
+            verdict,
+            ..self.empty(CellKey { region: Region::from(MERGED), cohort: Cohort::from(MERGED) })
+        }
+    }
+}

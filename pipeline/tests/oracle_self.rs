@@ -1,0 +1,17 @@
+//! The oracle against what it is itself made from: its statistics against vectors of the reference programs, its decisions
+//! against tiny fleets whose rows were worked out by hand.
+
+#[path = "oracle_self/admission.rs"]
+mod admission;
+#[path = "oracle_self/agreement.rs"]
+mod agreement;
+#[path = "oracle_self/comparisons.rs"]
+mod comparisons;
+#[path = "oracle_self/fleets.rs"]
+mod fleets;
+#[path = "oracle_self/rows.rs"]
+mod rows;
+#[path = "oracle_self/speed.rs"]
+mod speed;
+#[path = "oracle_self/vectors.rs"]
+mod vectors;

@@ -1,0 +1,17 @@
+//! The statistics against vectors of outside programs, and the laws that hold for any input.
+//!
+//! Vectors, their origin and their tolerances: `testdata/statistics/README.md`. Every test says on stderr how many numbers it
+//! compared and how far the worst was off, and fails if it compared none.
+
+#[path = "published/cells.rs"]
+mod cells;
+#[path = "published/decide.rs"]
+mod decide;
+#[path = "published/families.rs"]
+mod families;
+#[path = "published/laws.rs"]
+mod laws;
+#[path = "published/numbers.rs"]
+mod numbers;
+#[path = "published/vectors.rs"]
+mod vectors;

@@ -1,0 +1,245 @@
+//! Bytes to profiles. Every number is checked before it is believed, and room is made only for what the bytes can hold.
+
+use std::sync::Arc;
+
+use super::super::bytes::{Reader, malformed, out_of_range, truncated};
+use super::{
+    HAS_NODE, HAS_PROCESS_START, HAS_REQUESTS, MAX_FUNCTIONS, MAX_LABELS, MAX_NAMES, MAX_PROFILES, TEMPORALITIES, TYPES,
+};
+use crate::identity::{Build, Cohort, Hardware, Identity, NodeId, PodId, Region, Service};
+use crate::profile::{Folded, FoldedFunction, MAX_SAMPLES, Profile, ProfileType, Requests, Samples};
+use crate::rejected::{Reason, Rejection};
+use crate::time::{Nanos, TimeRange};
+
+/// Reads what follows magic and version; see [`super::super::decode`].
+///
+/// # Errors
+/// A fault outside the blocks refuses the whole record.
+pub fn decode(body: &[u8]) -> Result<Vec<Result<Profile, Rejection>>, Rejection> {
+    let mut reader = Reader::new(body);
+    let labels = labels(&mut reader)?;
+    let identities = identities(&mut reader, &labels)?;
+    let names = names(&mut reader)?;
+    let mut tables = Tables { labels, identities, names, cohorts_left: MAX_LABELS, functions_left: MAX_FUNCTIONS };
+    let number = reader.entries(2, MAX_PROFILES)?;
+    let mut parts = Vec::with_capacity(number);
+    for _ in 0..number {
+        parts.push(tables.part(reader.bytes()?));
+    }
+    if reader.left() > 0 {
+        return Err(malformed("bytes after the last block"));
+    }
+    if parts.is_empty() {
+        return Err(Rejection::new(Reason::Empty, "the record holds no profile"));
+    }
+    Ok(parts)
+}
+
+fn labels(reader: &mut Reader<'_>) -> Result<Vec<Arc<str>>, Rejection> {
+    let number = reader.entries(1, MAX_LABELS)?;
+    let mut labels = Vec::with_capacity(number);
+    for _ in 0..number {
+        labels.push(text(reader.bytes()?)?.into());
+    }
+    Ok(labels)
+}
+
+fn text(bytes: &[u8]) -> Result<&str, Rejection> {
+    std::str::from_utf8(bytes).map_err(|_| malformed("a text that is not UTF-8"))
+}
+
+/// One entry an identity; a bad one spoils only the blocks that refer to it.
+type Identities = Vec<Result<Arc<Identity>, Rejection>>;
+
+fn identities(reader: &mut Reader<'_>, labels: &[Arc<str>]) -> Result<Identities, Rejection> {
+    let number = reader.entries(7, MAX_PROFILES)?;
+    let mut identities = Vec::with_capacity(number);
+    for _ in 0..number {
+        let mut own = [0; 6];
+        for index in &mut own {
+            *index = reader.number()?;
+        }
+        let flags = reader.byte()?;
+        if flags & !(HAS_NODE | HAS_PROCESS_START) != 0 {
+            return Err(malformed("unknown flags of an identity"));
+        }
+        let node = if flags & HAS_NODE == 0 { None } else { Some(reader.number()?) };
+        let process_start = if flags & HAS_PROCESS_START == 0 { None } else { Some(Nanos(reader.signed()?)) };
+        identities.push(identity(own, node, process_start, labels).map(Arc::new));
+    }
+    Ok(identities)
+}
+
+fn identity(
+    own: [u64; 6],
+    node: Option<u64>,
+    process_start: Option<Nanos>,
+    labels: &[Arc<str>],
+) -> Result<Identity, Rejection> {
+    let name = |index| match label(index, labels) {
+        Ok(text) if text.is_empty() => {
+            Err(Rejection::new(Reason::MissingIdentity, "columnar delta: an identity with an empty label"))
+        }
+        other => other,
+    };
+    let [service, build, region, cohort, hardware, pod] = own;
+    Ok(Identity {
+        service: Service::new(name(service)?),
+        build: Build::new(name(build)?),
+        region: Region::new(name(region)?),
+        cohort: Cohort::new(name(cohort)?),
+        hardware: Hardware::new(name(hardware)?),
+        node: node.map(|node| name(node).map(NodeId::new)).transpose()?,
+        pod: PodId::new(name(pod)?),
+        process_start,
+    })
+}
+
+fn label(index: u64, labels: &[Arc<str>]) -> Result<Arc<str>, Rejection> {
+    let found = usize::try_from(index).ok().and_then(|index| labels.get(index));
+    found.cloned().ok_or_else(|| out_of_range("label", index, labels.len()))
+}
+
+/// Function names, strictly ascending; hence none twice.
+fn names(reader: &mut Reader<'_>) -> Result<Arc<[Arc<str>]>, Rejection> {
+    let number = reader.entries(1, MAX_NAMES)?;
+    let mut lengths = Vec::with_capacity(number);
+    let mut whole = 0usize;
+    for _ in 0..number {
+        let length = usize::try_from(reader.number()?).map_err(|_| truncated())?;
+        whole = whole.saturating_add(length);
+        lengths.push(length);
+    }
+    let mut rest = text(reader.take(whole)?)?;
+    let mut names: Vec<Arc<str>> = Vec::with_capacity(number);
+    let mut before = None;
+    for length in lengths {
+        let (name, after) = rest.split_at_checked(length).ok_or_else(|| malformed("a name that is not UTF-8"))?;
+        if before.is_some_and(|before| before >= name) {
+            return Err(malformed("names that do not ascend"));
+        }
+        names.push(name.into());
+        (before, rest) = (Some(name), after);
+    }
+    Ok(names.into())
+}
+
+/// What blocks refer to, and how much they may still hold.
+struct Tables {
+    labels: Vec<Arc<str>>,
+    identities: Identities,
+    names: Arc<[Arc<str>]>,
+    cohorts_left: usize,
+    functions_left: usize,
+}
+
+impl Tables {
+    fn part(&mut self, block: &[u8]) -> Result<Profile, Rejection> {
+        let (mut kind, mut at) = (None, None);
+        self.profile(block, &mut kind, &mut at).map_err(|fault| Rejection { profile_type: kind, at, ..fault })
+    }
+
+    /// Reads a block; type and event time are left in `kind` and `at` as soon as they are known.
+    fn profile(
+        &mut self,
+        block: &[u8],
+        kind: &mut Option<ProfileType>,
+        at: &mut Option<Nanos>,
+    ) -> Result<Profile, Rejection> {
+        let mut reader = Reader::new(block);
+        let identity = reader.number()?;
+        let profile_type = by_byte(&TYPES, reader.byte()?, "profile type")?;
+        *kind = Some(profile_type);
+        let temporality = by_byte(&TEMPORALITIES, reader.byte()?, "temporality")?;
+        let window = window(&mut reader)?;
+        *at = Some(window.midpoint());
+        let requests = requests(&mut reader)?;
+        let content = u128::from_le_bytes(reader.array()?);
+        let cohorts = self.cohorts(&mut reader)?;
+        if reader.left() > 0 {
+            return Err(malformed("bytes after the last cohort of a block"));
+        }
+        let samples = Samples::Folded { content, cohorts };
+        let identity = self.identity(identity)?;
+        Ok(Profile { identity, profile_type, temporality, window, requests, names: Arc::clone(&self.names), samples })
+    }
+
+    fn identity(&self, index: u64) -> Result<Arc<Identity>, Rejection> {
+        let found = usize::try_from(index).ok().and_then(|index| self.identities.get(index));
+        found.cloned().unwrap_or_else(|| Err(out_of_range("identity", index, self.identities.len())))
+    }
+
+    fn cohorts(&mut self, reader: &mut Reader<'_>) -> Result<Vec<Folded>, Rejection> {
+        let number = reader.entries(3, self.cohorts_left)?;
+        self.cohorts_left -= number;
+        let mut cohorts: Vec<Folded> = Vec::with_capacity(number);
+        let mut whole = 0u64;
+        for _ in 0..number {
+            let cohort = Cohort::new(label(reader.number()?, &self.labels)?);
+            if cohorts.last().is_some_and(|before| before.cohort >= cohort) {
+                return Err(malformed("cohorts that do not ascend"));
+            }
+            let samples = reader.number()?;
+            whole = whole.saturating_add(samples);
+            if samples == 0 {
+                return Err(malformed("a cohort without samples"));
+            }
+            if whole > MAX_SAMPLES {
+                return Err(Rejection::new(Reason::TooLarge, format!("{whole} samples, at most {MAX_SAMPLES}")));
+            }
+            cohorts.push(Folded { cohort, samples, functions: self.functions(reader, samples)? });
+        }
+        if cohorts.is_empty() { Err(Rejection::new(Reason::Empty, "the profile holds no sample")) } else { Ok(cohorts) }
+    }
+
+    /// The three columns of a cohort.
+    fn functions(&mut self, reader: &mut Reader<'_>, samples: u64) -> Result<Vec<FoldedFunction>, Rejection> {
+        let number = reader.entries(3, self.functions_left)?;
+        self.functions_left -= number;
+        let mut functions = Vec::with_capacity(number);
+        let mut expected = 0u64;
+        for _ in 0..number {
+            let index = expected.saturating_add(reader.number()?);
+            let name = self.name(index)?;
+            functions.push(FoldedFunction { name, own: 0, total: 0 });
+            expected = index + 1;
+        }
+        let mut whole = 0u64;
+        for function in &mut functions {
+            function.own = reader.number()?;
+            whole = whole.saturating_add(function.own);
+        }
+        for function in &mut functions {
+            function.total = function.own.saturating_add(reader.number()?);
+            if function.total == 0 || function.total > samples {
+                return Err(malformed("a function with no samples, or with more than its cohort has"));
+            }
+        }
+        if whole > samples { Err(malformed("functions with more samples than their cohort has")) } else { Ok(functions) }
+    }
+
+    fn name(&self, index: u64) -> Result<u32, Rejection> {
+        let known = |name: &u32| usize::try_from(*name).is_ok_and(|name| name < self.names.len());
+        let name = u32::try_from(index).ok().filter(known);
+        name.ok_or_else(|| out_of_range("function", index, self.names.len()))
+    }
+}
+
+fn by_byte<T: Copy>(table: &[(T, u8)], byte: u8, what: &str) -> Result<T, Rejection> {
+    let found = table.iter().find(|(_, known)| *known == byte);
+    found.map(|(value, _)| *value).ok_or_else(|| malformed(&format!("unknown {what} {byte}")))
+}
+
+fn window(reader: &mut Reader<'_>) -> Result<TimeRange, Rejection> {
+    let start = reader.signed()?;
+    let end = start.checked_add_unsigned(reader.number()?).ok_or_else(|| malformed("a window beyond the end of time"))?;
+    Ok(TimeRange { start: Nanos(start), end: Nanos(end) })
+}
+
+fn requests(reader: &mut Reader<'_>) -> Result<Option<Requests>, Rejection> {
+    match reader.byte()? {
+        0 => Ok(None),
+        HAS_REQUESTS => Ok(Some(Requests { count: reader.number()?, window: window(reader)? })),
+        other => Err(malformed(&format!("unknown flags {other} of a block"))),
+    }
+}

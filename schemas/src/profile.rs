@@ -1,0 +1,286 @@
+//! What a profiler saw, after decoding and before any decision about it.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::identity::{Cohort, Identity};
+use crate::rejected::Rejection;
+use crate::time::TimeRange;
+
+/// What kind of event the profiler counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProfileType {
+    /// Time on a processor.
+    Cpu,
+    /// Time off a processor.
+    OffCpu,
+    /// Time that passed, on a processor or off.
+    Wall,
+    /// Memory.
+    Heap,
+    /// Waiting for a lock, seen by who held it.
+    Mutex,
+    /// Waiting, seen by who waited.
+    Block,
+}
+
+impl ProfileType {
+    /// Every profile type, with its name in files and tables.
+    pub const ALL: [(Self, &'static str); 6] = [
+        (Self::Cpu, "cpu"),
+        (Self::OffCpu, "off_cpu"),
+        (Self::Wall, "wall"),
+        (Self::Heap, "heap"),
+        (Self::Mutex, "mutex"),
+        (Self::Block, "block"),
+    ];
+
+    /// Its name in files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::OffCpu => "off_cpu",
+            Self::Wall => "wall",
+            Self::Heap => "heap",
+            Self::Mutex => "mutex",
+            Self::Block => "block",
+        }
+    }
+
+    /// The measure whose raw samples are counted for this type.
+    pub fn measure(self) -> Measure {
+        match self {
+            Self::Cpu => Measure::Samples,
+            Self::OffCpu | Self::Wall => Measure::Time,
+            Self::Heap => Measure::AllocSpace,
+            Self::Mutex | Self::Block => Measure::Contentions,
+        }
+    }
+}
+
+impl FromStr for ProfileType {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(_, name)| *name == text);
+        found.map(|(kind, _)| *kind).ok_or_else(|| {
+            let known: Vec<_> = Self::ALL.iter().map(|(_, name)| *name).collect();
+            format!("unknown profile type {text:?}, expected one of {}", known.join(", "))
+        })
+    }
+}
+
+/// What a count stands for. Whatever the measure, the count is of raw samples, never of bytes or nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Samples of the processor.
+    Samples,
+    /// Samples of passing time.
+    Time,
+    /// Sampled allocations, which are drawn by allocated bytes.
+    AllocSpace,
+    /// Observed waits.
+    Contentions,
+}
+
+impl Measure {
+    /// Every measure.
+    pub const ALL: [Self; 4] = [Self::Samples, Self::Time, Self::AllocSpace, Self::Contentions];
+
+    /// Its name in files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Samples => "samples",
+            Self::Time => "time",
+            Self::AllocSpace => "alloc_space",
+            Self::Contentions => "contentions",
+        }
+    }
+}
+
+/// How the values of a profile relate to those of the one before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Temporality {
+    /// What happened within the window.
+    #[default]
+    Delta,
+    /// What happened since the process began.
+    Cumulative,
+    /// A level at one moment.
+    Gauge,
+}
+
+/// Whether a function is counted where it is the leaf or wherever it stands on a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CountKind {
+    /// The function is the leaf.
+    #[serde(rename = "self")]
+    SelfCount,
+    /// The function is anywhere on the stack, counted once however often it recurs.
+    Total,
+}
+
+impl CountKind {
+    /// Both kinds, in the order of tables.
+    pub const ALL: [Self; 2] = [Self::SelfCount, Self::Total];
+
+    /// Its name in files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SelfCount => "self",
+            Self::Total => "total",
+        }
+    }
+}
+
+impl FromStr for CountKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.name() == text)
+            .ok_or_else(|| format!("unknown count kind {text:?}, expected self or total"))
+    }
+}
+
+/// The name under which frames without symbols are counted; never tested across builds.
+pub const UNSYMBOLISED: &str = "_unsymbolised";
+
+/// The most raw samples that one profile may hold: 2^48. What claims more is refused as `too_large`, so that sums over
+/// profiles stay within 64 bits.
+pub const MAX_SAMPLES: u64 = 1 << 48;
+
+/// Operations that a pod served, for the cost of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Requests {
+    /// How many.
+    pub count: u64,
+    /// When.
+    pub window: TimeRange,
+}
+
+/// One stack and how often it was seen.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stack {
+    /// Indexes into the profile's names, root first; may be empty (a sample may have no location).
+    pub frames: Vec<u32>,
+    /// Raw samples, at least 1.
+    pub count: u64,
+    /// The cohort of these samples, where they name one themselves.
+    pub cohort: Option<Cohort>,
+}
+
+/// Counts of one cohort that were folded before they were sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folded {
+    /// Whose samples.
+    pub cohort: Cohort,
+    /// How many samples in all; at least every single `total` and at least the sum of `own`.
+    pub samples: u64,
+    /// One entry a function, ascending by name index, no index twice.
+    pub functions: Vec<FoldedFunction>,
+}
+
+/// One function of a folded profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FoldedFunction {
+    /// Index into the profile's names.
+    pub name: u32,
+    /// Samples in which it is the leaf; at most `total`.
+    pub own: u64,
+    /// Samples in which it is on the stack; at least 1.
+    pub total: u64,
+}
+
+/// The samples of a profile in the form in which they came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Samples {
+    /// Whole stacks.
+    Stacks(Vec<Stack>),
+    /// Counts by function; `content` is the hash of the stacks they were folded from.
+    Folded {
+        /// See [`content_hash`].
+        content: u128,
+        /// One entry a cohort, ascending.
+        cohorts: Vec<Folded>,
+    },
+}
+
+/// One decoded profile of one pod and one window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Whose it is.
+    pub identity: Arc<Identity>,
+    /// What was observed.
+    pub profile_type: ProfileType,
+    /// Whether values are of the window or since the process began.
+    pub temporality: Temporality,
+    /// When.
+    pub window: TimeRange,
+    /// Operations served meanwhile, where they are known.
+    pub requests: Option<Requests>,
+    /// Function names; shared by the profiles of one record. No name twice.
+    pub names: Arc<[Arc<str>]>,
+    /// What was seen.
+    pub samples: Samples,
+}
+
+impl Profile {
+    /// Raw samples in all.
+    pub fn total(&self) -> u64 {
+        match &self.samples {
+            Samples::Stacks(stacks) => stacks.iter().fold(0, |sum, stack| sum.saturating_add(stack.count)),
+            Samples::Folded { cohorts, .. } => cohorts.iter().fold(0, |sum, part| sum.saturating_add(part.samples)),
+        }
+    }
+}
+
+/// Where a record came from: enough to find it again.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Position {
+    /// A topic, or the folder of a recorded fleet.
+    pub source: Arc<str>,
+    /// Partition of a topic; 0 in a folder.
+    pub partition: i32,
+    /// Offset in the partition; line of the manifest, counted from 1.
+    pub offset: i64,
+    /// The file, where there is one.
+    pub file: Option<Arc<str>>,
+}
+
+/// One record after decoding: each part of it is a profile or a rejection, and one bad part spoils no other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// Where the record came from.
+    pub position: Position,
+    /// When the broker took it, where there is a broker.
+    pub broker_time: Option<crate::time::Nanos>,
+    /// What it held.
+    pub parts: Vec<Result<Profile, Rejection>>,
+}
+
+/// The 128-bit hash of a multiset of stacks: equal for equal samples whatever their order and however they were
+/// split into lines. Sums the xxh3-128 of each distinct (cohort, frame names) weighted by its count, so that
+/// adding up equal stacks does not change it.
+pub fn content_hash(names: &[Arc<str>], stacks: &[Stack]) -> u128 {
+    let mut text = Vec::new();
+    stacks.iter().fold(0u128, |sum, stack| {
+        text.clear();
+        text.extend_from_slice(stack.cohort.as_ref().map_or("", Cohort::as_str).as_bytes());
+        for &frame in &stack.frames {
+            text.push(0);
+            if let Some(name) = usize::try_from(frame).ok().and_then(|index| names.get(index)) {
+                text.extend_from_slice(name.as_bytes());
+            }
+        }
+        let hash = twox_hash::XxHash3_128::oneshot(&text);
+        sum.wrapping_add(hash.wrapping_mul(u128::from(stack.count)))
+    })
+}

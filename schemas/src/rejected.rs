@@ -1,0 +1,91 @@
+//! Bad input: never fatal, never silent.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a record, or a part of one, was not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// It ends before it should.
+    Truncated,
+    /// It is not what it says it is.
+    Malformed,
+    /// Its format is of a version that this program does not read.
+    UnsupportedVersion,
+    /// It does not say whose it is.
+    MissingIdentity,
+    /// It holds a count below zero.
+    NegativeValue,
+    /// It holds no sample.
+    Empty,
+    /// Its event time lies after the moment it was sent.
+    FromFuture,
+    /// The manifest names a file that is not there.
+    MissingFile,
+    /// It is larger than the limit.
+    TooLarge,
+    /// Its profile type or temporality cannot be counted.
+    UnsupportedType,
+    /// It refers to an entry beyond the end of a table.
+    IndexOutOfRange,
+    /// Its unit does not fit its type.
+    UnitMismatch,
+}
+
+impl Reason {
+    /// Every reason.
+    pub const ALL: [Self; 12] = [
+        Self::Truncated,
+        Self::Malformed,
+        Self::UnsupportedVersion,
+        Self::MissingIdentity,
+        Self::NegativeValue,
+        Self::Empty,
+        Self::FromFuture,
+        Self::MissingFile,
+        Self::TooLarge,
+        Self::UnsupportedType,
+        Self::IndexOutOfRange,
+        Self::UnitMismatch,
+    ];
+
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Truncated => "truncated",
+            Self::Malformed => "malformed",
+            Self::UnsupportedVersion => "unsupported_version",
+            Self::MissingIdentity => "missing_identity",
+            Self::NegativeValue => "negative_value",
+            Self::Empty => "empty",
+            Self::FromFuture => "from_future",
+            Self::MissingFile => "missing_file",
+            Self::TooLarge => "too_large",
+            Self::UnsupportedType => "unsupported_type",
+            Self::IndexOutOfRange => "index_out_of_range",
+            Self::UnitMismatch => "unit_mismatch",
+        }
+    }
+}
+
+/// One thing that was not counted, and why.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Rejection {
+    /// The kind of fault.
+    pub reason: Reason,
+    /// What was found and what was expected, in words.
+    pub detail: String,
+    /// Name of the profile type, where it could be told; `_unknown` in the ledger else.
+    pub profile_type: Option<crate::profile::ProfileType>,
+    /// Raw samples that are lost by it, where they could be counted.
+    pub samples: u64,
+    /// Event time of what was rejected, where it is known.
+    pub at: Option<crate::time::Nanos>,
+}
+
+impl Rejection {
+    /// A rejection of something whose type and samples are not known.
+    pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
+        Self { reason, detail: detail.into(), profile_type: None, samples: 0, at: None }
+    }
+}

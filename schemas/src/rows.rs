@@ -1,0 +1,298 @@
+//! The rows that fleetdiff writes. Column names are the field names; unknown is `None`, never 0 or -1.
+
+use serde::{Deserialize, Serialize};
+
+use crate::identity::{Build, Cohort, Region, Service};
+use crate::profile::{CountKind, Measure, Position, ProfileType};
+use crate::rejected::Rejection;
+use crate::time::{Hop, Nanos};
+use crate::verdict::{ComparisonVerdict, FlagState, RowReason, Scope, Severity, Support, Verdict};
+
+/// A value and the interval that it does not travel without.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The estimate.
+    pub value: f64,
+    /// Lower end, 95 % unless said otherwise.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// What is compared: the builds of one service in one measure. Orders rows of every table.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ComparisonKey {
+    /// What is deployed.
+    pub service: Service,
+    /// What was observed.
+    pub profile_type: ProfileType,
+    /// What a count stands for.
+    pub measure: Measure,
+    /// The builds compared with, joined by `,`.
+    pub base_build: Build,
+    /// The build in question.
+    pub head_build: Build,
+}
+
+/// Where a row belongs: a cell, or a roll-up with `*` in region or cohort.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CellKey {
+    /// Where.
+    pub region: Region,
+    /// Whose requests.
+    pub cohort: Cohort,
+}
+
+/// The name of the row that stands for all functions under the floor of 30 samples.
+pub const RARE: &str = "_rare";
+
+/// One function in one cell of one comparison, at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellRow {
+    /// Window or epoch.
+    pub scope: Scope,
+    /// Which builds of what.
+    pub comparison: ComparisonKey,
+    /// Self or total.
+    pub count_kind: CountKind,
+    /// Which cell.
+    pub cell: CellKey,
+    /// Function name, or [`RARE`].
+    pub function: String,
+    /// For [`RARE`]: how many functions it stands for; else `None`.
+    pub functions: Option<i64>,
+    /// Start of the window or epoch.
+    pub window_start_at: Nanos,
+    /// End of the window: the end of the hop at whose close the row was computed.
+    pub window_end_at: Nanos,
+    /// The head's figures.
+    pub head: ArmFigures,
+    /// The base's figures.
+    pub base: ArmFigures,
+    /// Head share less base share, -1..1.
+    pub share_delta: Option<Interval>,
+    /// Strata that both arms share.
+    pub strata: i64,
+    /// The 2x2 log-likelihood ratio over merged counts.
+    pub g: Option<f64>,
+    /// Its tail as if samples were independent, ln.
+    pub ln_p_iid: Option<f64>,
+    /// Moderated dispersion between buckets, at least 1.
+    pub dispersion: Option<f64>,
+    /// Degrees of freedom of the test, the prior's included.
+    pub df: Option<f64>,
+    /// The statistic that decides, divided by the dispersion.
+    pub f: Option<f64>,
+    /// ln p of the share at scale 1.
+    pub ln_p: Option<f64>,
+    /// ln p against a change of at most delta, at the cell's scale.
+    pub ln_p_delta: Option<f64>,
+    /// The smallest false-discovery rate at which the row is called.
+    pub q_value: Option<f64>,
+    /// Ratio of shares.
+    pub ratio: Option<Interval>,
+    /// Ratio of shares after the cell's scale.
+    pub adjusted_ratio: Option<Interval>,
+    /// ln p of the share at the cell's scale: what decides.
+    pub adjusted_ln_p: Option<f64>,
+    /// Ratio of cost per request.
+    pub per_request_ratio: Option<Interval>,
+    /// ln p of the cost per request.
+    pub per_request_ln_p: Option<f64>,
+    /// ln of the mixture e-value.
+    pub ln_e: Option<f64>,
+    /// The smallest ratio above 1 that would have been seen, at alpha 1e-4 and power .8.
+    pub minimum_detectable_ratio: Option<f64>,
+    /// Seconds of samples until a change of 5 % would be seen; infinite when only more pods can help.
+    pub seconds_to_significance: Option<f64>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// How much the pods can carry.
+    pub support: Support,
+    /// Why.
+    pub reason: Option<RowReason>,
+    /// For `compositional`: the function whose change moved this share.
+    pub cause: Option<String>,
+}
+
+/// One arm of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ArmFigures {
+    /// Samples of the function.
+    pub count: i64,
+    /// Samples in all.
+    pub total: i64,
+    /// `count / total`, 0..1; `None` without samples.
+    pub share: Option<f64>,
+    /// Distinct pods with samples.
+    pub pods: i64,
+    /// Occupied buckets.
+    pub buckets: i64,
+    /// Operations served, where known.
+    pub requests: Option<i64>,
+}
+
+/// One change of one flag.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlagRow {
+    /// The row at that moment, scope `epoch`.
+    pub row: CellRow,
+    /// Stable identity of the flag: a hash of its key and the hop at which it was raised, in hexadecimal.
+    pub flag_id: String,
+    /// What happened.
+    pub state: FlagState,
+    /// When the flag was raised.
+    pub raised_at: Nanos,
+    /// The hop at whose close it happened.
+    pub sequence: Hop,
+    /// Who should look.
+    pub severity: Severity,
+    /// For `cleared`: `comparison_closed` or `equivalent`.
+    pub cleared_because: Option<String>,
+    /// Rows that move only because this one does.
+    pub explains: Vec<String>,
+}
+
+/// One comparison in one cell (or over all, `*`), at one evaluation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonRow {
+    /// Which builds of what.
+    pub comparison: ComparisonKey,
+    /// Self or total.
+    pub count_kind: CountKind,
+    /// Which cell; `*`, `*` for all.
+    pub cell: CellKey,
+    /// Start of the epoch.
+    pub window_start_at: Nanos,
+    /// End of the hop at whose close this was computed.
+    pub window_end_at: Nanos,
+    /// Head samples since the epoch began.
+    pub head_total: i64,
+    /// Base samples since the epoch began.
+    pub base_total: i64,
+    /// Head pods.
+    pub head_pods: i64,
+    /// Base pods.
+    pub base_pods: i64,
+    /// Functions tested at this look.
+    pub functions_tested: i64,
+    /// The cell's scale (1 over all cells).
+    pub scale: Option<f64>,
+    /// Estimated variance between pods on the log scale.
+    pub tau2: Option<f64>,
+    /// Prior degrees of freedom; infinite when functions are alike.
+    pub d0: Option<f64>,
+    /// Prior dispersion.
+    pub s02: Option<f64>,
+    /// Rows that the live rule has raised and not cleared.
+    pub flags: i64,
+    /// Time blocks of the epoch so far.
+    pub time_blocks: i64,
+    /// Strata in which an arm is missing.
+    pub strata_dropped: i64,
+    /// Share of the base's self samples in functions proven equivalent, 0..1.
+    pub equivalent_share: Option<f64>,
+    /// The verdict.
+    pub verdict: ComparisonVerdict,
+    /// The verdict in words.
+    pub sentence: String,
+    /// Control-against-control tests, where they were made.
+    pub self_check_tests: Option<i64>,
+    /// How many of them were called changed.
+    pub self_check_flags: Option<i64>,
+}
+
+/// What became of the records and samples applied in one hop.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerRow {
+    /// Start of the application hop.
+    pub hop_at: Nanos,
+    /// Name of the profile type, `_unknown` for what could not be decoded.
+    pub profile_type: String,
+    /// Profiles (or undecodable records) taken in.
+    pub records_consumed: i64,
+    /// Those decoded.
+    pub records_decoded: i64,
+    /// Those rejected.
+    pub records_rejected: i64,
+    /// Samples decoded.
+    pub samples_received: i64,
+    /// Samples added to counters, those of late records included.
+    pub samples_counted: i64,
+    /// Of those counted: from records older than the watermark.
+    pub samples_late_counted: i64,
+    /// Dropped: within a pod's warm-up.
+    pub samples_warm_up: i64,
+    /// Dropped: older than the window.
+    pub samples_late_dropped: i64,
+    /// Dropped: seen before.
+    pub samples_duplicate: i64,
+    /// Dropped: snapshots not after the last one used.
+    pub samples_superseded: i64,
+    /// Dropped: snapshots that began a new baseline.
+    pub samples_baseline: i64,
+    /// Dropped: in rejected parts.
+    pub samples_rejected: i64,
+}
+
+impl LedgerRow {
+    /// Whether everything taken in is accounted for.
+    pub fn balances(&self) -> bool {
+        let accounted = self.samples_counted
+            + self.samples_warm_up
+            + self.samples_late_dropped
+            + self.samples_duplicate
+            + self.samples_superseded
+            + self.samples_baseline
+            + self.samples_rejected;
+        self.samples_received == accounted && self.records_consumed == self.records_decoded + self.records_rejected
+    }
+}
+
+/// One thing that was not counted, where it stands and why.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RejectedRow {
+    /// Start of the hop of rejection: the watermark hop of its partition, `None` before the first good record.
+    pub hop_at: Option<Nanos>,
+    /// Where it came from.
+    pub position: Position,
+    /// Index of the part within the record.
+    pub part: i64,
+    /// Why.
+    pub rejection: Rejection,
+}
+
+/// Rows of every table, in any order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tables {
+    /// Rows of functions in cells.
+    pub cells: Vec<CellRow>,
+    /// Changes of flags.
+    pub flags: Vec<FlagRow>,
+    /// Evaluations of comparisons.
+    pub comparisons: Vec<ComparisonRow>,
+    /// What became of records and samples.
+    pub ledger: Vec<LedgerRow>,
+    /// What was not counted.
+    pub rejected: Vec<RejectedRow>,
+}
+
+impl Tables {
+    /// Puts each table in the order of its key: time first, then what the row is about.
+    pub fn sort(&mut self) {
+        fn of_cell(row: &CellRow) -> (Nanos, Scope, &ComparisonKey, CountKind, &CellKey, &str) {
+            (row.window_end_at, row.scope, &row.comparison, row.count_kind, &row.cell, &row.function)
+        }
+        fn of_flag(row: &FlagRow) -> (Hop, &ComparisonKey, CountKind, &CellKey, &str, FlagState) {
+            (row.sequence, &row.row.comparison, row.row.count_kind, &row.row.cell, &row.row.function, row.state)
+        }
+        fn of_comparison(row: &ComparisonRow) -> (Nanos, &ComparisonKey, CountKind, &CellKey) {
+            (row.window_end_at, &row.comparison, row.count_kind, &row.cell)
+        }
+        self.cells.sort_by(|a, b| of_cell(a).cmp(&of_cell(b)));
+        self.flags.sort_by(|a, b| of_flag(a).cmp(&of_flag(b)));
+        self.comparisons.sort_by(|a, b| of_comparison(a).cmp(&of_comparison(b)));
+        self.ledger.sort_by(|a, b| (a.hop_at, &a.profile_type).cmp(&(b.hop_at, &b.profile_type)));
+        self.rejected.sort();
+    }
+}

@@ -1,0 +1,290 @@
+//! The tables that fleetdiff writes: one list of columns a table decides names, order, types and nulls.
+//!
+//! A row type implements [`TableRow`] by giving its [`Column`]s, each with a way to read its field and one to write
+//! it. Everything that leaves the program is made from these lists: the Arrow schema ([`arrow_schema_of`]), the
+//! columns of a Parquet file, the JSON of an alert ([`json_object`]). So a table and an alert cannot disagree.
+//!
+//! Laws: columns of one table have distinct names; a column that is not nullable never reads as [`Value::Null`];
+//! writing into [`TableRow::blank`] what was read from a row gives that row back (instants cut to microseconds).
+
+use std::sync::LazyLock;
+
+use crate::time::Nanos;
+
+pub mod calendar;
+mod cells;
+mod comparisons;
+mod field;
+mod flags;
+mod json;
+mod ledger;
+mod rejected;
+
+pub use json::json_object;
+
+/// Version of the tables' columns, written into every file; it grows when a column changes its name or meaning.
+pub const SCHEMA_VERSION: &str = "1";
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// One of a closed list of names.
+    Name(&'static [&'static str]),
+    /// A whole number (int64).
+    Count,
+    /// A real number (float64); never NaN, may be infinite.
+    Number,
+    /// An instant, microseconds since the Unix epoch in UTC, rounded down.
+    Instant,
+    /// A list of texts, none of them null.
+    Texts,
+}
+
+/// One value of one row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// Unknown.
+    Null,
+    /// Of a [`Kind::Text`] or [`Kind::Name`] column.
+    Text(&'a str),
+    /// Of a [`Kind::Count`] column.
+    Count(i64),
+    /// Of a [`Kind::Number`] column.
+    Number(f64),
+    /// Of a [`Kind::Instant`] column.
+    Instant(Nanos),
+    /// Of a [`Kind::Texts`] column.
+    Texts(&'a [String]),
+}
+
+impl Value<'_> {
+    /// The order of sorted tables: text by bytes, numbers by size (`-0` before `0`), null last.
+    ///
+    /// Values of different kinds never stand in one column; they order by kind.
+    pub fn total_cmp(&self, other: &Value<'_>) -> std::cmp::Ordering {
+        match (self, other) {
+            (Value::Text(a), Value::Text(b)) => a.cmp(b),
+            (Value::Count(a), Value::Count(b)) => a.cmp(b),
+            (Value::Number(a), Value::Number(b)) => a.total_cmp(b),
+            (Value::Instant(a), Value::Instant(b)) => a.cmp(b),
+            (Value::Texts(a), Value::Texts(b)) => a.cmp(b),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Value::Text(_) => 0,
+            Value::Count(_) => 1,
+            Value::Number(_) => 2,
+            Value::Instant(_) => 3,
+            Value::Texts(_) => 4,
+            Value::Null => 5,
+        }
+    }
+}
+
+/// A value could not be written into, or taken from, a column.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    /// A calculation went wrong before the row was made: unknown is null and never NaN.
+    #[error("{table}.{column} is not a number in the row {row}")]
+    NotANumber {
+        /// The table.
+        table: &'static str,
+        /// The column.
+        column: &'static str,
+        /// The row's key, as JSON.
+        row: String,
+    },
+    /// A value does not fit its column.
+    #[error("{table}.{column} cannot hold {found}")]
+    Unfit {
+        /// The table.
+        table: &'static str,
+        /// The column.
+        column: &'static str,
+        /// What was found.
+        found: String,
+    },
+}
+
+impl TableError {
+    /// The stable name of this kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotANumber { .. } => "not_a_number",
+            Self::Unfit { .. } => "unfit_value",
+        }
+    }
+}
+
+/// One column of the table of `R`.
+pub struct Column<R> {
+    /// Its name in files, in alerts and in the Arrow schema.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether it can be unknown.
+    pub nullable: bool,
+    read: fn(&R) -> Value<'_>,
+    write: fn(&mut R, Value<'_>) -> Option<()>,
+}
+
+impl<R: TableRow> Column<R> {
+    /// The value of this column in `row`.
+    pub fn value<'a>(&self, row: &'a R) -> Value<'a> {
+        (self.read)(row)
+    }
+
+    /// The value of this column in `row`, unless it is NaN.
+    ///
+    /// # Errors
+    /// [`TableError::NotANumber`]: the row holds NaN here.
+    pub fn checked<'a>(&self, row: &'a R) -> Result<Value<'a>, TableError> {
+        match self.value(row) {
+            Value::Number(number) if number.is_nan() => {
+                Err(TableError::NotANumber { table: R::TABLE, column: self.name, row: json::key_of(row) })
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// Sets this column of `row`.
+    ///
+    /// # Errors
+    /// [`TableError::Unfit`]: the value is of another kind, not one of the column's names, or null where it must not be.
+    pub fn set(&self, row: &mut R, value: Value<'_>) -> Result<(), TableError> {
+        let unfit = || TableError::Unfit { table: R::TABLE, column: self.name, found: format!("{value:?}") };
+        (self.write)(row, value).ok_or_else(unfit)
+    }
+}
+
+/// A row of one of the tables.
+pub trait TableRow: Clone + PartialEq + Send + Sync + 'static {
+    /// Name of the table and of its folder.
+    const TABLE: &'static str;
+    /// The columns by which files are sorted. Rows that agree in them all are sorted by the other columns.
+    const SORTED_BY: &'static [&'static str];
+
+    /// The columns, in the order of files.
+    fn columns() -> &'static [Column<Self>];
+
+    /// A row to write columns into.
+    fn blank() -> Self;
+
+    /// The event time by which the row is filed under a date and an hour; the Unix epoch if it has none.
+    fn filed_at(&self) -> Nanos;
+}
+
+/// The columns of `R` in the order in which rows are sorted: those of the key first.
+pub fn sort_order<R: TableRow>() -> Vec<&'static Column<R>> {
+    let keys = R::SORTED_BY.iter().filter_map(|key| R::columns().iter().find(|column| column.name == *key));
+    let others = R::columns().iter().filter(|column| !R::SORTED_BY.contains(&column.name));
+    keys.chain(others).collect()
+}
+
+/// Sorts rows totally: by key, then by every other column, so that only equal rows can change places.
+pub fn sort_rows<R: TableRow>(rows: &mut [&R]) {
+    let columns = sort_order::<R>();
+    rows.sort_by(|a, b| {
+        let mut by_column = columns.iter().map(|column| column.value(a).total_cmp(&column.value(b)));
+        by_column.find(|ordering| ordering.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    });
+}
+
+/// The Arrow schema of the table of `R`; timestamps are microseconds in UTC, list items are called `element`.
+///
+/// ```
+/// use fleetdiff_schemas::{rows::LedgerRow, tables::arrow_schema_of};
+/// assert_eq!(arrow_schema_of::<LedgerRow>().field(0).name(), "hop_at");
+/// ```
+pub fn arrow_schema_of<R: TableRow>() -> arrow_schema::Schema {
+    use arrow_schema::{DataType, Field, TimeUnit};
+    let fields: Vec<Field> = R::columns()
+        .iter()
+        .map(|column| {
+            let data_type = match column.kind {
+                Kind::Text | Kind::Name(_) => DataType::Utf8,
+                Kind::Count => DataType::Int64,
+                Kind::Number => DataType::Float64,
+                Kind::Instant => DataType::Timestamp(TimeUnit::Microsecond, None),
+                Kind::Texts => DataType::List(Field::new("element", DataType::Utf8, false).into()),
+            };
+            Field::new(column.name, data_type, column.nullable)
+        })
+        .collect();
+    arrow_schema::Schema::new(fields)
+}
+
+/// Columns that are made once, when they are first asked for.
+type Columns<R> = LazyLock<Vec<Column<R>>>;
+
+/// A row that holds a part `P`, or is one.
+trait Holds<P> {
+    fn part(&self) -> &P;
+    fn part_mut(&mut self) -> &mut P;
+}
+
+impl<P> Holds<P> for P {
+    fn part(&self) -> &P {
+        self
+    }
+
+    fn part_mut(&mut self) -> &mut P {
+        self
+    }
+}
+
+/// Lists columns of a part `$part` of a row: `name: field` for a field, `name +-: field` for an `Option<Interval>`, which becomes
+/// `name`, `name_low` and `name_high`.
+macro_rules! columns_of {
+    ($part:ty: $($list:tt)+) => {{
+        let mut columns = Vec::new();
+        crate::tables::columns_of!(@each columns $part, $($list)+);
+        columns
+    }};
+    (@each $columns:ident $part:ty, $name:literal: $($field:ident).+, $($rest:tt)*) => {
+        let (kind, nullable) = crate::tables::field::shape_of(|part: &$part| &part.$($field).+);
+        $columns.push(crate::tables::Column {
+            name: $name,
+            kind,
+            nullable,
+            read: |row| {
+                let part: &$part = crate::tables::Holds::part(row);
+                crate::tables::field::Field::value(&part.$($field).+)
+            },
+            write: |row, value| {
+                let part: &mut $part = crate::tables::Holds::part_mut(row);
+                part.$($field).+ = crate::tables::field::Field::from_value(value)?;
+                Some(())
+            },
+        });
+        crate::tables::columns_of!(@each $columns $part, $($rest)*);
+    };
+    (@each $columns:ident $part:ty, $name:literal +-: $($field:ident).+, $($rest:tt)*) => {
+        crate::tables::columns_of!(@end $columns $part, $name, $($field).+, value);
+        crate::tables::columns_of!(@end $columns $part, concat!($name, "_low"), $($field).+, low);
+        crate::tables::columns_of!(@end $columns $part, concat!($name, "_high"), $($field).+, high);
+        crate::tables::columns_of!(@each $columns $part, $($rest)*);
+    };
+    (@end $columns:ident $part:ty, $name:expr, $($field:ident).+, $end:ident) => {
+        $columns.push(crate::tables::Column {
+            name: $name,
+            kind: crate::tables::Kind::Number,
+            nullable: true,
+            read: |row| {
+                let part: &$part = crate::tables::Holds::part(row);
+                crate::tables::field::end_of(part.$($field).+.as_ref(), |interval| interval.$end)
+            },
+            write: |row, value| {
+                let part: &mut $part = crate::tables::Holds::part_mut(row);
+                crate::tables::field::set_end(&mut part.$($field).+, value, |interval| &mut interval.$end)
+            },
+        });
+    };
+    (@each $columns:ident $part:ty,) => {};
+}
+use columns_of;

@@ -1,0 +1,153 @@
+//! What can be said about a row, a cell or a comparison, and why.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! named_enum {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$vdoc])* #[serde(rename = $text)] $variant),+
+        }
+
+        impl $name {
+            /// Its name in tables and alerts.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+
+            /// The value of this name.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $($text => Some(Self::$variant),)+ _ => None }
+            }
+
+            /// Every value's name.
+            pub const NAMES: &'static [&'static str] = &[$($text),+];
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+named_enum! {
+    /// The verdict of a row.
+    Verdict {
+        /// The arms cannot be set against each other.
+        NotComparable = "not_comparable",
+        /// Too few replicates, or a row that holds everything.
+        Untestable = "untestable",
+        /// Too few samples.
+        TooRare = "too_rare",
+        /// The function costs more.
+        Regressed = "regressed",
+        /// The function costs less.
+        Improved = "improved",
+        /// The share moved only because another function's did.
+        Compositional = "compositional",
+        /// Shown to be alike within five percent.
+        Equivalent = "equivalent",
+        /// Neither shown to differ nor shown to be alike.
+        Inconclusive = "inconclusive",
+    }
+}
+
+impl Verdict {
+    /// Whether the row is called changed.
+    pub fn is_called(self) -> bool {
+        matches!(self, Self::Regressed | Self::Improved)
+    }
+}
+
+named_enum! {
+    /// How much the number of replicates can carry.
+    Support {
+        /// At least 5 pods in each arm.
+        Firm = "firm",
+        /// 2 to 4 pods in the smaller arm.
+        Tentative = "tentative",
+        /// Fewer; the figures are shown and not tested.
+        Untestable = "untestable",
+    }
+}
+
+named_enum! {
+    /// Why a row has its verdict.
+    RowReason {
+        /// No time block and hardware has both arms.
+        NoCommonStratum = "no_common_stratum",
+        /// There is nothing to compare with.
+        NoBase = "no_base",
+        /// Frames without symbols.
+        Unsymbolised = "unsymbolised",
+        /// Every sample of both arms is in this function.
+        WholeProfile = "whole_profile",
+        /// An arm has fewer than 2 pods, or the buckets leave fewer than 2 degrees of freedom.
+        FewPods = "few_pods",
+        /// The count that is missing to 30.
+        CountNeeded = "count_needed",
+        /// The base does not have the function.
+        OnlyInHead = "only_in_head",
+        /// The head does not have the function.
+        OnlyInBase = "only_in_base",
+        /// Samples still to come would settle it.
+        NeedsTime = "needs_time",
+        /// No amount of time would settle it, more pods would.
+        NeedsPods = "needs_pods",
+        /// The function is seldom seen at this load.
+        LowLoad = "low_load",
+    }
+}
+
+named_enum! {
+    /// The verdict of a comparison, in a cell or over all cells.
+    ComparisonVerdict {
+        /// No row could be compared.
+        NotComparable = "not_comparable",
+        /// Some function costs more.
+        Regressed = "regressed",
+        /// Some function costs less and none more.
+        Improved = "improved",
+        /// No function is called, and most of the base's samples are shown to be alike.
+        Clean = "clean",
+        /// Not known yet.
+        Inconclusive = "inconclusive",
+    }
+}
+
+named_enum! {
+    /// Over which samples a row was computed.
+    Scope {
+        /// The last 30 minutes.
+        Window = "window",
+        /// Since the comparison's epoch began.
+        Epoch = "epoch",
+    }
+}
+
+named_enum! {
+    /// What happened to a flag.
+    FlagState {
+        /// The live rule calls the row changed.
+        Raised = "raised",
+        /// The effect or its support moved.
+        Updated = "updated",
+        /// The row is not called any more.
+        Cleared = "cleared",
+    }
+}
+
+named_enum! {
+    /// Who should look at a flag, and how soon.
+    Severity {
+        /// A regression on firm support.
+        Page = "page",
+        /// A regression on tentative support.
+        Ticket = "ticket",
+        /// An improvement.
+        Info = "info",
+    }
+}

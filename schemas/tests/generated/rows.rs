@@ -1,0 +1,213 @@
+//! Rows of every table from a seed: unknown and infinite numbers, names in several scripts, several hours.
+//!
+//! Shared by the tests of rows, tables, alerts and Parquet files. Figures are arbitrary and do not fit together.
+
+use fleetdiff_schemas::profile::{CountKind, Position, ProfileType};
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::rows::*;
+use fleetdiff_schemas::time::{Hop, Nanos};
+use fleetdiff_schemas::verdict::*;
+
+/// 2026-03-01T09:40:00Z: twenty minutes before the hour turns.
+pub const START_SECONDS: i64 = 1_772_358_000;
+
+/// The splitmix64 generator.
+pub struct Generator(pub u64);
+
+impl Generator {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    fn count(&mut self) -> i64 {
+        i64::try_from(self.below(1_000_000)).unwrap()
+    }
+
+    fn number(&mut self) -> f64 {
+        f64::from(u32::try_from(self.below(2_000_001)).unwrap()) / 7.0 - 100_000.0
+    }
+
+    fn known<T>(&mut self, value: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        (self.below(4) > 0).then(|| value(self))
+    }
+
+    fn one_of<T: Clone>(&mut self, values: &[T]) -> T {
+        let index = usize::try_from(self.next()).unwrap_or(usize::MAX) % values.len();
+        values[index].clone()
+    }
+
+    fn interval(&mut self) -> Option<Interval> {
+        self.known(|g| Interval { value: g.number(), low: g.number(), high: g.one_of(&[1.5, f64::INFINITY]) })
+    }
+
+    /// The end of one of 240 hops of 10 s.
+    fn end(&mut self) -> Nanos {
+        Nanos::from_seconds(START_SECONDS + 10 * i64::try_from(self.below(240)).unwrap())
+    }
+
+    fn comparison(&mut self) -> ComparisonKey {
+        let profile_type = self.one_of(&ProfileType::ALL).0;
+        ComparisonKey {
+            service: self.one_of(&["media", "käse/kiosk", "キッチン"]).into(),
+            profile_type,
+            measure: profile_type.measure(),
+            base_build: self.one_of(&["v1", "v1,v1-hotfix"]).into(),
+            head_build: "v2".into(),
+        }
+    }
+
+    fn cell_key(&mut self) -> CellKey {
+        let region = self.one_of(&["eu-west-1", "ap-south-1", "*"]).into();
+        CellKey { region, cohort: self.one_of(&["Android-TV", "iOS iPad", "*"]).into() }
+    }
+
+    fn function(&mut self) -> String {
+        let name = self.one_of(&["serialize_video_chunk", "(*Server).\"handle\"", "operator<<\t\\", "関数"]);
+        format!("{name}_{}", self.below(50))
+    }
+
+    fn arm(&mut self) -> ArmFigures {
+        ArmFigures {
+            count: self.count(),
+            total: self.count(),
+            share: self.known(Self::number),
+            pods: self.count(),
+            buckets: self.count(),
+            requests: self.known(Self::count),
+        }
+    }
+
+    pub fn cell(&mut self) -> CellRow {
+        CellRow {
+            scope: self.one_of(&[Scope::Window, Scope::Epoch]),
+            comparison: self.comparison(),
+            count_kind: self.one_of(&CountKind::ALL),
+            cell: self.cell_key(),
+            function: self.function(),
+            functions: self.known(Self::count),
+            window_start_at: self.end(),
+            window_end_at: self.end(),
+            head: self.arm(),
+            base: self.arm(),
+            share_delta: self.interval(),
+            strata: self.count(),
+            g: self.known(Self::number),
+            ln_p_iid: self.known(Self::number),
+            dispersion: self.known(Self::number),
+            df: self.known(Self::number),
+            f: self.known(Self::number),
+            ln_p: self.known(Self::number),
+            ln_p_delta: self.known(Self::number),
+            q_value: self.known(Self::number),
+            ratio: self.interval(),
+            adjusted_ratio: self.interval(),
+            adjusted_ln_p: self.known(Self::number),
+            per_request_ratio: self.interval(),
+            per_request_ln_p: self.known(Self::number),
+            ln_e: self.known(Self::number),
+            minimum_detectable_ratio: self.known(Self::number),
+            seconds_to_significance: self.known(|g| g.one_of(&[1.0, 86_400.5, f64::INFINITY])),
+            verdict: self.one_of(&[Verdict::Regressed, Verdict::Inconclusive, Verdict::TooRare]),
+            support: self.one_of(&[Support::Firm, Support::Tentative, Support::Untestable]),
+            reason: self.known(|g| g.one_of(&[RowReason::NeedsPods, RowReason::NeedsTime])),
+            cause: self.known(Self::function),
+        }
+    }
+
+    pub fn flag(&mut self) -> FlagRow {
+        let state = self.one_of(&[FlagState::Raised, FlagState::Updated, FlagState::Cleared]);
+        let explained = self.below(3);
+        FlagRow {
+            row: self.cell(),
+            flag_id: format!("{:016x}", self.next()),
+            state,
+            raised_at: self.end(),
+            sequence: Hop(self.below(1_000)),
+            severity: self.one_of(&[Severity::Page, Severity::Ticket, Severity::Info]),
+            cleared_because: (state == FlagState::Cleared).then(|| self.one_of(&["comparison_closed", "equivalent"]).into()),
+            explains: (0..explained).map(|_| self.function()).collect(),
+        }
+    }
+
+    pub fn comparison_row(&mut self) -> ComparisonRow {
+        ComparisonRow {
+            comparison: self.comparison(),
+            count_kind: self.one_of(&CountKind::ALL),
+            cell: self.cell_key(),
+            window_start_at: self.end(),
+            window_end_at: self.end(),
+            head_total: self.count(),
+            base_total: self.count(),
+            head_pods: self.count(),
+            base_pods: self.count(),
+            functions_tested: self.count(),
+            scale: self.known(Self::number),
+            tau2: self.known(Self::number),
+            d0: self.known(|g| g.one_of(&[4.25, f64::INFINITY])),
+            s02: self.known(Self::number),
+            flags: self.count(),
+            time_blocks: self.count(),
+            strata_dropped: self.count(),
+            equivalent_share: self.known(Self::number),
+            verdict: self.one_of(&[ComparisonVerdict::Clean, ComparisonVerdict::Regressed]),
+            sentence: "3 functions cost more in \"ap-south-1\".".to_owned(),
+            self_check_tests: self.known(Self::count),
+            self_check_flags: self.known(Self::count),
+        }
+    }
+
+    pub fn ledger(&mut self) -> LedgerRow {
+        LedgerRow {
+            hop_at: self.end(),
+            profile_type: self.one_of(&["cpu", "_unknown"]).into(),
+            records_consumed: self.count(),
+            records_decoded: self.count(),
+            records_rejected: self.count(),
+            samples_received: self.count(),
+            samples_counted: self.count(),
+            samples_late_counted: self.count(),
+            samples_warm_up: self.count(),
+            samples_late_dropped: self.count(),
+            samples_duplicate: self.count(),
+            samples_superseded: self.count(),
+            samples_baseline: self.count(),
+            samples_rejected: self.count(),
+        }
+    }
+
+    /// The partition tells rows apart that were rejected in one place.
+    pub fn rejected(&mut self) -> RejectedRow {
+        let rejection = Rejection {
+            reason: self.one_of(&Reason::ALL),
+            detail: "the gzip stream ends after 17 of 4096 bytes".to_owned(),
+            profile_type: self.known(|g| g.one_of(&ProfileType::ALL).0),
+            samples: self.below(1_000),
+            at: self.known(Self::end),
+        };
+        let position = Position {
+            source: "profiles".into(),
+            partition: i32::try_from(self.below(4)).unwrap(),
+            offset: self.count(),
+            file: self.known(|g| format!("pod-{}.pb.gz", g.below(9)).into()),
+        };
+        RejectedRow { hop_at: Some(self.end()), position, part: self.count(), rejection }
+    }
+
+    /// Tables with `rows` rows each.
+    pub fn tables(&mut self, rows: usize) -> Tables {
+        Tables {
+            cells: (0..rows).map(|_| self.cell()).collect(),
+            flags: (0..rows).map(|_| self.flag()).collect(),
+            comparisons: (0..rows).map(|_| self.comparison_row()).collect(),
+            ledger: (0..rows).map(|_| self.ledger()).collect(),
+            rejected: (0..rows).map(|_| self.rejected()).collect(),
+        }
+    }
+}
