@@ -1,5 +1,7 @@
 //! The file of alerts: order, repetition and what happens when a run comes out differently.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 #[path = "../../schemas/tests/generated/rows.rs"]
 #[expect(dead_code, reason = "other tests use the other tables")]
 mod generated;

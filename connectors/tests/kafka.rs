@@ -12,5 +12,7 @@ mod faults;
 mod fleet;
 #[path = "kafka/reading.rs"]
 mod reading;
+#[path = "kafka/recorded.rs"]
+mod recorded;
 #[path = "kafka/round_trip.rs"]
 mod round_trip;

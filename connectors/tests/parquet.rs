@@ -1,5 +1,7 @@
 //! Output folders: what is written, that it comes back, and that it is written once.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 #[path = "../../schemas/tests/generated/rows.rs"]
 mod generated;
 

@@ -3,6 +3,8 @@
 //! Needs Python 3.11 or later with `venv`; installs the pinned readers (`tests/readers/requirements.txt`) into the build
 //! folder when they are not there. `FLEETDIFF_READERS_PYTHON` names an interpreter that has them already.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 #[path = "../../schemas/tests/generated/rows.rs"]
 mod generated;
 

@@ -3,6 +3,7 @@ use fleetdiff_schemas::source::{Polled, Source};
 use std::time::Instant;
 fn main() {
     for (name, b) in [("demo", Fleet::demo(1)), ("cells", Fleet::null_cells(1)), ("labels", Fleet::null_request_labels(1)), ("hour", Fleet::null_hour_edge(1)), ("rollout", Fleet::rollout(1)), ("demo stacks", Fleet::demo(1).stacks())] {
+        if std::env::args().nth(1).is_some_and(|a| a != name) { continue; }
         let t0 = Instant::now();
         let fleet = b.build();
         let t1 = Instant::now();

@@ -1,9 +1,14 @@
 //! The dataflow of fleetdiff: from profiles of single pods to flags of a fleet.
 //!
 //! [`dataflow`] is the whole program on one page. Its steps are [`operators`]; what they compute is pure: counts
-//! ([`counts`]), tests ([`statistics`]), decisions ([`rules`]).
+//! ([`counts`]), tests ([`statistics`]), what the tests say of a cell ([`evidence`]), decisions ([`rules`]).
 
 pub mod config;
 pub mod counts;
+pub mod dataflow;
+pub mod evidence;
+pub mod operators;
+pub mod rules;
+pub mod run;
 pub mod statistics;
 pub mod testing;

@@ -210,7 +210,7 @@ pub fn arrow_schema_of<R: TableRow>() -> arrow_schema::Schema {
                 Kind::Text | Kind::Name(_) => DataType::Utf8,
                 Kind::Count => DataType::Int64,
                 Kind::Number => DataType::Float64,
-                Kind::Instant => DataType::Timestamp(TimeUnit::Microsecond, None),
+                Kind::Instant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
                 Kind::Texts => DataType::List(Field::new("element", DataType::Utf8, false).into()),
             };
             Field::new(column.name, data_type, column.nullable)

@@ -191,3 +191,86 @@ fn temporality_name(temporality: Temporality) -> &'static str {
         Temporality::Gauge => "gauge",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole() -> Labels {
+        Labels {
+            identity: Arc::new(Identity {
+                service: "checkout".into(),
+                build: "v42".into(),
+                region: "eu-west-1".into(),
+                cohort: "größe, \"L\"".into(),
+                hardware: "m7g".into(),
+                node: Some("node-1".into()),
+                pod: "pod-1".into(),
+                process_start: Some(Nanos(17)),
+            }),
+            profile_type: ProfileType::Heap,
+            temporality: Temporality::Cumulative,
+            window: Some(TimeRange { start: Nanos(-3), end: Nanos(1_751_241_600_000_000_123) }),
+            sent_at: Some(Nanos(1_751_241_600_001_000_000)),
+            requests: Some(u64::MAX / 2),
+            requests_window: Some(TimeRange { start: Nanos(1), end: Nanos(2) }),
+            unit: Some(crate::formats::Unit::Milliseconds),
+        }
+    }
+
+    fn bare() -> Labels {
+        let identity = Identity { node: None, process_start: None, ..(*whole().identity).clone() };
+        Labels {
+            identity: Arc::new(identity),
+            profile_type: ProfileType::Cpu,
+            temporality: Temporality::Delta,
+            window: None,
+            sent_at: None,
+            requests: None,
+            requests_window: None,
+            unit: None,
+        }
+    }
+
+    fn read_back(labels: &Labels, mapping: &IdentityMapping) -> Result<Labels, Rejection> {
+        let headers = of_labels(labels, mapping);
+        RecordHeaders::of(Some(headers.as_borrowed())).labels(mapping, labels.sent_at)
+    }
+
+    #[test]
+    fn labels_written_and_read_back_are_the_same() {
+        let own_names = IdentityMapping {
+            pod: vec!["host.name+process.pid".into(), "my.pod".into()],
+            cohort: vec!["tier".into()],
+            ..IdentityMapping::default()
+        };
+        for mapping in [IdentityMapping::default(), own_names] {
+            for labels in [whole(), bare()] {
+                assert_eq!(read_back(&labels, &mapping), Ok(labels));
+            }
+        }
+    }
+
+    #[test]
+    fn a_header_that_stands_twice_counts_as_its_last() {
+        let headers = of_labels(&bare(), &IdentityMapping::default());
+        let headers = headers.insert(Header { key: "service.version", value: Some("v43") });
+        let read = RecordHeaders::of(Some(headers.as_borrowed())).labels(&IdentityMapping::default(), None);
+        assert_eq!(read.map(|labels| labels.identity.build.to_string()), Ok("v43".to_owned()));
+    }
+
+    #[test]
+    fn a_rejection_says_all_that_is_known_of_the_record() {
+        let mut labels = whole();
+        labels.temporality = Temporality::Delta;
+        let headers = of_labels(&labels, &IdentityMapping::default());
+        let headers = headers.insert(Header { key: REQUESTS, value: Some("many") });
+        let fault = RecordHeaders::of(Some(headers.as_borrowed()))
+            .labels(&IdentityMapping::default(), None)
+            .expect_err("many is no number");
+        assert_eq!(fault.reason, Reason::Malformed);
+        assert_eq!(fault.profile_type, Some(ProfileType::Heap));
+        assert_eq!(fault.at, labels.window.map(TimeRange::midpoint));
+        assert!(fault.detail.contains(REQUESTS), "{}", fault.detail);
+    }
+}

@@ -21,7 +21,7 @@ pub(super) fn array_of<R: TableRow>(column: &Column<R>, rows: &[&R]) -> Result<A
         Kind::Count => Arc::new(values.map(count_of).collect::<Int64Array>()),
         Kind::Number => Arc::new(values.map(number_of).collect::<Float64Array>()),
         Kind::Instant => {
-            Arc::new(values.map(microseconds_of).collect::<TimestampMicrosecondArray>())
+            Arc::new(values.map(microseconds_of).collect::<TimestampMicrosecondArray>().with_timezone("UTC"))
         }
         Kind::Texts => Arc::new(lists_of(values)),
     })

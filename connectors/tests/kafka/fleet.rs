@@ -31,10 +31,10 @@ fn profile(pod: u32, hop: u32) -> Profile {
     };
     let stacks = vec![
         stack(&[0, 1], 1 + hop, None),
-        stack(&[0, 1, 2, 1, 2], 2 + pod, (pod % 2 == 0).then_some("tv")),
+        stack(&[0, 1, 2, 1, 2], 2 + pod, pod.is_multiple_of(2).then_some("tv")),
         stack(&[0, 3, 4], 40 + 7 * hop + pod, Some("web")),
     ];
-    let requests = (pod % 3 != 0).then(|| Requests {
+    let requests = (!pod.is_multiple_of(3)).then(|| Requests {
         count: u64::from(1_000 * hop + pod),
         window: if pod % 3 == 1 { window } else { TimeRange { start: window.start, end: window.start } },
     });
@@ -52,7 +52,7 @@ fn profile(pod: u32, hop: u32) -> Profile {
 fn identity(pod: u32) -> Identity {
     Identity {
         service: "checkout".into(),
-        build: if pod % 2 == 0 { "v41" } else { "v42" }.into(),
+        build: if pod.is_multiple_of(2) { "v41" } else { "v42" }.into(),
         region: "eu-west-1".into(),
         cohort: "Größe L".into(),
         hardware: "m7g.large".into(),
@@ -71,9 +71,11 @@ pub struct Comparable {
     temporality: Temporality,
     requests: Option<(u64, Nanos, Nanos)>,
     content: u128,
-    functions: BTreeMap<(Cohort, Arc<str>), (u64, u64)>,
+    functions: BTreeMap<(Cohort, Arc<str>), OwnAndTotal>,
     samples: BTreeMap<Cohort, u64>,
 }
+
+type OwnAndTotal = (u64, u64);
 
 /// The comparable form of a profile, whole or folded.
 pub fn comparable(profile: &Profile) -> Comparable {
@@ -97,7 +99,7 @@ pub fn comparable(profile: &Profile) -> Comparable {
     }
 }
 
-fn functions(part: &Folded, names: &[Arc<str>]) -> Vec<((Cohort, Arc<str>), (u64, u64))> {
+fn functions(part: &Folded, names: &[Arc<str>]) -> BTreeMap<(Cohort, Arc<str>), OwnAndTotal> {
     let name = |index: u32| names[usize::try_from(index).unwrap()].clone();
     part.functions.iter().map(|entry| ((part.cohort.clone(), name(entry.name)), (entry.own, entry.total))).collect()
 }

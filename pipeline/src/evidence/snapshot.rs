@@ -97,7 +97,8 @@ impl BucketCounts for Sparse {
     #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
     fn add_to(&self, start: usize, out: &mut [f64]) {
         let from = self.0.partition_point(|&(f, _)| f < start);
-        for &(f, count) in self.0[from..].iter().take_while(|&&(f, _)| f < start + out.len()) {
+        let end = start + out.len();
+        for &(f, count) in self.0[from..].iter().take_while(|&&(f, _)| f < end) {
             out[f - start] += count as f64;
         }
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use timely::dataflow::StreamVec;
 use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::generic::Operator;
-use timely::{ContainerBuilder, ExchangeData};
+use timely::ExchangeData;
 
 /// Items of one hop, and whether every hop is closed now (so that none can follow).
 #[derive(Debug)]

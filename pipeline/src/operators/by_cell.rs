@@ -111,12 +111,13 @@ impl Cells {
             }
         }
         plans.sort();
+        let first = self.first_of_window(hop);
         for plan in &plans {
             let blocks = self.blocks.entry(plan.service.clone()).or_default();
             if plan.begins_block {
                 blocks.begin(hop);
             }
-            blocks.forget_before(self.first_of_window(hop));
+            blocks.forget_before(first);
         }
         for (cell, additions) in additions {
             let Some(blocks) = self.blocks.get(&cell.service) else { continue };

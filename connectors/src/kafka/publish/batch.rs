@@ -58,3 +58,69 @@ fn entries(profile: &Profile) -> usize {
         Samples::Folded { cohorts, .. } => cohorts.iter().map(|part| part.functions.len()).sum(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use fleetdiff_schemas::identity::Identity;
+    use fleetdiff_schemas::profile::{ProfileType, Stack, Temporality};
+    use fleetdiff_schemas::time::TimeRange;
+
+    use super::*;
+
+    fn profile(pod: &str, end: i64, stacks: usize) -> Profile {
+        let identity = Identity {
+            service: "s".into(),
+            build: "b".into(),
+            region: "r".into(),
+            cohort: "c".into(),
+            hardware: "h".into(),
+            node: None,
+            pod: pod.into(),
+            process_start: None,
+        };
+        Profile {
+            identity: Arc::new(identity),
+            profile_type: ProfileType::Cpu,
+            temporality: Temporality::Delta,
+            window: TimeRange { start: Nanos(0), end: Nanos(end) },
+            requests: None,
+            names: Arc::new(["f".into()]),
+            samples: Samples::Stacks(vec![Stack { frames: vec![0], count: 1, cohort: None }; stacks]),
+        }
+    }
+
+    fn shape(batches: &[Batch]) -> Vec<Vec<(&str, i64)>> {
+        fn one(profile: &Profile) -> (&str, i64) {
+            (profile.identity.pod.as_str(), profile.window.end.0)
+        }
+        batches.iter().map(|batch| batch.profiles.iter().map(one).collect()).collect()
+    }
+
+    #[test]
+    fn profiles_of_one_end_travel_together_by_pod_if_keyed() {
+        for (keyed, expected) in
+            [(true, vec![vec![("a", 1), ("a", 1)], vec![("b", 1)]]), (false, vec![vec![("a", 1), ("b", 1), ("a", 1)]])]
+        {
+            let mut batches = Batches::default();
+            for pod in ["a", "b", "a"] {
+                assert!(batches.add(profile(pod, 1, 1), keyed).is_empty());
+            }
+            assert_eq!(shape(&batches.add(profile("a", 2, 1), keyed)), expected);
+            assert_eq!(shape(&batches.take()), [[("a", 2)]]);
+            assert!(batches.take().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_batch_that_is_full_leaves_at_once() {
+        let mut batches = Batches::default();
+        for count in 1..=2 * MAX_PROFILES {
+            let ready = batches.add(profile("a", 1, 1), true);
+            assert_eq!(ready.len(), usize::from(count % MAX_PROFILES == 0));
+        }
+        assert!(batches.take().is_empty());
+        assert_eq!(batches.add(profile("a", 1, MAX_ENTRIES), true).len(), 1);
+    }
+}

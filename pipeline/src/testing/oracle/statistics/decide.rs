@@ -25,7 +25,8 @@ pub struct CellTest {
     pub ln_p_comp: Vec<f64>,
 }
 
-/// ln p of H0: |theta| <= `delta` at `scale` (`p_delta`): the test repeated at both ends of that range.
+/// ln p of H0: |theta| <= `delta` at `scale` (`p_delta`): the test repeated at both ends of that range. The reference's p passes
+/// 1 where few pods make the farther end the more likely one; here it stops there.
 fn ln_p_delta(head: &Arm, base: &Arm, scale: f64, theta: &[f64], delta: f64, min_count: f64) -> Vec<f64> {
     let up = strata_test(head, base, scale * delta.exp(), min_count).ln_p;
     let down = strata_test(head, base, scale * (-delta).exp(), min_count).ln_p;
@@ -36,7 +37,7 @@ fn ln_p_delta(head: &Arm, base: &Arm, scale: f64, theta: &[f64], delta: f64, min
             let larger = near.max(far);
             if larger.is_infinite() { larger } else { larger + (((near - larger).exp() + (far - larger).exp()) / 2.0).ln() }
         } else {
-            ((far.exp() - near.exp()) / 2.0).ln_1p()
+            ((far.exp() - near.exp()) / 2.0).ln_1p().min(0.0)
         }
     };
     (0..theta.len()).map(one).collect()

@@ -1,0 +1,86 @@
+//! The whole program on one page: records in, rows out.
+//!
+//! Timely carries data and progress; a timestamp is a hop. What changes rarely (pods, builds) is kept by differential
+//! dataflow, counts are dense columns in an operator of their own, and every decision is a pure function of what a
+//! closed hop brought. ARCHITECTURE.md walks one sample from bytes to alert.
+
+use std::sync::Arc;
+
+use fleetdiff_schemas::rows::RejectedRow;
+use fleetdiff_schemas::time::Hop;
+use serde::{Deserialize, Serialize};
+use timely::dataflow::StreamVec;
+use timely::dataflow::operators::Concatenate;
+use timely::dataflow::operators::vec::{Map, ResultStream};
+
+use crate::config::Config;
+use crate::counts::functions::FunctionTable;
+use crate::operators::by_cell::{CellOutput, CountByCell};
+use crate::operators::by_comparison::{DecideByComparison, Decision};
+use crate::operators::by_pod::{DecideByPod, PodOutput};
+use crate::operators::deliver::OutputRow;
+use crate::operators::ledger::{Balance, Term};
+use crate::operators::registry::Register;
+use crate::rules::admission::PodProfile;
+use crate::rules::comparisons::ComparisonRules;
+use crate::rules::pods::PodRules;
+
+/// What enters: a decoded profile at its application hop, or a part that was refused.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Arrived {
+    /// The hop under which it is booked.
+    pub hop: Hop,
+    /// A profile, or why there is none.
+    pub content: Result<PodProfile, RejectedRow>,
+}
+
+/// Everything that leaves.
+pub struct Outputs<'scope> {
+    /// Rows of every table, at the hop at whose close they were made.
+    pub rows: StreamVec<'scope, u64, OutputRow>,
+}
+
+/// Builds the dataflow behind a stream of arrivals.
+pub fn build<'scope>(arrived: StreamVec<'scope, u64, Arrived>, config: &Config, table: &Arc<FunctionTable>) -> Outputs<'scope> {
+    let scope = arrived.scope();
+
+    // What came, counted where it came in.
+    let received = arrived.clone().map(|arrived| match &arrived.content {
+        Ok(profile) => Term::received(arrived.hop, profile),
+        Err(row) => Term::rejected(arrived.hop, row),
+    });
+    let content = arrived.map(|arrived| arrived.content);
+    let rejected = content.clone().err();
+    let profiles = content.ok();
+
+    // By pod: duplicates, warm-up, requests; then which cell gets what.
+    let pods = profiles.decide_by_pod(PodRules::new(config));
+    let additions = pods.clone().flat_map(|output| if let PodOutput::Addition(addition) = output { Some(addition) } else { None });
+    let activity = pods.clone().flat_map(|output| if let PodOutput::Activity(activity) = output { Some(activity) } else { None });
+    let dropped = pods.flat_map(|output| if let PodOutput::Term(term) = output { Some(term) } else { None });
+
+    // The registry: which builds are compared, in which time blocks, and when that is looked at.
+    let plans = activity.register(ComparisonRules::new(config), config.window_hops());
+
+    // By cell: dense counts, and what the tests say of them.
+    let cells = additions.count_by_cell(plans.clone(), config, Arc::clone(table));
+    let evidence = cells.clone().flat_map(|output| if let CellOutput::Evaluation(evaluation) = output { Some(evaluation) } else { None });
+    let counted = cells.flat_map(|output| if let CellOutput::Term(term) = output { Some(term) } else { None });
+
+    // By comparison: false discovery over functions and cells, verdicts, the life cycle of flags.
+    let decisions = evidence.decide_by_comparison(plans, config);
+
+    // Everything taken in is accounted for.
+    let ledger = scope.concatenate([received, dropped, counted]).balance(config.clock());
+
+    let rows = scope.concatenate([
+        decisions.map(|decision| match decision {
+            Decision::Cell(row) => OutputRow::Cell(row),
+            Decision::Flag(row) => OutputRow::Flag(row),
+            Decision::Comparison(row) => OutputRow::Comparison(row),
+        }),
+        ledger.map(OutputRow::Ledger),
+        rejected.map(OutputRow::Rejected),
+    ]);
+    Outputs { rows }
+}

@@ -1,0 +1,97 @@
+//! Handing rows out, hop by hop, on worker 0.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fleetdiff_schemas::rows::{CellRow, ComparisonRow, FlagRow, LedgerRow, RejectedRow, Tables};
+use fleetdiff_schemas::time::Hop;
+use serde::{Deserialize, Serialize};
+use timely::dataflow::StreamVec;
+
+use super::at_close::AtClose;
+
+/// A row of any table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum OutputRow {
+    /// Of `cells`.
+    Cell(Box<CellRow>),
+    /// Of `flags`.
+    Flag(Box<FlagRow>),
+    /// Of `comparisons`.
+    Comparison(Box<ComparisonRow>),
+    /// Of `ledger`.
+    Ledger(LedgerRow),
+    /// Of `rejected`.
+    Rejected(RejectedRow),
+}
+
+/// Where rows go. Hops come in ascending order, each at most once, with all rows that were made at its close.
+pub trait Sink: Send {
+    /// Takes the rows of one hop, each table sorted by its key.
+    ///
+    /// # Errors
+    /// Whatever keeps the sink from taking them; the run ends with it.
+    fn take(&mut self, hop: Hop, tables: Tables) -> Result<(), SinkError>;
+}
+
+/// Why a sink could not take rows.
+pub type SinkError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A sink shared by the workers of a process, and what went wrong with it.
+#[derive(Clone)]
+pub struct SharedSink {
+    state: Arc<Mutex<(Box<dyn Sink>, Option<SinkError>)>>,
+}
+
+impl SharedSink {
+    /// Shares a sink.
+    pub fn new(sink: Box<dyn Sink>) -> Self {
+        Self { state: Arc::new(Mutex::new((sink, None))) }
+    }
+
+    fn take(&self, hop: Hop, tables: Tables) {
+        let (sink, failure) = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.is_none() {
+            *failure = sink.take(hop, tables).err();
+        }
+    }
+
+    /// Whether the sink has failed.
+    pub fn has_failed(&self) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).1.is_some()
+    }
+
+    /// What went wrong, if something did; once.
+    pub fn failure(&self) -> Option<SinkError> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).1.take()
+    }
+}
+
+/// See [`Deliver::deliver`].
+pub trait Deliver<'scope> {
+    /// Brings all rows of a hop to worker 0 and hands them, sorted, to the sink. Gives each hop once it is handed out.
+    fn deliver(self, sink: SharedSink) -> StreamVec<'scope, u64, u64>;
+}
+
+impl<'scope> Deliver<'scope> for StreamVec<'scope, u64, OutputRow> {
+    fn deliver(self, sink: SharedSink) -> StreamVec<'scope, u64, u64> {
+        self.at_close("Deliver", |_| 0, move |closed| {
+            sink.take(Hop(closed.hop), tables(closed.items));
+            vec![closed.hop]
+        })
+    }
+}
+
+fn tables(rows: Vec<OutputRow>) -> Tables {
+    let mut tables = Tables::default();
+    for row in rows {
+        match row {
+            OutputRow::Cell(row) => tables.cells.push(*row),
+            OutputRow::Flag(row) => tables.flags.push(*row),
+            OutputRow::Comparison(row) => tables.comparisons.push(*row),
+            OutputRow::Ledger(row) => tables.ledger.push(row),
+            OutputRow::Rejected(row) => tables.rejected.push(row),
+        }
+    }
+    tables.sort();
+    tables
+}
