@@ -155,7 +155,7 @@ impl<R: TableRow> Column<R> {
     /// Sets this column of `row`.
     ///
     /// # Errors
-    /// [`TableError::Unfit`]: the value is of another kind, not one of the column's names, or null where it must not be.
+    /// [`TableError::Unfit`]: the value is of another kind, not one of the column's names, or null where it may not be.
     pub fn set(&self, row: &mut R, value: Value<'_>) -> Result<(), TableError> {
         let unfit = || TableError::Unfit { table: R::TABLE, column: self.name, found: format!("{value:?}") };
         (self.write)(row, value).ok_or_else(unfit)
@@ -238,8 +238,8 @@ impl<P> Holds<P> for P {
     }
 }
 
-/// Lists columns of a part `$part` of a row: `name: field` for a field, `name +-: field` for an `Option<Interval>`, which becomes
-/// `name`, `name_low` and `name_high`.
+/// Lists columns of a part `$part` of a row: `name: field` for a field, `name +-: field` for an `Option<Interval>`,
+/// which becomes `name`, `name_low` and `name_high`.
 macro_rules! columns_of {
     ($part:ty: $($list:tt)+) => {{
         let mut columns = Vec::new();

@@ -7,6 +7,8 @@
 mod batch;
 mod recorded;
 
+use std::time::SystemTime;
+
 use fleetdiff_schemas::identity::{PodId, stable_hash};
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::time::Nanos;
@@ -106,6 +108,8 @@ pub struct Publisher {
     /// Records handed over so far.
     sent: u64,
     batches: Batches,
+    /// Records of before this instant are about to be deleted by the topic's retention; `None` once that was said.
+    deleted_before: Option<Nanos>,
 }
 
 impl Publisher {
@@ -122,7 +126,7 @@ impl Publisher {
             // A recorded fleet is as old as it is: by Kafka's defaults its records would be deleted within minutes
             // (retention.ms counts from a record's own time) or, from a generated future, refused.
             configuration: &[
-                ("retention.ms", "-1"),
+                
                 ("message.timestamp.after.max.ms", topic::ANY_TIME),
                 ("max.message.bytes", MAX_RECORD_BYTES),
             ],
@@ -130,7 +134,10 @@ impl Publisher {
         let partitions = topic::ensure(client, plan)?;
         let spread = settings.spread.unwrap_or(partitions).clamp(1, partitions);
         let outbox = Outbox::open(client, &settings.topic, &[("linger.ms", "20"), ("queue.buffering.max.kbytes", "65536")])?;
-        Ok(Self { outbox, settings, spread, sent: 0, batches: Batches::default() })
+        // Only for a warning, so a cluster that does not tell is no failure.
+        let retention = topic::retention(client, &settings.topic).unwrap_or_default();
+        let deleted_before = retention.and_then(|kept| SystemTime::now().checked_sub(kept)).and_then(instant_of);
+        Ok(Self { outbox, settings, spread, sent: 0, batches: Batches::default(), deleted_before })
     }
 
     /// Publishes the next profile; profiles are to be given in order of their ends.
@@ -214,6 +221,14 @@ impl Publisher {
         };
         self.outbox.send(envelope)?;
         self.sent += 1;
+        if self.deleted_before.is_some_and(|limit| end.is_some_and(|end| end < limit)) {
+            self.deleted_before = None;
+            tracing::warn!(
+                topic = self.settings.topic,
+                "the records are older than the topic keeps them and will soon be deleted; raise its retention.ms or \
+                 publish to a new topic, which is made to keep them",
+            );
+        }
         Ok(())
     }
 
@@ -227,6 +242,11 @@ impl Publisher {
         };
         i32::try_from(chosen).ok()
     }
+}
+
+fn instant_of(time: SystemTime) -> Option<Nanos> {
+    let since_epoch = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    i64::try_from(since_epoch.as_nanos()).ok().map(Nanos)
 }
 
 /// The first whole millisecond that is not before this instant: a record is never sent before what it holds is over.

@@ -92,7 +92,8 @@ pub struct TopicSource {
     decoder: Box<dyn Decode>,
     give_up_after: Duration,
     connect_timeout: Duration,
-    /// Since when all brokers have been gone, if they are.
+    /// When all brokers were found to be gone, unless one has answered a question since. A record proves nothing: it may
+    /// have been fetched before.
     gone_since: Option<Instant>,
 }
 
@@ -142,13 +143,9 @@ impl TopicSource {
                 Step::Nothing => {}
                 Step::Record(record) => {
                     self.turn = index + 1;
-                    self.gone_since = None;
                     return Ok(Some(Polled::Record(record)));
                 }
-                Step::End => {
-                    self.gone_since = None;
-                    return Ok(Some(Polled::PartitionEnd(number)));
-                }
+                Step::End => return Ok(Some(Polled::PartitionEnd(number))),
                 Step::Error(error) => self.take_error(&error, Some(number))?,
             }
         }
@@ -174,7 +171,7 @@ impl TopicSource {
     fn take_error(&mut self, error: &KafkaError, partition: Option<i32>) -> Result<(), BrokerError> {
         match error.rdkafka_error_code() {
             Some(RDKafkaErrorCode::AllBrokersDown) => {
-                self.gone_since.get_or_insert_with(Instant::now);
+                
                 Ok(())
             }
             Some(code) if mends_itself(code) => {
@@ -190,7 +187,7 @@ impl TopicSource {
         }
     }
 
-    /// Gives up when all brokers have been gone for too long and a last question finds none.
+    /// When all brokers were found to be gone so long ago, asks again, and gives up if none answers.
     fn check_cluster(&mut self) -> Result<(), BrokerError> {
         if self.gone_since.is_none_or(|since| since.elapsed() < self.give_up_after) {
             return Ok(());

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
 use rdkafka::config::FromClientConfigAndContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -98,10 +98,35 @@ pub(crate) fn explain(
     }
 }
 
+/// How long a topic keeps its records, counted from a record's own time; `None` if it never deletes any for their age.
+///
+/// # Errors
+/// As [`partition_count`].
+pub fn retention(settings: &ClientSettings, topic: &str) -> Result<Option<Duration>, BrokerError> {
+    let explain = |error: &KafkaError| BrokerError::from_client(error, topic, &settings.brokers, None);
+    let admin = admin(settings, topic)?;
+    let options = AdminOptions::new().request_timeout(Some(settings.connect_timeout));
+    let described = wait_for(admin.describe_configs([&ResourceSpecifier::Topic(topic)], &options));
+    let resource = match described.map_err(|error| explain(&error))?.into_iter().next() {
+        Some(Ok(resource)) => resource,
+        Some(Err(code)) => return Err(explain(&KafkaError::AdminOp(code))),
+        None => return Ok(None),
+    };
+    let value = |name: &str| resource.get(name).and_then(|entry| entry.value.as_deref());
+    let deletes = value("cleanup.policy").is_some_and(|policy| policy.contains("delete"));
+    let millis = value("retention.ms").and_then(|millis| millis.parse().ok());
+    Ok(millis.filter(|_| deletes).map(Duration::from_millis))
+}
+
+fn admin(settings: &ClientSettings, topic: &str) -> Result<AdminClient<Reporter>, BrokerError> {
+    let config = settings.config(&[], &[])?;
+    AdminClient::from_config_and_context(&config, Reporter::default())
+        .map_err(|error| BrokerError::from_client(&error, topic, &settings.brokers, None))
+}
+
 fn create(settings: &ClientSettings, plan: TopicPlan<'_>) -> Result<(), BrokerError> {
     let explain = |error: &KafkaError| BrokerError::from_client(error, plan.name, &settings.brokers, None);
-    let config = settings.config(&[], &[])?;
-    let admin = AdminClient::from_config_and_context(&config, Reporter::default()).map_err(|error| explain(&error))?;
+    let admin = admin(settings, plan.name)?;
     let mut topic = NewTopic::new(plan.name, plan.partitions, TopicReplication::Fixed(plan.replication.unwrap_or(-1)));
     for (key, value) in plan.configuration {
         topic = topic.set(key, value);

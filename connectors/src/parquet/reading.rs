@@ -17,8 +17,8 @@ use crate::output::{OutputError, READABLE_HINT};
 /// to microseconds. A table without a folder has no rows.
 ///
 /// # Errors
-/// [`OutputError::Unreadable`]: the folder is missing or holds none of the tables, or a file is damaged, has other columns or a value
-/// that does not fit its column.
+/// [`OutputError::Unreadable`]: the folder is missing or holds none of the tables, or a file is damaged, has other
+/// columns or a value that does not fit its column.
 /// [`OutputError::UnsupportedVersion`]: a file was written with another version of the tables.
 pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
     let folder = Folder::open(root)?;

@@ -1,6 +1,6 @@
 //! Bad records and absent clusters.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::formats::{Format, Labels, Options, pprof};
 use fleetdiff_connectors::kafka::alerts::AlertProducer;
@@ -8,16 +8,17 @@ use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::kafka::error::BrokerError;
 use fleetdiff_connectors::kafka::publish::{Key, Outgoing, PublishSettings, Publisher, RecordForm};
 use fleetdiff_connectors::kafka::source::{Share, TopicSettings, TopicSource};
-use fleetdiff_connectors::kafka::topic;
+use fleetdiff_connectors::kafka::topic::{self, TopicPlan};
 use fleetdiff_schemas::profile::{Decoded, Position, Profile};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::source::{Polled, Source};
 use rdkafka::ClientConfig;
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
 use crate::broker;
 use crate::fleet::{comparable, fleet};
-use crate::reading::{client, read_share};
+use crate::reading::{PATIENCE, client, read_share};
 use crate::round_trip::publish;
 
 /// A record as any program might write it: headers and a value.
@@ -203,6 +204,27 @@ fn a_broker_that_never_answers_is_an_error_too() {
         assert_eq!(error.code(), "kafka_unreachable", "{error}");
         assert!(error.to_string().contains(&address), "{error}");
     }
+}
+
+#[test]
+fn a_broker_that_goes_away_ends_the_run_after_the_limit() {
+    let own = broker::Broker::start();
+    let client = ClientSettings { connect_timeout: Duration::from_secs(20), ..ClientSettings::new(own.address()) };
+    topic::ensure(&client, TopicPlan { name: "lost", partitions: 2, replication: None, configuration: &[] }).unwrap();
+    let client = ClientSettings { connect_timeout: Duration::from_secs(1), ..client };
+    let settings = TopicSettings { give_up_after: Duration::from_millis(200), ..TopicSettings::new("lost") };
+    let mut source =
+        TopicSource::open(&client, settings, Share::WHOLE, Format::Pprof.decoder(&Options::default())).unwrap();
+    drop(own);
+    let deadline = Instant::now() + PATIENCE;
+    let error = loop {
+        match source.poll() {
+            Ok(polled) => assert!(matches!(polled, Polled::Idle) && Instant::now() < deadline, "{polled:?}"),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.source_name, "lost");
+    assert!(error.to_string().contains(&client.brokers), "{error}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use fleetdiff_schemas::source::{Polled, Source};
 use crate::broker;
 
 /// How long a reader may take before the test is given up as hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a reader gave.
 #[derive(Debug, Default)]

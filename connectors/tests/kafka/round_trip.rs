@@ -1,11 +1,12 @@
 //! What is published is read back: once, whole, in order.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use fleetdiff_connectors::formats::Format;
 use fleetdiff_connectors::kafka::publish::{Key, Outgoing, PublishSettings, Publisher, RecordForm};
 use fleetdiff_connectors::kafka::source::{Share, TopicSettings};
-use fleetdiff_connectors::kafka::topic;
+use fleetdiff_connectors::kafka::topic::{self, TopicPlan};
 use fleetdiff_schemas::profile::{Decoded, Profile};
 use fleetdiff_schemas::source::{Polled, Source};
 use fleetdiff_schemas::time::Nanos;
@@ -187,4 +188,14 @@ fn publishing_to_a_topic_that_is_there_leaves_it_as_it_is() {
     let settings = PublishSettings { partitions: 9, ..PublishSettings::new("there", RecordForm::Pprof, Key::None) };
     Publisher::open(&client(), settings).unwrap();
     assert_eq!(topic::partition_count(&client(), "there").unwrap(), 4);
+}
+
+/// Kafka deletes by a record's own time, and recorded fleets are old.
+#[test]
+fn a_topic_made_for_a_fleet_keeps_it_and_others_say_how_long() {
+    publish("kept", RecordForm::Pprof, Key::None, &[]);
+    assert_eq!(topic::retention(&client(), "kept").unwrap(), None);
+    let plan = TopicPlan { name: "week", partitions: 1, replication: None, configuration: &[] };
+    assert_eq!(topic::ensure(&client(), plan).unwrap(), 1);
+    assert_eq!(topic::retention(&client(), "week").unwrap(), Some(Duration::from_secs(7 * 86_400)));
 }

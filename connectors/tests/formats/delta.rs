@@ -1,0 +1,212 @@
+//! The columnar delta: there and back, and the file of version 1 that stays.
+
+use std::fs;
+use std::sync::Arc;
+
+use fleetdiff_schemas::delta::{decode, encode};
+use fleetdiff_schemas::fold::fold_stacks;
+use fleetdiff_schemas::identity::Identity;
+use fleetdiff_schemas::profile::{
+    Folded, FoldedFunction, Profile, ProfileType, Requests, Samples, Stack, Temporality, content_hash,
+};
+use fleetdiff_schemas::rejected::Reason;
+use fleetdiff_schemas::time::{Nanos, TimeRange};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::fixtures::{identity, profiles, stacks_of, testdata, window};
+
+/// A cohort with its functions by name.
+type Named = (String, u64, Vec<(String, u64, u64)>);
+
+fn named(profile: &Profile, cohorts: &[Folded]) -> Vec<Named> {
+    let name = |function: &FoldedFunction| profile.names[usize::try_from(function.name).unwrap()].to_string();
+    let functions = |part: &Folded| {
+        let mut functions: Vec<_> = part.functions.iter().map(|f| (name(f), f.own, f.total)).collect();
+        functions.sort();
+        functions
+    };
+    cohorts.iter().map(|part| (part.cohort.to_string(), part.samples, functions(part))).collect()
+}
+
+fn folded_of(profile: &Profile) -> (u128, &[Folded]) {
+    match &profile.samples {
+        Samples::Folded { content, cohorts } => (*content, cohorts),
+        Samples::Stacks(_) => panic!("expected counts by function"),
+    }
+}
+
+proptest! {
+    /// Stacks arrive as their fold, with the hash of the stacks; everything else as it was. All share one table of names.
+    #[test]
+    fn there_and_back(profiles in vec(profiles(), 1..6)) {
+        let read: Vec<Profile> = decode(&encode(&profiles)).unwrap().into_iter().map(Result::unwrap).collect();
+        prop_assert_eq!(read.len(), profiles.len());
+        for (read, sent) in read.iter().zip(&profiles) {
+            let truth = fold_stacks(&sent.names, stacks_of(sent), &sent.identity.cohort);
+            let (content, cohorts) = folded_of(read);
+            prop_assert_eq!(content, content_hash(&sent.names, stacks_of(sent)));
+            prop_assert_eq!(named(read, cohorts), named(sent, &truth));
+            prop_assert_eq!((&read.identity, read.window, read.requests), (&sent.identity, sent.window, sent.requests));
+            prop_assert_eq!((read.profile_type, read.temporality), (sent.profile_type, sent.temporality));
+        }
+        let names = &read[0].names;
+        prop_assert!(read.iter().all(|profile| Arc::ptr_eq(&profile.names, names)));
+        prop_assert!(names.is_sorted_by(|a, b| a < b));
+    }
+
+    /// What was folded before stays as it is, to the byte.
+    #[test]
+    fn a_second_passage_changes_nothing(profiles in vec(profiles(), 1..6)) {
+        let once = encode(&profiles);
+        let read: Vec<Profile> = decode(&once).unwrap().into_iter().map(Result::unwrap).collect();
+        let twice = encode(&read);
+        let again: Vec<Profile> = decode(&twice).unwrap().into_iter().map(Result::unwrap).collect();
+        prop_assert_eq!(read, again);
+        prop_assert_eq!(once, twice);
+    }
+
+    /// The record does not depend on the order of stacks nor on how equal ones are split.
+    #[test]
+    fn order_and_splitting_leave_the_record(profile in profiles()) {
+        let mut split = Vec::new();
+        for stack in stacks_of(&profile).iter().rev() {
+            split.insert(0, Stack { count: stack.count, ..stack.clone() });
+            if stack.count > 1 {
+                split[0].count -= 1;
+                split.push(Stack { count: 1, ..stack.clone() });
+            }
+        }
+        let other = Profile { samples: Samples::Stacks(split), ..profile.clone() };
+        prop_assert_eq!(encode(&[profile]), encode(&[other]));
+    }
+}
+
+/// The profiles that `testdata/delta/v1.fldd` was written from.
+fn first_written() -> Vec<Profile> {
+    let stack = |frames: &[u32], count: u64, cohort: Option<&str>| Stack {
+        frames: frames.to_vec(),
+        count,
+        cohort: cohort.map(Into::into),
+    };
+    let stacks = vec![
+        stack(&[0, 1], 7, None),
+        stack(&[0, 1, 1, 2], 300, None),
+        stack(&[], 2, None),
+        stack(&[0, 3], 70_000, Some("Android-TV")),
+    ];
+    let on_node = Identity {
+        node: Some("node-7".into()),
+        process_start: Some(Nanos(window().start.0 - 86_400_000_000_000)),
+        ..Identity::clone(&identity("pod-1"))
+    };
+    let first = Profile {
+        identity: on_node.into(),
+        profile_type: ProfileType::Cpu,
+        temporality: Temporality::Delta,
+        window: window(),
+        requests: Some(Requests { count: 12_345, window: TimeRange { start: Nanos(-5), end: Nanos(1_000) } }),
+        names: ["main".into(), "serve".into(), "naïve λ".into(), "serialize_video_chunk".into()].into(),
+        samples: Samples::Stacks(stacks),
+    };
+    let functions = vec![FoldedFunction { name: 1, own: 0, total: 4 }, FoldedFunction { name: 3, own: 4, total: 4 }];
+    let cohorts = vec![Folded { cohort: "web".into(), samples: 5, functions }];
+    let second = Profile {
+        identity: identity("pod-2"),
+        profile_type: ProfileType::Mutex,
+        requests: None,
+        samples: Samples::Folded { content: u128::MAX - 1, cohorts },
+        ..first.clone()
+    };
+    vec![first, second]
+}
+
+#[test]
+fn version_1_is_read_for_ever() {
+    let kept = fs::read(testdata("delta/v1.fldd")).unwrap();
+    let read: Vec<Profile> = decode(&kept).unwrap().into_iter().map(Result::unwrap).collect();
+    assert_eq!(read.iter().map(Profile::total).collect::<Vec<_>>(), [70_309, 5]);
+    let (content, cohorts) = folded_of(&read[0]);
+    assert_eq!(content, 0x6f6a_8a29_f3af_8859_75c4_a6b9_0057_3273);
+    let expected: [(&str, u64, &[(&str, u64, u64)]); 2] = [
+        ("Android-TV", 70_000, &[("main", 0, 70_000), ("serialize_video_chunk", 70_000, 70_000)]),
+        ("web", 309, &[("main", 0, 307), ("naïve λ", 300, 300), ("serve", 7, 307)]),
+    ];
+    let expected: Vec<Named> = expected
+        .iter()
+        .map(|(cohort, samples, functions)| {
+            let functions = functions.iter().map(|(name, own, total)| ((*name).to_owned(), *own, *total)).collect();
+            ((*cohort).to_owned(), *samples, functions)
+        })
+        .collect();
+    assert_eq!(named(&read[0], cohorts), expected);
+    for (read, sent) in read.iter().zip(first_written()) {
+        assert_eq!((&read.identity, read.window, read.requests), (&sent.identity, sent.window, sent.requests));
+        assert_eq!((read.profile_type, read.temporality), (sent.profile_type, sent.temporality));
+    }
+    assert_eq!(folded_of(&read[1]).0, u128::MAX - 1);
+    assert_eq!(encode(&first_written()), kept);
+}
+
+/// A record of one profile with these cohorts, written as they are.
+fn reason_of(cohorts: Vec<Folded>) -> Option<Reason> {
+    let profile = Profile { samples: Samples::Folded { content: 0, cohorts }, ..first_written().remove(1) };
+    let part = decode(&encode(&[profile])).map(|mut parts| parts.remove(0));
+    part.and_then(|part| part).err().map(|fault| fault.reason)
+}
+
+#[test]
+fn counts_that_cannot_be_are_malformed() {
+    let function = |name, own, total| FoldedFunction { name, own, total };
+    let cohort = |cohort: &str, samples, functions| Folded { cohort: cohort.into(), samples, functions };
+    let good = cohort("a", 5, vec![function(0, 2, 5), function(1, 3, 3)]);
+    let over = cohort("a", 5, vec![function(0, 3, 5), function(1, 3, 3)]);
+    let wide = cohort("a", 5, vec![function(0, 2, 6)]);
+    let none = cohort("a", 5, vec![function(0, 0, 0)]);
+    assert_eq!(reason_of(vec![good.clone()]), None);
+    assert_eq!(reason_of(vec![over]), Some(Reason::Malformed));
+    assert_eq!(reason_of(vec![wide]), Some(Reason::Malformed));
+    assert_eq!(reason_of(vec![none]), Some(Reason::Malformed));
+    assert_eq!(reason_of(vec![cohort("a", 0, vec![])]), Some(Reason::Malformed));
+    assert_eq!(reason_of(vec![good.clone(), good.clone()]), Some(Reason::Malformed));
+    assert_eq!(reason_of(vec![cohort("b", 1, vec![]), good.clone()]), Some(Reason::Malformed));
+    assert_eq!(reason_of(vec![cohort("a", 1 << 48, vec![])]), None);
+    assert_eq!(reason_of(vec![cohort("a", 1 << 48, vec![]), cohort("b", 1, vec![])]), Some(Reason::TooLarge));
+    assert_eq!(reason_of(vec![cohort("a", u64::MAX, vec![function(0, u64::MAX, u64::MAX)])]), Some(Reason::TooLarge));
+}
+#[test]
+fn zz_time() {
+    use std::time::Instant;
+    let names: Arc<[Arc<str>]> = (0..250).map(|i| Arc::from(format!("github.com/shop/service/pkg.(*Handler{i:03}).Serve"))).collect();
+    let functions: Vec<_> = (0..250).map(|name| FoldedFunction { name, own: u64::from(name % 7), total: u64::from(name % 7) + u64::from(name) * 3 + 1 }).collect();
+    let mk = |i: u32| Profile { identity: identity(&format!("pod-{i}")), names: names.clone(), samples: Samples::Folded { content: 7, cohorts: vec![Folded { cohort: "web".into(), samples: 2000, functions: functions.clone() }] }, ..first_written().remove(1) };
+    for n in [1u32, 10, 100] {
+        let ps: Vec<_> = (0..n).map(mk).collect();
+        let rec = encode(&ps);
+        for _ in 0..3 {
+        let t = Instant::now();
+        let reps = 20000 / n;
+        for _ in 0..reps { let r = std::hint::black_box(decode(std::hint::black_box(&rec)).unwrap()); drop(r); }
+        let d = t.elapsed() / reps / n;
+        let t = Instant::now();
+        for _ in 0..(reps/10) { std::hint::black_box(encode(&ps)); }
+        println!("{n} profiles: {} bytes, decode {:?} a profile, encode {:?}", rec.len(), d, t.elapsed() / (reps/10) / n);
+        }
+    }
+    let kv = std::fs::read(super::fixtures::recorded("kv-snapshot/profiles/kv-00/cpu-005.pb.gz")).unwrap();
+    let raw = fleetdiff_connectors::formats::compression::decompress(&kv, 1 << 24).unwrap().into_owned();
+    let mut d = fleetdiff_connectors::formats::Format::Pprof.decoder(&Default::default());
+    let l = Ok(super::fixtures::labels(ProfileType::Cpu));
+    for b in [&kv, &raw] {
+        let t = Instant::now();
+        for _ in 0..2000 { std::hint::black_box(d.decode(b, &l)); }
+        println!("pprof {} bytes {:?}", b.len(), t.elapsed() / 2000);
+    }
+    let t = Instant::now();
+    for _ in 0..2000 { std::hint::black_box(<fleetdiff_connectors::formats::pprof::proto::Profile as prost::Message>::decode(raw.as_slice()).unwrap()); }
+    println!("prost structs alone {:?}", t.elapsed() / 2000);
+    let p = d.decode(&kv, &l).remove(0).unwrap();
+    let t = Instant::now();
+    for _ in 0..2000 { std::hint::black_box(fold_stacks(&p.names, stacks_of(&p), &p.identity.cohort)); }
+    println!("fold {:?} {} stacks {} names", t.elapsed() / 2000, stacks_of(&p).len(), p.names.len());
+}
