@@ -26,6 +26,7 @@ mod bytes;
 pub mod v1;
 
 pub use v1 as current;
+pub use v1::SeenNames;
 
 use crate::profile::Profile;
 use crate::rejected::{Reason, Rejection};
@@ -50,13 +51,21 @@ pub fn encode(profiles: &[Profile]) -> Vec<u8> {
 /// The whole record is refused as `malformed` if it is no columnar delta, `unsupported_version`, `truncated`, `empty`
 /// without profiles, `too_large` beyond the limits of its version, or for what is wrong with its tables.
 pub fn decode(record: &[u8]) -> Result<Vec<Result<Profile, Rejection>>, Rejection> {
+    decode_after(record, &mut SeenNames::default())
+}
+
+/// Reads a record like [`decode`], sharing tables of names with the records that `seen` has seen before.
+///
+/// # Errors
+/// Those of [`decode`].
+pub fn decode_after(record: &[u8], seen: &mut SeenNames) -> Result<Vec<Result<Profile, Rejection>>, Rejection> {
     let (magic, rest) = record.split_at(record.len().min(MAGIC.len()));
     if !MAGIC.starts_with(magic) {
         return Err(Rejection::new(Reason::Malformed, "not a columnar delta: it does not begin with FLDD"));
     }
     match rest.split_first() {
         None => Err(Rejection::new(Reason::Truncated, "the record ends before its version")),
-        Some((&v1::VERSION, body)) => v1::decode(body),
+        Some((&v1::VERSION, body)) => v1::decode(body, seen),
         Some((&version, _)) => {
             let detail = format!("version {version} of the columnar delta, this program reads 1 to {}", current::VERSION);
             Err(Rejection::new(Reason::UnsupportedVersion, detail))

@@ -2,7 +2,7 @@
 //! among the formats. A record may be compressed as a whole and carries the identities of its profiles, so that labels
 //! are not needed and not looked at.
 
-use fleetdiff_schemas::delta;
+use fleetdiff_schemas::delta::{self, SeenNames};
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rejected::Rejection;
 
@@ -14,18 +14,20 @@ use super::{Decode, Labels, Options};
 #[derive(Debug)]
 pub struct Decoder {
     max_bytes: usize,
+    seen: SeenNames,
 }
 
 impl Decoder {
     /// A decoder that reads at most [`Options::max_bytes`] a record.
     pub fn new(options: &Options) -> Self {
-        Self { max_bytes: options.max_bytes }
+        Self { max_bytes: options.max_bytes, seen: SeenNames::default() }
     }
 }
 
 impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], _: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
-        let parts = decompress(bytes, self.max_bytes).and_then(|record| delta::decode(&record));
+        let record = decompress(bytes, self.max_bytes);
+        let parts = record.and_then(|record| delta::decode_after(&record, &mut self.seen));
         match parts {
             Ok(parts) => parts.into_iter().map(|part| part.and_then(countable)).collect(),
             Err(fault) => vec![Err(fault)],

@@ -13,6 +13,11 @@ pub(super) struct Names {
 }
 
 impl Names {
+    /// Room for so many names.
+    pub(super) fn with_capacity(names: usize) -> Self {
+        Self { list: Vec::with_capacity(names), index: HashMap::with_capacity(names) }
+    }
+
     /// The index of a frame's name; a frame without a symbol (`""`, `[unknown]`) is [`UNSYMBOLISED`].
     pub(super) fn index_of(&mut self, name: &str) -> u32 {
         let name = if name.is_empty() || name == "[unknown]" { UNSYMBOLISED } else { name };

@@ -38,7 +38,7 @@ impl AlertProducer {
     /// [`BrokerError::Unreachable`] when no broker answers within the connect timeout, [`BrokerError::Denied`],
     /// [`BrokerError::Property`], [`BrokerError::Client`].
     pub fn open(client: &ClientSettings, topic: &str, partitions: i32) -> Result<Self, BrokerError> {
-        let configuration = [("message.timestamp.after.max.ms", topic::ANY_TIME)];
+        let configuration = [("cleanup.policy", "compact"), ("message.timestamp.after.max.ms", topic::ANY_TIME)];
         topic::ensure(client, TopicPlan { name: topic, partitions, replication: None, configuration: &configuration })?;
         // A hop's alerts are few and awaited: they leave at once.
         Ok(Self { outbox: Outbox::open(client, topic, &[("linger.ms", "0")])? })

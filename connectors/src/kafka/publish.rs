@@ -126,7 +126,7 @@ impl Publisher {
             // A recorded fleet is as old as it is: by Kafka's defaults its records would be deleted within minutes
             // (retention.ms counts from a record's own time) or, from a generated future, refused.
             configuration: &[
-                
+                ("retention.ms", "-1"),
                 ("message.timestamp.after.max.ms", topic::ANY_TIME),
                 ("max.message.bytes", MAX_RECORD_BYTES),
             ],

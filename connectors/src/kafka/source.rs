@@ -171,7 +171,7 @@ impl TopicSource {
     fn take_error(&mut self, error: &KafkaError, partition: Option<i32>) -> Result<(), BrokerError> {
         match error.rdkafka_error_code() {
             Some(RDKafkaErrorCode::AllBrokersDown) => {
-                
+                self.gone_since.get_or_insert_with(Instant::now);
                 Ok(())
             }
             Some(code) if mends_itself(code) => {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use fleetdiff_schemas::delta::{decode, encode};
+use fleetdiff_schemas::delta::{SeenNames, decode, decode_after, encode};
 use fleetdiff_schemas::fold::fold_stacks;
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{
@@ -174,39 +174,18 @@ fn counts_that_cannot_be_are_malformed() {
     assert_eq!(reason_of(vec![cohort("a", 1 << 48, vec![]), cohort("b", 1, vec![])]), Some(Reason::TooLarge));
     assert_eq!(reason_of(vec![cohort("a", u64::MAX, vec![function(0, u64::MAX, u64::MAX)])]), Some(Reason::TooLarge));
 }
+
 #[test]
-fn zz_time() {
-    use std::time::Instant;
-    let names: Arc<[Arc<str>]> = (0..250).map(|i| Arc::from(format!("github.com/shop/service/pkg.(*Handler{i:03}).Serve"))).collect();
-    let functions: Vec<_> = (0..250).map(|name| FoldedFunction { name, own: u64::from(name % 7), total: u64::from(name % 7) + u64::from(name) * 3 + 1 }).collect();
-    let mk = |i: u32| Profile { identity: identity(&format!("pod-{i}")), names: names.clone(), samples: Samples::Folded { content: 7, cohorts: vec![Folded { cohort: "web".into(), samples: 2000, functions: functions.clone() }] }, ..first_written().remove(1) };
-    for n in [1u32, 10, 100] {
-        let ps: Vec<_> = (0..n).map(mk).collect();
-        let rec = encode(&ps);
-        for _ in 0..3 {
-        let t = Instant::now();
-        let reps = 20000 / n;
-        for _ in 0..reps { let r = std::hint::black_box(decode(std::hint::black_box(&rec)).unwrap()); drop(r); }
-        let d = t.elapsed() / reps / n;
-        let t = Instant::now();
-        for _ in 0..(reps/10) { std::hint::black_box(encode(&ps)); }
-        println!("{n} profiles: {} bytes, decode {:?} a profile, encode {:?}", rec.len(), d, t.elapsed() / (reps/10) / n);
-        }
-    }
-    let kv = std::fs::read(super::fixtures::recorded("kv-snapshot/profiles/kv-00/cpu-005.pb.gz")).unwrap();
-    let raw = fleetdiff_connectors::formats::compression::decompress(&kv, 1 << 24).unwrap().into_owned();
-    let mut d = fleetdiff_connectors::formats::Format::Pprof.decoder(&Default::default());
-    let l = Ok(super::fixtures::labels(ProfileType::Cpu));
-    for b in [&kv, &raw] {
-        let t = Instant::now();
-        for _ in 0..2000 { std::hint::black_box(d.decode(b, &l)); }
-        println!("pprof {} bytes {:?}", b.len(), t.elapsed() / 2000);
-    }
-    let t = Instant::now();
-    for _ in 0..2000 { std::hint::black_box(<fleetdiff_connectors::formats::pprof::proto::Profile as prost::Message>::decode(raw.as_slice()).unwrap()); }
-    println!("prost structs alone {:?}", t.elapsed() / 2000);
-    let p = d.decode(&kv, &l).remove(0).unwrap();
-    let t = Instant::now();
-    for _ in 0..2000 { std::hint::black_box(fold_stacks(&p.names, stacks_of(&p), &p.identity.cohort)); }
-    println!("fold {:?} {} stacks {} names", t.elapsed() / 2000, stacks_of(&p).len(), p.names.len());
+fn records_with_the_same_functions_share_their_names() {
+    let mut seen = SeenNames::default();
+    let mut names_of = |profiles: &[Profile]| {
+        let part = decode_after(&encode(profiles), &mut seen).unwrap().remove(0);
+        part.unwrap().names
+    };
+    let [first, second] = [first_written().remove(0), first_written().remove(1)];
+    let (a, b) = (names_of(std::slice::from_ref(&first)), names_of(std::slice::from_ref(&second)));
+    let again = Profile { identity: identity("pod-9"), window: TimeRange { start: Nanos(1), end: Nanos(2) }, ..first };
+    assert!(Arc::ptr_eq(&a, &names_of(&[again])));
+    assert!(!Arc::ptr_eq(&a, &b));
+    assert_eq!((a.len(), b.len()), (4, 2));
 }

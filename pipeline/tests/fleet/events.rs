@@ -117,14 +117,17 @@ fn fleet_head_starts_at_the_deploy_and_is_cold_at_first() {
 #[test]
 fn fleet_rollout_replaces_every_pod_once() {
     let fleet = Fleet::rollout(26).build();
-    let (start, processes) = (fleet.time().start, fleet.processes());
-    let of = |build| processes.iter().filter(move |(identity, _)| identity.build == *build).map(|(_, lived)| lived);
+    let (start, head, processes) = (fleet.time().start, fleet.head(), fleet.processes());
+    let lived = |is_head: bool| {
+        let of_build = processes.iter().filter(move |(identity, _)| (identity.build == *head) == is_head);
+        of_build.map(|(_, lived)| *lived)
+    };
     let sorted = |mut instants: Vec<Nanos>| {
         instants.sort();
         instants
     };
-    let ends = sorted(of(fleet.base()).map(|lived| lived.end).collect());
-    let starts = sorted(of(fleet.head()).map(|lived| lived.start).collect());
+    let ends = sorted(lived(false).map(|lived| lived.end).collect());
+    let starts = sorted(lived(true).map(|lived| lived.start).collect());
     assert_eq!((ends.len(), &ends), (100, &starts));
     assert_eq!((starts[0].since(start), starts[99].since(start)), (seconds(120), seconds(1920)));
     let gaps: Vec<i64> = starts.windows(2).map(|pair| pair[1].since(pair[0]).0 / 1_000_000_000).collect();

@@ -44,7 +44,7 @@ fn fleet_demo_is_that_of_the_article() {
 fn fleet_demo_raises_the_function_in_its_cells_alone() {
     let fleet = Fleet::demo(2).build();
     let mut cells: BTreeMap<_, Vec<Profile>> = BTreeMap::new();
-    for profile in fleet.source_records().filter(|p| p.window.start > fleet.time().start.plus(seconds(1500))) {
+    for profile in one_by_one(&fleet).filter(|p| p.window.start > fleet.time().start.plus(seconds(1500))) {
         let identity = &profile.identity;
         let key = (identity.region.to_string(), identity.cohort.to_string(), identity.build == *fleet.head());
         cells.entry(key).or_default().push(profile);
@@ -61,15 +61,9 @@ fn fleet_demo_raises_the_function_in_its_cells_alone() {
     assert_eq!(cells.len(), 18);
 }
 
-trait SourceRecords {
-    fn source_records(&self) -> impl Iterator<Item = Profile>;
-}
-
-impl SourceRecords for Fleet {
-    /// Profiles one after the other, never all at once.
-    fn source_records(&self) -> impl Iterator<Item = Profile> {
-        self.partition(0, 1).flat_map(|record| profiles_in([record]))
-    }
+/// Profiles one after the other, never all at once.
+fn one_by_one(fleet: &Fleet) -> impl Iterator<Item = Profile> + use<> {
+    fleet.partition(0, 1).flat_map(|record| profiles_in([record]))
 }
 
 #[test]
@@ -84,7 +78,7 @@ fn fleet_nulls_give_a_profile_a_pod_and_minute() {
         assert_eq!((fleet.pods(), fleet.profiles()), (pods, 30 * u64::try_from(pods).unwrap()));
         assert_eq!(fleet.functions().len(), 500);
         let (mut count, mut samples) = (0, 0);
-        for profile in fleet.source_records() {
+        for profile in one_by_one(&fleet) {
             assert!(profile.identity.process_start.unwrap().plus(seconds(3600)) <= fleet.time().start);
             assert_eq!(folded(&profile).len(), if labels > 0 { labels } else { 1 });
             (count, samples) = (count + 1, samples + profile.total());
@@ -109,7 +103,7 @@ fn fleet_hour_edge_has_one_and_the_others_none() {
 fn fleet_labelled_cells_share_their_pods_and_their_noise() {
     let fleet = Fleet::null_request_labels(4).regions(["a"]).pods_per_cell(0, 60).pod_cv(0.3).build();
     let mut pods: BTreeMap<PodId, BTreeMap<Cohort, (f64, f64)>> = BTreeMap::new();
-    for profile in fleet.source_records() {
+    for profile in one_by_one(&fleet) {
         let cohorts = folded(&profile);
         assert!(cohorts.is_sorted_by(|a, b| a.cohort < b.cohort));
         for part in cohorts {

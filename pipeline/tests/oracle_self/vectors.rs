@@ -5,7 +5,7 @@ use fleetdiff_pipeline::testing::oracle::statistics::families::{e_bh, ln_bh, two
 use fleetdiff_pipeline::testing::oracle::statistics::likelihood::g_share;
 use fleetdiff_pipeline::testing::oracle::statistics::moderation::scale_from;
 use fleetdiff_pipeline::testing::oracle::statistics::strata::{Arm, strata_test};
-use fleetdiff_pipeline::testing::oracle::statistics::tails::{ln_f1_tail, t_quantile, trigamma, trigamma_inverse, z_two_sided};
+use fleetdiff_pipeline::testing::oracle::statistics::tails::{ln_erfc, ln_f1_tail, t_quantile, trigamma, trigamma_inverse, z_two_sided};
 use serde_json::Value;
 
 fn text(name: &str) -> String {
@@ -315,6 +315,7 @@ fn oracle_tails_are_those_of_the_reference() {
     }
     for row in table("special.csv") {
         let x = column(&row, "x");
+        check.near("ln erfc", ln_erfc((x / 2.0).sqrt()), column(&row, "ln_erfc_sqrt_x_over_2"), 1e-13);
         if (1e-3..1e6).contains(&x) {
             check.near("trigamma", trigamma(x), column(&row, "trigamma"), 1e-11);
             check.near("trigamma inverse", trigamma_inverse(x), column(&row, "trigamma_inv_of_x"), 1e-8);

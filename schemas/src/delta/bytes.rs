@@ -66,6 +66,23 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Calls `take` with each of so many varints.
+    #[inline]
+    pub(super) fn column(
+        &mut self,
+        length: usize,
+        mut take: impl FnMut(u64) -> Result<(), Rejection>,
+    ) -> Result<(), Rejection> {
+        // Most columns hold small numbers only; then each is a byte and nothing has to be looked for.
+        match self.rest.split_at_checked(length) {
+            Some((column, rest)) if column.iter().all(|byte| *byte < 0x80) => {
+                self.rest = rest;
+                column.iter().try_for_each(|byte| take(u64::from(*byte)))
+            }
+            _ => (0..length).try_for_each(|_| take(self.number()?)),
+        }
+    }
+
     fn long_number(&mut self) -> Result<u64, Rejection> {
         let mut number = 0u64;
         for shift in (0..64).step_by(7) {
@@ -117,6 +134,11 @@ impl<'a> Reader<'a> {
             _ => Err(truncated()),
         }
     }
+}
+
+/// Bytes as text.
+pub(super) fn text(bytes: &[u8]) -> Result<&str, Rejection> {
+    std::str::from_utf8(bytes).map_err(|_| malformed("a text that is not UTF-8"))
 }
 
 #[cold]

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | labels | number, then texts: everything that identities and cohorts are made of |
 //! | identities | number, then each: service, build, region, cohort, hardware, pod (label indexes), a byte of flags (1: node, 2: process start), node (label index), process start (`+-` ns) |
-//! | names | number, then all lengths, then all bytes: function names, strictly ascending |
+//! | names | length in bytes of what follows; number, then all lengths, then all bytes: function names, strictly ascending |
 //! | blocks | number, then each profile: its length in bytes, then its block |
 //!
 //! A block: identity (index), type (byte), temporality (byte), window start (`+-` ns), window length (ns), flags (byte,
@@ -17,9 +17,11 @@
 //! So names without order or twice, functions twice and `own > total` cannot be written down; what else must hold
 //! (`sum(own) <= samples`, `total <= samples`, at least one sample) is checked on reading.
 
+mod names;
 mod read;
 mod write;
 
+pub use names::SeenNames;
 pub use read::decode;
 pub use write::encode;
 

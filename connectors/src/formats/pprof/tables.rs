@@ -108,7 +108,7 @@ impl<'a> Tables<'a> {
 
     /// Second pass: the name of each function, in the order of the table, and the frames of each location.
     pub(super) fn resolve(&mut self) -> Result<Frames, Rejection> {
-        let mut names = Names::default();
+        let mut names = Names::with_capacity(self.functions.len());
         let mut functions = Ids::with_capacity(self.functions.len());
         for function in &self.functions {
             let name = self.text(function.name)?;

@@ -64,11 +64,12 @@ pub(super) fn fields(message: &[u8]) -> Fields<'_> {
 
 impl<'a> Fields<'a> {
     /// The next field, or nothing at the end.
+    #[inline]
     pub(super) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, Rejection> {
         if self.rest.is_empty() {
             return Ok(None);
         }
-        let (tag, wire_type) = decode_key(&mut self.rest).map_err(|error| malformed(&error.to_string()))?;
+        let (tag, wire_type) = self.key()?;
         let value = match wire_type {
             WireType::Varint => Value::Number(varint(&mut self.rest)?),
             WireType::LengthDelimited => {
@@ -82,6 +83,20 @@ impl<'a> Fields<'a> {
         Ok(Some((tag, value)))
     }
 
+    #[inline]
+    fn key(&mut self) -> Result<(u32, WireType), Rejection> {
+        let wrong = |what: &dyn std::fmt::Display| malformed(&what.to_string());
+        match self.rest {
+            // Tags of this format are below 16: a key is one byte.
+            [key @ 8..0x80, rest @ ..] => {
+                self.rest = rest;
+                let wire_type = WireType::try_from(u64::from(key & 7)).map_err(|error| wrong(&error))?;
+                Ok((u32::from(key >> 3), wire_type))
+            }
+            _ => decode_key(&mut self.rest).map_err(|error| wrong(&error)),
+        }
+    }
+
     fn take(&mut self, length: u64) -> Result<&'a [u8], Rejection> {
         let split = usize::try_from(length).ok().and_then(|length| self.rest.split_at_checked(length));
         let (taken, rest) = split.ok_or_else(|| {
@@ -92,10 +107,16 @@ impl<'a> Fields<'a> {
     }
 }
 
+#[inline]
 fn varint(bytes: &mut &[u8]) -> Result<u64, Rejection> {
+    if let [byte @ 0..0x80, rest @ ..] = *bytes {
+        *bytes = rest;
+        return Ok(u64::from(*byte));
+    }
     decode_varint(bytes).map_err(|error| malformed(&error.to_string()))
 }
 
+#[cold]
 pub(super) fn malformed(what: &str) -> Rejection {
     Rejection::new(Reason::Malformed, format!("not a pprof profile: {what}"))
 }

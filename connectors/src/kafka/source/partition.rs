@@ -50,16 +50,16 @@ impl Partition {
     /// to be had: the last offsets may be those of transaction markers or of records that compaction took away, which
     /// never come.
     pub(super) fn step(&mut self, decode: impl FnOnce(BorrowedMessage<'_>) -> Decoded) -> Step {
-        if self.ended {
+        if self.ended || self.paused {
             return Step::Nothing;
         }
-        if self.end.is_some_and(|end| self.next > end) {
+        if self.end.is_some_and(|end| self.next >= end) {
             self.ended = true;
             return Step::End;
         }
         let message = match self.queue.poll(Duration::ZERO) {
             None => return Step::Nothing,
-            Some(Err(KafkaError::PartitionEOF(_))) if self.end.is_some() && self.number < 0 => {
+            Some(Err(KafkaError::PartitionEOF(_))) if self.end.is_some() => {
                 self.ended = true;
                 return Step::End;
             }
@@ -69,6 +69,10 @@ impl Partition {
         };
         let offset = message.offset();
         self.next = offset.saturating_add(1);
+        if self.end.is_some_and(|end| offset >= end) {
+            self.ended = true;
+            return Step::End;
+        }
         Step::Record(Box::new(decode(message)))
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::bytes::{Reader, malformed, out_of_range, truncated};
+use super::super::bytes::{Reader, malformed, out_of_range, text};
 use super::{
-    HAS_NODE, HAS_PROCESS_START, HAS_REQUESTS, MAX_FUNCTIONS, MAX_LABELS, MAX_NAMES, MAX_PROFILES, TEMPORALITIES, TYPES,
+    HAS_NODE, HAS_PROCESS_START, HAS_REQUESTS, MAX_FUNCTIONS, MAX_LABELS, MAX_PROFILES, SeenNames, TEMPORALITIES, TYPES,
 };
 use crate::identity::{Build, Cohort, Hardware, Identity, NodeId, PodId, Region, Service};
 use crate::profile::{Folded, FoldedFunction, MAX_SAMPLES, Profile, ProfileType, Requests, Samples};
@@ -15,11 +15,11 @@ use crate::time::{Nanos, TimeRange};
 ///
 /// # Errors
 /// A fault outside the blocks refuses the whole record.
-pub fn decode(body: &[u8]) -> Result<Vec<Result<Profile, Rejection>>, Rejection> {
+pub fn decode(body: &[u8], seen: &mut SeenNames) -> Result<Vec<Result<Profile, Rejection>>, Rejection> {
     let mut reader = Reader::new(body);
     let labels = labels(&mut reader)?;
     let identities = identities(&mut reader, &labels)?;
-    let names = names(&mut reader)?;
+    let names = seen.names(reader.bytes()?)?;
     let mut tables = Tables { labels, identities, names, cohorts_left: MAX_LABELS, functions_left: MAX_FUNCTIONS };
     let number = reader.entries(2, MAX_PROFILES)?;
     let mut parts = Vec::with_capacity(number);
@@ -42,10 +42,6 @@ fn labels(reader: &mut Reader<'_>) -> Result<Vec<Arc<str>>, Rejection> {
         labels.push(text(reader.bytes()?)?.into());
     }
     Ok(labels)
-}
-
-fn text(bytes: &[u8]) -> Result<&str, Rejection> {
-    std::str::from_utf8(bytes).map_err(|_| malformed("a text that is not UTF-8"))
 }
 
 /// One entry an identity; a bad one spoils only the blocks that refer to it.
@@ -98,30 +94,6 @@ fn identity(
 fn label(index: u64, labels: &[Arc<str>]) -> Result<Arc<str>, Rejection> {
     let found = usize::try_from(index).ok().and_then(|index| labels.get(index));
     found.cloned().ok_or_else(|| out_of_range("label", index, labels.len()))
-}
-
-/// Function names, strictly ascending; hence none twice.
-fn names(reader: &mut Reader<'_>) -> Result<Arc<[Arc<str>]>, Rejection> {
-    let number = reader.entries(1, MAX_NAMES)?;
-    let mut lengths = Vec::with_capacity(number);
-    let mut whole = 0usize;
-    for _ in 0..number {
-        let length = usize::try_from(reader.number()?).map_err(|_| truncated())?;
-        whole = whole.saturating_add(length);
-        lengths.push(length);
-    }
-    let mut rest = text(reader.take(whole)?)?;
-    let mut names: Vec<Arc<str>> = Vec::with_capacity(number);
-    let mut before = None;
-    for length in lengths {
-        let (name, after) = rest.split_at_checked(length).ok_or_else(|| malformed("a name that is not UTF-8"))?;
-        if before.is_some_and(|before| before >= name) {
-            return Err(malformed("names that do not ascend"));
-        }
-        names.push(name.into());
-        (before, rest) = (Some(name), after);
-    }
-    Ok(names.into())
 }
 
 /// What blocks refer to, and how much they may still hold.
@@ -198,23 +170,30 @@ impl Tables {
         self.functions_left -= number;
         let mut functions = Vec::with_capacity(number);
         let mut expected = 0u64;
-        for _ in 0..number {
-            let index = expected.saturating_add(reader.number()?);
-            let name = self.name(index)?;
-            functions.push(FoldedFunction { name, own: 0, total: 0 });
+        reader.column(number, |distance| {
+            let index = expected.saturating_add(distance);
+            functions.push(FoldedFunction { name: self.name(index)?, own: 0, total: 0 });
             expected = index + 1;
-        }
+            Ok(())
+        })?;
         let mut whole = 0u64;
-        for function in &mut functions {
-            function.own = reader.number()?;
-            whole = whole.saturating_add(function.own);
-        }
-        for function in &mut functions {
-            function.total = function.own.saturating_add(reader.number()?);
+        let mut rows = functions.iter_mut();
+        reader.column(number, |own| {
+            whole = whole.saturating_add(own);
+            if let Some(function) = rows.next() {
+                function.own = own;
+            }
+            Ok(())
+        })?;
+        let mut rows = functions.iter_mut();
+        reader.column(number, |callers| {
+            let Some(function) = rows.next() else { return Ok(()) };
+            function.total = function.own.saturating_add(callers);
             if function.total == 0 || function.total > samples {
                 return Err(malformed("a function with no samples, or with more than its cohort has"));
             }
-        }
+            Ok(())
+        })?;
         if whole > samples { Err(malformed("functions with more samples than their cohort has")) } else { Ok(functions) }
     }
 

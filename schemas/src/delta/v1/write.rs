@@ -30,7 +30,7 @@ pub fn encode(profiles: &[Profile], out: &mut Vec<u8>) {
     labels.put(out);
     put_len(out, identities.len());
     out.append(&mut table);
-    names.put(out);
+    put_bytes(out, &names.section());
     put_len(out, parts.len());
     out.append(&mut blocks);
 }
@@ -97,14 +97,16 @@ impl<'a> Names<'a> {
         Self(names)
     }
 
-    fn put(&self, out: &mut Vec<u8>) {
-        put_len(out, self.0.len());
+    fn section(&self) -> Vec<u8> {
+        let mut section = Vec::new();
+        put_len(&mut section, self.0.len());
         for name in &self.0 {
-            put_len(out, name.len());
+            put_len(&mut section, name.len());
         }
         for name in &self.0 {
-            out.extend_from_slice(name.as_bytes());
+            section.extend_from_slice(name.as_bytes());
         }
+        section
     }
 }
 
