@@ -9,3 +9,5 @@ mod reading;
 mod recorded;
 #[path = "files/written.rs"]
 mod written;
+#[path = "files/zz.rs"]
+mod zz;

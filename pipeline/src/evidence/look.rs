@@ -132,7 +132,7 @@ fn look_at_kind(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, measured:
         seen.support = support_of(&moments);
         let live = live_rows_of(moments, scale, 1.0 / at.q, at.view.delta);
         family.join(at.comparison.epoch, &live.moments.tested);
-        seen.equivalent_share = equivalent_share(&live, base_self, seen.support);
+        seen.equivalent_share = equivalent_share(Some((&live, seen.support)), arms, base_self);
         seen.tests = u64::try_from(live.moments.tests).unwrap_or(0);
         if seen.tests > 0 {
             seen.scale = Some(live.scale);
@@ -141,17 +141,19 @@ fn look_at_kind(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, measured:
         seen.watched = watched_rows(at, arms, kind, live, family);
     } else {
         family.join(at.comparison.epoch, &[]);
+        seen.equivalent_share = equivalent_share(None, arms, base_self);
     }
     seen.joined = family.members();
     seen
 }
 
-/// Share of the base's self samples whose functions are shown to be alike; `None` on less than firm support.
-fn equivalent_share(live: &LiveRows, base_self: &[f64], support: Support) -> Option<f64> {
-    let all = live.moments.n_base;
-    if support != Support::Firm || all <= 0.0 {
+/// Share of the base's self samples whose functions are firm and shown to be alike; `None` where nothing is comparable.
+fn equivalent_share(live: Option<(&LiveRows, Support)>, arms: &CellArms<'_>, base_self: &[f64]) -> Option<f64> {
+    let all: f64 = base_self.iter().sum();
+    if arms.kept == 0 || all <= 0.0 {
         return None;
     }
+    let Some((live, Support::Firm)) = live else { return Some(0.0) };
     let alike = live.equivalent.iter().zip(base_self).filter(|(alike, _)| **alike).map(|(_, count)| count);
     Some(alike.sum::<f64>() / all)
 }

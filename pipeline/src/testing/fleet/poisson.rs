@@ -22,12 +22,18 @@ struct Alias {
     columns: Vec<Column>,
 }
 
+/// One column: in the low half, the coin below which it stands for itself; in the high half, what its index is
+/// combined with (exclusive or) to give the one that it stands for else.
 #[derive(Clone, Copy, Debug)]
-struct Column {
-    /// Below this the column stands for itself.
-    keep: u32,
-    /// Else for this one.
-    other: u32,
+struct Column(u64);
+
+/// The low half of a column.
+const KEEP: u64 = 0xffff_ffff;
+
+impl Column {
+    fn new(keep: u64, own: usize, other: usize) -> Self {
+        Self(keep | (u64::from(low_word(index_word(own ^ other))) << 32))
+    }
 }
 
 impl Alias {
@@ -38,10 +44,10 @@ impl Alias {
         let capacity = 1u64 << (32 - bits);
         let mut mass = masses(weights);
         mass.resize(1 << bits, 0);
-        let mut columns: Vec<Column> = (0u32..).take(mass.len()).map(|own| Column { keep: u32::MAX, other: own }).collect();
+        let mut columns = vec![Column::new(KEEP, 0, 0); mass.len()];
         let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..mass.len()).partition(|&i| mass[i] < capacity);
         while let (Some(poor), Some(&rich)) = (small.pop(), large.last()) {
-            columns[poor] = Column { keep: low_word(mass[poor]), other: columns[rich].other };
+            columns[poor] = Column::new(mass[poor], poor, rich);
             mass[rich] -= capacity - mass[poor];
             if mass[rich] < capacity {
                 large.pop();
@@ -55,11 +61,12 @@ impl Alias {
     #[expect(clippy::as_conversions, reason = "32 bits fit an index on every machine this is built for")]
     fn pick(&self, random: u32) -> usize {
         let column = random >> self.shift;
-        let Column { keep, other } = self.columns[column as usize];
-        let kept = (random & ((1 << self.shift) - 1)) < keep;
-        // A branch would be mispredicted every other time: a third of the whole cost.
-        let all_or_nothing = 0u32.wrapping_sub(u32::from(kept));
-        ((column & all_or_nothing) | (other & !all_or_nothing)) as usize
+        let Column(both) = self.columns[column as usize];
+        let coin = u64::from(random & ((1 << self.shift) - 1));
+        // Every other toss is lost, so a branch would be mispredicted half the time: a third of the whole cost. The sign
+        // of the difference, spread over a word, chooses instead.
+        let lost = coin.wrapping_sub(both & KEEP) >> 32;
+        (u64::from(column) ^ (!lost & (both >> 32))) as usize
     }
 }
 
@@ -130,9 +137,8 @@ impl Rung {
     }
 
     #[inline]
-    #[expect(clippy::as_conversions, reason = "an index fits 64 bits")]
     fn draw(&self, rng: &mut Generator) -> u64 {
-        self.least + self.counts.pick(rng.next_u32()) as u64
+        self.least + index_word(self.counts.pick(rng.next_u32()))
     }
 }
 
@@ -190,6 +196,11 @@ fn probability(mean: f64, count: u64) -> f64 {
     libm::exp(count * libm::log(mean) - mean - libm::lgamma(count + 1.0))
 }
 
+#[expect(clippy::as_conversions, reason = "an index fits 64 bits")]
+fn index_word(index: usize) -> u64 {
+    index as u64
+}
+
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "the low half is what is asked for")]
 fn low_word(word: u64) -> u32 {
     word as u32
@@ -214,10 +225,10 @@ mod tests {
     fn probabilities(alias: &Alias) -> Vec<f64> {
         let capacity = 1u64 << alias.shift;
         let mut mass = vec![0u64; alias.columns.len()];
-        for (own, column) in alias.columns.iter().enumerate() {
-            let keep = u64::from(column.keep).min(capacity);
+        for (own, Column(both)) in alias.columns.iter().enumerate() {
+            let keep = (both & KEEP).min(capacity);
             mass[own] += keep;
-            mass[usize::try_from(column.other).unwrap()] += capacity - keep;
+            mass[own ^ usize::try_from(both >> 32).unwrap()] += capacity - keep;
         }
         assert_eq!(mass.iter().sum::<u64>(), 1 << 32);
         mass.into_iter().map(|part| as_double(part) / PARTS).collect()
