@@ -9,5 +9,3 @@ mod reading;
 mod recorded;
 #[path = "files/written.rs"]
 mod written;
-#[path = "files/zz.rs"]
-mod zz;

@@ -1,6 +1,8 @@
 //! The oracle against what it is itself made from: its statistics against vectors of the reference programs, its decisions
 //! against tiny fleets whose rows were worked out by hand.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 #[path = "oracle_self/admission.rs"]
 mod admission;
 #[path = "oracle_self/agreement.rs"]

@@ -122,8 +122,8 @@ impl<'a> Walk<'a> {
         let mut parts = fields(sample);
         while let Some((tag, value)) = parts.next()? {
             match tag {
-                1 => value.each(|id| self.locations.push(id))?,
-                2 => value.each(|number| self.values.push(number.cast_signed()))?,
+                1 => value.each(|id| push(&mut self.locations, id, self.frames_left, too_deep))?,
+                2 => value.each(|number| push(&mut self.values, number.cast_signed(), self.columns, too_wide))?,
                 3 if cohort.is_none() => cohort = self.cohort(value.bytes()?)?,
                 _ => {}
             }
@@ -160,7 +160,7 @@ impl<'a> Walk<'a> {
         for &id in &self.locations {
             length += self.frames.of_location(id)?.len();
             if length > self.frames_left {
-                return Err(Rejection::new(Reason::TooLarge, "the stacks have too many frames to hold"));
+                return Err(too_deep());
             }
         }
         self.frames_left -= length;
@@ -170,4 +170,23 @@ impl<'a> Walk<'a> {
         }
         Ok(frames)
     }
+}
+
+/// Appends to a buffer that holds at most `limit`.
+fn push<T>(buffer: &mut Vec<T>, entry: T, limit: usize, full: fn() -> Rejection) -> Result<(), Rejection> {
+    if buffer.len() == limit {
+        return Err(full());
+    }
+    buffer.push(entry);
+    Ok(())
+}
+
+#[cold]
+fn too_deep() -> Rejection {
+    Rejection::new(Reason::TooLarge, "the stacks have too many frames to hold")
+}
+
+#[cold]
+fn too_wide() -> Rejection {
+    malformed("a sample with more values than there are sample types")
 }

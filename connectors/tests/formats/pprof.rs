@@ -99,13 +99,14 @@ fn each_type_counts_raw_samples() {
     let samples = [("samples", "count"), ("cpu", "nanoseconds")];
     let heap = [("inuse_space", "bytes"), ("alloc_objects", "count"), ("alloc_space", "bytes")];
     let none = ("", "", 0);
-    let cases: [(ProfileType, Vec<u8>, Result<u64, Reason>); 14] = [
+    let cases: [(ProfileType, Vec<u8>, Result<u64, Reason>); 15] = [
         (Cpu, columns(&samples, &[3, 70], none), Ok(3)),
         (Cpu, columns(&samples[1..], &[30_000_000], ("cpu", "nanoseconds", 10_000_000)), Ok(3)),
         (Cpu, columns(&[("cpu", "microseconds")], &[30_400], ("cpu", "milliseconds", 10)), Ok(3)),
         (Cpu, columns(&samples[1..], &[30_000_000], none), Err(Reason::UnitMismatch)),
         (Cpu, columns(&[("alloc_objects", "count")], &[3], none), Err(Reason::UnitMismatch)),
         (Wall, columns(&[("wall", "nanoseconds"), ("events", "count")], &[9, 4], none), Ok(4)),
+        (Wall, columns(&heap, &[0, 9, 9], ("space", "bytes", 524_288)), Err(Reason::UnitMismatch)),
         (OffCpu, columns(&[("off", "milliseconds")], &[250], ("off", "milliseconds", 100)), Ok(3)),
         (Mutex, columns(&[("contentions", "count"), ("delay", "nanoseconds")], &[5, 1 << 40], none), Ok(5)),
         (Block, columns(&[("delay", "nanoseconds")], &[5], ("", "", 1)), Err(Reason::UnitMismatch)),

@@ -38,17 +38,17 @@ impl<'a> Value<'a> {
     }
 
     /// Calls `take` with each number of a repeated field, which may come packed or one by one.
-    pub(super) fn each(self, mut take: impl FnMut(u64)) -> Result<(), Rejection> {
+    pub(super) fn each(self, mut take: impl FnMut(u64) -> Result<(), Rejection>) -> Result<(), Rejection> {
         match self {
             Self::Number(number) => take(number),
             Self::Bytes(mut packed) => {
                 while !packed.is_empty() {
-                    take(varint(&mut packed)?);
+                    take(varint(&mut packed)?)?;
                 }
+                Ok(())
             }
-            Self::Fixed => return Err(malformed("a field that should hold numbers holds none")),
+            Self::Fixed => Err(malformed("a field that should hold numbers holds none")),
         }
-        Ok(())
     }
 }
 

@@ -63,10 +63,10 @@ impl Alias {
         let column = random >> self.shift;
         let Column(both) = self.columns[column as usize];
         let coin = u64::from(random & ((1 << self.shift) - 1));
-        // Every other toss is lost, so a branch would be mispredicted half the time: a third of the whole cost. The sign
-        // of the difference, spread over a word, chooses instead.
-        let lost = coin.wrapping_sub(both & KEEP) >> 32;
-        (u64::from(column) ^ (!lost & (both >> 32))) as usize
+        // A branch would be mispredicted at every other toss: a third of the whole cost. The sign of the difference,
+        // spread over a word, chooses instead.
+        let kept = coin.wrapping_sub(both & KEEP) >> 32;
+        (u64::from(column) ^ (!kept & (both >> 32))) as usize
     }
 }
 

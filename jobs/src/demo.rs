@@ -1,0 +1,39 @@
+//! `demo`: a synthetic fleet with a canary through the dataflow.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use fleetdiff_pipeline::config::{Comparing, Config};
+use fleetdiff_pipeline::run::run;
+use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};
+use fleetdiff_schemas::source::{Source, SourceError};
+use fleetdiff_schemas::time::Nanos;
+
+use crate::command::DemoSettings;
+use crate::failure::Failure;
+use crate::grid;
+use crate::output::Keeper;
+
+/// Runs the demonstration and prints the fan-out grid and the verdict in words.
+pub fn demo(settings: &DemoSettings) -> Result<(), Failure> {
+    let cells: Cells = settings.cells.parse().map_err(|failure| Failure::with_hint(failure, "cells are written REGION:COHORT,..."))?;
+    let fleet = Fleet::demo(settings.seed)
+        .unchanged()
+        .regress(settings.regress.as_str(), cells, settings.by)
+        .partition_count(u32::try_from(settings.workers.max(1)).unwrap_or(1))
+        .try_build()?;
+    let config = Config { warm_up: Nanos::from_seconds(30), comparing: Comparing::Deploys, ..Config::default() };
+    let hops = config.clock().hops_in(fleet.time().end.since(fleet.time().start));
+    let keeper = Keeper::new(settings.output.as_deref(), serde_json::to_string(&format!("{config:?}"))?, config.clock(), hops)?;
+    let readers = fleet.clone();
+    let sources = move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> { Ok(vec![Box::new(readers.source(worker, workers))]) };
+    run(&config, settings.workers, Arc::new(sources), Box::new(keeper.clone()))?;
+    let tables = keeper.finish()?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{} pods, build {} deployed beside {}; {} costs x {} in {}", fleet.pods(), fleet.head(), fleet.base(), settings.regress, settings.by, settings.cells)?;
+    grid::print(&mut out, &tables)?;
+    if let Some(folder) = &settings.output {
+        writeln!(out, "tables and alerts.jsonl are in {}", folder.display())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! What went wrong, and what to do about it.
+
+use std::error::Error;
+use std::io::Write;
+
+/// Why a command ended without doing what it was asked.
+#[derive(Debug)]
+pub struct Failure {
+    cause: Box<dyn Error + Send + Sync>,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure with advice.
+    pub fn with_hint(cause: impl Into<Box<dyn Error + Send + Sync>>, hint: impl Into<String>) -> Self {
+        Self { cause: cause.into(), hint: Some(hint.into()) }
+    }
+
+    /// Prints the chain of causes and the advice to stderr.
+    pub fn tell(&self) {
+        let mut text = format!("error: {}", self.cause);
+        let mut deeper = self.cause.source();
+        while let Some(cause) = deeper {
+            text.push_str(&format!("\n  because: {cause}"));
+            deeper = cause.source();
+        }
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("\n  hint: {hint}"));
+        }
+        // Nothing is left to do if stderr itself is gone.
+        let _ = writeln!(std::io::stderr(), "{text}");
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> From<E> for Failure {
+    fn from(cause: E) -> Self {
+        Self { cause: Box::new(cause), hint: None }
+    }
+}
