@@ -1,7 +1,7 @@
 //! The oracle against what it is itself made from: its statistics against vectors of the reference programs, its decisions
 //! against tiny fleets whose rows were worked out by hand.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "oracle_self/admission.rs"]
 mod admission;

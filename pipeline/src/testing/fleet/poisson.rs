@@ -6,6 +6,8 @@
 //! number, one look-up). The result is exactly one independent Poisson count a stack; probabilities are
 //! multiples of 2^-32, which is the only rounding.
 
+use std::hint::select_unpredictable;
+
 use rand::Rng;
 
 use super::random::Generator;
@@ -22,18 +24,12 @@ struct Alias {
     columns: Vec<Column>,
 }
 
-/// One column: in the low half, the coin below which it stands for itself; in the high half, what its index is
-/// combined with (exclusive or) to give the one that it stands for else.
 #[derive(Clone, Copy, Debug)]
-struct Column(u64);
-
-/// The low half of a column.
-const KEEP: u64 = 0xffff_ffff;
-
-impl Column {
-    fn new(keep: u64, own: usize, other: usize) -> Self {
-        Self(keep | (u64::from(low_word(index_word(own ^ other))) << 32))
-    }
+struct Column {
+    /// Below this the column stands for itself.
+    keep: u32,
+    /// Else for this one.
+    other: u32,
 }
 
 impl Alias {
@@ -44,10 +40,10 @@ impl Alias {
         let capacity = 1u64 << (32 - bits);
         let mut mass = masses(weights);
         mass.resize(1 << bits, 0);
-        let mut columns = vec![Column::new(KEEP, 0, 0); mass.len()];
+        let mut columns = vec![Column { keep: u32::MAX, other: 0 }; mass.len()];
         let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..mass.len()).partition(|&i| mass[i] < capacity);
         while let (Some(poor), Some(&rich)) = (small.pop(), large.last()) {
-            columns[poor] = Column::new(mass[poor], poor, rich);
+            columns[poor] = Column { keep: low_word(mass[poor]), other: low_word(index_word(rich)) };
             mass[rich] -= capacity - mass[poor];
             if mass[rich] < capacity {
                 large.pop();
@@ -61,12 +57,10 @@ impl Alias {
     #[expect(clippy::as_conversions, reason = "32 bits fit an index on every machine this is built for")]
     fn pick(&self, random: u32) -> usize {
         let column = random >> self.shift;
-        let Column(both) = self.columns[column as usize];
-        let coin = u64::from(random & ((1 << self.shift) - 1));
-        // A branch would be mispredicted at every other toss: a third of the whole cost. The sign of the difference,
-        // spread over a word, chooses instead.
-        let kept = coin.wrapping_sub(both & KEEP) >> 32;
-        (u64::from(column) ^ (!kept & (both >> 32))) as usize
+        let Column { keep, other } = self.columns[column as usize];
+        let coin = random & ((1 << self.shift) - 1);
+        // A branch would be mispredicted at every other toss: a third of the whole cost.
+        select_unpredictable(coin < keep, column, other) as usize
     }
 }
 
@@ -225,10 +219,10 @@ mod tests {
     fn probabilities(alias: &Alias) -> Vec<f64> {
         let capacity = 1u64 << alias.shift;
         let mut mass = vec![0u64; alias.columns.len()];
-        for (own, Column(both)) in alias.columns.iter().enumerate() {
-            let keep = (both & KEEP).min(capacity);
+        for (own, column) in alias.columns.iter().enumerate() {
+            let keep = u64::from(column.keep).min(capacity);
             mass[own] += keep;
-            mass[own ^ usize::try_from(both >> 32).unwrap()] += capacity - keep;
+            mass[usize::try_from(column.other).unwrap()] += capacity - keep;
         }
         assert_eq!(mass.iter().sum::<u64>(), 1 << 32);
         mass.into_iter().map(|part| as_double(part) / PARTS).collect()
