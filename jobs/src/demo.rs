@@ -7,7 +7,6 @@ use fleetdiff_pipeline::config::{Comparing, Config};
 use fleetdiff_pipeline::run::run;
 use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};
 use fleetdiff_schemas::source::{Source, SourceError};
-use fleetdiff_schemas::time::Nanos;
 
 use crate::command::DemoSettings;
 use crate::failure::Failure;
@@ -22,7 +21,7 @@ pub fn demo(settings: &DemoSettings) -> Result<(), Failure> {
         .regress(settings.regress.as_str(), cells, settings.by)
         .partition_count(u32::try_from(settings.workers.max(1)).unwrap_or(1))
         .try_build()?;
-    let config = Config { warm_up: Nanos::from_seconds(30), comparing: Comparing::Deploys, ..Config::default() };
+    let config = Config { comparing: Comparing::Deploys, ..Config::default() };
     let hops = config.clock().hops_in(fleet.time().end.since(fleet.time().start));
     let keeper = Keeper::new(settings.output.as_deref(), serde_json::to_string(&format!("{config:?}"))?, config.clock(), hops)?;
     let readers = fleet.clone();
