@@ -143,7 +143,7 @@ fn support(arms: &[ArmFigures; 2], df: f64) -> Support {
     let fewest = arms[HEAD].pods.min(arms[BASE].pods);
     match fewest {
         ..2 => Support::Untestable,
-        _ if df < 2.0 - ROUNDING => Support::Untestable,
+        _ if df < 1.5 - ROUNDING => Support::Untestable,
         5.. => Support::Firm,
         _ => Support::Tentative,
     }

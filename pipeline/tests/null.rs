@@ -1,0 +1,85 @@
+//! Fleets in which nothing changed: fleetdiff must be quiet where the plain test is not, and must flag their twins in which
+//! something did.
+//!
+//! Every fleet runs through the real dataflow in one process, evaluated every minute for 30 minutes. Limits are binomial: with
+//! a true rate of .05 a run, 40 runs give more than 5 in 1 of 20 and more than 6 in 1 of 70 repetitions of the whole test.
+
+#[path = "null/experiment.rs"]
+mod experiment;
+
+use experiment::{Experiment, Outcome};
+use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};
+
+#[test]
+fn null_cells() {
+    let outcomes = Experiment::named(Fleet::null_cells).run("9 cells of 5 v 84 pods, CV 10 %", 1..=40);
+    assert_quiet(&outcomes, 9 * 400);
+}
+
+#[test]
+fn null_request_labels() {
+    let outcomes = Experiment::named(Fleet::null_request_labels).run("3 regions of 13 v 253 pods, 3 cohorts by request label, CV 10 %", 1..=40);
+    assert_quiet(&outcomes, 9 * 400);
+}
+
+#[test]
+fn null_hour_edge() {
+    let outcomes = Experiment::named(Fleet::null_hour_edge).run("6 cells of 5 v 30 pods across an hour, CV 50 %", 1..=40);
+    assert_quiet(&outcomes, 6 * 400);
+}
+
+#[test]
+fn null_rollout_under_drift() {
+    let outcomes = Experiment::deployed(Fleet::rollout).run("0 to 100 % of 100 pods in 30 minutes, drift 5 %", 1..=20);
+    let (alerting, pooled) = (count(&outcomes, |run| run.raised > 0), count(&outcomes, |run| run.plain > 0));
+    assert!(outcomes.iter().all(|run| run.looked >= 400), "too few rows were looked at");
+    assert!(alerting <= 3, "{alerting} of 20 runs have an alert");
+    assert!(pooled >= 18, "the plain test on counts pooled over time called in {pooled} runs only: the drift is no test");
+}
+
+#[test]
+fn twin_cells() {
+    let hit = Cells::one("ap-south-1", "Android-TV");
+    let outcomes = Experiment::named(Fleet::null_cells).regressing(hit, 1.6).run("twin: 9 cells, one function x 1.6", 1..=5);
+    assert_found(&outcomes, 1);
+}
+
+#[test]
+fn twin_request_labels() {
+    let hit = Cells::one("ap-south-1", "Android-TV");
+    let outcomes = Experiment::named(Fleet::null_request_labels).regressing(hit, 1.4).run("twin: request labels, one function x 1.4", 1..=5);
+    assert_found(&outcomes, 1);
+}
+
+#[test]
+fn twin_hour_edge() {
+    let outcomes = Experiment::named(Fleet::null_hour_edge).regressing(Cells::all(), 8.0).run("twin: across an hour, one function x 8", 1..=5);
+    assert_found(&outcomes, 6);
+}
+
+#[test]
+fn twin_rollout_under_drift() {
+    let outcomes = Experiment::deployed(Fleet::rollout).regressing(Cells::all(), 1.3).run("twin: roll-out, one function x 1.3", 1..=5);
+    assert_found(&outcomes, 1);
+}
+
+/// At most 5 of 40 runs with an alert and 6 with a called row, while the plain test calls rows in nearly all.
+fn assert_quiet(outcomes: &[Outcome], rows: usize) {
+    let (alerting, calling, plain) = (count(outcomes, |run| run.raised > 0), count(outcomes, |run| run.called > 0), count(outcomes, |run| run.plain > 0));
+    assert_eq!(outcomes.len(), 40);
+    assert!(outcomes.iter().all(|run| run.looked >= rows), "fewer than {rows} rows were tested in a run");
+    assert!(alerting <= 5, "{alerting} of 40 runs have an alert");
+    assert!(calling <= 6, "{calling} of 40 runs have a row called changed in the last report");
+    assert!(plain >= 38, "the plain test called in {plain} runs only: these fleets are no test");
+}
+
+/// Every hit cell of every run was raised.
+fn assert_found(outcomes: &[Outcome], cells: usize) {
+    for run in outcomes {
+        assert_eq!(run.found, cells, "seed {}", run.seed);
+    }
+}
+
+fn count(outcomes: &[Outcome], holds: impl Fn(&Outcome) -> bool) -> usize {
+    outcomes.iter().filter(|run| holds(run)).count()
+}
