@@ -4,8 +4,12 @@
 //! Every fleet runs through the real dataflow in one process, evaluated every minute for 30 minutes. Limits are binomial: with
 //! a true rate of .05 a run, 40 runs give more than 5 in 1 of 20 and more than 6 in 1 of 70 repetitions of the whole test.
 
+#[path = "null/demo.rs"]
+mod demo;
 #[path = "null/experiment.rs"]
 mod experiment;
+#[path = "null/seeds.rs"]
+mod seeds;
 
 use experiment::{Experiment, Outcome};
 use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};

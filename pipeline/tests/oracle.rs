@@ -1,12 +1,21 @@
 //! The dataflow equals the slow batch truth.
 
 use fleetdiff_pipeline::config::Config;
-use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};
+use fleetdiff_pipeline::testing::fleet::{Cells, Fleet, FleetBuilder};
 use fleetdiff_pipeline::testing::incremental::incremental;
 use fleetdiff_pipeline::testing::oracle;
+use fleetdiff_schemas::profile::Decoded;
+use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::time::Nanos;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
 
 fn fleet(seed: u64) -> Fleet {
+    builder(seed).late(0.02, Nanos::from_seconds(120)).duplicates(0.02).restarts(2).partition_count(3).pods_per_record(5).build()
+}
+
+/// A deploy with a real change, nothing late and nothing twice.
+fn builder(seed: u64) -> FleetBuilder {
     Fleet::seeded(seed)
         .regions(["east", "west"])
         .cohorts(["tv", "web"])
@@ -17,12 +26,6 @@ fn fleet(seed: u64) -> Fleet {
         .lasts(Nanos::from_seconds(900))
         .deploy_after(Nanos::from_seconds(200))
         .regress("serialize_video_chunk", Cells::cohort("tv"), 1.8)
-        .late(0.02, Nanos::from_seconds(120))
-        .duplicates(0.02)
-        .restarts(2)
-        .partition_count(3)
-        .pods_per_record(5)
-        .build()
 }
 
 #[test]
@@ -54,4 +57,42 @@ fn order_workers_and_batches_change_nothing() {
             assert_eq!(one, incremental(&config, &partitions, workers).unwrap(), "seed {seed}, {workers} workers");
         }
     }
+}
+
+/// Nothing is late here, so that rows may not depend on how records came: in which order within lateness, in how many
+/// partitions, or how many pods shared a record. Only `ledger` counts records, which is what batching changes.
+#[test]
+fn order_arrival_and_batches_within_lateness_change_nothing() {
+    let config = Config { window: Nanos::from_seconds(400), report_every: Nanos::from_seconds(200), warm_up: Nanos::from_seconds(30), ..Config::default() };
+    for seed in 201..=204 {
+        println!("seed {seed}");
+        let fleet = |pods_per_record| builder(seed).pods_per_record(pods_per_record).build();
+        let in_order = without_records(incremental(&config, &fleet(1).partitions(3), 1).unwrap());
+        assert!(in_order.cells.len() > 1000 && !in_order.flags.is_empty(), "seed {seed}: too little to compare");
+        for (pods_per_record, partitions, workers) in [(1, 1, 2), (1, 5, 3), (7, 3, 1), (40, 2, 4)] {
+            let mut records = fleet(pods_per_record).partitions(partitions);
+            for (partition, records) in (0..).zip(&mut records) {
+                shuffle(records, config.lateness, seed * 100 + partition);
+            }
+            let got = without_records(incremental(&config, &records, workers).unwrap());
+            assert_eq!(in_order, got, "seed {seed}: {pods_per_record} pods a record, {partitions} partitions, {workers} workers");
+        }
+    }
+}
+
+/// Moves every record back by up to less than `lateness` of event time.
+fn shuffle(records: &mut [Decoded], lateness: Nanos, seed: u64) {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    records.sort_by_cached_key(|record| {
+        let times = record.parts.iter().flatten().map(|profile| profile.window.end.0);
+        times.max().unwrap_or(0) + random.random_range(0..lateness.0 / 2)
+    });
+}
+
+fn without_records(mut tables: Tables) -> Tables {
+    for row in &mut tables.ledger {
+        row.records_consumed = 0;
+        row.records_decoded = 0;
+    }
+    tables
 }

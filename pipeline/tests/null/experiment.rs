@@ -2,20 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use fleetdiff_pipeline::config::{Comparing, Config};
-use fleetdiff_pipeline::run::run;
 use fleetdiff_pipeline::statistics::families::bh;
 use fleetdiff_pipeline::testing::fleet::{Cells, Fleet, FleetBuilder};
-use fleetdiff_pipeline::testing::incremental::Collected;
 use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, Tables};
-use fleetdiff_schemas::source::{Source, SourceError};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{FlagState, Scope};
+
+use crate::seeds::{over, rows};
 
 /// Rank, by cost, of the function that a twin makes dearer: about a 1 % share under a Zipf law over 500.
 const RANK: usize = 12;
@@ -61,16 +58,7 @@ impl Experiment {
 
     /// Runs every seed, two at a time, and prints what was seen.
     pub fn run(&self, title: &str, seeds: RangeInclusive<u64>) -> Vec<Outcome> {
-        let next = AtomicU64::new(*seeds.start());
-        let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| seeds.contains(seed));
-        let work = || std::iter::from_fn(take).map(|seed| self.outcome(seed)).collect::<Vec<_>>();
-        let mut outcomes = std::thread::scope(|scope| {
-            let other = scope.spawn(work);
-            let mut outcomes = work();
-            outcomes.extend(other.join().expect("the other half runs through"));
-            outcomes
-        });
-        outcomes.sort_by_key(|run| run.seed);
+        let outcomes = over(seeds, |seed| self.outcome(seed));
         print(title, &outcomes);
         outcomes
     }
@@ -84,7 +72,7 @@ impl Experiment {
             changed = Some(name);
         }
         let fleet = builder.build();
-        let tables = self.rows(&fleet);
+        let tables = self.tables(&fleet);
         let tested: Vec<&CellRow> = tables.cells.iter().filter(|row| is_tested(row)).collect();
         let plain: Vec<f64> = tested.iter().map(|row| row.ln_p_iid.expect("a tested row has it")).collect();
         let raised = || tables.flags.iter().filter(|flag| flag.state == FlagState::Raised);
@@ -102,7 +90,7 @@ impl Experiment {
         }
     }
 
-    fn rows(&self, fleet: &Fleet) -> Tables {
+    fn tables(&self, fleet: &Fleet) -> Tables {
         let minute = Nanos::from_seconds(60);
         let comparing = if self.named {
             Comparing::Named { base: vec![fleet.base().clone()], head: fleet.head().clone() }
@@ -110,11 +98,7 @@ impl Experiment {
             Comparing::Deploys
         };
         let config = Config { evaluate_every: minute, report_every: Nanos::from_seconds(86_400), comparing, ..Config::default() };
-        let collected = Collected::default();
-        let readers = fleet.clone();
-        let sources = move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> { Ok(vec![Box::new(readers.source(worker, workers))]) };
-        run(&config, 1, Arc::new(sources), Box::new(collected.clone())).expect("a synthetic fleet runs through");
-        collected.tables()
+        rows(&config, fleet)
     }
 }
 

@@ -1,0 +1,36 @@
+//! Fleets by seed through the dataflow, two at a time.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fleetdiff_pipeline::config::Config;
+use fleetdiff_pipeline::run::run;
+use fleetdiff_pipeline::testing::fleet::Fleet;
+use fleetdiff_pipeline::testing::incremental::Collected;
+use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::source::{Source, SourceError};
+
+/// What `of` gives for each of these seeds, in their order.
+pub fn over<T: Send>(seeds: RangeInclusive<u64>, of: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let next = AtomicU64::new(*seeds.start());
+    let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| seeds.contains(seed));
+    let work = || std::iter::from_fn(take).map(|seed| (seed, of(seed))).collect::<Vec<_>>();
+    let mut all = std::thread::scope(|scope| {
+        let other = scope.spawn(work);
+        let mut all = work();
+        all.extend(other.join().expect("the other half runs through"));
+        all
+    });
+    all.sort_by_key(|(seed, _)| *seed);
+    all.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// All rows of one fleet, on one worker.
+pub fn rows(config: &Config, fleet: &Fleet) -> Tables {
+    let collected = Collected::default();
+    let readers = fleet.clone();
+    let sources = move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> { Ok(vec![Box::new(readers.source(worker, workers))]) };
+    run(config, 1, Arc::new(sources), Box::new(collected.clone())).expect("a synthetic fleet runs through");
+    collected.tables()
+}
