@@ -1,1 +1,17 @@
-//! benches
+//! What fleetdiff costs: workloads, the dataflow under a clock, and what stands beside it.
+//!
+//! | question | file |
+//! |---|---|
+//! | What is counted? | [`workload`] |
+//! | How is the dataflow driven, and what is inside the clock? | [`drive`] |
+//! | What should it have flagged? | [`plain`] |
+//! | What could this machine do at most? | [`roof`] |
+//! | How are measurements told? | [`spread`] |
+//!
+//! `README.md` in this folder says how to read the figures.
+
+pub mod drive;
+pub mod plain;
+pub mod roof;
+pub mod spread;
+pub mod workload;

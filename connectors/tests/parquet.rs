@@ -42,6 +42,7 @@ fn all_sorted(tables: &Tables) -> Tables {
         comparisons: sorted(&tables.comparisons),
         ledger: sorted(&tables.ledger),
         rejected: sorted(&tables.rejected),
+        fan_out: Vec::new(),
     }
 }
 

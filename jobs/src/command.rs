@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use fleetdiff_pipeline::config::{CellBy, Comparing, Config};
-use fleetdiff_schemas::profile::{CountKind, ProfileType};
+use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::time::Nanos;
+
+use crate::configuration::{Everything, Flags, OfDataflow, OfTopic, Setting};
 
 /// An honest differential profiler for fleets: which difference between two builds is real, where, and by how much.
 #[derive(Debug, Parser)]
@@ -25,6 +26,26 @@ pub enum Command {
     /// A recorded fleet through the same dataflow
     #[command(after_help = "Example:\n  fleetdiff replay fleets/rd-listpack --output out --warm-up 0s --cell cohort --base A,A2 --head B --count-kind self")]
     Replay(ReplaySettings),
+    /// The service: profiles of a Kafka topic through the dataflow, to Parquet and an alert topic
+    ///
+    /// Without --until-end it runs until SIGINT or SIGTERM. What is then on disk are the files of intervals that were over, and
+    /// the alerts of all hops that were closed; started again on the same folder, it reads the topic anew, compares what is
+    /// there, and goes on. With --until-end it reads up to the offsets found at the start, closes all hops, and writes all
+    /// rows. What a wall clock decided stands in decisions.jsonl of the output folder and is decided the same again.
+    #[command(after_help = "Examples:\n  fleetdiff watch --config fleetdiff.toml\n  fleetdiff watch --brokers kafka:9092 --topic profiles --output out --until-end\n  FLEETDIFF_KAFKA_CLIENT_SASL_PASSWORD=... fleetdiff watch --config fleetdiff.toml --warm-up 2m\n  fleetdiff watch --show-config > fleetdiff.toml")]
+    Watch(WatchSettings),
+    /// A recorded fleet onto a Kafka topic
+    ///
+    /// Records go in order of the ends of their profiles, which are their times. The topic is made if it is absent, so that
+    /// records of any age stay in it. As pprof every file is sent, also a damaged one; as delta what cannot be decoded is
+    /// left out and told.
+    #[command(after_help = "Examples:\n  fleetdiff publish fleets/kv-snapshot --brokers kafka:9092 --topic profiles --key pod\n  fleetdiff publish fleets/rd-listpack --brokers kafka:9092 --topic deltas --format delta --key none --partitions 8")]
+    Publish(PublishSettings),
+    /// A synthetic fleet whose truth is known, as a folder to be replayed or onto a Kafka topic
+    ///
+    /// A folder is read in order of time, so nothing in it is late; a topic gets late and duplicate records as they would come.
+    #[command(after_help = "Examples:\n  fleetdiff generate --output fleet --seed 7 --pods 5:20 --lasts 10m\n  fleetdiff generate --brokers kafka:9092 --topic profiles --format delta --late 0.02 --late-by 7m --duplicates 0.01\n  fleetdiff generate --output quiet --preset null-cells --lasts 10m")]
+    Generate(GenerateSettings),
 }
 
 /// Settings of `demo`.
@@ -58,101 +79,146 @@ pub struct ReplaySettings {
     /// Folder for Parquet tables and alerts.jsonl; it must not hold those of another run
     #[arg(long)]
     pub output: PathBuf,
-    /// Builds that together are the base
-    #[arg(long, value_delimiter = ',', requires = "head")]
-    pub base: Vec<String>,
-    /// The build in question
-    #[arg(long, requires = "base")]
-    pub head: Option<String>,
+    /// Configuration file, of which the dataflow is taken
+    #[arg(long)]
+    pub config: Option<PathBuf>,
+    /// What decides rows.
+    #[command(flatten)]
+    pub flags: Flags<OfDataflow>,
     /// Only this service
     #[arg(long)]
     pub service: Option<String>,
     /// Only this profile type
     #[arg(long)]
     pub profile_type: Option<ProfileType>,
-    /// Which counts are tested; both by default
-    #[arg(long, value_delimiter = ',')]
-    pub count_kind: Vec<CountKind>,
-    /// What makes a cell
-    #[arg(long, value_enum, default_value_t = Cell::RegionCohort)]
-    pub cell: Cell,
-    /// Length of the sliding window
-    #[arg(long, value_parser = length, default_value = "30m")]
-    pub window: Nanos,
-    /// Width of a hop
-    #[arg(long, value_parser = length, default_value = "10s")]
-    pub hop: Nanos,
-    /// What is cropped after a process start
-    #[arg(long, value_parser = length, default_value = "60s")]
-    pub warm_up: Nanos,
-    /// How far event times may lie apart
-    #[arg(long, value_parser = length, default_value = "30s")]
-    pub lateness: Nanos,
-    /// How often the live rule looks
-    #[arg(long, value_parser = length, default_value = "10s")]
-    pub evaluate_every: Nanos,
-    /// How often the table of cells is written
-    #[arg(long, value_parser = length, default_value = "10m")]
-    pub report_every: Nanos,
-    /// Worker threads; rows do not depend on it
-    #[arg(long, default_value_t = 2)]
-    pub workers: usize,
 }
 
-/// What makes a cell.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Cell {
-    /// Region and cohort
-    #[value(name = "region,cohort")]
-    RegionCohort,
-    /// Cohort alone
-    Cohort,
-    /// Region alone
-    Region,
-    /// One cell for all
-    All,
+/// Settings of `watch`.
+#[derive(Debug, Args)]
+pub struct WatchSettings {
+    /// Configuration file; what it leaves out has its default
+    #[arg(long)]
+    pub config: Option<PathBuf>,
+    /// Stop at the offsets that the topic ends at now, close all hops and write all rows
+    #[arg(long)]
+    pub until_end: bool,
+    /// Print the configuration in effect as a commented file, without secrets, and stop
+    #[arg(long)]
+    pub show_config: bool,
+    /// Every key of the file.
+    #[command(flatten)]
+    pub flags: Flags<Everything>,
 }
 
-impl ReplaySettings {
-    /// The dataflow's configuration.
-    pub fn config(&self) -> Config {
-        let comparing = self.head.as_ref().map_or_else(Comparing::default, |head| Comparing::Named {
-            base: self.base.iter().map(|build| build.as_str().into()).collect(),
-            head: head.as_str().into(),
-        });
-        let mut kinds = if self.count_kind.is_empty() { CountKind::ALL.to_vec() } else { self.count_kind.clone() };
-        kinds.sort_unstable();
-        kinds.dedup();
-        Config {
-            hop: self.hop,
-            window: self.window,
-            warm_up: self.warm_up,
-            lateness: self.lateness,
-            evaluate_every: self.evaluate_every,
-            report_every: self.report_every,
-            cell_by: match self.cell {
-                Cell::RegionCohort => CellBy::RegionCohort,
-                Cell::Cohort => CellBy::Cohort,
-                Cell::Region => CellBy::Region,
-                Cell::All => CellBy::All,
-            },
-            comparing,
-            count_kinds: kinds,
-            ..Config::default()
-        }
-    }
+/// Settings of `publish`.
+#[derive(Debug, Args)]
+pub struct PublishSettings {
+    /// Folder with a manifest.jsonl
+    pub fleet: PathBuf,
+    /// Configuration file, of which the section kafka is taken
+    #[arg(long)]
+    pub config: Option<PathBuf>,
+    /// Topic and how to reach it.
+    #[command(flatten)]
+    pub flags: Flags<OfTopic>,
+    /// How records are spread.
+    #[command(flatten)]
+    pub spread: SpreadSettings,
 }
 
-/// A length of time: a whole number with ms, s, m or h.
+/// How records are spread over a topic.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct SpreadSettings {
+    /// What decides the partition of a record
+    #[arg(long, value_enum, default_value_t = RecordKey::Pod)]
+    pub key: RecordKey,
+    /// Partitions of the topic if it has to be made
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(i32).range(1..))]
+    pub partitions: i32,
+    /// Write only to the first so many partitions and leave the others empty
+    #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
+    pub spread: Option<i32>,
+}
+
+/// What decides the partition of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RecordKey {
+    /// The pod: all its records are in one partition
+    Pod,
+    /// Nothing: partitions take turns
+    None,
+}
+
+/// Settings of `generate`.
+#[derive(Debug, Args)]
+pub struct GenerateSettings {
+    /// New folder for the fleet, as pprof files with a manifest
+    #[arg(long)]
+    pub output: Option<PathBuf>,
+    /// Configuration file, of which the section kafka is taken
+    #[arg(long, conflicts_with = "output")]
+    pub config: Option<PathBuf>,
+    /// Topic and how to reach it.
+    #[command(flatten)]
+    pub flags: Flags<OfTopic>,
+    /// How records are spread.
+    #[command(flatten)]
+    pub spread: SpreadSettings,
+    /// Seed of the fleet
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// What the fleet is like
+    #[arg(long, value_enum, default_value_t = Preset::Demo)]
+    pub preset: Preset,
+    /// Function that costs more in the head, in place of the preset's
+    #[arg(long)]
+    pub regress: Option<String>,
+    /// Where it does: REGION:COHORT,... (* stands for all)
+    #[arg(long)]
+    pub cells: Option<String>,
+    /// By which factor
+    #[arg(long)]
+    pub by: Option<f64>,
+    /// Pods of head and base in a cell, HEAD:BASE
+    #[arg(long, value_parser = pods)]
+    pub pods: Option<(u32, u32)>,
+    /// How long the fleet is watched
+    #[arg(long, value_parser = length)]
+    pub lasts: Option<Nanos>,
+    /// Share of profiles that come late
+    #[arg(long, default_value_t = 0.0, requires = "late_by")]
+    pub late: f64,
+    /// By how much at most; at least half of it
+    #[arg(long, value_parser = length, default_value = "0s")]
+    pub late_by: Nanos,
+    /// Share of profiles that come twice
+    #[arg(long, default_value_t = 0.0)]
+    pub duplicates: f64,
+    /// Pods that restart once
+    #[arg(long, default_value_t = 0)]
+    pub restarts: u32,
+}
+
+/// What a synthetic fleet is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Preset {
+    /// 3 regions x 3 cohorts; one function costs 10 % more in two cells of the head
+    Demo,
+    /// Nothing changed, 9 cells of 5 and 84 pods
+    NullCells,
+    /// Nothing changed, cohorts are labels of requests
+    NullRequestLabels,
+    /// Nothing changed, the hour changes half way through
+    NullHourEdge,
+    /// Nothing changed while 100 pods are rolled out
+    Rollout,
+}
+
 fn length(text: &str) -> Result<Nanos, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit: i64 = match &text[digits.len()..] {
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        _ => return Err("expected a whole number with ms, s, m or h, as in 30s".to_owned()),
-    };
-    let number: i64 = digits.parse().map_err(|_| "expected a whole number with ms, s, m or h, as in 30s".to_owned())?;
-    number.checked_mul(unit).filter(|length| *length >= 0).map(Nanos).ok_or_else(|| "out of range".to_owned())
+    Nanos::from_text(text).ok_or_else(|| format!("expected {}", Nanos::EXPECTED))
+}
+
+fn pods(text: &str) -> Result<(u32, u32), String> {
+    let parsed = text.split_once(':').and_then(|(head, base)| Some((head.parse().ok()?, base.parse().ok()?)));
+    parsed.ok_or_else(|| "expected HEAD:BASE, as in 5:20".to_owned())
 }

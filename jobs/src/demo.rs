@@ -9,8 +9,9 @@ use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};
 use fleetdiff_schemas::source::{Source, SourceError};
 
 use crate::command::DemoSettings;
+use crate::configuration::Configuration;
 use crate::failure::Failure;
-use crate::grid;
+use crate::grid::{self, Paint};
 use crate::output::Keeper;
 
 /// Runs the demonstration and prints the fan-out grid and the verdict in words.
@@ -22,15 +23,14 @@ pub fn demo(settings: &DemoSettings) -> Result<(), Failure> {
         .partition_count(u32::try_from(settings.workers.max(1)).unwrap_or(1))
         .try_build()?;
     let config = Config { comparing: Comparing::Deploys, ..Config::default() };
-    let hops = config.clock().hops_in(fleet.time().end.since(fleet.time().start));
-    let keeper = Keeper::new(settings.output.as_deref(), serde_json::to_string(&format!("{config:?}"))?, config.clock(), hops)?;
+    let keeper = Keeper::new(settings.output.as_deref(), Configuration::of_dataflow(config.clone()).of_fleet_as_json(), config.clock(), fleet.time())?;
     let readers = fleet.clone();
     let sources = move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> { Ok(vec![Box::new(readers.source(worker, workers))]) };
     run(&config, settings.workers, Arc::new(sources), Box::new(keeper.clone()))?;
     let tables = keeper.finish()?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{} pods, build {} deployed beside {}; {} costs x {} in {}", fleet.pods(), fleet.head(), fleet.base(), settings.regress, settings.by, settings.cells)?;
-    grid::print(&mut out, &tables)?;
+    grid::print(&mut out, &tables, &config, Paint::of_stdout())?;
     if let Some(folder) = &settings.output {
         writeln!(out, "tables and alerts.jsonl are in {}", folder.display())?;
     }

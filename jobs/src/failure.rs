@@ -2,18 +2,35 @@
 
 use std::error::Error;
 use std::io::Write;
+use std::process::ExitCode;
 
 /// Why a command ended without doing what it was asked.
 #[derive(Debug)]
 pub struct Failure {
     cause: Box<dyn Error + Send + Sync>,
     hint: Option<String>,
+    exit: u8,
 }
 
+/// Something went wrong.
+const FAILED: u8 = 1;
+/// The command was not asked for in a way that makes sense.
+const USAGE: u8 = 2;
+
 impl Failure {
+    /// A command that cannot be begun as it was given.
+    pub fn usage(cause: impl Into<Box<dyn Error + Send + Sync>>, hint: impl Into<String>) -> Self {
+        Self { exit: USAGE, ..Self::with_hint(cause, hint) }
+    }
+
+    /// The program's exit code for it.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.exit)
+    }
+
     /// A failure with advice.
     pub fn with_hint(cause: impl Into<Box<dyn Error + Send + Sync>>, hint: impl Into<String>) -> Self {
-        Self { cause: cause.into(), hint: Some(hint.into()) }
+        Self { cause: cause.into(), hint: Some(hint.into()), exit: FAILED }
     }
 
     /// Prints the chain of causes and the advice to stderr.
@@ -34,6 +51,6 @@ impl Failure {
 
 impl<E: Error + Send + Sync + 'static> From<E> for Failure {
     fn from(cause: E) -> Self {
-        Self { cause: Box::new(cause), hint: None }
+        Self { cause: Box::new(cause), hint: None, exit: FAILED }
     }
 }

@@ -1,108 +1,117 @@
 //! The fan-out grid and the verdict in words.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+mod findings;
+mod layout;
+mod sentence;
 
-use fleetdiff_schemas::identity::MERGED;
-use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, Tables};
-use fleetdiff_schemas::verdict::{ComparisonVerdict, Scope, Verdict};
+use std::io::{self, IsTerminal, Write};
 
-/// Prints, for each comparison, the grid of its cells and one sentence.
-pub fn print(out: &mut impl Write, tables: &Tables) -> io::Result<()> {
-    let kind = if tables.comparisons.iter().any(|row| row.count_kind == CountKind::SelfCount) { CountKind::SelfCount } else { CountKind::Total };
-    let of_kind = || tables.comparisons.iter().filter(|row| row.count_kind == kind);
-    let keys: BTreeSet<&ComparisonKey> = of_kind().map(|row| &row.comparison).collect();
-    for key in keys {
-        let cells: Vec<&ComparisonRow> = of_kind().filter(|row| row.comparison == *key && !is_over_all(&row.cell)).collect();
-        let called = called(tables, key, kind);
-        writeln!(out, "\n{} {} ({}): {} against {}", key.service, key.profile_type.name(), kind.name(), key.head_build, key.base_build)?;
-        print_grid(out, &cells, &called)?;
-        writeln!(out, "\n{}", sentence(&cells, &called))?;
+use fleetdiff_pipeline::config::Config;
+use fleetdiff_schemas::rows::{CellKey, CellRow, Tables};
+use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Verdict};
+
+use findings::{Called, Findings};
+use layout::{Colour, Entry, Grid};
+
+/// Further functions that get a line of their own; the rest is counted.
+const LINES: usize = 20;
+
+/// Whether text is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paint {
+    /// With escape codes, for a terminal.
+    Coloured,
+    /// As it is.
+    Plain,
+}
+
+impl Paint {
+    /// Coloured only on a terminal, and not where the environment says `NO_COLOR`.
+    pub fn of_stdout() -> Self {
+        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        if wanted && io::stdout().is_terminal() { Self::Coloured } else { Self::Plain }
+    }
+}
+
+/// Prints, for each comparison, the grid of the worst function that is called, a line for each other, and one sentence.
+pub fn print(out: &mut impl Write, tables: &Tables, config: &Config, paint: Paint) -> io::Result<()> {
+    for findings in Findings::of(tables) {
+        let key = findings.key;
+        writeln!(out, "\n{} {} ({} samples): {} against {}\n", key.service, key.profile_type.name(), findings.kind.name(), key.head_build, key.base_build)?;
+        grid_of(&findings).print(out, paint)?;
+        print_others(out, &findings)?;
+        writeln!(out, "\n{}", sentence::sentence(&findings, config))?;
+    }
+    if !tables.comparisons.is_empty() {
+        writeln!(out, "Without request counts, a change that hits every function alike cannot be seen.")?;
     }
     Ok(())
 }
 
-/// The called self rows of the epoch at the last report, by cell, largest change first.
-fn called<'a>(tables: &'a Tables, key: &ComparisonKey, kind: CountKind) -> BTreeMap<&'a CellKey, Vec<&'a CellRow>> {
-    let mut called: BTreeMap<&CellKey, Vec<&CellRow>> = BTreeMap::new();
-    let rows = tables.cells.iter().filter(|row| {
-        row.comparison == *key && row.count_kind == kind && row.scope == Scope::Epoch && row.verdict.is_called() && !is_over_all(&row.cell)
+/// Region by cohort, with the worst called function, or with the verdicts of cells where none is called.
+fn grid_of(findings: &Findings<'_>) -> Grid {
+    let worst = findings.called.first();
+    let title = worst.map_or_else(|| "no function called".to_owned(), |called| called.function.to_owned());
+    let entries = findings.cells.iter().map(|(cell, row)| {
+        let entry = match worst {
+            Some(called) => of_function(called, cell),
+            None => of_cell(row.verdict, row.equivalent_share),
+        };
+        ((*cell).clone(), entry)
     });
-    rows.for_each(|row| called.entry(&row.cell).or_default().push(row));
-    let change = |row: &CellRow| row.share_delta.map_or(0.0, |delta| delta.value.abs());
-    called.values_mut().for_each(|rows| rows.sort_by(|a, b| change(b).total_cmp(&change(a))));
-    called
+    Grid::new(title, entries.collect())
 }
 
-fn print_grid(out: &mut impl Write, cells: &[&ComparisonRow], called: &BTreeMap<&CellKey, Vec<&CellRow>>) -> io::Result<()> {
-    let regions: BTreeSet<_> = cells.iter().map(|row| row.cell.region.as_str()).collect();
-    let cohorts: BTreeSet<_> = cells.iter().map(|row| row.cell.cohort.as_str()).collect();
-    write!(out, "{:<16}", "")?;
-    for cohort in &cohorts {
-        write!(out, "{cohort:<40}")?;
+/// The change of a function's share in one cell, and what it is.
+fn of_function(called: &Called<'_>, cell: &CellKey) -> Entry {
+    let row = called.rows.get(cell).copied();
+    let (word, colour) = match called.states.get(cell) {
+        Some(FanOutState::Regressed) => ("regressed", Colour::Red),
+        Some(FanOutState::Improved) => ("improved", Colour::Green),
+        _ => row.map_or(("too rare to test", Colour::Yellow), in_a_word),
+    };
+    Entry { figure: row.and_then(share_delta).unwrap_or_else(|| "-".to_owned()), word: word.to_owned(), colour }
+}
+
+fn in_a_word(row: &CellRow) -> (&'static str, Colour) {
+    match row.verdict {
+        Verdict::Equivalent => ("noise", Colour::Faint),
+        Verdict::Compositional => ("moves with another", Colour::Faint),
+        Verdict::Regressed => ("regressed", Colour::Red),
+        Verdict::Improved => ("improved", Colour::Green),
+        Verdict::NotComparable => ("not comparable", Colour::Yellow),
+        Verdict::Inconclusive | Verdict::Untestable | Verdict::TooRare => ("not enough data", Colour::Yellow),
     }
-    writeln!(out)?;
-    for region in regions {
-        write!(out, "{region:<16}")?;
-        for cohort in &cohorts {
-            let here = |cell: &CellKey| cell.region.as_str() == region && cell.cohort.as_str() == *cohort;
-            let row = cells.iter().find(|row| here(&row.cell));
-            let rows = called.iter().find(|(cell, _)| here(cell)).map(|(_, rows)| rows);
-            write!(out, "{:<40}", row.map_or_else(String::new, |row| in_words(row, rows)))?;
-        }
-        writeln!(out)?;
+}
+
+fn of_cell(verdict: ComparisonVerdict, alike: Option<f64>) -> Entry {
+    let (word, colour) = match verdict {
+        ComparisonVerdict::Clean => ("noise", Colour::Faint),
+        ComparisonVerdict::Inconclusive => ("not enough data", Colour::Yellow),
+        ComparisonVerdict::NotComparable => ("not comparable", Colour::Yellow),
+        ComparisonVerdict::Regressed => ("regressed", Colour::Red),
+        ComparisonVerdict::Improved => ("improved", Colour::Green),
+    };
+    let figure = alike.map_or_else(|| "-".to_owned(), |share| format!("{:.0} % shown alike", share * 100.0));
+    Entry { figure, word: word.to_owned(), colour }
+}
+
+/// A line for each called function but the worst.
+fn print_others(out: &mut impl Write, findings: &Findings<'_>) -> io::Result<()> {
+    let Some((_, others)) = findings.called.split_first().filter(|(_, others)| !others.is_empty()) else { return Ok(()) };
+    writeln!(out, "\nalso called:")?;
+    let shown = &others[..others.len().min(LINES)];
+    let width = shown.iter().map(|called| called.function.chars().count()).max().unwrap_or(0).min(60);
+    for called in shown {
+        writeln!(out, "  {:<width$}  {}", called.function, sentence::places(called))?;
+    }
+    if others.len() > shown.len() {
+        writeln!(out, "  and {} more, all in the table flags", others.len() - shown.len())?;
     }
     Ok(())
 }
 
-fn in_words(row: &ComparisonRow, called: Option<&Vec<&CellRow>>) -> String {
-    let change = called.and_then(|rows| rows.first()).and_then(|row| {
-        row.share_delta.map(|delta| format!("{} {:+.2} pp +- {:.2}", row.function, delta.value * 100.0, (delta.high - delta.low) * 50.0))
-    });
-    match (row.verdict, change) {
-        (ComparisonVerdict::Regressed, Some(change)) => change,
-        (ComparisonVerdict::Improved, Some(change)) => format!("{change} (better)"),
-        (ComparisonVerdict::Regressed, None) => "regressed".to_owned(),
-        (ComparisonVerdict::Improved, None) => "improved".to_owned(),
-        (ComparisonVerdict::Clean, _) => "noise".to_owned(),
-        (ComparisonVerdict::NotComparable, _) => "not comparable".to_owned(),
-        (ComparisonVerdict::Inconclusive, _) => "not enough data yet".to_owned(),
-    }
-}
-
-/// Which cohort and regions to roll back, which may stay, and which cannot be judged yet.
-fn sentence(cells: &[&ComparisonRow], called: &BTreeMap<&CellKey, Vec<&CellRow>>) -> String {
-    let with = |verdict| cells.iter().filter(|row| row.verdict == verdict).collect::<Vec<_>>();
-    let named = |rows: &[&&ComparisonRow]| rows.iter().map(|row| cell_name(&row.cell)).collect::<Vec<_>>().join(", ");
-    let mut parts = Vec::new();
-    for row in with(ComparisonVerdict::Regressed) {
-        let worst = called.iter().find(|(cell, _)| ***cell == row.cell).and_then(|(_, rows)| rows.iter().find(|row| row.verdict == Verdict::Regressed));
-        let by = worst.and_then(|row| row.adjusted_ratio.map(|ratio| format!(": {} x {:.3} ({:.3} to {:.3})", row.function, ratio.value, ratio.low, ratio.high)));
-        parts.push(format!("roll back {}{}", cell_name(&row.cell), by.unwrap_or_default()));
-    }
-    let clean = with(ComparisonVerdict::Clean);
-    if !clean.is_empty() {
-        parts.push(format!("{} may stay", named(&clean)));
-    }
-    for row in with(ComparisonVerdict::Inconclusive) {
-        parts.push(format!("{} cannot be judged yet ({})", cell_name(&row.cell), row.sentence));
-    }
-    let apart = with(ComparisonVerdict::NotComparable);
-    if !apart.is_empty() {
-        parts.push(format!("{} cannot be compared", named(&apart)));
-    }
-    format!("{}. Without request counts, a change that hits every function alike cannot be seen.", parts.join("; "))
-}
-
-fn cell_name(cell: &CellKey) -> String {
-    match (cell.region.as_str(), cell.cohort.as_str()) {
-        (MERGED, cohort) => cohort.to_owned(),
-        (region, MERGED) => region.to_owned(),
-        (region, cohort) => format!("{cohort} in {region}"),
-    }
-}
-
-fn is_over_all(cell: &CellKey) -> bool {
-    cell.region.as_str() == MERGED && cell.cohort.as_str() == MERGED
+/// The change of a row's share with its interval, in percentage points.
+fn share_delta(row: &CellRow) -> Option<String> {
+    row.share_delta.map(|delta| format!("{:+.2} pp +- {:.2}", delta.value * 100.0, (delta.high - delta.low) * 50.0))
 }

@@ -1,36 +1,81 @@
-//! Rows and alerts into a folder, with a progress bar while they come.
+//! Rows into a folder, alerts beside them or onto a topic.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fleetdiff_connectors::alerts::AlertLog;
+use fleetdiff_connectors::kafka::alerts::AlertProducer;
+use fleetdiff_connectors::kafka::client::ClientSettings;
+use fleetdiff_connectors::kafka::error::BrokerError;
 use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::parquet::{ParquetOutput, PendingRows};
 use fleetdiff_pipeline::operators::deliver::{Sink, SinkError};
 use fleetdiff_schemas::alert::{Alert, AnnouncedVerdicts};
+use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::Tables;
-use fleetdiff_schemas::time::{Hop, HopClock};
+use fleetdiff_schemas::time::{Hop, HopClock, TimeRange};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Event time that one file spans.
+/// Event time that one file of a bounded run spans.
 const FLUSH: Duration = Duration::from_secs(600);
 
-struct Folder {
+/// Where alerts go.
+pub enum AlertTarget {
+    /// The file beside the tables.
+    File(AlertLog),
+    /// A topic.
+    Topic(AlertProducer),
+}
+
+impl AlertTarget {
+    /// The file in an output folder.
+    pub fn file(root: &Path) -> Result<Self, OutputError> {
+        AlertLog::create(root).map(Self::File)
+    }
+
+    /// A topic, made with so many partitions if it is absent.
+    pub fn topic(client: &ClientSettings, topic: &str, partitions: i32) -> Result<Self, BrokerError> {
+        AlertProducer::open(client, topic, partitions).map(Self::Topic)
+    }
+
+    /// They are on the disk, or acknowledged by the brokers, when it returns.
+    fn take(&mut self, alerts: &[Alert]) -> Result<(), SinkError> {
+        match self {
+            Self::File(log) => Ok(log.append(alerts)?),
+            Self::Topic(producer) => {
+                alerts.iter().try_for_each(|alert| producer.send(alert))?;
+                Ok(producer.flush()?)
+            }
+        }
+    }
+
+    fn finish(self) -> Result<(), OutputError> {
+        match self {
+            Self::File(log) => log.finish(),
+            Self::Topic(_) => Ok(()),
+        }
+    }
+}
+
+/// The output of a run, hop by hop.
+pub struct Output {
     parquet: ParquetOutput,
     pending: PendingRows,
-    alerts: AlertLog,
+    alerts: AlertTarget,
     verdicts: AnnouncedVerdicts,
 }
 
-impl Folder {
-    fn create(root: &Path, configuration: String) -> Result<Self, OutputError> {
-        let parquet = ParquetOutput::create(root, configuration, FLUSH)?;
+impl Output {
+    /// Tables in a folder, one file for each `flush` of event time; `configuration` is JSON and goes into every file.
+    pub fn create(root: &Path, configuration: String, flush: Duration, alerts: AlertTarget) -> Result<Self, OutputError> {
+        let parquet = ParquetOutput::create(root, configuration, flush)?;
         let pending = PendingRows::new(parquet.interval());
-        Ok(Self { parquet, pending, alerts: AlertLog::create(root)?, verdicts: AnnouncedVerdicts::default() })
+        Ok(Self { parquet, pending, alerts, verdicts: AnnouncedVerdicts::default() })
     }
 
-    fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<(), SinkError> {
+    /// Takes the rows of the next hop; writes what is complete and announces what changed.
+    pub fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<(), SinkError> {
         let mut alerts = tables.flags.iter().map(Alert::of_flag).collect::<Result<Vec<_>, _>>()?;
         for row in &tables.comparisons {
             if self.verdicts.is_change(row) {
@@ -40,11 +85,11 @@ impl Folder {
         alerts.sort_by(|a, b| (a.sequence, &a.key).cmp(&(b.sequence, &b.key)));
         self.pending.push(tables);
         self.parquet.write(&self.pending.take_complete(clock.end_of(hop)))?;
-        self.alerts.append(&alerts)?;
-        Ok(())
+        self.alerts.take(&alerts)
     }
 
-    fn finish(mut self) -> Result<(), OutputError> {
+    /// Writes what waits for the end of its interval.
+    pub fn finish(mut self) -> Result<(), OutputError> {
         self.parquet.write(&self.pending.take_all())?;
         self.alerts.finish()
     }
@@ -52,10 +97,11 @@ impl Folder {
 
 /// What a command keeps of a run while it goes on.
 pub struct Kept {
-    folder: Option<Folder>,
-    /// Rows of `comparisons` of the last look, `cells` of the last report, and all flags.
+    output: Option<Output>,
+    /// Rows of `comparisons` of the last look, `cells` of the last report, the fan-out in force, and all flags.
     pub tables: Tables,
     bar: ProgressBar,
+    first: Hop,
 }
 
 /// A sink that a command can look into once the run is over.
@@ -66,21 +112,22 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Keeps the latest rows, and writes all of them to `folder` if there is one.
-    pub fn new(folder: Option<&Path>, configuration: String, clock: HopClock, hops: u64) -> Result<Self, OutputError> {
-        let folder = folder.map(|root| Folder::create(root, configuration)).transpose()?;
-        let bar = ProgressBar::new(hops);
+    /// Keeps the latest rows, and writes all of them to `folder` if there is one. The bar goes over the hops of `span`.
+    pub fn new(folder: Option<&Path>, configuration: String, clock: HopClock, span: TimeRange) -> Result<Self, OutputError> {
+        let output = folder.map(|root| Output::create(root, configuration, FLUSH, AlertTarget::file(root)?)).transpose()?;
+        let first = clock.hop_of(span.start);
+        let bar = ProgressBar::new(clock.hop_of(span.end).0.saturating_sub(first.0) + 1);
         if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} hops, {eta} left") {
             bar.set_style(style);
         }
-        Ok(Self { kept: Arc::new(Mutex::new(Kept { folder, tables: Tables::default(), bar })), clock })
+        Ok(Self { kept: Arc::new(Mutex::new(Kept { output, tables: Tables::default(), bar, first })), clock })
     }
 
     /// Ends the output and gives what was kept.
     pub fn finish(self) -> Result<Tables, OutputError> {
         let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.bar.finish_and_clear();
-        kept.folder.take().map_or(Ok(()), Folder::finish)?;
+        kept.output.take().map_or(Ok(()), Output::finish)?;
         Ok(std::mem::take(&mut kept.tables))
     }
 }
@@ -88,16 +135,20 @@ impl Keeper {
 impl Sink for Keeper {
     fn take(&mut self, hop: Hop, tables: Tables) -> Result<(), SinkError> {
         let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.bar.inc(1);
+        // NB: hops without rows are not handed out, so that the hop says how far it is, not the number of calls.
+        kept.bar.set_position((hop.0 + 1).saturating_sub(kept.first.0));
         if !tables.cells.is_empty() {
             kept.tables.cells.clone_from(&tables.cells);
         }
         if !tables.comparisons.is_empty() {
             kept.tables.comparisons.clone_from(&tables.comparisons);
         }
+        let function = |row: &FanOutRow| (row.comparison.clone(), row.count_kind, row.function.clone());
+        kept.tables.fan_out.retain(|old| !tables.fan_out.iter().any(|new| function(new) == function(old)));
+        kept.tables.fan_out.extend(tables.fan_out.iter().cloned());
         kept.tables.flags.extend(tables.flags.iter().cloned());
         kept.tables.ledger.extend(tables.ledger.iter().cloned());
         kept.tables.rejected.extend(tables.rejected.iter().cloned());
-        kept.folder.as_mut().map_or(Ok(()), |folder| folder.take(hop, self.clock, tables))
+        kept.output.as_mut().map_or(Ok(()), |output| output.take(hop, self.clock, tables))
     }
 }

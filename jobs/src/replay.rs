@@ -8,23 +8,25 @@ use fleetdiff_pipeline::run::run;
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::source::{Source, SourceError};
+use fleetdiff_schemas::time::TimeRange;
 
 use crate::command::ReplaySettings;
 use crate::failure::Failure;
-use crate::grid;
+use crate::grid::{self, Paint};
+use crate::kafka::configure;
 use crate::output::Keeper;
 
 /// Replays a fleet, writes its tables and alerts, and prints the verdicts of the last look.
 pub fn replay(settings: &ReplaySettings) -> Result<(), Failure> {
-    let config = settings.config();
-    let open = || RecordedFleet::open(&settings.fleet).map_err(|failure| {
+    let configuration = configure(settings.config.as_deref(), &settings.flags)?;
+    let config = configuration.dataflow();
+    let filter = Filter { service: settings.service.as_deref().map(Into::into), profile_type: settings.profile_type };
+    let fleet = RecordedFleet::open(&settings.fleet).map_err(|failure| {
         let hint = failure.hint();
         Failure::with_hint(failure, hint)
-    });
-    drop(open()?);
-    let configuration = format!("{config:?}");
-    let keeper = Keeper::new(Some(&settings.output), serde_json::to_string(&configuration)?, config.clock(), 0)?;
-    let filter = Filter { service: settings.service.as_deref().map(Into::into), profile_type: settings.profile_type };
+    })?;
+    let span = span(&fleet.filtered(&filter));
+    let keeper = Keeper::new(Some(&settings.output), configuration.of_fleet_as_json(), config.clock(), span)?;
     let folder = settings.fleet.clone();
     let sources = move |worker, _| -> Result<Vec<Box<dyn Source>>, SourceError> {
         if worker > 0 {
@@ -37,7 +39,7 @@ pub fn replay(settings: &ReplaySettings) -> Result<(), Failure> {
         })?;
         Ok(vec![Box::new(fleet.filtered(&filter))])
     };
-    run(&config, settings.workers, Arc::new(sources), Box::new(keeper.clone()))?;
+    run(&config, configuration.workers, Arc::new(sources), Box::new(keeper.clone()))?;
     let tables = keeper.finish()?;
     tell_rejected(&tables);
     let mut out = std::io::stdout().lock();
@@ -45,10 +47,16 @@ pub fn replay(settings: &ReplaySettings) -> Result<(), Failure> {
         let builds = "no comparison was open at the end: name one with --base and --head, or record a fleet in which a build appears later";
         writeln!(out, "{builds}")?;
     } else {
-        grid::print(&mut out, &tables)?;
+        grid::print(&mut out, &tables, &config, Paint::of_stdout())?;
     }
     writeln!(out, "tables and alerts.jsonl are in {}", settings.output.display())?;
     Ok(())
+}
+
+/// From the first event time that the manifest names to the last.
+fn span(fleet: &RecordedFleet) -> TimeRange {
+    let events = || fleet.labels().filter_map(|labels| labels.window).map(TimeRange::midpoint);
+    TimeRange { start: events().min().unwrap_or_default(), end: events().max().unwrap_or_default() }
 }
 
 /// One line on stderr for each reason, however many records it hit.

@@ -1,8 +1,8 @@
 //! The whole program on one page: records in, rows out.
 //!
-//! Timely carries data and progress; a timestamp is a hop. What changes rarely (pods, builds) is kept by differential
-//! dataflow, counts are dense columns in an operator of their own, and every decision is a pure function of what a
-//! closed hop brought. ARCHITECTURE.md walks one sample from bytes to alert.
+//! Timely carries data and progress; a timestamp is a hop. What changes rarely (pods, builds, standing flags) is kept by
+//! differential dataflow, counts are dense columns in an operator of their own, and every decision is a pure function of
+//! what a closed hop brought. ARCHITECTURE.md walks one sample from bytes to alert.
 
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ use crate::operators::by_cell::{CellOutput, CountByCell};
 use crate::operators::by_comparison::{DecideByComparison, Decision};
 use crate::operators::by_pod::{DecideByPod, PodOutput};
 use crate::operators::deliver::OutputRow;
+use crate::operators::fan_out::FanOut;
 use crate::operators::ledger::{Balance, Term};
 use crate::operators::registry::Register;
 use crate::rules::admission::PodProfile;
@@ -70,15 +71,20 @@ pub fn build<'scope>(arrived: StreamVec<'scope, u64, Arrived>, config: &Config, 
     // By comparison: false discovery over functions and cells, verdicts, the life cycle of flags.
     let decisions = evidence.decide_by_comparison(plans, config);
 
+    // The fan-out: where the flags of each called function stand, and the fewest words for that.
+    let fan_out = decisions.clone().fan_out(config.clock());
+
     // Everything taken in is accounted for.
     let ledger = scope.concatenate([received, dropped, counted]).balance(config.clock());
 
     let rows = scope.concatenate([
-        decisions.map(|decision| match decision {
-            Decision::Cell(row) => OutputRow::Cell(row),
-            Decision::Flag(row) => OutputRow::Flag(row),
-            Decision::Comparison(row) => OutputRow::Comparison(row),
+        decisions.flat_map(|decision| match decision {
+            Decision::Cell(row) => Some(OutputRow::Cell(row)),
+            Decision::Flag(row) => Some(OutputRow::Flag(row)),
+            Decision::Comparison(row) => Some(OutputRow::Comparison(row)),
+            Decision::Ended(_) => None,
         }),
+        fan_out.map(OutputRow::FanOut),
         ledger.map(OutputRow::Ledger),
         rejected.map(OutputRow::Rejected),
     ]);

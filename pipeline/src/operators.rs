@@ -7,6 +7,7 @@ pub mod by_cell;
 pub mod by_comparison;
 pub mod by_pod;
 pub mod deliver;
+pub mod fan_out;
 pub mod ledger;
 pub mod registry;
 

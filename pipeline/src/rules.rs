@@ -2,7 +2,10 @@
 
 pub mod admission;
 pub mod comparisons;
+pub mod decisions;
+pub mod extent;
 pub mod lifecycle;
+pub mod outlook;
 pub mod pods;
 pub mod summary;
 pub mod table;

@@ -1,12 +1,13 @@
 //! Running the dataflow: several workers in one process, each with its own sources.
 
-use std::collections::BTreeMap;
+mod reader;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use fleetdiff_schemas::source::{Polled, Source, SourceError};
+use fleetdiff_schemas::source::{Source, SourceError};
 use fleetdiff_schemas::time::Hop;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::operators::ActivateCapability;
@@ -19,8 +20,10 @@ use crate::counts::functions::FunctionTable;
 use crate::dataflow::{Arrived, build};
 use crate::operators::announce::{Announcements, Told};
 use crate::operators::deliver::{Deliver, SharedSink, Sink, SinkError};
-use crate::rules::admission::{Admission, Admitted};
-use crate::rules::watermarks::{Announced, PartitionState, Report};
+use crate::rules::decisions::Decisions;
+use crate::rules::watermarks::Announced;
+
+use self::reader::Reader;
 
 /// Hops that a partition may be ahead of the closed hop before it is held back.
 const AHEAD: u64 = 12;
@@ -28,6 +31,9 @@ const AHEAD: u64 = 12;
 const BATCH: usize = 64;
 /// How long a worker with nothing to do sleeps at most before it asks its sources again.
 const NAP: Duration = Duration::from_millis(2);
+
+/// How long a worker whose input has ended sleeps at most before it looks whether it must stop.
+const REST: Duration = Duration::from_millis(50);
 
 /// Why a run ended before its sources did.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +44,9 @@ pub enum RunError {
     /// Rows could not be written.
     #[error("writing failed")]
     Sink(#[source] SinkError),
+    /// A decision could not be written down.
+    #[error("a decision could not be written down")]
+    Decision(#[source] SinkError),
     /// The workers could not be started, or one of them died.
     #[error("a worker failed: {0}")]
     Worker(String),
@@ -46,13 +55,42 @@ pub enum RunError {
 /// Makes the sources of one worker: (index, workers).
 pub type SourceFactory = dyn Fn(usize, usize) -> Result<Vec<Box<dyn Source>>, SourceError> + Send + Sync;
 
+/// What a service adds to a run. By default nothing: the run lasts until its sources end and decides by records alone.
+#[derive(Clone, Default)]
+pub struct Service {
+    /// Set from outside to end the run at once.
+    pub stop: Arc<AtomicBool>,
+    /// How long a partition may give nothing good, although its transport has nothing more, before event time goes on
+    /// without it; `None` waits for ever. Not for a bounded read, whose partitions end.
+    pub idle_after: Option<Duration>,
+    /// Where it is written down which partition was called idle and when it came back, and what was written before.
+    pub decisions: Decisions,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Every source ended; every hop was closed and handed out.
+    Complete,
+    /// It was stopped: hops closed by then were handed out whole, nothing of later ones was.
+    Stopped,
+}
+
 /// Runs the dataflow on so many worker threads until every source has ended. Rows do not depend on their number.
 ///
 /// # Errors
 /// See [`RunError`]. A bad record is no error.
 pub fn run(config: &Config, workers: usize, sources: Arc<SourceFactory>, sink: Box<dyn Sink>) -> Result<(), RunError> {
+    run_service(config, workers, sources, sink, Service::default()).map(|_| ())
+}
+
+/// [`run`] for a service, which may be stopped and has partitions that fall silent.
+///
+/// # Errors
+/// See [`RunError`]. A bad record is no error.
+pub fn run_service(config: &Config, workers: usize, sources: Arc<SourceFactory>, sink: Box<dyn Sink>, service: Service) -> Result<Ended, RunError> {
     let sink = SharedSink::new(sink);
-    let shared = Shared { table: Arc::default(), sink: sink.clone(), stop: Arc::default(), failure: Arc::default() };
+    let shared = Shared { table: Arc::default(), sink: sink.clone(), service, broken_off: Arc::default(), failure: Arc::default() };
     let for_workers = (config.clone(), shared.clone());
     let guards = timely::execute(timely::Config::process(workers.max(1)), move |worker| {
         let (config, shared) = &for_workers;
@@ -63,28 +101,32 @@ pub fn run(config: &Config, workers: usize, sources: Arc<SourceFactory>, sink: B
         ended.map_err(RunError::Worker)?;
     }
     if let Some(failure) = shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(failure.into());
+        return Err(failure);
     }
-    sink.failure().map_or(Ok(()), |failure| Err(RunError::Sink(failure)))
+    if let Some(failure) = sink.failure() {
+        return Err(RunError::Sink(failure));
+    }
+    Ok(if shared.broken_off.load(Ordering::Acquire) { Ended::Stopped } else { Ended::Complete })
 }
 
 #[derive(Clone)]
 struct Shared {
     table: Arc<FunctionTable>,
     sink: SharedSink,
-    /// Set when some worker cannot go on.
-    stop: Arc<AtomicBool>,
-    failure: Arc<Mutex<Option<SourceError>>>,
+    service: Service,
+    /// Whether some worker left before its sources ended.
+    broken_off: Arc<AtomicBool>,
+    failure: Arc<Mutex<Option<RunError>>>,
 }
 
 impl Shared {
-    fn fail(&self, failure: SourceError) {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
-        self.stop.store(true, Ordering::Release);
+    fn fail(&self, failure: impl Into<RunError>) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure.into());
+        self.service.stop.store(true, Ordering::Release);
     }
 
     fn must_stop(&self) -> bool {
-        self.stop.load(Ordering::Acquire) || self.sink.has_failed()
+        self.service.stop.load(Ordering::Acquire) || self.sink.has_failed()
     }
 }
 
@@ -101,7 +143,8 @@ fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceF
         shared.fail(failure);
         Vec::new()
     });
-    let mut feeder = Feeder::new(config, sources, announcements, input, capability);
+    let readers = sources.into_iter().map(|source| Reader::new(config, source, &shared.service.decisions)).collect();
+    let mut feeder = Feeder::new(readers, announcements, input, capability, shared.service.idle_after);
     while feeder.is_open() && !shared.must_stop() {
         let fed = if feeder.is_far_ahead_of(&probe) { Ok(false) } else { feeder.feed(&shared.table) };
         let busy = fed.unwrap_or_else(|failure| {
@@ -111,26 +154,23 @@ fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceF
         feeder.heed();
         if busy { worker.step() } else { worker.step_or_park(Some(NAP)) };
     }
+    // NB: dataflows go before the capabilities in the feeder, lest a hop seem closed that is not. What is in flight is
+    // thrown away; nothing of an unfinished hop has left.
     if shared.must_stop() {
-        // NB: what is in flight is thrown away; nothing of an unfinished hop has left.
-        for dataflow in worker.installed_dataflows() {
-            worker.drop_dataflow(dataflow);
-        }
+        break_off(worker, shared);
     }
     drop(feeder);
     while worker.has_dataflows() && !shared.must_stop() {
-        worker.step_or_park(None);
+        worker.step_or_park(Some(REST));
     }
-    for dataflow in worker.installed_dataflows() {
-        worker.drop_dataflow(dataflow);
-    }
+    break_off(worker, shared);
 }
 
-struct Reader {
-    source: Box<dyn Source>,
-    admission: Admission,
-    partitions: BTreeMap<i32, (PartitionState, i64)>,
-    ended: bool,
+fn break_off(worker: &mut Worker, shared: &Shared) {
+    for dataflow in worker.installed_dataflows() {
+        shared.broken_off.store(true, Ordering::Release);
+        worker.drop_dataflow(dataflow);
+    }
 }
 
 /// Takes records from a worker's sources into its dataflow, and tells and heeds the announcements.
@@ -139,25 +179,22 @@ struct Feeder {
     announcements: Announcements,
     input: UnorderedHandle<u64, CapacityContainerBuilder<Vec<Arrived>>>,
     capability: Option<ActivateCapability<u64>>,
+    idle_after: Option<Duration>,
 }
 
 impl Feeder {
     fn new(
-        config: &Config,
-        sources: Vec<Box<dyn Source>>,
+        readers: Vec<Reader>,
         mut announcements: Announcements,
         input: UnorderedHandle<u64, CapacityContainerBuilder<Vec<Arrived>>>,
         capability: ActivateCapability<u64>,
+        idle_after: Option<Duration>,
     ) -> Self {
-        let mut readers = Vec::new();
-        for source in sources {
-            let partitions: BTreeMap<_, _> = source.partitions().into_iter().map(|partition| (partition, (PartitionState::Silent, 0))).collect();
-            let reader = Reader { ended: partitions.is_empty(), source, admission: Admission::new(config), partitions };
-            reader.partitions.keys().for_each(|&partition| announcements.tell(Told::Partition(reader.report(partition))));
-            readers.push(reader);
+        for reader in &readers {
+            reader.partitions().for_each(|partition| announcements.tell(Told::Partition(reader.report(partition))));
         }
         announcements.tell(Told::Complete);
-        Self { readers, announcements, input, capability: Some(capability) }
+        Self { readers, announcements, input, capability: Some(capability), idle_after }
     }
 
     fn is_open(&self) -> bool {
@@ -170,23 +207,26 @@ impl Feeder {
     }
 
     /// Takes in what the sources have; whether there was anything.
-    fn feed(&mut self, table: &FunctionTable) -> Result<bool, SourceError> {
+    fn feed(&mut self, table: &FunctionTable) -> Result<bool, RunError> {
         let Some(capability) = &self.capability else { return Ok(false) };
-        let open_from = *capability.time();
+        let open_from = Hop(*capability.time());
         let mut busy = false;
         for reader in &mut self.readers {
-            if reader.ended || reader.is_ahead_of(open_from) {
+            if reader.has_ended() || reader.is_ahead_of(open_from) {
                 continue;
             }
             for _ in 0..BATCH {
-                let more = reader.poll(Hop(0), table, |hop, arrived| {
-                    self.input.activate().session(&capability.delayed(&hop.0.max(open_from))).give(arrived);
+                let mut polled = reader.poll(open_from, table, |hop, arrived| {
+                    self.input.activate().session(&capability.delayed(&hop.max(open_from).0)).give(arrived);
                 })?;
-                for partition in more.changed {
+                if let Some(after) = self.idle_after.filter(|_| !polled.busy) {
+                    polled.changed.extend(reader.find_idle(after, open_from)?);
+                }
+                for partition in polled.changed {
                     self.announcements.tell(Told::Partition(reader.report(partition)));
                 }
-                busy |= more.busy;
-                if !more.busy || reader.ended || reader.is_ahead_of(open_from) {
+                busy |= polled.busy;
+                if !polled.busy || reader.has_ended() || reader.is_ahead_of(open_from) {
                     break;
                 }
             }
@@ -194,87 +234,23 @@ impl Feeder {
         Ok(busy)
     }
 
-    /// Lets go of the hops that were announced to be closed.
+    /// Lets go of the hops that were announced to be closed, but of none at which a partition here may still give: one
+    /// that has just come back was announced without.
     fn heed(&mut self) {
-        match self.announcements.heard() {
-            Announced::Nothing => {}
-            Announced::OpenFrom(hop) => {
-                if let Some(capability) = &mut self.capability
-                    && hop.0 > *capability.time()
-                {
-                    *capability = capability.delayed(&hop.0);
-                }
+        let announced = match self.announcements.heard() {
+            Announced::Nothing => return,
+            Announced::All => {
+                self.capability = None;
+                return;
             }
-            Announced::All => self.capability = None,
+            Announced::OpenFrom(hop) => hop,
+        };
+        let own = self.readers.iter().filter_map(Reader::open_from).min();
+        let open_from = own.map_or(announced, |own| own.min(announced));
+        if let Some(capability) = &mut self.capability
+            && open_from.0 > *capability.time()
+        {
+            *capability = capability.delayed(&open_from.0);
         }
-    }
-}
-
-struct Progress {
-    busy: bool,
-    changed: Vec<i32>,
-}
-
-impl Reader {
-    fn report(&self, partition: i32) -> Report {
-        let (state, next_offset) = self.partitions.get(&partition).copied().unwrap_or((PartitionState::Ended, 0));
-        Report { source: self.source.name().to_owned(), partition, state, next_offset }
-    }
-
-    /// Whether every partition that still gives has run too far ahead; single ones are held back at the source.
-    fn is_ahead_of(&mut self, open_from: u64) -> bool {
-        let mut any_behind = false;
-        for (&partition, (state, _)) in &self.partitions {
-            let ahead = matches!(state, PartitionState::Watermark(hop) if open_from > 0 && hop.0 > open_from + AHEAD);
-            if *state != PartitionState::Ended {
-                self.source.set_paused(partition, ahead);
-                any_behind |= !ahead;
-            }
-        }
-        !any_behind
-    }
-
-    fn poll(&mut self, not_before: Hop, table: &FunctionTable, mut give: impl FnMut(Hop, Arrived)) -> Result<Progress, SourceError> {
-        match self.source.poll()? {
-            Polled::Idle => Ok(Progress { busy: false, changed: Vec::new() }),
-            Polled::PartitionEnd(partition) => Ok(Progress { busy: true, changed: self.end(&[partition], give) }),
-            Polled::End => {
-                self.ended = true;
-                let open: Vec<_> = self.partitions.iter().filter(|(_, (state, _))| *state != PartitionState::Ended).map(|(&partition, _)| partition).collect();
-                Ok(Progress { busy: true, changed: self.end(&open, give) })
-            }
-            Polled::Record(record) => {
-                let (partition, offset) = (record.position.partition, record.position.offset);
-                for admitted in self.admission.admit(*record, not_before, table) {
-                    let (hop, arrived) = arrived(admitted);
-                    give(hop, arrived);
-                }
-                let state = self.admission.watermark(partition).map_or(PartitionState::Silent, PartitionState::Watermark);
-                let known = self.partitions.insert(partition, (state, offset + 1));
-                let changed = known.is_none_or(|(before, _)| before != state);
-                Ok(Progress { busy: true, changed: changed.then_some(partition).into_iter().collect() })
-            }
-        }
-    }
-
-    fn end(&mut self, partitions: &[i32], mut give: impl FnMut(Hop, Arrived)) -> Vec<i32> {
-        for partition in partitions {
-            self.partitions.entry(*partition).or_insert((PartitionState::Ended, 0)).0 = PartitionState::Ended;
-        }
-        self.ended |= self.partitions.values().all(|(state, _)| *state == PartitionState::Ended);
-        if self.ended {
-            for admitted in self.admission.leftovers() {
-                let (hop, arrived) = arrived(admitted);
-                give(hop, arrived);
-            }
-        }
-        partitions.to_vec()
-    }
-}
-
-fn arrived(admitted: Admitted) -> (Hop, Arrived) {
-    match admitted {
-        Admitted::Profile(hop, profile) => (hop, Arrived { hop, content: Ok(profile) }),
-        Admitted::Rejected(hop, row) => (hop, Arrived { hop, content: Err(row) }),
     }
 }

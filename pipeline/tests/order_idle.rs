@@ -54,8 +54,12 @@ struct Faltering {
 
 impl Faltering {
     fn is_silent(&self) -> bool {
-        let closed = self.collected.tables().ledger.last().map_or(Nanos(0), |row| row.hop_at);
-        self.records.len() == self.silent_at && !(self.log.has_idle(self.partition) && closed >= self.goes_on_at)
+        self.records.len() == self.silent_at && !(self.log.has_idle(self.partition) && self.closed() >= self.goes_on_at)
+    }
+
+    /// The last hop of which there are rows.
+    fn closed(&self) -> Nanos {
+        self.collected.tables().ledger.last().map_or(Nanos(0), |row| row.hop_at)
     }
 }
 
@@ -70,7 +74,7 @@ impl Source for Faltering {
 
     fn poll(&mut self) -> Result<Polled, SourceError> {
         if self.is_silent() {
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(Duration::from_millis(5));
             return Ok(Polled::Idle);
         }
         Ok(self.records.pop_front().map_or(Polled::End, |record| Polled::Record(Box::new(record))))
@@ -81,7 +85,7 @@ impl Source for Faltering {
 
 /// Two partitions of a fleet of ten minutes.
 fn partitions() -> (Fleet, Vec<Vec<Decoded>>) {
-    let fleet = Fleet::seeded(4).pods_per_cell(2, 3).lasts(Nanos::from_seconds(600)).restarts(3).build();
+    let fleet = Fleet::seeded(4).regions(["eu-west-1"]).pods_per_cell(2, 3).lasts(Nanos::from_seconds(600)).restarts(3).build();
     let partitions = fleet.partitions(2);
     (fleet, partitions)
 }

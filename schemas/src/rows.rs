@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::fan_out::FanOutRow;
 use crate::identity::{Build, Cohort, Region, Service};
 use crate::profile::{CountKind, Measure, Position, ProfileType};
 use crate::rejected::Rejection;
@@ -275,6 +276,8 @@ pub struct Tables {
     pub ledger: Vec<LedgerRow>,
     /// What was not counted.
     pub rejected: Vec<RejectedRow>,
+    /// Where each called function's flags stand; handed to commands, not filed.
+    pub fan_out: Vec<FanOutRow>,
 }
 
 impl Tables {
@@ -294,5 +297,6 @@ impl Tables {
         self.comparisons.sort_by(|a, b| of_comparison(a).cmp(&of_comparison(b)));
         self.ledger.sort_by(|a, b| (a.hop_at, &a.profile_type).cmp(&(b.hop_at, &b.profile_type)));
         self.rejected.sort();
+        self.fan_out.sort();
     }
 }

@@ -31,6 +31,12 @@ pub trait Source: Send {
     /// A [`SourceError`] ends the run: the transport itself failed. A bad record is not an error but a rejected part.
     fn poll(&mut self) -> Result<Polled, SourceError>;
 
+    /// Whether everything that the transport had for this partition when last asked has been given: only then may
+    /// silence be called idle. A transport that cannot tell says yes.
+    fn is_drained(&self, _partition: i32) -> bool {
+        true
+    }
+
     /// Holds back (or lets go on) a partition that has run too far ahead of the others. Records already fetched may
     /// still come.
     fn set_paused(&mut self, partition: i32, paused: bool);

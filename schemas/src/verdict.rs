@@ -129,6 +129,20 @@ named_enum! {
 }
 
 named_enum! {
+    /// What is known of a called function in one cell of its comparison.
+    FanOutState {
+        /// A flag stands: it costs more.
+        Regressed = "regressed",
+        /// A flag stands: it costs less.
+        Improved = "improved",
+        /// No flag of it stands, and most of the base's samples there are shown to be alike.
+        Clean = "clean",
+        /// No flag of it stands, and that says nothing yet.
+        Unknown = "unknown",
+    }
+}
+
+named_enum! {
     /// What happened to a flag.
     FlagState {
         /// The live rule calls the row changed.

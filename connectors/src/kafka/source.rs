@@ -227,6 +227,12 @@ impl Source for TopicSource {
         self.try_poll().map_err(|error| error.into_source_error(&self.name))
     }
 
+    /// While no broker answers, nobody knows what there is.
+    fn is_drained(&self, partition: i32) -> bool {
+        let found = self.partitions.iter().find(|found| found.number == partition);
+        self.gone_since.is_none() && found.is_some_and(|found| found.drained)
+    }
+
     fn set_paused(&mut self, partition: i32, paused: bool) {
         if let Some(found) = self.partitions.iter_mut().find(|found| found.number == partition) {
             found.paused = paused;

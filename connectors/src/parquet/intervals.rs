@@ -98,6 +98,7 @@ impl PendingRows {
             comparisons: extract(&mut self.rows.comparisons, |row| is_over(row.filed_at())),
             ledger: extract(&mut self.rows.ledger, |row| is_over(row.filed_at())),
             rejected: extract(&mut self.rows.rejected, |row| row.hop_at.is_some_and(is_over)),
+            fan_out: Vec::new(),
         }
     }
 

@@ -29,6 +29,7 @@ pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
         comparisons: read_table(&folder, &mut files_found)?,
         ledger: read_table(&folder, &mut files_found)?,
         rejected: read_table(&folder, &mut files_found)?,
+        fan_out: Vec::new(),
     };
     if files_found == 0 {
         let detail = "it holds none of fleetdiff's tables".to_owned();

@@ -57,37 +57,40 @@ pub struct BucketState {
     pub requests: u64,
     /// Counts by function where it is the leaf.
     pub own: Plane,
-    /// Counts by function wherever it stands.
-    pub total: Plane,
+    /// Counts by function where it stands above the leaf. Apart from `own`, since most functions are nearly always the one or
+    /// the other, so that a sample touches one column.
+    pub above: Plane,
     /// Distinct pods with samples, and how many additions hold each.
     pub pods: BTreeMap<PodId, u32>,
 }
 
 impl BucketState {
-    /// The column of a kind.
-    pub fn plane(&self, kind: CountKind) -> &Plane {
-        match kind {
-            CountKind::SelfCount => &self.own,
-            CountKind::Total => &self.total,
-        }
+    /// The columns that add up to a kind of count.
+    pub fn planes(&self, kind: CountKind) -> impl Iterator<Item = &Plane> {
+        let above = match kind {
+            CountKind::SelfCount => None,
+            CountKind::Total => Some(&self.above),
+        };
+        std::iter::once(&self.own).chain(above)
     }
 
-    fn add(&mut self, addition: &Addition, functions: &CellFunctions) {
+    fn add(&mut self, addition: &Addition, entries: &[CellEntry]) {
         self.samples += addition.samples;
         self.requests += addition.requests;
         if addition.samples > 0 {
             *self.pods.entry(addition.pod.clone()).or_insert(0) += 1;
         }
-        for entry in decode(&addition.functions) {
-            let Some(function) = functions.get(entry.function) else { continue };
+        for entry in entries {
             if entry.own > 0 {
-                self.own.add(function, entry.own);
+                self.own.add(entry.function, entry.own);
             }
-            self.total.add(function, entry.total);
+            if entry.above > 0 {
+                self.above.add(entry.function, entry.above);
+            }
         }
     }
 
-    fn subtract(&mut self, addition: &Addition, functions: &CellFunctions) {
+    fn subtract(&mut self, addition: &Addition, entries: impl Iterator<Item = CellEntry>) {
         self.samples -= addition.samples;
         self.requests -= addition.requests;
         if addition.samples > 0
@@ -98,18 +101,35 @@ impl BucketState {
                 self.pods.remove(&addition.pod);
             }
         }
-        for entry in decode(&addition.functions) {
-            let Some(function) = functions.get(entry.function) else { continue };
+        for entry in entries {
             if entry.own > 0 {
-                self.own.subtract(function, entry.own);
+                self.own.subtract(entry.function, entry.own);
             }
-            self.total.subtract(function, entry.total);
+            if entry.above > 0 {
+                self.above.subtract(entry.function, entry.above);
+            }
         }
     }
 
     fn is_empty(&self) -> bool {
         self.samples == 0 && self.requests == 0
     }
+}
+
+/// One function's samples by the cell's number: where it is the leaf, and where it stands above.
+#[derive(Clone, Copy, Debug)]
+struct CellEntry {
+    function: usize,
+    own: u64,
+    above: u64,
+}
+
+/// The entries of an addition, by the cell's numbers. A function that the cell has not met is left out.
+fn entries<'a>(addition: &'a Addition, functions: &'a CellFunctions) -> impl Iterator<Item = CellEntry> + 'a {
+    decode(&addition.functions).filter_map(|entry| {
+        let function = functions.get(entry.function)?;
+        Some(CellEntry { function, own: entry.own, above: entry.total.saturating_sub(entry.own) })
+    })
 }
 
 /// Counts by build and bucket; only occupied buckets exist.
@@ -141,14 +161,17 @@ impl CellCounts {
     pub fn add(&mut self, additions: Vec<Addition>, blocks: &Blocks, table: &FunctionTable) {
         let ids = additions.iter().flat_map(|addition| decode(&addition.functions).map(|entry| entry.function));
         self.functions.admit(ids, table);
+        let mut counted = Vec::new();
         for addition in additions {
+            counted.clear();
+            counted.extend(entries(&addition, &self.functions));
             let key = StratumKey { block: blocks.of(addition.own), hardware: addition.hardware.clone() };
             let stratum = self.strata.entry(key.clone()).or_default();
             let place = (addition.build.clone(), addition.bucket);
             if let Some(whole) = &mut stratum.whole {
-                whole.entry(place.clone()).or_default().add(&addition, &self.functions);
+                whole.entry(place.clone()).or_default().add(&addition, &counted);
             }
-            stratum.window.entry(place).or_default().add(&addition, &self.functions);
+            stratum.window.entry(place).or_default().add(&addition, &counted);
             self.ring.entry(addition.own).or_default().push((key, addition));
         }
     }
@@ -165,7 +188,7 @@ impl CellCounts {
                 }
                 let place = (addition.build.clone(), addition.bucket);
                 if let Some(state) = stratum.window.get_mut(&place) {
-                    state.subtract(&addition, &self.functions);
+                    state.subtract(&addition, entries(&addition, &self.functions));
                     if state.is_empty() {
                         stratum.window.remove(&place);
                     }
@@ -191,7 +214,7 @@ impl CellCounts {
 
     /// Bytes of columns and of the ring.
     pub fn size(&self) -> (usize, usize) {
-        let columns = |arms: &Arms| arms.values().map(|state| state.own.size() + state.total.size()).sum::<usize>();
+        let columns = |arms: &Arms| arms.values().map(|state| state.own.size() + state.above.size()).sum::<usize>();
         let strata = self.strata.values();
         let planes = strata.map(|stratum| columns(&stratum.window) + stratum.whole.as_ref().map_or(0, columns)).sum();
         (planes, self.ring.values().flatten().map(|(_, addition)| addition.functions.len()).sum())

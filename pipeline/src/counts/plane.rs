@@ -3,15 +3,40 @@
 //! Most functions have few samples in one bucket, so a byte holds their count and a whole column stays in cache. A count of
 //! 256 or more carries into a page of 64 words that exists only where some count needs it; at most one sample in 256 carries.
 
+use std::ops::Range;
+
 use crate::statistics::BucketCounts;
 
 const PAGE: usize = 64;
+
+/// What 64 neighbouring functions have above their bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Page {
+    /// Bit i: word i has ever been used.
+    used: u64,
+    /// Multiples of 256.
+    words: [u64; PAGE],
+}
+
+impl Page {
+    const EMPTY: Self = Self { used: 0, words: [0; PAGE] };
+
+    /// Places and words that were used, ascending.
+    fn words(&self) -> impl Iterator<Item = (usize, u64)> {
+        let mut left = self.used;
+        std::iter::from_fn(move || {
+            let slot = usize::try_from(left.trailing_zeros()).ok().filter(|&slot| slot < PAGE)?;
+            left &= left - 1;
+            Some((slot, self.words[slot]))
+        })
+    }
+}
 
 /// Counts of one bucket by the cell's function numbers. Functions beyond its end have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plane {
     low: Vec<u8>,
-    high: Vec<Option<Box<[u64; PAGE]>>>,
+    high: Vec<Option<Box<Page>>>,
 }
 
 impl Plane {
@@ -46,13 +71,13 @@ impl Plane {
     pub fn get(&self, function: usize) -> u64 {
         let low = self.low.get(function).copied().unwrap_or(0);
         let page = self.high.get(function / PAGE).and_then(Option::as_deref);
-        u64::from(low) + (page.map_or(0, |page| page[function % PAGE]) << 8)
+        u64::from(low) + (page.map_or(0, |page| page.words[function % PAGE]) << 8)
     }
 
     /// Bytes that this column takes.
     pub fn size(&self) -> usize {
         let pages = self.high.iter().flatten().count();
-        self.low.capacity() + self.high.capacity() * size_of::<usize>() + pages * PAGE * size_of::<u64>()
+        self.low.capacity() + self.high.capacity() * size_of::<usize>() + pages * size_of::<Page>()
     }
 
     #[cold]
@@ -66,7 +91,20 @@ impl Plane {
         if page >= self.high.len() {
             self.high.resize(page + 1, None);
         }
-        &mut self.high[page].get_or_insert_with(|| Box::new([0; PAGE]))[function % PAGE]
+        let page = self.high[page].get_or_insert_with(|| Box::new(Page::EMPTY));
+        page.used |= 1 << (function % PAGE);
+        &mut page.words[function % PAGE]
+    }
+
+    /// Functions that have or had 256 samples or more in a range, with what they have above their byte.
+    fn carries(&self, range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
+        let first = range.start / PAGE;
+        let pages = self.high.get(first..range.end.div_ceil(PAGE).min(self.high.len())).unwrap_or_default();
+        let carried = (first..).zip(pages).flat_map(|(number, page)| {
+            let words = page.iter().flat_map(|page| page.words());
+            words.map(move |(slot, word)| (number * PAGE + slot, word << 8))
+        });
+        carried.filter(move |(function, _)| range.contains(function))
     }
 }
 
@@ -75,17 +113,40 @@ impl BucketCounts for Plane {
     fn add_to(&self, start: usize, out: &mut [f64]) {
         let end = (start + out.len()).min(self.low.len());
         let Some(low) = self.low.get(start..end) else { return };
-        for (sum, &count) in out.iter_mut().zip(low) {
-            *sum += f64::from(count);
+        pulp::Arch::new().dispatch(AddBytes { low, out });
+        self.carries(start..end).for_each(|(function, above)| out[function - start] += above as f64);
+    }
+
+    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
+    fn add_only(&self, functions: &[u32], out: &mut [f64]) {
+        for (sum, &function) in out.iter_mut().zip(functions) {
+            let held = usize::try_from(function).ok().and_then(|function| self.low.get(function));
+            *sum += f64::from(held.copied().unwrap_or(0));
         }
-        for page in start / PAGE..end.div_ceil(PAGE).min(self.high.len()) {
-            let Some(words) = &self.high[page] else { continue };
-            for (slot, &word) in words.iter().enumerate() {
-                let function = page * PAGE + slot;
-                if word > 0 && (start..end).contains(&function) {
-                    out[function - start] += (word << 8) as f64;
-                }
+        let (Some(&first), Some(&last)) = (functions.first(), functions.last()) else { return };
+        let range = usize::try_from(first).unwrap_or(usize::MAX)..usize::try_from(last).map_or(0, |last| last + 1);
+        for (function, above) in self.carries(range) {
+            let place = u32::try_from(function).ok().and_then(|function| functions.binary_search(&function).ok());
+            if let Some(sum) = place.and_then(|place| out.get_mut(place)) {
+                *sum += above as f64;
             }
+        }
+    }
+}
+
+/// Adds bytes to floats, compiled for each width of vectors.
+struct AddBytes<'a> {
+    low: &'a [u8],
+    out: &'a mut [f64],
+}
+
+impl pulp::NullaryFnOnce for AddBytes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        for (sum, &count) in self.out.iter_mut().zip(self.low) {
+            *sum += f64::from(count);
         }
     }
 }
@@ -119,6 +180,9 @@ mod tests {
             let mut out = vec![0.0; 300 - start];
             plane.add_to(start, &mut out);
             prop_assert!(out.iter().zip(&truth[start..]).all(|(a, &b)| *a as u64 == b));
+            let (some, mut out): (Vec<u32>, _) = ((0u32..400).filter(|f| f % 3 == 1).collect(), vec![0.0; 133]);
+            plane.add_only(&some, &mut out);
+            prop_assert!(some.iter().zip(&out).all(|(&f, &got)| got as u64 == truth.get(f as usize).copied().unwrap_or(0)));
         }
     }
 }

@@ -84,7 +84,7 @@ impl<'a> CellArms<'a> {
                 .map(|row| BucketRow {
                     bucket: u16::from(row.bucket.0),
                     exposure: row.samples(),
-                    counts: row.states.iter().map(|&state| -> &dyn BucketCounts { state.plane(kind) }).collect(),
+                    counts: row.states.iter().flat_map(|&state| state.planes(kind)).map(|plane| -> &dyn BucketCounts { plane }).collect(),
                 })
                 .collect(),
         };
@@ -117,7 +117,7 @@ impl<'a> CellArms<'a> {
     /// Samples of each function in an arm.
     pub fn counts(&self, side: Side, kind: CountKind) -> Vec<f64> {
         let mut sums = vec![0.0; self.functions];
-        self.states(side).for_each(|state| state.plane(kind).add_to(0, &mut sums));
+        self.states(side).flat_map(|state| state.planes(kind)).for_each(|plane| plane.add_to(0, &mut sums));
         sums
     }
 

@@ -60,14 +60,21 @@ pub struct Family {
 }
 
 impl Family {
-    fn join(&mut self, epoch: Hop, tested: &[bool]) {
+    /// Begins a look in this epoch, with so many functions in the cell.
+    fn begin(&mut self, epoch: Hop, functions: usize) {
         if self.epoch != epoch {
             self.epoch = epoch;
             self.joined.clear();
         }
-        self.joined.resize(tested.len().max(self.joined.len()), false);
-        for (joined, tested) in self.joined.iter_mut().zip(tested) {
-            *joined |= tested;
+        self.joined.resize(functions.max(self.joined.len()), false);
+    }
+
+    /// Those of `functions` that are `tested` join.
+    fn join(&mut self, functions: &[u32], tested: &[bool]) {
+        for (&function, &tested) in functions.iter().zip(tested) {
+            if let Some(joined) = self.joined.get_mut(number(function)) {
+                *joined |= tested;
+            }
         }
     }
 
@@ -92,20 +99,43 @@ pub fn look(at: &LookAt<'_>, kinds: &[CountKind], families: &mut [Family]) -> Ve
     if arms.figures(Side::Head).total == 0 && arms.figures(Side::Base).total == 0 {
         return Vec::new();
     }
-    let own = measured(at.view, &arms, CountKind::SelfCount);
-    let scale = own.as_ref().map(|moments| moments.scale());
-    let base_self = arms.counts(Side::Base, CountKind::SelfCount);
+    let mut own = family_of(at.view, &arms, CountKind::SelfCount);
+    let scale = own.as_ref().map(|own| own.moments.scale());
+    let base_self = if arms.kept > 0 { arms.counts(Side::Base, CountKind::SelfCount) } else { Vec::new() };
     let each = kinds.iter().zip(families).map(|(&kind, family)| {
-        let moments = match kind {
-            CountKind::SelfCount => own.clone(),
-            CountKind::Total => measured(at.view, &arms, kind),
+        let measured = match kind {
+            CountKind::SelfCount => own.take(),
+            CountKind::Total => family_of(at.view, &arms, kind),
         };
-        look_at_kind(at, &arms, kind, moments.map(|moments| (moments, scale)), &base_self, family)
+        look_at_kind(at, &arms, kind, measured.zip(scale), &base_self, family)
     });
     each.collect()
 }
 
-fn look_at_kind(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, measured: Option<(Moments, Option<f64>)>, base_self: &[f64], family: &mut Family) -> KindLook {
+/// The functions of a cell that are tested in a kind, ascending, and their moments by place in this list.
+struct Measured {
+    functions: Vec<u32>,
+    moments: Moments,
+}
+
+/// The tested functions of a kind, unless the pods cannot carry a test.
+fn family_of(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind) -> Option<Measured> {
+    if !has_replicates(arms) {
+        return None;
+    }
+    let mut contrast = arms.contrast(kind, view.untested);
+    contrast.keep_family(view.min_count);
+    let moments = Moments::measure(&contrast, Model::Share, view.min_count);
+    let functions = contrast.only.unwrap_or_default();
+    (support_of(&moments) != Support::Untestable).then_some(Measured { functions, moments })
+}
+
+fn has_replicates(arms: &CellArms<'_>) -> bool {
+    let enough = |side| arms.pods(side).len() >= 2;
+    arms.kept > 0 && enough(Side::Head) && enough(Side::Base)
+}
+
+fn look_at_kind(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, measured: Option<(Measured, f64)>, base_self: &[f64], family: &mut Family) -> KindLook {
     let hashes = |side| {
         let mut hashes: Vec<_> = arms.pods(side).into_iter().map(|pod| stable_hash(pod.as_str().as_bytes())).collect();
         hashes.sort_unstable();
@@ -128,19 +158,19 @@ fn look_at_kind(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, measured:
         equivalent_share: None,
         watched: Vec::new(),
     };
-    if let Some((moments, scale)) = measured {
+    family.begin(at.comparison.epoch, at.view.counts.functions().len());
+    if let Some((Measured { functions, moments }, scale)) = measured {
         seen.support = support_of(&moments);
-        let live = live_rows_of(moments, scale, 1.0 / at.q, at.view.delta);
-        family.join(at.comparison.epoch, &live.moments.tested);
-        seen.equivalent_share = equivalent_share(Some((&live, seen.support)), arms, base_self);
+        let live = live_rows_of(moments, Some(scale), 1.0 / at.q, at.view.delta);
+        family.join(&functions, &live.moments.tested);
+        seen.equivalent_share = equivalent_share(Some((&functions, &live, seen.support)), arms, base_self);
         seen.tests = u64::try_from(live.moments.tests).unwrap_or(0);
         if seen.tests > 0 {
             seen.scale = Some(live.scale);
             seen.moderation = Some((live.moments.tau2, live.moments.d0, live.moments.s02));
         }
-        seen.watched = watched_rows(at, arms, kind, live, family);
+        seen.watched = watched_rows(at, arms, kind, &functions, &live, family);
     } else {
-        family.join(at.comparison.epoch, &[]);
         seen.equivalent_share = equivalent_share(None, arms, base_self);
     }
     seen.joined = family.members();
@@ -148,31 +178,35 @@ fn look_at_kind(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, measured:
 }
 
 /// Share of the base's self samples whose functions are firm and shown to be alike; `None` where nothing is comparable.
-fn equivalent_share(live: Option<(&LiveRows, Support)>, arms: &CellArms<'_>, base_self: &[f64]) -> Option<f64> {
+fn equivalent_share(live: Option<(&[u32], &LiveRows, Support)>, arms: &CellArms<'_>, base_self: &[f64]) -> Option<f64> {
     let all: f64 = base_self.iter().sum();
     if arms.kept == 0 || all <= 0.0 {
         return None;
     }
-    let Some((live, Support::Firm)) = live else { return Some(0.0) };
-    let alike = live.equivalent.iter().zip(base_self).filter(|(alike, _)| **alike).map(|(_, count)| count);
+    let Some((functions, live, Support::Firm)) = live else { return Some(0.0) };
+    let alike = live.equivalent.iter().zip(functions).filter(|(alike, _)| **alike).map(|(_, &function)| base_self[number(function)]);
     Some(alike.sum::<f64>() / all)
 }
 
-fn watched_rows(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, live: LiveRows, family: &mut Family) -> Vec<RowEvidence> {
+/// The rows of tested functions that are watched, in full; all others are left at the screen.
+fn watched_rows(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, functions: &[u32], live: &LiveRows, family: &mut Family) -> Vec<RowEvidence> {
     let threshold = -libm::log(at.q);
-    family.watched.extend(live.candidates.iter().filter(|row| row.ln_e >= threshold).map(|row| row.function));
-    if !family.watched.iter().any(|&f| live.moments.tested[f]) {
+    family.watched.extend(live.candidates.iter().filter(|row| row.ln_e >= threshold).map(|row| number(functions[row.function])));
+    let place = |function: usize| u32::try_from(function).ok().and_then(|function| functions.binary_search(&function).ok());
+    let tested = family.watched.iter().filter_map(|&function| Some((function, place(function)?)));
+    let tested: Vec<(usize, usize)> = tested.filter(|&(_, place)| live.moments.tested[place]).collect();
+    if tested.is_empty() {
         return Vec::new();
     }
     let frame = at.view.frame(Scope::Epoch, kind, arms, support_of(&live.moments));
     let quantiles = Quantiles::of(live.moments.df_total);
-    let rows = rows_of(live.moments, Some(live.scale), at.view.delta);
+    let places: Vec<usize> = tested.iter().map(|&(_, place)| place).collect();
+    let rows = rows_of(live.moments.only(&places), Some(live.scale), at.view.delta);
     let entries = at.view.counts.functions().entries();
-    let tested = family.watched.iter().filter(|&&f| rows.moments.tested[f]);
-    let each = tested.map(|&f| {
-        let (hash, name) = &entries[f];
-        let mut evidence = frame.row(*hash, name, count(rows.moments.a[f]), count(rows.moments.b[f]));
-        add_tests(&mut evidence, &frame, &rows, &quantiles, f);
+    let each = tested.iter().enumerate().map(|(i, &(function, _))| {
+        let (hash, name) = &entries[function];
+        let mut evidence = frame.row(*hash, name, count(rows.moments.a[i]), count(rows.moments.b[i]));
+        add_tests(&mut evidence, &frame, &rows, &quantiles, i);
         evidence
     });
     each.collect()
@@ -180,8 +214,7 @@ fn watched_rows(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, live: Liv
 
 /// The moments of a kind, unless the pods cannot carry a test.
 pub fn measured(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind) -> Option<Moments> {
-    let enough = |side| arms.pods(side).len() >= 2;
-    if arms.kept == 0 || !enough(Side::Head) || !enough(Side::Base) {
+    if !has_replicates(arms) {
         return None;
     }
     let moments = Moments::measure(&arms.contrast(kind, view.untested), Model::Share, view.min_count);
@@ -191,4 +224,9 @@ pub fn measured(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind) -> Op
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sum of whole counts below 2^53")]
 pub(super) fn count(sum: f64) -> u64 {
     sum as u64
+}
+
+#[expect(clippy::as_conversions, reason = "usize is at least 32 bits on every platform that this builds for")]
+fn number(function: u32) -> usize {
+    function as usize
 }

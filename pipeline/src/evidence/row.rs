@@ -19,7 +19,7 @@ use crate::statistics::{CellRows, support};
 const ALPHA: f64 = 1e-4;
 const POWER: f64 = 0.8;
 /// The change that is asked for: as small as counts as alike.
-const RATIO: f64 = 1.05;
+pub(crate) const RATIO: f64 = 1.05;
 
 /// A row and what decides over it together with others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -182,7 +182,7 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, rows: &CellRows, 
         };
         row.ratio = Some(interval(rows.share.theta[f], rows.share.se[f]));
         row.adjusted_ratio = Some(interval(rows.adjusted.theta[f], rows.adjusted.se[f]));
-        evidence.alike = is_equivalent(rows.adjusted.theta[f], rows.adjusted.se[f], quantiles.t90);
+        evidence.alike = is_equivalent(rows.adjusted.theta[f], rows.share.se[f], quantiles.t90);
     }
     if let (Some(p1), Some(p0)) = (row.head.share, row.base.share) {
         let (n1, n0) = (float(row.head.total), float(row.base.total));

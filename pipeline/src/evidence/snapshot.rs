@@ -48,7 +48,7 @@ impl Snapshot {
                 strata.resize_with(stratum + 1, Default::default);
             }
             let sparse = |kind| {
-                let planes: Vec<&Plane> = states.iter().map(|state| state.plane(kind)).collect();
+                let planes: Vec<&Plane> = states.iter().flat_map(|state| state.planes(kind)).collect();
                 let sums = (0..functions.len()).map(|f| planes.iter().map(|plane| plane.get(f)).sum::<u64>());
                 let numbered = (0u32..).zip(sums);
                 numbered.filter(|&(_, count)| count > 0).collect::<Vec<_>>()

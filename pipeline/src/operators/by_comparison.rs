@@ -30,6 +30,8 @@ pub enum Decision {
     Flag(Box<FlagRow>),
     /// A verdict of a comparison.
     Comparison(Box<ComparisonRow>),
+    /// The comparison has ended.
+    Ended(ComparisonId),
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -91,8 +93,9 @@ impl Comparisons {
         for plan in plans {
             self.note_block(hop, &plan);
             for id in &plan.closed {
-                let ended = self.states.remove(id).map(|mut live| live.close(hop)).unwrap_or_default();
-                decisions.extend(ended.into_iter().map(|flag| Decision::Flag(Box::new(flag))));
+                let Some(mut live) = self.states.remove(id) else { continue };
+                decisions.extend(live.close(hop).into_iter().map(|flag| Decision::Flag(Box::new(flag))));
+                decisions.push(Decision::Ended(id.clone()));
             }
             for open in &plan.open {
                 if let Some(cells) = evaluations.remove(&open.id) {

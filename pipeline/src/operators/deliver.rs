@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::{CellRow, ComparisonRow, FlagRow, LedgerRow, RejectedRow, Tables};
 use fleetdiff_schemas::time::Hop;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,8 @@ pub enum OutputRow {
     Ledger(LedgerRow),
     /// Of `rejected`.
     Rejected(RejectedRow),
+    /// Of the fan-out.
+    FanOut(FanOutRow),
 }
 
 /// Where rows go. Hops come in ascending order, each at most once, with all rows that were made at its close.
@@ -90,6 +93,7 @@ fn tables(rows: Vec<OutputRow>) -> Tables {
             OutputRow::Comparison(row) => tables.comparisons.push(*row),
             OutputRow::Ledger(row) => tables.ledger.push(row),
             OutputRow::Rejected(row) => tables.rejected.push(row),
+            OutputRow::FanOut(row) => tables.fan_out.push(row),
         }
     }
     tables.sort();

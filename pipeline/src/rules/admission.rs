@@ -122,16 +122,15 @@ impl Admission {
         self.partitions.get(&partition).and_then(|state| state.watermark)
     }
 
-    /// Decides the application hops of a record's parts and moves its partition's watermark. While the partition was idle
-    /// others went on, so nothing of it is applied before `not_before`.
+    /// Decides the application hops of a record's parts and moves its partition's watermark. A partition that comes back
+    /// with this record was idle while others went on: nothing of it is applied before `not_before` any more.
     pub fn admit(&mut self, record: Decoded, not_before: Hop, table: &FunctionTable) -> Vec<Admitted> {
-        let state = self.partitions.entry(record.position.partition).or_default();
-        if let Some(watermark) = &mut state.watermark {
-            *watermark = (*watermark).max(not_before);
-        }
-        let watermark = state.watermark.or((not_before > Hop(0)).then_some(not_before));
-        let mut latest = None;
         let mut admitted = Vec::with_capacity(record.parts.len());
+        if not_before > Hop(0) {
+            self.reach(record.position.partition, not_before, &mut admitted);
+        }
+        let watermark = self.watermark(record.position.partition);
+        let mut latest = None;
         for (part, content) in record.parts.into_iter().enumerate() {
             let part = u32::try_from(part).unwrap_or(u32::MAX);
             match content.and_then(|profile| not_from_future(profile, record.broker_time)) {
@@ -202,10 +201,15 @@ impl Admission {
     }
 
     fn advance(&mut self, partition: i32, latest: Option<Nanos>, out: &mut Vec<Admitted>) {
-        let Some(latest) = latest else { return };
-        let reached = self.clock.hop_of(latest.since(self.lateness));
+        if let Some(latest) = latest {
+            self.reach(partition, self.clock.hop_of(latest.since(self.lateness)), out);
+        }
+    }
+
+    /// Moves a partition's watermark to a hop, never back, and books what waited for the first one.
+    fn reach(&mut self, partition: i32, hop: Hop, out: &mut Vec<Admitted>) {
         let state = self.partitions.entry(partition).or_default();
-        let watermark = state.watermark.map_or(reached, |before| before.max(reached));
+        let watermark = state.watermark.map_or(hop, |before| before.max(hop));
         state.watermark = Some(watermark);
         let waiting = std::mem::take(&mut state.waiting);
         out.extend(waiting.into_iter().map(|row| self.booked(watermark, row)));

@@ -13,7 +13,7 @@ use crate::evidence::look::KindLook;
 use crate::evidence::row::RowEvidence;
 
 /// Share of the base's self samples that must be shown to be alike before a cell is called clean.
-const CLEAN_SHARE: f64 = 0.7;
+pub const CLEAN_SHARE: f64 = 0.7;
 
 /// What all rows of one look have in common.
 #[derive(Clone, Debug)]

@@ -48,6 +48,23 @@ pub fn ln_e(ln_p: f64, se: f64) -> f64 {
     ln_e_mixture(z * z, se * se)
 }
 
+/// ln of the e-value of a row that was tested against the scale of its own cell, of whose samples it is the part `share` (0..1).
+///
+/// All functions of a cell share one total: by what this one gains the others lose, `share / (1 - share)` of it, and the scale,
+/// which is found among them, moves along. A contrast with the scale can so spread 1 / (1 - share) times as much as the share
+/// itself, which is what `ln_p` and `se` know; [`ln_e`] is taken at z (1 - share) and se / (1 - share). Why: without it rows of
+/// more than 4 % of a cell had p below 1e-5 fifty times too often when pods differ by CV 3 % (measured, 40 fleets of 20 v 180
+/// pods), and nothing that is 1 % of a cell notices it. NaN if an argument is.
+#[must_use]
+pub fn ln_e_against_scale(ln_p: f64, se: f64, share: f64) -> f64 {
+    if ln_p.is_nan() || se.is_nan() || share.is_nan() {
+        return f64::NAN;
+    }
+    let others = 1.0 - share;
+    let (z, se) = (z_two_sided(ln_p.clamp(LN_P_FLOOR, 0.0)) * others, se / others);
+    ln_e_mixture(z * z, se * se)
+}
+
 /// e-BH at level `q` over a family of `family` tests of which `ln_e` are some: true where the row is called.
 ///
 /// Calls the k rows with the largest e, k the largest number with ln e_(k) >= ln(m/(q k)). Rows that are not given count as

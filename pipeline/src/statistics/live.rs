@@ -5,7 +5,7 @@
 //! Pearson's form before any logarithm is taken. What is left, a few rows, gets exactly what a report would give it.
 
 use crate::statistics::effect::{EQUIVALENCE_LEVEL, is_equivalent};
-use crate::statistics::evalue::ln_e;
+use crate::statistics::evalue::ln_e_against_scale;
 use crate::statistics::moments::Moments;
 use crate::statistics::rows::rows_of;
 use crate::statistics::special::ln_erfc;
@@ -102,7 +102,7 @@ impl Moments {
             if stat >= needed * self.phi_tilde[f] {
                 let ln_p = self.ln_p_of(f, stat, ln_scale, &tails);
                 let se = self.share_se(f, &tails);
-                rows.push(LiveRow { function: f, theta: theta[f], se, ln_p, ln_e: ln_e(ln_p, se) });
+                rows.push(LiveRow { function: f, theta: theta[f], se, ln_p, ln_e: ln_e_against_scale(ln_p, se, self.part(f)) });
             }
         };
         if self.strata > 1 {

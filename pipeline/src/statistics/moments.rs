@@ -1,8 +1,9 @@
 //! Everything about a cell that does not depend on the scale: counts, dispersion, ratio, error.
 //!
-//! One pass over the bucket rows, 256 functions at a time, so that a block's sums stay in the first-level cache; inner loops run
-//! over plain slices and vectorise. The rows are read twice a block (first for the totals, then for the deviations from them)
-//! and never copied. What a test at any scale needs is kept: O(strata x functions).
+//! One pass over the bucket rows, 256 functions at a time: a block of every row is read once, as floats, and stays in cache for
+//! totals, deviations and logarithms. Inner loops run over whole blocks of plain arrays, and are compiled for the widest vectors
+//! that the machine at hand has; the same operations in the same order give the same bits with any. What a test at any scale
+//! needs is kept: O(strata x functions).
 
 mod block;
 mod layout;
@@ -13,7 +14,7 @@ use crate::statistics::moments::layout::ArmLayout;
 use crate::statistics::strata::{Contrast, Model};
 use crate::statistics::{FEW_PODS, Stratum};
 
-/// The state of a cell's tests; vectors are by function.
+/// The state of a cell's tests; vectors are by function, or by place in [`Contrast::only`].
 #[derive(Clone, Debug)]
 pub struct Moments {
     /// What exposure is.
@@ -102,13 +103,13 @@ impl Moments {
         let head = ArmLayout::new(contrast, |s: &Stratum<'_>| &s.head.rows, &n_head, &n_base, &contrast.head_pods);
         let base = ArmLayout::new(contrast, |s: &Stratum<'_>| &s.base.rows, &n_base, &n_head, &contrast.base_pods);
         moments.describe(&head, &base);
-        BlockPass::new(&head, &base, model, moments.few).run(&mut moments);
+        BlockPass::new(&head, &base, model, moments.few).run(contrast.only.as_deref(), &mut moments);
         moments.conclude(min_count, contrast.untested);
         moments
     }
 
     fn empty(contrast: &Contrast<'_>, model: Model) -> Self {
-        let functions = contrast.functions;
+        let functions = contrast.measured();
         let exposures: Vec<(f64, f64)> = contrast.strata.iter().map(|s| (float(s.head.exposure()), float(s.base.exposure()))).collect();
         let strata = exposures.len();
         let kept = if strata > 1 { strata } else { 0 };
@@ -157,6 +158,44 @@ impl Moments {
         }
     }
 
+    /// The same cell with only these functions, in this order. Their tests at a given scale do not change by a bit: what they
+    /// share with the others (dispersion, degrees of freedom, the size of the family) is kept.
+    #[must_use]
+    pub fn only(&self, places: &[usize]) -> Self {
+        let floats = |all: &Vec<f64>| places.iter().map(|&f| all[f]).collect::<Vec<_>>();
+        let log_scale = self.log_scale.as_ref();
+        Self {
+            model: self.model,
+            strata: self.strata,
+            strata_dropped: self.strata_dropped,
+            n_head: self.n_head,
+            n_base: self.n_base,
+            k_head: self.k_head,
+            k_base: self.k_base,
+            buckets_head: self.buckets_head,
+            buckets_base: self.buckets_base,
+            df: self.df,
+            df_total: self.df_total,
+            df_log_total: self.df_log_total,
+            tau2: self.tau2,
+            d0: self.d0,
+            s02: self.s02,
+            few: self.few,
+            a: floats(&self.a),
+            b: floats(&self.b),
+            tested: places.iter().map(|&f| self.tested[f]).collect(),
+            tests: self.tests,
+            phi: floats(&self.phi),
+            mu: floats(&self.mu),
+            phi_tilde: floats(&self.phi_tilde),
+            theta_raw: floats(&self.theta_raw),
+            se: floats(&self.se),
+            exposures: self.exposures.clone(),
+            by_stratum: self.by_stratum.iter().map(|(head, both)| (floats(head), floats(both))).collect(),
+            log_scale: log_scale.map(|logs| LogScale { difference: floats(&logs.difference), se: floats(&logs.se) }),
+        }
+    }
+
     /// The degrees of freedom by which sums of squares are divided: 1 where there are none.
     pub(super) fn df_divisor(&self) -> f64 {
         if self.df > 0.0 { self.df } else { 1.0 }
@@ -174,7 +213,7 @@ impl Moments {
         let Moderation { phi, df_total, tau2, d0, s02 } = moderate(&self.phi, &self.mu, &self.tested, self.df);
         (self.phi_tilde, self.df_total, self.tau2, self.d0, self.s02) = (phi, df_total, tau2, d0, s02);
         for (se, &phi) in self.se.iter_mut().zip(&self.phi_tilde) {
-            *se = libm::sqrt(*se * phi);
+            *se = (*se * phi).sqrt();
         }
         if self.strata > 1 {
             self.exclude_without_variance();
@@ -185,7 +224,7 @@ impl Moments {
             self.df_log_total = df_total;
             let pods = 1.0 / self.k_head + 1.0 / self.k_base;
             for ((se, &phi), &mu) in log_scale.se.iter_mut().zip(&phi).zip(&self.mu) {
-                *se = libm::sqrt(phi / mu.max(1e-300) * pods);
+                *se = (phi / mu.max(1e-300) * pods).sqrt();
             }
         }
     }
@@ -203,4 +242,57 @@ impl Moments {
 #[expect(clippy::as_conversions, reason = "exposures are below 2^53")]
 fn float(exposure: u64) -> f64 {
     exposure as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::{Arm, BucketRow};
+    use proptest::prelude::*;
+
+    type Columns = Vec<Vec<u32>>;
+
+    fn arm(columns: &Columns) -> Arm<'_> {
+        let row = |(bucket, counts): (u16, &'_ Vec<u32>)| (bucket, counts.iter().map(|&count| u64::from(count)).sum::<u64>() + 7);
+        let mut rows = Vec::new();
+        for (numbered, counts) in (0u16..).zip(columns).map(|numbered| (row(numbered), numbered.1)) {
+            rows.push(BucketRow { bucket: numbered.0, exposure: numbered.1, counts: vec![counts] });
+        }
+        Arm { rows }
+    }
+
+    fn columns() -> impl Strategy<Value = Columns> {
+        proptest::collection::vec(proptest::collection::vec(0u32..40, 60), 2..6)
+    }
+
+    fn bits(values: &[f64]) -> Vec<u64> {
+        values.iter().map(|value| value.to_bits()).collect()
+    }
+
+    proptest! {
+        /// Law: leaving out what is not tested, before measuring or after, changes no bit of what is.
+        #[test]
+        fn the_family_alone_gives_the_same_bits(head in columns(), base in columns(), later in columns()) {
+            for strata in [vec![(&head, &base)], vec![(&head, &base), (&later, &base)]] {
+                let strata = strata.into_iter().map(|(head, base)| Stratum { head: arm(head), base: arm(base) });
+                let mut contrast = Contrast::new(60, strata.collect(), Default::default(), Default::default());
+                contrast.untested = Some(3);
+                let all = Moments::measure(&contrast, Model::Share, 150.0);
+                let tested: Vec<usize> = (0..60).filter(|&f| all.tested[f]).collect();
+                contrast.keep_family(150.0);
+                let family = Moments::measure(&contrast, Model::Share, 150.0);
+                prop_assert_eq!((family.tests, family.scale().to_bits()), (all.tests, all.scale().to_bits()));
+                let listed: Vec<usize> = contrast.only.iter().flatten().map(|&f| usize::try_from(f).unwrap()).collect();
+                let places: Vec<usize> = tested.iter().filter_map(|f| listed.binary_search(f).ok()).collect();
+                prop_assert_eq!(places.len(), tested.len());
+                for scale in [1.0, 1.03] {
+                    let (one, other) = (all.only(&tested).at_scale(scale), family.only(&places).at_scale(scale));
+                    let whole = all.at_scale(scale);
+                    let of_tested = |all: &[f64]| tested.iter().map(|&f| all[f].to_bits()).collect::<Vec<_>>();
+                    prop_assert_eq!((bits(&one.ln_p), bits(&one.se)), (of_tested(&whole.ln_p), of_tested(&whole.se)));
+                    prop_assert_eq!((bits(&one.ln_p), bits(&one.se)), (bits(&other.ln_p), bits(&other.se)));
+                }
+            }
+        }
+    }
 }

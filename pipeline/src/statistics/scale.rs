@@ -9,6 +9,8 @@ use crate::statistics::dispersion::median;
 
 /// Tukey's constant: 95 % efficiency under normal errors.
 const TUKEY: f64 = 4.685;
+/// Sums are kept in so many parts.
+const LANES: usize = 32;
 
 /// The scale (a ratio, 1 = nothing moved) from log ratios `theta` with variances `v`.
 ///
@@ -21,10 +23,11 @@ pub fn biweight(theta: &[f64], v: &[f64]) -> f64 {
         return 1.0;
     }
     let mut centre = weighted_median(theta, v);
-    let cutoffs: Vec<f64> = v.iter().map(|&v| 1.0 / (libm::sqrt(v) * TUKEY)).collect();
+    let cutoffs: Vec<f64> = v.iter().map(|&v| 1.0 / (v.sqrt() * TUKEY)).collect();
     let precisions: Vec<f64> = v.iter().map(|&v| 1.0 / v).collect();
+    let arch = pulp::Arch::new();
     for _ in 0..50 {
-        let (weight, weighted) = biweight_sums(theta, &cutoffs, &precisions, centre);
+        let (weight, weighted) = arch.dispatch(BiweightSums { theta, cutoffs: &cutoffs, precisions: &precisions, centre });
         if weight <= 0.0 {
             break;
         }
@@ -50,35 +53,70 @@ pub fn biweight_of_counts(a: &[f64], n_a: f64, b: &[f64], n_b: f64) -> f64 {
     biweight(&theta, &v)
 }
 
-/// (sum of weights, sum of weights times theta) around `centre`, in four interleaved lanes: a fixed order that vectorises.
-fn biweight_sums(theta: &[f64], cutoffs: &[f64], precisions: &[f64], centre: f64) -> (f64, f64) {
-    let mut weights = [0.0; 4];
-    let mut weighted = [0.0; 4];
-    let chunks = theta.chunks(4).zip(cutoffs.chunks(4)).zip(precisions.chunks(4));
-    for ((theta, cutoffs), precisions) in chunks {
-        for (lane, ((&theta, &cutoff), &precision)) in theta.iter().zip(cutoffs).zip(precisions).enumerate() {
-            let u = (theta - centre) * cutoff;
+/// (sum of weights, sum of weights times theta) around `centre`, in [`LANES`] interleaved lanes: a fixed order that vectorises.
+struct BiweightSums<'a> {
+    theta: &'a [f64],
+    cutoffs: &'a [f64],
+    precisions: &'a [f64],
+    centre: f64,
+}
+
+impl pulp::NullaryFnOnce for BiweightSums<'_> {
+    type Output = (f64, f64);
+
+    #[inline(always)]
+    fn call(self) -> (f64, f64) {
+        let mut weights = [0.0; LANES];
+        let mut weighted = [0.0; LANES];
+        let mut add = |lane: usize, theta: f64, cutoff: f64, precision: f64| {
+            let u = (theta - self.centre) * cutoff;
             let inside = (1.0 - u * u).max(0.0);
             let weight = inside * inside * precision;
             weights[lane] += weight;
             weighted[lane] += weight * theta;
+        };
+        let (theta, theta_rest) = self.theta.as_chunks::<LANES>();
+        let (cutoffs, cutoffs_rest) = self.cutoffs.as_chunks::<LANES>();
+        let (precisions, precisions_rest) = self.precisions.as_chunks::<LANES>();
+        for ((theta, cutoffs), precisions) in theta.iter().zip(cutoffs).zip(precisions) {
+            for (lane, ((&theta, &cutoff), &precision)) in theta.iter().zip(cutoffs).zip(precisions).enumerate() {
+                add(lane, theta, cutoff, precision);
+            }
         }
+        for (lane, ((&theta, &cutoff), &precision)) in theta_rest.iter().zip(cutoffs_rest).zip(precisions_rest).enumerate() {
+            add(lane, theta, cutoff, precision);
+        }
+        (sum_of_lanes(weights), sum_of_lanes(weighted))
     }
-    ((weights[0] + weights[1]) + (weights[2] + weights[3]), (weighted[0] + weighted[1]) + (weighted[2] + weighted[3]))
 }
 
-/// The smallest theta up to which at least half of the weight 1/(v + median v) lies.
+#[inline(always)]
+fn sum_of_lanes(mut lanes: [f64; LANES]) -> f64 {
+    let mut width = LANES / 2;
+    while width > 0 {
+        let (low, high) = lanes.split_at_mut(width);
+        low.iter_mut().zip(high).for_each(|(low, high)| *low += *high);
+        width /= 2;
+    }
+    lanes[0]
+}
+
+/// The smallest theta up to which at least half of the weight 1/(v + median v) lies. Halves what is left until one is found.
 fn weighted_median(theta: &[f64], v: &[f64]) -> f64 {
     let typical = median(&mut v.to_vec());
-    let mut order: Vec<(f64, f64)> = theta.iter().zip(v).map(|(&theta, &v)| (theta, 1.0 / (v + typical))).collect();
-    order.sort_by(|x, y| x.0.total_cmp(&y.0));
-    let total: f64 = order.iter().map(|&(_, weight)| weight).sum();
-    let mut below = 0.0;
-    for &(theta, weight) in &order {
-        below += weight;
-        if below >= 0.5 * total {
-            return theta;
+    let mut all: Vec<(f64, f64)> = theta.iter().zip(v).map(|(&theta, &v)| (theta, 1.0 / (v + typical))).collect();
+    let half = 0.5 * all.iter().map(|&(_, weight)| weight).sum::<f64>();
+    let (mut left, mut below) = (all.as_mut_slice(), 0.0);
+    while left.len() > 1 {
+        let (lower, _, _) = left.select_nth_unstable_by(left.len() / 2, |x, y| x.0.total_cmp(&y.0));
+        let (middle, weight) = (lower.len(), lower.iter().map(|&(_, weight)| weight).sum::<f64>());
+        let (lower, upper) = left.split_at_mut(middle);
+        if below + weight >= half {
+            left = lower;
+        } else {
+            below += weight;
+            left = upper;
         }
     }
-    order.last().map_or(0.0, |&(theta, _)| theta)
+    left.first().map_or(0.0, |&(theta, _)| theta)
 }

@@ -13,6 +13,17 @@ pub trait BucketCounts {
     ///
     /// Counts are whole numbers below 2^53, or values divided by their unit.
     fn add_to(&self, start: usize, out: &mut [f64]);
+
+    /// Adds the counts of these functions, ascending, to `out`, which has one place for each.
+    fn add_only(&self, functions: &[u32], out: &mut [f64]) {
+        let place = |&function: &u32| usize::try_from(function).unwrap_or(usize::MAX);
+        let (Some(start), Some(last)) = (functions.first().map(place), functions.last().map(place)) else { return };
+        let mut all = vec![0.0; last - start + 1];
+        self.add_to(start, &mut all);
+        for (sum, function) in out.iter_mut().zip(functions) {
+            *sum += all[place(function) - start];
+        }
+    }
 }
 
 /// Adds a slice of any number that becomes a float without loss worth speaking of.
@@ -101,6 +112,9 @@ pub struct Contrast<'a> {
     pub base_pods: BTreeMap<u16, u32>,
     /// A function that is in no family: its samples count only to the exposure.
     pub untested: Option<usize>,
+    /// The functions that are measured, ascending, if not all are: results then go by place in this list. The others count
+    /// to the exposure only.
+    pub only: Option<Vec<u32>>,
 }
 
 impl<'a> Contrast<'a> {
@@ -121,6 +135,30 @@ impl<'a> Contrast<'a> {
         }
         strata.retain(|stratum| stratum.head.exposure() > 0 && stratum.base.exposure() > 0);
         let strata_dropped = all - strata.len();
-        Self { functions, strata, strata_dropped, head_pods, base_pods, untested: None }
+        Self { functions, strata, strata_dropped, head_pods, base_pods, untested: None, only: None }
+    }
+
+    /// How many functions are measured.
+    #[must_use]
+    pub fn measured(&self) -> usize {
+        self.only.as_ref().map_or(self.functions, Vec::len)
+    }
+
+    /// Measures only functions that can be tested: at least `min_count` samples in both arms together, and not
+    /// [`Contrast::untested`]. Nothing that is tested changes by a bit, since what is shared within a cell rests on its family.
+    pub fn keep_family(&mut self, min_count: f64) {
+        const BLOCK: usize = 1024;
+        let mut family = Vec::new();
+        let mut sums = [0.0; BLOCK];
+        for start in (0..self.functions).step_by(BLOCK) {
+            let sums = &mut sums[..BLOCK.min(self.functions - start)];
+            sums.fill(0.0);
+            let rows = self.strata.iter().flat_map(|stratum| stratum.head.rows.iter().chain(&stratum.base.rows));
+            rows.flat_map(|row| &row.counts).for_each(|counts| counts.add_to(start, sums));
+            let enough = (start..).zip(&*sums).filter(|&(f, &sum)| sum >= min_count && Some(f) != self.untested);
+            family.extend(enough.map(|(f, _)| u32::try_from(f).unwrap_or(u32::MAX)));
+        }
+        self.untested = None;
+        self.only = Some(family);
     }
 }

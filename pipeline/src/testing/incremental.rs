@@ -78,6 +78,7 @@ impl Sink for Collected {
         tables.comparisons.extend(rows.comparisons);
         tables.ledger.extend(rows.ledger);
         tables.rejected.extend(rows.rejected);
+        tables.fan_out.extend(rows.fan_out);
         Ok(())
     }
 }

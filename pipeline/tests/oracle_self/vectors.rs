@@ -156,7 +156,7 @@ fn oracle_tests_cells_as_the_reference() {
             check.p(&what("p_delta"), &got.ln_p_delta, &expect["p_delta"]);
             check.p(&what("p_row"), &got.ln_p_row, &expect["p_row"]);
             check.p(&what("p_comp"), &got.ln_p_comp, &expect["p_comp"]);
-            let evidence = |f: usize| if tested[f] { ln_e(got.adjusted.ln_p[f], got.share.se[f]) } else { f64::NAN };
+            let evidence = |f: usize| if tested[f] { ln_e(got.adjusted.ln_p[f], got.share.se[f], 1.0) } else { f64::NAN };
             let evidence: Vec<f64> = (0..tested.len()).map(evidence).collect();
             check.all_near(&what("ln_e"), &evidence, &expect["ln_e"], 1e-7);
             cells.push((head, base, got));
@@ -293,7 +293,7 @@ fn oracle_finds_scale_power_and_evidence_as_the_reference() {
         let (theta, v) = (column(&row, "theta"), column(&row, "v"));
         let ln_p = ln_p_iid(theta * theta / v);
         if ln_p > -690.0 {
-            check.near("ln_e", ln_e(ln_p, v.sqrt()), column(&row, "ln_e"), 1e-9);
+            check.near("ln_e", ln_e(ln_p, v.sqrt(), 1.0), column(&row, "ln_e"), 1e-9);
         }
     }
     check.done("scale, power, evidence", 160);

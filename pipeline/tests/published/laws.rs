@@ -347,7 +347,8 @@ fn law_unselectable_function() {
 #[test]
 fn law_support_by_pods() {
     assert_eq!(support(1.0, 18.0, 15.0), Support::Untestable);
-    assert_eq!(support(5.0, 18.0, 1.5), Support::Untestable);
+    assert_eq!(support(5.0, 18.0, 1.4), Support::Untestable);
     assert_eq!(support(2.0, 18.0, 15.0), Support::Tentative);
+    assert_eq!(support(2.0, 2.0, 1.9996), Support::Tentative, "2 v 2 pods over two blocks of time");
     assert_eq!(support(5.0, 5.0, 8.0), Support::Firm);
 }

@@ -208,6 +208,7 @@ impl Generator {
             comparisons: (0..rows).map(|_| self.comparison_row()).collect(),
             ledger: (0..rows).map(|_| self.ledger()).collect(),
             rejected: (0..rows).map(|_| self.rejected()).collect(),
+            fan_out: Vec::new(),
         }
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Partition {
     pub(super) number: i32,
     pub(super) paused: bool,
     pub(super) ended: bool,
+    /// Whether the broker has said, since the last record, that there is nothing more.
+    pub(super) drained: bool,
     queue: PartitionQueue<Reporter>,
     /// The first offset that has not come yet.
     next: i64,
@@ -63,10 +65,14 @@ impl Partition {
                 self.ended = true;
                 return Step::End;
             }
-            Some(Err(KafkaError::PartitionEOF(_))) => return Step::Nothing,
+            Some(Err(KafkaError::PartitionEOF(_))) => {
+                self.drained = true;
+                return Step::Nothing;
+            }
             Some(Err(error)) => return Step::Error(error),
             Some(Ok(message)) => message,
         };
+        self.drained = false;
         let offset = message.offset();
         self.next = offset.saturating_add(1);
         if self.end.is_some_and(|end| offset >= end) {
@@ -144,7 +150,7 @@ fn split(
         topic: topic.to_owned(),
         brokers: client.brokers.clone(),
     })?;
-    Ok(Partition { number, paused: false, ended: false, queue, next: start, end })
+    Ok(Partition { number, paused: false, ended: false, drained: false, queue, next: start, end })
 }
 
 #[cfg(test)]

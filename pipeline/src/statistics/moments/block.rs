@@ -1,80 +1,211 @@
 //! The pass over the bucket rows, one block of functions at a time.
+//!
+//! Arrays of a block are always worked through as a whole: what lies beyond the last function is computed and thrown away.
 
 use crate::statistics::effect::RatioSums;
 use crate::statistics::moments::Moments;
-use crate::statistics::moments::layout::ArmLayout;
-use crate::statistics::special::ln_normal;
+use crate::statistics::moments::layout::{ArmLayout, Span};
+use crate::statistics::special::ln_ratio;
 use crate::statistics::strata::Model;
 
-/// Functions of a block: a bucket's row of floats is 2 KiB.
+/// Functions of a block.
 const BLOCK: usize = 256;
 
-/// The scratch space of the pass; all vectors are reused from block to block.
-pub struct BlockPass<'c> {
-    head: &'c ArmLayout<'c>,
-    base: &'c ArmLayout<'c>,
-    model: Model,
-    few: bool,
-    /// By stratum: counts of an arm.
-    head_sums: Vec<[f64; BLOCK]>,
-    base_sums: Vec<[f64; BLOCK]>,
-    /// By stratum: share p and variance p(1-p) a sample of one arm; later the share over both arms.
-    shares: Vec<[f64; BLOCK]>,
-    variances: Vec<[f64; BLOCK]>,
-    /// By stratum: squared deviations over exposure of the buckets that lie in one stratum only.
-    squares: Vec<[f64; BLOCK]>,
-    row: [f64; BLOCK],
-    deviation: [f64; BLOCK],
-    expectation: [f64; BLOCK],
-    /// By bucket of an arm: log ratio to expectation.
-    logs: Vec<[f64; BLOCK]>,
+/// One number for each function of a block: 2 KiB.
+type Row = [f64; BLOCK];
+
+const ZERO: Row = [0.0; BLOCK];
+
+/// One arm's rows of the block at hand; reused from block to block.
+struct ArmRows<'c> {
+    layout: &'c ArmLayout<'c>,
+    /// By bucket, then part: counts.
+    counts: Vec<Row>,
+    /// By stratum: counts of the arm.
+    sums: Vec<Row>,
+    /// By bucket: log ratio to expectation. Empty unless pods are few.
+    logs: Vec<Row>,
 }
 
-impl<'c> BlockPass<'c> {
-    pub fn new(head: &'c ArmLayout<'c>, base: &'c ArmLayout<'c>, model: Model, few: bool) -> Self {
-        let zero = || vec![[0.0; BLOCK]; head.totals.len()];
-        let logs = if few { head.buckets.len().max(base.buckets.len()) } else { 0 };
-        Self {
-            head,
-            base,
-            model,
-            few,
-            head_sums: zero(),
-            base_sums: zero(),
-            shares: zero(),
-            variances: zero(),
-            squares: zero(),
-            row: [0.0; BLOCK],
-            deviation: [0.0; BLOCK],
-            expectation: [0.0; BLOCK],
-            logs: vec![[0.0; BLOCK]; logs],
+impl<'c> ArmRows<'c> {
+    fn new(layout: &'c ArmLayout<'c>, few: bool) -> Self {
+        let parts = layout.buckets.iter().map(|bucket| bucket.parts.len()).sum();
+        let logs = if few { layout.buckets.len() } else { 0 };
+        Self { layout, counts: vec![ZERO; parts], sums: vec![ZERO; layout.totals.len()], logs: vec![ZERO; logs] }
+    }
+
+    /// Reads the block.
+    fn read(&mut self, span: Span<'_>, len: usize) {
+        let parts = self.layout.buckets.iter().flat_map(|bucket| &bucket.parts);
+        for (part, row) in parts.zip(&mut self.counts) {
+            row.fill(0.0);
+            part.add_to(span, &mut row[..len]);
         }
     }
 
-    /// Fills counts, raw dispersion, ratio, unmoderated variance and log-scale sums of `moments`.
-    pub fn run(mut self, moments: &mut Moments) {
-        let functions = moments.a.len();
-        for start in (0..functions).step_by(BLOCK) {
-            let len = BLOCK.min(functions - start);
-            total_counts(self.head, start, len, &mut self.head_sums);
-            total_counts(self.base, start, len, &mut self.base_sums);
-            self.keep_counts(start, len, moments);
-            self.keep_ratio(start, len, moments);
-            let phi = &mut moments.phi[start..start + len];
-            phi.fill(0.0);
-            self.add_pearson(true, start, phi);
-            self.add_pearson(false, start, phi);
-            let inverse_df = moments.df_divisor();
-            moments.phi[start..start + len].iter_mut().for_each(|phi| *phi /= inverse_df);
-            if self.few {
-                self.keep_logs(start, len, moments);
+    /// Sums the rows by stratum.
+    #[inline(always)]
+    fn total(&mut self) {
+        self.sums.fill(ZERO);
+        let parts = self.layout.buckets.iter().flat_map(|bucket| &bucket.parts);
+        for (part, row) in parts.zip(&self.counts) {
+            add(&mut self.sums[part.stratum], row);
+        }
+    }
+
+    /// Adds the sum over buckets of u^2/v.
+    #[inline(always)]
+    fn add_pearson(&self, model: Model, work: &mut Work, phi: &mut Row) {
+        for (stratum, total) in self.layout.totals.iter().enumerate() {
+            let (share, variance) = (&mut work.shares[stratum], &mut work.variances[stratum]);
+            for i in 0..BLOCK {
+                share[i] = self.sums[stratum][i] / total;
+                variance[i] = if model == Model::Share { share[i] * (1.0 - share[i]) } else { share[i] };
+            }
+        }
+        work.squares.fill(ZERO);
+        let mut counts = self.counts.iter();
+        for bucket in &self.layout.buckets {
+            if let [part] = bucket.parts.as_slice() {
+                let (Some(row), share) = (counts.next(), &work.shares[part.stratum]) else { return };
+                let (exposure, inverse) = (part.exposure, 1.0 / part.exposure);
+                let squares = &mut work.squares[part.stratum];
+                for i in 0..BLOCK {
+                    let deviation = row[i] - share[i] * exposure;
+                    squares[i] += deviation * deviation * inverse;
+                }
+                continue;
+            }
+            let (mut u, mut v) = (ZERO, ZERO);
+            for (part, row) in bucket.parts.iter().zip(&mut counts) {
+                let (exposure, weight) = (part.exposure, self.layout.weights[part.stratum]);
+                let square = weight * weight * exposure;
+                let (share, variance) = (&work.shares[part.stratum], &work.variances[part.stratum]);
+                for i in 0..BLOCK {
+                    u[i] += (row[i] - share[i] * exposure) * weight;
+                    v[i] += square * variance[i];
+                }
+            }
+            for i in 0..BLOCK {
+                phi[i] += if v[i] > 0.0 { u[i] * u[i] / v[i] } else { 0.0 };
+            }
+        }
+        for (squares, variances) in work.squares.iter().zip(&work.variances) {
+            for i in 0..BLOCK {
+                phi[i] += if variances[i] > 0.0 { squares[i] / variances[i] } else { 0.0 };
             }
         }
     }
 
+    /// Adds `sign` times the mean log ratio to `difference`, and its squares around that mean to `squares`. `shares` are those
+    /// over both arms.
+    #[inline(always)]
+    fn add_logs(&mut self, shares: &[Row], sign: f64, difference: &mut Row, squares: &mut Row) {
+        let mut mean = ZERO;
+        let mut counts = self.counts.iter();
+        for (bucket, logs) in self.layout.buckets.iter().zip(&mut self.logs) {
+            let (mut x, mut expected) = (ZERO, ZERO);
+            for (part, row) in bucket.parts.iter().zip(&mut counts) {
+                for i in 0..BLOCK {
+                    x[i] += row[i];
+                    expected[i] += shares[part.stratum][i] * part.exposure;
+                }
+            }
+            for i in 0..BLOCK {
+                logs[i] = ln_ratio(x[i] + 0.5, expected[i] + 0.5);
+                mean[i] += bucket.pods * logs[i];
+            }
+        }
+        for i in 0..BLOCK {
+            mean[i] /= self.layout.pods;
+            difference[i] += sign * mean[i];
+        }
+        for (bucket, logs) in self.layout.buckets.iter().zip(&self.logs) {
+            for i in 0..BLOCK {
+                squares[i] += bucket.pods * ((logs[i] - mean[i]) * (logs[i] - mean[i]));
+            }
+        }
+    }
+}
+
+/// Scratch space by stratum.
+struct Work {
+    /// Share p of one arm; later that over both arms.
+    shares: Vec<Row>,
+    /// Variance p(1-p) a sample of one arm.
+    variances: Vec<Row>,
+    /// Squared deviations over exposure of the buckets that lie in one stratum only.
+    squares: Vec<Row>,
+}
+
+/// The pass and its scratch space.
+pub struct BlockPass<'c> {
+    head: ArmRows<'c>,
+    base: ArmRows<'c>,
+    work: Work,
+    model: Model,
+    few: bool,
+}
+
+/// One block, to be compiled once for each width of vectors.
+struct Block<'b, 'c> {
+    pass: &'b mut BlockPass<'c>,
+    start: usize,
+    len: usize,
+    moments: &'b mut Moments,
+}
+
+impl pulp::NullaryFnOnce for Block<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.pass.work(self.start, self.len, self.moments);
+    }
+}
+
+impl<'c> BlockPass<'c> {
+    pub fn new(head: &'c ArmLayout<'c>, base: &'c ArmLayout<'c>, model: Model, few: bool) -> Self {
+        let zero = || vec![ZERO; head.totals.len()];
+        let work = Work { shares: zero(), variances: zero(), squares: zero() };
+        Self { head: ArmRows::new(head, few), base: ArmRows::new(base, few), work, model, few }
+    }
+
+    /// Fills counts, raw dispersion, ratio, unmoderated variance and log-scale sums of `moments`, of all functions or `only`
+    /// these.
+    pub fn run(mut self, only: Option<&[u32]>, moments: &mut Moments) {
+        let functions = moments.a.len();
+        let arch = pulp::Arch::new();
+        for start in (0..functions).step_by(BLOCK) {
+            let len = BLOCK.min(functions - start);
+            let span = only.map_or(Span::From(start), |only| Span::Only(&only[start..start + len]));
+            self.head.read(span, len);
+            self.base.read(span, len);
+            arch.dispatch(Block { pass: &mut self, start, len, moments });
+        }
+    }
+
+    #[inline(always)]
+    fn work(&mut self, start: usize, len: usize, moments: &mut Moments) {
+        self.head.total();
+        self.base.total();
+        self.keep_counts(start, len, moments);
+        self.keep_ratio(start, len, moments);
+        let mut phi = ZERO;
+        self.head.add_pearson(self.model, &mut self.work, &mut phi);
+        self.base.add_pearson(self.model, &mut self.work, &mut phi);
+        let df = moments.df_divisor();
+        phi.iter_mut().for_each(|phi| *phi /= df);
+        moments.phi[start..start + len].copy_from_slice(&phi[..len]);
+        if self.few {
+            self.keep_logs(start, len, moments);
+        }
+    }
+
+    #[inline(always)]
     fn keep_counts(&self, start: usize, len: usize, moments: &mut Moments) {
         let (a, b) = (&mut moments.a[start..start + len], &mut moments.b[start..start + len]);
-        for (head, base) in self.head_sums.iter().zip(&self.base_sums) {
+        for (head, base) in self.head.sums.iter().zip(&self.base.sums) {
             add(a, head);
             add(b, base);
         }
@@ -82,9 +213,8 @@ impl<'c> BlockPass<'c> {
         for ((mu, &a), &b) in moments.mu[start..start + len].iter_mut().zip(&*a).zip(&*b) {
             *mu = (a + b) / pods;
         }
-        for ((kept_head, kept_both), (head, base)) in
-            moments.by_stratum.iter_mut().zip(self.head_sums.iter().zip(&self.base_sums))
-        {
+        let sums = self.head.sums.iter().zip(&self.base.sums);
+        for ((kept_head, kept_both), (head, base)) in moments.by_stratum.iter_mut().zip(sums) {
             kept_head[start..start + len].copy_from_slice(&head[..len]);
             kept_both[start..start + len].copy_from_slice(&head[..len]);
             add(&mut kept_both[start..start + len], base);
@@ -92,139 +222,52 @@ impl<'c> BlockPass<'c> {
     }
 
     /// Mantel-Haenszel ratio and Greenland-Robins variance.
+    #[inline(always)]
     fn keep_ratio(&self, start: usize, len: usize, moments: &mut Moments) {
-        let mut sums = [RatioSums::default(); BLOCK];
-        let mut weight = 0.0;
+        let (mut head, mut base, mut variance, mut weight) = (ZERO, ZERO, ZERO, 0.0);
         let shared = if self.model == Model::Share { 1.0 } else { 0.0 };
-        for ((head, base), &(n1, n0)) in self.head_sums.iter().zip(&self.base_sums).zip(&moments.exposures) {
+        for ((x1, x0), &(n1, n0)) in self.head.sums.iter().zip(&self.base.sums).zip(&moments.exposures) {
             let n = n1 + n0;
             let (to_head, to_base, both, own, square) = (n0 / n, n1 / n, n1 * n0, n * shared, 1.0 / (n * n));
             weight += both / n;
-            for ((sums, &x1), &x0) in sums[..len].iter_mut().zip(head).zip(base) {
-                sums.head += x1 * to_head;
-                sums.base += x0 * to_base;
-                sums.variance += (both * (x1 + x0) - x1 * x0 * own) * square;
+            for i in 0..BLOCK {
+                head[i] += x1[i] * to_head;
+                base[i] += x0[i] * to_base;
+                variance[i] += (both * (x1[i] + x0[i]) - x1[i] * x0[i] * own) * square;
             }
         }
-        let out = moments.theta_raw[start..start + len].iter_mut().zip(&mut moments.se[start..start + len]);
-        for (sums, (theta, variance)) in sums.iter().zip(out) {
-            *theta = sums.log_ratio(weight, moments.n_head, moments.n_base);
-            *variance = sums.log_variance();
+        let (mut theta, n_head, n_base) = (ZERO, moments.n_head, moments.n_base);
+        for i in 0..BLOCK {
+            let sums = RatioSums { head: head[i], base: base[i], variance: variance[i] };
+            theta[i] = sums.log_ratio(weight, n_head, n_base);
+            variance[i] = sums.log_variance();
         }
-    }
-
-    /// Adds one arm's sum over buckets of u^2/v.
-    fn add_pearson(&mut self, of_head: bool, start: usize, phi: &mut [f64]) {
-        let len = phi.len();
-        let (arm, sums) = if of_head { (self.head, &self.head_sums) } else { (self.base, &self.base_sums) };
-        for (stratum, total) in arm.totals.iter().enumerate() {
-            let out = self.shares[stratum].iter_mut().zip(&mut self.variances[stratum]);
-            for ((share, variance), &x) in out.zip(&sums[stratum]).take(len) {
-                *share = x / total;
-                *variance = if self.model == Model::Share { *share * (1.0 - *share) } else { *share };
-            }
-            self.squares[stratum][..len].fill(0.0);
-        }
-        for bucket in &arm.buckets {
-            if let [part] = bucket.parts.as_slice() {
-                self.row[..len].fill(0.0);
-                part.add_to(start, &mut self.row[..len]);
-                let (exposure, inverse) = (part.exposure, 1.0 / part.exposure);
-                let squares = &mut self.squares[part.stratum][..len];
-                for ((square, &x), &share) in squares.iter_mut().zip(&self.row).zip(&self.shares[part.stratum]) {
-                    let deviation = x - share * exposure;
-                    *square += deviation * deviation * inverse;
-                }
-            } else {
-                self.deviation[..len].fill(0.0);
-                self.expectation[..len].fill(0.0);
-                for part in &bucket.parts {
-                    self.row[..len].fill(0.0);
-                    part.add_to(start, &mut self.row[..len]);
-                    let (exposure, weight) = (part.exposure, arm.weights[part.stratum]);
-                    let square = weight * weight * exposure;
-                    let out = self.deviation[..len].iter_mut().zip(&mut self.expectation[..len]);
-                    let with = self.row.iter().zip(&self.shares[part.stratum]).zip(&self.variances[part.stratum]);
-                    for ((u, v), ((&x, &share), &variance)) in out.zip(with) {
-                        *u += (x - share * exposure) * weight;
-                        *v += square * variance;
-                    }
-                }
-                for ((phi, &u), &v) in phi.iter_mut().zip(&self.deviation).zip(&self.expectation) {
-                    *phi += if v > 0.0 { u * u / v } else { 0.0 };
-                }
-            }
-        }
-        for (squares, variances) in self.squares.iter().zip(&self.variances) {
-            for ((phi, &square), &variance) in phi.iter_mut().zip(squares).zip(variances) {
-                *phi += if variance > 0.0 { square / variance } else { 0.0 };
-            }
-        }
+        moments.theta_raw[start..start + len].copy_from_slice(&theta[..len]);
+        moments.se[start..start + len].copy_from_slice(&variance[..len]);
     }
 
     /// The pod-weighted means and squares of ln((sum_s x + 1/2)/(sum_s p_s n + 1/2)), p_s the share over both arms.
+    #[inline(always)]
     fn keep_logs(&mut self, start: usize, len: usize, moments: &mut Moments) {
         let (df, Some(log_scale)) = (moments.df_divisor(), &mut moments.log_scale) else { return };
-        for (stratum, &(n1, n0)) in moments.exposures.iter().enumerate() {
-            let sums = self.head_sums[stratum].iter().zip(&self.base_sums[stratum]);
-            for (share, (&x1, &x0)) in self.shares[stratum][..len].iter_mut().zip(sums) {
-                *share = (x1 + x0) / (n1 + n0);
+        let sums = self.head.sums.iter().zip(&self.base.sums);
+        for ((share, &(n1, n0)), (x1, x0)) in self.work.shares.iter_mut().zip(&moments.exposures).zip(sums) {
+            for i in 0..BLOCK {
+                share[i] = (x1[i] + x0[i]) / (n1 + n0);
             }
         }
-        let difference = &mut log_scale.difference[start..start + len];
-        let squares = &mut log_scale.se[start..start + len];
-        difference.fill(0.0);
-        squares.fill(0.0);
-        self.add_logs(self.head, 1.0, start, difference, squares);
-        self.add_logs(self.base, -1.0, start, difference, squares);
-        for (square, &mu) in squares.iter_mut().zip(&moments.mu[start..start + len]) {
-            *square = *square / df * mu;
-        }
-    }
-
-    /// Adds `sign` times one arm's mean log ratio to `difference`, and its squares around that mean to `squares`.
-    fn add_logs(&mut self, arm: &ArmLayout<'_>, sign: f64, start: usize, difference: &mut [f64], squares: &mut [f64]) {
-        let len = difference.len();
-        let mean = &mut self.deviation[..len];
-        mean.fill(0.0);
-        for (bucket, logs) in arm.buckets.iter().zip(&mut self.logs) {
-            self.row[..len].fill(0.0);
-            self.expectation[..len].fill(0.0);
-            for part in &bucket.parts {
-                part.add_to(start, &mut self.row[..len]);
-                for (expected, &share) in self.expectation[..len].iter_mut().zip(&self.shares[part.stratum]) {
-                    *expected += share * part.exposure;
-                }
-            }
-            for ((log, &x), &expected) in logs[..len].iter_mut().zip(&self.row).zip(&self.expectation) {
-                *log = ln_normal((x + 0.5) / (expected + 0.5));
-            }
-            for (mean, &log) in mean.iter_mut().zip(&*logs) {
-                *mean += bucket.pods * log;
-            }
-        }
-        for (mean, difference) in mean.iter_mut().zip(difference) {
-            *mean /= arm.pods;
-            *difference += sign * *mean;
-        }
-        for (bucket, logs) in arm.buckets.iter().zip(&self.logs) {
-            for ((square, &log), &mean) in squares.iter_mut().zip(logs).zip(&*mean) {
-                *square += bucket.pods * ((log - mean) * (log - mean));
-            }
+        let (mut difference, mut squares) = (ZERO, ZERO);
+        self.head.add_logs(&self.work.shares, 1.0, &mut difference, &mut squares);
+        self.base.add_logs(&self.work.shares, -1.0, &mut difference, &mut squares);
+        log_scale.difference[start..start + len].copy_from_slice(&difference[..len]);
+        let kept = log_scale.se[start..start + len].iter_mut().zip(&moments.mu[start..start + len]);
+        for ((kept, &mu), &square) in kept.zip(&squares) {
+            *kept = square / df * mu;
         }
     }
 }
 
-/// Sums an arm's rows by stratum.
-fn total_counts(arm: &ArmLayout<'_>, start: usize, len: usize, sums: &mut [[f64; BLOCK]]) {
-    for sums in &mut *sums {
-        sums[..len].fill(0.0);
-    }
-    for part in arm.buckets.iter().flat_map(|bucket| &bucket.parts) {
-        part.add_to(start, &mut sums[part.stratum][..len]);
-    }
-}
-
+#[inline(always)]
 fn add(out: &mut [f64], terms: &[f64]) {
     for (out, term) in out.iter_mut().zip(terms) {
         *out += term;

@@ -33,11 +33,23 @@ pub struct Part<'c> {
     counts: &'c [&'c dyn BucketCounts],
 }
 
+/// Which functions a block holds.
+#[derive(Clone, Copy)]
+pub enum Span<'s> {
+    /// From this one on, without gaps.
+    From(usize),
+    /// These.
+    Only(&'s [u32]),
+}
+
 impl Part<'_> {
     /// Adds the counts of all builds of the arm.
-    pub fn add_to(&self, start: usize, out: &mut [f64]) {
+    pub fn add_to(&self, span: Span<'_>, out: &mut [f64]) {
         for counts in self.counts {
-            counts.add_to(start, out);
+            match span {
+                Span::From(start) => counts.add_to(start, out),
+                Span::Only(functions) => counts.add_only(functions, out),
+            }
         }
     }
 }

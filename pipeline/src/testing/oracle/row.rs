@@ -127,13 +127,15 @@ fn one_line(
     let rate = samples_per_pod / seconds(about);
     let deciding = if quantiles.enough { adjusted.ln_p[place] } else { test.ln_p_row[place] };
     let (theta, se) = (adjusted.theta[place], adjusted.se[place]);
+    // With an estimated scale, what one function gains the scale loses.
+    let coupled = if quantiles.enough { 1.0 - of_both } else { 1.0 };
     let decisive = Decisive {
         theta_share: share.theta[place],
         theta,
         ln_scale: test.scale.ln(),
         ln_p_row: test.ln_p_row[place],
         ln_p_comp: test.ln_p_comp[place],
-        ln_e: ln_e(deciding, share.se[place]),
+        ln_e: ln_e(deciding, share.se[place], coupled),
         alike: theta.abs() + quantiles.t90 * se <= ALIKE.ln(),
     };
     let delta = p1 - p0;
@@ -145,7 +147,7 @@ fn one_line(
         ln_p: Some(share.ln_p[place]),
         ln_p_delta: Some(test.ln_p_delta[place]),
         ratio: ratio(share.theta[place], share.se[place]),
-        adjusted_ratio: ratio(theta, se),
+        adjusted_ratio: ratio(theta, se / coupled),
         adjusted_ln_p: Some(adjusted.ln_p[place]),
         ln_e: Some(decisive.ln_e),
         minimum_detectable_ratio: Some(smallest_detectable(k1, k0, samples_per_pod, of_both, share.prior.tau2).exp()),

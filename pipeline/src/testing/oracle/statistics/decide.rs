@@ -79,10 +79,11 @@ pub fn rows_of_cell(head: &Arm, base: &Arm, self_scale: Option<f64>, delta: f64,
     }
 }
 
-/// ln of the mixture e-value of a row (`ln_e`): p no smaller than 1e-300, as in the reference.
-pub fn ln_e(ln_p: f64, se: f64) -> f64 {
-    let z = z_two_sided(ln_p.max(1e-300_f64.ln()));
-    let v = se * se;
+/// ln of the mixture e-value of a row (`ln_e`): p no smaller than 1e-300, as in the reference. `others` is the part of the
+/// samples that is not the row's, if it was tested against a scale found among them, else 1.
+pub fn ln_e(ln_p: f64, se: f64, others: f64) -> f64 {
+    let z = z_two_sided(ln_p.max(1e-300_f64.ln())) * others;
+    let v = (se / others).powi(2);
     let one = |t: f64| 0.5 * (v / (v + t * t)).ln() + 0.5 * z * z * t * t / (v + t * t);
     let terms = SPREADS.map(one);
     let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);

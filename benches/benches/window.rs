@@ -1,0 +1,107 @@
+//! The sliding window: samples folded and expired a second, and milliseconds from hop close to flags.
+//!
+//! `cargo bench -p fleetdiff-benches --bench window -- [--quick] [--medium | --large] [--mix N]`; see README.md of this folder.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use fleetdiff_benches::drive::{Outcome, drive};
+use fleetdiff_benches::plain;
+use fleetdiff_benches::roof::scatter_add;
+use fleetdiff_benches::spread::Spread;
+use fleetdiff_benches::workload::{LARGE, MEDIUM, Mix, Size, Workload};
+
+/// Hops in the window and hops that are measured: 30 minutes of 10 s, then 10 more; `--quick` has fewer.
+const WHOLE: (u64, u64) = (180, 60);
+const QUICK: (u64, u64) = (18, 12);
+
+fn main() -> ExitCode {
+    let options: Vec<String> = std::env::args().skip(1).collect();
+    let has = |name: &str| options.iter().any(|option| option == name);
+    let known = ["--bench", "--quick", "--medium", "--large", "--canary", "--every-cell", "--half"];
+    if let Some(unknown) = options.iter().find(|option| !known.contains(&option.as_str())) {
+        let _ = writeln!(std::io::stderr(), "unknown option {unknown}; there are {}", known[1..].join(", "));
+        return ExitCode::from(2);
+    }
+    let (window, measured) = if has("--quick") { QUICK } else { WHOLE };
+    let sizes = [("--medium", MEDIUM), ("--large", LARGE)];
+    let mixes = [("--canary", Mix::Canary), ("--every-cell", Mix::CanaryInEveryCell), ("--half", Mix::Half)];
+    let any_size = sizes.iter().any(|(name, _)| has(name));
+    let any_mix = mixes.iter().any(|(name, _)| has(name));
+    say(&format!("window of {window} hops, {measured} hops measured; median [quartiles] over hops"));
+    for (_, size) in sizes.iter().filter(|(name, _)| !any_size || has(name)) {
+        for (_, mix) in mixes.iter().filter(|(name, _)| !any_mix || has(name)) {
+            measure(*size, *mix, window, measured);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Measures one workload and says what came out.
+///
+/// Panics where flags differ from the plain evaluation's, or with the number of workers: a bench of a wrong result is worth nothing.
+fn measure(size: Size, mix: Mix, window: u64, measured: u64) {
+    let workload = Arc::new(Workload::new(size, mix, window, measured));
+    let begun = Instant::now();
+    let expected = plain::raised(&workload, 2);
+    let plain_ms = begun.elapsed().as_secs_f64() * 1e3 / float(workload.hops() - 1);
+    assert!(!expected.is_empty(), "nothing to flag: the workload proves nothing");
+    say(&format!(
+        "\n{}, {}: {} functions, {} samples a pod and hop; {} flags; plain evaluation {plain_ms:.0} ms a look with 2 threads",
+        size.name,
+        mix.name(),
+        size.functions,
+        size.samples,
+        expected.len()
+    ));
+    for workers in [1, 2] {
+        let before = scatter_add(size, columns(&workload), workers, 5);
+        let counts = drive(&workload, workers, false).expect("the dataflow runs");
+        let all = drive(&workload, workers, true).expect("the dataflow runs");
+        let after = scatter_add(size, columns(&workload), workers, 5);
+        let whole = i64::from(size.samples) * i64::try_from(workload.pods.len()).unwrap_or(0) * i64::try_from(workload.hops() - 1).unwrap_or(0);
+        assert_eq!((counts.counted, all.counted), (whole, whole), "samples are lost");
+        assert_eq!(all.raised, expected, "flags differ from the plain evaluation's with {workers} workers");
+        report(&workload, workers, &counts, &all, Spread { low: before.low.min(after.low), median: f64::midpoint(before.median, after.median), high: before.high.max(after.high) });
+    }
+}
+
+fn report(workload: &Workload, workers: usize, counts: &Outcome, all: &Outcome, roof: Spread) {
+    let samples = float(u64::from(workload.size.samples)) * float(u64::try_from(workload.pods.len()).unwrap_or(0)) / 1e3;
+    let rate = |milliseconds: Vec<f64>| Spread::of(milliseconds).map(|ms| samples / ms);
+    let (folding, looking) = (rate(counts.whole()), rate(all.whole()));
+    let (close, close_all) = (Spread::of(counts.close.clone()), Spread::of(all.close.clone()));
+    let lines = [
+        ("roof: scatter-add", roof, "M/s"),
+        ("fold and expire, no look", folding, "M samples/s"),
+        ("  of that intake", Spread::of(counts.intake.clone()), "ms a hop"),
+        ("  of that close", close, "ms a hop"),
+        ("fold, expire and look", looking, "M samples/s"),
+        ("hop close to flags", close_all, "ms"),
+    ];
+    say(&format!("  {workers} worker{}, {} tests at the last look", if workers == 1 { "" } else { "s" }, all.tests));
+    for (what, spread, unit) in lines {
+        say(&format!("    {what:<28}{spread:>24} {unit}"));
+    }
+    say(&format!("    {:<28}{:>24} ms (difference of medians)", "evaluation", format!("{:.1}", close_all.median - close.median)));
+    say(&format!("    {:<28}{:>24} of the roof; with looks {:.3}", "fold and expire", format!("{:.3}", folding.median / roof.median), looking.median / roof.median));
+}
+
+/// Columns that the window holds: one for each occupied bucket of each arm, stratum and cell.
+fn columns(workload: &Workload) -> usize {
+    let mut columns: Vec<_> = workload.pods.iter().map(|pod| (pod.cell, pod.head, &pod.identity.hardware, pod.identity.bucket().0)).collect();
+    columns.sort();
+    columns.dedup();
+    columns.len() * (1 + workload.block(workload.hops() - 1))
+}
+
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "far below 2^53")]
+fn float(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,239 @@
+//! The dataflow under a clock, one hop after the other.
+//!
+//! The real path: `fleetdiff_pipeline::run` with a source a worker and a sink. A source makes the profiles of the next hop while
+//! no clock runs; then all workers start together:
+//!
+//! ```text
+//! started --(records handed out, folded, exchanged)--> given --(first record of the next hop closes this one)--> flagged
+//! ```
+//!
+//! At `flagged` the sink has the rows of the hop. Nothing of the next hop is in flight meanwhile, so a hop's time is what one
+//! hop costs, not the pace of a pipeline that overlaps several.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::time::Instant;
+
+use fleetdiff_pipeline::operators::deliver::{Sink, SinkError};
+use fleetdiff_pipeline::run::{RunError, run};
+use fleetdiff_schemas::profile::Decoded;
+use fleetdiff_schemas::rows::{CellKey, Tables};
+use fleetdiff_schemas::source::{Polled, Source, SourceError};
+use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::verdict::FlagState;
+
+use crate::workload::Workload;
+
+/// A flag as it is raised: hop counted from 0, cell, function.
+pub type Raised = BTreeSet<(u64, CellKey, String)>;
+
+/// When things happened in one hop.
+#[derive(Clone, Copy, Debug)]
+struct Moments {
+    started: Option<Instant>,
+    given: Option<Instant>,
+    flagged: Option<Instant>,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Milliseconds from start to last record given, by measured hop: records are folded and sent to their workers.
+    pub intake: Vec<f64>,
+    /// Milliseconds from then until the rows of the hop are in the sink, by measured hop.
+    pub close: Vec<f64>,
+    /// What was raised.
+    pub raised: Raised,
+    /// Rows tested at the last measured look.
+    pub tests: i64,
+    /// Samples counted, by the ledger.
+    pub counted: i64,
+}
+
+impl Outcome {
+    /// Milliseconds of whole hops.
+    #[must_use]
+    pub fn whole(&self) -> Vec<f64> {
+        self.intake.iter().zip(&self.close).map(|(intake, close)| intake + close).collect()
+    }
+}
+
+/// Runs a workload with so many workers, with a look at every hop or with none.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn drive(workload: &Arc<Workload>, workers: usize, looks: bool) -> Result<Outcome, RunError> {
+    let hops = usize::try_from(workload.hops()).unwrap_or(0);
+    let nothing = Moments { started: None, given: None, flagged: None };
+    let clock = Arc::new(Clock {
+        barrier: Barrier::new(workers),
+        flagged: AtomicU64::new(0),
+        moments: Mutex::new(vec![nothing; hops]),
+        outcome: Mutex::default(),
+        first: workload.hop(0),
+    });
+    let for_sources = (Arc::clone(workload), Arc::clone(&clock));
+    let sources = move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> {
+        Ok(vec![Box::new(Feed::new(&for_sources.0, &for_sources.1, worker, workers))])
+    };
+    let last = workload.hops() - 2;
+    run(&workload.config(looks), workers, Arc::new(sources), Box::new(Rows { clock: Arc::clone(&clock), last }))?;
+    let mut outcome = std::mem::take(&mut *clock.outcome.lock().unwrap_or_else(PoisonError::into_inner));
+    let moments = clock.moments.lock().unwrap_or_else(PoisonError::into_inner);
+    let measured = moments.iter().skip(usize::try_from(workload.window).unwrap_or(0));
+    for moment in measured {
+        if let Moments { started: Some(started), given: Some(given), flagged: Some(flagged) } = *moment {
+            outcome.intake.push(given.duration_since(started).as_secs_f64() * 1e3);
+            outcome.close.push(flagged.duration_since(given).as_secs_f64() * 1e3);
+        }
+    }
+    Ok(outcome)
+}
+
+/// What sources and sink share.
+struct Clock {
+    barrier: Barrier,
+    /// Hops whose rows are out.
+    flagged: AtomicU64,
+    moments: Mutex<Vec<Moments>>,
+    outcome: Mutex<Outcome>,
+    first: Hop,
+}
+
+impl Clock {
+    fn note(&self, hop: u64, change: impl Fn(&mut Moments)) {
+        let mut moments = self.moments.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(moment) = usize::try_from(hop).ok().and_then(|hop| moments.get_mut(hop)) {
+            change(moment);
+        }
+    }
+}
+
+/// What a source does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Make the next hop's records, wait for the other workers, start the clock.
+    Prepare,
+    /// Hand out what is left of this hop.
+    Give,
+    /// Hand out the first record of the next hop.
+    Close,
+    /// Wait until this hop's rows are out.
+    Await,
+    /// Say that there is no more.
+    End,
+}
+
+/// The source of one worker: one partition with every n-th pod.
+struct Feed {
+    workload: Arc<Workload>,
+    clock: Arc<Clock>,
+    partition: i32,
+    pods: Vec<usize>,
+    hop: u64,
+    stage: Stage,
+    now: VecDeque<Decoded>,
+    next: VecDeque<Decoded>,
+}
+
+impl Feed {
+    fn new(workload: &Arc<Workload>, clock: &Arc<Clock>, worker: usize, workers: usize) -> Self {
+        let mut feed = Self {
+            workload: Arc::clone(workload),
+            clock: Arc::clone(clock),
+            partition: i32::try_from(worker).unwrap_or(0),
+            pods: (worker..workload.pods.len()).step_by(workers).collect(),
+            hop: 0,
+            stage: Stage::Prepare,
+            now: VecDeque::new(),
+            next: VecDeque::new(),
+        };
+        feed.now = feed.records(0);
+        feed
+    }
+
+    /// The records of a hop; of the last only the first, which closes the one before.
+    fn records(&self, hop: u64) -> VecDeque<Decoded> {
+        let last = hop + 1 >= self.workload.hops();
+        let pods = self.pods.iter().take(if last { 1 } else { self.pods.len() });
+        pods.map(|&pod| self.workload.record(pod, hop, self.partition)).collect()
+    }
+
+    fn prepare(&mut self) {
+        self.next = self.records(self.hop + 1);
+        self.clock.barrier.wait();
+        let now = Instant::now();
+        self.clock.note(self.hop, |moment| moment.started = moment.started.max(Some(now)));
+        self.stage = Stage::Give;
+    }
+
+    fn closing(&mut self) -> Option<Decoded> {
+        let now = Instant::now();
+        self.clock.note(self.hop, |moment| moment.given = moment.given.max(Some(now)));
+        self.stage = Stage::Await;
+        self.next.pop_front()
+    }
+}
+
+impl Source for Feed {
+    fn name(&self) -> &str {
+        "bench"
+    }
+
+    fn partitions(&self) -> Vec<i32> {
+        vec![self.partition]
+    }
+
+    fn poll(&mut self) -> Result<Polled, SourceError> {
+        loop {
+            match self.stage {
+                Stage::Prepare => self.prepare(),
+                Stage::Give => match self.now.pop_front() {
+                    Some(record) => return Ok(Polled::Record(Box::new(record))),
+                    None => self.stage = Stage::Close,
+                },
+                Stage::Close => {
+                    if let Some(record) = self.closing() {
+                        return Ok(Polled::Record(Box::new(record)));
+                    }
+                }
+                Stage::Await if self.clock.flagged.load(Ordering::Acquire) <= self.hop => return Ok(Polled::Idle),
+                Stage::Await => {
+                    self.hop += 1;
+                    self.now = std::mem::take(&mut self.next);
+                    self.stage = if self.hop + 1 < self.workload.hops() { Stage::Prepare } else { Stage::End };
+                }
+                Stage::End => return Ok(Polled::End),
+            }
+        }
+    }
+
+    fn set_paused(&mut self, _: i32, _: bool) {}
+}
+
+/// Notes when rows come, and what they raise.
+struct Rows {
+    clock: Arc<Clock>,
+    /// The last hop that counts, from 0.
+    last: u64,
+}
+
+impl Sink for Rows {
+    fn take(&mut self, hop: Hop, rows: Tables) -> Result<(), SinkError> {
+        let now = Instant::now();
+        let number = hop.0 - self.clock.first.0;
+        self.clock.note(number, |moment| moment.flagged = Some(now));
+        if number <= self.last {
+            let mut outcome = self.clock.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+            let raised = rows.flags.into_iter().filter(|flag| flag.state == FlagState::Raised);
+            outcome.raised.extend(raised.map(|flag| (number, flag.row.cell, flag.row.function)));
+            outcome.counted += rows.ledger.iter().map(|row| row.samples_counted).sum::<i64>();
+            if number == self.last {
+                outcome.tests = rows.comparisons.iter().filter(|row| row.cell.region.as_str() != "*").map(|row| row.functions_tested).sum();
+            }
+        }
+        self.clock.flagged.store(number + 1, Ordering::Release);
+        Ok(())
+    }
+}

@@ -1,0 +1,201 @@
+//! What should have been flagged: a plain evaluation at every look.
+//!
+//! Nothing here is incremental, encoded or screened: counts are whole columns a (cell, stratum, arm, bucket), every function of
+//! every cell is tested anew at every look, and e-BH sorts all rows. It shares the pure statistics with the dataflow
+//! ([`fleetdiff_pipeline::statistics`], which are held against outside programs) and nothing else; at the last look the rows are
+//! also held against the oracle's own statistics, which share nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_pipeline::statistics::evalue::ln_e_against_scale;
+use fleetdiff_pipeline::statistics::{Arm, BucketCounts, BucketRow, Contrast, Model, Moments, Stratum};
+use fleetdiff_pipeline::testing::oracle::statistics as oracle;
+
+use crate::drive::Raised;
+use crate::workload::Workload;
+
+/// False-discovery rate, smallest change and smallest count, as in the configuration's defaults.
+const Q: f64 = 0.05;
+const DELTA: f64 = 0.01;
+const MIN_COUNT: f64 = 30.0;
+
+/// Counts of one bucket in one stratum.
+#[derive(Clone, Debug, Default)]
+struct Column {
+    samples: u64,
+    pods: BTreeSet<usize>,
+    counts: Vec<u32>,
+}
+
+/// By (block, kind of machine), then head and base, then bucket.
+type Strata = BTreeMap<(usize, String), [BTreeMap<u8, Column>; 2]>;
+
+/// One cell.
+#[derive(Clone, Debug, Default)]
+struct Cell {
+    strata: Strata,
+    joined: BTreeSet<usize>,
+}
+
+/// A tested row: function, ln p and ln e, theta against the scale.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    function: usize,
+    ln_p: f64,
+    ln_e: f64,
+    theta: f64,
+}
+
+/// What the plain evaluation raises in a workload; hops counted from 0, the last one, which is not whole, left out.
+///
+/// # Panics
+/// If the oracle's statistics say otherwise at the last look.
+#[must_use]
+pub fn raised(workload: &Workload, threads: usize) -> Raised {
+    let mut cells = vec![Cell::default(); workload.cells()];
+    let mut raised = BTreeMap::new();
+    for hop in 0..workload.hops() - 1 {
+        let rows = look_at_all(workload, &mut cells, hop, threads);
+        let family = cells.iter().map(|cell| cell.joined.len()).sum();
+        for (cell, row) in called(&rows, family) {
+            if row.theta.abs() >= DELTA {
+                raised.entry((cell, row.function)).or_insert(hop);
+            }
+        }
+        if hop + 2 == workload.hops() {
+            hold_against_oracle(&cells, &rows);
+        }
+    }
+    let named = raised.into_iter().map(|((cell, function), hop)| (hop, workload.cell(cell), workload.name(function).to_string()));
+    named.collect()
+}
+
+/// Adds a hop and tests everything; cells are shared out over threads.
+fn look_at_all(workload: &Workload, cells: &mut [Cell], hop: u64, threads: usize) -> Vec<Vec<Row>> {
+    let each = cells.len().div_ceil(threads.max(1));
+    std::thread::scope(|scope| {
+        let parts = cells.chunks_mut(each).enumerate().map(|(part, cells)| {
+            scope.spawn(move || {
+                let numbered = cells.iter_mut().enumerate();
+                numbered.map(|(i, cell)| cell.add_and_test(workload, part * each + i, hop)).collect::<Vec<_>>()
+            })
+        });
+        let parts: Vec<_> = parts.collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap_or_default()).collect()
+    })
+}
+
+impl Cell {
+    fn add_and_test(&mut self, workload: &Workload, number: usize, hop: u64) -> Vec<Row> {
+        for (id, pod) in workload.pods.iter().enumerate().filter(|(_, pod)| pod.cell == number) {
+            let key = (workload.block(hop), pod.identity.hardware.to_string());
+            let arms = self.strata.entry(key).or_default();
+            let column = arms[usize::from(!pod.head)].entry(pod.identity.bucket().0).or_default();
+            column.counts.resize(usize::try_from(workload.size.functions).unwrap_or(0), 0);
+            column.pods.insert(id);
+            for (function, count) in workload.samples(pod, hop) {
+                column.samples += u64::from(count);
+                if let Some(sum) = usize::try_from(function).ok().and_then(|function| column.counts.get_mut(function)) {
+                    *sum += count;
+                }
+            }
+        }
+        self.test()
+    }
+
+    /// Pods of an arm by bucket, over all strata.
+    fn pods(&self, arm: usize) -> BTreeMap<u16, u32> {
+        let mut pods: BTreeMap<u16, BTreeSet<usize>> = BTreeMap::new();
+        for (bucket, column) in self.strata.values().flat_map(|arms| &arms[arm]) {
+            pods.entry(u16::from(*bucket)).or_default().extend(&column.pods);
+        }
+        pods.into_iter().map(|(bucket, pods)| (bucket, u32::try_from(pods.len()).unwrap_or(0))).collect()
+    }
+
+    fn test(&mut self) -> Vec<Row> {
+        let (head, base) = (self.pods(0), self.pods(1));
+        let of_arm = |pods: &BTreeMap<u16, u32>| pods.values().sum::<u32>();
+        if of_arm(&head) < 2 || of_arm(&base) < 2 {
+            return Vec::new();
+        }
+        let arm = |columns| Arm { rows: rows(columns) };
+        let strata = self.strata.values().map(|[head, base]| Stratum { head: arm(head), base: arm(base) });
+        let functions = self.strata.values().flatten().flat_map(BTreeMap::values).map(|column| column.counts.len()).max();
+        let contrast = Contrast::new(functions.unwrap_or(0), strata.collect(), head, base);
+        let moments = Moments::measure(&contrast, Model::Share, MIN_COUNT);
+        let (share, adjusted) = (moments.at_scale(1.0), moments.at_scale(moments.scale()));
+        let tested = (0..moments.a.len()).filter(|&f| moments.tested[f]);
+        let row = |f: usize| {
+            let part = (moments.a[f] + moments.b[f]) / (moments.n_head + moments.n_base);
+            let (ln_p, theta) = (adjusted.ln_p[f], adjusted.theta[f]);
+            Row { function: f, ln_p, ln_e: ln_e_against_scale(ln_p, share.se[f], part), theta }
+        };
+        let rows: Vec<Row> = tested.map(row).collect();
+        self.joined.extend(rows.iter().map(|row| row.function));
+        rows
+    }
+
+    /// The cell's arm as the oracle takes it, for these functions.
+    fn oracle_arm(&self, arm: usize, functions: &[usize]) -> oracle::strata::Arm {
+        let pods = self.pods(arm);
+        let of = |columns: &BTreeMap<u8, Column>, bucket: &u16| u8::try_from(*bucket).ok().and_then(|bucket| columns.get(&bucket)).cloned();
+        let counts = |column: Option<Column>| functions.iter().map(|&f| column.as_ref().map_or(0.0, |column| f64::from(column.counts[f]))).collect();
+        let samples = |column: Option<Column>| column.map_or(0.0, |column| float(column.samples));
+        let strata = || self.strata.values().map(|arms| &arms[arm]);
+        oracle::strata::Arm {
+            counts: strata().map(|columns| pods.keys().map(|bucket| counts(of(columns, bucket))).collect()).collect(),
+            samples: strata().map(|columns| pods.keys().map(|bucket| samples(of(columns, bucket))).collect()).collect(),
+            pods: pods.values().map(|&pods| f64::from(pods)).collect(),
+        }
+    }
+}
+
+fn rows(columns: &BTreeMap<u8, Column>) -> Vec<BucketRow<'_>> {
+    let row = |(bucket, column): (&u8, &'_ Column)| BucketRow { bucket: u16::from(*bucket), exposure: column.samples, counts: Vec::new() };
+    let mut rows: Vec<BucketRow<'_>> = columns.iter().map(row).collect();
+    for (row, column) in rows.iter_mut().zip(columns.values()) {
+        row.counts.push(&column.counts as &dyn BucketCounts);
+    }
+    rows
+}
+
+/// e-BH over all rows of all cells: the k rows with the largest e, k the largest with ln e >= ln(m/(q k)).
+fn called(rows: &[Vec<Row>], family: usize) -> Vec<(usize, Row)> {
+    let numbered = rows.iter().enumerate().flat_map(|(cell, rows)| rows.iter().map(move |&row| (cell, row)));
+    let mut all: Vec<(usize, Row)> = numbered.collect();
+    all.sort_by(|a, b| b.1.ln_e.total_cmp(&a.1.ln_e));
+    let threshold = |k: usize| (float(u64::try_from(family).unwrap_or(0)) / (Q * float(u64::try_from(k).unwrap_or(1)))).ln();
+    let k = (1..=all.len()).rev().find(|&k| all[k - 1].1.ln_e >= threshold(k)).unwrap_or(0);
+    all.truncate(k);
+    all
+}
+
+/// Tests every cell by the oracle's statistics and compares ln p of every row, to 1e-6.
+fn hold_against_oracle(cells: &[Cell], rows: &[Vec<Row>]) {
+    for (cell, rows) in cells.iter().zip(rows) {
+        for (row, (ln_p, theta)) in rows.iter().zip(by_oracle(cell, rows)) {
+            let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b.abs().max(1.0);
+            assert!(near(row.ln_p, ln_p) && near(row.theta, theta), "the oracle's statistics differ: {row:?}, ln p {ln_p}, theta {theta}");
+        }
+    }
+}
+
+/// ln p and theta at the cell's scale of these rows.
+fn by_oracle(cell: &Cell, rows: &[Row]) -> Vec<(f64, f64)> {
+    let functions: Vec<usize> = rows.iter().map(|row| row.function).collect();
+    if functions.is_empty() {
+        return Vec::new();
+    }
+    let (head, base) = (cell.oracle_arm(0, &functions), cell.oracle_arm(1, &functions));
+    let share = oracle::strata::strata_test(&head, &base, 1.0, MIN_COUNT);
+    let both: Vec<usize> = (0..functions.len()).filter(|&i| share.tested[i] && share.a[i] > 0.0 && share.b[i] > 0.0).collect();
+    let theta: Vec<f64> = both.iter().map(|&i| share.theta[i]).collect();
+    let variances: Vec<f64> = both.iter().map(|&i| share.se[i] * share.se[i]).collect();
+    let adjusted = oracle::strata::strata_test(&head, &base, oracle::moderation::scale_from(&theta, &variances), MIN_COUNT);
+    adjusted.ln_p.into_iter().zip(adjusted.theta).collect()
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+fn float(count: u64) -> f64 {
+    count as f64
+}

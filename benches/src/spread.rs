@@ -1,0 +1,50 @@
+//! A measurement never travels without its spread.
+
+use std::fmt;
+
+/// Median and quartiles of repeats, in the unit of the repeats.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// A quarter of the repeats lies below.
+    pub low: f64,
+    /// The median.
+    pub median: f64,
+    /// A quarter of the repeats lies above.
+    pub high: f64,
+}
+
+impl Spread {
+    /// Of these repeats; all NaN of none.
+    #[must_use]
+    pub fn of(mut repeats: Vec<f64>) -> Self {
+        repeats.sort_by(f64::total_cmp);
+        let at = |quarter: usize| repeats.get((repeats.len().saturating_sub(1) * quarter + 2) / 4).copied().unwrap_or(f64::NAN);
+        Self { low: at(1), median: at(2), high: at(3) }
+    }
+
+    /// What `f` makes of each; `f` may turn the order around.
+    #[must_use]
+    pub fn map(self, f: impl Fn(f64) -> f64) -> Self {
+        let (a, b) = (f(self.low), f(self.high));
+        Self { low: a.min(b), median: f(self.median), high: a.max(b) }
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = if self.median >= 100.0 { 0 } else { 1 };
+        f.pad(&format!("{:.digits$} [{:.digits$}..{:.digits$}]", self.median, self.low, self.high))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quartiles_of_five() {
+        let spread = Spread::of(vec![5.0, 1.0, 4.0, 2.0, 3.0]);
+        assert_eq!(spread, Spread { low: 2.0, median: 3.0, high: 4.0 });
+        assert_eq!(spread.map(|v| 12.0 / v), Spread { low: 3.0, median: 4.0, high: 6.0 });
+    }
+}

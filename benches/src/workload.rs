@@ -1,0 +1,297 @@
+//! The fleet of the bench: 800 pods in 42 cells that give one profile every 10 s.
+//!
+//! A profile holds so many samples of functions whose popularity falls like one over their rank, each sample the leaf of a
+//! stack of its own (self = total, as in the prototypes that the targets come from). Pods differ by some 3 % a function. A few
+//! functions cost half as much again in the head pods of a few cells, so that there is something to flag.
+//!
+//! Every profile follows from (workload, pod, hop) alone and is made before the clock of its hop starts.
+
+use std::sync::Arc;
+
+use fleetdiff_pipeline::config::{Comparing, Config};
+use fleetdiff_schemas::identity::{Build, Identity, stable_hash};
+use fleetdiff_schemas::profile::{CountKind, Decoded, Folded, FoldedFunction, Position, Profile, ProfileType, Samples, Temporality};
+use fleetdiff_schemas::rows::CellKey;
+use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
+
+/// Pods of the fleet.
+pub const PODS: usize = 800;
+/// Regions and cohorts; together the cells.
+pub const CELLS: (usize, usize) = (7, 6);
+/// Length of a hop.
+const HOP: Nanos = Nanos::from_seconds(10);
+/// Build in question, and what it is compared with.
+const BUILDS: (&str, &str) = ("head", "base");
+/// An hour strikes here: 2026-03-03 10:00:00 UTC.
+const HOUR: i64 = 1_772_532_000;
+/// Ranks of the functions that cost more, and the cells in which they do.
+const HIT: (&[u32], &[usize]) = (&[3, 30, 100, 300, 1000], &[0, 2, 10, 20, 40]);
+/// How often a draw of a function that costs more stands in a pod of the base.
+const HIT_KEPT: f64 = 1.0 / 1.5;
+/// Draws are kept with a chance between 1 - this and 1, by pod and function: CV 3 %.
+const POD_SPREAD: f64 = 0.1;
+
+/// Who runs the head build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mix {
+    /// 5 % of the pods, two in every other cell (one alone could not be tested); one stratum.
+    Canary,
+    /// Two pods in every cell, 10 %; one stratum. As many tests as with one head pod in every cell.
+    CanaryInEveryCell,
+    /// Half of the pods; four strata: two kinds of machine, and an hour strikes within the window.
+    Half,
+}
+
+impl Mix {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Canary, Self::CanaryInEveryCell, Self::Half];
+
+    /// In words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Canary => "5 %, 1 stratum",
+            Self::CanaryInEveryCell => "10 %, 1 stratum",
+            Self::Half => "50 %, 4 strata",
+        }
+    }
+
+    /// Whether the pod number `place` of its cell runs the head build.
+    fn is_head(self, cell: usize, place: usize) -> bool {
+        match self {
+            Self::Canary => place < 2 && cell.is_multiple_of(2),
+            Self::CanaryInEveryCell => place < 2,
+            Self::Half => place.is_multiple_of(2),
+        }
+    }
+}
+
+/// How much there is of everything.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// What it is called.
+    pub name: &'static str,
+    /// Functions of the fleet.
+    pub functions: u32,
+    /// Samples that a pod gives in a hop.
+    pub samples: u32,
+}
+
+/// 20,000 functions, 1,000 samples a pod and hop.
+pub const MEDIUM: Size = Size { name: "medium", functions: 20_000, samples: 1_000 };
+/// 100,000 functions, 2,000 samples a pod and hop.
+pub const LARGE: Size = Size { name: "large", functions: 100_000, samples: 2_000 };
+
+/// One pod.
+#[derive(Clone, Debug)]
+pub struct Pod {
+    /// What its profiles say of it.
+    pub identity: Arc<Identity>,
+    /// Number of its cell.
+    pub cell: usize,
+    /// Whether it runs the head build.
+    pub head: bool,
+    key: u64,
+}
+
+/// The fleet, for a number of hops.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// How much of everything.
+    pub size: Size,
+    /// Who runs the head build.
+    pub mix: Mix,
+    /// Hops in the window, which is filled before anything is measured.
+    pub window: u64,
+    /// Hops that are measured: each adds one hop and lets one expire. One more hop closes the last of them.
+    pub measured: u64,
+    /// The pods.
+    pub pods: Vec<Pod>,
+    names: Arc<[Arc<str>]>,
+}
+
+impl Workload {
+    /// The fleet of this size and mix.
+    #[must_use]
+    pub fn new(size: Size, mix: Mix, window: u64, measured: u64) -> Self {
+        let pods = (0..PODS).map(|number| pod(number, mix)).collect();
+        let names = (0..size.functions).map(|rank| Arc::from(format!("service/module{:03}.Type{}::method{rank}", rank % 251, rank % 17)));
+        Self { size, mix, window, measured, pods, names: names.collect() }
+    }
+
+    /// All hops.
+    #[must_use]
+    pub fn hops(&self) -> u64 {
+        self.window + self.measured + 1
+    }
+
+    /// The number that the dataflow gives to a hop counted from 0.
+    #[must_use]
+    pub fn hop(&self, number: u64) -> Hop {
+        self.config(true).clock().hop_of(self.instant(number))
+    }
+
+    /// Cell by number.
+    #[must_use]
+    pub fn cell(&self, number: usize) -> CellKey {
+        let (region, cohort) = (number % CELLS.0, number / CELLS.0);
+        CellKey { region: format!("region-{region}").as_str().into(), cohort: format!("cohort-{cohort}").as_str().into() }
+    }
+
+    /// Number of cells.
+    #[must_use]
+    pub fn cells(&self) -> usize {
+        CELLS.0 * CELLS.1
+    }
+
+    /// The time block of a hop counted from 0: an hour strikes two thirds into the filling of the window, if at all.
+    #[must_use]
+    pub fn block(&self, number: u64) -> usize {
+        usize::from(self.mix == Mix::Half && number >= self.window * 2 / 3)
+    }
+
+    /// A function's name.
+    #[must_use]
+    pub fn name(&self, function: usize) -> &Arc<str> {
+        &self.names[function]
+    }
+
+    /// How the dataflow is run: a look at every hop, or no look but at the end.
+    #[must_use]
+    pub fn config(&self, looks: bool) -> Config {
+        let never = Nanos::from_seconds(i64::from(i32::MAX));
+        Config {
+            window: Nanos(HOP.0 * i64::try_from(self.window).unwrap_or(1)),
+            lateness: Nanos(0),
+            warm_up: Nanos(0),
+            evaluate_every: if looks { HOP } else { never },
+            report_every: never,
+            comparing: Comparing::Named { base: vec![Build::from(BUILDS.1)], head: Build::from(BUILDS.0) },
+            count_kinds: vec![CountKind::SelfCount],
+            ..Config::default()
+        }
+    }
+
+    /// What a pod's profile of a hop holds, ascending by function: samples by function.
+    #[must_use]
+    pub fn samples(&self, pod: &Pod, hop: u64) -> Vec<(u32, u32)> {
+        let mut draws = Draws::seeded(pod.key ^ hop.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let scale = f64::from(self.size.functions + 1).ln();
+        let costlier = |function| HIT.0.contains(&function) && HIT.1.contains(&pod.cell);
+        let mut drawn = Vec::new();
+        while drawn.len() < usize::try_from(self.size.samples).unwrap_or(0) {
+            let function = zipf(draws.unit(), scale).min(self.size.functions - 1);
+            let own = Draws::seeded(pod.key.rotate_left(17) ^ u64::from(function)).unit();
+            let kept = (1.0 - POD_SPREAD * own) * if !pod.head && costlier(function) { HIT_KEPT } else { 1.0 };
+            if draws.unit() < kept {
+                drawn.push(function);
+            }
+        }
+        drawn.sort_unstable();
+        drawn.chunk_by(|a, b| a == b).map(|equal| (equal[0], u32::try_from(equal.len()).unwrap_or(0))).collect()
+    }
+
+    /// A record with one profile of one pod, as it leaves a decoder.
+    #[must_use]
+    pub fn record(&self, number: usize, hop: u64, partition: i32) -> Decoded {
+        let pod = &self.pods[number];
+        let functions = self.samples(pod, hop).into_iter().map(|(name, count)| FoldedFunction { name, own: u64::from(count), total: u64::from(count) });
+        let part = Folded { cohort: pod.identity.cohort.clone(), samples: u64::from(self.size.samples), functions: functions.collect() };
+        let start = self.instant(hop);
+        let profile = Profile {
+            identity: Arc::clone(&pod.identity),
+            profile_type: ProfileType::Cpu,
+            temporality: Temporality::Delta,
+            window: TimeRange { start, end: start.plus(Nanos(HOP.0 - 1)) },
+            requests: None,
+            names: Arc::clone(&self.names),
+            samples: Samples::Folded { content: u128::from(pod.key) << 64 | u128::from(hop), cohorts: vec![part] },
+        };
+        let offset = i64::try_from(hop).unwrap_or(0) * 1000 + i64::try_from(number).unwrap_or(0);
+        let position = Position { source: "bench".into(), partition, offset, file: None };
+        Decoded { position, broker_time: None, parts: vec![Ok(profile)] }
+    }
+
+    /// When a hop counted from 0 starts.
+    fn instant(&self, number: u64) -> Nanos {
+        let into_the_hour = if self.mix == Mix::Half { -(HOP.0 * i64::try_from(self.window * 2 / 3).unwrap_or(0)) } else { 0 };
+        Nanos::from_seconds(HOUR).plus(Nanos(into_the_hour + HOP.0 * i64::try_from(number).unwrap_or(0)))
+    }
+}
+
+fn pod(number: usize, mix: Mix) -> Pod {
+    let cells = CELLS.0 * CELLS.1;
+    let (cell, place) = (number % cells, number / cells);
+    let head = mix.is_head(cell, place);
+    let name = format!("pod-{number}");
+    let kind = if mix == Mix::Half && (place / 2) % 2 == 1 { "m8g.2xlarge" } else { "m8i.2xlarge" };
+    let identity = Identity {
+        service: "video".into(),
+        build: if head { BUILDS.0 } else { BUILDS.1 }.into(),
+        region: format!("region-{}", cell % CELLS.0).as_str().into(),
+        cohort: format!("cohort-{}", cell / CELLS.0).as_str().into(),
+        hardware: kind.into(),
+        node: None,
+        pod: name.as_str().into(),
+        process_start: Some(Nanos(0)),
+    };
+    Pod { identity: Arc::new(identity), cell, head, key: stable_hash(name.as_bytes()) }
+}
+
+/// The rank whose share falls like one over it: the whole part of (n + 1)^u, less 1; `scale` is ln(n + 1).
+#[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the number of functions")]
+#[must_use]
+pub fn zipf(u: f64, scale: f64) -> u32 {
+    ((u * scale).exp() as u32).saturating_sub(1)
+}
+
+/// A small generator (SplitMix64): same numbers everywhere, a nanosecond each.
+#[derive(Clone, Debug)]
+pub struct Draws(u64);
+
+impl Draws {
+    /// The sequence of a seed.
+    #[must_use]
+    pub fn seeded(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    #[inline]
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in [0, 1).
+    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "53 bits are a float")]
+    #[inline]
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mixes_have_the_head_pods_that_they_say() {
+        let heads = |mix| Workload::new(MEDIUM, mix, 18, 6).pods.iter().filter(|pod| pod.head).count();
+        assert_eq!(Mix::ALL.map(heads), [42, 84, 420]);
+    }
+
+    #[test]
+    fn profiles_hold_their_samples_and_regressed_functions_more() {
+        let fleet = Workload::new(MEDIUM, Mix::Half, 18, 6);
+        let mut of_hit = [0, 0];
+        for pod in fleet.pods.iter().filter(|pod| pod.cell == 0) {
+            let samples = fleet.samples(pod, 3);
+            assert!(samples.is_sorted_by(|a, b| a.0 < b.0) && samples.len() < 600);
+            assert_eq!(samples.iter().map(|(_, count)| count).sum::<u32>(), 1000);
+            of_hit[usize::from(pod.head)] += samples.iter().filter(|(f, _)| *f == 3).map(|(_, count)| count).sum::<u32>();
+        }
+        assert!(of_hit[1] * 10 > of_hit[0] * 12, "{of_hit:?}");
+    }
+}

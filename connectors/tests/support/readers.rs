@@ -1,0 +1,75 @@
+//! Readers from other worlds: DuckDB, polars, pandas and pyarrow look at an output folder (`tests/readers`).
+//!
+//! Needs Python 3.11 or later with `venv`; installs the pinned readers (`tests/readers/requirements.txt`) into the build
+//! folder when they are not there. `FLEETDIFF_READERS_PYTHON` names an interpreter that has them already.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::tables::{Kind, TableRow, Value};
+use serde_json::json;
+
+fn readers() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/readers")
+}
+
+/// An interpreter with the pinned readers.
+fn python() -> PathBuf {
+    if let Some(python) = std::env::var_os("FLEETDIFF_READERS_PYTHON") {
+        return python.into();
+    }
+    let requirements = fs::read_to_string(readers().join("requirements.txt")).unwrap();
+    let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readers");
+    let python = environment.join("bin/python");
+    let installed = environment.join("installed.txt");
+    if fs::read_to_string(&installed).ok().as_deref() != Some(&requirements) {
+        must(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment));
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
+        must(Command::new(&python).args(pip).arg(readers().join("requirements.txt")));
+        fs::write(&installed, requirements).unwrap();
+    }
+    python
+}
+
+fn must(command: &mut Command) {
+    let hint = "the readers test needs Python 3.11 with venv (apt-get install python3-venv) and a package index";
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; {hint}"));
+    assert!(output.status.success(), "{command:?}: {}; {hint}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Rows, sums of counts and nulls, from the rows themselves.
+fn figures<R: TableRow>(rows: &[R]) -> serde_json::Value {
+    let counts = R::columns().iter().filter(|column| column.kind == Kind::Count);
+    let sum_of = |value: Value<'_>| if let Value::Count(count) = value { count } else { 0 };
+    let sums: serde_json::Map<_, _> = counts
+        .map(|column| (column.name.to_owned(), rows.iter().map(|row| sum_of(column.value(row))).sum::<i64>().into()))
+        .collect();
+    let nulls: serde_json::Map<_, _> = R::columns()
+        .iter()
+        .map(|column| {
+            let unknown = rows.iter().filter(|row| column.value(row) == Value::Null).count();
+            (column.name.to_owned(), unknown.into())
+        })
+        .collect();
+    json!({ "rows": rows.len(), "sums": sums, "nulls": nulls })
+}
+
+/// Writes down what the readers are to find in a folder with these tables.
+pub fn expect(expected: &Path, tables: &Tables) {
+    let figures = json!({
+        "cells": figures(&tables.cells),
+        "flags": figures(&tables.flags),
+        "comparisons": figures(&tables.comparisons),
+        "ledger": figures(&tables.ledger),
+        "rejected": figures(&tables.rejected),
+    });
+    fs::write(expected, figures.to_string()).unwrap();
+}
+
+/// Lets all four read a folder and compare with what [`expect`] wrote down.
+pub fn read(folder: &Path, expected: &Path) -> Output {
+    let script = readers().join("read_output.py");
+    Command::new(python()).arg(script).arg(folder).arg("--expect").arg(expected).output().unwrap()
+}

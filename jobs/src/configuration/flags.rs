@@ -1,0 +1,103 @@
+//! Keys as flags of a command: each command shows those that concern it, all from the one list.
+
+use std::marker::PhantomData;
+
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+
+use super::Configuration;
+use super::keys::{KEYS, Key};
+use super::problems::Problem;
+
+/// Which keys a command has as flags.
+pub trait Choice {
+    /// Whether this one.
+    fn has(key: &Key) -> bool;
+}
+
+/// Every key.
+#[derive(Clone, Copy, Debug)]
+pub struct Everything;
+
+/// What decides rows from records of a folder, and the workers.
+#[derive(Clone, Copy, Debug)]
+pub struct OfDataflow;
+
+/// A topic and how to reach it.
+#[derive(Clone, Copy, Debug)]
+pub struct OfTopic;
+
+impl Choice for Everything {
+    fn has(_: &Key) -> bool {
+        true
+    }
+}
+
+impl Choice for OfDataflow {
+    fn has(key: &Key) -> bool {
+        matches!(key.section(), "dataflow" | "run")
+    }
+}
+
+impl Choice for OfTopic {
+    fn has(key: &Key) -> bool {
+        matches!(key.path, "kafka.brokers" | "kafka.topic" | "kafka.format" | "kafka.connect_timeout")
+    }
+}
+
+/// The flags that were given.
+#[derive(Debug)]
+pub struct Flags<S> {
+    given: Vec<(&'static Key, String)>,
+    choice: PhantomData<S>,
+}
+
+impl<S> Flags<S> {
+    /// Whether a key was given.
+    pub fn has(&self, path: &str) -> bool {
+        self.given.iter().any(|(key, _)| key.path == path)
+    }
+
+    /// Sets what was given; what cannot be set is added to the problems.
+    pub fn apply(&self, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
+        for (key, value) in &self.given {
+            if !(key.set_text)(configuration, value) {
+                problems.push(Problem::value(&format!("--{}", key.flag), key, value));
+            }
+        }
+    }
+}
+
+impl<S: Choice> Args for Flags<S> {
+    fn augment_args(command: Command) -> Command {
+        let defaults = Configuration::default();
+        KEYS.iter().filter(|key| S::has(key)).fold(command, |command, key| command.arg(flag(key, &defaults)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<S: Choice> FromArgMatches for Flags<S> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let value = |key: &Key| matches.get_one::<String>(key.path).cloned();
+        let given = KEYS.iter().filter(|key| S::has(key)).filter_map(|key| Some((key, value(key)?))).collect();
+        Ok(Self { given, choice: PhantomData })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn flag(key: &'static Key, defaults: &Configuration) -> Arg {
+    let default = match (key.get)(defaults) {
+        serde_json::Value::String(text) => text,
+        serde_json::Value::Array(parts) => parts.iter().filter_map(|part| part.as_str()).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    };
+    let default = if default.is_empty() { "none".to_owned() } else { default };
+    let help = format!("{} [default: {default}] [env: {}]", key.meaning, key.variable());
+    Arg::new(key.path).long(key.flag).value_name("VALUE").help(help)
+}

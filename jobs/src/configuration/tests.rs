@@ -1,0 +1,130 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::time::Nanos;
+
+use super::*;
+
+/// What a file and variables make of the defaults.
+fn loaded(text: &str, variables: &[(&str, &str)]) -> (Configuration, Vec<Problem>) {
+    let (mut configuration, mut problems) = (Configuration::default(), Vec::new());
+    file::take(text, "f.toml", &mut configuration, &mut problems);
+    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    configuration.take_variables(variables, &mut problems);
+    configuration.check(&mut problems);
+    (configuration, problems)
+}
+
+fn values(configuration: &Configuration) -> Vec<serde_json::Value> {
+    KEYS.iter().map(|key| (key.get)(configuration)).collect()
+}
+
+#[test]
+fn the_file_in_the_repository_is_the_defaults_with_every_key() {
+    let written = Configuration::default().to_toml();
+    let file = include_str!("../../../fleetdiff.toml");
+    assert!(file == written, "fleetdiff.toml differs from what `fleetdiff watch --show-config` writes:\n{written}");
+    let (read, problems) = loaded(file, &[]);
+    assert_eq!(problems, []);
+    assert_eq!(values(&read), values(&Configuration::default()));
+    let names: BTreeSet<&str> = file.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name).collect();
+    assert!(KEYS.iter().all(|key| names.contains(key.name())));
+}
+
+#[test]
+fn the_dataflow_has_the_defaults_of_the_library() {
+    assert_eq!(Configuration::default().dataflow(), Config::default());
+}
+
+#[test]
+fn keys_are_unique_by_path_flag_and_variable_and_say_where_their_default_comes_from() {
+    let distinct = |names: Vec<String>| names.iter().collect::<BTreeSet<_>>().len();
+    assert_eq!(distinct(KEYS.iter().map(|key| key.path.to_owned()).collect()), KEYS.len());
+    assert_eq!(distinct(KEYS.iter().map(|key| key.flag.to_owned()).collect()), KEYS.len());
+    assert_eq!(distinct(KEYS.iter().map(super::keys::Key::variable).collect()), KEYS.len());
+    for key in &KEYS {
+        assert!(key.meaning.ends_with('.') && !key.origin.is_empty(), "{key:?}");
+    }
+}
+
+/// Every key takes what it writes, from a file and, if it is no list of lists, from a variable.
+#[test]
+fn every_key_reads_back_what_it_writes() {
+    let (other, problems) = loaded(
+        "[dataflow]\nhop='5s'\nbase=['A','A2']\nhead='B'\ncell='all'\ncount_kind=['self']\nq=0.1\n[kafka]\nformat='delta'\n[output]\nflush='1h'\n[alerts]\ntopic=''",
+        &[],
+    );
+    assert_eq!(problems, []);
+    let (again, problems) = loaded(&other.to_toml(), &[]);
+    assert_eq!(problems, []);
+    assert_eq!(values(&again), values(&other));
+    assert_ne!(values(&again), values(&Configuration::default()));
+    assert_eq!(again.dataflow().count_kinds, [CountKind::SelfCount]);
+    assert!(matches!(again.dataflow().comparing, Comparing::Named { base, .. } if base.len() == 2));
+}
+
+#[test]
+fn the_environment_wins_over_the_file() {
+    let variables = [("FLEETDIFF_DATAFLOW_WARM_UP", "7s"), ("FLEETDIFF_DATAFLOW_COUNT_KIND", "total"), ("FLEETDIFF_SERVICE_HOST", "10.0.0.1"), ("HOME", "/")];
+    let (configuration, problems) = loaded("[dataflow]\nwarm_up = \"1s\"\nwindow = \"20m\"", &variables);
+    assert_eq!(problems, [], "variables of others are left alone");
+    let config = configuration.dataflow();
+    assert_eq!((config.warm_up, config.window), (Nanos::from_seconds(7), Nanos::from_seconds(1200)));
+    assert_eq!(config.count_kinds, [CountKind::Total]);
+}
+
+#[test]
+fn all_problems_are_told_with_key_and_line() {
+    let text = "[dataflow]\nwindw = \"30m\"\nwarm_up = 60\nq = 2.0\n\n[kafka]\nformat = \"otlp\"\nbrokers = [1]\n[kafak]\nx = 1\n[kafka.client]\nsasl.password = \"hunter2\"\n";
+    let (_, problems) = loaded(text, &[("FLEETDIFF_RUN_WORKERS", "many")]);
+    let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let expected = [
+        ("f.toml:2: dataflow.windw: unknown key", "warm_up"),
+        ("f.toml:3: dataflow.warm_up: 60 is not a length of time", "30s"),
+        ("f.toml:7: kafka.format: \"otlp\" is not one of", "delta"),
+        ("f.toml:8: kafka.brokers: [1] is not a text", ""),
+        ("f.toml:9: kafak: unknown", "kafka.identity"),
+        ("f.toml:12: kafka.client.sasl: ", "in quotes"),
+        ("FLEETDIFF_RUN_WORKERS: run.workers: \"many\" is not a whole number", ""),
+        ("dataflow.q: must lie between 0 and 1", ""),
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:#?}");
+    for (start, part) in expected {
+        assert!(told.iter().any(|one| one.starts_with(start) && one.contains(part)), "{start} in {told:#?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_toml_is_told_by_line_without_its_text() {
+    let (_, problems) = loaded("[kafka.client]\n\"sasl.password\" = hunter2\n[dataflow]\nwindow = \"5x\"\n", &[]);
+    let told = format!("{problems:?}");
+    assert!(told.contains("f.toml:2") && told.contains("f.toml:4"), "{told}");
+    assert!(!told.contains("hunter2"), "{told}");
+}
+
+#[test]
+fn secrets_come_from_file_or_environment_and_are_shown_nowhere() {
+    let file = "[kafka.client]\n\"sasl.username\" = \"hunter1\"\n\"security.protocol\" = \"SASL_SSL\"\n\"socket.keepalive.enable\" = true\n";
+    let (configuration, problems) = loaded(file, &[("FLEETDIFF_KAFKA_CLIENT_SASL_PASSWORD", "hunter2")]);
+    assert_eq!(problems, []);
+    let properties = &configuration.kafka.client.properties;
+    assert_eq!(properties.get("sasl.password").map(String::as_str), Some("hunter2"));
+    assert_eq!(properties.get("socket.keepalive.enable").map(String::as_str), Some("true"));
+    let shown = format!("{}{}{}{configuration:?}", configuration.to_toml(), configuration.of_topic_as_json(), configuration.of_fleet_as_json());
+    assert!(!shown.contains("hunter"), "{shown}");
+    assert!(shown.contains("SASL_SSL") && shown.contains("\"sasl.password\" is set and not shown"));
+}
+
+#[test]
+fn the_json_of_a_run_holds_what_decides_rows_and_nothing_else() {
+    let config = Config { window: Nanos::from_seconds(60), ..Config::default() };
+    let json: serde_json::Value = serde_json::from_str(&Configuration::of_dataflow(config).of_fleet_as_json()).unwrap();
+    assert_eq!(json["dataflow"]["window"], "1m");
+    assert_eq!(json["dataflow"]["count_kind"], serde_json::json!(["self", "total"]));
+    assert!(json.get("kafka").is_none() && json.get("run").is_none());
+    let json: serde_json::Value = serde_json::from_str(&Configuration::default().of_topic_as_json()).unwrap();
+    assert_eq!(json["kafka"]["identity"]["service"], serde_json::json!(["service.name"]));
+    assert!(json["kafka"].get("brokers").is_none());
+}

@@ -1,0 +1,89 @@
+//! A configuration written down: as a commented file for people, as JSON for the tables. Neither holds a secret.
+
+use std::fmt::Write;
+
+use fleetdiff_connectors::kafka::client::is_secret;
+use serde_json::{Map, Value as Json};
+
+use super::Configuration;
+use super::keys::KEYS;
+
+const HEAD: &str = "\
+# The configuration of `fleetdiff watch`. Every key is here with its default; one that is left out has it too.
+# Behind each stands where its default comes from (measured, published, or a guess), its flag, and its variable of the
+# environment. A flag wins over the variable, the variable over the file. Lengths of time are whole numbers with ms, s, m or h.
+";
+
+const CLIENT: &str = "
+# Further properties of the Kafka client by librdkafka's names, in quotes: \"security.protocol\" = \"SASL_SSL\".
+# Secrets may stand here or in the environment (FLEETDIFF_KAFKA_CLIENT_SASL_PASSWORD is \"sasl.password\"); they are no flags
+# and are never shown.
+[kafka.client]
+";
+
+/// NB: texts, numbers and truth are written alike in TOML and JSON.
+fn toml_of(value: &Json) -> String {
+    match value {
+        Json::Array(parts) => format!("[{}]", parts.iter().map(toml_of).collect::<Vec<_>>().join(", ")),
+        one => one.to_string(),
+    }
+}
+
+impl Configuration {
+    /// The whole configuration as a commented TOML file.
+    pub fn to_toml(&self) -> String {
+        let mut text = HEAD.to_owned();
+        let mut section = "";
+        for key in &KEYS {
+            if key.section() != section {
+                // The client's free properties come after the fixed keys of Kafka.
+                if key.section() == "output" {
+                    self.write_client(&mut text);
+                }
+                section = key.section();
+                let _ = write!(text, "\n[{section}]\n");
+            }
+            let value = toml_of(&(key.get)(self));
+            let _ = writeln!(text, "# {}\n# Default: {}. --{}, {}", key.meaning, key.origin, key.flag, key.variable());
+            let _ = writeln!(text, "{} = {value}", key.name());
+        }
+        text
+    }
+
+    fn write_client(&self, text: &mut String) {
+        text.push_str(CLIENT);
+        for (name, value) in &self.kafka.client.properties {
+            let name = Json::from(name.as_str());
+            let _ = match is_secret(name.as_str().unwrap_or_default()) {
+                true => writeln!(text, "# {name} is set and not shown"),
+                false => writeln!(text, "{name} = {}", Json::from(value.as_str())),
+            };
+        }
+    }
+
+    /// What decided the rows of a fleet in a folder or in memory, as JSON.
+    pub fn of_fleet_as_json(&self) -> String {
+        self.json(&["dataflow"])
+    }
+
+    /// What decided the rows of a topic, as JSON.
+    pub fn of_topic_as_json(&self) -> String {
+        self.json(&["dataflow", "kafka", "kafka.identity"])
+    }
+
+    /// NB: only what decides rows, for files of equal rows are to be equal: another broker address or number of workers makes
+    /// no other file.
+    fn json(&self, sections: &[&str]) -> String {
+        let mut all = Map::new();
+        for key in KEYS.iter().filter(|key| key.decides_rows && sections.contains(&key.section())) {
+            let mut place = &mut all;
+            for part in key.section().split('.') {
+                let inner = place.entry(part).or_insert_with(|| Json::Object(Map::new()));
+                let Json::Object(inner) = inner else { return String::new() };
+                place = inner;
+            }
+            place.insert(key.name().to_owned(), (key.get)(self));
+        }
+        Json::Object(all).to_string()
+    }
+}

@@ -1,0 +1,91 @@
+//! What a run found, by comparison: cells, and the functions that are called, the worst first.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::fan_out::{Extent, FanOutRow};
+use fleetdiff_schemas::identity::MERGED;
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, Tables};
+use fleetdiff_schemas::verdict::{FanOutState, Scope};
+
+/// One comparison in one kind of count, at the last look.
+pub struct Findings<'a> {
+    /// Which builds of what.
+    pub key: &'a ComparisonKey,
+    /// Self counts if there are any, else total counts.
+    pub kind: CountKind,
+    /// What is known of each cell.
+    pub cells: BTreeMap<&'a CellKey, &'a ComparisonRow>,
+    /// The rows of the last report, by cell.
+    pub rows: BTreeMap<&'a CellKey, Vec<&'a CellRow>>,
+    /// Functions with a flag that stands: those that cost more somewhere first, the largest change of a share first.
+    pub called: Vec<Called<'a>>,
+}
+
+/// A function with a flag that stands somewhere.
+pub struct Called<'a> {
+    /// Its name.
+    pub function: &'a str,
+    /// What is known of it in each cell.
+    pub states: BTreeMap<&'a CellKey, FanOutState>,
+    /// Where it costs more, in the fewest words.
+    pub regressed: &'a [Extent],
+    /// Where it costs less.
+    pub improved: &'a [Extent],
+    /// Its rows of the last report.
+    pub rows: BTreeMap<&'a CellKey, &'a CellRow>,
+}
+
+impl<'a> Findings<'a> {
+    /// What tables say that hold the last look, the last report and the fan-out in force.
+    pub fn of(tables: &'a Tables) -> Vec<Self> {
+        let has_self = tables.comparisons.iter().any(|row| row.count_kind == CountKind::SelfCount);
+        let kind = if has_self { CountKind::SelfCount } else { CountKind::Total };
+        let keys: BTreeSet<&ComparisonKey> = tables.comparisons.iter().filter(|row| row.count_kind == kind).map(|row| &row.comparison).collect();
+        keys.into_iter().map(|key| Self::of_key(tables, key, kind)).collect()
+    }
+
+    fn of_key(tables: &'a Tables, key: &'a ComparisonKey, kind: CountKind) -> Self {
+        let of_key = tables.comparisons.iter().filter(|row| row.comparison == *key && row.count_kind == kind);
+        let mut cells: BTreeMap<&CellKey, &ComparisonRow> = of_key.map(|row| (&row.cell, row)).collect();
+        if cells.len() > 1 {
+            cells.retain(|cell, _| !(cell.region.as_str() == MERGED && cell.cohort.as_str() == MERGED));
+        }
+        let mut rows: BTreeMap<&CellKey, Vec<&CellRow>> = BTreeMap::new();
+        let of_report = tables.cells.iter().filter(|row| row.comparison == *key && row.count_kind == kind && row.scope == Scope::Epoch);
+        of_report.filter(|row| cells.contains_key(&row.cell)).for_each(|row| rows.entry(&row.cell).or_default().push(row));
+        let standing = tables.fan_out.iter().filter(|row| row.comparison == *key && row.count_kind == kind && !row.cells.is_empty());
+        let mut called: Vec<Called<'a>> = standing.map(|fan_out| Called::of(fan_out, &rows)).collect();
+        called.sort_by(|a, b| {
+            let order = |called: &Called<'_>| Reverse(!called.regressed.is_empty());
+            order(a).cmp(&order(b)).then(b.change().total_cmp(&a.change())).then(a.function.cmp(b.function))
+        });
+        Self { key, kind, cells, rows, called }
+    }
+}
+
+impl<'a> Called<'a> {
+    fn of(fan_out: &'a FanOutRow, rows: &BTreeMap<&'a CellKey, Vec<&'a CellRow>>) -> Self {
+        let of_function = |(cell, rows): (&&'a CellKey, &Vec<&'a CellRow>)| Some((*cell, *rows.iter().find(|row| row.function == fan_out.function)?));
+        Self {
+            function: &fan_out.function,
+            states: fan_out.cells.iter().map(|known| (&known.cell, known.state)).collect(),
+            regressed: &fan_out.regressed,
+            improved: &fan_out.improved,
+            rows: rows.iter().filter_map(of_function).collect(),
+        }
+    }
+
+    /// The cells in which it is called so.
+    pub fn cells(&self, state: FanOutState) -> impl Iterator<Item = &'a CellKey> {
+        self.states.iter().filter(move |(_, known)| **known == state).map(|(cell, _)| *cell)
+    }
+
+    /// The largest change of its share in a cell where it is called, in the direction that ranks it.
+    fn change(&self) -> f64 {
+        let state = if self.regressed.is_empty() { FanOutState::Improved } else { FanOutState::Regressed };
+        let changes = self.cells(state).filter_map(|cell| self.rows.get(cell)?.share_delta);
+        changes.map(|delta| delta.value.abs()).fold(0.0, f64::max)
+    }
+}

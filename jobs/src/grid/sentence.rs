@@ -1,0 +1,161 @@
+//! One sentence: what to roll back, what may stay, and what cannot be judged yet and how long that would take.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_pipeline::config::Config;
+use fleetdiff_pipeline::rules::extent::extents;
+use fleetdiff_pipeline::rules::outlook::{Outlook, outlook};
+use fleetdiff_schemas::fan_out::{Extent, listed};
+use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, Interval};
+use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Support};
+
+use super::findings::{Called, Findings};
+use super::share_delta;
+
+/// Cells of a function whose ratios are told one by one; of more, the range is.
+const RATIOS: usize = 3;
+
+/// The verdict over all cells, in words.
+pub fn sentence(findings: &Findings<'_>, config: &Config) -> String {
+    let mut parts = called(findings, FanOutState::Regressed, "roll back ");
+    parts.extend(called(findings, FanOutState::Improved, "cheaper in "));
+    let with = |verdict: ComparisonVerdict| findings.cells.iter().filter(move |(_, row)| row.verdict == verdict).map(|(cell, _)| *cell);
+    let clean: Vec<&CellKey> = with(ComparisonVerdict::Clean).collect();
+    if !clean.is_empty() {
+        parts.push(format!("{} may stay", place(findings, &clean)));
+    }
+    parts.extend(unknown(findings, config));
+    let apart: Vec<&CellKey> = with(ComparisonVerdict::NotComparable).collect();
+    if !apart.is_empty() {
+        parts.push(format!("{} cannot be compared: no time block and hardware has samples of both", place(findings, &apart)));
+    }
+    let sentence = format!("{}.", parts.join("; "));
+    let mut letters = sentence.chars();
+    let known_name = findings.cells.keys().any(|cell| sentence.starts_with(cell.region.as_str()) || sentence.starts_with(cell.cohort.as_str()));
+    letters.next().filter(|_| !known_name).map_or_else(|| sentence.clone(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Cells in the fewest words.
+fn place(findings: &Findings<'_>, cells: &[&CellKey]) -> String {
+    words(&extents(cells.iter().copied(), findings.cells.keys().copied()))
+}
+
+fn words(extents: &[Extent]) -> String {
+    extents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The cells in which functions are called in one direction: one part for each worst function of cells that no worse one
+/// has named before, the other functions counted.
+fn called(findings: &Findings<'_>, state: FanOutState, verb: &str) -> Vec<String> {
+    let mut named: BTreeSet<&CellKey> = BTreeSet::new();
+    let mut groups: Vec<(&Called<'_>, Vec<&CellKey>, usize)> = Vec::new();
+    for called in &findings.called {
+        let cells: Vec<&CellKey> = called.cells(state).collect();
+        let new: Vec<&CellKey> = cells.iter().copied().filter(|cell| !named.contains(cell)).collect();
+        if !new.is_empty() {
+            named.extend(&new);
+            groups.push((called, new, 0));
+        } else if let Some((_, _, more)) = groups.iter_mut().find(|(_, group, _)| cells.iter().any(|cell| group.contains(cell))) {
+            *more += 1;
+        }
+    }
+    let part = |(called, cells, more): (&Called<'_>, Vec<&CellKey>, usize)| {
+        let more = if more == 0 { String::new() } else { format!(", and {more} more {}", plural(more, "function")) };
+        format!("{verb}{}: {} {}{more}{}", place(findings, &cells), called.function, effects(called, &cells), tentative(findings, called, &cells))
+    };
+    groups.into_iter().map(part).collect()
+}
+
+/// How few pods carry a call, where they are few.
+fn tentative(findings: &Findings<'_>, called: &Called<'_>, cells: &[&CellKey]) -> String {
+    let weak = |cell: &&&CellKey| called.rows.get(**cell).is_some_and(|row| row.support == Support::Tentative);
+    let pods = |cell: &&CellKey| findings.cells.get(*cell).map(|row| format!("{} against {} pods", row.head_pods, row.base_pods));
+    let pods: BTreeSet<String> = cells.iter().filter(weak).filter_map(pods).collect();
+    if pods.is_empty() { String::new() } else { format!(" (tentative: {})", pods.into_iter().collect::<Vec<_>>().join(", ")) }
+}
+
+/// By how much a function's cost changed in these cells.
+fn effects(called: &Called<'_>, cells: &[&CellKey]) -> String {
+    let rows: Vec<&CellRow> = cells.iter().filter_map(|cell| called.rows.get(*cell).copied()).collect();
+    if rows.len() > RATIOS {
+        return range(&rows);
+    }
+    let told: Vec<String> = rows.into_iter().map(effect).collect();
+    listed(&told)
+}
+
+fn effect(row: &CellRow) -> String {
+    match row.adjusted_ratio {
+        Some(Interval { value, low, high }) => format!("x {} ({} to {})", number(value), number(low), number(high)),
+        None if row.base.count == 0 => "only in the head".to_owned(),
+        None => "only in the base".to_owned(),
+    }
+}
+
+fn range(rows: &[&CellRow]) -> String {
+    let ratios: Vec<Interval> = rows.iter().filter_map(|row| row.adjusted_ratio).collect();
+    let least = |of: fn(&Interval) -> f64| ratios.iter().map(of).fold(f64::INFINITY, f64::min);
+    let most = |of: fn(&Interval) -> f64| ratios.iter().map(of).fold(0.0, f64::max);
+    if ratios.is_empty() {
+        return "only in one build".to_owned();
+    }
+    format!("x {} to {} (intervals from {} to {})", number(least(|r| r.value)), number(most(|r| r.value)), number(least(|r| r.low)), number(most(|r| r.high)))
+}
+
+/// Two decimals, three where the first would be nought.
+fn number(value: f64) -> String {
+    if value < 0.1 { format!("{value:.3}") } else { format!("{value:.2}") }
+}
+
+/// Where a function is called and by how much, for its line.
+pub fn places(called: &Called<'_>) -> String {
+    let side = |state: FanOutState, extents: &[Extent]| {
+        let cells: Vec<&CellKey> = called.cells(state).collect();
+        let shares: Vec<String> = cells.iter().filter_map(|cell| share_delta(called.rows.get(*cell)?)).collect();
+        let shares = if shares.len() > RATIOS { String::new() } else { format!("{}, ", listed(&shares)) };
+        (!cells.is_empty()).then(|| format!("{} in {}: {shares}{}", state.name(), words(extents), effects(called, &cells)))
+    };
+    let sides = [side(FanOutState::Regressed, called.regressed), side(FanOutState::Improved, called.improved)];
+    sides.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// What cannot be judged yet, cells that miss the same together.
+fn unknown(findings: &Findings<'_>, config: &Config) -> Vec<String> {
+    let mut by_need: BTreeMap<String, Vec<&CellKey>> = BTreeMap::new();
+    for (cell, row) in findings.cells.iter().filter(|(_, row)| row.verdict == ComparisonVerdict::Inconclusive) {
+        let rows = findings.rows.get(cell).map_or(&[][..], Vec::as_slice);
+        let pods = (row.head_pods, row.base_pods);
+        by_need.entry(need(outlook(row, rows, config), pods, findings.key)).or_default().push(cell);
+    }
+    by_need.into_iter().map(|(need, cells)| format!("{} cannot be judged yet: {need}", place(findings, &cells))).collect()
+}
+
+/// What would settle it.
+fn need(outlook: Outlook, (head, base): (i64, i64), key: &ComparisonKey) -> String {
+    let more = |count: u32, build: &str, now: i64| (count > 0).then(|| format!("{count} more {} of {build} ({now} now)", plural(usize::try_from(count).unwrap_or(0), "pod")));
+    let pods = [more(outlook.head_pods, key.head_build.as_str(), head), more(outlook.base_pods, key.base_build.as_str(), base)];
+    let pods = listed(&pods.into_iter().flatten().collect::<Vec<_>>());
+    match (pods.is_empty(), outlook.seconds) {
+        (true, Some(seconds)) if seconds >= 1.0 => format!("that takes about {} more", length(seconds)),
+        (true, Some(_)) => "the samples would do by now if nothing had changed, but too few functions are shown to be alike".to_owned(),
+        (true, None) => "how long that takes cannot be told, since its samples are spread over functions that are seen too seldom".to_owned(),
+        (false, Some(seconds)) => format!("more time with these pods does not help, {pods}, watched for about {}, would", length(seconds)),
+        (false, None) => format!("that takes at least {pods}"),
+    }
+}
+
+/// A length of time in words, rounded up.
+fn length(seconds: f64) -> String {
+    let (count, unit) = match seconds {
+        s if s <= 90.0 => (s, "second"),
+        s if s <= 5400.0 => (s / 60.0, "minute"),
+        s if s <= 172_800.0 => (s / 3600.0, "hour"),
+        s => (s / 86_400.0, "day"),
+    };
+    let count = count.ceil();
+    format!("{count:.0} {unit}{}", if count > 1.0 { "s" } else { "" })
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+}

@@ -1,0 +1,106 @@
+//! `watch`: the service from a Kafka topic to Parquet and an alert topic.
+
+mod decisions;
+mod service;
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use fleetdiff_connectors::kafka::source::{Share, TopicSettings, TopicSource};
+use fleetdiff_connectors::kafka::topic;
+use fleetdiff_pipeline::run::{self, Ended, SourceFactory, run_service};
+use fleetdiff_schemas::source::{Source, SourceError};
+use fleetdiff_schemas::tables::calendar::rfc3339;
+use fleetdiff_schemas::time::HopClock;
+
+use self::service::{Done, Service, by_reason};
+use crate::command::WatchSettings;
+use crate::configuration::Configuration;
+use crate::failure::Failure;
+use crate::kafka::{broker_failure, configure};
+use crate::output::{AlertTarget, Output};
+
+/// Runs the service until its end, or until it is told to stop.
+pub fn watch(settings: &WatchSettings) -> Result<(), Failure> {
+    let configuration = configure(settings.config.as_deref(), &settings.flags)?;
+    if settings.show_config {
+        write!(std::io::stdout(), "{}", configuration.to_toml())?;
+        return Ok(());
+    }
+    let stop = stop_on_signals()?;
+    let config = configuration.dataflow();
+    let service = open(&configuration, config.clock())?;
+    let decisions = decisions::open(&configuration.output.folder)?;
+    // A bounded read has no wall clock: each of its partitions ends.
+    let idle_after = if settings.until_end { None } else { configuration.kafka.idle_after() };
+    let terms = run::Service { stop, idle_after, decisions };
+    let sources = sources(&configuration, settings.until_end);
+    let ended = run_service(&config, configuration.workers, sources, Box::new(service.clone()), terms)?;
+    match ended {
+        Ended::Complete => tell(&service.finish()?, "ended", config.clock()),
+        Ended::Stopped => tell(&service.leave(), "stopped", config.clock()),
+    }
+    if ended == Ended::Stopped && settings.until_end {
+        return Err(Failure::with_hint("stopped before the end of the topic", "rows of the last interval are not written; run it again"));
+    }
+    Ok(())
+}
+
+/// Opens everything that can fail before anything is read.
+fn open(configuration: &Configuration, clock: HopClock) -> Result<Service, Failure> {
+    let (kafka, alerts) = (&configuration.kafka, &configuration.alerts);
+    let partitions = topic::partition_count(&kafka.client, &kafka.topic).map_err(broker_failure)?;
+    let folder = &configuration.output.folder;
+    let target = if alerts.topic.is_empty() {
+        AlertTarget::file(folder)?
+    } else {
+        AlertTarget::topic(&kafka.client, &alerts.topic, alerts.partitions).map_err(broker_failure)?
+    };
+    let output = Output::create(folder, configuration.of_topic_as_json(), configuration.output.flush, target)?;
+    tracing::info!(
+        "reading topic {} ({partitions} partitions, {}) at {} with {} workers; tables to {}, alerts to {}",
+        kafka.topic,
+        kafka.format.name(),
+        kafka.client.brokers,
+        configuration.workers,
+        folder.display(),
+        if alerts.topic.is_empty() { "alerts.jsonl" } else { &alerts.topic },
+    );
+    Ok(Service::new(output, clock))
+}
+
+fn sources(configuration: &Configuration, until_end: bool) -> Arc<SourceFactory> {
+    let kafka = configuration.kafka.clone();
+    Arc::new(move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> {
+        let settings = TopicSettings {
+            until_end,
+            identity: kafka.identity(),
+            give_up_after: kafka.give_up_after,
+            ..TopicSettings::new(&kafka.topic)
+        };
+        let decoder = kafka.format.decoder(&kafka.options());
+        let source = TopicSource::open(&kafka.client, settings, Share { worker, workers }, decoder);
+        let source = source.map_err(|failure| failure.into_source_error(&kafka.topic))?;
+        Ok(vec![Box::new(source)])
+    })
+}
+
+/// Set by SIGINT or SIGTERM; a second one ends the program at once.
+fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // NB: in this order, so that the first signal does not see its own mark.
+        signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}
+
+fn tell(done: &Done, how: &str, clock: HopClock) {
+    let closed = if done.hops == 0 { "nothing was closed".to_owned() } else { format!("closed through {}", rfc3339(clock.end_of(done.through))) };
+    tracing::info!("{how}; {closed}: {} profiles, {} changes of flags", done.decoded, done.flags);
+    if !done.rejected.is_empty() {
+        tracing::warn!("rejected: {}", by_reason(&done.rejected));
+    }
+}

@@ -1,0 +1,16 @@
+//! `demo` and `replay` as their users run them: what is found, what is left alone, what is said, and what readers from other
+//! worlds see in the folder.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "commands/bad_input.rs"]
+mod bad_input;
+#[path = "commands/bad_records.rs"]
+mod bad_records;
+#[path = "commands/demo.rs"]
+mod demo;
+#[path = "commands/outputs.rs"]
+mod outputs;
+#[path = "commands/program.rs"]
+mod program;
+#[path = "commands/replay.rs"]
+mod replay;

@@ -1,0 +1,173 @@
+//! `demo`: what was put into the fleet is found where it was put, by how much, and nothing else is.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use fleetdiff_schemas::identity::MERGED;
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::rows::{CellKey, CellRow};
+use fleetdiff_schemas::verdict::{ComparisonVerdict, FlagState, RowReason, Scope, Support, Verdict};
+
+use super::program::{Done, cell, done, is_cell, run};
+
+const CHANGED: &str = "serialize_video_chunk";
+
+static DEMO: LazyLock<Done> = LazyLock::new(|| done(&["demo"]));
+
+/// The demo as it comes, run once for all tests.
+pub fn demo() -> &'static Done {
+    &DEMO
+}
+
+fn hit_cells() -> BTreeSet<CellKey> {
+    [cell("ap-south-1", "Android-TV"), cell("ap-southeast-1", "Android-TV")].into()
+}
+
+fn called<'a>(rows: &[&'a CellRow], verdict: Verdict) -> Vec<&'a CellRow> {
+    rows.iter().filter(|row| row.verdict == verdict).copied().collect()
+}
+
+fn cells_of<'a>(rows: impl IntoIterator<Item = &'a CellRow>) -> BTreeSet<CellKey> {
+    rows.into_iter().map(|row| row.cell.clone()).collect()
+}
+
+#[test]
+fn exactly_the_two_cells_are_regressed() {
+    let rows = demo().rows(Scope::Epoch, CountKind::SelfCount);
+    let tested = rows.iter().filter(|row| is_cell(row) && row.ln_p.is_some()).count();
+    assert!(tested > 9 * 250, "{tested} tested");
+    let regressed = called(&rows, Verdict::Regressed);
+    assert_eq!(regressed.len(), 2);
+    assert_eq!(cells_of(regressed.iter().copied()), hit_cells());
+    for row in regressed {
+        let ratio = row.adjusted_ratio.unwrap();
+        assert_eq!((row.function.as_str(), row.support), (CHANGED, Support::Firm));
+        assert!(ratio.low <= 1.10 && 1.10 <= ratio.high && ratio.high - ratio.low < 0.05, "{ratio:?}");
+    }
+    assert!(called(&rows, Verdict::Improved).is_empty());
+}
+
+#[test]
+fn flags_and_alerts_are_raised_for_the_two_cells_alone() {
+    let flags = &demo().tables.flags;
+    let raised: Vec<&CellRow> = flags.iter().filter(|flag| flag.state == FlagState::Raised && flag.row.count_kind == CountKind::SelfCount).map(|flag| &flag.row).collect();
+    assert_eq!(raised.len(), 2);
+    assert!(raised.iter().all(|row| row.function == CHANGED && row.verdict == Verdict::Regressed));
+    assert_eq!(cells_of(raised), hit_cells());
+    assert!(flags.iter().all(|flag| flag.row.verdict == Verdict::Regressed && flag.state != FlagState::Cleared));
+    let alerts = std::fs::read_to_string(demo().folder.path().join("alerts.jsonl")).unwrap();
+    assert_eq!(alerts.lines().filter(|line| line.contains("dev.fleetdiff.flag.raised.v1")).count(), flags.iter().filter(|flag| flag.state == FlagState::Raised).count());
+}
+
+#[test]
+fn callers_move_in_total_counts_of_the_two_cells_alone() {
+    let rows = demo().rows(Scope::Epoch, CountKind::Total);
+    let regressed = called(&rows, Verdict::Regressed);
+    assert!(regressed.len() > 2, "{} called", regressed.len());
+    assert!(regressed.iter().any(|row| row.function != CHANGED));
+    assert_eq!(cells_of(regressed.iter().copied()), hit_cells());
+    assert!(called(&rows, Verdict::Improved).is_empty());
+}
+
+#[test]
+fn three_pods_against_twenty_are_not_known_yet() {
+    let few = cell("eu-west-1", "iOS-iPad");
+    for row in demo().verdicts(CountKind::SelfCount) {
+        let expected = match &row.cell {
+            cell if *cell == few => ComparisonVerdict::Inconclusive,
+            cell if hit_cells().contains(cell) || cell.region.as_str() == MERGED => ComparisonVerdict::Regressed,
+            _ => ComparisonVerdict::Clean,
+        };
+        assert_eq!(row.verdict, expected, "{:?}", row.cell);
+    }
+    let rows = demo().rows(Scope::Epoch, CountKind::SelfCount);
+    let of_few: Vec<_> = rows.into_iter().filter(|row| row.cell == few && row.ln_p.is_some()).collect();
+    assert!(of_few.len() > 250);
+    assert!(of_few.iter().all(|row| row.verdict == Verdict::Inconclusive && row.reason == Some(RowReason::NeedsPods) && (row.head.pods, row.base.pods) == (3, 20)));
+}
+
+#[test]
+fn what_it_says() {
+    let text = &demo().run.stdout;
+    assert!(!text.contains('\x1b'), "colour, though this is no terminal");
+    let grid: Vec<&str> = text.lines().skip_while(|line| !line.starts_with(CHANGED)).take(7).collect();
+    let columns: Vec<usize> = ["Android-TV", "Web-Desktop", "iOS-iPad"].iter().map(|cohort| grid[0].find(cohort).unwrap()).collect();
+    let at = |line: usize, column: usize| {
+        let end = columns.get(column + 1).copied().unwrap_or(usize::MAX);
+        grid[line].get(columns[column]..end.min(grid[line].len())).unwrap_or_default().trim_end()
+    };
+    let expected = [["regressed", "noise", "noise"], ["regressed", "noise", "noise"], ["noise", "noise", "not enough data"]];
+    for (region, words) in expected.iter().enumerate() {
+        for (cohort, word) in words.iter().enumerate() {
+            assert_eq!(at(2 + 2 * region, cohort), *word, "{text}");
+            let figure = at(1 + 2 * region, cohort);
+            let (change, half) = figure.split_once(" pp +- ").unwrap_or_else(|| panic!("{figure}"));
+            let (change, half): (f64, f64) = (change.parse().unwrap(), half.parse().unwrap());
+            assert_eq!(*word == "regressed", change > 1.0 && change > half, "{figure}");
+            assert!(change.signum() * (change.abs() - 2.0 * half) < 0.0 || *word == "regressed", "{figure}");
+        }
+    }
+    let sentence = text.lines().find(|line| line.contains("roll back") || line.starts_with("Roll back")).unwrap();
+    assert!(sentence.starts_with("Roll back Android-TV in ap-south-1 and ap-southeast-1: serialize_video_chunk x 1."), "{sentence}");
+    assert!(sentence.contains("; all of Web-Desktop, iOS-iPad in ap-south-1 and ap-southeast-1, Android-TV in eu-west-1 may stay; "), "{sentence}");
+    let (_, pods) = sentence.split_once("iOS-iPad in eu-west-1 cannot be judged yet: more time with these pods does not help, ").unwrap();
+    let more: u32 = pods.split(' ').next().unwrap().parse().unwrap();
+    assert!(pods[pods.find(' ').unwrap()..].starts_with(" more pods of v42 (3 now), watched for about "), "{pods}");
+    assert!(pods.ends_with(" minutes, would."), "{pods}");
+    // By hand: tau^2 of .00096 and no sampling noise at all leave ln^2 1.05 / (2.926^2 tau^2) = .29 for 1/K1 + 1/20, that
+    // is 5 pods; as much noise again in the functions that decide (some .3 % of samples) leaves .14, that is 11 to 12.
+    assert!((5..=40).contains(&more), "{more} more pods");
+    assert_eq!(text.matches("Without request counts").count(), 1);
+}
+
+#[test]
+fn nothing_is_called_where_nothing_changed_and_the_same_fleet_with_a_change_is_flagged() {
+    let same = done(&["demo", "--by", "1.0"]);
+    for kind in CountKind::ALL {
+        let rows = same.rows(Scope::Epoch, kind);
+        let tested = rows.iter().filter(|row| is_cell(row) && row.ln_p.is_some()).count();
+        assert!(tested > 9 * 250, "{tested} tested");
+        assert_eq!(rows.iter().filter(|row| row.verdict.is_called()).count(), 0, "{kind:?}");
+    }
+    assert!(same.tables.flags.is_empty());
+    assert!(same.run.stdout.contains("no function called"), "{}", same.run.stdout);
+    assert!(!same.run.stdout.to_lowercase().contains("roll back"), "{}", same.run.stdout);
+    // The twin: the same seed with the change.
+    assert!(!demo().tables.flags.is_empty());
+}
+
+#[test]
+fn a_large_change_moves_the_other_shares_of_its_cells_and_no_others() {
+    let large = done(&["demo", "--by", "1.6"]);
+    let rows = large.rows(Scope::Epoch, CountKind::SelfCount);
+    let moved = called(&rows, Verdict::Compositional);
+    for hit in hit_cells() {
+        let here = moved.iter().filter(|row| row.cell == hit).collect::<Vec<_>>();
+        assert!(here.len() >= 100, "{} in {hit:?}", here.len());
+        assert!(here.iter().all(|row| row.cause.as_deref() == Some(CHANGED)));
+    }
+    assert!(moved.iter().filter(|row| is_cell(row)).all(|row| hit_cells().contains(&row.cell)));
+    assert!(called(&rows, Verdict::Regressed).iter().all(|row| row.function == CHANGED));
+}
+
+#[test]
+fn another_function_in_other_cells_moves_the_finding() {
+    let other = done(&["demo", "--regress", "jwt_verify", "--cells", "eu-west-1:Web-Desktop,eu-west-1:Android-TV", "--by", "1.25", "--seed", "3"]);
+    let rows = other.rows(Scope::Epoch, CountKind::SelfCount);
+    let regressed = called(&rows, Verdict::Regressed);
+    assert!(regressed.iter().all(|row| row.function == "jwt_verify"), "{regressed:?}");
+    assert_eq!(cells_of(regressed), [cell("eu-west-1", "Web-Desktop"), cell("eu-west-1", "Android-TV")].into());
+    assert!(other.run.stdout.contains("Roll back Android-TV and Web-Desktop in eu-west-1: jwt_verify x 1."), "{}", other.run.stdout);
+}
+
+#[test]
+fn a_function_or_a_cell_that_is_not_there_is_said_so() {
+    let wrong = run(&["demo", "--regress", "no_such_function"]);
+    assert_eq!(wrong.code, 1, "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("no_such_function"), "{}", wrong.stderr);
+    let wrong = run(&["demo", "--cells", "mars:Web-Desktop"]);
+    assert_eq!(wrong.code, 1, "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("mars"), "{}", wrong.stderr);
+    assert_eq!(run(&["demo", "--by"]).code, 2);
+    assert_eq!(run(&["demonstrate"]).code, 2);
+}

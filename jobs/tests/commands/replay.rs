@@ -1,0 +1,135 @@
+//! `replay` of fleets that were recorded from real programs, whose truth is known: what changed is called, what did not is not.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::rejected::Reason;
+use fleetdiff_schemas::rows::CellRow;
+use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
+
+use super::program::{Done, done, recorded, run};
+
+static LISTPACK: LazyLock<Done> = LazyLock::new(|| replay("rd-listpack", &["--base", "A,A2", "--head", "B", "--count-kind", "self"]));
+static SNAPSHOT: LazyLock<Done> =
+    LazyLock::new(|| replay("kv-snapshot", &["--profile-type", "cpu", "--count-kind", "total", "--base", "A,A2", "--head", "B"]));
+
+/// Redis with another encoding limit, one cell a cohort.
+pub fn listpack() -> &'static Done {
+    &LISTPACK
+}
+
+fn replay(fleet: &str, more: &[&str]) -> Done {
+    let folder = recorded(fleet);
+    done(&[&["replay", folder.to_str().unwrap(), "--warm-up", "0s", "--cell", "cohort"], more].concat())
+}
+
+/// The rows of the last report's window in one cohort, and how many of them were tested.
+fn window<'a>(done: &'a Done, cohort: &str, kind: CountKind) -> (Vec<&'a CellRow>, usize) {
+    let rows: Vec<&CellRow> = done.rows(Scope::Window, kind).into_iter().filter(|row| row.cell.cohort.as_str() == cohort).collect();
+    let tested = rows.iter().filter(|row| row.ln_p.is_some()).count();
+    (rows, tested)
+}
+
+fn called<'a>(rows: &[&'a CellRow]) -> BTreeSet<&'a str> {
+    rows.iter().filter(|row| row.verdict.is_called()).map(|row| row.function.as_str()).collect()
+}
+
+#[test]
+fn listpack_finds_what_the_encoding_limit_changes() {
+    let (rows, _) = window(listpack(), "session", CountKind::SelfCount);
+    let called_rows: Vec<_> = rows.iter().filter(|row| row.verdict.is_called()).collect();
+    let found = called(&rows);
+    for function in ["lpFind", "lpFirst", "__memcmp_evex_movbe", "dictFind", "dictSdsKeyCompare", "hashTypeGetValue"] {
+        assert!(found.contains(function), "{function} is not among {found:?}");
+    }
+    assert!((8..=13).contains(&called_rows.len()), "{found:?}");
+    assert!(called_rows.iter().all(|row| row.support == Support::Tentative));
+    let row = |function: &str| called_rows.iter().find(|row| row.function == function).unwrap();
+    assert_eq!((row("lpFind").verdict, row("lpFind").reason), (Verdict::Regressed, Some(RowReason::OnlyInHead)));
+    assert_eq!(row("dictFind").verdict, Verdict::Improved);
+}
+
+#[test]
+fn listpack_leaves_the_cohort_without_hashes_alone() {
+    let (rows, tested) = window(listpack(), "cache", CountKind::SelfCount);
+    assert!(tested > 100, "{tested} tested");
+    assert_eq!(called(&rows), BTreeSet::new());
+}
+
+#[test]
+fn listpack_finds_nothing_between_equal_builds() {
+    let same = replay("rd-listpack", &["--base", "A", "--head", "A2", "--count-kind", "self"]);
+    for cohort in ["session", "cache"] {
+        let (rows, tested) = window(&same, cohort, CountKind::SelfCount);
+        assert!(tested > 70, "{tested} tested in {cohort}");
+        assert_eq!(called(&rows), BTreeSet::new(), "{cohort}");
+    }
+    assert!(same.tables.flags.is_empty());
+}
+
+#[test]
+fn snapshot_finds_the_function_that_is_gone() {
+    let (rows, _) = window(&SNAPSHOT, "ingest", CountKind::Total);
+    let found = called(&rows);
+    assert!(found.iter().any(|function| function.ends_with("(*EtcdServer).snapshot.func1")), "{found:?}");
+    let (rows, tested) = window(&SNAPSHOT, "lookup", CountKind::Total);
+    assert!(tested > 250, "{tested} tested");
+    assert_eq!(called(&rows), BTreeSet::new());
+    assert!(SNAPSHOT.tables.rejected.is_empty(), "what the filter leaves out is not looked at");
+}
+
+#[test]
+fn one_pod_a_cell_is_untestable_and_says_so() {
+    let folder = recorded("rd-listpack");
+    let done = done(&["replay", folder.to_str().unwrap(), "--warm-up", "0s", "--base", "A,A2", "--head", "B", "--count-kind", "self"]);
+    let rows: Vec<_> = done.rows(Scope::Window, CountKind::SelfCount).into_iter().filter(|row| super::program::is_cell(row)).collect();
+    let frequent: Vec<_> = rows.iter().filter(|row| row.verdict != Verdict::TooRare).collect();
+    assert!(frequent.len() > 200, "{} rows", frequent.len());
+    assert!(frequent.iter().all(|row| row.verdict == Verdict::Untestable && row.reason == Some(RowReason::FewPods) && row.support == Support::Untestable));
+    assert!(done.tables.flags.is_empty());
+    assert!(done.run.stdout.contains("cannot be judged yet: that takes at least 4 more pods of B (1 now) and 3 more pods of A,A2 (2 now)"), "{}", done.run.stdout);
+}
+
+#[test]
+fn cumulative_profiles_are_one_rejected_row_each_and_one_line_in_all() {
+    let done = replay("kv-snapshot", &["--base", "A,A2", "--head", "B"]);
+    let manifest = std::fs::read_to_string(recorded("kv-snapshot").join("manifest.jsonl")).unwrap();
+    let cumulative = manifest.lines().filter(|line| line.contains("\"cumulative\"")).count();
+    assert!(cumulative > 200);
+    let rejected = &done.tables.rejected;
+    assert_eq!(rejected.len(), cumulative);
+    assert!(rejected.iter().all(|row| row.rejection.reason == Reason::UnsupportedType));
+    let places: BTreeSet<_> = rejected.iter().map(|row| (row.position.offset, row.position.file.clone())).collect();
+    assert_eq!(places.len(), cumulative);
+    let lines: Vec<&str> = done.run.stderr.lines().collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains(&format!("{cumulative} rejected as unsupported_type")), "{lines:?}");
+}
+
+/// The grid, the lines and the sentence speak of one worst function, also where few pods carry it and some functions cost less.
+#[test]
+fn what_it_says_of_few_pods() {
+    let text = &listpack().run.stdout;
+    let title = text.lines().find(|line| line.ends_with("session") && line.contains("cache")).unwrap();
+    let worst = title.split(' ').next().unwrap();
+    assert_eq!(worst, "__memcmp_evex_movbe");
+    let sentence = text.lines().find(|line| line.starts_with("Roll back")).unwrap();
+    assert!(sentence.starts_with(&format!("Roll back session: {worst} x 10.5")), "{sentence}");
+    assert!(sentence.contains("more functions (tentative: 2 against 4 pods); cheaper in session: dictFind x 0.33"), "{sentence}");
+    assert!(sentence.contains("; cache cannot be judged yet: "), "{sentence}");
+    assert!(sentence.contains("more pods of B (2 now)"), "{sentence}");
+    let also: Vec<&str> = text.lines().skip_while(|line| *line != "also called:").skip(1).take_while(|line| !line.is_empty()).collect();
+    let flagged: BTreeSet<&str> = listpack().tables.flags.iter().map(|flag| flag.row.function.as_str()).collect();
+    assert_eq!(also.len() + 1, flagged.len(), "{text}");
+    assert!(also.iter().any(|line| line.trim_start().starts_with("lpFind ") && line.contains("regressed in session: +") && line.ends_with("only in the head")), "{text}");
+    assert!(also.iter().any(|line| line.trim_start().starts_with("dictFind ") && line.contains("improved in session: -")), "{text}");
+}
+
+#[test]
+fn no_comparison_is_said_so() {
+    let folder = recorded("rd-listpack");
+    let done = done(&["replay", folder.to_str().unwrap(), "--base", "A", "--head", "no-such-build"]);
+    assert!(done.run.stdout.contains("no comparison was open at the end"), "{}", done.run.stdout);
+    assert_eq!(run(&["replay", folder.to_str().unwrap()]).code, 2);
+}

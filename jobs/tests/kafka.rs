@@ -1,0 +1,18 @@
+//! `publish`, `generate` and `watch` with a real Apache Kafka broker: a topic gives the rows and alerts that the folder gives,
+//! whatever the number of partitions and workers, and what is wrong is said in words.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../../connectors/tests/support/broker.rs"]
+mod broker;
+#[path = "kafka/faults.rs"]
+mod faults;
+#[path = "kafka/program.rs"]
+mod program;
+#[path = "kafka/results.rs"]
+mod results;
+#[path = "kafka/same_rows.rs"]
+mod same_rows;
+#[path = "kafka/service.rs"]
+mod service;
+#[path = "kafka/unordered.rs"]
+mod unordered;

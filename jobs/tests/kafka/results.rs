@@ -1,0 +1,122 @@
+//! What a run left behind: the rows of its folder, and its alerts from the file or from the topic.
+
+use std::fmt::Debug;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fleetdiff_connectors::parquet::read_tables;
+use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::rejected::Reason;
+use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::time::Nanos;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaError;
+use rdkafka::message::{BorrowedMessage, Headers, Message};
+use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+use serde_json::{Map, Value, json};
+
+use crate::program::brokers;
+
+/// A rejected record but for its place, which is another in a folder than on a topic.
+type Refusal = (Option<Nanos>, Reason, Option<ProfileType>, u64, Option<Nanos>);
+
+/// Everything that must not depend on where records came from.
+pub struct Results {
+    pub tables: Tables,
+    refusals: Vec<Refusal>,
+    /// In structured mode; those of one key in their order.
+    pub alerts: Vec<Value>,
+}
+
+/// The results of a run whose alerts went to the file.
+pub fn of_folder(folder: &Path) -> Results {
+    let lines = std::fs::read_to_string(folder.join("alerts.jsonl")).unwrap();
+    results(folder, lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+/// The results of a run whose alerts went to a topic.
+pub fn with_topic(folder: &Path, alerts: &str) -> Results {
+    assert!(!folder.join("alerts.jsonl").exists(), "alerts go to the topic alone");
+    results(folder, read_alerts(alerts))
+}
+
+fn results(folder: &Path, mut alerts: Vec<Value>) -> Results {
+    alerts.sort_by(|a, b| a["partitionkey"].as_str().cmp(&b["partitionkey"].as_str()));
+    let mut tables = read_tables(folder).unwrap();
+    tables.sort();
+    let rejected = std::mem::take(&mut tables.rejected).into_iter().map(|row| {
+        let fault = row.rejection;
+        (row.hop_at, fault.reason, fault.profile_type, fault.samples, fault.at)
+    });
+    let mut refusals: Vec<Refusal> = rejected.collect();
+    refusals.sort();
+    Results { tables, refusals, alerts }
+}
+
+impl Results {
+    /// Panics at the first row that is another.
+    pub fn assert_same(&self, other: &Self, about: &str) {
+        let (a, b) = (&self.tables, &other.tables);
+        same(&a.ledger, &b.ledger, &format!("{about}: ledger"));
+        same(&self.refusals, &other.refusals, &format!("{about}: rejected"));
+        same(&a.comparisons, &b.comparisons, &format!("{about}: comparisons"));
+        same(&a.cells, &b.cells, &format!("{about}: cells"));
+        same(&a.flags, &b.flags, &format!("{about}: flags"));
+        same(&self.alerts, &other.alerts, &format!("{about}: alerts"));
+        assert!(a == b, "{about}: some other table");
+    }
+
+    /// Rows of cells, flags, comparisons, ledger, and alerts.
+    pub fn sizes(&self) -> [usize; 5] {
+        let tables = &self.tables;
+        [tables.cells.len(), tables.flags.len(), tables.comparisons.len(), tables.ledger.len(), self.alerts.len()]
+    }
+
+    /// How many records were rejected.
+    pub fn refused(&self) -> usize {
+        self.refusals.len()
+    }
+}
+
+fn same<T: PartialEq + Debug>(a: &[T], b: &[T], about: &str) {
+    if let Some((a, b)) = a.iter().zip(b).find(|(a, b)| a != b) {
+        panic!("{about}: the first rows that differ:\n{a:?}\n{b:?}");
+    }
+    assert_eq!(a.len(), b.len(), "{about}: number of rows");
+}
+
+/// Reads a topic to its end with nothing of fleetdiff's in between.
+pub fn read_alerts(topic: &str) -> Vec<Value> {
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", brokers()).set("group.id", "anybody").set("enable.partition.eof", "true");
+    let consumer: BaseConsumer = config.create().unwrap();
+    let mut list = TopicPartitionList::new();
+    list.add_partition_offset(topic, 0, Offset::Beginning).unwrap();
+    consumer.assign(&list).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut alerts = Vec::new();
+    while Instant::now() < deadline {
+        match consumer.poll(Duration::from_millis(100)) {
+            None => {}
+            Some(Err(KafkaError::PartitionEOF(_))) => return alerts,
+            Some(message) => alerts.push(structured(&message.unwrap())),
+        }
+    }
+    panic!("topic {topic} did not come to an end");
+}
+
+/// A CloudEvent in binary mode, put together in structured mode.
+fn structured(message: &BorrowedMessage<'_>) -> Value {
+    let text = |bytes: Option<&[u8]>| String::from_utf8(bytes.unwrap().to_vec()).unwrap();
+    let mut event = Map::new();
+    for header in message.headers().unwrap().iter() {
+        let name = match header.key {
+            "content-type" => "datacontenttype",
+            other => other.strip_prefix("ce_").unwrap(),
+        };
+        event.insert(name.to_owned(), json!(text(header.value)));
+    }
+    event.insert("partitionkey".to_owned(), json!(text(message.key())));
+    event.insert("data".to_owned(), serde_json::from_slice(message.payload().unwrap()).unwrap());
+    Value::Object(event)
+}

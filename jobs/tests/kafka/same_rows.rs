@@ -1,0 +1,78 @@
+//! A fleet gives the same rows and alerts from a topic as from its folder.
+
+use std::path::Path;
+
+use crate::program::{brokers, recorded, succeed, text};
+use crate::results::{Results, of_folder, with_topic};
+
+/// Replays a folder with 1, 2 and 4 workers, which must agree.
+fn replayed(fleet: &Path, settings: &[&str]) -> Results {
+    let scratch = tempfile::tempdir().unwrap();
+    let run = |workers: &str| {
+        let output = scratch.path().join(workers);
+        let args = ["replay", text(fleet), "--output", text(&output), "--workers", workers];
+        succeed(&[&args, settings].concat());
+        of_folder(&output)
+    };
+    let one = run("1");
+    for workers in ["2", "4"] {
+        one.assert_same(&run(workers), &format!("replay with 1 and {workers} workers"));
+    }
+    one
+}
+
+/// Publishes to three of four partitions, keyed and unkeyed, watches each with 1, 2 and 4 workers, and holds what comes
+/// out against the replay.
+fn same_from_topic(name: &str, fleet: &Path, format: &str, settings: &[&str]) -> Results {
+    let expected = replayed(fleet, settings);
+    let scratch = tempfile::tempdir().unwrap();
+    for key in ["pod", "none"] {
+        let topic = format!("{name}-{key}");
+        let to_topic = ["--brokers", brokers(), "--topic", &topic, "--format", format];
+        let publish = ["publish", text(fleet), "--key", key, "--partitions", "4", "--spread", "3"];
+        let said = succeed(&[&publish[..], &to_topic].concat());
+        assert!(said.contains("to the first 3 of 4 partitions") && said.contains(&topic), "{said}");
+        for workers in ["1", "2", "4"] {
+            let about = format!("{topic} with {workers} workers");
+            let output = scratch.path().join(format!("{topic}-{workers}"));
+            let alerts = format!("alerts-{topic}-{workers}");
+            let watch = ["watch", "--until-end", "--output", text(&output), "--alerts-topic", &alerts, "--workers", workers];
+            succeed(&[&watch[..], &to_topic, settings].concat());
+            with_topic(&output, &alerts).assert_same(&expected, &about);
+        }
+    }
+    expected
+}
+
+#[test]
+fn folded_stacks_as_delta() {
+    let settings = ["--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B", "--count-kind", "self"];
+    let results = same_from_topic("rd-listpack", &recorded("rd-listpack"), "delta", &settings);
+    let [cells, _, comparisons, ledger, _] = results.sizes();
+    assert!(cells > 100 && comparisons > 10 && ledger > 10, "{:?}", results.sizes());
+    assert_eq!(results.refused(), 0);
+}
+
+/// Its heap and mutex profiles are cumulative and are rejected on both ways alike.
+#[test]
+fn pprof_files_as_they_are() {
+    let settings = ["--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B", "--count-kind", "total"];
+    let results = same_from_topic("kv-snapshot", &recorded("kv-snapshot"), "pprof", &settings);
+    let [cells, _, comparisons, ledger, _] = results.sizes();
+    assert!(cells > 100 && comparisons > 10 && ledger > 10, "{:?}", results.sizes());
+    assert_eq!(results.refused(), 228, "120 heap and 108 mutex profiles");
+}
+
+/// Builds follow each other as deploys, and flags are raised.
+#[test]
+fn a_synthetic_fleet_with_a_regression() {
+    let scratch = tempfile::tempdir().unwrap();
+    let fleet = scratch.path().join("fleet");
+    let shape = ["--seed", "5", "--pods", "3:5", "--lasts", "6m", "--by", "1.6", "--cells", "ap-south-1:*"];
+    succeed(&[&["generate", "--output", text(&fleet)][..], &shape].concat());
+    let results = same_from_topic("synthetic", &fleet, "pprof", &["--report-every", "2m"]);
+    let [cells, flags, comparisons, ledger, alerts] = results.sizes();
+    assert!(cells > 1000 && flags > 0 && comparisons > 100 && ledger > 30 && alerts >= flags, "{:?}", results.sizes());
+    let raised = |row: &fleetdiff_schemas::rows::FlagRow| row.row.function == "serialize_video_chunk";
+    assert!(results.tables.flags.iter().any(raised));
+}

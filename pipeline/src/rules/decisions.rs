@@ -1,0 +1,154 @@
+//! Decisions that hang on a wall clock, and the log that makes them part of the input.
+//!
+//! Rows are a function of (records by partition, decisions, configuration). Whether a partition counts as idle depends on
+//! how long nobody heard of it, which no record says; so what was decided is written down before it takes effect, and a
+//! run that finds it written down decides the same again. Only where a partition comes back can rows depend on it: what
+//! it gives from that offset on is applied at the hop from which it is taken again, or later.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fleetdiff_schemas::time::Hop;
+use serde::{Deserialize, Serialize};
+
+use crate::operators::deliver::SinkError;
+
+/// One decision about one partition.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+pub enum Decision {
+    /// Nothing has come for long: the partition holds nobody back from this hop on.
+    Idle {
+        /// Topic or folder.
+        source: String,
+        /// The partition.
+        partition: i32,
+        /// The first hop that may close without it.
+        from_hop: Hop,
+    },
+    /// It gives again: the record at this offset and those after it are applied at this hop or later.
+    Back {
+        /// Topic or folder.
+        source: String,
+        /// The partition.
+        partition: i32,
+        /// The first record after the pause.
+        offset: i64,
+        /// The first hop that is still open for it.
+        applied_from: Hop,
+    },
+}
+
+/// Where decisions are written down.
+pub trait DecisionLog: Send {
+    /// Writes a decision down; it lasts once this returns.
+    ///
+    /// # Errors
+    /// Whatever keeps it from lasting; the run ends with it, and the decision has had no effect.
+    fn append(&mut self, decision: &Decision) -> Result<(), SinkError>;
+}
+
+/// A log that forgets, for runs that decide nothing.
+#[derive(Debug, Default)]
+pub struct Forgetful;
+
+impl DecisionLog for Forgetful {
+    fn append(&mut self, _: &Decision) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+/// The decisions of a run: those of an earlier run of the same input, and a log for new ones. Shared by all workers.
+#[derive(Clone)]
+pub struct Decisions {
+    log: Arc<Mutex<Box<dyn DecisionLog>>>,
+    known: Arc<[Decision]>,
+}
+
+impl Default for Decisions {
+    fn default() -> Self {
+        Self::new(Box::new(Forgetful), Vec::new())
+    }
+}
+
+impl Decisions {
+    /// `known` are the decisions that the log already holds, in its order.
+    pub fn new(log: Box<dyn DecisionLog>, known: Vec<Decision>) -> Self {
+        Self { log: Arc::new(Mutex::new(log)), known: known.into() }
+    }
+
+    /// Writes a new decision down.
+    ///
+    /// # Errors
+    /// See [`DecisionLog::append`].
+    pub fn append(&self, decision: &Decision) -> Result<(), SinkError> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).append(decision)
+    }
+
+    /// The returns that were decided before, for the reader of one source.
+    pub fn known_returns(&self, source: &str) -> KnownReturns {
+        let mut returns: BTreeMap<i32, VecDeque<(i64, Hop)>> = BTreeMap::new();
+        for decision in self.known.iter() {
+            if let Decision::Back { source: of, partition, offset, applied_from } = decision
+                && of == source
+            {
+                returns.entry(*partition).or_default().push_back((*offset, *applied_from));
+            }
+        }
+        KnownReturns(returns)
+    }
+}
+
+/// Returns that an earlier run decided and this one has not reached yet, by partition and offset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownReturns(BTreeMap<i32, VecDeque<(i64, Hop)>>);
+
+impl KnownReturns {
+    /// The hop from which the record at `offset` is applied, if a return is due with it. Each return is given once; one
+    /// whose own record is gone is due with the next.
+    ///
+    /// ```
+    /// use fleetdiff_pipeline::rules::decisions::{Decision, Decisions, Forgetful};
+    /// use fleetdiff_schemas::time::Hop;
+    /// let back = Decision::Back { source: "t".to_owned(), partition: 3, offset: 7, applied_from: Hop(40) };
+    /// let mut returns = Decisions::new(Box::new(Forgetful), vec![back]).known_returns("t");
+    /// assert_eq!((returns.due(3, 6), returns.due(3, 7), returns.due(3, 8)), (None, Some(Hop(40)), None));
+    /// ```
+    pub fn due(&mut self, partition: i32, offset: i64) -> Option<Hop> {
+        let waiting = self.0.get_mut(&partition)?;
+        let mut due = None;
+        while let Some((_, hop)) = waiting.pop_front_if(|(at, _)| *at <= offset) {
+            due = due.max(Some(hop));
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn back(source: &str, partition: i32, offset: i64, hop: u64) -> Decision {
+        Decision::Back { source: source.to_owned(), partition, offset, applied_from: Hop(hop) }
+    }
+
+    #[test]
+    fn returns_are_due_once_each_in_their_partition() {
+        let known = vec![back("t", 0, 5, 10), back("other", 0, 1, 99), back("t", 1, 5, 11), back("t", 0, 9, 12)];
+        let mut returns = Decisions::new(Box::new(Forgetful), known).known_returns("t");
+        assert_eq!(returns.due(0, 4), None);
+        assert_eq!(returns.due(0, 5), Some(Hop(10)));
+        assert_eq!(returns.due(0, 6), None);
+        assert_eq!(returns.due(1, 20), Some(Hop(11)), "the record itself is gone");
+        assert_eq!(returns.due(0, 9), Some(Hop(12)));
+        assert_eq!(returns.due(2, 9), None);
+    }
+
+    #[test]
+    fn a_decision_is_one_flat_object() {
+        let idle = Decision::Idle { source: "t".to_owned(), partition: 2, from_hop: Hop(7) };
+        let text = serde_json::to_string(&idle).unwrap();
+        assert_eq!(text, r#"{"decision":"idle","source":"t","partition":2,"from_hop":7}"#);
+        assert_eq!(serde_json::from_str::<Decision>(&text).unwrap(), idle);
+    }
+}

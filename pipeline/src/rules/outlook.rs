@@ -1,0 +1,214 @@
+//! What it would take until a cell can be judged: more time, more pods, or more than can be told.
+//!
+//! A cell is called clean once functions with most of the base's samples are shown to be alike within five percent, on firm
+//! support. How likely that is follows from the spread between pods, as estimated, and from how often each function is
+//! seen: the answer is the least time, or the fewest pods, with which a cell in which nothing changed is called clean with
+//! probability .8. On synthetic fleets the share shown to be alike comes out as foreseen to within .02 (*measured*).
+
+use fleetdiff_schemas::rows::{CellRow, ComparisonRow};
+use fleetdiff_schemas::time::Nanos;
+use fleetdiff_schemas::verdict::Support;
+
+use super::summary::CLEAN_SHARE;
+use crate::config::Config;
+use crate::evidence::row::RATIO;
+use crate::statistics::special::normal_quantile;
+
+/// With what probability a cell is to be called clean.
+const POWER: f64 = 0.8;
+/// Confidence of one side of the 90 % interval of equivalence.
+const ONE_SIDED: f64 = 0.95;
+/// Pods in each arm that make support firm; see [`crate::statistics::support`].
+const FIRM_PODS: u32 = 5;
+/// Arms larger than this are not asked for.
+const MOST_PODS: u32 = 10_000;
+
+/// What is missing until a cell in which nothing changed would be called clean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outlook {
+    /// More pods of the head build.
+    pub head_pods: u32,
+    /// More pods of the base.
+    pub base_pods: u32,
+    /// With no more pods: seconds still to wait, 0 if the samples so far would do. With more pods: seconds for which all of them
+    /// are to be watched, since new ones begin without samples. `None` if it cannot be told (the spread between pods is not
+    /// known yet, or functions that are seen too seldom hold too many of the samples).
+    pub seconds: Option<f64>,
+}
+
+/// The outlook of a cell, from its row of the last look and its rows of the last report: one kind of count, scope `epoch`.
+///
+/// Assumes that new pods are sampled as those that are there, and spread like them. If time can settle it within the epoch
+/// (evidence begins anew after it) with the pods that firm support asks for, that time is given; else the fewest pods of the
+/// head (or of both, where the base is too small itself) with which a window is long enough, or the time that has gone by.
+pub fn outlook(cell: &ComparisonRow, rows: &[&CellRow], config: &Config) -> Outlook {
+    let pods = |count: i64| u32::try_from(count).unwrap_or(0);
+    let patience = Patience { window: seconds(config.window), epoch: seconds(config.epoch) };
+    needed(Study::of(cell, rows).as_ref(), Arms { head: pods(cell.head_pods), base: pods(cell.base_pods) }, patience)
+}
+
+/// Seconds that may be waited for.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    window: f64,
+    epoch: f64,
+}
+
+fn needed(study: Option<&Study>, now: Arms, patience: Patience) -> Outlook {
+    let firm = Arms { head: now.head.max(FIRM_PODS), base: now.base.max(FIRM_PODS) };
+    let missing = |arms: Arms, seconds| Outlook { head_pods: arms.head - now.head, base_pods: arms.base - now.base, seconds };
+    let Some(study) = study else { return missing(firm, None) };
+    let after = |arms: Arms, longest: f64| {
+        let so_far = if arms == now { study.seconds } else { 0.0 };
+        missing(arms, study.wait(arms, longest).map(|wait| (wait - so_far).max(0.0)))
+    };
+    if study.is_likely(firm, patience.epoch) {
+        return after(firm, patience.epoch);
+    }
+    let longest = study.seconds.max(patience.window);
+    let more_head = fewest(firm.head, |head| study.is_likely(Arms { head, ..firm }, longest)).map(|head| Arms { head, ..firm });
+    let both = |pods| Arms { head: pods, base: pods };
+    let more_of_both = || fewest(firm.head.max(firm.base), |pods| study.is_likely(both(pods), longest)).map(both);
+    more_head.or_else(more_of_both).map_or_else(|| missing(firm, None), |arms| after(arms, longest))
+}
+
+/// The fewest pods from `from` on that are enough, where more are never worse.
+fn fewest(from: u32, is_enough: impl Fn(u32) -> bool) -> Option<u32> {
+    let (mut low, mut high) = (from, MOST_PODS);
+    while low < high {
+        let middle = low.midpoint(high);
+        if is_enough(middle) { high = middle } else { low = middle + 1 }
+    }
+    (low < MOST_PODS).then_some(low)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Arms {
+    head: u32,
+    base: u32,
+}
+
+/// The tested functions of a cell.
+struct Study {
+    tau2: f64,
+    /// Samples of a pod in a second.
+    rate: f64,
+    /// Length of the epoch so far.
+    seconds: f64,
+    /// Share of a function among all samples, and among the base's.
+    functions: Vec<(f64, f64)>,
+}
+
+impl Study {
+    /// `None` where nothing is tested, so that the spread is not known.
+    fn of(cell: &ComparisonRow, rows: &[&CellRow]) -> Option<Self> {
+        let tested = rows.iter().filter(|row| row.ln_p.is_some() && row.support != Support::Untestable);
+        let functions: Vec<(f64, f64)> = tested.filter_map(|row| Some((pooled_share(row), row.base.share?))).collect();
+        let seconds = seconds(cell.window_end_at.since(cell.window_start_at));
+        let rate = quotient(cell.head_total + cell.base_total, cell.head_pods + cell.base_pods) / seconds;
+        (!functions.is_empty() && rate > 0.0).then_some(Self { tau2: cell.tau2?, rate, seconds, functions })
+    }
+
+    /// The least whole seconds, at most `longest`, after which the cell is likely to be called clean.
+    fn wait(&self, arms: Arms, longest: f64) -> Option<f64> {
+        if !self.is_likely(arms, longest) {
+            return None;
+        }
+        let (mut short, mut long) = (0.0, longest.ceil());
+        while long - short > 1.0 {
+            let middle = libm::floor(f64::midpoint(short, long));
+            if self.is_likely(arms, middle) { long = middle } else { short = middle }
+        }
+        Some(long)
+    }
+
+    /// Whether the share of the base's samples that is shown to be alike after so long reaches what is called clean, with
+    /// probability [`POWER`]: its mean and variance are those of a sum of independent functions.
+    fn is_likely(&self, arms: Arms, seconds: f64) -> bool {
+        let (mut mean, mut variance) = (0.0, 0.0);
+        for &(share, weight) in &self.functions {
+            let chance = self.chance_alike(share, arms, seconds);
+            mean += weight * chance;
+            variance += weight * weight * chance * (1.0 - chance);
+        }
+        mean - normal_quantile(POWER) * libm::sqrt(variance) >= CLEAN_SHARE
+    }
+
+    /// Probability that the 90 % interval of an unchanged function lies within five percent: 2 Phi(ln 1.05 / se - z) - 1 with
+    /// se^2 = (tau^2 + (1-f)/(f s)) (1/K1 + 1/K0) after s samples a pod, z of .95 (two one-sided tests, Schuirmann 1987).
+    fn chance_alike(&self, share: f64, arms: Arms, seconds: f64) -> f64 {
+        let sampling = (1.0 - share) / (share * self.rate * seconds);
+        let harmonic = 1.0 / f64::from(arms.head) + 1.0 / f64::from(arms.base);
+        let room = libm::log(RATIO) / libm::sqrt((self.tau2 + sampling) * harmonic) - normal_quantile(ONE_SIDED);
+        libm::erf(room.max(0.0) / std::f64::consts::SQRT_2)
+    }
+}
+
+fn seconds(length: Nanos) -> f64 {
+    quotient(length.0, 1_000_000_000)
+}
+
+fn pooled_share(row: &CellRow) -> f64 {
+    quotient(row.head.count + row.base.count, row.head.total + row.base.total)
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
+fn quotient(part: i64, whole: i64) -> f64 {
+    part as f64 / whole as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Patience = Patience { window: 1800.0, epoch: 21_600.0 };
+
+    /// Pods that give 100 samples a second, watched for 1800 s, in functions of one percent each.
+    fn study(tau2: f64, functions: usize) -> Study {
+        Study { tau2, rate: 100.0, seconds: 1800.0, functions: vec![(0.01, 0.01); functions] }
+    }
+
+    fn arms(head: u32, base: u32) -> Arms {
+        Arms { head, base }
+    }
+
+    /// By hand, for 100 functions: a chance of .7371 each gives a mean less .8416 deviations of .7; it takes
+    /// se = .048790 / (1.6449 + 1.1194), and .99 / (.01 x 100 T) x (1/5 + 1/20) is the square of that after T = 794.5 s.
+    #[test]
+    fn time_is_told_where_time_can_settle_it() {
+        let short = Study { seconds: 500.0, ..study(0.0, 100) };
+        assert_eq!(needed(Some(&short), arms(5, 20), PATIENCE), Outlook { head_pods: 0, base_pods: 0, seconds: Some(295.0) });
+        assert_eq!(needed(Some(&study(0.0, 100)), arms(5, 20), PATIENCE), Outlook { head_pods: 0, base_pods: 0, seconds: Some(0.0) });
+    }
+
+    #[test]
+    fn firm_support_is_asked_for_first() {
+        assert_eq!(needed(Some(&study(0.0, 100)), arms(3, 20), PATIENCE), Outlook { head_pods: 2, base_pods: 0, seconds: Some(795.0) });
+        assert_eq!(needed(None, arms(1, 2), PATIENCE), Outlook { head_pods: 4, base_pods: 3, seconds: None });
+    }
+
+    #[test]
+    fn the_fewest_pods_are_asked_for_where_time_cannot_settle_it() {
+        let noisy = study(0.0025, 100);
+        let outlook = needed(Some(&noisy), arms(3, 20), PATIENCE);
+        assert!(outlook.head_pods > 2 && outlook.base_pods == 0 && outlook.seconds <= Some(1800.0), "{outlook:?}");
+        assert!(noisy.is_likely(arms(3 + outlook.head_pods, 20), 1800.0));
+        assert!(!noisy.is_likely(arms(2 + outlook.head_pods, 20), 1800.0));
+        let both = needed(Some(&noisy), arms(3, 6), PATIENCE);
+        assert!(both.head_pods > 0 && both.base_pods > 0 && both.head_pods + 3 == both.base_pods + 6, "{both:?}");
+    }
+
+    #[test]
+    fn an_epoch_is_the_longest_wait() {
+        let slow = Study { rate: 2.0, ..study(0.0, 100) };
+        assert!(needed(Some(&slow), arms(5, 20), PATIENCE).head_pods > 0);
+        let outlook = needed(Some(&slow), arms(5, 20), Patience { epoch: 50_000.0, ..PATIENCE });
+        assert_eq!((outlook.head_pods, outlook.base_pods), (0, 0));
+        assert!(outlook.seconds > Some(37_000.0), "{outlook:?}");
+    }
+
+    #[test]
+    fn functions_that_hold_too_little_tell_nothing() {
+        assert_eq!(needed(Some(&study(0.0, 60)), arms(20, 180), PATIENCE), Outlook { head_pods: 0, base_pods: 0, seconds: None });
+    }
+}

@@ -1,0 +1,203 @@
+//! One source on its way into the dataflow: where its partitions are, which of them are ahead, idle or ended.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use fleetdiff_schemas::profile::Decoded;
+use fleetdiff_schemas::source::{Polled, Source};
+use fleetdiff_schemas::time::Hop;
+
+use super::{AHEAD, RunError};
+use crate::config::Config;
+use crate::counts::functions::FunctionTable;
+use crate::dataflow::Arrived;
+use crate::rules::admission::{Admission, Admitted};
+use crate::rules::decisions::{Decision, Decisions, KnownReturns};
+use crate::rules::watermarks::{PartitionState, Report};
+
+/// A source with the state of its partitions.
+pub(super) struct Reader {
+    source: Box<dyn Source>,
+    admission: Admission,
+    partitions: BTreeMap<i32, Place>,
+    decisions: Decisions,
+    returns: KnownReturns,
+    ended: bool,
+}
+
+/// Where a partition is.
+struct Place {
+    state: PartitionState,
+    next_offset: i64,
+    /// Its first watermark.
+    first: Option<Hop>,
+    /// When it last gave something good or was held back.
+    active_at: Instant,
+}
+
+impl Place {
+    fn unread() -> Self {
+        Self { state: PartitionState::Silent, next_offset: 0, first: None, active_at: Instant::now() }
+    }
+
+    /// Before anything is closed, "ahead" is counted from where the partition itself began: another that is silent must
+    /// not make this one fill the memory.
+    fn is_ahead_of(&self, open_from: Hop) -> bool {
+        let from = self.first.map_or(open_from, |first| first.max(open_from));
+        matches!(self.state, PartitionState::Watermark(hop) if hop > from.plus(AHEAD))
+    }
+}
+
+/// What one poll did.
+pub(super) struct Polling {
+    pub(super) busy: bool,
+    /// Partitions whose state is another now.
+    pub(super) changed: Vec<i32>,
+}
+
+impl Reader {
+    pub(super) fn new(config: &Config, source: Box<dyn Source>, decisions: &Decisions) -> Self {
+        let partitions: BTreeMap<_, _> = source.partitions().into_iter().map(|number| (number, Place::unread())).collect();
+        Self {
+            returns: decisions.known_returns(source.name()),
+            decisions: decisions.clone(),
+            ended: partitions.is_empty(),
+            source,
+            admission: Admission::new(config),
+            partitions,
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    pub(super) fn partitions(&self) -> impl Iterator<Item = i32> {
+        self.partitions.keys().copied()
+    }
+
+    pub(super) fn report(&self, partition: i32) -> Report {
+        let place = self.partitions.get(&partition);
+        let (state, next_offset) = place.map_or((PartitionState::Ended, 0), |place| (place.state, place.next_offset));
+        Report { source: self.source.name().to_owned(), partition, state, next_offset }
+    }
+
+    /// The first hop at which this reader may still give something without a decision; `None` if none of its partitions
+    /// holds anybody back.
+    pub(super) fn open_from(&self) -> Option<Hop> {
+        let hops = self.partitions.values().filter_map(|place| match place.state {
+            PartitionState::Silent => Some(Hop(0)),
+            PartitionState::Watermark(hop) => Some(hop),
+            PartitionState::Idle | PartitionState::Ended => None,
+        });
+        hops.min()
+    }
+
+    /// Whether every partition that still gives has run too far ahead; single ones are held back at the source.
+    pub(super) fn is_ahead_of(&mut self, open_from: Hop) -> bool {
+        let mut any_behind = false;
+        for (&number, place) in &mut self.partitions {
+            if place.state == PartitionState::Ended {
+                continue;
+            }
+            let ahead = place.is_ahead_of(open_from);
+            if ahead {
+                place.active_at = Instant::now();
+            }
+            self.source.set_paused(number, ahead);
+            any_behind |= !ahead;
+        }
+        !any_behind
+    }
+
+    /// Takes the next thing that the source has; nothing closes before `open_from` as long as this goes on.
+    pub(super) fn poll(&mut self, open_from: Hop, table: &FunctionTable, mut give: impl FnMut(Hop, Arrived)) -> Result<Polling, RunError> {
+        match self.source.poll()? {
+            Polled::Idle => Ok(Polling { busy: false, changed: Vec::new() }),
+            Polled::PartitionEnd(partition) => Ok(Polling { busy: true, changed: self.end(vec![partition], give) }),
+            Polled::End => {
+                self.ended = true;
+                let open = self.partitions.iter().filter(|(_, place)| place.state != PartitionState::Ended);
+                let open = open.map(|(&partition, _)| partition).collect();
+                Ok(Polling { busy: true, changed: self.end(open, give) })
+            }
+            Polled::Record(record) => self.take(*record, open_from, table, &mut give),
+        }
+    }
+
+    fn take(&mut self, record: Decoded, open_from: Hop, table: &FunctionTable, give: &mut impl FnMut(Hop, Arrived)) -> Result<Polling, RunError> {
+        let (partition, offset) = (record.position.partition, record.position.offset);
+        let not_before = self.take_back(partition, offset, open_from)?;
+        let mut any_good = not_before > Hop(0);
+        for admitted in self.admission.admit(record, not_before, table) {
+            any_good |= matches!(admitted, Admitted::Profile(..));
+            let (hop, arrived) = arrived(admitted);
+            give(hop, arrived);
+        }
+        let watermark = self.admission.watermark(partition);
+        let place = self.partitions.entry(partition).or_insert_with(Place::unread);
+        let before = std::mem::replace(&mut place.state, watermark.map_or(PartitionState::Silent, PartitionState::Watermark));
+        place.next_offset = offset.saturating_add(1);
+        place.first = place.first.or(watermark);
+        if any_good {
+            place.active_at = Instant::now();
+        }
+        let changed = before != place.state;
+        Ok(Polling { busy: true, changed: changed.then_some(partition).into_iter().collect() })
+    }
+
+    /// The hop before which nothing of the record at this offset is applied: of a partition that was idle, the first
+    /// that is still open, written down before it counts.
+    fn take_back(&mut self, partition: i32, offset: i64, open_from: Hop) -> Result<Hop, RunError> {
+        let known = self.returns.due(partition, offset);
+        let was_idle = self.partitions.get(&partition).is_some_and(|place| place.state == PartitionState::Idle);
+        // NB: what was decided before holds, unless this run has closed more than that one had.
+        if !was_idle || known.is_some_and(|known| known >= open_from) {
+            return Ok(known.unwrap_or_default());
+        }
+        let source = self.source.name().to_owned();
+        tracing::info!(source, partition, offset, "the partition gives again");
+        let back = Decision::Back { source, partition, offset, applied_from: open_from };
+        self.decisions.append(&back).map_err(RunError::Decision)?;
+        Ok(open_from)
+    }
+
+    /// Calls partitions idle that have given nothing good for so long although all they had was taken; to be asked when
+    /// the source has just had nothing. Gives those that are idle now.
+    pub(super) fn find_idle(&mut self, after: Duration, open_from: Hop) -> Result<Vec<i32>, RunError> {
+        let mut idle = Vec::new();
+        for (&partition, place) in &mut self.partitions {
+            let gives = matches!(place.state, PartitionState::Silent | PartitionState::Watermark(_));
+            if !gives || place.active_at.elapsed() < after || !self.source.is_drained(partition) {
+                continue;
+            }
+            let source = self.source.name().to_owned();
+            tracing::warn!(source, partition, "nothing has come for {} s: event time goes on without this partition", after.as_secs());
+            self.decisions.append(&Decision::Idle { source, partition, from_hop: open_from }).map_err(RunError::Decision)?;
+            place.state = PartitionState::Idle;
+            idle.push(partition);
+        }
+        Ok(idle)
+    }
+
+    fn end(&mut self, partitions: Vec<i32>, mut give: impl FnMut(Hop, Arrived)) -> Vec<i32> {
+        for partition in &partitions {
+            self.partitions.entry(*partition).or_insert_with(Place::unread).state = PartitionState::Ended;
+        }
+        self.ended |= self.partitions.values().all(|place| place.state == PartitionState::Ended);
+        if self.ended {
+            for admitted in self.admission.leftovers() {
+                let (hop, arrived) = arrived(admitted);
+                give(hop, arrived);
+            }
+        }
+        partitions
+    }
+}
+
+fn arrived(admitted: Admitted) -> (Hop, Arrived) {
+    match admitted {
+        Admitted::Profile(hop, profile) => (hop, Arrived { hop, content: Ok(profile) }),
+        Admitted::Rejected(hop, row) => (hop, Arrived { hop, content: Err(row) }),
+    }
+}
