@@ -38,9 +38,9 @@ pub struct Outlook {
 
 /// The outlook of a cell, from its row of the last look and its rows of the last report: one kind of count, scope `epoch`.
 ///
-/// Assumes that new pods are sampled as those that are there, and spread like them. If time can settle it within the epoch
-/// (evidence begins anew after it) with the pods that firm support asks for, that time is given; else the fewest pods of the
-/// head (or of both, where the base is too small itself) with which a window is long enough, or the time that has gone by.
+/// Assumes that new pods are sampled as those that are there, and spread like them. If support is firm and time can settle it
+/// within the epoch (evidence begins anew after it), that time is given; else the fewest pods of the head (or of both, where
+/// the base is too small itself) with which a window is long enough, or the time that has gone by.
 pub fn outlook(cell: &ComparisonRow, rows: &[&CellRow], config: &Config) -> Outlook {
     let pods = |count: i64| u32::try_from(count).unwrap_or(0);
     let patience = Patience { window: seconds(config.window), epoch: seconds(config.epoch) };
@@ -62,7 +62,7 @@ fn needed(study: Option<&Study>, now: Arms, patience: Patience) -> Outlook {
         let so_far = if arms == now { study.seconds } else { 0.0 };
         missing(arms, study.wait(arms, longest).map(|wait| (wait - so_far).max(0.0)))
     };
-    if study.is_likely(firm, patience.epoch) {
+    if firm == now && study.is_likely(firm, patience.epoch) {
         return after(firm, patience.epoch);
     }
     let longest = study.seconds.max(patience.window);
