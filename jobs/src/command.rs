@@ -21,7 +21,7 @@ pub struct Program {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// A synthetic fleet with a canary, through the real dataflow, and what it finds
-    #[command(after_help = "Examples:\n  fleetdiff demo\n  fleetdiff demo --by 1.0 --seed 7\n  fleetdiff demo --regress jwt_verify --cells eu-west-1:Web-Desktop --by 1.2")]
+    #[command(after_help = "Examples:\n  fleetdiff demo\n  fleetdiff demo --by 1.0 --seed 7\n  fleetdiff demo --regress cache::probe --cells eu-west-1:Web-Desktop --by 1.2")]
     Demo(DemoSettings),
     /// A recorded fleet through the same dataflow
     #[command(after_help = "Example:\n  fleetdiff replay fleets/rd-listpack --output out --warm-up 0s --cell cohort --base A,A2 --head B --count-kind self")]

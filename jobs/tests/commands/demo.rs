@@ -104,19 +104,19 @@ fn what_it_says() {
             let (change, half) = figure.split_once(" pp +- ").unwrap_or_else(|| panic!("{figure}"));
             let (change, half): (f64, f64) = (change.parse().unwrap(), half.parse().unwrap());
             assert_eq!(*word == "regressed", change > 1.0 && change > half, "{figure}");
-            assert!(change.signum() * (change.abs() - 2.0 * half) < 0.0 || *word == "regressed", "{figure}");
+            assert!(change.abs() < 2.0 * half || *word == "regressed", "{figure}");
         }
     }
     let sentence = text.lines().find(|line| line.contains("roll back") || line.starts_with("Roll back")).unwrap();
     assert!(sentence.starts_with("Roll back Android-TV in ap-south-1 and ap-southeast-1: serialize_video_chunk x 1."), "{sentence}");
-    assert!(sentence.contains("; all of Web-Desktop, iOS-iPad in ap-south-1 and ap-southeast-1, Android-TV in eu-west-1 may stay; "), "{sentence}");
+    assert!(sentence.contains("; Android-TV in eu-west-1, all of Web-Desktop, iOS-iPad in ap-south-1 and ap-southeast-1 may stay; "), "{sentence}");
     let (_, pods) = sentence.split_once("iOS-iPad in eu-west-1 cannot be judged yet: more time with these pods does not help, ").unwrap();
     let more: u32 = pods.split(' ').next().unwrap().parse().unwrap();
     assert!(pods[pods.find(' ').unwrap()..].starts_with(" more pods of v42 (3 now), watched for about "), "{pods}");
     assert!(pods.ends_with(" minutes, would."), "{pods}");
-    // By hand: tau^2 of .00096 and no sampling noise at all leave ln^2 1.05 / (2.926^2 tau^2) = .29 for 1/K1 + 1/20, that
-    // is 5 pods; as much noise again in the functions that decide (some .3 % of samples) leaves .14, that is 11 to 12.
-    assert!((5..=40).contains(&more), "{more} more pods");
+    // A fleet of 15 and 20 pods in each cell has 67 to 75 % of the samples shown to be alike (generate --pods 15:20 --by 1.0
+    // --seed 4, then replay): seven of its eight full cells are clean.
+    assert!((10..=14).contains(&more), "{more} more pods");
     assert_eq!(text.matches("Without request counts").count(), 1);
 }
 
@@ -152,12 +152,12 @@ fn a_large_change_moves_the_other_shares_of_its_cells_and_no_others() {
 
 #[test]
 fn another_function_in_other_cells_moves_the_finding() {
-    let other = done(&["demo", "--regress", "jwt_verify", "--cells", "eu-west-1:Web-Desktop,eu-west-1:Android-TV", "--by", "1.25", "--seed", "3"]);
+    let other = done(&["demo", "--regress", "cache::probe", "--cells", "eu-west-1:Web-Desktop,eu-west-1:Android-TV", "--by", "1.25", "--seed", "3"]);
     let rows = other.rows(Scope::Epoch, CountKind::SelfCount);
     let regressed = called(&rows, Verdict::Regressed);
-    assert!(regressed.iter().all(|row| row.function == "jwt_verify"), "{regressed:?}");
+    assert!(regressed.iter().all(|row| row.function == "cache::probe"), "{regressed:?}");
     assert_eq!(cells_of(regressed), [cell("eu-west-1", "Web-Desktop"), cell("eu-west-1", "Android-TV")].into());
-    assert!(other.run.stdout.contains("Roll back Android-TV and Web-Desktop in eu-west-1: jwt_verify x 1."), "{}", other.run.stdout);
+    assert!(other.run.stdout.contains("Roll back Android-TV and Web-Desktop in eu-west-1: cache::probe x 1."), "{}", other.run.stdout);
 }
 
 #[test]
