@@ -20,7 +20,7 @@ use fleetdiff_schemas::rows::CellKey;
 /// let grid: Vec<_> = ["north", "south", "west"].iter().flat_map(|r| ["tv", "web"].map(|c| cell(r, c))).collect();
 /// let meant = [cell("north", "tv"), cell("south", "tv"), cell("west", "tv"), cell("west", "web")];
 /// let words: Vec<_> = extents(&meant, &grid).iter().map(ToString::to_string).collect();
-/// assert_eq!(words, ["all of tv", "all of west"]);
+/// assert_eq!(words, ["all of tv", "web in west"]);
 /// ```
 pub fn extents<'a>(meant: impl IntoIterator<Item = &'a CellKey>, cells: impl IntoIterator<Item = &'a CellKey>) -> Vec<Extent> {
     let (meant, grid) = (Grid::of(meant), Grid::of(cells));
