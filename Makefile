@@ -1,5 +1,5 @@
 # The two commands of a newcomer are `make demo` and `make test`; both install what is missing first (Debian).
-# One profile, release, everywhere: what one target has built, the next does not build again.
+# One profile, release, everywhere. Tests bring features of their own to some dependencies, which are then built once more.
 
 .PHONY: demo test setup links lint bench
 
