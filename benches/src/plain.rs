@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_pipeline::statistics::evalue::ln_e_against_scale;
-use fleetdiff_pipeline::statistics::{Arm, BucketCounts, BucketRow, Contrast, Model, Moments, Stratum};
+use fleetdiff_pipeline::statistics::{Arm, BucketRow, Contrast, Model, Moments, Stratum};
 use fleetdiff_pipeline::testing::oracle::statistics as oracle;
 
 use crate::drive::Raised;
@@ -154,7 +154,7 @@ fn rows(columns: &BTreeMap<u8, Column>) -> Vec<BucketRow<'_>> {
     let row = |(bucket, column): (&u8, &'_ Column)| BucketRow { bucket: u16::from(*bucket), exposure: column.samples, counts: Vec::new() };
     let mut rows: Vec<BucketRow<'_>> = columns.iter().map(row).collect();
     for (row, column) in rows.iter_mut().zip(columns.values()) {
-        row.counts.push(&column.counts as &dyn BucketCounts);
+        row.counts.push(&column.counts);
     }
     rows
 }

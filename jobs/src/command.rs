@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fleetdiff_pipeline::testing::fleet::Fleet;
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::time::Nanos;
 
@@ -58,13 +59,13 @@ pub struct DemoSettings {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Function that costs more in the head
-    #[arg(long, default_value = "serialize_video_chunk")]
+    #[arg(long, default_value = Fleet::DEMO_FUNCTION)]
     pub regress: String,
     /// Where it does: REGION:COHORT,...
-    #[arg(long, default_value = "ap-south-1:Android-TV,ap-southeast-1:Android-TV")]
+    #[arg(long, default_value = Fleet::DEMO_CELLS)]
     pub cells: String,
     /// By which factor
-    #[arg(long, default_value_t = 1.10)]
+    #[arg(long, default_value_t = Fleet::DEMO_FACTOR)]
     pub by: f64,
     /// Worker threads
     #[arg(long, default_value_t = 2)]

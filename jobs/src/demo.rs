@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use fleetdiff_pipeline::config::{Comparing, Config};
+use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::run::run;
 use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};
 use fleetdiff_schemas::source::{Source, SourceError};
@@ -22,7 +22,7 @@ pub fn demo(settings: &DemoSettings) -> Result<(), Failure> {
         .regress(settings.regress.as_str(), cells, settings.by)
         .partition_count(u32::try_from(settings.workers.max(1)).unwrap_or(1))
         .try_build()?;
-    let config = Config { comparing: Comparing::Deploys, ..Config::default() };
+    let config = Config::default();
     let keeper = Keeper::new(settings.output.as_deref(), Configuration::of_dataflow(config.clone()).of_fleet_as_json(), config.clock(), fleet.time())?;
     let readers = fleet.clone();
     let sources = move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> { Ok(vec![Box::new(readers.source(worker, workers))]) };

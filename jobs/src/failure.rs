@@ -4,6 +4,8 @@ use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
 
+use fleetdiff_connectors::files::FleetError;
+
 /// Why a command ended without doing what it was asked.
 #[derive(Debug)]
 pub struct Failure {
@@ -31,6 +33,12 @@ impl Failure {
     /// A failure with advice.
     pub fn with_hint(cause: impl Into<Box<dyn Error + Send + Sync>>, hint: impl Into<String>) -> Self {
         Self { cause: cause.into(), hint: Some(hint.into()), exit: FAILED }
+    }
+
+    /// A failure of a recorded fleet, with what to do.
+    pub fn of_fleet(failure: FleetError) -> Self {
+        let hint = failure.hint();
+        Self::with_hint(failure, hint)
     }
 
     /// Prints the chain of causes and the advice to stderr.

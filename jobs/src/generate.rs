@@ -27,13 +27,9 @@ pub fn generate(settings: &GenerateSettings) -> Result<(), Failure> {
 
 fn into_folder(settings: &GenerateSettings, folder: &Path) -> Result<(), Failure> {
     let fleet = built(builder(settings)?.stacks())?;
-    let failed = |failure: fleetdiff_connectors::files::FleetError| {
-        let hint = failure.hint();
-        Failure::with_hint(failure, hint)
-    };
-    let mut writer = FleetWriter::create(folder, FileFormat::Pprof).map_err(failed)?;
-    let written = each_profile(&fleet, |profile| writer.write(&profile).map_err(failed))?;
-    writer.finish().map_err(failed)?;
+    let mut writer = FleetWriter::create(folder, FileFormat::Pprof).map_err(Failure::of_fleet)?;
+    let written = each_profile(&fleet, |profile| writer.write(&profile).map_err(Failure::of_fleet))?;
+    writer.finish().map_err(Failure::of_fleet)?;
     writeln!(std::io::stdout(), "{written} profiles of {} pods, build {} beside {}, are in {}", fleet.pods(), fleet.head(), fleet.base(), folder.display())?;
     Ok(())
 }

@@ -13,10 +13,7 @@ use crate::kafka::{broker_failure, configure, open_publisher, summary};
 /// Publishes a fleet, and prints what brokers have acknowledged.
 pub fn publish(settings: &PublishSettings) -> Result<(), Failure> {
     let configuration = configure(settings.config.as_deref(), &settings.flags)?;
-    let fleet = RecordedFleet::open(&settings.fleet).map_err(|failure| {
-        let hint = failure.hint();
-        Failure::with_hint(failure, hint)
-    })?;
+    let fleet = RecordedFleet::open(&settings.fleet).map_err(Failure::of_fleet)?;
     let publisher = open_publisher(&configuration, settings.spread)?;
     let bar = bar(fleet.len(), "profiles");
     let published = publisher.publish_fleet(&fleet, &configuration.kafka.options(), |progress| {

@@ -1,7 +1,7 @@
 //! `replay`: a recorded fleet through the dataflow.
 
 use std::io::Write;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fleetdiff_connectors::files::{Filter, RecordedFleet};
 use fleetdiff_pipeline::run::run;
@@ -21,23 +21,13 @@ pub fn replay(settings: &ReplaySettings) -> Result<(), Failure> {
     let configuration = configure(settings.config.as_deref(), &settings.flags)?;
     let config = configuration.dataflow();
     let filter = Filter { service: settings.service.as_deref().map(Into::into), profile_type: settings.profile_type };
-    let fleet = RecordedFleet::open(&settings.fleet).map_err(|failure| {
-        let hint = failure.hint();
-        Failure::with_hint(failure, hint)
-    })?;
-    let span = span(&fleet.filtered(&filter));
-    let keeper = Keeper::new(Some(&settings.output), configuration.of_fleet_as_json(), config.clock(), span)?;
-    let folder = settings.fleet.clone();
-    let sources = move |worker, _| -> Result<Vec<Box<dyn Source>>, SourceError> {
-        if worker > 0 {
-            return Ok(Vec::new());
-        }
-        let fleet = RecordedFleet::open(&folder).map_err(|failure| SourceError {
-            source_name: folder.display().to_string(),
-            detail: failure.to_string(),
-            hint: failure.hint().to_owned(),
-        })?;
-        Ok(vec![Box::new(fleet.filtered(&filter))])
+    let fleet = RecordedFleet::open(&settings.fleet).map_err(Failure::of_fleet)?.filtered(&filter);
+    let keeper = Keeper::new(Some(&settings.output), configuration.of_fleet_as_json(), config.clock(), span(&fleet))?;
+    // A folder is one partition: one worker reads it.
+    let unread = Mutex::new(Some(fleet));
+    let sources = move |_, _| -> Result<Vec<Box<dyn Source>>, SourceError> {
+        let fleet = unread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(fleet.into_iter().map(|fleet| -> Box<dyn Source> { Box::new(fleet) }).collect())
     };
     run(&config, configuration.workers, Arc::new(sources), Box::new(keeper.clone()))?;
     let tables = keeper.finish()?;

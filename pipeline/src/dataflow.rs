@@ -32,7 +32,7 @@ pub struct Arrived {
     /// The hop under which it is booked.
     pub hop: Hop,
     /// A profile, or why there is none.
-    pub content: Result<PodProfile, RejectedRow>,
+    pub content: Result<PodProfile, Box<RejectedRow>>,
 }
 
 /// Everything that leaves.
@@ -51,7 +51,7 @@ pub fn build<'scope>(arrived: StreamVec<'scope, u64, Arrived>, config: &Config, 
         Err(row) => Term::rejected(arrived.hop, row),
     });
     let content = arrived.map(|arrived| arrived.content);
-    let rejected = content.clone().err();
+    let rejected = content.clone().err().map(|row| *row);
     let profiles = content.ok();
 
     // By pod: duplicates, warm-up, requests; then which cell gets what.

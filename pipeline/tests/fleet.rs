@@ -2,6 +2,8 @@
 //!
 //! Where a number is drawn, the test allows five standard errors of it; seeds are fixed and printed.
 
+#![expect(clippy::as_conversions, clippy::unwrap_used, reason = "small counts become floats; a test fails by panicking")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,6 +27,9 @@ fn seconds(seconds: i64) -> Nanos {
 fn profiles_in(records: impl IntoIterator<Item = Decoded>) -> Vec<Profile> {
     records.into_iter().flat_map(|record| record.parts).map(|part| part.expect("a fleet rejects nothing")).collect()
 }
+
+/// Samples of a cohort, and self and total counts by name.
+type Expected = (u64, BTreeMap<u32, (u64, u64)>);
 
 /// Every profile that is delivered, in an order that does not depend on how.
 fn profiles(fleet: &Fleet) -> Vec<Profile> {
@@ -334,7 +339,7 @@ fn fleet_folded_profiles_are_its_stacks_folded() {
             };
             assert_eq!((&stacked.identity, stacked.window), (&fold.identity, fold.window));
             assert_eq!(*content, content_hash(&stacked.names, stacks));
-            let mut expected: BTreeMap<Cohort, (u64, BTreeMap<u32, (u64, u64)>)> = BTreeMap::new();
+            let mut expected: BTreeMap<Cohort, Expected> = BTreeMap::new();
             for stack in stacks {
                 let cohort = stack.cohort.clone().unwrap_or_else(|| stacked.identity.cohort.clone());
                 let (samples, functions) = expected.entry(cohort).or_default();

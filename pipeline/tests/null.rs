@@ -4,6 +4,8 @@
 //! Every fleet runs through the real dataflow in one process, evaluated every minute for 30 minutes. Limits are binomial: with
 //! a true rate of .05 a run, 40 runs give more than 5 in 1 of 20 and more than 6 in 1 of 70 repetitions of the whole test.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and prints what it saw")]
+
 #[path = "null/demo.rs"]
 mod demo;
 #[path = "null/experiment.rs"]

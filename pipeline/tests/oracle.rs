@@ -1,5 +1,7 @@
 //! The dataflow equals the slow batch truth.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::testing::fleet::{Cells, Fleet, FleetBuilder};
 use fleetdiff_pipeline::testing::incremental::incremental;

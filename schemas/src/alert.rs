@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::identity::{MERGED, stable_hash};
+use crate::identity::stable_hash;
 use crate::profile::CountKind;
 use crate::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow};
 use crate::tables::{TableError, calendar::rfc3339, json_object};
@@ -210,7 +210,7 @@ pub struct AnnouncedVerdicts {
 impl AnnouncedVerdicts {
     /// Takes one evaluation of a comparison, in order of time; whether it is a change to be announced.
     pub fn is_change(&mut self, row: &ComparisonRow) -> bool {
-        if row.cell.region.as_str() != MERGED || row.cell.cohort.as_str() != MERGED {
+        if !row.cell.is_over_all() {
             return false;
         }
         let key = (row.comparison.clone(), row.count_kind);

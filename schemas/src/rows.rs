@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fan_out::FanOutRow;
-use crate::identity::{Build, Cohort, Region, Service};
+use crate::identity::{Build, Cohort, MERGED, Region, Service};
 use crate::profile::{CountKind, Measure, Position, ProfileType};
 use crate::rejected::Rejection;
 use crate::time::{Hop, Nanos};
@@ -42,6 +42,13 @@ pub struct CellKey {
     pub region: Region,
     /// Whose requests.
     pub cohort: Cohort,
+}
+
+impl CellKey {
+    /// Whether both dimensions are merged: the row over all cells, or the only cell there is.
+    pub fn is_over_all(&self) -> bool {
+        self.region.as_str() == MERGED && self.cohort.as_str() == MERGED
+    }
 }
 
 /// The name of the row that stands for all functions under the floor of 30 samples.

@@ -86,6 +86,20 @@ pub struct Labels {
 }
 
 impl Labels {
+    /// What a profile says about itself, as the labels that a transport sends with a format that does not say it.
+    pub fn of(profile: &Profile) -> Self {
+        Self {
+            identity: Arc::clone(&profile.identity),
+            profile_type: profile.profile_type,
+            temporality: profile.temporality,
+            window: Some(profile.window),
+            sent_at: None,
+            requests: profile.requests.map(|requests| requests.count),
+            requests_window: profile.requests.map(|requests| requests.window),
+            unit: None,
+        }
+    }
+
     /// A rejection of this record, with its type and, where the labels hold one, its event time.
     pub fn rejection(&self, reason: Reason, detail: impl Into<String>) -> Rejection {
         self.labelled(Rejection::new(reason, detail), None)

@@ -190,7 +190,7 @@ impl Publisher {
                     format: "pprof",
                     detail: fault.to_string(),
                 })?;
-                (labels_of(&profile), encoded)
+                (Labels::of(&profile), encoded)
             }
         };
         let headers = headers::of_labels(&labels, &self.settings.identity);
@@ -257,18 +257,4 @@ fn millis_after(at: Nanos) -> i64 {
 fn about(pod: &PodId, end: Option<Nanos>) -> String {
     let until = end.map_or_else(|| "an unknown time".to_owned(), |end| format!("{} ns", end.0));
     format!("pod {pod}, until {until}")
-}
-
-/// What a profile says about itself, as the labels of a format that does not say it.
-fn labels_of(profile: &Profile) -> Labels {
-    Labels {
-        identity: profile.identity.clone(),
-        profile_type: profile.profile_type,
-        temporality: profile.temporality,
-        window: Some(profile.window),
-        sent_at: None,
-        requests: profile.requests.map(|requests| requests.count),
-        requests_window: profile.requests.map(|requests| requests.window),
-        unit: None,
-    }
 }

@@ -128,7 +128,8 @@ fn version_1_is_read_for_ever() {
     assert_eq!(read.iter().map(Profile::total).collect::<Vec<_>>(), [70_309, 5]);
     let (content, cohorts) = folded_of(&read[0]);
     assert_eq!(content, 0x6f6a_8a29_f3af_8859_75c4_a6b9_0057_3273);
-    let expected: [(&str, u64, &[(&str, u64, u64)]); 2] = [
+    type Function = (&'static str, u64, u64);
+    let expected: [(&str, u64, &[Function]); 2] = [
         ("Android-TV", 70_000, &[("main", 0, 70_000), ("serialize_video_chunk", 70_000, 70_000)]),
         ("web", 309, &[("main", 0, 307), ("naïve λ", 300, 300), ("serve", 7, 307)]),
     ];

@@ -127,17 +127,3 @@ pub fn profiles() -> impl Strategy<Value = Profile> {
         },
     )
 }
-
-/// The labels under which a transport would send a profile.
-pub fn labels_of(profile: &Profile) -> Labels {
-    Labels {
-        identity: Arc::clone(&profile.identity),
-        profile_type: profile.profile_type,
-        temporality: profile.temporality,
-        window: Some(profile.window),
-        sent_at: None,
-        requests: profile.requests.map(|requests| requests.count),
-        requests_window: profile.requests.map(|requests| requests.window),
-        unit: None,
-    }
-}

@@ -6,7 +6,7 @@ use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, content_hash};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use proptest::prelude::*;
 
-use super::fixtures::{labels, labels_of, part, profiles, stacks_of, written_out};
+use super::fixtures::{labels, part, profiles, stacks_of, written_out};
 
 fn decode(text: &[u8]) -> Result<Profile, Rejection> {
     part(&mut Decoder::new(&Options::default()), text, &Ok(labels(ProfileType::Cpu)))
@@ -99,7 +99,7 @@ proptest! {
             stacks.iter_mut().for_each(|stack| stack.cohort = None);
         }
         let mut decoder = Decoder::new(&Options::default());
-        let read = part(&mut decoder, &encode(&profile).unwrap(), &Ok(labels_of(&profile))).unwrap();
+        let read = part(&mut decoder, &encode(&profile).unwrap(), &Ok(Labels::of(&profile))).unwrap();
         prop_assert_eq!(written_out(&read), written_out(&profile));
         prop_assert_eq!(
             content_hash(&read.names, stacks_of(&read)),

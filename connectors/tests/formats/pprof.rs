@@ -13,7 +13,7 @@ use fleetdiff_schemas::time::{Nanos, TimeRange};
 use prost::Message as _;
 use proptest::prelude::*;
 
-use super::fixtures::{START, labels, labels_of, part, profiles, recorded, stacks_of, testdata, window};
+use super::fixtures::{START, labels, part, profiles, recorded, stacks_of, testdata, window};
 
 /// (self, total) by function name.
 type Counts = BTreeMap<String, (u64, u64)>;
@@ -160,7 +160,7 @@ fn repeated_numbers_may_come_one_by_one() {
     let body: Vec<u8> = fields.flat_map(|(tag, value)| [vec![tag << 3], varint(value)].concat()).collect();
     let mut bytes = message.encode_to_vec();
     bytes.extend([vec![0x12, u8::try_from(body.len()).unwrap()], body].concat());
-    assert_eq!(decode(&bytes, labels_of(&one_stack())).unwrap(), one_stack());
+    assert_eq!(decode(&bytes, Labels::of(&one_stack())).unwrap(), one_stack());
 }
 
 fn varint(value: u64) -> Vec<u8> {
@@ -191,7 +191,7 @@ proptest! {
     #[test]
     fn there_and_back(profile in profiles()) {
         let bytes = encode(&profile).unwrap();
-        let read = decode(&bytes, Labels { window: None, ..labels_of(&profile) }).unwrap();
+        let read = decode(&bytes, Labels { window: None, ..Labels::of(&profile) }).unwrap();
         prop_assert_eq!(&read, &profile);
         prop_assert_eq!(encode(&read).unwrap(), bytes);
     }

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::fan_out::{Extent, FanOutRow};
-use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, Tables};
 use fleetdiff_schemas::verdict::{FanOutState, Scope};
@@ -50,7 +49,7 @@ impl<'a> Findings<'a> {
         let of_key = tables.comparisons.iter().filter(|row| row.comparison == *key && row.count_kind == kind);
         let mut cells: BTreeMap<&CellKey, &ComparisonRow> = of_key.map(|row| (&row.cell, row)).collect();
         if cells.len() > 1 {
-            cells.retain(|cell, _| !(cell.region.as_str() == MERGED && cell.cohort.as_str() == MERGED));
+            cells.retain(|cell, _| !cell.is_over_all());
         }
         let mut rows: BTreeMap<&CellKey, Vec<&CellRow>> = BTreeMap::new();
         let of_report = tables.cells.iter().filter(|row| row.comparison == *key && row.count_kind == kind && row.scope == Scope::Epoch);

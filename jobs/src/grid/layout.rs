@@ -127,7 +127,6 @@ fn line(out: &mut impl Write, head: &str, first: usize, columns: Vec<Column>, pa
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

@@ -67,8 +67,6 @@ pub fn open(folder: &Path) -> Result<Decisions, LogError> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use fleetdiff_schemas::time::Hop;
 
     use super::*;

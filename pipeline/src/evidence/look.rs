@@ -14,7 +14,7 @@ use super::row::{Quantiles, RowEvidence, add_tests, support_of};
 use crate::rules::comparisons::OpenComparison;
 use crate::statistics::live::live_rows_of;
 use crate::statistics::rows::rows_of;
-use crate::statistics::{LiveRows, Model, Moments};
+use crate::statistics::{Contrast, LiveRows, Model, Moments};
 
 /// One kind of count of one cell at one look.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -125,9 +125,8 @@ fn family_of(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind) -> Optio
     }
     let mut contrast = arms.contrast(kind, view.untested);
     contrast.keep_family(view.min_count);
-    let moments = Moments::measure(&contrast, Model::Share, view.min_count);
-    let functions = contrast.only.unwrap_or_default();
-    (support_of(&moments) != Support::Untestable).then_some(Measured { functions, moments })
+    let moments = carried(view, &contrast)?;
+    Some(Measured { functions: contrast.only.unwrap_or_default(), moments })
 }
 
 fn has_replicates(arms: &CellArms<'_>) -> bool {
@@ -217,7 +216,12 @@ pub fn measured(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind) -> Op
     if !has_replicates(arms) {
         return None;
     }
-    let moments = Moments::measure(&arms.contrast(kind, view.untested), Model::Share, view.min_count);
+    carried(view, &arms.contrast(kind, view.untested))
+}
+
+/// The moments of a contrast, if its degrees of freedom can carry a test.
+fn carried(view: &CellView<'_>, contrast: &Contrast<'_>) -> Option<Moments> {
+    let moments = Moments::measure(contrast, Model::Share, view.min_count);
     (support_of(&moments) != Support::Untestable).then_some(moments)
 }
 

@@ -71,7 +71,7 @@ impl Pods {
             let decided = self.histories.entry(pod).or_default().close(hop, profiles, &self.rules);
             output.extend(outputs(hop, decided));
         }
-        if closed.hop % 360 == 0 {
+        if closed.hop.is_multiple_of(360) {
             self.histories.retain(|_, history| history.last_seen().plus(RETENTION) > hop);
         }
         output

@@ -39,10 +39,13 @@ pub trait Sink: Send {
 /// Why a sink could not take rows.
 pub type SinkError = Box<dyn std::error::Error + Send + Sync>;
 
+/// A sink, and why it takes no more.
+type Delivery = (Box<dyn Sink>, Option<SinkError>);
+
 /// A sink shared by the workers of a process, and what went wrong with it.
 #[derive(Clone)]
 pub struct SharedSink {
-    state: Arc<Mutex<(Box<dyn Sink>, Option<SinkError>)>>,
+    state: Arc<Mutex<Delivery>>,
 }
 
 impl SharedSink {

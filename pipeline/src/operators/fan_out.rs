@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use differential_dataflow::{AsCollection, VecCollection};
 use fleetdiff_schemas::fan_out::{FanOutCell, FanOutRow};
-use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey, ComparisonRow, FlagRow};
 use fleetdiff_schemas::time::{Hop, HopClock};
@@ -132,7 +131,7 @@ impl Standing {
         }
         for (spread, mut rows) in cells {
             if rows.len() > 1 {
-                rows.retain(|row| !is_over_all(&row.cell));
+                rows.retain(|row| !row.cell.is_over_all());
             }
             for row in rows {
                 let fact = Fact::Cell(spread.clone(), (row.cell.clone(), state_of(&row)));
@@ -178,10 +177,6 @@ fn state_of(row: &ComparisonRow) -> FanOutState {
     let comparable = row.verdict != ComparisonVerdict::NotComparable;
     let alike = row.equivalent_share.is_some_and(|share| share >= CLEAN_SHARE);
     if comparable && alike { FanOutState::Clean } else { FanOutState::Unknown }
-}
-
-fn is_over_all(cell: &CellKey) -> bool {
-    cell.region.as_str() == MERGED && cell.cohort.as_str() == MERGED
 }
 
 /// Every function that has a flag, with all cells of its comparison; what a flag says goes before what the cell says.

@@ -47,13 +47,19 @@ impl<'scope> Register<'scope> for StreamVec<'scope, u64, Activity> {
     }
 }
 
+/// A pod of a build within a horizon.
+type HeldPod = (Service, Build, Horizon, PodId);
+
+/// A pod enters (+1) or leaves (-1) a horizon at a hop.
+type HeldChange = (HeldPod, u64, isize);
+
 trait HeldPods<'scope> {
-    fn held_pods(self, window_hops: u64) -> StreamVec<'scope, u64, ((Service, Build, Horizon, PodId), u64, isize)>;
+    fn held_pods(self, window_hops: u64) -> StreamVec<'scope, u64, HeldChange>;
 }
 
 impl<'scope> HeldPods<'scope> for StreamVec<'scope, u64, Activity> {
     /// Enters and leaves, as changes of a collection.
-    fn held_pods(self, window_hops: u64) -> StreamVec<'scope, u64, ((Service, Build, Horizon, PodId), u64, isize)> {
+    fn held_pods(self, window_hops: u64) -> StreamVec<'scope, u64, HeldChange> {
         let pact = Exchange::new(|activity: &Activity| match activity {
             Activity::Applied => 0,
             Activity::Counted(presence) => super::route(&[presence.service.as_str(), presence.pod.as_str()]),
@@ -85,7 +91,7 @@ struct HeldPodsState {
 }
 
 impl HeldPodsState {
-    fn step(&mut self, hop: u64, activities: Vec<Activity>) -> Vec<((Service, Build, Horizon, PodId), u64, isize)> {
+    fn step(&mut self, hop: u64, activities: Vec<Activity>) -> Vec<HeldChange> {
         let longest = self.horizons.iter().map(|(_, hops)| *hops).max().unwrap_or(0);
         let mut changes = Vec::new();
         for activity in activities {
@@ -114,7 +120,7 @@ impl HeldPodsState {
     }
 }
 
-fn named(key: &PodOfBuild, horizon: Horizon) -> (Service, Build, Horizon, PodId) {
+fn named(key: &PodOfBuild, horizon: Horizon) -> HeldPod {
     (key.0.clone(), key.1.clone(), horizon, key.2.clone())
 }
 

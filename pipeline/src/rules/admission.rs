@@ -95,8 +95,11 @@ pub struct Admission {
     lateness: Nanos,
     window: u64,
     partitions: BTreeMap<i32, Partition>,
-    last_names: Option<(Arc<[Arc<str>]>, Vec<FunctionId>)>,
+    last_names: Option<NumberedNames>,
 }
+
+/// A name table as it came, and the number of each name: the records of a run mostly share one table.
+type NumberedNames = (Arc<[Arc<str>]>, Vec<FunctionId>);
 
 #[derive(Debug, Default)]
 struct Partition {

@@ -123,7 +123,7 @@ impl PodHistory {
 
     /// Decides over everything of this pod that is applied at `hop`.
     pub fn close(&mut self, hop: Hop, mut profiles: Vec<PodProfile>, rules: &PodRules) -> Decided {
-        profiles.sort_by(|a, b| in_order(a).cmp(&in_order(b)));
+        profiles.sort_by_cached_key(in_order);
         self.last = hop;
         self.forget(hop, rules.window);
         let mut decided = Decided::default();

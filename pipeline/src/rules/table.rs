@@ -167,7 +167,7 @@ fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>) -> (QValues, QValues) {
     let hashes = union(cells.iter().chain(rolled));
     let matrix: Vec<Vec<f64>> = cells.iter().map(|(_, rows)| column(rows, &hashes, |row| row.ln_p_row)).collect();
     let cell_columns: Vec<&[f64]> = matrix.iter().map(Vec::as_slice).collect();
-    let over_all = rolled.iter().position(|(cell, _)| is_over_all(cell));
+    let over_all = rolled.iter().position(|(cell, _)| cell.is_over_all());
     let roll_up = over_all.map_or_else(
         || matrix.first().cloned().unwrap_or_default(),
         |index| column(rolled[index].1, &hashes, |row| row.ln_p_row),
@@ -180,7 +180,7 @@ fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>) -> (QValues, QValues) {
     }
     for by_region in [true, false] {
         let family: Vec<usize> = (0..rolled.len())
-            .filter(|&index| !is_over_all(rolled[index].0) && (rolled[index].0.cohort.as_str() == MERGED) == by_region)
+            .filter(|&index| !rolled[index].0.is_over_all() && (rolled[index].0.cohort.as_str() == MERGED) == by_region)
             .collect();
         let columns: Vec<Vec<f64>> = family.iter().map(|&index| column(rolled[index].1, &hashes, |row| row.ln_p_row)).collect();
         let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
@@ -219,10 +219,6 @@ fn column(rows: &[RowEvidence], hashes: &[u64], of: impl Fn(&RowEvidence) -> f64
 
 fn by_hash(hashes: &[u64], values: &[f64]) -> BTreeMap<u64, f64> {
     hashes.iter().copied().zip(values.iter().copied()).filter(|(_, value)| !value.is_nan()).collect()
-}
-
-fn is_over_all(cell: &CellKey) -> bool {
-    cell.region.as_str() == MERGED && cell.cohort.as_str() == MERGED
 }
 
 /// Gives compositional rows their cause: the called self row of their cell with the largest change.

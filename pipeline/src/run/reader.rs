@@ -198,6 +198,6 @@ impl Reader {
 fn arrived(admitted: Admitted) -> (Hop, Arrived) {
     match admitted {
         Admitted::Profile(hop, profile) => (hop, Arrived { hop, content: Ok(profile) }),
-        Admitted::Rejected(hop, row) => (hop, Arrived { hop, content: Err(row) }),
+        Admitted::Rejected(hop, row) => (hop, Arrived { hop, content: Err(Box::new(row)) }),
     }
 }

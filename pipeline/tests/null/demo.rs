@@ -1,7 +1,5 @@
 //! The demonstration over many seeds: what is there is found in time, and hardly anything else.
 
-use std::collections::BTreeSet;
-
 use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};
 use fleetdiff_schemas::identity::MERGED;
@@ -83,9 +81,8 @@ fn is_the_change(row: &CellRow) -> bool {
 
 /// The change itself, or a caller of it in total counts.
 fn is_explained(row: &CellRow) -> bool {
-    let callers = BTreeSet::from(CALLERS);
     let hit: Cells = Fleet::DEMO_CELLS.parse().unwrap();
-    let calls_it = row.count_kind == CountKind::Total && callers.contains(&*row.function) && row.verdict == Verdict::Regressed;
+    let calls_it = row.count_kind == CountKind::Total && CALLERS.contains(&&*row.function) && row.verdict == Verdict::Regressed;
     is_the_change(row) || hit.hold(&row.cell.region, &row.cell.cohort) && calls_it
 }
 
