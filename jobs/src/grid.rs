@@ -77,6 +77,7 @@ fn in_a_word(row: &CellRow) -> (&'static str, Colour) {
     match row.verdict {
         Verdict::Equivalent => ("noise", Colour::Faint),
         Verdict::Compositional => ("moves with another", Colour::Faint),
+        Verdict::SomePodsOutlying => ("some pods outlying", Colour::Yellow),
         Verdict::Regressed => ("regressed", Colour::Red),
         Verdict::Improved => ("improved", Colour::Green),
         Verdict::NotComparable => ("not comparable", Colour::Yellow),

@@ -105,22 +105,42 @@ pub struct CellRow {
     pub adjusted_ln_p: Option<f64>,
     /// Ratio of cost per request.
     pub per_request_ratio: Option<Interval>,
-    /// ln p of the cost per request.
+    /// ln p of the cost per request, against its own spread between pods.
     pub per_request_ln_p: Option<f64>,
+    /// The smallest false-discovery rate at which the cost per request is called changed; a family of its own.
+    pub per_request_q_value: Option<f64>,
     /// ln of the mixture e-value.
     pub ln_e: Option<f64>,
+    /// ln of the always-valid p-value: 1 over the largest e-value since the epoch began. Scope `epoch` alone.
+    pub always_valid_ln_p: Option<f64>,
+    /// Ratio against the cell's scale with a 95 % interval that holds at whatever moment it is looked at. Scope `epoch` alone.
+    pub always_valid_ratio: Option<Interval>,
+    /// For fewer than 30 samples: ln p of counts and of pods that show the function.
+    pub rare_ln_p: Option<f64>,
+    /// ln p that some of the head's pods differ from the base's pods. Scope `window` alone.
+    pub outlier_ln_p: Option<f64>,
+    /// The smallest false-discovery rate at which some pods are called outlying; a family of its own.
+    pub outlier_q_value: Option<f64>,
+    /// For `some_pods_outlying`: the pods, ascending.
+    pub outlying_pods: Vec<String>,
     /// The smallest ratio above 1 that would have been seen, at alpha 1e-4 and power .8.
     pub minimum_detectable_ratio: Option<f64>,
     /// Seconds of samples until a change of 5 % would be seen; infinite when only more pods can help.
     pub seconds_to_significance: Option<f64>,
+    /// Where that is infinite: how many more head pods would let a change of 5 % be seen within a window; `None` where no number would.
+    pub pods_needed: Option<i64>,
+    /// Samples in all from which independent samples would show a change of 5 %: 1 / (share x .05^2). Not calibrated.
+    pub samples_needed_iid: Option<f64>,
     /// The verdict.
     pub verdict: Verdict,
     /// How much the pods can carry.
     pub support: Support,
     /// Why.
     pub reason: Option<RowReason>,
-    /// For `compositional`: the function whose change moved this share.
+    /// The function whose change moved this row: for `compositional`, and for a caller that moves because a callee does.
     pub cause: Option<String>,
+    /// What the reason does not hold, in words: the strata of each side, or where work has moved from.
+    pub detail: Option<String>,
 }
 
 /// One arm of a row.
@@ -155,7 +175,7 @@ pub struct FlagRow {
     pub sequence: Hop,
     /// Who should look.
     pub severity: Severity,
-    /// For `cleared`: `comparison_closed` or `equivalent`.
+    /// For `cleared`: `comparison_closed`, `equivalent` or `explained`.
     pub cleared_because: Option<String>,
     /// Rows that move only because this one does.
     pub explains: Vec<String>,
@@ -208,6 +228,8 @@ pub struct ComparisonRow {
     pub self_check_tests: Option<i64>,
     /// How many of them were called changed.
     pub self_check_flags: Option<i64>,
+    /// In what the arms are unlike: requests a pod, age of pods, mixture of hardware, where they differ by more than twice.
+    pub warnings: Vec<String>,
 }
 
 /// What became of the records and samples applied in one hop.

@@ -46,6 +46,8 @@ named_enum! {
         Regressed = "regressed",
         /// The function costs less.
         Improved = "improved",
+        /// A minority of the head's pods differ, named in the row; the head as a whole does not.
+        SomePodsOutlying = "some_pods_outlying",
         /// The share moved only because another function's did.
         Compositional = "compositional",
         /// Shown to be alike within five percent.
@@ -89,6 +91,8 @@ named_enum! {
         FewPods = "few_pods",
         /// The count that is missing to 30.
         CountNeeded = "count_needed",
+        /// Fewer than 30 samples, and both their number and the number of pods that show them say so.
+        Rare = "rare",
         /// The base does not have the function.
         OnlyInHead = "only_in_head",
         /// The head does not have the function.

@@ -107,13 +107,23 @@ impl RowFrame {
             adjusted_ln_p: None,
             per_request_ratio: None,
             per_request_ln_p: None,
+            per_request_q_value: None,
             ln_e: None,
+            always_valid_ln_p: None,
+            always_valid_ratio: None,
+            rare_ln_p: None,
+            outlier_ln_p: None,
+            outlier_q_value: None,
+            outlying_pods: Vec::new(),
             minimum_detectable_ratio: None,
             seconds_to_significance: None,
+            pods_needed: None,
+            samples_needed_iid: None,
             verdict: Verdict::Inconclusive,
             support: self.support,
             reason: None,
             cause: None,
+            detail: None,
         };
         let settled = self.settled(function, &row);
         let none = f64::NAN;

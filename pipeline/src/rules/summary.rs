@@ -72,6 +72,7 @@ fn cell_row(frame: &SummaryFrame, cell: &CellKey, look: &KindLook, raised: &[&Ro
         sentence: sentence(verdict, look, raised),
         self_check_tests: None,
         self_check_flags: None,
+        warnings: Vec::new(),
     }
 }
 
@@ -125,6 +126,7 @@ fn row_over_all(frame: &SummaryFrame, cell: CellKey, cells: &BTreeMap<CellKey, K
         ),
         self_check_tests: None,
         self_check_flags: None,
+        warnings: Vec::new(),
     }
 }
 

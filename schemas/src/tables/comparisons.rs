@@ -51,6 +51,7 @@ impl TableRow for ComparisonRow {
                 "sentence": sentence,
                 "self_check_tests": self_check_tests,
                 "self_check_flags": self_check_flags,
+                "warnings": warnings,
             )
         });
         &COLUMNS
@@ -80,6 +81,7 @@ impl TableRow for ComparisonRow {
             sentence: String::new(),
             self_check_tests: None,
             self_check_flags: None,
+            warnings: Vec::new(),
         }
     }
 

@@ -73,6 +73,10 @@ impl Generator {
         format!("{name}_{}", self.below(50))
     }
 
+    fn names(&mut self) -> Vec<String> {
+        (0..self.below(3)).map(|_| self.function()).collect()
+    }
+
     fn arm(&mut self) -> ArmFigures {
         ArmFigures {
             count: self.count(),
@@ -111,19 +115,28 @@ impl Generator {
             adjusted_ln_p: self.known(Self::number),
             per_request_ratio: self.interval(),
             per_request_ln_p: self.known(Self::number),
+            per_request_q_value: self.known(Self::number),
             ln_e: self.known(Self::number),
+            always_valid_ln_p: self.known(Self::number),
+            always_valid_ratio: self.interval(),
+            rare_ln_p: self.known(Self::number),
+            outlier_ln_p: self.known(Self::number),
+            outlier_q_value: self.known(Self::number),
+            outlying_pods: self.names(),
             minimum_detectable_ratio: self.known(Self::number),
             seconds_to_significance: self.known(|g| g.one_of(&[1.0, 86_400.5, f64::INFINITY])),
-            verdict: self.one_of(&[Verdict::Regressed, Verdict::Inconclusive, Verdict::TooRare]),
+            pods_needed: self.known(Self::count),
+            samples_needed_iid: self.known(Self::number),
+            verdict: self.one_of(&[Verdict::Regressed, Verdict::Inconclusive, Verdict::TooRare, Verdict::SomePodsOutlying]),
             support: self.one_of(&[Support::Firm, Support::Tentative, Support::Untestable]),
             reason: self.known(|g| g.one_of(&[RowReason::NeedsPods, RowReason::NeedsTime])),
             cause: self.known(Self::function),
+            detail: self.known(Self::function),
         }
     }
 
     pub fn flag(&mut self) -> FlagRow {
         let state = self.one_of(&[FlagState::Raised, FlagState::Updated, FlagState::Cleared]);
-        let explained = self.below(3);
         FlagRow {
             row: self.cell(),
             flag_id: format!("{:016x}", self.next()),
@@ -131,8 +144,8 @@ impl Generator {
             raised_at: self.end(),
             sequence: Hop(self.below(1_000)),
             severity: self.one_of(&[Severity::Page, Severity::Ticket, Severity::Info]),
-            cleared_because: (state == FlagState::Cleared).then(|| self.one_of(&["comparison_closed", "equivalent"]).into()),
-            explains: (0..explained).map(|_| self.function()).collect(),
+            cleared_because: (state == FlagState::Cleared).then(|| self.one_of(&["comparison_closed", "equivalent", "explained"]).into()),
+            explains: self.names(),
         }
     }
 
@@ -160,6 +173,7 @@ impl Generator {
             sentence: "3 functions cost more in \"ap-south-1\".".to_owned(),
             self_check_tests: self.known(Self::count),
             self_check_flags: self.known(Self::count),
+            warnings: self.names(),
         }
     }
 

@@ -202,9 +202,18 @@ fn cell(pair: &mut Pair<'_>, expected: &CellRow, got: &CellRow) {
     pair.near("adjusted_ln_p", expected.adjusted_ln_p, got.adjusted_ln_p);
     pair.interval("per_request_ratio", expected.per_request_ratio, got.per_request_ratio);
     pair.near("per_request_ln_p", expected.per_request_ln_p, got.per_request_ln_p);
+    pair.near("per_request_q_value", expected.per_request_q_value, got.per_request_q_value);
     pair.near("ln_e", expected.ln_e, got.ln_e);
+    pair.near("always_valid_ln_p", expected.always_valid_ln_p, got.always_valid_ln_p);
+    pair.interval("always_valid_ratio", expected.always_valid_ratio, got.always_valid_ratio);
+    pair.near("rare_ln_p", expected.rare_ln_p, got.rare_ln_p);
+    pair.near("outlier_ln_p", expected.outlier_ln_p, got.outlier_ln_p);
+    pair.near("outlier_q_value", expected.outlier_q_value, got.outlier_q_value);
+    pair.same("outlying_pods", &expected.outlying_pods, &got.outlying_pods);
     pair.near("minimum_detectable_ratio", expected.minimum_detectable_ratio, got.minimum_detectable_ratio);
     pair.near("seconds_to_significance", expected.seconds_to_significance, got.seconds_to_significance);
+    pair.same("pods_needed", &expected.pods_needed, &got.pods_needed);
+    pair.near("samples_needed_iid", expected.samples_needed_iid, got.samples_needed_iid);
     pair.same("verdict", &expected.verdict, &got.verdict);
     pair.same("support", &expected.support, &got.support);
     pair.same("reason", &expected.reason, &got.reason);
@@ -238,6 +247,7 @@ fn comparison(pair: &mut Pair<'_>, expected: &ComparisonRow, got: &ComparisonRow
     pair.same("verdict", &expected.verdict, &got.verdict);
     pair.same("self_check_tests", &expected.self_check_tests, &got.self_check_tests);
     pair.same("self_check_flags", &expected.self_check_flags, &got.self_check_flags);
+    pair.same("warnings", &expected.warnings, &got.warnings);
 }
 
 fn ledger(pair: &mut Pair<'_>, expected: &LedgerRow, got: &LedgerRow) {

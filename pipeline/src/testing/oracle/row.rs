@@ -203,13 +203,23 @@ fn untested(about: &About, evidence: &Evidence, function: &str, counts: [u64; 2]
         adjusted_ln_p: None,
         per_request_ratio: None,
         per_request_ln_p: None,
+        per_request_q_value: None,
         ln_e: None,
+        always_valid_ln_p: None,
+        always_valid_ratio: None,
+        rare_ln_p: None,
+        outlier_ln_p: None,
+        outlier_q_value: None,
+        outlying_pods: Vec::new(),
         minimum_detectable_ratio: None,
         seconds_to_significance: None,
+        pods_needed: None,
+        samples_needed_iid: None,
         verdict,
         support: evidence.support,
         reason: None,
         cause: None,
+        detail: None,
     }
 }
 

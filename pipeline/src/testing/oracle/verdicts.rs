@@ -71,6 +71,7 @@ impl Verdicts<'_> {
             sentence: String::new(),
             self_check_tests: None,
             self_check_flags: None,
+            warnings: Vec::new(),
         }
     }
 
