@@ -181,7 +181,8 @@ fn files_say_what_they_are() {
     let group = reader.metadata().row_group(0);
     assert_eq!(group.sorting_columns().unwrap().len(), CellRow::SORTED_BY.len());
     for (column, chunk) in CellRow::columns().iter().zip(group.columns()) {
-        assert_eq!(chunk.column_path().string(), column.name);
+        // A list lies a few names deeper.
+        assert_eq!(chunk.column_path().parts().first().map(String::as_str), Some(column.name));
         assert!(matches!(chunk.compression(), Compression::ZSTD(_)), "{}", column.name);
         assert!(chunk.statistics().is_some_and(|found| found.null_count_opt().is_some()), "{}", column.name);
         let dictionary = chunk.encodings().any(|encoding| encoding == Encoding::RLE_DICTIONARY);
