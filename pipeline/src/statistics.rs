@@ -15,6 +15,11 @@
 //! | Which of many rows may be called? | [`families`], [`evalue`] |
 //! | What is done at a report, and what every ten seconds? | [`rows`], [`live`] |
 //! | What could have been seen? | [`power`], [`support`] |
+//! | What may be said at any look? | [`evalue`], [`always_valid`] |
+//! | Does a request cost more? | [`requests`] |
+//! | What of functions with a handful of samples? | [`rare`], [`exact`] |
+//! | Do only some pods differ? | [`outliers`], [`combine`], [`chi_square`] |
+//! | What do the textbooks say of independent samples? | [`g`], [`mantel_haenszel`], [`intervals`], [`exact`] |
 //!
 //! Prior art: quasi-likelihood F tests with moderated dispersion (Lund 2012; Smyth 2004; edgeR `glmQLFTest`), TREAT (McCarthy &
 //! Smyth 2009), clustered Cochran-Mantel-Haenszel (Zhang & Boos 1997), Benjamini & Bogomolov 2014, e-BH (Wang & Ramdas 2022).
@@ -22,15 +27,24 @@
 //!
 //! "Not tested" is NaN in every vector of ln p; NaN is in no family. All floats are computed in a fixed order with `libm`.
 
+pub mod always_valid;
+pub mod chi_square;
+pub mod combine;
 pub mod dispersion;
 pub mod effect;
 pub mod evalue;
+pub mod exact;
 pub mod families;
 pub mod g;
+pub mod intervals;
 pub mod live;
+pub mod mantel_haenszel;
 pub mod minimum_effect;
 pub mod moments;
+pub mod outliers;
 pub mod power;
+pub mod rare;
+pub mod requests;
 pub mod rows;
 pub mod scale;
 pub mod special;

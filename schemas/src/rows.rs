@@ -54,6 +54,9 @@ impl CellKey {
 /// The name of the row that stands for all functions under the floor of 30 samples.
 pub const RARE: &str = "_rare";
 
+/// The name of the row that stands for all samples of a cell together: cost per request, whatever the function.
+pub const ALL_FUNCTIONS: &str = "(all)";
+
 /// One function in one cell of one comparison, at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellRow {
@@ -65,7 +68,7 @@ pub struct CellRow {
     pub count_kind: CountKind,
     /// Which cell.
     pub cell: CellKey,
-    /// Function name, or [`RARE`].
+    /// Function name, [`RARE`] or [`ALL_FUNCTIONS`].
     pub function: String,
     /// For [`RARE`]: how many functions it stands for; else `None`.
     pub functions: Option<i64>,

@@ -22,6 +22,12 @@ impl Nanos {
     pub const fn since(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
+
+    /// The same in seconds, to the nearest float.
+    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "rounding to the nearest float is meant")]
+    pub fn as_seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
 }
 
 /// The interval over which something was measured; `start <= end`.
@@ -98,6 +104,11 @@ impl HopClock {
     /// The first instant after a hop.
     pub fn end_of(self, hop: Hop) -> Nanos {
         self.start_of(hop.plus(1))
+    }
+
+    /// How long so many hops are.
+    pub fn length_of(self, hops: u64) -> Nanos {
+        Nanos(i64::try_from(self.width.saturating_mul(hops)).unwrap_or(i64::MAX))
     }
 
     /// How many whole hops a length of time holds, rounded up.

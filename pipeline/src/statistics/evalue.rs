@@ -82,35 +82,3 @@ pub fn e_bh(ln_e: &[f64], q: f64, family: usize) -> Vec<bool> {
     }
     rejected
 }
-
-/// ln of the always-valid p-value, min(1, 1/e) at the largest e seen so far.
-#[must_use]
-pub fn ln_p_always_valid(largest_ln_e: f64) -> f64 {
-    (-largest_ln_e).min(0.0)
-}
-
-/// Half the width of the always-valid interval of a log ratio whose estimate has variance `v`: all values that the mixture
-/// has not put above 1/`alpha`.
-///
-/// Solves ln_e_mixture(w^2/v, v) = ln(1/alpha) for w by bisection, relative error 1e-12; monotone in `v` and `alpha`.
-#[must_use]
-pub fn always_valid_half_width(v: f64, alpha: f64) -> f64 {
-    if !(v > 0.0 && alpha > 0.0 && alpha <= 1.0) {
-        return f64::NAN;
-    }
-    let target = -libm::log(alpha);
-    let (mut low, mut high) = (0.0, 1.0);
-    while ln_e_mixture(high, v) < target {
-        low = high;
-        high *= 2.0;
-    }
-    while high - low > 1e-13 * high {
-        let middle = 0.5 * (low + high);
-        if ln_e_mixture(middle, v) < target {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    libm::sqrt(high * v)
-}

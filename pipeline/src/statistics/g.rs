@@ -70,7 +70,7 @@ pub fn g_rate(a: f64, e_a: f64, b: f64, e_b: f64) -> f64 {
 
 /// observed ln(observed/expected) - deviation, which is at least 0; `deviation` = observed - expected, known more exactly than
 /// that difference.
-fn excess(observed: f64, expected: f64, deviation: f64) -> f64 {
+pub(super) fn excess(observed: f64, expected: f64, deviation: f64) -> f64 {
     let ratio = deviation / expected;
     if ratio.abs() < 0.5 {
         expected * entropy_near_zero(ratio)

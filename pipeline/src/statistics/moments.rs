@@ -8,7 +8,7 @@
 mod block;
 mod layout;
 
-use crate::statistics::dispersion::{Moderation, moderate};
+use crate::statistics::dispersion::{Moderation, moderate_in_order};
 use crate::statistics::moments::block::BlockPass;
 use crate::statistics::moments::layout::ArmLayout;
 use crate::statistics::strata::{Contrast, Model};
@@ -73,6 +73,8 @@ pub struct Moments {
     /// By stratum, then function: head count and both counts. Empty with one stratum, where they are `a` and `a + b`.
     pub(super) by_stratum: Vec<(Vec<f64>, Vec<f64>)>,
     pub(super) log_scale: Option<LogScale>,
+    /// In which order sums over functions are taken; empty if as they stand.
+    order: Vec<u32>,
 }
 
 /// The pod-weighted t test on logs, up to the scale.
@@ -89,12 +91,19 @@ impl Moments {
     /// cell, any degree of freedom between buckets, and unless it is [`Contrast::untested`].
     ///
     /// e = x - p_arm n; w_s = N_other/N; u_b = sum_s w e; v_b = sum_s w^2 n p(1-p) (n p for rates); phi = sum_b u^2/v / df; df =
-    /// sum over occupied buckets of (1 - sum_s w^2 n_b^2/N_arm / sum_s w^2 n_b). Then [`moderate`]. Assumes that pods are
+    /// sum over occupied buckets of (1 - sum_s w^2 n_b^2/N_arm / sum_s w^2 n_b). Then [`crate::statistics::dispersion::moderate`]. Assumes that pods are
     /// independent of each other, also across the strata they take part in. Checked against the reference programs (`ql.json`,
     /// `ql_stratified.json`, `decide.json`) to 1e-8.
     #[must_use]
     pub fn measure(contrast: &Contrast<'_>, model: Model, min_count: f64) -> Self {
-        let mut moments = Self::empty(contrast, model);
+        Self::measure_in_order(contrast, model, min_count, Vec::new())
+    }
+
+    /// [`Moments::measure`] with sums over functions taken in this order of all of them: to the last bit what it would be if
+    /// they stood in that order.
+    #[must_use]
+    pub fn measure_in_order(contrast: &Contrast<'_>, model: Model, min_count: f64, order: Vec<u32>) -> Self {
+        let mut moments = Self { order, ..Self::empty(contrast, model) };
         if moments.strata == 0 {
             return moments;
         }
@@ -143,7 +152,13 @@ impl Moments {
             by_stratum: vec![(vec![0.0; functions], vec![0.0; functions]); kept],
             exposures,
             log_scale: None,
+            order: Vec::new(),
         }
+    }
+
+    /// The tested functions, in the order in which sums are taken.
+    pub(super) fn family(&self) -> impl Iterator<Item = usize> {
+        in_order(&self.order, &self.tested)
     }
 
     fn describe(&mut self, head: &ArmLayout<'_>, base: &ArmLayout<'_>) {
@@ -193,6 +208,7 @@ impl Moments {
             exposures: self.exposures.clone(),
             by_stratum: self.by_stratum.iter().map(|(head, both)| (floats(head), floats(both))).collect(),
             log_scale: log_scale.map(|logs| LogScale { difference: floats(&logs.difference), se: floats(&logs.se) }),
+            order: Vec::new(),
         }
     }
 
@@ -210,7 +226,7 @@ impl Moments {
         if let Some(tested) = untested.and_then(|f| self.tested.get_mut(f)) {
             *tested = false;
         }
-        let Moderation { phi, df_total, tau2, d0, s02 } = moderate(&self.phi, &self.mu, &self.tested, self.df);
+        let Moderation { phi, df_total, tau2, d0, s02 } = moderate_in_order(&self.phi, &self.mu, self.family(), self.df);
         (self.phi_tilde, self.df_total, self.tau2, self.d0, self.s02) = (phi, df_total, tau2, d0, s02);
         for (se, &phi) in self.se.iter_mut().zip(&self.phi_tilde) {
             *se = (*se * phi).sqrt();
@@ -220,7 +236,7 @@ impl Moments {
         }
         self.tests = self.tested.iter().filter(|&&tested| tested).count();
         if let Some(log_scale) = &mut self.log_scale {
-            let Moderation { phi, df_total, .. } = moderate(&log_scale.se, &self.mu, &self.tested, self.df);
+            let Moderation { phi, df_total, .. } = moderate_in_order(&log_scale.se, &self.mu, in_order(&self.order, &self.tested), self.df);
             self.df_log_total = df_total;
             let pods = 1.0 / self.k_head + 1.0 / self.k_base;
             for ((se, &phi), &mu) in log_scale.se.iter_mut().zip(&phi).zip(&self.mu) {
@@ -237,6 +253,13 @@ impl Moments {
             });
         }
     }
+}
+
+/// Those that are tested, in this order; as they stand if there is none.
+fn in_order(order: &[u32], tested: &[bool]) -> impl Iterator<Item = usize> {
+    let ordered = order.iter().filter_map(|&f| usize::try_from(f).ok());
+    let standing = if order.is_empty() { 0..tested.len() } else { 0..0 };
+    ordered.chain(standing).filter(|&f| tested[f])
 }
 
 #[expect(clippy::as_conversions, reason = "exposures are below 2^53")]
@@ -279,6 +302,10 @@ mod tests {
                 contrast.untested = Some(3);
                 let all = Moments::measure(&contrast, Model::Share, 150.0);
                 let tested: Vec<usize> = (0..60).filter(|&f| all.tested[f]).collect();
+                let backwards = Moments::measure_in_order(&contrast, Model::Share, 150.0, (0..60).rev().collect());
+                prop_assert_eq!(bits(&backwards.phi), bits(&all.phi));
+                let forwards = Moments::measure_in_order(&contrast, Model::Share, 150.0, (0..60).collect());
+                prop_assert_eq!((bits(&forwards.phi_tilde), forwards.scale().to_bits()), (bits(&all.phi_tilde), all.scale().to_bits()));
                 contrast.keep_family(150.0);
                 let family = Moments::measure(&contrast, Model::Share, 150.0);
                 prop_assert_eq!((family.tests, family.scale().to_bits()), (all.tests, all.scale().to_bits()));

@@ -61,7 +61,7 @@ pub fn rows_of(moments: Moments, self_scale: Option<f64>, delta: f64) -> CellRow
 
 impl Moments {
     /// The part of the cell's samples that a function is, 0..1.
-    pub(super) fn part(&self, f: usize) -> f64 {
+    pub fn part(&self, f: usize) -> f64 {
         (self.a[f] + self.b[f]) / (self.n_head + self.n_base)
     }
 
@@ -71,9 +71,11 @@ impl Moments {
         if self.tests < FEW_FUNCTIONS {
             return 1.0;
         }
-        let shared = || (0..self.a.len()).filter(|&f| self.tested[f] && self.a[f] > 0.0 && self.b[f] > 0.0);
-        let theta: Vec<f64> = shared().map(|f| self.theta_raw[f]).collect();
-        let variances: Vec<f64> = shared().map(|f| self.se[f] * self.se[f]).collect();
+        let (mut theta, mut variances) = (Vec::with_capacity(self.tests), Vec::with_capacity(self.tests));
+        for f in self.family().filter(|&f| self.a[f] > 0.0 && self.b[f] > 0.0) {
+            theta.push(self.theta_raw[f]);
+            variances.push(self.se[f] * self.se[f]);
+        }
         biweight(&theta, &variances)
     }
 }

@@ -5,7 +5,7 @@
 //! that hits all functions alike is invisible to it: only costs per request show that.
 
 use crate::statistics::MIN_COUNT;
-use crate::statistics::dispersion::median;
+use crate::statistics::dispersion::{median, ordered};
 
 /// Tukey's constant: 95 % efficiency under normal errors.
 const TUKEY: f64 = 4.685;
@@ -103,12 +103,13 @@ fn sum_of_lanes(mut lanes: [f64; LANES]) -> f64 {
 
 /// The smallest theta up to which at least half of the weight 1/(v + median v) lies. Halves what is left until one is found.
 fn weighted_median(theta: &[f64], v: &[f64]) -> f64 {
-    let typical = median(&mut v.to_vec());
-    let mut all: Vec<(f64, f64)> = theta.iter().zip(v).map(|(&theta, &v)| (theta, 1.0 / (v + typical))).collect();
+    let typical = median(v);
+    let key = |theta: f64| ordered(theta.to_bits().cast_signed());
+    let mut all: Vec<(i64, f64)> = theta.iter().zip(v).map(|(&theta, &v)| (key(theta), 1.0 / (v + typical))).collect();
     let half = 0.5 * all.iter().map(|&(_, weight)| weight).sum::<f64>();
     let (mut left, mut below) = (all.as_mut_slice(), 0.0);
     while left.len() > 1 {
-        let (lower, _, _) = left.select_nth_unstable_by(left.len() / 2, |x, y| x.0.total_cmp(&y.0));
+        let (lower, _, _) = left.select_nth_unstable_by_key(left.len() / 2, |&(key, _)| key);
         let (middle, weight) = (lower.len(), lower.iter().map(|&(_, weight)| weight).sum::<f64>());
         let (lower, upper) = left.split_at_mut(middle);
         if below + weight >= half {
@@ -118,5 +119,5 @@ fn weighted_median(theta: &[f64], v: &[f64]) -> f64 {
             left = upper;
         }
     }
-    left.first().map_or(0.0, |&(theta, _)| theta)
+    left.first().map_or(0.0, |&(key, _)| f64::from_bits(ordered(key).cast_unsigned()))
 }

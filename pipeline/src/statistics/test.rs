@@ -172,6 +172,6 @@ pub fn implied_se(theta: f64, ln_p: f64) -> f64 {
 
 /// Scale 1 has a form of its own (hypergeometric variance, G of shares); it is exact by construction, not by rounding.
 #[expect(clippy::float_cmp, reason = "1 is assigned, never computed, where it is meant")]
-fn is_one(scale: f64) -> bool {
+pub(super) fn is_one(scale: f64) -> bool {
     scale == 1.0
 }

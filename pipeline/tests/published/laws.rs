@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fleetdiff_pipeline::statistics::dispersion::{median, moderate};
-use fleetdiff_pipeline::statistics::evalue::{always_valid_half_width, e_bh, ln_e, ln_e_mixture};
+use fleetdiff_pipeline::statistics::evalue::{e_bh, ln_e, ln_e_mixture};
 use fleetdiff_pipeline::statistics::families::{bh, selected, two_level, within_selected};
 use fleetdiff_pipeline::statistics::g::{g_2x2, g_rate};
 use fleetdiff_pipeline::statistics::scale::biweight;
@@ -23,7 +23,8 @@ fn arm(buckets: &Buckets) -> Arm<'_> {
 }
 
 fn row_of(bucket: u16, counts: &Vec<u64>) -> BucketRow<'_> {
-    BucketRow { bucket, exposure: counts.iter().sum::<u64>().max(1), counts: vec![counts as &dyn BucketCounts] }
+    let held: &dyn BucketCounts = counts;
+    BucketRow { bucket, exposure: counts.iter().sum::<u64>().max(1), counts: vec![held] }
 }
 
 fn pods(buckets: &Buckets) -> BTreeMap<u16, u32> {
@@ -158,12 +159,10 @@ proptest! {
         }
     }
 
-    /// The bound on which the live screen rests, and the interval that belongs to the e-value.
+    /// The bound on which the live screen rests.
     #[test]
-    fn law_e_is_bounded_by_z(z in 0.0..40.0_f64, v in 1e-7..10.0_f64, alpha in 1e-6..0.5_f64) {
+    fn law_e_is_bounded_by_z(z in 0.0..40.0_f64, v in 1e-7..10.0_f64) {
         prop_assert!(ln_e_mixture(z * z, v) <= 0.5 * z * z);
-        let width = always_valid_half_width(v, alpha);
-        prop_assert!(close(ln_e_mixture(width * width / v, v), -alpha.ln(), 1e-9));
         prop_assert!(ln_e(ln_chi1_tail(z * z), v.sqrt()) <= 0.5 * z * z + 1e-9);
     }
 
@@ -193,7 +192,7 @@ proptest! {
         }
         let mut sorted = phi.clone();
         sorted.sort_by(f64::total_cmp);
-        prop_assert_eq!(median(&mut phi.clone()).to_bits(), sorted[12].to_bits());
+        prop_assert_eq!(median(&phi).to_bits(), sorted[12].to_bits());
     }
 }
 
@@ -274,8 +273,8 @@ proptest! {
             let exact = report.moments.ln_p_delta(report.scale, 0.0);
             let live = live_rows(&cell, None, floor);
             let mut candidates = live.candidates.iter().peekable();
-            for f in 0..40 {
-                prop_assert!(close(exact[f], report.adjusted.ln_p[f], 1e-9));
+            for (f, &exact) in exact.iter().enumerate() {
+                prop_assert!(close(exact, report.adjusted.ln_p[f], 1e-9));
                 prop_assert!(report.ln_p_row[f].is_nan() || report.ln_p_row[f] <= 0.0);
                 match candidates.next_if(|row| row.function == f) {
                     Some(row) => prop_assert_eq!(bits(&[row.ln_p, row.ln_e]), bits(&[ln_p_of_e(&report, f), report.ln_e[f]])),

@@ -3,7 +3,7 @@
 use fleetdiff_pipeline::statistics::effect::ratio_interval;
 use fleetdiff_pipeline::statistics::evalue::{ln_e_mixture, ln_e_one};
 use fleetdiff_pipeline::statistics::g::{g_2x2, g_share};
-use fleetdiff_pipeline::statistics::power::Design;
+use fleetdiff_pipeline::statistics::power::{Design, samples_by_rule};
 use fleetdiff_pipeline::statistics::special::{digamma, ln_erfc, ln_normal, normal_quantile, trigamma, trigamma_inverse, z_two_sided};
 use fleetdiff_pipeline::statistics::tails::{F1Tail, ln_chi1_tail, ln_f1_tail, t_quantile};
 
@@ -134,4 +134,55 @@ fn published_power() {
     assert!(never > 0, "no case of \"only more pods help\"");
     seconds.finish();
     smallest.finish();
+}
+
+/// The fewest pods are enough and one fewer is not, over the designs of `power.json`; where the spread alone hides the change, more
+/// seconds do not help, and where the base alone is too small, more pods do not.
+#[test]
+fn published_pods_needed() {
+    let (mut more, mut none_needed, mut hopeless, mut when_never) = (0, 0, 0, 0);
+    for case in cases("power.json") {
+        let get = |key: &str| float(&case[key]);
+        let design = Design {
+            alpha: get("alpha"),
+            power: get("power"),
+            head_pods: get("canary_pods"),
+            base_pods: get("control_pods"),
+            share: get("share"),
+            tau2: get("tau") * get("tau"),
+        };
+        let (rate, ratio) = (get("rate_hz"), get("ratio"));
+        for seconds in [60.0, 1800.0, f64::INFINITY] {
+            let found = |pods: u32| {
+                let with = Design { head_pods: design.head_pods + f64::from(pods), ..design }.seconds_to_detect(rate, ratio);
+                with.is_finite() && with <= seconds
+            };
+            match design.pods_needed(rate, ratio, seconds) {
+                Some(0) => {
+                    assert!(found(0), "{case} {seconds}");
+                    none_needed += 1;
+                }
+                Some(pods) => {
+                    assert!(found(pods) && !found(pods - 1), "{case} {seconds}: {pods}");
+                    more += 1;
+                    when_never += u32::from(get("seconds").is_infinite());
+                }
+                None => {
+                    assert!(!found(1_000_000), "{case} {seconds}");
+                    hopeless += 1;
+                }
+            }
+        }
+    }
+    assert!(more > 100 && none_needed > 100 && hopeless > 100 && when_never > 20, "{more} {none_needed} {hopeless} {when_never}");
+}
+
+/// The article: 1 % of the samples, 5 %: 40,000.
+#[test]
+fn published_samples_by_rule() {
+    let mut compared = Compared::new("samples by the article's rule");
+    compared.relative(samples_by_rule(0.01, 0.05), 40_000.0, 1e-12, "1 %, 5 %");
+    compared.relative(samples_by_rule(0.001, 0.01), 1e7, 1e-12, ".1 %, 1 %");
+    assert!(samples_by_rule(0.01, 0.0).is_infinite());
+    compared.finish();
 }

@@ -134,7 +134,8 @@ impl ArmData {
 
 fn whole(exposure: f64, bucket: usize, counts: &Vec<f64>) -> BucketRow<'_> {
     let exposure = format!("{exposure}").parse().expect("whole exposure");
-    BucketRow { bucket: u16::try_from(bucket).expect("few buckets"), exposure, counts: vec![counts as &dyn BucketCounts] }
+    let counts: &dyn BucketCounts = counts;
+    BucketRow { bucket: u16::try_from(bucket).expect("few buckets"), exposure, counts: vec![counts] }
 }
 
 /// The contrast of several cells, cell x stratum as strata; pods of different cells are different pods.
