@@ -33,6 +33,51 @@ pub enum Comparing {
     },
 }
 
+/// What calls rows of tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// Pods as replicates, strata, a robust scale, two-level families and the live rule: what keeps its promise.
+    #[default]
+    Honest,
+    /// G on merged counts, chi-square tail, one Benjamini-Hochberg family over all cells: for comparison, not calibrated.
+    Article,
+    /// Diff, then merge: G of each head pod against all base pods, combined by Fisher, the same family: not calibrated.
+    ArticleB,
+    /// The same, combined by Stouffer: not calibrated.
+    ArticleBStouffer,
+    /// Shares subtracted, no test: for comparison, not calibrated.
+    Naive,
+}
+
+impl Method {
+    /// Every method.
+    pub const ALL: [Self; 5] = [Self::Honest, Self::Article, Self::ArticleB, Self::ArticleBStouffer, Self::Naive];
+
+    /// Its name in configurations and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Honest => "honest",
+            Self::Article => "article",
+            Self::ArticleB => "article-b",
+            Self::ArticleBStouffer => "article-b-stouffer",
+            Self::Naive => "naive",
+        }
+    }
+
+    /// Whether the rate of its false calls was measured and is bounded; else it raises no flag and makes no alert.
+    #[must_use]
+    pub fn is_calibrated(self) -> bool {
+        self == Self::Honest
+    }
+
+    /// Whether each head pod is tested by itself and the tests are merged.
+    #[must_use]
+    pub fn tests_pods_one_by_one(self) -> bool {
+        matches!(self, Self::ArticleB | Self::ArticleBStouffer)
+    }
+}
+
 /// The whole configuration of the dataflow. Every length is rounded up to whole hops.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -64,6 +109,8 @@ pub struct Config {
     pub comparing: Comparing,
     /// Which kinds are counted and tested, ascending.
     pub count_kinds: Vec<CountKind>,
+    /// What calls rows. `honest`: *measured* (the others are wrong more often than they say).
+    pub method: Method,
 }
 
 impl Default for Config {
@@ -83,6 +130,7 @@ impl Default for Config {
             cell_by: CellBy::default(),
             comparing: Comparing::default(),
             count_kinds: CountKind::ALL.to_vec(),
+            method: Method::default(),
         }
     }
 }

@@ -3,9 +3,11 @@
 //! A folded profile of one pod is a few hundred (function, self, total) entries. They travel as bytes
 //! ([`encoding`]), are added to one column of bytes per (stratum, build, bucket) ([`plane`]) and are remembered as the
 //! same bytes until they leave the window, when they are subtracted again ([`cell`]). Functions are numbered once a process
-//! ([`functions`]) and once more, densely, in each cell.
+//! ([`functions`]) and once more, densely, in each cell. Where profiles come as stacks, [`paths`] numbers those and keeps the call
+//! tree of each build.
 
 pub mod cell;
 pub mod encoding;
 pub mod functions;
+pub mod paths;
 pub mod plane;

@@ -4,6 +4,7 @@
 //! differential dataflow, counts are dense columns in an operator of their own, and every decision is a pure function of
 //! what a closed hop brought. ARCHITECTURE.md walks one sample from bytes to alert.
 
+use std::convert::identity;
 use std::sync::Arc;
 
 use fleetdiff_schemas::rows::RejectedRow;
@@ -11,17 +12,18 @@ use fleetdiff_schemas::time::Hop;
 use serde::{Deserialize, Serialize};
 use timely::dataflow::StreamVec;
 use timely::dataflow::operators::Concatenate;
-use timely::dataflow::operators::vec::{Map, ResultStream};
+use timely::dataflow::operators::vec::Map;
 
 use crate::config::Config;
 use crate::counts::functions::FunctionTable;
-use crate::operators::by_cell::{CellOutput, CountByCell};
+use crate::operators::by_cell::CountByCell;
 use crate::operators::by_comparison::{DecideByComparison, Decision};
 use crate::operators::by_pod::{DecideByPod, PodOutput};
 use crate::operators::deliver::OutputRow;
 use crate::operators::fan_out::FanOut;
 use crate::operators::ledger::{Balance, Term};
 use crate::operators::registry::Register;
+use crate::operators::split::Split;
 use crate::rules::admission::PodProfile;
 use crate::rules::comparisons::ComparisonRules;
 use crate::rules::pods::PodRules;
@@ -35,6 +37,15 @@ pub struct Arrived {
     pub content: Result<PodProfile, Box<RejectedRow>>,
 }
 
+impl Arrived {
+    fn term(&self) -> Term {
+        match &self.content {
+            Ok(profile) => Term::received(self.hop, profile),
+            Err(row) => Term::rejected(self.hop, row),
+        }
+    }
+}
+
 /// Everything that leaves.
 pub struct Outputs<'scope> {
     /// Rows of every table, at the hop at whose close they were made.
@@ -46,27 +57,20 @@ pub fn build<'scope>(arrived: StreamVec<'scope, u64, Arrived>, config: &Config, 
     let scope = arrived.scope();
 
     // What came, counted where it came in.
-    let received = arrived.clone().map(|arrived| match &arrived.content {
-        Ok(profile) => Term::received(arrived.hop, profile),
-        Err(row) => Term::rejected(arrived.hop, row),
-    });
-    let content = arrived.map(|arrived| arrived.content);
-    let rejected = content.clone().err().map(|row| *row);
-    let profiles = content.ok();
+    let (content, received) = arrived.flat_map(|arrived| [Err(arrived.term()), Ok(arrived.content)]).split(identity);
+    let (profiles, rejected) = content.split(identity);
 
     // By pod: duplicates, warm-up, requests; then which cell gets what.
     let pods = profiles.decide_by_pod(PodRules::new(config));
-    let additions = pods.clone().flat_map(|output| if let PodOutput::Addition(addition) = output { Some(addition) } else { None });
-    let activity = pods.clone().flat_map(|output| if let PodOutput::Activity(activity) = output { Some(activity) } else { None });
-    let dropped = pods.flat_map(|output| if let PodOutput::Term(term) = output { Some(term) } else { None });
+    let (additions, seen) = pods.split(PodOutput::addition);
+    let (activity, dropped) = seen.split(identity);
 
     // The registry: which builds are compared, in which time blocks, and when that is looked at.
     let plans = activity.register(ComparisonRules::new(config), config.window_hops());
 
     // By cell: dense counts, and what the tests say of them.
     let cells = additions.count_by_cell(plans.clone(), config, Arc::clone(table));
-    let evidence = cells.clone().flat_map(|output| if let CellOutput::Evaluation(evaluation) = output { Some(evaluation) } else { None });
-    let counted = cells.flat_map(|output| if let CellOutput::Term(term) = output { Some(term) } else { None });
+    let (evidence, counted) = cells.split(identity);
 
     // By comparison: false discovery over functions and cells, verdicts, the life cycle of flags.
     let decisions = evidence.decide_by_comparison(plans, config);
@@ -86,7 +90,7 @@ pub fn build<'scope>(arrived: StreamVec<'scope, u64, Arrived>, config: &Config, 
         }),
         fan_out.map(OutputRow::FanOut),
         ledger.map(OutputRow::Ledger),
-        rejected.map(OutputRow::Rejected),
+        rejected.map(|row| OutputRow::Rejected(*row)),
     ]);
     Outputs { rows }
 }

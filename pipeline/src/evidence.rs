@@ -1,10 +1,17 @@
 //! From counts to evidence: what the tests of one cell say, before anything is decided over many rows.
 //!
-//! [`arms`] sets the builds of a cell against each other, [`look`] is what the live rule needs at every evaluation, [`report`]
-//! the rows of a table, and [`snapshot`] carries a cell's counts to where cells are rolled up.
+//! [`arms`] sets the builds of a cell against each other and [`pods`] its single pods, [`look`] is what the live rule needs at every
+//! evaluation, with what a [`family`] remembers and who calls whom ([`callings`]), [`report`] the rows of a table, [`kind`] by kind of count, with [`requests`] where
+//! they are known or pods compared one by one ([`pod_by_pod`]), and [`snapshot`] carries a cell's counts to where cells are rolled up.
 
 pub mod arms;
+pub mod callings;
+pub mod family;
+pub mod kind;
 pub mod look;
+pub mod pod_by_pod;
+pub mod pods;
 pub mod report;
+pub mod requests;
 pub mod row;
 pub mod snapshot;

@@ -10,6 +10,7 @@ pub mod deliver;
 pub mod fan_out;
 pub mod ledger;
 pub mod registry;
+pub mod split;
 
 use fleetdiff_schemas::identity::stable_hash;
 

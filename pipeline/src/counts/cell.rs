@@ -1,10 +1,11 @@
 //! The counts of one cell: window and epochs, by stratum, build and bucket.
 //!
-//! What is added is remembered by its own hop, as bytes; when that hop leaves the window the same bytes are subtracted. An
-//! epoch consists of whole time blocks, so as long as nothing of a stratum has left the window its columns serve both the
-//! window and every epoch. Only when the first hop of a stratum leaves is a copy kept aside, and only while a
-//! comparison is open whose epoch holds the block.
+//! What is added is remembered by its own hop, as bytes. An epoch consists of whole time blocks, so while a comparison is open
+//! whose epoch holds a block, what leaves the window is added once more, to columns of what has left: the epoch is what was
+//! added, and the window what was added less what has left. Each sample so costs two additions and is subtracted only where
+//! no comparison is open: there the same bytes are taken back in place.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId};
@@ -13,8 +14,9 @@ use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 use serde::{Deserialize, Serialize};
 
-use super::encoding::decode;
+use super::encoding::{Entry, decode};
 use super::functions::{CellFunctions, FunctionTable};
+use super::paths::CallTrees;
 use super::plane::Plane;
 
 /// A time block and a kind of machine: like is compared with like.
@@ -46,6 +48,9 @@ pub struct Addition {
     /// Counts by function, see [`super::encoding`].
     #[serde(with = "serde_bytes")]
     pub functions: Vec<u8>,
+    /// Samples by call path, see [`super::paths`]; empty if the profile came without stacks.
+    #[serde(with = "serde_bytes")]
+    pub paths: Vec<u8>,
 }
 
 /// Counts of the pods of one build that share a bucket, in one stratum.
@@ -55,60 +60,67 @@ pub struct BucketState {
     pub samples: u64,
     /// Operations served.
     pub requests: u64,
-    /// Counts by function where it is the leaf.
-    pub own: Plane,
-    /// Counts by function where it stands above the leaf. Apart from `own`, since most functions are nearly always the one or
-    /// the other, so that a sample touches one column.
-    pub above: Plane,
+    /// Counts by function where it is the leaf, and where it stands above the leaf. Apart, since most functions are nearly
+    /// always the one or the other, so that a sample touches one column.
+    columns: [Plane; 2],
     /// Distinct pods with samples, and how many additions hold each.
     pub pods: BTreeMap<PodId, u32>,
 }
 
 impl BucketState {
     /// The columns that add up to a kind of count.
-    pub fn planes(&self, kind: CountKind) -> impl Iterator<Item = &Plane> {
-        let above = match kind {
-            CountKind::SelfCount => None,
-            CountKind::Total => Some(&self.above),
-        };
-        std::iter::once(&self.own).chain(above)
+    pub fn planes(&self, kind: CountKind) -> &[Plane] {
+        match kind {
+            CountKind::SelfCount => &self.columns[..1],
+            CountKind::Total => &self.columns,
+        }
     }
 
-    fn add(&mut self, addition: &Addition, entries: &[CellEntry]) {
+    fn add(&mut self, addition: &Addition) {
         self.samples += addition.samples;
         self.requests += addition.requests;
-        if addition.samples > 0 {
-            *self.pods.entry(addition.pod.clone()).or_insert(0) += 1;
+        if addition.samples == 0 {
+            return;
         }
-        for entry in entries {
-            if entry.own > 0 {
-                self.own.add(entry.function, entry.own);
-            }
-            if entry.above > 0 {
-                self.above.add(entry.function, entry.above);
+        match self.pods.get_mut(&addition.pod) {
+            Some(held) => *held += 1,
+            None => drop(self.pods.insert(addition.pod.clone(), 1)),
+        }
+    }
+
+    #[inline]
+    fn add_entry(&mut self, function: usize, entry: Entry) {
+        for_column(entry, |column, count| self.columns[column].add(function, count));
+    }
+
+    fn subtract(&mut self, addition: &Addition, functions: &CellFunctions) {
+        self.samples -= addition.samples;
+        self.requests -= addition.requests;
+        if addition.samples > 0 {
+            self.release(&addition.pod, 1);
+        }
+        for (function, entry) in known(addition, functions) {
+            for_column(entry, |column, count| self.columns[column].subtract(function, count));
+        }
+    }
+
+    fn release(&mut self, pod: &PodId, times: u32) {
+        if let Some(held) = self.pods.get_mut(pod) {
+            *held -= times;
+            if *held == 0 {
+                self.pods.remove(pod);
             }
         }
     }
 
-    fn subtract(&mut self, addition: &Addition, entries: impl Iterator<Item = CellEntry>) {
-        self.samples -= addition.samples;
-        self.requests -= addition.requests;
-        if addition.samples > 0
-            && let Some(held) = self.pods.get_mut(&addition.pod)
-        {
-            *held -= 1;
-            if *held == 0 {
-                self.pods.remove(&addition.pod);
-            }
-        }
-        for entry in entries {
-            if entry.own > 0 {
-                self.own.subtract(entry.function, entry.own);
-            }
-            if entry.above > 0 {
-                self.above.subtract(entry.function, entry.above);
-            }
-        }
+    /// What is left without `other`, which is part of it.
+    fn without(&self, other: &Self) -> Self {
+        let mut rest = self.clone();
+        rest.samples -= other.samples;
+        rest.requests -= other.requests;
+        other.pods.iter().for_each(|(pod, &times)| rest.release(pod, times));
+        rest.columns.iter_mut().zip(&other.columns).for_each(|(column, other)| column.take_back(other));
+        rest
     }
 
     fn is_empty(&self) -> bool {
@@ -116,31 +128,118 @@ impl BucketState {
     }
 }
 
-/// One function's samples by the cell's number: where it is the leaf, and where it stands above.
-#[derive(Clone, Copy, Debug)]
-struct CellEntry {
-    function: usize,
-    own: u64,
-    above: u64,
+/// Which column gets how much of an entry. Only a function that calls itself, or something in a few of its samples, is in both.
+#[inline(always)]
+fn for_column(entry: Entry, mut act: impl FnMut(usize, u64)) {
+    let above = entry.total.saturating_sub(entry.own);
+    if entry.own > 0 && above > 0 {
+        act(0, entry.own);
+        act(1, above);
+    } else {
+        act(usize::from(entry.own == 0), entry.total);
+    }
 }
 
-/// The entries of an addition, by the cell's numbers. A function that the cell has not met is left out.
-fn entries<'a>(addition: &'a Addition, functions: &'a CellFunctions) -> impl Iterator<Item = CellEntry> + 'a {
-    decode(&addition.functions).filter_map(|entry| {
-        let function = functions.get(entry.function)?;
-        Some(CellEntry { function, own: entry.own, above: entry.total.saturating_sub(entry.own) })
-    })
+/// The entries of an addition whose functions the cell has met, with their places in columns.
+fn known<'a>(addition: &'a Addition, functions: &'a CellFunctions) -> impl Iterator<Item = (usize, Entry)> + 'a {
+    decode(&addition.functions).filter_map(|entry| Some((functions.place(entry.function)?, entry)))
 }
 
 /// Counts by build and bucket; only occupied buckets exist.
-pub type Arms = BTreeMap<(Build, Bucket), BucketState>;
+type Arms = BTreeMap<(Build, Bucket), BucketState>;
+
+/// What of a stratum has left the window and is kept for an epoch.
+#[derive(Clone, Debug, Default)]
+enum Left {
+    /// Nothing: what leaves is taken back.
+    #[default]
+    Nothing,
+    /// This part.
+    Part(Arms),
+    /// All of it.
+    All,
+}
 
 #[derive(Debug, Default)]
 struct Stratum {
-    /// What is in the window.
-    window: Arms,
-    /// What was ever added, kept aside since the first hop left the window.
-    whole: Option<Arms>,
+    /// What was added and not taken back.
+    added: Arms,
+    left: Left,
+}
+
+impl Stratum {
+    fn place(&mut self, addition: &Addition) -> &mut BucketState {
+        if matches!(self.left, Left::All) {
+            self.left = Left::Part(self.added.clone());
+        }
+        self.added.entry((addition.build.clone(), addition.bucket)).or_default()
+    }
+
+    /// Lets an addition leave the window; it is `kept` for an epoch or taken back.
+    fn expire(&mut self, addition: &Addition, functions: &CellFunctions, kept: bool) {
+        let place = (addition.build.clone(), addition.bucket);
+        if kept && matches!(self.left, Left::Nothing) {
+            self.left = Left::Part(Arms::new());
+        }
+        if let Left::Part(left) = &mut self.left {
+            let state = left.entry(place).or_default();
+            state.add(addition);
+            known(addition, functions).for_each(|(function, entry)| state.add_entry(function, entry));
+        } else if let Some(state) = self.added.get_mut(&place) {
+            state.subtract(addition, functions);
+            if state.is_empty() {
+                self.added.remove(&place);
+            }
+        }
+    }
+
+    /// Takes back what has left the window: no epoch needs it any more.
+    fn forget(&mut self) {
+        match std::mem::take(&mut self.left) {
+            Left::Nothing => {}
+            Left::Part(left) => {
+                for (place, state) in left {
+                    if let Some(added) = self.added.get_mut(&place) {
+                        *added = added.without(&state);
+                    }
+                }
+                self.added.retain(|_, state| !state.is_empty());
+            }
+            Left::All => self.added.clear(),
+        }
+    }
+
+    /// One set of columns will do once everything has left.
+    fn settle(&mut self) {
+        let sums = |arms: &Arms| arms.values().fold((0, 0), |sums, state| (sums.0 + state.samples, sums.1 + state.requests));
+        if matches!(&self.left, Left::Part(left) if sums(left) == sums(&self.added)) {
+            self.left = Left::All;
+        }
+    }
+}
+
+/// The counts of a stratum in a scope.
+#[derive(Clone, Copy, Debug)]
+pub struct StratumCounts<'a> {
+    stratum: &'a Stratum,
+    scope: Scope,
+}
+
+impl<'a> StratumCounts<'a> {
+    /// The occupied buckets of a build, ascending.
+    pub fn buckets(self, build: &Build) -> impl Iterator<Item = (Bucket, Cow<'a, BucketState>)> {
+        let places = (build.clone(), Bucket(0))..=(build.clone(), Bucket(u8::MAX));
+        let states = self.stratum.added.range(places).filter_map(move |(place, added)| Some((place.1, self.in_scope(place, added)?)));
+        states.filter(|(_, state)| state.samples > 0)
+    }
+
+    fn in_scope(self, place: &(Build, Bucket), added: &'a BucketState) -> Option<Cow<'a, BucketState>> {
+        match (self.scope, &self.stratum.left) {
+            (Scope::Epoch, _) | (_, Left::Nothing) => Some(Cow::Borrowed(added)),
+            (Scope::Window, Left::All) => None,
+            (Scope::Window, Left::Part(left)) => Some(left.get(place).map_or(Cow::Borrowed(added), |left| Cow::Owned(added.without(left)))),
+        }
+    }
 }
 
 /// The counts of one cell.
@@ -149,6 +248,7 @@ pub struct CellCounts {
     functions: CellFunctions,
     strata: BTreeMap<StratumKey, Stratum>,
     ring: BTreeMap<Hop, Vec<(StratumKey, Addition)>>,
+    calls: CallTrees,
 }
 
 impl CellCounts {
@@ -159,19 +259,31 @@ impl CellCounts {
 
     /// Adds what one hop brought. Own hops lie in the window.
     pub fn add(&mut self, additions: Vec<Addition>, blocks: &Blocks, table: &FunctionTable) {
-        let ids = additions.iter().flat_map(|addition| decode(&addition.functions).map(|entry| entry.function));
-        self.functions.admit(ids, table);
-        let mut counted = Vec::new();
-        for addition in additions {
-            counted.clear();
-            counted.extend(entries(&addition, &self.functions));
-            let key = StratumKey { block: blocks.of(addition.own), hardware: addition.hardware.clone() };
-            let stratum = self.strata.entry(key.clone()).or_default();
-            let place = (addition.build.clone(), addition.bucket);
-            if let Some(whole) = &mut stratum.whole {
-                whole.entry(place.clone()).or_default().add(&addition, &counted);
+        let keyed = additions.into_iter().map(|mut addition| {
+            self.calls.add(blocks.of(addition.own), &addition.build, &std::mem::take(&mut addition.paths));
+            (StratumKey { block: blocks.of(addition.own), hardware: addition.hardware.clone() }, addition)
+        });
+        let additions: Vec<(StratumKey, Addition)> = keyed.collect();
+        let mut unmet = Vec::new();
+        for (key, addition) in &additions {
+            let state = place(&mut self.strata, key, addition);
+            state.add(addition);
+            for entry in decode(&addition.functions) {
+                match self.functions.place(entry.function) {
+                    Some(function) => state.add_entry(function, entry),
+                    None => unmet.push((key, addition, entry)),
+                }
             }
-            stratum.window.entry(place).or_default().add(&addition, &counted);
+        }
+        if !unmet.is_empty() {
+            self.functions.admit(unmet.iter().map(|(_, _, entry)| entry.function), table);
+        }
+        for (key, addition, entry) in unmet {
+            if let Some(function) = self.functions.place(entry.function) {
+                place(&mut self.strata, key, addition).add_entry(function, entry);
+            }
+        }
+        for (key, addition) in additions {
             self.ring.entry(addition.own).or_default().push((key, addition));
         }
     }
@@ -182,43 +294,53 @@ impl CellCounts {
         let kept = |block: Hop| epoch.is_some_and(|epoch| epoch <= block);
         while let Some(hop) = self.ring.first_entry().filter(|hop| *hop.key() < first) {
             for (key, addition) in hop.remove() {
-                let Some(stratum) = self.strata.get_mut(&key) else { continue };
-                if stratum.whole.is_none() && kept(key.block) {
-                    stratum.whole = Some(stratum.window.clone());
-                }
-                let place = (addition.build.clone(), addition.bucket);
-                if let Some(state) = stratum.window.get_mut(&place) {
-                    state.subtract(&addition, entries(&addition, &self.functions));
-                    if state.is_empty() {
-                        stratum.window.remove(&place);
-                    }
+                if let Some(stratum) = self.strata.get_mut(&key) {
+                    stratum.expire(&addition, &self.functions, kept(key.block));
                 }
             }
         }
+        self.calls.keep(kept);
         self.strata.retain(|key, stratum| {
-            if !kept(key.block) {
-                stratum.whole = None;
+            if kept(key.block) {
+                stratum.settle();
+            } else {
+                stratum.forget();
             }
-            !(stratum.window.is_empty() && stratum.whole.is_none())
+            !stratum.added.is_empty()
         });
     }
 
     /// The strata of a scope in ascending order; an epoch begins at `since`.
-    pub fn strata(&self, scope: Scope, since: Hop) -> impl Iterator<Item = (&StratumKey, &Arms)> {
-        self.strata.iter().filter_map(move |(key, stratum)| match scope {
-            Scope::Window => Some((key, &stratum.window)),
-            Scope::Epoch if key.block >= since => Some((key, stratum.whole.as_ref().unwrap_or(&stratum.window))),
-            Scope::Epoch => None,
-        })
+    pub fn strata(&self, scope: Scope, since: Hop) -> impl Iterator<Item = (&StratumKey, StratumCounts<'_>)> {
+        let held = self.strata.iter().filter(move |(key, _)| scope == Scope::Window || key.block >= since);
+        held.map(move |(key, stratum)| (key, StratumCounts { stratum, scope }))
+    }
+
+    /// What is within the window, hop by hop in the order of arrival.
+    pub fn in_window(&self) -> impl Iterator<Item = (&StratumKey, &Addition)> {
+        self.ring.values().flatten().map(|(key, addition)| (key, addition))
+    }
+
+    /// The counts of an addition, by the cell's numbers.
+    pub fn entries<'a>(&'a self, addition: &'a Addition) -> impl Iterator<Item = (usize, Entry)> + 'a {
+        known(addition, &self.functions).map(|(place, entry)| (self.functions.number(place), entry))
+    }
+
+    /// The call trees of builds, as far as an open comparison needs them.
+    pub fn call_trees(&self) -> &CallTrees {
+        &self.calls
     }
 
     /// Bytes of columns and of the ring.
     pub fn size(&self) -> (usize, usize) {
-        let columns = |arms: &Arms| arms.values().map(|state| state.own.size() + state.above.size()).sum::<usize>();
-        let strata = self.strata.values();
-        let planes = strata.map(|stratum| columns(&stratum.window) + stratum.whole.as_ref().map_or(0, columns)).sum();
-        (planes, self.ring.values().flatten().map(|(_, addition)| addition.functions.len()).sum())
+        let columns = |arms: &Arms| arms.values().flat_map(|state| &state.columns).map(Plane::size).sum::<usize>();
+        let planes = self.strata.values().map(|stratum| columns(&stratum.added) + if let Left::Part(left) = &stratum.left { columns(left) } else { 0 });
+        (planes.sum(), self.ring.values().flatten().map(|(_, addition)| addition.functions.len()).sum())
     }
+}
+
+fn place<'a>(strata: &'a mut BTreeMap<StratumKey, Stratum>, key: &StratumKey, addition: &Addition) -> &'a mut BucketState {
+    strata.entry(key.clone()).or_default().place(addition)
 }
 
 /// The time blocks of a service.

@@ -19,50 +19,86 @@ pub struct Entry {
 
 /// Encodes entries that ascend strictly by function.
 pub fn encode(entries: &[Entry]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(entries.len() * 2 + 8);
+    let mut bytes = Vec::with_capacity(entries.len() * 2 + entries.len() / 8 + 8);
     let mut previous = 0;
     for entry in entries {
-        push(&mut bytes, u64::from(entry.function.wrapping_sub(previous)));
+        let step = u64::from(entry.function.wrapping_sub(previous));
         previous = entry.function;
-        let form = if entry.own == entry.total {
-            0
-        } else if entry.own == 0 {
-            1
-        } else {
-            2
+        let form = match entry.own {
+            own if own == entry.total => LEAF,
+            0 => ABOVE,
+            _ => BOTH,
         };
-        push(&mut bytes, entry.total << 2 | form);
-        if form == 2 {
+        push_pair(&mut bytes, step, entry.total << 2 | form);
+        if form == BOTH {
             push(&mut bytes, entry.own);
         }
     }
     bytes
 }
 
+/// self = total.
+const LEAF: u64 = 0;
+/// self = 0.
+const ABOVE: u64 = 1;
+/// self follows.
+const BOTH: u64 = 2;
+
 /// The entries of bytes made by [`encode`].
-pub fn decode(bytes: &[u8]) -> impl Iterator<Item = Entry> + '_ {
-    let mut at = 0;
-    let mut function: FunctionId = 0;
-    std::iter::from_fn(move || {
-        if at >= bytes.len() {
-            return None;
-        }
-        let step = pull(bytes, &mut at);
-        #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "written from a u32 by encode")]
-        let step = step as u32;
-        function = function.wrapping_add(step);
-        let word = pull(bytes, &mut at);
-        let total = word >> 2;
-        let own = match word & 3 {
-            0 => total,
-            1 => 0,
-            _ => pull(bytes, &mut at),
-        };
-        Some(Entry { function, own, total })
-    })
+pub fn decode(bytes: &[u8]) -> Entries<'_> {
+    Entries { rest: bytes, function: 0 }
 }
 
-fn push(bytes: &mut Vec<u8>, mut value: u64) {
+/// See [`decode`].
+#[derive(Clone, Debug)]
+pub struct Entries<'a> {
+    rest: &'a [u8],
+    function: FunctionId,
+}
+
+impl Iterator for Entries<'_> {
+    type Item = Entry;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entry> {
+        let (step, word) = match *self.rest {
+            [] => return None,
+            [step, word, ref rest @ ..] if (step | word) < 0x80 => {
+                self.rest = rest;
+                (u32::from(step), u64::from(word))
+            }
+            _ => (self.long_step(), pull(&mut self.rest)),
+        };
+        self.function = self.function.wrapping_add(step);
+        let total = word >> 2;
+        let own = match word & 3 {
+            LEAF => total,
+            ABOVE => 0,
+            _ => pull(&mut self.rest),
+        };
+        Some(Entry { function: self.function, own, total })
+    }
+}
+
+impl Entries<'_> {
+    #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "written from a u32 by encode")]
+    fn long_step(&mut self) -> u32 {
+        pull(&mut self.rest) as u32
+    }
+}
+
+/// Writes two numbers; most pairs are two bytes.
+#[inline]
+fn push_pair(bytes: &mut Vec<u8>, first: u64, second: u64) {
+    if let (Ok(first @ ..0x80), Ok(second @ ..0x80)) = (u8::try_from(first), u8::try_from(second)) {
+        bytes.extend_from_slice(&[first, second]);
+    } else {
+        push(bytes, first);
+        push(bytes, second);
+    }
+}
+
+pub(super) fn push(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(u8::try_from(value & 0x7f).unwrap_or(0) | 0x80);
         value >>= 7;
@@ -70,19 +106,15 @@ fn push(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(u8::try_from(value).unwrap_or(0));
 }
 
+/// Takes a number off the front; bytes that end within one end it.
 #[inline]
-fn pull(bytes: &[u8], at: &mut usize) -> u64 {
-    let first = bytes.get(*at).copied().unwrap_or(0);
-    *at += 1;
-    if first < 0x80 {
-        return u64::from(first);
-    }
-    let mut value = u64::from(first & 0x7f);
-    let mut shift = 7;
-    while let Some(&byte) = bytes.get(*at) {
-        *at += 1;
+pub(super) fn pull(rest: &mut &[u8]) -> u64 {
+    let mut value = 0;
+    let mut shift = 0;
+    while let [byte, after @ ..] = *rest {
+        *rest = after;
         value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 || shift >= 57 {
+        if *byte < 0x80 || shift >= 57 {
             break;
         }
         shift += 7;

@@ -8,6 +8,8 @@ use std::ops::Range;
 use crate::statistics::BucketCounts;
 
 const PAGE: usize = 64;
+/// By how many functions a column grows: not at every new one, and by not much more than it needs.
+const STEP: usize = 2048;
 
 /// What 64 neighbouring functions have above their bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +34,7 @@ impl Page {
     }
 }
 
-/// Counts of one bucket by the cell's function numbers. Functions beyond its end have none.
+/// Counts of one bucket by the functions' places in the cell. Functions beyond its end have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plane {
     low: Vec<u8>,
@@ -67,6 +69,16 @@ impl Plane {
         self.low[function] = low_byte(low + lacking * 256 - count);
     }
 
+    /// Takes back all of another column, which was added before.
+    pub fn take_back(&mut self, other: &Self) {
+        for (function, &count) in other.low.iter().enumerate().filter(|(_, count)| **count > 0) {
+            self.subtract(function, u64::from(count));
+        }
+        for (function, above) in other.carries(0..other.low.len()) {
+            self.subtract(function, above);
+        }
+    }
+
     /// The samples of a function.
     pub fn get(&self, function: usize) -> u64 {
         let low = self.low.get(function).copied().unwrap_or(0);
@@ -82,7 +94,9 @@ impl Plane {
 
     #[cold]
     fn grow(&mut self, function: usize) {
-        self.low.resize(function + 1, 0);
+        let len = (function + 1).next_multiple_of(STEP);
+        self.low.reserve_exact(len - self.low.len());
+        self.low.resize(len, 0);
     }
 
     #[inline(never)]
@@ -119,18 +133,48 @@ impl BucketCounts for Plane {
 
     #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
     fn add_only(&self, functions: &[u32], out: &mut [f64]) {
-        for (sum, &function) in out.iter_mut().zip(functions) {
-            let held = usize::try_from(function).ok().and_then(|function| self.low.get(function));
-            *sum += f64::from(held.copied().unwrap_or(0));
+        if !functions.is_sorted() {
+            let count = |&function: &u32| usize::try_from(function).map_or(0, |function| self.get(function));
+            out.iter_mut().zip(functions).for_each(|(sum, function)| *sum += count(function) as f64);
+            return;
         }
         let (Some(&first), Some(&last)) = (functions.first(), functions.last()) else { return };
         let range = usize::try_from(first).unwrap_or(usize::MAX)..usize::try_from(last).map_or(0, |last| last + 1);
+        let held = self.low.get(range.start..range.end.min(self.low.len())).unwrap_or_default();
+        if let Some(span) = Span::of(held, last - first) {
+            out.iter_mut().zip(functions).for_each(|(sum, &function)| *sum += f64::from(span.get(function - first)));
+        } else {
+            let byte = |function| usize::try_from(function).ok().and_then(|function| self.low.get(function));
+            out.iter_mut().zip(functions).for_each(|(sum, &function)| *sum += f64::from(byte(function).copied().unwrap_or(0)));
+        }
         for (function, above) in self.carries(range) {
             let place = u32::try_from(function).ok().and_then(|function| functions.binary_search(&function).ok());
             if let Some(sum) = place.and_then(|place| out.get_mut(place)) {
                 *sum += above as f64;
             }
         }
+    }
+}
+
+/// Neighbouring bytes of a column, copied to where no access needs a check.
+struct Span([u8; SPAN]);
+
+/// What a block of functions spans, unless many between them are not read.
+const SPAN: usize = 1024;
+
+impl Span {
+    /// The bytes that are held, and zeros up to `last`; `None` if that is too far.
+    fn of(held: &[u8], last: u32) -> Option<Self> {
+        let mut bytes = [0; SPAN];
+        usize::try_from(last).ok().filter(|&last| last < SPAN)?;
+        bytes.get_mut(..held.len())?.copy_from_slice(held);
+        Some(Self(bytes))
+    }
+
+    #[expect(clippy::as_conversions, reason = "usize is at least 32 bits on every platform that this builds for")]
+    #[inline]
+    fn get(&self, at: u32) -> u8 {
+        self.0[at as usize % SPAN]
     }
 }
 
@@ -177,13 +221,20 @@ mod tests {
                 truth[function] -= count;
             }
             prop_assert!((0..300).all(|function| plane.get(function) == truth[function]));
+            let mut both = plane.clone();
+            adds.iter().for_each(|&(function, count)| both.add(function, count));
+            both.take_back(&plane);
+            let added = |function| adds.iter().filter(|add| add.0 == function).map(|add| add.1).sum::<u64>();
+            prop_assert!((0..300).all(|function| both.get(function) == added(function)));
             let mut out = vec![0.0; 300 - start];
             plane.add_to(start, &mut out);
             prop_assert!(out.iter().zip(&truth[start..]).all(|(&got, &exact)| u32::try_from(exact).map(f64::from) == Ok(got)));
-            let (some, mut out): (Vec<u32>, _) = ((0u32..400).filter(|f| f % 3 == 1).collect(), vec![0.0; 133]);
-            plane.add_only(&some, &mut out);
             let exact = |f: u32| usize::try_from(f).ok().and_then(|f| truth.get(f)).map_or(Ok(0), |&count| u32::try_from(count));
-            prop_assert!(some.iter().zip(&out).all(|(&f, &got)| exact(f).map(f64::from) == Ok(got)));
+            for some in [(0u32..400).filter(|f| f % 3 == 1).collect(), vec![7, 299, 4000], (2000..2100).collect(), (0..300).rev().collect()] {
+                let mut out = vec![0.0; some.len()];
+                plane.add_only(&some, &mut out);
+                prop_assert!(some.iter().zip(&out).all(|(&f, &got)| exact(f).map(f64::from) == Ok(got)));
+            }
         }
     }
 }

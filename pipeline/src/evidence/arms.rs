@@ -1,27 +1,38 @@
 //! The builds of a cell as two arms, stratum by stratum.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetdiff_schemas::identity::{Bucket, Build, PodId};
+use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 
-use crate::counts::cell::{Arms, BucketState, CellCounts};
+use crate::counts::cell::{BucketState, CellCounts, StratumCounts};
+use crate::counts::functions::CellFunctions;
 use crate::rules::comparisons::OpenComparison;
+use crate::statistics::requests::{Served, ServedRow, ServedStratum};
 use crate::statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
 
 /// One bucket of one arm in one stratum: a state for each of the arm's builds that has one.
 #[derive(Debug)]
 struct Row<'a> {
     bucket: Bucket,
-    states: Vec<&'a BucketState>,
+    states: Vec<Cow<'a, BucketState>>,
 }
 
 impl Row<'_> {
     fn samples(&self) -> u64 {
         self.states.iter().map(|state| state.samples).sum()
+    }
+
+    fn counts(&self, kind: CountKind) -> Vec<&dyn BucketCounts> {
+        self.states.iter().flat_map(|state| state.planes(kind)).map(|plane| -> &dyn BucketCounts { plane }).collect()
+    }
+
+    fn requests(&self) -> u64 {
+        self.states.iter().map(|state| state.requests).sum()
     }
 }
 
@@ -29,6 +40,8 @@ impl Row<'_> {
 #[derive(Debug)]
 struct StratumArms<'a> {
     block: Hop,
+    /// The kind of machine; `None` of several put together.
+    hardware: Option<&'a Hardware>,
     head: Vec<Row<'a>>,
     base: Vec<Row<'a>>,
 }
@@ -45,7 +58,7 @@ pub enum Side {
 /// The arms of one comparison in one cell and scope. If no stratum has both arms, all strata are held, for the figures.
 #[derive(Debug)]
 pub struct CellArms<'a> {
-    functions: usize,
+    functions: &'a CellFunctions,
     strata: Vec<StratumArms<'a>>,
     /// Strata that both arms share.
     pub kept: usize,
@@ -58,40 +71,66 @@ pub struct CellArms<'a> {
 impl<'a> CellArms<'a> {
     /// The arms of a comparison.
     pub fn of(cell: &'a CellCounts, scope: Scope, comparison: &OpenComparison) -> Self {
-        let of = |arms: &'a Arms, builds: &[Build]| rows(arms, builds);
-        let all: Vec<_> = cell
-            .strata(scope, comparison.epoch)
-            .map(|(key, arms)| StratumArms {
-                block: key.block,
-                head: of(arms, std::slice::from_ref(&comparison.id.head)),
-                base: of(arms, &comparison.id.base),
-            })
-            .filter(|stratum| !(stratum.head.is_empty() && stratum.base.is_empty()))
-            .collect();
+        Self::sharing(cell.functions(), occupied(cell, scope, comparison))
+    }
+
+    /// The arms as methods see them that know no strata: all samples of a build merged, also of strata in which the other is
+    /// missing.
+    pub fn merged(cell: &'a CellCounts, scope: Scope, comparison: &OpenComparison) -> Self {
+        let all = occupied(cell, scope, comparison);
+        let block = all.first().map_or(Hop(0), |stratum| stratum.block);
+        let (head, base): (Vec<_>, Vec<_>) = all.into_iter().map(|stratum| (stratum.head, stratum.base)).unzip();
+        Self::sharing(cell.functions(), vec![StratumArms { block, hardware: None, head: by_bucket(head), base: by_bucket(base) }])
+    }
+
+    fn sharing(functions: &'a CellFunctions, all: Vec<StratumArms<'a>>) -> Self {
         let shared = |stratum: &StratumArms<'_>| !stratum.head.is_empty() && !stratum.base.is_empty();
         let kept = all.iter().filter(|stratum| shared(stratum)).count();
         let dropped = all.len() - kept;
         let strata: Vec<_> = if kept == 0 { all } else { all.into_iter().filter(shared).collect() };
         let blocks = if kept == 0 { BTreeSet::new() } else { strata.iter().map(|stratum| stratum.block).collect() };
-        Self { functions: cell.functions().len(), strata, kept, dropped, blocks: blocks.len() }
+        Self { functions, strata, kept, dropped, blocks: blocks.len() }
     }
 
-    /// What the tests see of one kind of count. `untested` is left out of every test.
-    pub fn contrast(&self, kind: CountKind, untested: Option<usize>) -> Contrast<'a> {
-        let arm = |rows: &[Row<'a>]| Arm {
-            rows: rows
-                .iter()
-                .map(|row| BucketRow {
-                    bucket: u16::from(row.bucket.0),
-                    exposure: row.samples(),
-                    counts: row.states.iter().flat_map(|&state| state.planes(kind)).map(|plane| -> &dyn BucketCounts { plane }).collect(),
-                })
-                .collect(),
-        };
-        let strata = self.strata.iter().map(|stratum| Stratum { head: arm(&stratum.head), base: arm(&stratum.base) });
-        let mut contrast = Contrast::new(self.functions, strata.collect(), self.pods_by_bucket(Side::Head), self.pods_by_bucket(Side::Base));
+    /// What the tests see of one kind of count, by the cell's numbers of functions. `untested` is left out of every test.
+    pub fn contrast(&self, kind: CountKind, untested: Option<usize>) -> Contrast<'_> {
+        let strata = self.strata.iter().map(|stratum| Stratum { head: arm(&stratum.head, kind), base: arm(&stratum.base, kind) });
+        let mut contrast = Contrast::new(self.functions.len(), strata.collect(), self.pods_by_bucket(Side::Head), self.pods_by_bucket(Side::Base));
         contrast.untested = untested;
+        contrast.only = Some(self.functions.places().to_vec());
         contrast
+    }
+
+    /// The same with requests as exposure; `None` unless every bucket of both arms has some in a stratum that both arms share.
+    pub fn served(&self, kind: CountKind, untested: Option<usize>) -> Option<Served<'_>> {
+        if self.kept == 0 || !self.knows_requests(Side::Head) || !self.knows_requests(Side::Base) {
+            return None;
+        }
+        let strata = self.strata.iter().map(|stratum| ServedStratum { head: served(&stratum.head, kind), base: served(&stratum.base, kind) });
+        Some(Served {
+            functions: self.functions.len(),
+            strata: strata.collect(),
+            head_pods: self.pods_by_bucket(Side::Head),
+            base_pods: self.pods_by_bucket(Side::Base),
+            untested,
+            only: Some(self.functions.places().to_vec()),
+        })
+    }
+
+    /// Whether each bucket of an arm has requests somewhere.
+    fn knows_requests(&self, side: Side) -> bool {
+        let mut requests: BTreeMap<Bucket, u64> = BTreeMap::new();
+        self.rows(side).for_each(|row| *requests.entry(row.bucket).or_default() += row.requests());
+        requests.values().all(|&requests| requests > 0)
+    }
+
+    /// Time block and kind of machine of an arm's strata, ascending.
+    pub fn strata_of(&self, side: Side) -> impl Iterator<Item = (Hop, &Hardware)> {
+        let ran = move |stratum: &&StratumArms<'_>| match side {
+            Side::Head => !stratum.head.is_empty(),
+            Side::Base => !stratum.base.is_empty(),
+        };
+        self.strata.iter().filter(ran).filter_map(|stratum| Some((stratum.block, stratum.hardware?)))
     }
 
     /// Figures of an arm but for the function's own.
@@ -110,14 +149,23 @@ impl<'a> CellArms<'a> {
     }
 
     /// Distinct pods of an arm.
-    pub fn pods(&self, side: Side) -> BTreeSet<&'a PodId> {
+    pub fn pods(&self, side: Side) -> BTreeSet<&PodId> {
         self.states(side).flat_map(|state| state.pods.keys()).collect()
     }
 
-    /// Samples of each function in an arm.
+    /// Samples of each function in an arm, by the cell's numbers.
     pub fn counts(&self, side: Side, kind: CountKind) -> Vec<f64> {
-        let mut sums = vec![0.0; self.functions];
-        self.states(side).flat_map(|state| state.planes(kind)).for_each(|plane| plane.add_to(0, &mut sums));
+        let sums = self.counts_by_place(side, kind);
+        self.functions.places().iter().map(|&function| sums[place(function)]).collect()
+    }
+
+    /// Samples of each function in an arm, by their places in columns.
+    pub fn counts_by_place(&self, side: Side, kind: CountKind) -> Vec<f64> {
+        let planes: Vec<_> = self.states(side).flat_map(|state| state.planes(kind)).collect();
+        let mut sums = vec![0.0; self.functions.len()];
+        for (block, sums) in sums.chunks_mut(BLOCK).enumerate() {
+            planes.iter().for_each(|plane| plane.add_to(block * BLOCK, sums));
+        }
         sums
     }
 
@@ -128,8 +176,8 @@ impl<'a> CellArms<'a> {
         })
     }
 
-    fn states(&self, side: Side) -> impl Iterator<Item = &'a BucketState> {
-        self.rows(side).flat_map(|row| row.states.iter().copied())
+    fn states(&self, side: Side) -> impl Iterator<Item = &BucketState> {
+        self.rows(side).flat_map(|row| row.states.iter().map(Cow::as_ref))
     }
 
     fn pods_by_bucket(&self, side: Side) -> BTreeMap<u16, u32> {
@@ -142,7 +190,7 @@ impl<'a> CellArms<'a> {
     }
 
     /// Every stratum's block and rows, for a snapshot: head rows, then base rows, as (bucket, states).
-    pub fn for_each_row(&self, mut visit: impl FnMut(usize, Side, Bucket, &[&'a BucketState])) {
+    pub fn for_each_row(&self, mut visit: impl FnMut(usize, Side, Bucket, &[Cow<'a, BucketState>])) {
         for (index, stratum) in self.strata.iter().enumerate() {
             stratum.head.iter().for_each(|row| visit(index, Side::Head, row.bucket, &row.states));
             stratum.base.iter().for_each(|row| visit(index, Side::Base, row.bucket, &row.states));
@@ -150,15 +198,55 @@ impl<'a> CellArms<'a> {
     }
 }
 
-fn rows<'a>(arms: &'a Arms, builds: &[Build]) -> Vec<Row<'a>> {
-    let mut rows: BTreeMap<Bucket, Vec<&'a BucketState>> = BTreeMap::new();
-    for build in builds {
-        let buckets = (build.clone(), Bucket(0))..=(build.clone(), Bucket(u8::MAX));
-        for ((_, bucket), state) in arms.range(buckets).filter(|(_, state)| state.samples > 0) {
-            rows.entry(*bucket).or_default().push(state);
-        }
+/// The strata of a scope in which either arm has samples, ascending.
+fn occupied<'a>(cell: &'a CellCounts, scope: Scope, comparison: &OpenComparison) -> Vec<StratumArms<'a>> {
+    let each = cell.strata(scope, comparison.epoch).map(|(key, counts)| StratumArms {
+        block: key.block,
+        hardware: Some(&key.hardware),
+        head: rows(counts, std::slice::from_ref(&comparison.id.head)),
+        base: rows(counts, &comparison.id.base),
+    });
+    each.filter(|stratum| !(stratum.head.is_empty() && stratum.base.is_empty())).collect()
+}
+
+/// The rows of several strata as one row a bucket.
+fn by_bucket(strata: Vec<Vec<Row<'_>>>) -> Vec<Row<'_>> {
+    let mut rows: BTreeMap<Bucket, Vec<Cow<'_, BucketState>>> = BTreeMap::new();
+    for row in strata.into_iter().flatten() {
+        rows.entry(row.bucket).or_default().extend(row.states);
     }
     rows.into_iter().map(|(bucket, states)| Row { bucket, states }).collect()
+}
+
+fn rows<'a>(counts: StratumCounts<'a>, builds: &[Build]) -> Vec<Row<'a>> {
+    let mut rows: BTreeMap<Bucket, Vec<Cow<'a, BucketState>>> = BTreeMap::new();
+    for (bucket, state) in builds.iter().flat_map(|build| counts.buckets(build)) {
+        rows.entry(bucket).or_default().push(state);
+    }
+    rows.into_iter().map(|(bucket, states)| Row { bucket, states }).collect()
+}
+
+fn arm<'a>(rows: &'a [Row<'_>], kind: CountKind) -> Arm<'a> {
+    let each = rows.iter().map(|row| BucketRow { bucket: u16::from(row.bucket.0), exposure: row.samples(), counts: row.counts(kind) });
+    Arm { rows: each.collect() }
+}
+
+fn served<'a>(rows: &'a [Row<'_>], kind: CountKind) -> Vec<ServedRow<'a>> {
+    let each = rows.iter().map(|row| ServedRow {
+        bucket: u16::from(row.bucket.0),
+        requests: row.requests(),
+        samples: row.samples(),
+        counts: row.counts(kind),
+    });
+    each.collect()
+}
+
+/// Functions that are summed at a time, so that their sums stay in cache.
+const BLOCK: usize = 1024;
+
+#[expect(clippy::as_conversions, reason = "usize is at least 32 bits on every platform that this builds for")]
+pub(super) fn place(function: u32) -> usize {
+    function as usize
 }
 
 /// A count as tables hold it.

@@ -1,20 +1,20 @@
 //! What one cell brings to one look of the live rule: its figures, what has joined the family, and the rows that may be raised.
 
-use std::collections::BTreeSet;
-
 use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{Scope, Support};
 use serde::{Deserialize, Serialize};
 
-use super::arms::{CellArms, Side};
+use super::arms::{CellArms, Side, place};
 use super::report::CellView;
-use super::row::{Quantiles, RowEvidence, add_tests, support_of};
+use super::family::Family;
+use super::row::{Quantiles, RowEvidence, add_always_valid, add_tests, support_of};
+use crate::counts::functions::CellFunctions;
 use crate::rules::comparisons::OpenComparison;
+use crate::statistics::families::{bh, selected};
 use crate::statistics::live::live_rows_of;
 use crate::statistics::rows::rows_of;
-use crate::statistics::{Contrast, LiveRows, Model, Moments};
+use crate::statistics::{LiveRows, Model, Moments};
 
 /// One kind of count of one cell at one look.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,40 +47,10 @@ pub struct KindLook {
     pub strata_dropped: u64,
     /// Share of the base's self samples in functions that are firm and alike.
     pub equivalent_share: Option<f64>,
+    /// Functions whose share moved only because another's did, by how much, in a cell with watched rows; of self counts alone.
+    pub compositional: Vec<String>,
     /// Rows whose e-value has reached 1/q at some look since the comparison opened, tested now.
     pub watched: Vec<RowEvidence>,
-}
-
-/// What a cell remembers of one comparison and kind between looks.
-#[derive(Debug, Default)]
-pub struct Family {
-    epoch: Hop,
-    joined: Vec<bool>,
-    watched: BTreeSet<usize>,
-}
-
-impl Family {
-    /// Begins a look in this epoch, with so many functions in the cell.
-    fn begin(&mut self, epoch: Hop, functions: usize) {
-        if self.epoch != epoch {
-            self.epoch = epoch;
-            self.joined.clear();
-        }
-        self.joined.resize(functions.max(self.joined.len()), false);
-    }
-
-    /// Those of `functions` that are `tested` join.
-    fn join(&mut self, functions: &[u32], tested: &[bool]) {
-        for (&function, &tested) in functions.iter().zip(tested) {
-            if let Some(joined) = self.joined.get_mut(number(function)) {
-                *joined |= tested;
-            }
-        }
-    }
-
-    fn members(&self) -> u64 {
-        self.joined.iter().map(|&joined| u64::from(joined)).sum()
-    }
 }
 
 /// Everything that a look at one cell is made from.
@@ -89,8 +59,6 @@ pub struct LookAt<'a> {
     pub view: &'a CellView<'a>,
     /// The comparison.
     pub comparison: &'a OpenComparison,
-    /// False-discovery rate.
-    pub q: f64,
 }
 
 /// Looks at every kind of count of a cell. `families` has one entry a kind.
@@ -99,34 +67,65 @@ pub fn look(at: &LookAt<'_>, kinds: &[CountKind], families: &mut [Family]) -> Ve
     if arms.figures(Side::Head).total == 0 && arms.figures(Side::Base).total == 0 {
         return Vec::new();
     }
-    let mut own = family_of(at.view, &arms, CountKind::SelfCount);
+    let own_counts = Sums::of(&arms, CountKind::SelfCount);
+    let mut own = family_of(at.view, &arms, CountKind::SelfCount, &own_counts);
     let scale = own.as_ref().map(|own| own.moments.scale());
-    let base_self = if arms.kept > 0 { arms.counts(Side::Base, CountKind::SelfCount) } else { Vec::new() };
     let each = kinds.iter().zip(families).map(|(&kind, family)| {
         let measured = match kind {
             CountKind::SelfCount => own.take(),
-            CountKind::Total => family_of(at.view, &arms, kind),
+            CountKind::Total => family_of(at.view, &arms, kind, &Sums::of(&arms, kind)),
         };
-        look_at_kind(at, &arms, kind, measured.zip(scale), &base_self, family)
+        look_at_kind(at, &arms, kind, measured.zip(scale), &own_counts.base, family)
     });
     each.collect()
 }
 
-/// The functions of a cell that are tested in a kind, ascending, and their moments by place in this list.
+/// Samples of both arms by places of functions; empty where nothing is comparable.
+struct Sums {
+    head: Vec<f64>,
+    base: Vec<f64>,
+}
+
+impl Sums {
+    fn of(arms: &CellArms<'_>, kind: CountKind) -> Self {
+        let of = |side| if arms.kept > 0 { arms.counts_by_place(side, kind) } else { Vec::new() };
+        Self { head: of(Side::Head), base: of(Side::Base) }
+    }
+}
+
+/// The functions of a cell that are tested in a kind: their places in columns, ascending, and their moments by index in this
+/// list.
 struct Measured {
-    functions: Vec<u32>,
+    places: Vec<u32>,
     moments: Moments,
 }
 
 /// The tested functions of a kind, unless the pods cannot carry a test.
-fn family_of(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind) -> Option<Measured> {
+fn family_of(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind, sums: &Sums) -> Option<Measured> {
     if !has_replicates(arms) {
         return None;
     }
-    let mut contrast = arms.contrast(kind, view.untested);
-    contrast.keep_family(view.min_count);
-    let moments = carried(view, &contrast)?;
-    Some(Measured { functions: contrast.only.unwrap_or_default(), moments })
+    let functions = view.counts.functions();
+    let untested = view.untested.map(|number| functions.places()[number]);
+    let enough = (0..).zip(sums.head.iter().zip(&sums.base)).filter(|(_, (head, base))| **head + **base >= view.min_count);
+    let mut places = Vec::with_capacity(functions.len());
+    places.extend(enough.map(|(function, _)| function).filter(|&function| Some(function) != untested));
+    let order = order_of(&places, functions);
+    let mut contrast = arms.contrast(kind, None);
+    contrast.only = Some(places);
+    let moments = carried(Moments::measure_in_order(&contrast, Model::Share, view.min_count, order))?;
+    Some(Measured { places: contrast.only.unwrap_or_default(), moments })
+}
+
+/// The indices of a list of places, in the order of the cell's numbers.
+fn order_of(places: &[u32], functions: &CellFunctions) -> Vec<u32> {
+    const NONE: u32 = u32::MAX;
+    let mut index_of = vec![NONE; functions.len()];
+    for (index, &function) in (0..).zip(places) {
+        index_of[functions.number(place(function))] = index;
+    }
+    index_of.retain(|&index| index != NONE);
+    index_of
 }
 
 fn has_replicates(arms: &CellArms<'_>) -> bool {
@@ -155,20 +154,24 @@ fn look_at_kind(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, measured:
         time_blocks: u64::try_from(arms.blocks).unwrap_or(0),
         strata_dropped: u64::try_from(arms.dropped).unwrap_or(0),
         equivalent_share: None,
+        compositional: Vec::new(),
         watched: Vec::new(),
     };
     family.begin(at.comparison.epoch, at.view.counts.functions().len());
-    if let Some((Measured { functions, moments }, scale)) = measured {
+    if let Some((Measured { places, moments }, scale)) = measured {
         seen.support = support_of(&moments);
-        let live = live_rows_of(moments, Some(scale), 1.0 / at.q, at.view.delta);
-        family.join(&functions, &live.moments.tested);
-        seen.equivalent_share = equivalent_share(Some((&functions, &live, seen.support)), arms, base_self);
+        let live = live_rows_of(moments, Some(scale), 1.0 / at.view.q, at.view.delta);
+        family.join(places.iter().zip(&live.moments.tested).filter(|(_, tested)| **tested).map(|(&function, _)| place(function)));
+        seen.equivalent_share = equivalent_share(Some((&places, &live, seen.support)), arms, base_self);
         seen.tests = u64::try_from(live.moments.tests).unwrap_or(0);
         if seen.tests > 0 {
             seen.scale = Some(live.scale);
             seen.moderation = Some((live.moments.tau2, live.moments.d0, live.moments.s02));
         }
-        seen.watched = watched_rows(at, arms, kind, &functions, &live, family);
+        seen.watched = watched_rows(at, arms, kind, &places, &live, family);
+        if kind == CountKind::SelfCount && !seen.watched.is_empty() {
+            seen.compositional = compositional(at.view, &places, &live);
+        }
     } else {
         seen.equivalent_share = equivalent_share(None, arms, base_self);
     }
@@ -182,33 +185,61 @@ fn equivalent_share(live: Option<(&[u32], &LiveRows, Support)>, arms: &CellArms<
     if arms.kept == 0 || all <= 0.0 {
         return None;
     }
-    let Some((functions, live, Support::Firm)) = live else { return Some(0.0) };
-    let alike = live.equivalent.iter().zip(functions).filter(|(alike, _)| **alike).map(|(_, &function)| base_self[number(function)]);
+    let Some((places, live, Support::Firm)) = live else { return Some(0.0) };
+    let alike = live.equivalent.iter().zip(places).filter(|(alike, _)| **alike).map(|(_, &function)| base_self[place(function)]);
     Some(alike.sum::<f64>() / all)
 }
 
 /// The rows of tested functions that are watched, in full; all others are left at the screen.
-fn watched_rows(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, functions: &[u32], live: &LiveRows, family: &mut Family) -> Vec<RowEvidence> {
-    let threshold = -libm::log(at.q);
-    family.watched.extend(live.candidates.iter().filter(|row| row.ln_e >= threshold).map(|row| number(functions[row.function])));
-    let place = |function: usize| u32::try_from(function).ok().and_then(|function| functions.binary_search(&function).ok());
-    let tested = family.watched.iter().filter_map(|&function| Some((function, place(function)?)));
-    let tested: Vec<(usize, usize)> = tested.filter(|&(_, place)| live.moments.tested[place]).collect();
+fn watched_rows(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, places: &[u32], live: &LiveRows, family: &mut Family) -> Vec<RowEvidence> {
+    let threshold = -libm::log(at.view.q);
+    let functions = at.view.counts.functions();
+    for row in live.candidates.iter().filter(|row| row.ln_e >= threshold) {
+        family.watch(functions.number(place(places[row.function])), row.ln_e);
+    }
+    let index = |number: usize| places.binary_search(&functions.places()[number]).ok();
+    let tested = family.watched().filter_map(|number| Some((number, index(number)?)));
+    let tested: Vec<(usize, usize)> = tested.filter(|&(_, index)| live.moments.tested[index]).collect();
     if tested.is_empty() {
         return Vec::new();
     }
     let frame = at.view.frame(Scope::Epoch, kind, arms, support_of(&live.moments));
     let quantiles = Quantiles::of(live.moments.df_total);
-    let places: Vec<usize> = tested.iter().map(|&(_, place)| place).collect();
-    let rows = rows_of(live.moments.only(&places), Some(live.scale), at.view.delta);
-    let entries = at.view.counts.functions().entries();
-    let each = tested.iter().enumerate().map(|(i, &(function, _))| {
-        let (hash, name) = &entries[function];
+    let indices: Vec<usize> = tested.iter().map(|&(_, index)| index).collect();
+    let rows = rows_of(live.moments.only(&indices), Some(live.scale), at.view.delta);
+    let each = tested.iter().enumerate().map(|(i, &(number, _))| {
+        let (hash, name) = &functions.entries()[number];
         let mut evidence = frame.row(*hash, name, count(rows.moments.a[i]), count(rows.moments.b[i]));
         add_tests(&mut evidence, &frame, &rows, &quantiles, i);
+        add_always_valid(&mut evidence, &rows, family.largest_ln_e(at.comparison.epoch, number), i);
         evidence
     });
     each.collect()
+}
+
+/// Changes are ordered by steps of 1e-9, so that equal ones are, whatever rounding has made of them.
+const STEPS: f64 = 1e9;
+
+/// The functions of a cell that moved only because shares sum to one, the largest change first; none while the scale stands still.
+fn compositional(view: &CellView<'_>, places: &[u32], live: &LiveRows) -> Vec<String> {
+    let ln_scale = libm::log(live.scale);
+    if ln_scale.abs() < view.delta {
+        return Vec::new();
+    }
+    let near = live.moments.share_within(libm::log(view.q));
+    let rows = rows_of(live.moments.only(&near), Some(live.scale), view.delta);
+    // Nothing else can be called at q, since its p is above q: it counts as 1, so that it is still in the family.
+    let mut ln_p = rows.ln_p_comp.clone();
+    ln_p.resize(live.moments.tests, 0.0);
+    let (share, adjusted) = (&rows.share.theta, &rows.adjusted.theta);
+    let moved = |&(i, _): &(usize, _)| share[i] * ln_scale > 0.0 && adjusted[i].abs() < share[i].abs();
+    let functions = view.counts.functions();
+    let called = bh(&ln_p).into_iter().zip(&near).enumerate().filter(|(_, (q_value, _))| selected(*q_value, view.q));
+    let called = called.map(|(i, (_, &index))| (i, functions.number(place(places[index])))).filter(moved);
+    let mut moved: Vec<(f64, usize)> = called.map(|(i, number)| ((share[i].abs() * STEPS).round(), number)).collect();
+    let entries = functions.entries();
+    moved.sort_by(|a, b| b.0.total_cmp(&a.0).then(entries[a.1].0.cmp(&entries[b.1].0)));
+    moved.into_iter().map(|(_, function)| entries[function].1.to_string()).collect()
 }
 
 /// The moments of a kind, unless the pods cannot carry a test.
@@ -216,21 +247,15 @@ pub fn measured(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind) -> Op
     if !has_replicates(arms) {
         return None;
     }
-    carried(view, &arms.contrast(kind, view.untested))
+    carried(Moments::measure(&arms.contrast(kind, view.untested), Model::Share, view.min_count))
 }
 
-/// The moments of a contrast, if its degrees of freedom can carry a test.
-fn carried(view: &CellView<'_>, contrast: &Contrast<'_>) -> Option<Moments> {
-    let moments = Moments::measure(contrast, Model::Share, view.min_count);
+/// Moments whose degrees of freedom can carry a test.
+fn carried(moments: Moments) -> Option<Moments> {
     (support_of(&moments) != Support::Untestable).then_some(moments)
 }
 
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sum of whole counts below 2^53")]
 pub(super) fn count(sum: f64) -> u64 {
     sum as u64
-}
-
-#[expect(clippy::as_conversions, reason = "usize is at least 32 bits on every platform that this builds for")]
-fn number(function: u32) -> usize {
-    function as usize
 }

@@ -1,19 +1,30 @@
 //! The rows of one cell for a table.
 
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{CellKey, ComparisonKey, RARE};
+use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
+use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::{Hop, HopClock};
-use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
+use fleetdiff_schemas::verdict::{Scope, Support};
 use serde::{Deserialize, Serialize};
 
-use super::arms::{CellArms, Side, whole};
-use super::look::{count, measured};
-use super::row::{Quantiles, RowEvidence, RowFrame, add_tests, support_of};
+use super::arms::{CellArms, Side};
+use super::family::Family;
+use super::kind::{KindEvidence, PodEvidence, RareRows};
+use super::look::measured;
+use super::pod_by_pod::merge_pods;
+use super::pods::WindowPods;
+use super::requests::row_of_all;
+use super::row::{RowEvidence, RowFrame, support_of};
 use super::snapshot::Snapshot;
+use crate::config::Method;
 use crate::counts::cell::CellCounts;
 use crate::rules::comparisons::OpenComparison;
+use crate::statistics::requests::PerRequest;
 use crate::statistics::rows::rows_of;
-use crate::statistics::{CellRows, Moments};
+use crate::statistics::{Moments, outliers};
+
+/// How many strata of an arm are named.
+const STRATA_NAMED: usize = 3;
 
 /// One cell as an evaluation sees it.
 #[derive(Debug)]
@@ -36,11 +47,20 @@ pub struct CellView<'a> {
     pub min_count: f64,
     /// Smallest change that is called.
     pub delta: f64,
+    /// False-discovery rate.
+    pub q: f64,
     /// The cell's number of the function that is never tested.
     pub untested: Option<usize>,
+    /// What calls rows.
+    pub method: Method,
 }
 
 impl CellView<'_> {
+    /// Whether reports are of merged counts: methods that are not calibrated know no strata.
+    fn merges_strata(&self) -> bool {
+        !self.method.is_calibrated()
+    }
+
     /// What rows of a scope and kind have in common.
     pub fn frame(&self, scope: Scope, kind: CountKind, arms: &CellArms<'_>, support: Support) -> RowFrame {
         let first = match scope {
@@ -58,7 +78,17 @@ impl CellView<'_> {
             base: arms.figures(Side::Base),
             strata: arms.kept,
             support,
+            window_seconds: self.clock.length_of(self.window_hops).as_seconds(),
+            apart: (arms.kept == 0).then(|| format!("head: {}; base: {}", self.where_it_ran(arms, Side::Head), self.where_it_ran(arms, Side::Base))),
         }
+    }
+
+    /// The first strata of an arm, in words.
+    fn where_it_ran(&self, arms: &CellArms<'_>, side: Side) -> String {
+        let words = |(block, hardware)| format!("{hardware} from {}", rfc3339(self.clock.start_of(block)));
+        let all: Vec<String> = arms.strata_of(side).map(words).collect();
+        let named = all.iter().take(STRATA_NAMED).cloned().collect::<Vec<_>>().join(", ");
+        if all.len() > STRATA_NAMED { format!("{named} and {} more", all.len() - STRATA_NAMED) } else { named }
     }
 }
 
@@ -69,19 +99,25 @@ pub struct ScopeReport {
     pub scope: Scope,
     /// Rows of each kind, in the order of kinds.
     pub rows: Vec<Vec<RowEvidence>>,
+    /// Rare functions of each kind; tested in the window alone.
+    pub rare: Vec<RareRows>,
     /// The cell's counts.
     pub snapshot: Snapshot,
 }
 
 /// The rows of a cell in one scope; none if the head has no sample in it.
-pub fn report(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope, kinds: &[CountKind]) -> Option<ScopeReport> {
-    let arms = CellArms::of(view.counts, scope, comparison);
+pub fn report(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope, kinds: &[CountKind], families: &[Family]) -> Option<ScopeReport> {
+    let arms_of = if view.merges_strata() { CellArms::merged } else { CellArms::of };
+    let arms = arms_of(view.counts, scope, comparison);
     if arms.figures(Side::Head).total == 0 {
         return None;
     }
     let own = measured(view, &arms, CountKind::SelfCount);
     let scale = own.as_ref().map(Moments::scale);
-    let rows = kinds.iter().map(|&kind| {
+    let served = (!view.merges_strata()).then(|| arms.served(CountKind::SelfCount, view.untested)).flatten();
+    let pods = (scope == Scope::Window && !view.merges_strata()).then(|| WindowPods::of(view.counts, &comparison.id));
+    let (mut rows, mut rare) = (Vec::new(), Vec::new());
+    for (&kind, family) in kinds.iter().zip(families) {
         let moments = match kind {
             CountKind::SelfCount => own.clone(),
             CountKind::Total => measured(view, &arms, kind),
@@ -89,39 +125,44 @@ pub fn report(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope, ki
         let tests = moments.map(|moments| rows_of(moments, scale, view.delta));
         let support = tests.as_ref().map_or(Support::Untestable, |tests| support_of(&tests.moments));
         let frame = view.frame(scope, kind, &arms, support);
+        let per_request = served.as_ref().filter(|_| support != Support::Untestable).map(|served| match kind {
+            CountKind::SelfCount => PerRequest::measure(served),
+            CountKind::Total => PerRequest::measure(&arms.served(kind, view.untested).unwrap_or_default()),
+        });
         let (head, base) = (arms.counts(Side::Head, kind), arms.counts(Side::Base, kind));
-        rows_of_kind(view.counts.functions().entries(), &frame, (&head, &base), tests.as_ref(), view.min_count)
-    });
-    Some(ScopeReport { scope, rows: rows.collect(), snapshot: Snapshot::of(view.counts.functions(), &arms) })
+        let evidence = KindEvidence {
+            functions: view.counts.functions().entries(),
+            frame: &frame,
+            counts: (&head, &base),
+            min_count: view.min_count,
+            tests: tests.as_ref(),
+            requests: per_request.as_ref().map(|rates| &rates.functions),
+            family: (scope == Scope::Epoch).then_some((family, view.epoch)),
+            pods: pods.as_ref().map(|pods| pods.evidence(view, kind, support)),
+        };
+        let (mut of_kind, rare_of_kind) = evidence.rows(view.q);
+        if let (CountKind::SelfCount, Some(rates)) = (kind, &per_request) {
+            of_kind.push(row_of_all(&frame, &rates.all));
+        }
+        if scope == Scope::Window && view.method.tests_pods_one_by_one() {
+            merge_pods(&mut of_kind, view.counts.functions(), &WindowPods::of(view.counts, &comparison.id), kind, view.method);
+        }
+        rows.push(of_kind);
+        rare.push(rare_of_kind);
+    }
+    Some(ScopeReport { scope, rows, rare, snapshot: Snapshot::of(view.counts.functions(), &arms) })
 }
 
-/// Rows of every function with enough samples, and one for all others.
-pub fn rows_of_kind(entries: &[(u64, std::sync::Arc<str>)], frame: &RowFrame, counts: (&[f64], &[f64]), tests: Option<&CellRows>, min_count: f64) -> Vec<RowEvidence> {
-    let quantiles = tests.map(|tests| Quantiles::of(tests.moments.df_total));
-    let mut rows = Vec::new();
-    let (mut rare, mut rare_head, mut rare_base) = (0usize, 0, 0);
-    for (f, (hash, name)) in entries.iter().enumerate() {
-        let (head, base) = (count(counts.0[f]), count(counts.1[f]));
-        if head + base == 0 {
-            continue;
+impl WindowPods {
+    /// What single pods say of the functions of a kind; outliers need five pods in each arm.
+    fn evidence(&self, view: &CellView<'_>, kind: CountKind, support: Support) -> PodEvidence<'_> {
+        let settings = outliers::Settings { untested: view.untested, keep_ln_p: libm::log(view.q), ..outliers::Settings::default() };
+        let functions = view.counts.functions().len();
+        let held = || outliers::outliers(functions, &self.rows(Side::Head, kind), &self.rows(Side::Base, kind), &settings);
+        PodEvidence {
+            pods: self,
+            showing: (self.showing(Side::Head, kind), self.showing(Side::Base, kind)),
+            outliers: (support == Support::Firm).then(held),
         }
-        if counts.0[f] + counts.1[f] < min_count {
-            rare += 1;
-            rare_head += head;
-            rare_base += base;
-            continue;
-        }
-        let mut evidence = frame.row(*hash, name, head, base);
-        if let (Some(tests), Some(quantiles)) = (tests, &quantiles) {
-            add_tests(&mut evidence, frame, tests, quantiles, f);
-        }
-        rows.push(evidence);
     }
-    if rare > 0 {
-        let mut evidence = frame.row(0, &RARE.into(), rare_head, rare_base);
-        evidence.row.functions = Some(whole(rare));
-        evidence.settled = Some((Verdict::TooRare, RowReason::CountNeeded));
-        rows.push(evidence);
-    }
-    rows
 }

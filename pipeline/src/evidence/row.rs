@@ -11,13 +11,16 @@ use serde::{Deserialize, Serialize};
 use super::arms::whole;
 use crate::statistics::effect::{EQUIVALENCE_LEVEL, interval_from_t, is_equivalent};
 use crate::statistics::g::g_2x2;
-use crate::statistics::power::Design;
+use crate::statistics::always_valid::{Bet, ln_p_always_valid};
+use crate::statistics::power::{Design, samples_by_rule};
 use crate::statistics::tails::{ln_chi1_tail, t_quantile};
-use crate::statistics::{CellRows, support};
+use crate::statistics::{CellRows, FEW_FUNCTIONS, support};
 
 /// Level and power at which "how long" and "how small" are answered.
 const ALPHA: f64 = 1e-4;
 const POWER: f64 = 0.8;
+/// The always-valid interval leaves the truth out, at some look, with at most this probability.
+const ALWAYS_VALID_ALPHA: f64 = 0.05;
 /// The change that is asked for: as small as counts as alike.
 pub(crate) const RATIO: f64 = 1.05;
 
@@ -44,6 +47,21 @@ pub struct RowEvidence {
     pub alike: bool,
     /// The verdict of the first lines of the table, which need no other row.
     pub settled: Option<(Verdict, RowReason)>,
+    /// For the row of all functions together: its cost per request.
+    pub uniform: Option<Uniform>,
+    /// The head's pods with the ln p of each, where the function may have outlying ones.
+    pub deviating_pods: Vec<(String, f64)>,
+    /// ln p of each head pod's own test, merged, under a method that does so; else NaN.
+    pub ln_p_by_pod: f64,
+}
+
+/// The cost of a request, whatever the function.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Uniform {
+    /// ln of the ratio of samples per request.
+    pub theta: f64,
+    /// Whether its 90 % interval lies within five percent, whatever the support.
+    pub alike: bool,
 }
 
 /// What rows of one cell, scope and kind have in common.
@@ -69,19 +87,16 @@ pub struct RowFrame {
     pub strata: usize,
     /// What the pods can carry.
     pub support: Support,
+    /// Length of a whole window.
+    pub window_seconds: f64,
+    /// Where each arm ran, in words, if they share no stratum; not for rows over several cells.
+    pub apart: Option<String>,
 }
 
 impl RowFrame {
     /// A row of a function with only its counts.
     pub fn row(&self, hash: u64, function: &Arc<str>, head: u64, base: u64) -> RowEvidence {
-        let arm = |figures: ArmFigures, count: u64| {
-            let share = (figures.total > 0).then(|| ratio(whole(count), figures.total));
-            ArmFigures { count: whole(count), share, ..figures }
-        };
-        let (head, base) = (arm(self.head, head), arm(self.base, base));
-        let both = head.total > 0 && base.total > 0;
-        let g = both.then(|| g_2x2(natural(head.count), natural(head.total), natural(base.count), natural(base.total)));
-        let row = CellRow {
+        let mut row = CellRow {
             scope: self.scope,
             comparison: self.comparison.clone(),
             count_kind: self.count_kind,
@@ -90,12 +105,12 @@ impl RowFrame {
             functions: None,
             window_start_at: self.window_start_at,
             window_end_at: self.window_end_at,
-            head,
-            base,
+            head: self.head,
+            base: self.base,
             share_delta: None,
             strata: whole(self.strata),
-            g,
-            ln_p_iid: g.map(ln_chi1_tail),
+            g: None,
+            ln_p_iid: None,
             dispersion: None,
             df: None,
             f: None,
@@ -125,7 +140,9 @@ impl RowFrame {
             cause: None,
             detail: None,
         };
+        recount(&mut row, whole(head), whole(base));
         let settled = self.settled(function, &row);
+        row.detail = self.apart.clone().filter(|_| matches!(settled, Some((_, RowReason::NoCommonStratum))));
         let none = f64::NAN;
         RowEvidence {
             hash,
@@ -138,19 +155,29 @@ impl RowFrame {
             ln_p_comp: none,
             alike: false,
             settled,
+            uniform: None,
+            deviating_pods: Vec::new(),
+            ln_p_by_pod: none,
         }
     }
 
     /// Lines 1 to 3 of the verdict table.
     fn settled(&self, function: &Arc<str>, row: &CellRow) -> Option<(Verdict, RowReason)> {
+        let whole = row.head.count + row.base.count == row.head.total + row.base.total;
+        match self.not_testable(row) {
+            Some(settled @ (Verdict::NotComparable, _)) => Some(settled),
+            _ if &**function == UNSYMBOLISED => Some((Verdict::NotComparable, RowReason::Unsymbolised)),
+            _ if whole => Some((Verdict::Untestable, RowReason::WholeProfile)),
+            other => other,
+        }
+    }
+
+    /// What keeps every row of the cell from being tested.
+    pub(super) fn not_testable(&self, row: &CellRow) -> Option<(Verdict, RowReason)> {
         if row.base.total == 0 {
             Some((Verdict::NotComparable, RowReason::NoBase))
         } else if self.strata == 0 {
             Some((Verdict::NotComparable, RowReason::NoCommonStratum))
-        } else if &**function == UNSYMBOLISED {
-            Some((Verdict::NotComparable, RowReason::Unsymbolised))
-        } else if row.head.count + row.base.count == row.head.total + row.base.total {
-            Some((Verdict::Untestable, RowReason::WholeProfile))
         } else if self.support == Support::Untestable {
             Some((Verdict::Untestable, RowReason::FewPods))
         } else {
@@ -160,8 +187,21 @@ impl RowFrame {
 
     /// Seconds of the scope.
     fn seconds(&self) -> f64 {
-        ratio(self.window_end_at.since(self.window_start_at).0, 1_000_000_000)
+        self.window_end_at.since(self.window_start_at).as_seconds()
     }
+}
+
+/// Gives a row other counts, and what follows from counts alone.
+pub fn recount(row: &mut CellRow, head: i64, base: i64) {
+    let arm = |figures: ArmFigures, count: i64| {
+        let share = (figures.total > 0).then(|| ratio(count, figures.total));
+        ArmFigures { count, share, ..figures }
+    };
+    (row.head, row.base) = (arm(row.head, head), arm(row.base, base));
+    // A row of several functions may count a sample more than once.
+    let possible = |arm: &ArmFigures| arm.total > 0 && arm.count <= arm.total;
+    row.g = (possible(&row.head) && possible(&row.base)).then(|| g_2x2(natural(head), natural(row.head.total), natural(base), natural(row.base.total)));
+    row.ln_p_iid = row.g.map(ln_chi1_tail);
 }
 
 /// Adds to a row what the tests of its cell say of function `f`.
@@ -199,10 +239,23 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, rows: &CellRows, 
         let half = quantiles.t95 * libm::sqrt(moments.phi_tilde[f] * (p1 * (1.0 - p1) / n1 + p0 * (1.0 - p0) / n0));
         row.share_delta = Some(Interval { value: p1 - p0, low: p1 - p0 - half, high: p1 - p0 + half });
     }
-    add_power(row, moments, frame.seconds());
+    add_power(row, moments, frame);
 }
 
-fn add_power(row: &mut CellRow, moments: &crate::statistics::Moments, seconds: f64) {
+/// Adds what holds of the row at whatever look it is read; `largest` is ln of its largest e-value in this epoch.
+pub fn add_always_valid(evidence: &mut RowEvidence, rows: &CellRows, largest: f64, f: usize) {
+    let row = &mut evidence.row;
+    let Some(ln_e) = row.ln_e else { return };
+    row.always_valid_ln_p = Some(ln_p_always_valid(largest));
+    let part = if rows.moments.tests < FEW_FUNCTIONS { 0.0 } else { rows.moments.part(f) };
+    let bet = Bet { theta: rows.adjusted.theta[f], se: rows.share.se[f], df: rows.moments.df_total, part };
+    let bounds = bet.ratio_interval(ln_e, ALWAYS_VALID_ALPHA);
+    let known = row.adjusted_ratio.is_some() && !bounds.low.is_nan();
+    row.always_valid_ratio = known.then(|| Interval { value: libm::exp(bet.theta), low: bounds.low, high: bounds.high });
+}
+
+fn add_power(row: &mut CellRow, moments: &crate::statistics::Moments, frame: &RowFrame) {
+    let seconds = frame.seconds();
     let samples = float(row.head.total + row.base.total);
     let samples_per_pod = samples / (moments.k_head + moments.k_base);
     let design = Design {
@@ -214,7 +267,13 @@ fn add_power(row: &mut CellRow, moments: &crate::statistics::Moments, seconds: f
         tau2: moments.tau2,
     };
     row.minimum_detectable_ratio = Some(libm::exp(design.mde(samples_per_pod)));
-    row.seconds_to_significance = Some(design.seconds_to_detect(samples_per_pod / seconds, RATIO));
+    let rate = samples_per_pod / seconds;
+    let needed = design.seconds_to_detect(rate, RATIO);
+    row.seconds_to_significance = Some(needed);
+    if needed.is_infinite() {
+        row.pods_needed = design.pods_needed(rate, RATIO, frame.window_seconds).map(i64::from);
+    }
+    row.samples_needed_iid = Some(samples_by_rule(design.share, RATIO - 1.0));
 }
 
 /// Quantiles of t that all rows of a cell share.

@@ -11,7 +11,7 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
 use serde::{Deserialize, Serialize};
 
-use super::arms::{CellArms, Side, whole};
+use super::arms::{CellArms, Side, place, whole};
 use crate::counts::functions::CellFunctions;
 use crate::counts::plane::Plane;
 use crate::statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
@@ -49,7 +49,7 @@ impl Snapshot {
             }
             let sparse = |kind| {
                 let planes: Vec<&Plane> = states.iter().flat_map(|state| state.planes(kind)).collect();
-                let sums = (0..functions.len()).map(|f| planes.iter().map(|plane| plane.get(f)).sum::<u64>());
+                let sums = functions.places().iter().map(|&f| planes.iter().map(|plane| plane.get(place(f))).sum::<u64>());
                 let numbered = (0u32..).zip(sums);
                 numbered.filter(|&(_, count)| count > 0).collect::<Vec<_>>()
             };
@@ -64,6 +64,19 @@ impl Snapshot {
             });
         });
         Self { functions: functions.entries().to_vec(), strata, kept: arms.kept, dropped: arms.dropped }
+    }
+}
+
+impl Snapshot {
+    /// The base alone, its pods in even buckets as head against those in odd ones; `None` if no stratum has both.
+    pub fn halves_of_base(&self) -> Option<Self> {
+        let halves = |[_, base]: &[Vec<SnapshotBucket>; 2]| -> [Vec<SnapshotBucket>; 2] {
+            let (even, odd) = base.iter().cloned().partition(|bucket| bucket.bucket % 2 == 0);
+            [even, odd]
+        };
+        let strata: Vec<_> = self.strata.iter().map(halves).filter(|arms| arms.iter().all(|arm| !arm.is_empty())).collect();
+        let kept = strata.len();
+        (kept > 0).then(|| Self { functions: self.functions.clone(), dropped: self.strata.len() - kept, kept, strata })
     }
 }
 

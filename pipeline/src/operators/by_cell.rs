@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use fleetdiff_schemas::identity::{Service, stable_hash};
-use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{CountKind, ProfileType, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
@@ -19,8 +19,11 @@ use super::route;
 use crate::config::Config;
 use crate::counts::cell::{Addition, Blocks, CellCounts};
 use crate::counts::functions::FunctionTable;
-use crate::evidence::look::{Family, KindLook, LookAt, look};
+use crate::evidence::callings::{KnownPaths, callings};
+use crate::evidence::family::Family;
+use crate::evidence::look::{KindLook, LookAt, look};
 use crate::evidence::report::{CellView, ScopeReport, report};
+use crate::rules::causes::Callings;
 use crate::rules::comparisons::{ComparisonId, OpenComparison, Plan};
 use crate::rules::pods::{CellAddition, CellId};
 
@@ -35,18 +38,14 @@ pub struct CellEvaluation {
     pub cell: CellKey,
     /// Each kind of count, if this hop is a look.
     pub looks: Vec<KindLook>,
+    /// Who calls whom among the functions whose rows are watched, at a look; `None` without stacks.
+    pub callings: Option<Callings>,
     /// Window and epoch, if this hop is a report.
     pub reports: Vec<ScopeReport>,
 }
 
-/// What follows from the cells of one hop.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum CellOutput {
-    /// Evidence.
-    Evaluation(Box<CellEvaluation>),
-    /// What was counted.
-    Term(Term),
-}
+/// What follows from the cells of one hop: evidence, or (`Err`) what was counted.
+pub type CellOutput = Result<Box<CellEvaluation>, Term>;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum CellInput {
@@ -91,7 +90,15 @@ struct Cells {
 #[derive(Default)]
 struct CellState {
     counts: CellCounts,
-    families: BTreeMap<ComparisonId, Vec<Family>>,
+    memories: BTreeMap<ComparisonId, Memory>,
+}
+
+/// What a cell remembers of one comparison between looks.
+#[derive(Default)]
+struct Memory {
+    /// One a kind of count.
+    families: Vec<Family>,
+    paths: KnownPaths,
 }
 
 impl Cells {
@@ -99,13 +106,14 @@ impl Cells {
         let hop = Hop(closed.hop);
         let mut plans = Vec::new();
         let mut additions: BTreeMap<CellId, Vec<Addition>> = BTreeMap::new();
-        let mut output = Vec::new();
+        let mut counted: BTreeMap<ProfileType, (u64, u64)> = BTreeMap::new();
         for input in closed.items {
             match input {
                 CellInput::Plan { plan, .. } => plans.push(plan),
                 CellInput::Addition(CellAddition { cell, addition, late }) => {
-                    let late = if late { addition.samples } else { 0 };
-                    output.push(CellOutput::Term(Term::counted(hop, cell.profile_type, addition.samples, late)));
+                    let (all, of_late) = counted.entry(cell.profile_type).or_default();
+                    *all += addition.samples;
+                    *of_late += if late { addition.samples } else { 0 };
                     additions.entry(cell).or_default().push(addition);
                 }
             }
@@ -121,8 +129,16 @@ impl Cells {
         }
         for (cell, additions) in additions {
             let Some(blocks) = self.blocks.get(&cell.service) else { continue };
-            self.cells.entry(cell).or_default().counts.add(additions, blocks, &self.table);
+            let plan = plans.iter().find(|plan| plan.service == cell.service);
+            let counts = &mut self.cells.entry(cell).or_default().counts;
+            counts.add(additions, blocks, &self.table);
+            // The same columns lose what they have just gained from: they are in cache now.
+            if let Some(plan) = plan {
+                counts.expire(first, plan.earliest_epoch());
+            }
         }
+        let terms = counted.into_iter().map(|(kind, (samples, late))| Err(Term::counted(hop, kind, samples, late)));
+        let mut output: Vec<CellOutput> = terms.collect();
         for plan in &plans {
             self.follow(hop, plan, &mut output);
         }
@@ -140,21 +156,21 @@ impl Cells {
         let of_service = self.cells.iter_mut().filter(|(cell, _)| cell.service == plan.service);
         for (cell, state) in of_service {
             state.counts.expire(first, plan.earliest_epoch());
-            state.families.retain(|id, _| plan.open.iter().any(|open| open.id == *id));
+            state.memories.retain(|id, _| plan.open.iter().any(|open| open.id == *id));
             if !(plan.look || plan.report) {
                 continue;
             }
             for open in &plan.open {
-                let evaluation = evaluate(cell, state, open, hop, plan, config);
+                let evaluation = evaluate(cell, state, open, hop, plan, config, &self.table);
                 if !(evaluation.looks.is_empty() && evaluation.reports.is_empty()) {
-                    output.push(CellOutput::Evaluation(Box::new(evaluation)));
+                    output.push(Ok(Box::new(evaluation)));
                 }
             }
         }
     }
 }
 
-fn evaluate(cell: &CellId, state: &mut CellState, open: &OpenComparison, hop: Hop, plan: &Plan, config: &Config) -> CellEvaluation {
+fn evaluate(cell: &CellId, state: &mut CellState, open: &OpenComparison, hop: Hop, plan: &Plan, config: &Config, table: &FunctionTable) -> CellEvaluation {
     let key = ComparisonKey {
         service: cell.service.clone(),
         profile_type: cell.profile_type,
@@ -173,14 +189,19 @@ fn evaluate(cell: &CellId, state: &mut CellState, open: &OpenComparison, hop: Ho
         clock: config.clock(),
         min_count: floor(config.min_count),
         delta: config.delta,
+        q: config.q,
         untested: state.counts.functions().entries().iter().position(|(hash, _)| *hash == unsymbolised),
+        method: config.method,
     };
     let kinds: &[CountKind] = &config.count_kinds;
-    let families = state.families.entry(open.id.clone()).or_insert_with(|| kinds.iter().map(|_| Family::default()).collect());
-    let looks = if plan.look { look(&LookAt { view: &view, comparison: open, q: config.q }, kinds, families) } else { Vec::new() };
+    let Memory { families, paths } = state.memories.entry(open.id.clone()).or_default();
+    families.resize_with(kinds.len(), Family::default);
+    let looks = if plan.look { look(&LookAt { view: &view, comparison: open }, kinds, families) } else { Vec::new() };
     let scopes = if plan.report { &[Scope::Window, Scope::Epoch][..] } else { &[] };
-    let reports = scopes.iter().filter_map(|&scope| report(&view, open, scope, kinds)).collect();
-    CellEvaluation { comparison: open.clone(), key, cell: cell.cell.clone(), looks, reports }
+    let reports = scopes.iter().filter_map(|&scope| report(&view, open, scope, kinds, families)).collect();
+    let watched = || families.iter().flat_map(Family::watched).collect();
+    let callings = plan.look.then(|| callings(&state.counts, open, watched(), paths, table)).flatten();
+    CellEvaluation { comparison: open.clone(), key, cell: cell.cell.clone(), looks, callings, reports }
 }
 
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a floor of samples is a small number")]

@@ -14,10 +14,12 @@ use timely::dataflow::operators::vec::Map;
 use super::at_close::{AtClose, Closed};
 use super::by_cell::CellEvaluation;
 use super::route;
-use crate::config::Config;
+use crate::config::{Config, Method};
 use crate::evidence::look::KindLook;
 use crate::rules::comparisons::{ComparisonId, OpenComparison, Plan};
 use crate::rules::lifecycle::{LiveRule, Look};
+use crate::rules::method::Findings;
+use crate::rules::self_check::self_check;
 use crate::rules::summary::{SummaryFrame, summarise};
 use crate::rules::table::{ScopeCells, TableRules, decide};
 
@@ -103,7 +105,7 @@ impl Comparisons {
                 }
             }
         }
-        decisions
+        if self.config.method.is_calibrated() { decisions } else { stated_by(self.config.method, decisions) }
     }
 
     fn note_block(&mut self, hop: Hop, plan: &Plan) {
@@ -119,27 +121,45 @@ impl Comparisons {
         let Config { q, delta, .. } = self.config;
         let clock = self.config.clock();
         let live = self.states.entry(open.id.clone()).or_insert_with(|| LiveRule::new(clock, q, delta));
+        let (looks, look) = gather(hop, open, &mut cells);
         if plan.look {
-            let (looks, look) = gather(hop, open, &mut cells);
             decisions.extend(live.look(look).into_iter().map(|flag| Decision::Flag(Box::new(flag))));
-            let blocks = self.blocks.get(&plan.service).map_or(0, |blocks| blocks.iter().filter(|&&block| block >= open.epoch).count());
-            for ((comparison, _), cells) in looks {
-                let frame = SummaryFrame {
-                    comparison,
-                    window_start_at: clock.start_of(open.epoch),
-                    window_end_at: clock.end_of(hop),
-                    blocks: u64::try_from(blocks).unwrap_or(0),
-                };
-                decisions.extend(summarise(&frame, &cells, live).into_iter().map(|row| Decision::Comparison(Box::new(row))));
+        }
+        let kinds = &self.config.count_kinds;
+        let window_seconds = clock.length_of(self.config.window_hops()).as_seconds();
+        let rules = TableRules { q, delta, min_count: float(self.config.min_count), window_seconds, method: self.config.method };
+        let mut checks = BTreeMap::new();
+        for (comparison, scope) in by_scope(cells) {
+            let rows = decide(&scope, kinds, &live.called(&comparison), &rules);
+            decisions.extend(rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
+            if scope.scope == Scope::Window {
+                checks.extend(kinds.iter().map(|&kind| (comparison.clone(), kind)).zip(self_check(&scope, kinds, &rules)));
             }
         }
-        let rules = TableRules { q, delta, min_count: floor(self.config.min_count) };
-        for (comparison, scope) in by_scope(cells) {
-            let raised = live.raised(&comparison);
-            let rows = decide(&scope, &self.config.count_kinds, &raised, &rules);
-            decisions.extend(rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
+        let blocks = self.blocks.get(&plan.service).map_or(0, |blocks| blocks.iter().filter(|&&block| block >= open.epoch).count());
+        for (key, cells) in looks {
+            let checked = checks.remove(&key).unwrap_or_default();
+            let frame = SummaryFrame {
+                comparison: key.0,
+                window_start_at: clock.start_of(open.epoch),
+                window_end_at: clock.end_of(hop),
+                blocks: u64::try_from(blocks).unwrap_or(0),
+            };
+            decisions.extend(summarise(&frame, &cells, live, &checked).into_iter().map(|row| Decision::Comparison(Box::new(row))));
         }
     }
+}
+
+/// What leaves under a method that is not calibrated: no flags, and comparisons in its words.
+fn stated_by(method: Method, decisions: Vec<Decision>) -> Vec<Decision> {
+    let cells = decisions.iter().filter_map(|decision| if let Decision::Cell(row) = decision { Some(&**row) } else { None });
+    let findings = Findings::of(method, cells);
+    let stated = decisions.into_iter().filter_map(|decision| match decision {
+        Decision::Flag(_) => None,
+        Decision::Comparison(row) => findings.restate(*row).map(|row| Decision::Comparison(Box::new(row))),
+        other => Some(other),
+    });
+    stated.collect()
 }
 
 type Looks = BTreeMap<(ComparisonKey, fleetdiff_schemas::profile::CountKind), BTreeMap<CellKey, KindLook>>;
@@ -147,12 +167,18 @@ type Looks = BTreeMap<(ComparisonKey, fleetdiff_schemas::profile::CountKind), BT
 /// All cells' looks, by type and kind, and the one look of the live rule that they make.
 fn gather(hop: Hop, open: &OpenComparison, cells: &mut [CellEvaluation]) -> (Looks, Look) {
     let mut looks = Looks::new();
-    let mut all = Look { hop, epoch: open.epoch, family: 0, rows: Vec::new() };
+    let mut all = Look { hop, epoch: open.epoch, family: 0, rows: Vec::new(), callings: BTreeMap::new(), compositional: BTreeMap::new() };
     for evaluation in cells {
         for mut look in evaluation.looks.drain(..) {
             all.family += look.joined;
             all.rows.append(&mut look.watched);
+            if !look.compositional.is_empty() {
+                all.compositional.insert((evaluation.key.clone(), evaluation.cell.clone()), std::mem::take(&mut look.compositional));
+            }
             looks.entry((evaluation.key.clone(), look.count_kind)).or_default().insert(evaluation.cell.clone(), look);
+        }
+        if let Some(callings) = evaluation.callings.take() {
+            all.callings.insert((evaluation.key.clone(), evaluation.cell.clone()), callings);
         }
     }
     (looks, all)
@@ -171,6 +197,6 @@ fn by_scope(cells: Vec<CellEvaluation>) -> Vec<(ComparisonKey, ScopeCells)> {
 }
 
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a floor of samples is a small number")]
-fn floor(min_count: u64) -> f64 {
-    min_count as f64
+fn float(count: u64) -> f64 {
+    count as f64
 }

@@ -24,6 +24,20 @@ pub enum PodOutput {
     Term(Term),
 }
 
+impl PodOutput {
+    /// What is to be counted, else what the registry or else the ledger has to know.
+    ///
+    /// # Errors
+    /// No error: the other two.
+    pub fn addition(self) -> Result<CellAddition, Result<Activity, Term>> {
+        match self {
+            Self::Addition(addition) => Ok(addition),
+            Self::Activity(activity) => Err(Ok(activity)),
+            Self::Term(term) => Err(Err(term)),
+        }
+    }
+}
+
 /// What the registry learns of a hop.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Activity {

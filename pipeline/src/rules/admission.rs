@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::fold::fold_stacks;
 use fleetdiff_schemas::identity::{Cohort, Identity};
-use fleetdiff_schemas::profile::{Decoded, Folded, Position, Profile, ProfileType, Requests, Samples, content_hash};
+use fleetdiff_schemas::profile::{Decoded, Folded, Position, Profile, ProfileType, Requests, Samples, Stack, content_hash};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::rows::RejectedRow;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::counts::encoding::{Entry, encode};
 use crate::counts::functions::{FunctionId, FunctionTable};
+use crate::counts::paths::{PathId, encode_paths};
 
 /// How far an event time may lie after the moment the broker took the record.
 const FUTURE: Nanos = Nanos::from_seconds(60);
@@ -77,6 +78,9 @@ pub struct CohortCounts {
     /// Counts by function, see [`crate::counts::encoding`].
     #[serde(with = "serde_bytes")]
     pub functions: Vec<u8>,
+    /// Samples by call path, see [`crate::counts::paths`]; empty if the profile came without stacks.
+    #[serde(with = "serde_bytes")]
+    pub paths: Vec<u8>,
 }
 
 /// What a record became.
@@ -186,10 +190,12 @@ impl Admission {
         }
         let ids = self.last_names.as_ref().map_or(&[][..], |(_, ids)| ids);
         match &profile.samples {
-            Samples::Folded { content, cohorts } => (*content, cohorts.iter().map(|part| encoded(part, ids)).collect()),
+            Samples::Folded { content, cohorts } => (*content, cohorts.iter().map(|part| encoded(part, ids, Vec::new())).collect()),
             Samples::Stacks(stacks) => {
                 let cohorts = fold_stacks(&profile.names, stacks, &profile.identity.cohort);
-                (content_hash(&profile.names, stacks), cohorts.iter().map(|part| encoded(part, ids)).collect())
+                let mut paths = paths_of(stacks, &profile.identity.cohort, ids, table);
+                let with_paths = |part: &Folded| encoded(part, ids, paths.remove(&part.cohort).unwrap_or_default());
+                (content_hash(&profile.names, stacks), cohorts.iter().map(with_paths).collect())
             }
         }
     }
@@ -239,7 +245,21 @@ fn not_from_future(profile: Profile, broker: Option<Nanos>) -> Result<Profile, R
     }
 }
 
-fn encoded(part: &Folded, ids: &[FunctionId]) -> CohortCounts {
+/// Samples by call path, for each cohort.
+fn paths_of(stacks: &[Stack], default_cohort: &Cohort, ids: &[FunctionId], table: &FunctionTable) -> BTreeMap<Cohort, Vec<u8>> {
+    let paths = table.paths().intern(stacks, ids);
+    let mut cohorts: BTreeMap<Cohort, Vec<(PathId, u64)>> = BTreeMap::new();
+    for (stack, path) in stacks.iter().zip(paths).filter(|(stack, _)| stack.count > 0) {
+        let cohort = stack.cohort.as_ref().unwrap_or(default_cohort);
+        match cohorts.get_mut(cohort) {
+            Some(samples) => samples.push((path, stack.count)),
+            None => drop(cohorts.insert(cohort.clone(), vec![(path, stack.count)])),
+        }
+    }
+    cohorts.into_iter().map(|(cohort, samples)| (cohort, encode_paths(samples))).collect()
+}
+
+fn encoded(part: &Folded, ids: &[FunctionId], paths: Vec<u8>) -> CohortCounts {
     let mut entries: Vec<Entry> = part
         .functions
         .iter()
@@ -249,5 +269,5 @@ fn encoded(part: &Folded, ids: &[FunctionId]) -> CohortCounts {
         })
         .collect();
     entries.sort_unstable_by_key(|entry| entry.function);
-    CohortCounts { cohort: part.cohort.clone(), samples: part.samples, functions: encode(&entries) }
+    CohortCounts { cohort: part.cohort.clone(), samples: part.samples, functions: encode(&entries), paths }
 }

@@ -11,6 +11,7 @@ use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Comparing, Config};
+use crate::evidence::arms::Side;
 
 /// Hops for which a pod counts as present after its last counted profile.
 pub const PRESENT_HOPS: u64 = 12;
@@ -30,6 +31,23 @@ pub struct ComparisonId {
 }
 
 impl ComparisonId {
+    /// The arm of a build; `None` if it is in neither.
+    pub fn side(&self, build: &Build) -> Option<Side> {
+        if *build == self.head {
+            Some(Side::Head)
+        } else {
+            self.base.contains(build).then_some(Side::Base)
+        }
+    }
+
+    /// The builds of an arm.
+    pub fn builds(&self, side: Side) -> &[Build] {
+        match side {
+            Side::Head => std::slice::from_ref(&self.head),
+            Side::Base => &self.base,
+        }
+    }
+
     /// The base's builds joined by `,`, as tables name them.
     pub fn base_name(&self) -> Build {
         let names: Vec<_> = self.base.iter().map(Build::as_str).collect();

@@ -2,7 +2,9 @@
 //!
 //! One state machine a comparison (service, base, head): a look goes in, changes come out. It holds the family of the live
 //! rule: every row that was tested since the epoch began is a member, whatever its cell, type and kind, and the e-values of now
-//! decide (e-BH), so that looking often costs nothing.
+//! decide (e-BH), so that looking often costs nothing. A row that is called stays called; a flag is raised for it unless another
+//! called row [explains](super::causes) it, and is cleared when one comes to, when a later epoch shows the function to be
+//! alike, or when the comparison ends, never by one quiet hop.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +12,21 @@ use fleetdiff_schemas::alert::flag_id;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, FlagRow};
 use fleetdiff_schemas::time::{Hop, HopClock};
-use fleetdiff_schemas::verdict::{FlagState, Severity, Support, Verdict};
+use fleetdiff_schemas::verdict::{FlagState, Severity, Support};
 
-use super::table::RaisedKey;
+use super::causes::{Bar, CalledRow, Callings, Cause, Shift, causes, shifts};
+use super::table::CalledKey;
 use super::verdict::{Decided, verdict};
 use crate::evidence::row::RowEvidence;
 use crate::statistics::evalue::e_bh;
+
+/// How many functions whose share alone moved are named with a flag.
+const NAMED: usize = 20;
+
+/// Why a flag is cleared: the comparison has ended, a later epoch shows the function to be alike, another row explains it.
+const CLOSED: &str = "comparison_closed";
+const EQUIVALENT: &str = "equivalent";
+const EXPLAINED: &str = "explained";
 
 /// What identifies a flag among those of one comparison.
 pub type FlagKey = (ComparisonKey, CellKey, CountKind, u64);
@@ -31,15 +42,44 @@ pub struct Look {
     pub family: u64,
     /// Rows that may be raised or are watched since they once might have been, tested now.
     pub rows: Vec<RowEvidence>,
+    /// Who calls whom among these rows' functions, in cells whose profiles came as stacks.
+    pub callings: BTreeMap<Place, Callings>,
+    /// Names of functions whose share moved only because another's did, in cells with such rows.
+    pub compositional: BTreeMap<Place, Vec<String>>,
 }
 
+/// A cell of one type of profile.
+pub type Place = (ComparisonKey, CellKey);
+
+/// A row that is called: raised as a flag, or explained by one.
 #[derive(Debug)]
-struct Flag {
-    raised: Hop,
+struct Called {
+    /// The epoch in which it was first called.
     epoch: Hop,
     /// The row at the last look that tested it.
     now: RowEvidence,
+    /// Whether that is the look at hand.
+    is_tested: bool,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Called at this look, for the first time.
+    New,
+    /// Its function's samples under another called row explain it.
+    Explained(FlagKey),
+    /// A flag stands.
+    Raised(Raised),
+}
+
+#[derive(Debug)]
+struct Raised {
+    at: Hop,
+    /// As it was announced last.
     emitted: Emitted,
+    /// Its change beside that of its callees is called by itself: it is not explained any more.
+    by_itself: bool,
 }
 
 #[derive(Debug)]
@@ -47,6 +87,7 @@ struct Emitted {
     theta: f64,
     half_interval: Option<f64>,
     support: Support,
+    severity: Severity,
 }
 
 /// The flags of one comparison.
@@ -55,16 +96,37 @@ pub struct LiveRule {
     clock: HopClock,
     q: f64,
     delta: f64,
-    flags: BTreeMap<FlagKey, Flag>,
+    called: BTreeMap<FlagKey, Called>,
     /// Flags cleared in the epoch that is going on: not raised again before it ends.
     settled: BTreeSet<FlagKey>,
     epoch: Hop,
 }
 
+/// What is said of a flag.
+struct Said {
+    key: FlagKey,
+    state: FlagState,
+    /// When it was raised.
+    raised: Hop,
+    /// As it was announced last.
+    severity: Severity,
+    /// For what is cleared.
+    because: Option<&'static str>,
+}
+
+/// What happens to a called row at a look.
+enum Change {
+    Raise { by_itself: bool },
+    Update,
+    /// A later epoch shows it to be alike.
+    Clear,
+    Explain(FlagKey),
+}
+
 impl LiveRule {
     /// No flag is raised.
     pub fn new(clock: HopClock, q: f64, delta: f64) -> Self {
-        Self { clock, q, delta, flags: BTreeMap::new(), settled: BTreeSet::new(), epoch: Hop(0) }
+        Self { clock, q, delta, called: BTreeMap::new(), settled: BTreeSet::new(), epoch: Hop(0) }
     }
 
     /// Takes a look and gives what changed, in the order of flags.
@@ -75,44 +137,48 @@ impl LiveRule {
         }
         let mut rows: BTreeMap<FlagKey, RowEvidence> = look.rows.into_iter().map(|row| (key_of(&row), row)).collect();
         let rejected = self.rejected(&rows, look.family);
-        let mut changes = self.follow(&mut rows, look.hop);
-        for key in rejected {
-            if let Some(row) = rows.remove(&key)
-                && row.theta.abs() >= self.delta
-                && !self.settled.contains(&key)
-            {
-                changes.push(self.raise(key, row, look.hop));
-            }
+        let bar = self.bar(rejected.len(), look.family);
+        let alike = self.follow(&mut rows);
+        self.admit(rejected, rows);
+        let causes = self.causes(&look.callings, bar);
+        let mut changes = self.changes(&alike, causes);
+        let flags = self.apply(&mut changes, look.hop, &look.callings, &look.compositional);
+        for key in alike {
+            self.called.remove(&key);
+            self.settled.insert(key);
         }
-        changes.sort_by(|a, b| order(a).cmp(&order(b)));
-        changes
+        flags
     }
 
     /// Ends the comparison: every flag is cleared.
     pub fn close(&mut self, hop: Hop) -> Vec<FlagRow> {
-        let flags = std::mem::take(&mut self.flags);
+        let called = std::mem::take(&mut self.called);
         let end = self.clock.end_of(hop);
-        let ended = flags.into_values().map(|flag| {
-            let mut change = self.change(&flag, FlagState::Cleared, hop);
-            change.cleared_because = Some("comparison_closed".to_owned());
-            change.row.window_end_at = end;
-            change
+        let ended = called.iter().filter_map(|(key, called)| {
+            let State::Raised(raised) = &called.state else { return None };
+            let mut flag = self.flag(called, &raised.cleared(key.clone(), CLOSED), hop);
+            flag.row.window_end_at = end;
+            Some(flag)
         });
         let ended = ended.collect();
         self.settled.clear();
         ended
     }
 
-    /// The raised flags of one type, for tables.
-    pub fn raised(&self, comparison: &ComparisonKey) -> BTreeSet<RaisedKey> {
-        let of_type = self.flags.keys().filter(|(key, ..)| key == comparison);
-        of_type.map(|(_, cell, kind, hash)| (*kind, cell.clone(), *hash)).collect()
+    /// The called rows of one type, for tables: each with the name of the function that explains it, if one does.
+    pub fn called(&self, comparison: &ComparisonKey) -> BTreeMap<CalledKey, Option<String>> {
+        let of_type = self.called.iter().filter(|((key, ..), _)| key == comparison);
+        let cause = |called: &Called| match &called.state {
+            State::Explained(by) => self.called.get(by).map(|cause| cause.now.row.function.clone()),
+            _ => None,
+        };
+        of_type.map(|((_, cell, kind, hash), called)| ((*kind, cell.clone(), *hash), cause(called))).collect()
     }
 
-    /// The raised rows of one type and kind, by cell, as last tested.
-    pub fn rows<'a>(&'a self, comparison: &'a ComparisonKey, kind: CountKind) -> impl Iterator<Item = (&'a CellKey, &'a RowEvidence)> {
-        let of_kind = self.flags.iter().filter(move |((key, _, of, _), _)| key == comparison && *of == kind);
-        of_kind.map(|((_, cell, _, _), flag)| (cell, &flag.now))
+    /// The called rows of one type and kind, by cell, as last tested; with each, whether a flag of it stands.
+    pub fn rows<'a>(&'a self, comparison: &'a ComparisonKey, kind: CountKind) -> impl Iterator<Item = (&'a CellKey, &'a RowEvidence, bool)> {
+        let of_kind = self.called.iter().filter(move |((key, _, of, _), _)| key == comparison && *of == kind);
+        of_kind.map(|((_, cell, _, _), called)| (cell, &called.now, matches!(called.state, State::Raised(_))))
     }
 
     fn rejected(&self, rows: &BTreeMap<FlagKey, RowEvidence>, family: u64) -> Vec<FlagKey> {
@@ -121,50 +187,197 @@ impl LiveRule {
         rows.keys().zip(called).filter(|(_, called)| *called).map(|(key, _)| key.clone()).collect()
     }
 
-    /// Moves raised flags on: takes their rows out of `rows` and gives what changed.
-    fn follow(&mut self, rows: &mut BTreeMap<FlagKey, RowEvidence>, hop: Hop) -> Vec<FlagRow> {
-        let mut changes = Vec::new();
-        let keys: Vec<FlagKey> = self.flags.keys().cloned().collect();
-        for key in keys {
-            let Some(now) = rows.remove(&key) else { continue };
-            let Some(mut flag) = self.flags.remove(&key) else { continue };
-            flag.now = now;
-            if self.epoch > flag.epoch && flag.now.row.support == Support::Firm && flag.now.alike {
-                let mut change = self.change(&flag, FlagState::Cleared, hop);
-                change.cleared_because = Some("equivalent".to_owned());
-                changes.push(change);
-                self.settled.insert(key);
-                continue;
+    /// What one more row would have to reach to be called at this look.
+    fn bar(&self, rejected: usize, family: u64) -> Bar {
+        let called = float(u64::try_from(rejected).unwrap_or(0).max(1));
+        Bar { delta: self.delta, ln_e: libm::log(float(family.max(1)) / (self.q * called)) }
+    }
+
+    /// Brings called rows up to date, taking theirs out of `rows`, and gives those that a later epoch shows to be alike.
+    fn follow(&mut self, rows: &mut BTreeMap<FlagKey, RowEvidence>) -> BTreeSet<FlagKey> {
+        let mut alike = BTreeSet::new();
+        for (key, called) in &mut self.called {
+            let now = rows.remove(key);
+            called.is_tested = now.is_some();
+            let Some(now) = now else { continue };
+            called.now = now;
+            if self.epoch > called.epoch && called.now.row.support == Support::Firm && called.now.alike {
+                alike.insert(key.clone());
             }
-            if has_moved(&flag) {
-                flag.emitted = emitted(&flag.now);
-                changes.push(self.change(&flag, FlagState::Updated, hop));
-            }
-            self.flags.insert(key, flag);
         }
-        changes
+        alike
     }
 
-    fn raise(&mut self, key: FlagKey, now: RowEvidence, hop: Hop) -> FlagRow {
-        let flag = Flag { raised: hop, epoch: self.epoch, emitted: emitted(&now), now };
-        let change = self.change(&flag, FlagState::Raised, hop);
-        self.flags.insert(key, flag);
-        change
+    /// Rows that e-BH calls now and did not before.
+    fn admit(&mut self, rejected: Vec<FlagKey>, mut rows: BTreeMap<FlagKey, RowEvidence>) {
+        for key in rejected {
+            if let Some(now) = rows.remove(&key)
+                && now.theta.abs() >= self.delta
+                && !self.settled.contains(&key)
+            {
+                self.called.insert(key, Called { epoch: self.epoch, now, is_tested: true, state: State::New });
+            }
+        }
     }
 
-    fn change(&self, flag: &Flag, state: FlagState, hop: Hop) -> FlagRow {
-        let (verdict, reason) = verdict(&flag.now, Decided { called: true, share_moved: false }, self.delta);
-        let row = CellRow { verdict, reason, ..flag.now.row.clone() };
+    /// What explains each called row, cell by cell; rows of cells without stacks stand for themselves.
+    fn causes(&self, callings: &BTreeMap<Place, Callings>, bar: Bar) -> BTreeMap<FlagKey, Cause<FlagKey>> {
+        let mut all = BTreeMap::new();
+        for ((comparison, cell), callings) in callings {
+            let here: Vec<(&FlagKey, &Called)> = self.called.iter().filter(|((key, of, ..), _)| key == comparison && of == cell).collect();
+            let rows: Vec<CalledRow> = here.iter().map(|(_, called)| called_row(&called.now)).collect();
+            for (cause, (key, _)) in causes(&rows, callings, bar).into_iter().zip(&here) {
+                all.insert((*key).clone(), cause.map(|row| here[row].0.clone()));
+            }
+        }
+        all
+    }
+
+    /// What becomes of each called row. One that is not tested now, as in the first hops of an epoch, stays as it is.
+    fn changes(&self, alike: &BTreeSet<FlagKey>, mut causes: BTreeMap<FlagKey, Cause<FlagKey>>) -> Vec<(FlagKey, Change)> {
+        let change = |(key, called): (&FlagKey, &Called)| {
+            let cause = causes.remove(key).unwrap_or(Cause::Nothing);
+            let change = match (&called.state, cause) {
+                (State::Raised(_), _) if alike.contains(key) => Change::Clear,
+                _ if alike.contains(key) => return None,
+                (State::Raised(raised), Cause::Row(by)) if !raised.by_itself => Change::Explain(by),
+                (State::Raised(raised), _) => {
+                    return has_moved(&called.now, &raised.emitted).then(|| (key.clone(), Change::Update));
+                }
+                (_, Cause::Row(by)) => Change::Explain(by),
+                (_, cause) => Change::Raise { by_itself: cause == Cause::Itself },
+            };
+            Some((key.clone(), change))
+        };
+        self.called.iter().filter(|(_, called)| called.is_tested).filter_map(change).collect()
+    }
+
+    /// Makes the changes and gives the rows of those that concern flags.
+    fn apply(
+        &mut self,
+        changes: &mut Vec<(FlagKey, Change)>,
+        hop: Hop,
+        callings: &BTreeMap<Place, Callings>,
+        compositional: &BTreeMap<Place, Vec<String>>,
+    ) -> Vec<FlagRow> {
+        let mut said = Vec::new();
+        for (key, change) in changes.drain(..) {
+            let Some(called) = self.called.get_mut(&key) else { continue };
+            let now = emitted(&called.now);
+            let severity = now.severity;
+            match (change, &mut called.state) {
+                (Change::Raise { by_itself }, state) => {
+                    *state = State::Raised(Raised { at: hop, emitted: now, by_itself });
+                    said.push(Said { key, state: FlagState::Raised, raised: hop, severity, because: None });
+                }
+                (Change::Update, State::Raised(raised)) => {
+                    raised.emitted = now;
+                    said.push(Said { key, state: FlagState::Updated, raised: raised.at, severity, because: None });
+                }
+                (Change::Clear, State::Raised(raised)) => said.push(raised.cleared(key, EQUIVALENT)),
+                (Change::Explain(by), state) => {
+                    if let State::Raised(raised) = state {
+                        said.push(raised.cleared(key, EXPLAINED));
+                    }
+                    *state = State::Explained(by);
+                }
+                (Change::Update | Change::Clear, _) => {}
+            }
+        }
+        let shifts = self.shifts(callings);
+        let row = |said: Said| {
+            let key = &said.key;
+            let mut flag = self.flag(self.called.get(key)?, &said, hop);
+            flag.explains = self.explained_by(key, compositional);
+            flag.row.detail = shifts.get(key).cloned();
+            flag.row.cause = match &self.called.get(key)?.state {
+                State::Explained(by) => self.called.get(by).map(|cause| cause.now.row.function.clone()),
+                _ => None,
+            };
+            Some(flag)
+        };
+        let mut flags: Vec<FlagRow> = said.into_iter().filter_map(row).collect();
+        flags.sort_by(|a, b| order(a).cmp(&order(b)));
+        flags
+    }
+
+    /// Names of what moves only because this flag's function does: callers first, then functions whose share alone moved.
+    fn explained_by(&self, flag: &FlagKey, compositional: &BTreeMap<Place, Vec<String>>) -> Vec<String> {
+        let callers = self.called.values().filter(|called| matches!(&called.state, State::Explained(by) if by == flag));
+        let mut names: Vec<String> = callers.map(|called| format!("{} ({})", called.now.row.function, called.now.row.count_kind.name())).collect();
+        if self.is_largest_of_cell(flag) {
+            let (comparison, cell, ..) = flag;
+            let own: BTreeSet<&str> = self.own_of_cell(flag).map(|(_, called)| called.now.row.function.as_str()).collect();
+            let moved = compositional.get(&(comparison.clone(), cell.clone())).into_iter().flatten();
+            let moved: Vec<&String> = moved.filter(|name| !own.contains(name.as_str())).collect();
+            names.extend(moved.iter().take(NAMED).map(|name| format!("{name} (share)")));
+            if moved.len() > NAMED {
+                names.push(format!("{} more (share)", moved.len() - NAMED));
+            }
+        }
+        names
+    }
+
+    /// Whether the flag is the self row of its cell whose change is the largest: what compositional rows are put down to.
+    fn is_largest_of_cell(&self, flag: &FlagKey) -> bool {
+        let largest = self.own_of_cell(flag).max_by(|(a, one), (b, other)| one.now.theta.abs().total_cmp(&other.now.theta.abs()).then(b.cmp(a)));
+        largest.is_some_and(|(key, _)| key == flag)
+    }
+
+    /// The called self rows of the cell of a flag.
+    fn own_of_cell(&self, flag: &FlagKey) -> impl Iterator<Item = (&FlagKey, &Called)> {
+        self.called.iter().filter(|((comparison, cell, kind, _), _)| *comparison == flag.0 && *cell == flag.1 && *kind == CountKind::SelfCount)
+    }
+
+    /// In words, by flag: from where, or to where, its work moved.
+    fn shifts(&self, callings: &BTreeMap<Place, Callings>) -> BTreeMap<FlagKey, String> {
+        let mut words = BTreeMap::new();
+        for ((comparison, cell), callings) in callings {
+            let here: Vec<(&FlagKey, &Called)> = self.called.iter().filter(|((key, of, ..), _)| key == comparison && of == cell).collect();
+            let rows: Vec<CalledRow> = here.iter().map(|(_, called)| called_row(&called.now)).collect();
+            let moved = |row: usize| here[row].1.now.row.share_delta.map(|delta| (delta.value, (delta.high - delta.low) / 2.0));
+            for Shift { to, from, caller } in shifts(&rows, callings, moved) {
+                let name = |row: usize| &here[row].1.now.row.function;
+                words.insert(here[to].0.clone(), format!("cost shift under {caller}: work moved here from {}", name(from)));
+                words.insert(here[from].0.clone(), format!("cost shift under {caller}: work moved to {}", name(to)));
+            }
+        }
+        words
+    }
+
+    /// The row is as it was last tested: called, unless it is cleared since it is alike.
+    fn flag(&self, called: &Called, said: &Said, hop: Hop) -> FlagRow {
+        let decided = Decided { called: said.because != Some(EQUIVALENT), ..Decided::default() };
+        let (verdict, reason) = verdict(&called.now, &decided, self.delta);
+        let row = CellRow { verdict, reason, ..called.now.row.clone() };
         FlagRow {
-            flag_id: flag_id(&row, flag.raised),
-            severity: severity(verdict, row.support),
+            flag_id: flag_id(&row, said.raised),
+            severity: said.severity,
             row,
-            state,
-            raised_at: self.clock.end_of(flag.raised),
+            state: said.state,
+            raised_at: self.clock.end_of(said.raised),
             sequence: hop,
-            cleared_because: None,
+            cleared_because: said.because.map(str::to_owned),
             explains: Vec::new(),
         }
+    }
+}
+
+impl Raised {
+    fn cleared(&self, key: FlagKey, because: &'static str) -> Said {
+        Said { key, state: FlagState::Cleared, raised: self.at, severity: self.emitted.severity, because: Some(because) }
+    }
+}
+
+fn called_row(evidence: &RowEvidence) -> CalledRow {
+    let row = &evidence.row;
+    CalledRow {
+        kind: row.count_kind,
+        function: evidence.hash,
+        theta: evidence.theta,
+        ln_scale: evidence.ln_scale,
+        dispersion: row.dispersion.unwrap_or(1.0),
+        count: float(u64::try_from(row.head.count + row.base.count).unwrap_or(0)),
     }
 }
 
@@ -184,19 +397,25 @@ fn emitted(evidence: &RowEvidence) -> Emitted {
         theta: evidence.theta,
         half_interval: interval.map(|interval| half(interval.low, interval.high)),
         support: evidence.row.support,
+        severity: severity(evidence),
     }
 }
 
 /// Whether the effect moved by more than half the interval that was last announced, or other support carries it.
-fn has_moved(flag: &Flag) -> bool {
-    let by = (flag.now.theta - flag.emitted.theta).abs();
-    flag.now.row.support != flag.emitted.support || flag.emitted.half_interval.is_some_and(|half| by > half)
+fn has_moved(now: &RowEvidence, emitted: &Emitted) -> bool {
+    let by = (now.theta - emitted.theta).abs();
+    now.row.support != emitted.support || emitted.half_interval.is_some_and(|half| by > half)
 }
 
-fn severity(verdict: Verdict, support: Support) -> Severity {
-    match (verdict, support) {
-        (Verdict::Improved, _) => Severity::Info,
-        (_, Support::Firm) => Severity::Page,
+fn severity(evidence: &RowEvidence) -> Severity {
+    match evidence.row.support {
+        _ if evidence.theta <= 0.0 => Severity::Info,
+        Support::Firm => Severity::Page,
         _ => Severity::Ticket,
     }
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
+fn float(count: u64) -> f64 {
+    count as f64
 }

@@ -181,7 +181,7 @@ impl PodHistory {
             pod: identity.pod.clone(),
             process_start: identity.process_start,
         });
-        let addition = |own, samples, requests, functions| Addition {
+        let addition = |own, samples, requests| Addition {
             own,
             hardware: identity.hardware.clone(),
             build: identity.build.clone(),
@@ -189,7 +189,8 @@ impl PodHistory {
             bucket: identity.bucket(),
             samples,
             requests,
-            functions,
+            functions: Vec::new(),
+            paths: Vec::new(),
         };
         let cell = |cohort: &Cohort| CellId {
             service: identity.service.clone(),
@@ -198,10 +199,10 @@ impl PodHistory {
         };
         let late = profile.arrival == Arrival::Late;
         if let Some((own, more)) = self.more_requests(hop, &profile, rules) {
-            decided.additions.push(CellAddition { cell: cell(&identity.cohort), addition: addition(own, 0, more, Vec::new()), late });
+            decided.additions.push(CellAddition { cell: cell(&identity.cohort), addition: addition(own, 0, more), late });
         }
         for part in &profile.cohorts {
-            let counts = addition(profile.own, part.samples, 0, part.functions.clone());
+            let counts = Addition { functions: part.functions.clone(), paths: part.paths.clone(), ..addition(profile.own, part.samples, 0) };
             decided.additions.push(CellAddition { cell: cell(&part.cohort), addition: counts, late });
         }
     }

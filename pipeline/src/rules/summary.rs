@@ -8,6 +8,7 @@ use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{ComparisonVerdict, Support};
 
 use super::lifecycle::LiveRule;
+use super::self_check::Checked;
 use crate::evidence::arms::whole;
 use crate::evidence::look::KindLook;
 use crate::evidence::row::RowEvidence;
@@ -29,16 +30,17 @@ pub struct SummaryFrame {
 }
 
 /// The rows of one kind of count: one a cell, then the one over all cells.
-pub fn summarise(frame: &SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, live: &LiveRule) -> Vec<ComparisonRow> {
+pub fn summarise(frame: &SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, live: &LiveRule, checked: &BTreeMap<CellKey, Checked>) -> Vec<ComparisonRow> {
     let Some(kind) = cells.values().next().map(|look| look.count_kind) else { return Vec::new() };
-    let mut raised: BTreeMap<&CellKey, Vec<&RowEvidence>> = BTreeMap::new();
-    for (cell, evidence) in live.rows(&frame.comparison, kind) {
-        raised.entry(cell).or_default().push(evidence);
+    let mut called: BTreeMap<&CellKey, CalledRows<'_>> = BTreeMap::new();
+    for (cell, evidence, standing) in live.rows(&frame.comparison, kind) {
+        let rows = called.entry(cell).or_default();
+        rows.rows.push(evidence);
+        rows.standing += usize::from(standing);
     }
-    let mut rows: Vec<ComparisonRow> = cells
-        .iter()
-        .map(|(cell, look)| cell_row(frame, cell, look, raised.get(cell).map_or(&[][..], Vec::as_slice)))
-        .collect();
+    let none = CalledRows::default();
+    let row = |(cell, look)| cell_row(frame, cell, look, called.get(cell).unwrap_or(&none), checked.get(cell).copied());
+    let mut rows: Vec<ComparisonRow> = cells.iter().map(row).collect();
     let all = CellKey { region: MERGED.into(), cohort: MERGED.into() };
     if !cells.contains_key(&all) {
         rows.push(row_over_all(frame, all, cells, &rows));
@@ -46,8 +48,15 @@ pub fn summarise(frame: &SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, live
     rows
 }
 
-fn cell_row(frame: &SummaryFrame, cell: &CellKey, look: &KindLook, raised: &[&RowEvidence]) -> ComparisonRow {
-    let verdict = cell_verdict(look, raised);
+/// The called rows of a cell, and how many of them stand as flags.
+#[derive(Default)]
+struct CalledRows<'a> {
+    rows: Vec<&'a RowEvidence>,
+    standing: usize,
+}
+
+fn cell_row(frame: &SummaryFrame, cell: &CellKey, look: &KindLook, called: &CalledRows<'_>, checked: Option<Checked>) -> ComparisonRow {
+    let verdict = cell_verdict(look, &called.rows);
     let moderation = look.moderation;
     ComparisonRow {
         comparison: frame.comparison.clone(),
@@ -64,14 +73,14 @@ fn cell_row(frame: &SummaryFrame, cell: &CellKey, look: &KindLook, raised: &[&Ro
         tau2: moderation.map(|(tau2, _, _)| tau2),
         d0: moderation.map(|(_, d0, _)| d0),
         s02: moderation.map(|(_, _, s02)| s02),
-        flags: whole(raised.len()),
+        flags: whole(called.standing),
         time_blocks: whole(look.time_blocks),
         strata_dropped: whole(look.strata_dropped),
         equivalent_share: look.equivalent_share,
         verdict,
-        sentence: sentence(verdict, look, raised),
-        self_check_tests: None,
-        self_check_flags: None,
+        sentence: sentence(verdict, look, &called.rows),
+        self_check_tests: checked.map(|checked| whole(checked.tests)),
+        self_check_flags: checked.map(|checked| whole(checked.flags)),
         warnings: Vec::new(),
     }
 }
@@ -124,10 +133,15 @@ fn row_over_all(frame: &SummaryFrame, cell: CellKey, cells: &BTreeMap<CellKey, K
             count(ComparisonVerdict::Inconclusive),
             count(ComparisonVerdict::NotComparable),
         ),
-        self_check_tests: None,
-        self_check_flags: None,
+        self_check_tests: known_sum(rows, |row| row.self_check_tests),
+        self_check_flags: known_sum(rows, |row| row.self_check_flags),
         warnings: Vec::new(),
     }
+}
+
+/// The sum of what is known; `None` if nothing is.
+fn known_sum(rows: &[ComparisonRow], of: fn(&ComparisonRow) -> Option<i64>) -> Option<i64> {
+    rows.iter().filter_map(of).fold(None, |sum, value| Some(sum.unwrap_or(0) + value))
 }
 
 fn verdict_over_all(rows: &[ComparisonRow]) -> ComparisonVerdict {

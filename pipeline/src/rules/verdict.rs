@@ -5,26 +5,32 @@ use fleetdiff_schemas::verdict::{RowReason, Support, Verdict};
 use crate::evidence::row::RowEvidence;
 
 /// What was decided about a row together with others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
     /// Called changed: by its q-value in the window, by the live rule in an epoch.
     pub called: bool,
     /// Its share moved, by the family of such tests.
     pub share_moved: bool,
+    /// Pods that differ though the head as a whole is not called.
+    pub outlying: Vec<String>,
 }
 
 /// The verdict of a row and the reason for it; `delta` is the smallest change that is called.
-pub fn verdict(evidence: &RowEvidence, decided: Decided, delta: f64) -> (Verdict, Option<RowReason>) {
+pub fn verdict(evidence: &RowEvidence, decided: &Decided, delta: f64) -> (Verdict, Option<RowReason>) {
     if let Some((verdict, reason)) = evidence.settled {
         return (verdict, Some(reason));
     }
     if decided.called {
         return called(evidence);
     }
+    if !decided.outlying.is_empty() {
+        return (Verdict::SomePodsOutlying, None);
+    }
     if decided.share_moved && is_compositional(evidence, delta) {
         return (Verdict::Compositional, None);
     }
-    if evidence.row.support == Support::Firm && evidence.alike {
+    let alike = evidence.uniform.map_or(evidence.alike, |all| all.alike);
+    if evidence.row.support == Support::Firm && alike {
         return (Verdict::Equivalent, None);
     }
     (Verdict::Inconclusive, Some(missing(evidence)))
@@ -32,7 +38,8 @@ pub fn verdict(evidence: &RowEvidence, decided: Decided, delta: f64) -> (Verdict
 
 fn called(evidence: &RowEvidence) -> (Verdict, Option<RowReason>) {
     let row = &evidence.row;
-    if evidence.theta > 0.0 {
+    let theta = evidence.uniform.map_or(evidence.theta, |all| all.theta);
+    if theta > 0.0 {
         (Verdict::Regressed, (row.base.count == 0).then_some(RowReason::OnlyInHead))
     } else {
         (Verdict::Improved, (row.head.count == 0).then_some(RowReason::OnlyInBase))
@@ -41,6 +48,12 @@ fn called(evidence: &RowEvidence) -> (Verdict, Option<RowReason>) {
 
 fn is_compositional(evidence: &RowEvidence, delta: f64) -> bool {
     let RowEvidence { ln_scale, theta_share, theta, .. } = *evidence;
+    moves_with_its_cell(ln_scale, theta_share, theta, delta)
+}
+
+/// Whether a share moved because the others did: the scale moved by at least `delta`, the share with it, and most of that is
+/// gone once it is held against the scale. All are logs of ratios.
+pub(crate) fn moves_with_its_cell(ln_scale: f64, theta_share: f64, theta: f64, delta: f64) -> bool {
     ln_scale.abs() >= delta && theta_share * ln_scale > 0.0 && theta.abs() < theta_share.abs()
 }
 

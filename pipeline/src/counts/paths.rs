@@ -1,0 +1,217 @@
+//! Call paths as numbers, and samples by call path.
+//!
+//! A path is a node of the tree of all stacks that this process has met: its parent and the function that was called. Like
+//! [functions](super::functions), paths are numbered in whatever order workers meet them, and nothing that leaves a cell goes
+//! by that order.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{PoisonError, RwLock};
+
+use fleetdiff_schemas::identity::Build;
+use fleetdiff_schemas::profile::Stack;
+use fleetdiff_schemas::time::Hop;
+use foldhash::fast::FixedState;
+
+use super::encoding::{pull, push};
+use super::functions::FunctionId;
+
+/// A call path, as numbered by this process; 0 is the empty one.
+pub type PathId = u32;
+
+/// The path of a sample without frames.
+pub const EMPTY: PathId = 0;
+
+/// The call paths that this process has met, shared by its workers.
+#[derive(Debug, Default)]
+pub struct PathTable {
+    paths: RwLock<Paths>,
+}
+
+#[derive(Debug)]
+struct Paths {
+    ids: HashMap<(PathId, FunctionId), PathId, FixedState>,
+    nodes: Vec<Node>,
+}
+
+/// Who called, and what.
+type Node = (PathId, FunctionId);
+
+impl Default for Paths {
+    fn default() -> Self {
+        Self { ids: HashMap::default(), nodes: vec![(EMPTY, 0)] }
+    }
+}
+
+impl Paths {
+    fn find(&self, parent: PathId, function: FunctionId) -> Option<PathId> {
+        self.ids.get(&(parent, function)).copied()
+    }
+
+    fn admit(&mut self, parent: PathId, function: FunctionId) -> PathId {
+        *self.ids.entry((parent, function)).or_insert_with(|| {
+            self.nodes.push((parent, function));
+            PathId::try_from(self.nodes.len() - 1).unwrap_or(PathId::MAX)
+        })
+    }
+}
+
+/// Walks stacks down the tree; what a stack shares with the one before, which is much where stacks come in the order of a tree,
+/// is not walked again.
+struct Walk<'a> {
+    ids: &'a [FunctionId],
+    before: &'a [u32],
+    /// The path after each frame of the stack before.
+    paths: Vec<PathId>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(ids: &'a [FunctionId]) -> Self {
+        Self { ids, before: &[], paths: Vec::new() }
+    }
+
+    /// The path of a stack; `step` gives that of a function called from a path.
+    fn down(&mut self, stack: &'a Stack, mut step: impl FnMut(PathId, FunctionId) -> Option<PathId>) -> Option<PathId> {
+        let shared = stack.frames.iter().zip(self.before).take_while(|(frame, before)| frame == before).count();
+        self.paths.truncate(shared);
+        let mut path = self.paths.last().copied().unwrap_or(EMPTY);
+        self.before = &[];
+        for &frame in &stack.frames[shared..] {
+            if let Some(&function) = usize::try_from(frame).ok().and_then(|frame| self.ids.get(frame)) {
+                path = step(path, function)?;
+            }
+            self.paths.push(path);
+        }
+        self.before = &stack.frames;
+        Some(path)
+    }
+}
+
+impl PathTable {
+    /// The numbers of these stacks' paths, in their order. `ids` numbers the names that frames point to; a frame beyond its
+    /// end is left out.
+    pub fn intern(&self, stacks: &[Stack], ids: &[FunctionId]) -> Vec<PathId> {
+        let known = {
+            let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
+            let mut walk = Walk::new(ids);
+            stacks.iter().map(|stack| walk.down(stack, |path, function| table.find(path, function))).collect::<Option<Vec<_>>>()
+        };
+        known.unwrap_or_else(|| {
+            let mut table = self.paths.write().unwrap_or_else(PoisonError::into_inner);
+            let mut walk = Walk::new(ids);
+            stacks.iter().filter_map(|stack| walk.down(stack, |path, function| Some(table.admit(path, function)))).collect()
+        })
+    }
+
+    /// The functions of a path, root first.
+    pub fn frames(&self, path: PathId) -> Vec<FunctionId> {
+        let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
+        let node = |path: PathId| usize::try_from(path).ok().and_then(|path| table.nodes.get(path).copied());
+        let mut frames: Vec<FunctionId> = std::iter::successors(node(path).filter(|_| path != EMPTY), |&(parent, _)| {
+            node(parent).filter(|_| parent != EMPTY)
+        })
+        .map(|(_, function)| function)
+        .collect();
+        frames.reverse();
+        frames
+    }
+}
+
+/// Samples by path as bytes: one entry a path, ascending, LEB128 of the distance to the path before and of the count.
+pub fn encode_paths(mut samples: Vec<(PathId, u64)>) -> Vec<u8> {
+    samples.sort_unstable();
+    let mut bytes = Vec::with_capacity(samples.len() * 3);
+    let mut previous = 0;
+    for group in samples.chunk_by(|a, b| a.0 == b.0) {
+        let Some(&(path, _)) = group.first() else { continue };
+        push(&mut bytes, u64::from(path - previous));
+        push(&mut bytes, group.iter().map(|(_, count)| count).sum());
+        previous = path;
+    }
+    bytes
+}
+
+/// The entries of bytes made by [`encode_paths`].
+pub fn decode_paths(bytes: &[u8]) -> impl Iterator<Item = (PathId, u64)> + '_ {
+    let (mut rest, mut path): (&[u8], PathId) = (bytes, 0);
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        path = path.wrapping_add(PathId::try_from(pull(&mut rest)).unwrap_or(0));
+        Some((path, pull(&mut rest)))
+    })
+}
+
+/// Samples of one build in one time block, by path.
+pub type PathCounts = HashMap<PathId, u64, FixedState>;
+
+/// The call trees of a cell: one a build and time block, of everything that was counted there. They do not slide: a tree is
+/// kept as long as its block belongs to an epoch that is compared, and tells which function calls which, not how much
+/// that is within the window.
+#[derive(Debug, Default)]
+pub struct CallTrees {
+    blocks: BTreeMap<Hop, BTreeMap<Build, PathCounts>>,
+}
+
+impl CallTrees {
+    /// Adds bytes of [`encode_paths`].
+    pub fn add(&mut self, block: Hop, build: &Build, paths: &[u8]) {
+        if paths.is_empty() {
+            return;
+        }
+        let builds = self.blocks.entry(block).or_default();
+        if !builds.contains_key(build) {
+            builds.insert(build.clone(), PathCounts::default());
+        }
+        let Some(counts) = builds.get_mut(build) else { return };
+        for (path, count) in decode_paths(paths) {
+            *counts.entry(path).or_insert(0) += count;
+        }
+    }
+
+    /// Keeps the trees of these blocks alone.
+    pub fn keep(&mut self, kept: impl Fn(Hop) -> bool) {
+        self.blocks.retain(|&block, _| kept(block));
+    }
+
+    /// The trees of some builds in the blocks of an epoch that began at `since`.
+    pub fn of<'a>(&'a self, since: Hop, builds: &'a [Build]) -> impl Iterator<Item = (Hop, &'a PathCounts)> + 'a {
+        let of_block = |(&block, trees): (&Hop, &'a BTreeMap<Build, PathCounts>)| {
+            builds.iter().filter_map(|build| trees.get(build)).map(|tree| (block, tree)).collect::<Vec<_>>()
+        };
+        self.blocks.range(since..).flat_map(of_block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn stack(frames: &[u32], count: u64) -> Stack {
+        Stack { frames: frames.to_vec(), count, cohort: None }
+    }
+
+    #[test]
+    fn a_path_has_one_number_whoever_asks() {
+        let table = PathTable::default();
+        let ids = [7, 8, 9];
+        let (main, read, again) = (stack(&[0], 1), stack(&[0, 2], 1), stack(&[0, 2, 2], 1));
+        let first = table.intern(&[read.clone(), main.clone(), again], &ids);
+        assert_eq!(table.intern(&[main, read], &ids), [first[1], first[0]]);
+        assert_eq!(table.frames(first[2]), [7, 9, 9]);
+        assert_eq!(table.intern(&[stack(&[], 3)], &ids), [EMPTY]);
+        assert_eq!(table.frames(EMPTY), Vec::<FunctionId>::new());
+    }
+
+    proptest! {
+        /// The law: what is encoded is what was given, equal paths added up.
+        #[test]
+        fn paths_come_back(samples in prop::collection::vec((0u32..1000, 1u64..1 << 40), 0..50)) {
+            let mut sums = BTreeMap::new();
+            samples.iter().for_each(|&(path, count)| *sums.entry(path).or_insert(0) += count);
+            let bytes = encode_paths(samples);
+            prop_assert_eq!(decode_paths(&bytes).collect::<Vec<_>>(), sums.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

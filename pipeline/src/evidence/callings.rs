@@ -1,0 +1,83 @@
+//! Who calls whom among a few functions of a cell, from its call trees.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::counts::cell::CellCounts;
+use crate::counts::functions::{FunctionId, FunctionTable};
+use crate::counts::paths::PathId;
+use crate::evidence::arms::Side;
+use crate::rules::causes::{Calling, Callings, Pair};
+use crate::rules::comparisons::OpenComparison;
+
+/// What was found of paths before, for one set of functions: most paths come back at every look.
+#[derive(Debug, Default)]
+pub struct KnownPaths {
+    functions: BTreeSet<usize>,
+    paths: HashMap<PathId, Option<OnPath>>,
+}
+
+/// The functions in question on one path.
+#[derive(Clone, Debug)]
+struct OnPath {
+    /// Stable hashes, root first.
+    functions: Vec<u64>,
+    /// Whether the last of them is the leaf, and who calls it there.
+    leaf: Option<Option<FunctionId>>,
+}
+
+/// The call trees of a comparison's epoch as far as they hold `functions`, which are numbers of the cell; `None` if its profiles came
+/// without stacks, or there is no function in question.
+pub fn callings(counts: &CellCounts, comparison: &OpenComparison, functions: BTreeSet<usize>, known: &mut KnownPaths, table: &FunctionTable) -> Option<Callings> {
+    if functions.is_empty() {
+        return None;
+    }
+    if known.functions != functions {
+        *known = KnownPaths { functions, paths: HashMap::new() };
+    }
+    let mut blocks: BTreeMap<_, Pair> = BTreeMap::new();
+    let mut orders: BTreeMap<(Vec<u64>, bool), BTreeMap<_, Pair>> = BTreeMap::new();
+    let mut callers: BTreeMap<u64, BTreeMap<FunctionId, u64>> = BTreeMap::new();
+    for (arm, side) in [Side::Head, Side::Base].into_iter().enumerate() {
+        for (block, tree) in counts.call_trees().of(comparison.epoch, comparison.id.builds(side)) {
+            for (&path, &samples) in tree {
+                blocks.entry(block).or_default()[arm] += samples;
+                let Some(on_path) = known.on_path(path, counts, table) else { continue };
+                let order = orders.entry((on_path.functions.clone(), on_path.leaf.is_some())).or_default();
+                order.entry(block).or_default()[arm] += samples;
+                if let (Some(&function), Some(Some(caller))) = (on_path.functions.last(), on_path.leaf) {
+                    *callers.entry(function).or_default().entry(caller).or_insert(0) += samples;
+                }
+            }
+        }
+    }
+    let by_block = |samples: &BTreeMap<_, Pair>| blocks.keys().map(|block| samples.get(block).copied().unwrap_or_default()).collect();
+    let stacks = orders.iter().map(|((functions, own), samples)| Calling { functions: functions.clone(), own: *own, samples: by_block(samples) });
+    let stacks = stacks.collect();
+    let callers = callers.into_iter().filter_map(|(function, callers)| Some((function, most_frequent(callers, table)?))).collect();
+    (!blocks.is_empty()).then(|| Callings { blocks: blocks.values().copied().collect(), stacks, callers })
+}
+
+/// The caller with most samples; of several the one with the smallest hash.
+fn most_frequent(callers: BTreeMap<FunctionId, u64>, table: &FunctionTable) -> Option<(u64, String)> {
+    let named = callers.into_iter().map(|(caller, samples)| (samples, table.get(caller)));
+    let most = named.max_by(|(a, (hash_a, _)), (b, (hash_b, _))| a.cmp(b).then(hash_b.cmp(hash_a)));
+    most.map(|(_, (hash, name))| (hash, name.to_string()))
+}
+
+impl KnownPaths {
+    fn on_path(&mut self, path: PathId, counts: &CellCounts, table: &FunctionTable) -> Option<OnPath> {
+        let functions = &self.functions;
+        self.paths.entry(path).or_insert_with(|| OnPath::of(&table.paths().frames(path), functions, counts)).clone()
+    }
+}
+
+impl OnPath {
+    fn of(frames: &[FunctionId], functions: &BTreeSet<usize>, counts: &CellCounts) -> Option<Self> {
+        let entries = counts.functions().entries();
+        let in_question = |frame: FunctionId| counts.functions().get(frame).filter(|number| functions.contains(number));
+        let found: Vec<u64> = frames.iter().filter_map(|&frame| in_question(frame).map(|number| entries[number].0)).collect();
+        let is_leaf = frames.last().is_some_and(|&frame| in_question(frame).is_some());
+        let caller = frames.len().checked_sub(2).and_then(|above| frames.get(above).copied());
+        (!found.is_empty()).then(|| Self { functions: found, leaf: is_leaf.then_some(caller) })
+    }
+}

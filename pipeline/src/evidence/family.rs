@@ -1,0 +1,58 @@
+//! What a cell remembers of one comparison and kind of count between looks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::time::Hop;
+
+/// The members of the live rule's family in one cell, and the e-values that were large.
+#[derive(Debug, Default)]
+pub struct Family {
+    epoch: Hop,
+    joined: Vec<bool>,
+    watched: BTreeSet<usize>,
+    largest: BTreeMap<usize, f64>,
+}
+
+impl Family {
+    /// Begins a look in this epoch, with so many functions in the cell.
+    pub(super) fn begin(&mut self, epoch: Hop, functions: usize) {
+        if self.epoch != epoch {
+            self.epoch = epoch;
+            self.joined.clear();
+            self.largest.clear();
+        }
+        self.joined.resize(functions.max(self.joined.len()), false);
+    }
+
+    /// These functions were tested: they join.
+    pub(super) fn join(&mut self, tested: impl Iterator<Item = usize>) {
+        for function in tested {
+            if let Some(joined) = self.joined.get_mut(function) {
+                *joined = true;
+            }
+        }
+    }
+
+    /// The e-value of a function reached 1/q: it is watched from now on.
+    pub(super) fn watch(&mut self, function: usize, ln_e: f64) {
+        self.watched.insert(function);
+        let largest = self.largest.entry(function).or_insert(ln_e);
+        *largest = largest.max(ln_e);
+    }
+
+    /// Functions whose e-value reached 1/q at some look since the comparison opened, ascending.
+    pub fn watched(&self) -> impl Iterator<Item = usize> + '_ {
+        self.watched.iter().copied()
+    }
+
+    /// ln of the largest e-value of a function at the looks of `epoch`, 0 (an e-value of 1) if none reached 1/q, or if the epoch
+    /// has had no look yet.
+    pub fn largest_ln_e(&self, epoch: Hop, function: usize) -> f64 {
+        self.largest.get(&function).filter(|_| self.epoch == epoch).map_or(0.0, |ln_e| ln_e.max(0.0))
+    }
+
+    /// Functions tested at some look of this epoch.
+    pub fn members(&self) -> u64 {
+        self.joined.iter().map(|&joined| u64::from(joined)).sum()
+    }
+}

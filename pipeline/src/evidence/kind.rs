@@ -1,0 +1,138 @@
+//! The rows of one kind of count: every test that was made of a function, on one row.
+
+use std::sync::Arc;
+
+use fleetdiff_schemas::rows::RARE;
+use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::verdict::{RowReason, Support, Verdict};
+use serde::{Deserialize, Serialize};
+
+use super::arms::{Side, whole};
+use super::family::Family;
+use super::look::count;
+use super::pods::WindowPods;
+use super::requests::add_requests;
+use super::row::{Quantiles, RowEvidence, RowFrame, add_always_valid, add_tests};
+use crate::statistics::CellRows;
+use crate::statistics::outliers::Outliers;
+use crate::statistics::rare::{RareArm, ln_p_rare};
+use crate::statistics::requests::RateTest;
+
+/// What is known of the functions of one cell, or of several together, in one scope and kind.
+pub struct KindEvidence<'a> {
+    /// Stable hash and name of each function.
+    pub functions: &'a [(u64, Arc<str>)],
+    /// What rows have in common.
+    pub frame: &'a RowFrame,
+    /// Samples of each function, head and base.
+    pub counts: (&'a [f64], &'a [f64]),
+    /// Smallest combined count that is tested.
+    pub min_count: f64,
+    /// The tests of shares, where the pods can carry one.
+    pub tests: Option<&'a CellRows>,
+    /// Cost per request, where requests are known.
+    pub requests: Option<&'a RateTest>,
+    /// For the live rule: the largest e-values, and the epoch whose they are to be.
+    pub family: Option<(&'a Family, Hop)>,
+    /// Pod by pod, within the window.
+    pub pods: Option<PodEvidence<'a>>,
+}
+
+/// What only single pods show.
+pub struct PodEvidence<'a> {
+    /// The pods.
+    pub pods: &'a WindowPods,
+    /// Pods that show each function, head and base.
+    pub showing: (Vec<u64>, Vec<u64>),
+    /// Whether a minority of them differs, where there are enough.
+    pub outliers: Option<Outliers>,
+}
+
+/// The rare functions of a kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RareRows {
+    /// How many were tested.
+    pub tested: u64,
+    /// Those that a family could reject, with their own rows.
+    pub candidates: Vec<RowEvidence>,
+}
+
+impl KindEvidence<'_> {
+    /// A row for every function with enough samples, and one for all others; of those, the rows that could be called at level `q`.
+    pub fn rows(&self, q: f64) -> (Vec<RowEvidence>, RareRows) {
+        let quantiles = self.tests.map(|tests| Quantiles::of(tests.moments.df_total));
+        let mut rows = Vec::new();
+        let mut rare = RareRows::default();
+        let (mut functions, mut rare_head, mut rare_base) = (0usize, 0, 0);
+        for (f, (hash, name)) in self.functions.iter().enumerate() {
+            let (head, base) = (count(self.counts.0[f]), count(self.counts.1[f]));
+            if head + base == 0 {
+                continue;
+            }
+            if self.counts.0[f] + self.counts.1[f] < self.min_count {
+                functions += 1;
+                rare_head += head;
+                rare_base += base;
+                self.add_rare(&mut rare, (*hash, name, f), (head, base), q);
+                continue;
+            }
+            let mut evidence = self.frame.row(*hash, name, head, base);
+            self.add_all(&mut evidence, quantiles.as_ref(), f);
+            rows.push(evidence);
+        }
+        if functions > 0 {
+            let mut evidence = self.frame.row(0, &RARE.into(), rare_head, rare_base);
+            evidence.row.functions = Some(whole(functions));
+            evidence.settled = Some((Verdict::TooRare, RowReason::CountNeeded));
+            evidence.row.detail = None;
+            rows.push(evidence);
+        }
+        (rows, rare)
+    }
+
+    fn add_all(&self, evidence: &mut RowEvidence, quantiles: Option<&Quantiles>, f: usize) {
+        if let (Some(tests), Some(quantiles)) = (self.tests, quantiles) {
+            add_tests(evidence, self.frame, tests, quantiles, f);
+            if let Some((family, epoch)) = self.family {
+                add_always_valid(evidence, tests, family.largest_ln_e(epoch, f), f);
+            }
+        }
+        if let Some(requests) = self.requests {
+            add_requests(evidence, requests, f);
+        }
+        if let Some(PodEvidence { pods, outliers: Some(outliers), .. }) = &self.pods {
+            let ln_p = outliers.ln_p[f];
+            evidence.row.outlier_ln_p = (!ln_p.is_nan()).then_some(ln_p);
+            let named = |pod: u32, ln_p: f64| Some((pods.head_name(pod)?.as_str().to_owned(), ln_p));
+            evidence.deviating_pods = outliers.pods(f).iter().filter_map(|pod| named(pod.pod, pod.ln_p)).collect();
+        }
+    }
+
+    /// Tests a rare function by its counts and by the pods that show it, where the pods can carry a test.
+    fn add_rare(&self, rare: &mut RareRows, (hash, name, f): (u64, &Arc<str>, usize), (head, base): (u64, u64), q: f64) {
+        let Some(evidence) = &self.pods else { return };
+        let mut row = self.frame.row(hash, name, head, base);
+        if row.settled.is_some() {
+            return;
+        }
+        let arm = |side, count, total: i64, showing: &[u64]| RareArm {
+            count,
+            total: u64::try_from(total).unwrap_or(0),
+            showing: showing.get(f).copied().unwrap_or(0),
+            pods: u64::try_from(evidence.pods.len(side)).unwrap_or(u64::MAX),
+        };
+        let ln_p = ln_p_rare(
+            arm(Side::Head, head, self.frame.head.total, &evidence.showing.0),
+            arm(Side::Base, base, self.frame.base.total, &evidence.showing.1),
+        );
+        if ln_p.is_nan() {
+            return;
+        }
+        rare.tested += 1;
+        if ln_p <= libm::log(q) {
+            row.row.rare_ln_p = Some(ln_p);
+            row.row.support = Support::Tentative;
+            rare.candidates.push(row);
+        }
+    }
+}

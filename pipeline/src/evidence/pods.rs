@@ -1,0 +1,143 @@
+//! The samples of each pod within the window: what buckets of pods no longer show.
+//!
+//! Pods are put together from the ring at each report, so that nothing is kept for them in between.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::identity::PodId;
+use fleetdiff_schemas::profile::CountKind;
+
+use super::arms::Side;
+use crate::counts::cell::{CellCounts, StratumKey};
+use crate::rules::comparisons::ComparisonId;
+use crate::statistics::outliers::PodRow;
+
+/// The pods of both arms in the strata of the window that both share.
+#[derive(Debug)]
+pub struct WindowPods {
+    head: ArmPods,
+    base: ArmPods,
+}
+
+#[derive(Debug, Default)]
+struct ArmPods {
+    /// Distinct pods, ascending; a pod's number is its place.
+    names: Vec<PodId>,
+    /// Ascending by pod, then stratum.
+    rows: Vec<PodSamples>,
+}
+
+/// One pod in one stratum.
+#[derive(Debug)]
+struct PodSamples {
+    pod: u32,
+    stratum: usize,
+    samples: u64,
+    own: Vec<u64>,
+    total: Vec<u64>,
+}
+
+/// Samples of a stratum's arms.
+type Seen = BTreeMap<StratumKey, [u64; 2]>;
+
+impl WindowPods {
+    /// The pods of a comparison in one cell.
+    pub fn of(counts: &CellCounts, comparison: &ComparisonId) -> Self {
+        let mut seen = Seen::new();
+        for (key, addition) in counts.in_window() {
+            if let Some(side) = comparison.side(&addition.build) {
+                seen.entry(key.clone()).or_default()[index(side)] += addition.samples;
+            }
+        }
+        seen.retain(|_, arms| arms.iter().all(|&samples| samples > 0));
+        let strata: BTreeMap<&StratumKey, usize> = seen.keys().zip(0..).collect();
+        let [head, base] = [Side::Head, Side::Base].map(|side| ArmPods::of(counts, comparison, side, &strata));
+        Self { head, base }
+    }
+
+    /// How many pods an arm has.
+    pub fn len(&self, side: Side) -> usize {
+        self.arm(side).names.len()
+    }
+
+    /// The name of a pod of the head.
+    pub fn head_name(&self, pod: u32) -> Option<&PodId> {
+        usize::try_from(pod).ok().and_then(|pod| self.head.names.get(pod))
+    }
+
+    /// One row a pod and stratum.
+    pub fn rows(&self, side: Side, kind: CountKind) -> Vec<PodRow<'_>> {
+        self.arm(side).rows.iter().map(|row| row.of_kind(kind)).collect()
+    }
+
+    /// By function: how many pods of an arm have samples of it.
+    pub fn showing(&self, side: Side, kind: CountKind) -> Vec<u64> {
+        let mut showing = Vec::new();
+        let mut counted_in = Vec::new();
+        for row in &self.arm(side).rows {
+            let counts = row.counts(kind);
+            showing.resize(counts.len(), 0);
+            counted_in.resize(counts.len(), None);
+            for (f, _) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+                if counted_in[f] != Some(row.pod) {
+                    counted_in[f] = Some(row.pod);
+                    showing[f] += 1;
+                }
+            }
+        }
+        showing
+    }
+
+    fn arm(&self, side: Side) -> &ArmPods {
+        match side {
+            Side::Head => &self.head,
+            Side::Base => &self.base,
+        }
+    }
+}
+
+impl ArmPods {
+    fn of(counts: &CellCounts, comparison: &ComparisonId, side: Side, strata: &BTreeMap<&StratumKey, usize>) -> Self {
+        let functions = counts.functions().len();
+        let mut rows: BTreeMap<(&PodId, usize), PodSamples> = BTreeMap::new();
+        for (key, addition) in counts.in_window() {
+            let Some(&stratum) = strata.get(key).filter(|_| comparison.side(&addition.build) == Some(side) && addition.samples > 0) else { continue };
+            let new = || PodSamples { pod: 0, stratum, samples: 0, own: vec![0; functions], total: vec![0; functions] };
+            let row = rows.entry((&addition.pod, stratum)).or_insert_with(new);
+            row.samples += addition.samples;
+            for (function, entry) in counts.entries(addition) {
+                row.own[function] += entry.own;
+                row.total[function] += entry.total;
+            }
+        }
+        let mut arm = Self::default();
+        for ((pod, _), mut row) in rows {
+            if arm.names.last() != Some(pod) {
+                arm.names.push(pod.clone());
+            }
+            row.pod = u32::try_from(arm.names.len() - 1).unwrap_or(u32::MAX);
+            arm.rows.push(row);
+        }
+        arm
+    }
+}
+
+impl PodSamples {
+    fn of_kind(&self, kind: CountKind) -> PodRow<'_> {
+        PodRow { stratum: self.stratum, pod: self.pod, samples: self.samples, counts: vec![self.counts(kind)] }
+    }
+
+    fn counts(&self, kind: CountKind) -> &Vec<u64> {
+        match kind {
+            CountKind::SelfCount => &self.own,
+            CountKind::Total => &self.total,
+        }
+    }
+}
+
+fn index(side: Side) -> usize {
+    match side {
+        Side::Head => 0,
+        Side::Base => 1,
+    }
+}

@@ -1,0 +1,338 @@
+//! One cause, one alert: which called rows move only because another called row does.
+//!
+//! A function gets dearer, and so does everything that calls it. What is left of a caller's change once the samples under
+//! its called callees are taken away is tested by itself: if that is not called, the caller is explained. Work that moved from
+//! one function to another under the same caller is two called rows that cancel.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::profile::CountKind;
+use serde::{Deserialize, Serialize};
+
+use crate::statistics::evalue::ln_e;
+use crate::statistics::special::ln_erfc;
+
+/// Samples of the head and of the base.
+pub type Pair = [u64; 2];
+
+/// The stacks of one cell, as far as they hold the functions in question.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Callings {
+    /// Samples in all, by time block.
+    pub blocks: Vec<Pair>,
+    /// Stacks that hold functions in question, one entry for each order in which they call each other.
+    pub stacks: Vec<Calling>,
+    /// By function in question: who calls it most, as stable hash and name.
+    pub callers: BTreeMap<u64, (u64, String)>,
+}
+
+/// Stacks in which the functions in question call each other in one order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Calling {
+    /// Stable hashes, root first.
+    pub functions: Vec<u64>,
+    /// Whether the last of them is the leaf.
+    pub own: bool,
+    /// Samples by time block.
+    pub samples: Vec<Pair>,
+}
+
+/// A row that is called.
+#[derive(Clone, Copy, Debug)]
+pub struct CalledRow {
+    /// Self or total.
+    pub kind: CountKind,
+    /// Stable hash of the function.
+    pub function: u64,
+    /// ln of the ratio against the cell's scale.
+    pub theta: f64,
+    /// ln of the cell's scale.
+    pub ln_scale: f64,
+    /// Moderated dispersion.
+    pub dispersion: f64,
+    /// Samples of the function in both arms.
+    pub count: f64,
+}
+
+/// What a change must reach to be called by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Bar {
+    /// Smallest |theta|.
+    pub delta: f64,
+    /// Smallest ln of the e-value.
+    pub ln_e: f64,
+}
+
+/// What a called row's change goes back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause<R> {
+    /// No called row lies under it.
+    Nothing,
+    /// Itself: what is left beside the called rows under it is called too.
+    Itself,
+    /// Another called row.
+    Row(R),
+}
+
+impl<R> Cause<R> {
+    /// The same, rows named otherwise.
+    pub fn map<S>(self, name: impl FnOnce(R) -> S) -> Cause<S> {
+        match self {
+            Self::Nothing => Cause::Nothing,
+            Self::Itself => Cause::Itself,
+            Self::Row(row) => Cause::Row(name(row)),
+        }
+    }
+}
+
+/// The cause of each row, by place in `called`.
+///
+/// A self row is never explained, a total row by its own self row or by rows of functions under it: by the one, itself
+/// unexplained, whose samples under it changed most.
+pub fn causes(called: &[CalledRow], callings: &Callings, bar: Bar) -> Vec<Cause<usize>> {
+    let below = Below::of(called, callings);
+    let parts: Vec<Parts> = (0..called.len()).map(|row| callings.parts(row, called, &below)).collect();
+    let rests: Vec<Option<Rest>> = parts.iter().zip(called).map(|(parts, row)| parts.rest(row, callings)).collect();
+    let explained = |row: usize| rests[row].as_ref().is_some_and(|rest| !rest.is_called(bar));
+    let cause = |row: usize| match &rests[row] {
+        None => Cause::Nothing,
+        Some(rest) if rest.is_called(bar) => Cause::Itself,
+        Some(_) => {
+            let standing = parts[row].under.iter().filter(|(row, _)| !explained(**row));
+            let most = standing.max_by(|(a, under_a), (b, under_b)| {
+                let by = callings.moved(under_a).abs().total_cmp(&callings.moved(under_b).abs());
+                by.then_with(|| (called[**b].kind, called[**b].function).cmp(&(called[**a].kind, called[**a].function)))
+            });
+            most.map_or(Cause::Nothing, |(row, _)| Cause::Row(*row))
+        }
+    };
+    (0..called.len()).map(cause).collect()
+}
+
+/// Which of two functions calls the other, where each may: samples in which the first frame of the second is below that of the first.
+struct Below(BTreeMap<(u64, u64), u64>);
+
+impl Below {
+    fn of(called: &[CalledRow], callings: &Callings) -> Self {
+        let functions: BTreeSet<u64> = called.iter().map(|row| row.function).collect();
+        let mut below = BTreeMap::new();
+        for stack in &callings.stacks {
+            let samples: u64 = stack.samples.iter().flatten().sum();
+            for &function in &functions {
+                for callee in under(&stack.functions, function) {
+                    *below.entry((function, callee)).or_insert(0) += samples;
+                }
+            }
+        }
+        Self(below)
+    }
+
+    /// Whether `callee` is the lower of the two; of two that call each other equally often, the one with the smaller hash.
+    fn holds(&self, caller: u64, callee: u64) -> bool {
+        let samples = |pair| self.0.get(&pair).copied().unwrap_or(0);
+        let (down, up) = (samples((caller, callee)), samples((callee, caller)));
+        down > up || (down == up && callee < caller)
+    }
+}
+
+/// The functions whose first frame is below the first frame of `function`.
+fn under(stack: &[u64], function: u64) -> BTreeSet<u64> {
+    let Some(at) = stack.iter().position(|&frame| frame == function) else { return BTreeSet::new() };
+    let (above, below) = stack.split_at(at);
+    below[1..].iter().copied().filter(|callee| *callee != function && !above.contains(callee)).collect()
+}
+
+/// The samples of a caller: under each called row, and under none.
+struct Parts {
+    under: BTreeMap<usize, Vec<Pair>>,
+    rest: Vec<Pair>,
+}
+
+/// What is left of a caller's change.
+struct Rest {
+    theta: f64,
+    se: f64,
+}
+
+impl Callings {
+    fn parts(&self, caller: usize, called: &[CalledRow], below: &Below) -> Parts {
+        let none = vec![[0, 0]; self.blocks.len()];
+        let mut parts = Parts { under: BTreeMap::new(), rest: none.clone() };
+        let CalledRow { kind: CountKind::Total, function, .. } = called[caller] else { return parts };
+        let row_of: BTreeMap<(CountKind, u64), usize> = called.iter().zip(0..).map(|(row, place)| ((row.kind, row.function), place)).collect();
+        for stack in self.stacks.iter().filter(|stack| stack.functions.contains(&function)) {
+            let callees = under(&stack.functions, function).into_iter().filter(|&callee| below.holds(function, callee));
+            let leaf = stack.functions.last().filter(|_| stack.own).map(|&leaf| (CountKind::SelfCount, leaf));
+            let rows = callees.map(|callee| (CountKind::Total, callee)).chain(leaf).filter_map(|row| row_of.get(&row).copied());
+            let rows: BTreeSet<usize> = rows.collect();
+            for row in &rows {
+                add(parts.under.entry(*row).or_insert_with(|| none.clone()), &stack.samples);
+            }
+            if rows.is_empty() {
+                add(&mut parts.rest, &stack.samples);
+            }
+        }
+        parts
+    }
+
+    /// By how much the share of some samples differs between the arms, over all blocks.
+    fn moved(&self, samples: &[Pair]) -> f64 {
+        let sum = |pairs: &[Pair], arm: usize| pairs.iter().map(|pair| float(pair[arm])).sum::<f64>();
+        let share = |arm: usize| sum(samples, arm) / sum(&self.blocks, arm).max(1.0);
+        share(0) - share(1)
+    }
+}
+
+impl Parts {
+    /// The change of what is under no called row; `None` if nothing is under one, so that nothing is explained.
+    ///
+    /// The ratio is Mantel and Haenszel's over time blocks, half a sample added to each arm; the variance that of two Poisson counts
+    /// times the caller's dispersion, which falls with the count as far as the caller's exceeds 1.
+    fn rest(&self, caller: &CalledRow, callings: &Callings) -> Option<Rest> {
+        if self.under.is_empty() {
+            return None;
+        }
+        let (mut head, mut base) = (0.0, 0.0);
+        let (mut in_head, mut in_base) = (0.5, 0.5);
+        let (mut harmonic, mut both) = (0.0, 0.0);
+        for (rest, all) in self.rest.iter().zip(&callings.blocks) {
+            let [n1, n0] = all.map(float);
+            if n1 + n0 > 0.0 && n1 * n0 > 0.0 {
+                head += float(rest[0]) * n0 / (n1 + n0);
+                base += float(rest[1]) * n1 / (n1 + n0);
+                in_head += float(rest[0]);
+                in_base += float(rest[1]);
+                harmonic += n1 * n0 / (n1 + n0);
+                both += n1 + n0;
+            }
+        }
+        let half = 0.5 * harmonic / both;
+        let theta = libm::log((head + half) / (base + half)) - caller.ln_scale;
+        let dispersion = 1.0 + (caller.dispersion - 1.0).max(0.0) * ((in_head + in_base) / caller.count.max(1.0)).min(1.0);
+        Some(Rest { theta, se: libm::sqrt(dispersion * (1.0 / in_head + 1.0 / in_base)) })
+    }
+}
+
+impl Rest {
+    fn is_called(&self, bar: Bar) -> bool {
+        let z = self.theta / self.se;
+        self.theta.abs() >= bar.delta && ln_e(ln_erfc(z.abs() / std::f64::consts::SQRT_2), self.se) >= bar.ln_e
+    }
+}
+
+/// A self row whose work came from, or went to, another under the same caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shift {
+    /// Place of the row that got dearer.
+    pub to: usize,
+    /// Place of the row that got cheaper.
+    pub from: usize,
+    /// Name of the caller of both.
+    pub caller: String,
+}
+
+/// Pairs of called self rows, one dearer and one cheaper, with the same main caller, whose changes cancel: `moved` gives the change
+/// of a row's share and half its interval. A row is in at most one pair; the pair that cancels best comes first.
+pub fn shifts(called: &[CalledRow], callings: &Callings, moved: impl Fn(usize) -> Option<(f64, f64)>) -> Vec<Shift> {
+    let own = || (0..called.len()).filter(|&row| called[row].kind == CountKind::SelfCount);
+    let mut pairs = Vec::new();
+    for to in own().filter(|&row| called[row].theta > 0.0) {
+        for from in own().filter(|&row| called[row].theta < 0.0) {
+            let caller = |row: usize| callings.callers.get(&called[row].function);
+            let (Some(above), Some(also)) = (caller(to), caller(from)) else { continue };
+            let (Some((gained, half_gained)), Some((lost, half_lost))) = (moved(to), moved(from)) else { continue };
+            let left = (gained + lost).abs();
+            if above.0 == also.0 && left <= libm::sqrt(half_gained * half_gained + half_lost * half_lost) {
+                pairs.push((left, to, from, above.1.clone()));
+            }
+        }
+    }
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    let mut taken = BTreeSet::new();
+    let free = pairs.into_iter().filter(|(_, to, from, _)| {
+        let free = !taken.contains(to) && !taken.contains(from);
+        if free {
+            taken.extend([*to, *from]);
+        }
+        free
+    });
+    free.map(|(_, to, from, caller)| Shift { to, from, caller }).collect()
+}
+
+fn add(sums: &mut [Pair], more: &[Pair]) {
+    for (sum, more) in sums.iter_mut().zip(more) {
+        sum[0] += more[0];
+        sum[1] += more[1];
+    }
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAIN: u64 = 1;
+    const HANDLE: u64 = 2;
+    const SERIALIZE: u64 = 3;
+    const ENCODE: u64 = 4;
+    const BAR: Bar = Bar { delta: 0.01, ln_e: 9.0 };
+
+    fn row(kind: CountKind, function: u64, ratio: f64, count: f64) -> CalledRow {
+        CalledRow { kind, function, theta: f64::ln(ratio), ln_scale: 0.0, dispersion: 2.0, count }
+    }
+
+    fn calling(functions: &[u64], own: bool, head: u64, base: u64) -> Calling {
+        Calling { functions: functions.to_vec(), own, samples: vec![[head, base]] }
+    }
+
+    /// `serialize` got dearer by half, `handle` calls it and does as much of its own.
+    fn callings(own_of_handle: u64) -> Callings {
+        let stacks = vec![
+            calling(&[HANDLE, SERIALIZE], true, 15_000, 100_000),
+            calling(&[HANDLE], true, own_of_handle, 100_000),
+            calling(&[], false, 75_000, 800_000),
+        ];
+        Callings { blocks: vec![[100_000, 1_000_000]], stacks, callers: BTreeMap::new() }
+    }
+
+    fn called() -> Vec<CalledRow> {
+        vec![
+            row(CountKind::Total, HANDLE, 1.25, 225_000.0),
+            row(CountKind::SelfCount, SERIALIZE, 1.5, 115_000.0),
+            row(CountKind::Total, SERIALIZE, 1.5, 115_000.0),
+        ]
+    }
+
+    #[test]
+    fn a_caller_is_explained_unless_it_got_dearer_by_itself() {
+        let [row, alone] = [Cause::Row(1), Cause::Nothing];
+        assert_eq!(causes(&called(), &callings(10_000), BAR), [row, alone, row]);
+        assert_eq!(causes(&called(), &callings(15_000), BAR), [Cause::Itself, alone, row], "its own samples grew by half too");
+    }
+
+    #[test]
+    fn a_function_that_calls_itself_is_explained_by_its_own_samples_alone() {
+        let stacks = vec![calling(&[MAIN, HANDLE, MAIN, SERIALIZE], true, 15_000, 100_000), calling(&[MAIN], true, 10_000, 100_000)];
+        let callings = Callings { blocks: vec![[100_000, 1_000_000]], stacks, callers: BTreeMap::new() };
+        let rows = [row(CountKind::Total, MAIN, 1.25, 225_000.0), row(CountKind::Total, HANDLE, 1.5, 115_000.0)];
+        assert_eq!(causes(&rows, &callings, BAR), [Cause::Row(1), Cause::Nothing]);
+        assert_eq!(causes(&rows[..1], &callings, BAR), [Cause::Nothing], "nothing under it is called");
+    }
+
+    #[test]
+    fn changes_that_cancel_under_one_caller_are_a_shift() {
+        let callers = BTreeMap::from([(SERIALIZE, (HANDLE, "handle".to_owned())), (ENCODE, (HANDLE, "handle".to_owned()))]);
+        let rows = [row(CountKind::SelfCount, SERIALIZE, 2.0, 3e4), row(CountKind::SelfCount, ENCODE, 0.5, 3e4)];
+        let mut callings = Callings { callers, ..Callings::default() };
+        let found = |callings: &Callings, lost: f64| shifts(&rows, callings, |row| Some((if row == 0 { 0.01 } else { lost }, 0.001)));
+        let expected = Shift { to: 0, from: 1, caller: "handle".to_owned() };
+        assert_eq!(found(&callings, -0.0095), [expected]);
+        assert_eq!(found(&callings, -0.005), [], "half of it is new");
+        callings.callers.insert(ENCODE, (MAIN, "main".to_owned()));
+        assert_eq!(found(&callings, -0.0095), [], "another caller");
+    }
+}

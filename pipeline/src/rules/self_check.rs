@@ -1,0 +1,60 @@
+//! The standing check of the promise: the base against itself.
+//!
+//! At every report the base's pods are split in two by their hash and set against each other with the tests of the report. The
+//! same code runs on both sides, so whatever is called is false, and the rate at which that happens is fleetdiff's own false
+//! alarm rate on this fleet, with its noise, its strata and its number of pods.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::rows::CellKey;
+
+use super::table::{ScopeCells, TableRules, tests_of};
+use crate::evidence::snapshot::{Snapshot, Together};
+use crate::statistics::CellRows;
+use crate::statistics::families::{selected, two_level};
+
+/// How many functions of the base were tested against themselves, and how many of them were called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Tested.
+    pub tests: u64,
+    /// Called changed.
+    pub flags: u64,
+}
+
+/// The base's halves against each other in each cell, by place in `kinds`: two-level selection over all cells, as rows of a
+/// window are called. A cell whose halves share no stratum, or are too few pods to be tested, has no entry.
+pub fn self_check(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRules) -> Vec<BTreeMap<CellKey, Checked>> {
+    let halves: Vec<(&CellKey, Snapshot)> = cells.cells.iter().filter_map(|(cell, report)| Some((cell, report.snapshot.halves_of_base()?))).collect();
+    let apart: Vec<Together> = halves.iter().map(|(_, halves)| Together::of(&[halves])).collect();
+    let together = Together::of(&halves.iter().map(|(_, halves)| halves).collect::<Vec<_>>());
+    let tested: Vec<Vec<Option<CellRows>>> = apart.iter().map(|cell| tests_of(cell, kinds, rules)).collect();
+    let over_all = tests_of(&together, kinds, rules);
+    let each = (0..kinds.len()).map(|kind| {
+        let columns: Vec<Vec<f64>> = apart.iter().zip(&tested).map(|(cell, rows)| column(cell, rows[kind].as_ref(), &together)).collect();
+        let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+        let roll_up = column(&together, over_all[kind].as_ref(), &together);
+        let called = two_level(&columns, &roll_up).q_value;
+        let checked = halves.iter().zip(&tested).zip(called).filter(|((_, rows), _)| rows[kind].is_some());
+        checked.map(|(((cell, _), _), q_values)| ((*cell).clone(), counted(&q_values, rules.q))).collect()
+    });
+    each.collect()
+}
+
+fn counted(q_values: &[f64], q: f64) -> Checked {
+    let count = |of: &dyn Fn(f64) -> bool| q_values.iter().fold(0, |sum, &q_value| sum + u64::from(of(q_value)));
+    Checked { tests: count(&|q_value| !q_value.is_nan()), flags: count(&|q_value| selected(q_value, q)) }
+}
+
+/// ln p of a cell's functions in the order of those of all cells; NaN where not tested.
+fn column(cell: &Together, rows: Option<&CellRows>, all: &Together) -> Vec<f64> {
+    let mut column = vec![f64::NAN; all.functions.len()];
+    let Some(rows) = rows else { return column };
+    for ((hash, _), &ln_p) in cell.functions.iter().zip(&rows.ln_p_row) {
+        if let Ok(place) = all.functions.binary_search_by_key(hash, |(hash, _)| *hash) {
+            column[place] = ln_p;
+        }
+    }
+    column
+}

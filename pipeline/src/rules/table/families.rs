@@ -1,0 +1,86 @@
+//! q-values: what one family of rows after another decides together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::identity::MERGED;
+use fleetdiff_schemas::rows::CellKey;
+
+use super::Rows;
+use crate::evidence::row::RowEvidence;
+use crate::statistics::families::{bh, selected, two_level, within_selected};
+
+/// The q-values of rows: by cell, then by stable hash.
+pub(super) struct QValues(Vec<BTreeMap<u64, f64>>);
+
+impl QValues {
+    /// That of a row in the cell with this place; `None` if it is in no family.
+    pub fn get(&self, cell: usize, hash: u64) -> Option<f64> {
+        self.0[cell].get(&hash).copied()
+    }
+
+    /// Rows in the family, and those of them that are selected at level `q`.
+    pub fn count(&self, q: f64) -> (usize, usize) {
+        let all = || self.0.iter().flat_map(BTreeMap::values);
+        (all().count(), all().filter(|&&q_value| selected(q_value, q)).count())
+    }
+}
+
+/// The rows of all cells that have an ln p `of` some kind, as one family under Benjamini and Hochberg.
+pub(super) fn family(cells: &Rows<'_>, of: impl Fn(&RowEvidence) -> Option<f64>) -> QValues {
+    let members = |rows: &[RowEvidence]| -> Vec<(u64, f64)> {
+        rows.iter().filter_map(|row| Some((row.hash, of(row).filter(|ln_p| !ln_p.is_nan())?))).collect()
+    };
+    let cells: Vec<Vec<(u64, f64)>> = cells.iter().map(|(_, rows)| members(rows)).collect();
+    let all: Vec<f64> = cells.iter().flatten().map(|(_, ln_p)| *ln_p).collect();
+    let mut q_values = bh(&all).into_iter();
+    QValues(cells.iter().map(|members| members.iter().map(|(hash, _)| *hash).zip(q_values.by_ref()).collect()).collect())
+}
+
+/// Two-level q-values of cells, and of roll-ups: the first level's over all cells, the second's for regions and for cohorts.
+pub(super) fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>) -> (QValues, QValues) {
+    let hashes = union(cells.iter().chain(rolled));
+    let matrix: Vec<Vec<f64>> = cells.iter().map(|(_, rows)| column(rows, &hashes, |row| row.ln_p_row)).collect();
+    let cell_columns: Vec<&[f64]> = matrix.iter().map(Vec::as_slice).collect();
+    let over_all = rolled.iter().position(|(cell, _)| cell.is_over_all());
+    let roll_up = over_all.map_or_else(
+        || matrix.first().cloned().unwrap_or_default(),
+        |index| column(rolled[index].1, &hashes, |row| row.ln_p_row),
+    );
+    let levels = two_level(&cell_columns, &roll_up);
+    let mut of_rolled = vec![BTreeMap::new(); rolled.len()];
+    if let Some(index) = over_all {
+        let tested = |(f, _): &(usize, &u64)| !roll_up[*f].is_nan();
+        of_rolled[index] = hashes.iter().enumerate().filter(tested).map(|(f, &hash)| (hash, levels.q_f[f])).collect();
+    }
+    for by_region in [true, false] {
+        let family: Vec<usize> = (0..rolled.len())
+            .filter(|&index| !rolled[index].0.is_over_all() && (rolled[index].0.cohort.as_str() == MERGED) == by_region)
+            .collect();
+        let columns: Vec<Vec<f64>> = family.iter().map(|&index| column(rolled[index].1, &hashes, |row| row.ln_p_row)).collect();
+        let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+        for (&index, q_values) in family.iter().zip(within_selected(&levels.q_f, &columns)) {
+            of_rolled[index] = by_hash(&hashes, &q_values);
+        }
+    }
+    let of_cells = levels.q_value.iter().map(|q_values| by_hash(&hashes, q_values)).collect();
+    (QValues(of_cells), QValues(of_rolled))
+}
+
+fn union<'a>(rows: impl Iterator<Item = &'a (&'a CellKey, &'a [RowEvidence])>) -> Vec<u64> {
+    let hashes: BTreeSet<u64> = rows.flat_map(|(_, rows)| rows.iter().filter(|row| row.tested).map(|row| row.hash)).collect();
+    hashes.into_iter().collect()
+}
+
+fn column(rows: &[RowEvidence], hashes: &[u64], of: impl Fn(&RowEvidence) -> f64) -> Vec<f64> {
+    let mut column = vec![f64::NAN; hashes.len()];
+    for row in rows.iter().filter(|row| row.tested) {
+        if let Ok(index) = hashes.binary_search(&row.hash) {
+            column[index] = of(row);
+        }
+    }
+    column
+}
+
+fn by_hash(hashes: &[u64], values: &[f64]) -> BTreeMap<u64, f64> {
+    hashes.iter().copied().zip(values.iter().copied()).filter(|(_, value)| !value.is_nan()).collect()
+}

@@ -1,0 +1,110 @@
+//! Rows over several cells: all of them, those of a region, those of a cohort.
+
+use fleetdiff_schemas::identity::{MERGED, stable_hash};
+use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
+use fleetdiff_schemas::rows::CellKey;
+use fleetdiff_schemas::verdict::{Scope, Support};
+
+use super::{ScopeCells, TableRules};
+use crate::evidence::arms::Side;
+use crate::evidence::kind::KindEvidence;
+use crate::evidence::report::ScopeReport;
+use crate::evidence::row::{RowEvidence, RowFrame, support_of};
+use crate::evidence::snapshot::{Snapshot, Together};
+use crate::statistics::rows::rows_of;
+use crate::statistics::{CellRows, Model, Moments};
+
+/// The rows over some cells.
+pub(super) struct RollUp {
+    /// Its name, with `*` where a dimension is merged.
+    pub cell: CellKey,
+    /// Rows of each kind of count.
+    pub rows: Vec<Vec<RowEvidence>>,
+}
+
+/// The roll-ups of a scope: over all cells first, then over each region's and each cohort's.
+pub(super) fn roll_ups(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRules) -> Vec<RollUp> {
+    let Some(first) = cells.cells.values().next() else { return Vec::new() };
+    let merged = |region: Option<&CellKey>, cohort: Option<&CellKey>| CellKey {
+        region: region.map_or_else(|| MERGED.into(), |cell| cell.region.clone()),
+        cohort: cohort.map_or_else(|| MERGED.into(), |cell| cell.cohort.clone()),
+    };
+    let mut keys = vec![merged(None, None)];
+    if cells.cells.len() > 1 {
+        keys.extend(cells.cells.keys().map(|cell| merged(Some(cell), None)));
+        keys.extend(cells.cells.keys().map(|cell| merged(None, Some(cell))));
+    }
+    keys.retain(|key| !cells.cells.contains_key(key));
+    let all = keys.first().is_some_and(|key| *key == merged(None, None)).then(|| keys.remove(0));
+    keys.sort();
+    keys.dedup();
+    let under = |key: &CellKey| -> Vec<&Snapshot> {
+        let inside = |cell: &CellKey| {
+            (key.region.as_str() == MERGED || key.region == cell.region) && (key.cohort.as_str() == MERGED || key.cohort == cell.cohort)
+        };
+        cells.cells.iter().filter(|(cell, _)| inside(cell)).map(|(_, report)| &report.snapshot).collect()
+    };
+    let keys = all.into_iter().chain(keys);
+    keys.map(|key| roll_up(under(&key), key, first, cells.scope, kinds, rules)).collect()
+}
+
+fn roll_up(snapshots: Vec<&Snapshot>, cell: CellKey, like: &ScopeReport, scope: Scope, kinds: &[CountKind], rules: &TableRules) -> RollUp {
+    let together = Together::of(&snapshots);
+    let tests = tests_of(&together, kinds, rules);
+    let rows = kinds.iter().zip(&like.rows).zip(&tests).map(|((&kind, example), tests)| {
+        let support = tests.as_ref().map_or(Support::Untestable, |tests| support_of(&tests.moments));
+        let Some(frame) = frame(&together, &cell, example, scope, kind, support, rules) else { return Vec::new() };
+        let (head, base) = (together.counts(Side::Head, kind), together.counts(Side::Base, kind));
+        let evidence = KindEvidence {
+            functions: &together.functions,
+            frame: &frame,
+            counts: (&head, &base),
+            min_count: rules.min_count,
+            tests: tests.as_ref(),
+            requests: None,
+            family: None,
+            pods: None,
+        };
+        evidence.rows(rules.q).0
+    });
+    RollUp { rows: rows.collect(), cell }
+}
+
+/// The tests of each kind of count over some cells together, at the scale of their self counts; `None` where the pods cannot
+/// carry a test.
+pub fn tests_of(together: &Together, kinds: &[CountKind], rules: &TableRules) -> Vec<Option<CellRows>> {
+    let unsymbolised = stable_hash(UNSYMBOLISED.as_bytes());
+    let untested = together.functions.iter().position(|(hash, _)| *hash == unsymbolised);
+    let measure = |kind| {
+        let moments = Moments::measure(&together.contrast(kind, untested), Model::Share, rules.min_count);
+        (together.kept > 0 && support_of(&moments) != Support::Untestable).then_some(moments)
+    };
+    let own = measure(CountKind::SelfCount);
+    let scale = own.as_ref().map(Moments::scale);
+    let each = kinds.iter().map(|&kind| {
+        let moments = match kind {
+            CountKind::SelfCount => own.clone(),
+            CountKind::Total => measure(kind),
+        };
+        moments.map(|moments| rows_of(moments, scale, rules.delta))
+    });
+    each.collect()
+}
+
+fn frame(together: &Together, cell: &CellKey, example: &[RowEvidence], scope: Scope, kind: CountKind, support: Support, rules: &TableRules) -> Option<RowFrame> {
+    let example = &example.first()?.row;
+    Some(RowFrame {
+        scope,
+        comparison: example.comparison.clone(),
+        count_kind: kind,
+        cell: cell.clone(),
+        window_start_at: example.window_start_at,
+        window_end_at: example.window_end_at,
+        head: together.figures(Side::Head),
+        base: together.figures(Side::Base),
+        strata: together.kept,
+        support,
+        window_seconds: rules.window_seconds,
+        apart: None,
+    })
+}
