@@ -2,6 +2,7 @@
 //!
 //! [`fleet`] makes them from a seed, for tests, benches, `generate` and `demo` alike.
 
+pub mod experiment;
 pub mod fleet;
 pub mod oracle;
 pub mod incremental;

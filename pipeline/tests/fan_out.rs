@@ -105,8 +105,11 @@ fn oracle_fan_out_equals_one_made_from_each_hop_alone() {
     let (mut rows, mut withdrawn, mut partly, mut clean) = (0, 0, 0, 0);
     for seed in 1..=2 {
         let (partitions, _) = records(seed);
-        let expected = plainly(&oracle::batch(&config(), &partitions));
-        let got = incremental(&config(), &partitions, 1 + usize::try_from(seed % 3).unwrap()).unwrap().fan_out;
+        let truth = oracle::batch(&config(), &partitions);
+        let tables = incremental(&config(), &partitions, 1 + usize::try_from(seed % 3).unwrap()).unwrap();
+        let agreement = oracle::compare(&truth, &tables).unwrap_or_else(|difference| panic!("seed {seed}: {difference}"));
+        assert!(agreement.flags > 100, "too little to compare: {agreement:?}");
+        let (expected, got) = (plainly(&truth), tables.fan_out);
         let got_plain: Vec<_> = got.iter().map(reach).collect();
         assert_eq!(got_plain, expected, "seed {seed}");
         for row in &got {

@@ -205,6 +205,31 @@ fn fleet_effect_changes_one_function_by_the_factor() {
 }
 
 #[test]
+fn fleet_effect_hits_everything_or_some_pods() {
+    let clones = Fleet::seeded(13).regions(["a"]).cohorts(["c"]).pods_per_cell(40, 40).already_deployed().pod_cv(0.0).size_cv(0.0);
+    let fleet = clones.regress_all(Cells::all(), 1.2).regress_some(HIT, Cells::all(), 2.0, 0.25).unknown_frames(0.1).folded().build();
+    let share = fleet.functions().iter().find(|(name, _)| **name == *HIT).unwrap().1;
+    let mut pods: BTreeMap<PodId, Vec<Profile>> = BTreeMap::new();
+    for profile in profiles(&fleet) {
+        pods.entry(profile.identity.pod.clone()).or_default().push(profile);
+    }
+    let mut hit = 0;
+    for of_pod in pods.values() {
+        let (own, all) = own_counts(of_pod);
+        let factor = if of_pod[0].identity.build == *fleet.head() { 1.2 } else { 1.0 };
+        // 60 profiles of 1,000 samples: a pod that is hit is 70 standard errors from one that is not.
+        let mean = 60_000.0 * share * factor;
+        let is_hit = own[HIT] > 1.5 * mean;
+        hit += u32::from(is_hit);
+        assert!(!is_hit || factor > 1.0, "a pod of the base is hit");
+        for (count, mean) in [(own[HIT], mean * if is_hit { 2.0 } else { 1.0 }), (all - own[HIT], 60_000.0 * (1.0 - share) * factor)] {
+            assert!((count - mean).abs() < 5.0 * mean.sqrt(), "{count} for {mean}");
+        }
+    }
+    assert!((4..=17).contains(&hit), "{hit} of 40 pods hit with chance 1/4");
+}
+
+#[test]
 fn fleet_pods_differ_by_the_spread_asked_for() {
     let fleet = Fleet::seeded(12)
         .regions(["a"])

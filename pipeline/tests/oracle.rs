@@ -2,18 +2,27 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use fleetdiff_pipeline::config::Config;
+use std::sync::Arc;
+
+use fleetdiff_pipeline::config::{Comparing, Config};
 use fleetdiff_pipeline::testing::fleet::{Cells, Fleet, FleetBuilder};
 use fleetdiff_pipeline::testing::incremental::incremental;
 use fleetdiff_pipeline::testing::oracle;
+use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::Decoded;
-use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow, Tables};
 use fleetdiff_schemas::time::Nanos;
+use fleetdiff_schemas::verdict::{RowReason, Verdict};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 fn fleet(seed: u64) -> Fleet {
-    builder(seed).late(0.02, Nanos::from_seconds(120)).duplicates(0.02).restarts(2).partition_count(3).pods_per_record(5).build()
+    delivered(builder(seed))
+}
+
+/// Some profiles come late, some twice, some pods restart.
+fn delivered(builder: FleetBuilder) -> Fleet {
+    builder.late(0.02, Nanos::from_seconds(120)).duplicates(0.02).restarts(2).partition_count(3).pods_per_record(5).build()
 }
 
 /// A deploy with a real change, nothing late and nothing twice.
@@ -30,22 +39,119 @@ fn builder(seed: u64) -> FleetBuilder {
         .regress("serialize_video_chunk", Cells::cohort("tv"), 1.8)
 }
 
+fn config() -> Config {
+    Config { window: Nanos::from_seconds(400), report_every: Nanos::from_seconds(300), evaluate_every: Nanos::from_seconds(40), warm_up: Nanos::from_seconds(30), ..Config::default() }
+}
+
+/// Every sort of fleet in turn, each with a change that its own statistics are for.
+fn random_fleet(seed: u64) -> (FleetBuilder, Config) {
+    let plain = builder(seed);
+    match seed % 5 {
+        // Requests cost more in one region, whatever the function; in every other fleet some buckets have none for minutes.
+        1 => {
+            let rate = if seed.is_multiple_of(2) { 0.02 } else { 30.0 };
+            (plain.requests_per_second(rate).regress_all(Cells::region("east"), 1.15).folded(), config())
+        }
+        // So few samples that most functions are rare: one is nearly new in the head, one comes from few pods.
+        2 => {
+            let few = plain.pods_per_cell(16, 16).samples_per_second(0.3).unchanged();
+            let shifted = few.regress("asm_exc_page_fault", Cells::region("east"), 32.0);
+            (shifted.regress_some("accept4", Cells::region("west"), 60.0, 0.1), config())
+        }
+        // A minority of the head's pods differs.
+        3 => {
+            let hit = plain.regions(["east"]).pods_per_cell(10, 14).unchanged().folded();
+            (hit.regress_some("gc::mark_object", Cells::all(), 1.6, 0.2).regress_some("cache::probe", Cells::all(), 2.0, 0.15), config())
+        }
+        // Cohorts by request on two kinds of machine, folded, with frames without names; epochs end, looks are seldom, and the base
+        // is two builds, whose pods have the same names.
+        4 => {
+            let mixed = plain.cohorts_by_request().pods_per_cell(6, 8).hardware(["old", "new"]).unknown_frames(0.02).folded();
+            let rolling = Config { evaluate_every: Nanos::from_seconds(70), epoch: Nanos::from_seconds(300), ..config() };
+            let two_builds = Comparing::Named { base: vec!["v40".into(), "v41".into()], head: "v42".into() };
+            if seed.is_multiple_of(2) { (mixed.other_build("v40", 5), Config { comparing: two_builds, ..rolling }) } else { (mixed, rolling) }
+        }
+        // Another floor and rate; or a cell that has no base.
+        _ if seed.is_multiple_of(2) => (plain, Config { q: 0.1, min_count: 50, ..config() }),
+        _ => (plain.cell("west", "web", 4, 0), config()),
+    }
+}
+
+/// Puts the head's pods of one cell where none of the base's are.
+fn on_other_machines(partitions: &mut [Vec<Decoded>], head: &Build) {
+    for profile in partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten() {
+        let id = &profile.identity;
+        if id.build == *head && id.region.as_str() == "east" && id.cohort.as_str() == "web" {
+            Arc::make_mut(&mut profile.identity).hardware = "other".into();
+        }
+    }
+}
+
+/// Names the pods of the other build as those of the base.
+fn with_names_of_before(partitions: &mut [Vec<Decoded>]) {
+    for profile in partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten() {
+        let name = profile.identity.pod.as_str().replace("-v40-", "-v41-");
+        Arc::make_mut(&mut profile.identity).pod = name.as_str().into();
+    }
+}
+
+/// How often something occurred that fleets are there to show.
+#[derive(Debug, Default)]
+struct Occurred {
+    flags: usize,
+    uniform: usize,
+    rare: usize,
+    outlying: usize,
+    compositional: usize,
+    checked: i64,
+    pods_needed: usize,
+    always_valid: usize,
+    explained: usize,
+    apart: usize,
+}
+
+impl Occurred {
+    fn count(&mut self, tables: &Tables) {
+        let rows = |of: fn(&CellRow) -> bool| tables.cells.iter().filter(|row| of(row)).count();
+        self.flags += tables.flags.len();
+        self.uniform += rows(|row| row.function == ALL_FUNCTIONS && row.verdict == Verdict::Regressed);
+        self.rare += rows(|row| row.reason == Some(RowReason::Rare) && row.verdict == Verdict::Regressed);
+        self.outlying += rows(|row| row.verdict == Verdict::SomePodsOutlying && !row.outlying_pods.is_empty());
+        self.compositional += rows(|row| row.verdict == Verdict::Compositional && row.cause.is_some());
+        self.explained += rows(|row| row.verdict.is_called() && row.cause.is_some());
+        self.apart += rows(|row| row.reason == Some(RowReason::NoCommonStratum) && row.detail.is_some());
+        self.checked += tables.comparisons.iter().filter_map(|row| row.self_check_tests).sum::<i64>();
+        self.pods_needed += rows(|row| row.pods_needed.is_some());
+        self.always_valid += rows(|row| row.always_valid_ln_p.is_some_and(|ln_p| ln_p < 0.0) && row.always_valid_ratio.is_some());
+    }
+}
+
 #[test]
 fn oracle_random_fleets() {
-    let config = Config { window: Nanos::from_seconds(400), report_every: Nanos::from_seconds(200), evaluate_every: Nanos::from_seconds(20), warm_up: Nanos::from_seconds(30), ..Config::default() };
-    let (mut rows, mut flags) = (0, 0);
+    let mut rows = 0;
+    let mut occurred = Occurred::default();
     for seed in 1..=20 {
-        let partitions = fleet(seed).partitions(3);
+        let (builder, config) = random_fleet(seed);
+        let fleet = delivered(builder);
+        let mut partitions = fleet.partitions(3);
+        match seed % 5 {
+            0 => on_other_machines(&mut partitions, fleet.head()),
+            4 => with_names_of_before(&mut partitions),
+            _ => {}
+        }
         let expected = oracle::batch(&config, &partitions);
         let got = incremental(&config, &partitions, 1 + usize::try_from(seed % 3).unwrap()).unwrap();
         rows += expected.cells.len();
-        flags += expected.flags.len();
+        occurred.count(&expected);
         if let Err(difference) = oracle::compare(&expected, &got) {
             panic!("seed {seed}: {difference}");
         }
     }
-    println!("{rows} rows of cells and {flags} flags equal over seeds 1 to 20");
-    assert!(rows > 1000 && flags >= 50, "too little to compare: {rows} rows, {flags} flags");
+    println!("{rows} rows of cells equal over seeds 1 to 20: {occurred:?}");
+    let Occurred { flags, uniform, rare, outlying, compositional, checked, pods_needed, always_valid, explained, apart } = occurred;
+    assert!(rows > 1000 && flags >= 50 && checked > 1000, "too little to compare: {rows} rows, {occurred:?}");
+    let each = [uniform, rare, outlying, compositional, pods_needed, always_valid, explained, apart];
+    assert!(each.iter().all(|&times| times > 0), "something never occurred: {occurred:?}");
 }
 
 #[test]

@@ -7,6 +7,8 @@
 mod admission;
 #[path = "oracle_self/agreement.rs"]
 mod agreement;
+#[path = "oracle_self/beyond_shares.rs"]
+mod beyond_shares;
 #[path = "oracle_self/comparisons.rs"]
 mod comparisons;
 #[path = "oracle_self/fleets.rs"]

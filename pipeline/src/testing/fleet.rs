@@ -27,9 +27,9 @@ mod cells;
 mod delivery;
 mod plan;
 mod pod_sampler;
-mod poisson;
+pub(crate) mod poisson;
 mod presets;
-mod random;
+pub(crate) mod random;
 mod roster;
 
 use std::sync::Arc;

@@ -11,6 +11,7 @@ use fleetdiff_schemas::time::Hop;
 use crate::config::Config;
 use crate::operators::deliver::{Sink, SinkError};
 use crate::run::{RunError, run};
+use crate::testing::fleet::Fleet;
 
 /// Partitions held in memory.
 pub struct InMemory {
@@ -92,5 +93,17 @@ pub fn incremental(config: &Config, partitions: &[Vec<Decoded>], workers: usize)
     let partitions = partitions.to_vec();
     let sources = move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> { Ok(vec![Box::new(InMemory::of(&partitions, worker, workers))]) };
     run(config, workers, Arc::new(sources), Box::new(collected.clone()))?;
+    Ok(collected.tables())
+}
+
+/// All tables of a synthetic fleet on one worker, sorted. Profiles are made as they are read.
+///
+/// # Errors
+/// See [`run`].
+pub fn of_fleet(config: &Config, fleet: &Fleet) -> Result<Tables, RunError> {
+    let collected = Collected::default();
+    let readers = fleet.clone();
+    let sources = move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> { Ok(vec![Box::new(readers.source(worker, workers))]) };
+    run(config, 1, Arc::new(sources), Box::new(collected.clone()))?;
     Ok(collected.tables())
 }

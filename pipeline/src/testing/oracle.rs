@@ -4,19 +4,26 @@
 //! that this writes. Both are made from `docs/semantics.md` and share no code but the words of `fleetdiff_schemas` and the
 //! configuration; so nothing here is incremental, nothing is clever, and each look sums up all counted samples anew.
 //! Modules follow the page: records to counted samples ([`admission`], sections 1 and 2), one service's hops
-//! ([`history`], 3), whose samples ([`counts`], 4), evidence and columns ([`evidence`], [`row`], 5), reports ([`report`],
-//! 6 and 7), flags ([`live`], 8), verdicts ([`verdicts`], 9). [`compare`] sets two outcomes against each other.
+//! ([`history`], 3), whose samples ([`counts`], 4), evidence and columns ([`evidence`], [`row`], [`requests`], [`pods`], 5),
+//! reports ([`report`], [`self_check`], 6 and 7), flags ([`live`], 8), verdicts ([`verdicts`], 9), causes ([`causes`],
+//! [`explained`], 11).
+//! [`compare`] sets two outcomes against each other. One thing is not made anew: the test of outlying pods, see [`pods`].
 //!
 //! For fleets of tests: memory and time grow with looks x samples.
 
 mod admission;
 mod agreement;
+mod causes;
 mod counts;
 mod evidence;
+mod explained;
 mod history;
 mod live;
+mod pods;
 mod report;
+mod requests;
 mod row;
+mod self_check;
 pub mod statistics;
 mod verdicts;
 
@@ -32,13 +39,14 @@ pub use self::agreement::{Agreement, compare};
 use self::admission::{Admitted, Counted, Served, admit};
 use self::counts::Archive;
 use self::history::{Open, walk};
-use self::live::Live;
+use self::live::{Live, LookAt};
 use self::report::Report;
+use self::self_check::{Checked, at_report};
 use crate::config::Config;
 
 /// All tables of a run, sorted: `partitions` holds the records of each partition in the partition's own order.
 ///
-/// The order of the partitions does not matter. `sentence`, `explains`, self-check and per-request columns are left empty.
+/// The order of the partitions does not matter. `sentence` is left empty.
 pub fn batch(config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
     let mut admitted = admit(config, partitions);
     let mut tables = Tables {
@@ -64,7 +72,7 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
     for moment in &history.moments {
         let same = |a: &Open, b: &Open| a.opened == b.opened && a.base == b.base && a.head == b.head;
         for (_, family) in families.extract_if(.., |(open, _)| moment.closed.iter().any(|closed| same(closed, open))) {
-            tables.flags.extend(family.close(moment.hop));
+            tables.flags.extend(family.close(config, moment.hop));
         }
         for open in &moment.open {
             if !families.iter().any(|(known, _)| same(known, open)) {
@@ -72,7 +80,9 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
             }
             let Some((_, live)) = families.iter_mut().find(|(known, _)| same(known, open)) else { continue };
             if moment.look {
-                let (flags, comparisons) = live.look(config, &archive, &history.blocks, open, moment.hop);
+                let checked = if moment.report { at_report(config, &archive, open, moment.hop) } else { Checked::new() };
+                let at = LookAt { config, archive: &archive, blocks: &history.blocks, open, hop: moment.hop, checked: &checked };
+                let (flags, comparisons) = live.look(&at);
                 tables.flags.extend(flags);
                 tables.comparisons.extend(comparisons);
             }

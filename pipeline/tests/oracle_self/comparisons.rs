@@ -80,7 +80,8 @@ fn oracle_a_comparison_closes_when_its_base_has_left_the_window() {
     assert_eq!((states[0], *states.last().unwrap()), ((FlagState::Raised, hop(4)), (FlagState::Cleared, hop(16))));
     let cleared = x.last().unwrap();
     assert_eq!((cleared.cleared_because.as_deref(), cleared.raised_at), (Some("comparison_closed"), at(50)));
-    assert_eq!(cleared.row, x[x.len() - 2].row, "as it was emitted last");
+    assert_eq!((cleared.row.verdict, cleared.row.window_end_at), (Verdict::Regressed, at(170)), "as it was last tested");
+    assert_eq!((cleared.row.head.total, cleared.row.base.total), (5 * 12 * 1000, 5 * 7 * 1000));
     assert!(x.iter().all(|flag| flag.flag_id == x[0].flag_id && flag.flag_id.len() == 16));
     let reversed: Vec<_> = flags(&tables, "x").into_iter().filter(|flag| flag.row.comparison.head_build.as_str() == "A").collect();
     assert_eq!((reversed[0].row.verdict, reversed[0].severity), (Verdict::Improved, Severity::Info));

@@ -135,8 +135,10 @@ fn oracle_arms_that_never_meet_are_not_comparable() {
     let row = the_cell(&tables, "window self r/c x");
     assert_eq!((row.verdict, row.reason, row.strata), (Verdict::NotComparable, Some(RowReason::NoCommonStratum), 0));
     assert_eq!((row.head.count, row.base.count, row.head.pods), (1500, 1500, 5));
+    assert_eq!(row.detail.as_deref(), Some("head: new from 2023-11-14T22:00:00Z; base: old from 2023-11-14T22:00:00Z"));
     let far = the_cell(&tables, "epoch self far/c x");
     assert_eq!((far.verdict, far.reason, far.base.total), (Verdict::NotComparable, Some(RowReason::NoBase), 0));
+    assert_eq!((far.detail.as_deref(), far.g), (None, None));
     let verdicts: Vec<_> = tables.comparisons.iter().map(|row| (row.verdict.name(), row.strata_dropped, row.cell.region.as_str())).collect();
     assert!(verdicts.contains(&("not_comparable", 2, "r")) && verdicts.contains(&("not_comparable", 3, "*")), "{verdicts:?}");
 }

@@ -1,10 +1,11 @@
 //! The oracle's statistics against `testdata/statistics`, whose README says where the vectors come from.
 
-use fleetdiff_pipeline::testing::oracle::statistics::decide::{ln_e, ln_p_iid, rows_of_cell, seconds_to_detect, smallest_detectable};
+use fleetdiff_pipeline::testing::oracle::statistics::decide::{always_valid_half_width, ln_e, ln_p_iid, pods_needed, rows_of_cell, samples_needed, seconds_to_detect, smallest_detectable};
 use fleetdiff_pipeline::testing::oracle::statistics::families::{e_bh, ln_bh, two_level};
 use fleetdiff_pipeline::testing::oracle::statistics::likelihood::g_share;
 use fleetdiff_pipeline::testing::oracle::statistics::moderation::scale_from;
-use fleetdiff_pipeline::testing::oracle::statistics::strata::{Arm, strata_test};
+use fleetdiff_pipeline::testing::oracle::statistics::rare::{RareArm, ln_p_rare};
+use fleetdiff_pipeline::testing::oracle::statistics::strata::{Arm, Model, strata_test};
 use fleetdiff_pipeline::testing::oracle::statistics::tails::{ln_erfc, ln_f1_tail, t_quantile, trigamma, trigamma_inverse, z_two_sided};
 use serde_json::Value;
 
@@ -208,7 +209,7 @@ fn oracle_tests_one_stratum_as_the_reference() {
             samples: vec![numbers(&arm["totals"])],
             pods: numbers(&arm["pods"]),
         };
-        let got = strata_test(&arm(&case["canary"]), &arm(&case["control"]), number(&case["scale"]), 30.0);
+        let got = strata_test(&arm(&case["canary"]), &arm(&case["control"]), Model::Share, number(&case["scale"]), 30.0);
         let expect = &case["expect"];
         check.near(&format!("{name} tau2"), got.prior.tau2, number(&expect["tau2"]), 1e-8);
         check.near(&format!("{name} d0"), got.prior.d0, number(&expect["d0"]), 1e-8);
@@ -231,7 +232,7 @@ fn oracle_tests_several_strata_as_the_reference() {
     for case in cases("ql_stratified.json").iter().filter(|case| case["name"] != "one-stratum") {
         let name = case["name"].as_str().unwrap();
         let arm = |arm: &Value| Arm { counts: cube(&arm["counts_sbf"]), samples: matrix(&arm["totals_sb"]), pods: numbers(&arm["pods"]) };
-        let got = strata_test(&arm(&case["canary"]), &arm(&case["control"]), 1.0, 30.0);
+        let got = strata_test(&arm(&case["canary"]), &arm(&case["control"]), Model::Share, 1.0, 30.0);
         let expect = &case["expect"];
         check.near(&format!("{name} df"), got.df, number(&expect["df"]), 1e-8);
         check.all_near(&format!("{name} phi"), &got.phi, &expect["phi"], 1e-8);
@@ -297,6 +298,68 @@ fn oracle_finds_scale_power_and_evidence_as_the_reference() {
         }
     }
     check.done("scale, power, evidence", 160);
+}
+
+/// Arms with requests as exposure, and with all samples as one function.
+fn served(arm: &Value, as_one: bool) -> Arm {
+    let counts = cube(&arm["counts"]);
+    let sum = |bucket: &Vec<f64>| if as_one { vec![bucket.iter().sum()] } else { bucket.clone() };
+    let counts = counts.iter().map(|stratum| stratum.iter().map(sum).collect()).collect();
+    Arm { counts, samples: matrix(&arm["requests"]), pods: numbers(&arm["pods"]) }
+}
+
+#[test]
+fn oracle_tests_requests_as_the_reference() {
+    let mut check = Check::new();
+    let mut of_all = cases("per_request_all.json").into_iter();
+    for fleet in cases("decide.json") {
+        for (i, cell) in fleet["cells"].as_array().unwrap().iter().enumerate() {
+            for (as_one, expect) in [(false, cell["expect"]["per_request"].clone()), (true, of_all.next().unwrap()["expect"].clone())] {
+                let got = strata_test(&served(&cell["head"], as_one), &served(&cell["base"], as_one), Model::Rate, 1.0, 30.0);
+                let what = |column: &str| format!("{} cell {i} {column}, as one: {as_one}", fleet["name"]);
+                check.all_near(&what("phi"), &got.phi, &expect["phi"], 1e-7);
+                check.all_near(&what("phi_tilde"), &got.phi_tilde, &expect["phi_tilde"], 1e-7);
+                check.all_near(&what("theta"), &got.theta, &expect["theta"], 1e-7);
+                check.all_near(&what("se"), &got.se, &expect["se"], 1e-7);
+                check.p(&what("p"), &got.ln_p, &expect["p"]);
+            }
+        }
+    }
+    assert!(of_all.next().is_none());
+    check.done("per request", 1000);
+}
+
+#[test]
+fn oracle_tests_rare_functions_as_the_reference() {
+    let mut check = Check::new();
+    for (i, case) in cases("rare.json").iter().enumerate() {
+        let arm = |names: [&str; 4]| {
+            let [count, total, showing, pods] = names.map(|name| case[name].as_u64().unwrap());
+            RareArm { count, total, showing, pods }
+        };
+        let ln_p = ln_p_rare(arm(["a", "N1", "pods_head", "K1"]), arm(["b", "N0", "pods_base", "K0"]));
+        check.near(&format!("rare {i}"), ln_p.exp(), number(&case["p"]), 1e-8);
+    }
+    check.done("rare.json", 60);
+}
+
+#[test]
+fn oracle_needs_and_intervals_are_where_their_formulas_cross() {
+    let mut check = Check::new();
+    for (se, df, others) in [(0.01_f64, 8.0, 1.0_f64), (0.2, 24.0, 0.9), (0.004, 120.0, 0.7), (3.0, 5.0, 1.0)] {
+        let half = always_valid_half_width(se, df, others, 0.95);
+        check.near("ln e at the end of the interval", ln_e(ln_f1_tail((half / se).powi(2), df), se, others), 20.0_f64.ln(), 1e-9);
+        assert!(half > t_quantile(0.95, df) * se, "wider than at one look");
+    }
+    for (pods, share, tau2) in [((5.0, 20.0), 0.01, 0.04), ((2.0, 300.0), 0.2, 0.01), ((4.0, 30.0), 0.001, 0.004)] {
+        let within = |more: f64| seconds_to_detect(pods.0 + more, pods.1, 50.0, share, tau2) <= 1800.0;
+        let found = pods_needed(pods, 50.0, share, tau2, 1800.0);
+        let fewest = (0..3000_u32).find(|more| within(f64::from(*more))).map(i64::from);
+        assert_eq!(found, fewest, "{pods:?}");
+    }
+    assert_eq!(pods_needed((5.0, 20.0), 50.0, 0.01, 1.0, 1800.0), None, "the base alone spreads too much");
+    check.near("samples", samples_needed(0.01), 40_000.0, 1e-12);
+    check.done("needs and intervals", 5);
 }
 
 #[test]

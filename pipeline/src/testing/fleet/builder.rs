@@ -14,12 +14,15 @@ pub(super) struct PodCounts {
     pub(super) base: u32,
 }
 
-/// The cost of a function, changed in the head pods of some cells.
+/// The cost of functions, changed in the head pods of some cells.
 #[derive(Clone, Debug)]
 pub(super) struct Effect {
-    pub(super) function: String,
+    /// None for all of them.
+    pub(super) function: Option<String>,
     pub(super) cells: Cells,
     pub(super) factor: f64,
+    /// Each pod is hit with this chance; none: all are.
+    pub(super) fraction: Option<f64>,
 }
 
 /// How the head comes into the fleet.
@@ -264,7 +267,19 @@ impl FleetBuilder {
     /// its cost, so that shares move and profiles grow. Effects add up by multiplication; a factor of 1 is none.
     #[must_use]
     pub fn regress(self, function: impl Into<String>, cells: Cells, factor: f64) -> Self {
-        self.with(|s| s.effects.push(Effect { function: function.into(), cells, factor }))
+        self.with(|s| s.effects.push(Effect { function: Some(function.into()), cells, factor, fraction: None }))
+    }
+
+    /// As [`regress`](Self::regress), but each head pod is hit with the chance `fraction` alone, for as long as it lives.
+    #[must_use]
+    pub fn regress_some(self, function: impl Into<String>, cells: Cells, factor: f64, fraction: f64) -> Self {
+        self.with(|s| s.effects.push(Effect { function: Some(function.into()), cells, factor, fraction: Some(fraction) }))
+    }
+
+    /// Multiplies what everything costs in the head pods of `cells`: no share moves, and a request costs more.
+    #[must_use]
+    pub fn regress_all(self, cells: Cells, factor: f64) -> Self {
+        self.with(|s| s.effects.push(Effect { function: None, cells, factor, fraction: None }))
     }
 
     /// Takes back every effect said so far.

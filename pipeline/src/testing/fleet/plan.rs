@@ -71,11 +71,22 @@ impl Plan {
         TimeRange { start, end: start.plus(length) }
     }
 
-    /// Product of the effects on a function in a cell, for head pods.
-    pub(super) fn effect(&self, pod: &Pod, cohort: &Cohort, function: usize) -> f64 {
-        let name = &self.tree.names[function];
-        let hit = |effect: &&Effect| *effect.function == **name && effect.cells.hold(&pod.region, cohort);
+    /// Product of the effects on samples in a cell whose leaf is this function, for head pods.
+    pub(super) fn effect(&self, pod: &Pod, cohort: &Cohort, leaf: Option<usize>) -> f64 {
+        let name = leaf.map(|function| &*self.tree.names[function]);
+        let hit = |effect: &&Effect| {
+            let on_leaf = effect.function.as_deref().is_none_or(|function| Some(function) == name);
+            on_leaf && effect.cells.hold(&pod.region, cohort) && effect.hits(pod)
+        };
         self.settings.effects.iter().filter(hit).map(|effect| effect.factor).product()
+    }
+}
+
+impl Effect {
+    /// Whether a pod of its cells is hit. Of each function other pods are.
+    fn hits(&self, pod: &Pod) -> bool {
+        let chance = || uniform(key_of(pod.key, self.function.as_deref().unwrap_or_default()), Purpose::Minority, 0);
+        self.fraction.is_none_or(|fraction| chance() < fraction)
     }
 }
 
@@ -111,6 +122,7 @@ fn check_numbers(settings: &Settings) -> Result<(), FleetError> {
         ("drift", settings.drift),
     ];
     let factors = settings.effects.iter().map(|effect| ("factor", effect.factor));
+    let hit = settings.effects.iter().filter_map(|effect| Some(("fraction", effect.fraction?)));
     let fractions = [
         ("unknown_frames", settings.unknown_frames),
         ("late", settings.late),
@@ -122,7 +134,7 @@ fn check_numbers(settings: &Settings) -> Result<(), FleetError> {
             return Err(FleetError::OutOfRange { property, value, range: "0 to 1000000" });
         }
     }
-    for (property, value) in fractions {
+    for (property, value) in fractions.into_iter().chain(hit) {
         if !(0.0..1.0).contains(&value) {
             return Err(FleetError::OutOfRange { property, value, range: "0 to 1, without 1" });
         }
@@ -141,9 +153,9 @@ fn check_numbers(settings: &Settings) -> Result<(), FleetError> {
 }
 
 fn check_effect(effect: &Effect, settings: &Settings, tree: &CallTree) -> Result<(), FleetError> {
-    let known = tree.function(&effect.function).is_some_and(|function| tree.self_share(function) > 0.0);
-    if !known {
-        return Err(FleetError::UnknownFunction { function: effect.function.clone() });
+    let known = |name: &str| tree.function(name).is_some_and(|function| tree.self_share(function) > 0.0);
+    if let Some(function) = effect.function.as_ref().filter(|function| !known(function)) {
+        return Err(FleetError::UnknownFunction { function: function.clone() });
     }
     let held = |cells: &Cells| {
         let mut all = settings.regions.iter().flat_map(|region| settings.cohorts.iter().map(move |cohort| (region, cohort)));

@@ -48,10 +48,7 @@ impl PodSampler {
         let samples = plan.settings.samples_per_second * seconds(plan.settings.period) * pod.size;
         let each = samples / weights.iter().sum::<f64>() / count_of(labels.len());
         let mean = |label: &Cohort| {
-            let effect = |leaf: Option<usize>| match leaf {
-                Some(function) if pod.is_head => plan.effect(pod, label, function),
-                _ => 1.0,
-            };
+            let effect = |leaf: Option<usize>| if pod.is_head { plan.effect(pod, label, leaf) } else { 1.0 };
             let changed: Vec<f64> =
                 plan.tree.paths.iter().zip(&weights).map(|(path, weight)| weight * effect(path.leaf) * each).collect();
             changed

@@ -77,7 +77,7 @@ fn masses(weights: &[f64]) -> Vec<u64> {
 
 /// Ready tables of the Poisson distribution for a ladder of means.
 #[derive(Debug)]
-pub(super) struct Ladder {
+pub(crate) struct Ladder {
     rungs: Vec<Rung>,
 }
 
@@ -98,7 +98,7 @@ impl Ladder {
     const RUNGS: i32 = 162;
 
     /// Computes all tables (about a millisecond).
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let rungs = (0..Self::RUNGS).map(|i| Rung::new(Self::LOWEST * libm::pow(Self::STEP, f64::from(i)))).collect();
         Self { rungs }
     }
@@ -138,7 +138,7 @@ impl Rung {
 
 /// Draws independent Poisson counts for a list of means, again and again.
 #[derive(Debug)]
-pub(super) struct Sampler {
+pub(crate) struct Sampler {
     /// Slots with a table of their own.
     frequent: Vec<(usize, usize)>,
     /// Which slot a sample of the rest belongs to.
@@ -148,7 +148,7 @@ pub(super) struct Sampler {
 
 impl Sampler {
     /// Prepares for these means, which are finite and not negative; `ladder` is handed to each draw again.
-    pub(super) fn new(means: &[f64], ladder: &Ladder) -> Self {
+    pub(crate) fn new(means: &[f64], ladder: &Ladder) -> Self {
         let mut frequent = Vec::new();
         let mut rests = means.to_vec();
         for (slot, rest) in rests.iter_mut().enumerate() {
@@ -167,7 +167,7 @@ impl Sampler {
     }
 
     /// Adds one draw to `counts`, which has one entry a mean.
-    pub(super) fn draw(&self, ladder: &Ladder, rng: &mut Generator, counts: &mut [u64]) {
+    pub(crate) fn draw(&self, ladder: &Ladder, rng: &mut Generator, counts: &mut [u64]) {
         for &(slot, rung) in &self.frequent {
             counts[slot] += ladder.rungs[rung].draw(rng);
         }

@@ -9,7 +9,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, SeedableRng};
 
 /// The generator of everything that is drawn: fast, small, of a fixed algorithm.
-pub(super) type Generator = Xoshiro256PlusPlus;
+pub(crate) type Generator = Xoshiro256PlusPlus;
 
 /// What a number is drawn for; keeps the streams of one pod apart, so that asking for late data moves no count.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,7 @@ pub(super) enum Purpose {
     WarmUp,
     Order,
     Requests,
+    Minority,
 }
 
 /// The seed of a stream: the fleet's (or pod's) key, its purpose, and which of many.
@@ -47,12 +48,13 @@ pub(super) fn derive(key: u64, purpose: Purpose, index: u64) -> u64 {
         Purpose::WarmUp => 12,
         Purpose::Order => 13,
         Purpose::Requests => 14,
+        Purpose::Minority => 15,
     };
     mix(mix(mix(key).wrapping_add(purpose)).wrapping_add(index))
 }
 
 /// The key of something with a name, within a fleet.
-pub(super) fn key_of(seed: u64, name: &str) -> u64 {
+pub(crate) fn key_of(seed: u64, name: &str) -> u64 {
     mix(mix(seed) ^ fleetdiff_schemas::identity::stable_hash(name.as_bytes()))
 }
 
@@ -67,7 +69,7 @@ pub(super) fn uniform(key: u64, purpose: Purpose, index: u64) -> f64 {
 }
 
 /// The next uniform number in [0, 1).
-pub(super) fn next_uniform(rng: &mut Generator) -> f64 {
+pub(crate) fn next_uniform(rng: &mut Generator) -> f64 {
     unit_interval(rng.next_u64())
 }
 

@@ -35,7 +35,7 @@ pub struct Agreement {
 
 /// Sets `got` against `expected`, row by row and column by column, whatever their order.
 ///
-/// Sentences, details of rejections and `explains` are not compared. Floats agree to 1e-8 relative, 1e-8 absolute near 0,
+/// Sentences and details of rejections are not compared. Floats agree to 1e-8 relative, 1e-8 absolute near 0,
 /// ln p below -450 to 1e-6 relative; infinities must be equal.
 ///
 /// # Errors
@@ -218,6 +218,7 @@ fn cell(pair: &mut Pair<'_>, expected: &CellRow, got: &CellRow) {
     pair.same("support", &expected.support, &got.support);
     pair.same("reason", &expected.reason, &got.reason);
     pair.same("cause", &expected.cause, &got.cause);
+    pair.same("detail", &expected.detail, &got.detail);
 }
 
 fn flag(pair: &mut Pair<'_>, expected: &FlagRow, got: &FlagRow) {
@@ -226,6 +227,7 @@ fn flag(pair: &mut Pair<'_>, expected: &FlagRow, got: &FlagRow) {
     pair.same("raised_at", &expected.raised_at, &got.raised_at);
     pair.same("severity", &expected.severity, &got.severity);
     pair.same("cleared_because", &expected.cleared_because, &got.cleared_because);
+    pair.same("explains", &expected.explains, &got.explains);
 }
 
 fn comparison(pair: &mut Pair<'_>, expected: &ComparisonRow, got: &ComparisonRow) {

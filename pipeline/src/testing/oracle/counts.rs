@@ -2,11 +2,11 @@
 //!
 //! All counted samples of a service lie in one list; what a comparison sees at a hop is summed up from that list anew.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use fleetdiff_schemas::identity::{Build, Cohort, Hardware, MERGED, PodId, Region, stable_hash};
-use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::profile::{ProfileType, Samples};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
@@ -37,7 +37,7 @@ struct Origin {
 #[derive(Clone, Debug)]
 struct Sampled {
     origin: Origin,
-    /// Number of the pod (service, build, pod).
+    /// Number of the pod's name: of several builds of an arm it is one pod.
     pod: usize,
     bucket: u8,
     samples: u64,
@@ -50,8 +50,24 @@ struct Sampled {
 pub(super) struct Archive {
     /// Function names, ascending by their stable hash; a function's number is its place here.
     pub names: Vec<Arc<str>>,
+    /// Names of pods by their number.
+    pub pods: Vec<PodId>,
     samples: Vec<Sampled>,
-    requests: Vec<(Origin, u64)>,
+    requests: Vec<Requests>,
+    /// Whole stacks, as function numbers, root first; a path's number is its place here.
+    pub paths: Vec<Vec<usize>>,
+    stacks: Vec<(Origin, Vec<(usize, u64)>)>,
+}
+
+/// Samples of head and base by path, block by block.
+pub(super) type Tree = BTreeMap<Hop, BTreeMap<usize, [u64; 2]>>;
+
+/// Requests that became known of one pod.
+#[derive(Clone, Debug)]
+struct Requests {
+    origin: Origin,
+    bucket: u8,
+    count: u64,
 }
 
 /// Counts of one comparison in one cell and scope, by block and hardware.
@@ -64,14 +80,27 @@ pub(super) type Stratum = [ArmCounts; 2];
 #[derive(Clone, Debug, Default)]
 pub(super) struct ArmCounts {
     pub samples: u64,
+    /// Those of buckets with samples.
     pub requests: u64,
+    /// Buckets with samples.
     pub buckets: BTreeMap<u8, BucketCounts>,
+    /// The same samples by the number of the pod; kept within the window alone.
+    pub pods: BTreeMap<usize, PodCounts>,
+}
+
+/// Counts of one pod.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PodCounts {
+    pub samples: u64,
+    /// Self and total by function number.
+    pub functions: Vec<[u64; 2]>,
 }
 
 /// Counts of one bucket.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BucketCounts {
     pub samples: u64,
+    pub requests: u64,
     pub pods: BTreeSet<usize>,
     /// Self and total by function number.
     pub functions: Vec<[u64; 2]>,
@@ -87,12 +116,12 @@ impl Archive {
             .collect();
         let names: Vec<Arc<str>> = names.into_iter().map(|(_, name)| name).collect();
         let numbers: BTreeMap<&Arc<str>, usize> = names.iter().enumerate().map(|(number, name)| (name, number)).collect();
-        let mut pods: BTreeMap<(Build, PodId), usize> = BTreeMap::new();
+        let mut pods: BTreeMap<PodId, usize> = BTreeMap::new();
         let mut samples = Vec::new();
         for (one, cohorts) in counted.iter().zip(&folded) {
             let id = &one.profile.identity;
             let next = pods.len();
-            let pod = *pods.entry((id.build.clone(), id.pod.clone())).or_insert(next);
+            let pod = *pods.entry(id.pod.clone()).or_insert(next);
             for (cohort, (total, functions)) in cohorts.iter().filter(|(_, (total, _))| *total > 0) {
                 let functions = functions.iter().filter_map(|(name, counts)| Some((*numbers.get(name)?, *counts)));
                 samples.push(Sampled {
@@ -105,11 +134,34 @@ impl Archive {
             }
         }
         let requests = served.iter().map(|one| {
-            let as_counted = Counted { profile: Arc::clone(&one.profile), applied: one.applied, own: one.own };
-            (Origin::new(config, history, &as_counted, &one.profile.identity.cohort), one.count)
+            let (id, as_counted) = (&one.profile.identity, Counted { profile: Arc::clone(&one.profile), applied: one.applied, own: one.own });
+            Requests { origin: Origin::new(config, history, &as_counted, &id.cohort), bucket: id.bucket().0, count: one.count }
         });
         let requests = requests.collect();
-        Self { names, samples, requests }
+        let (paths, stacks) = stacks(config, history, counted, &numbers);
+        let mut numbered: Vec<(PodId, usize)> = pods.into_iter().collect();
+        numbered.sort_by_key(|(_, number)| *number);
+        Self { names, pods: numbered.into_iter().map(|(pod, _)| pod).collect(), samples, requests, paths, stacks }
+    }
+
+    /// The call trees of one cell in a comparison's epoch; empty if its profiles came without stacks.
+    pub fn tree(&self, open: &Open, hop: Hop, profile_type: ProfileType, cell: &CellKey) -> Tree {
+        let mut tree = Tree::new();
+        for (origin, samples) in &self.stacks {
+            let arm = match &origin.build {
+                build if *build == open.head => HEAD,
+                build if open.base.contains(build) => BASE,
+                _ => continue,
+            };
+            if origin.applied > hop || origin.block < open.epoch || origin.profile_type != profile_type || origin.cell != *cell {
+                continue;
+            }
+            let block = tree.entry(origin.block).or_default();
+            for (path, count) in samples {
+                block.entry(*path).or_default()[arm] += count;
+            }
+        }
+        tree
     }
 
     /// What a comparison sees in a scope at the close of `hop`: the cells in which either arm has samples.
@@ -133,16 +185,42 @@ impl Archive {
             }
         };
         for one in &self.samples {
-            arm(&one.origin, &mut |arm| arm.add(one, self.names.len()));
+            arm(&one.origin, &mut |arm| arm.add(one, self.names.len(), scope));
         }
-        for (origin, count) in &self.requests {
-            arm(origin, &mut |arm| arm.requests += count);
+        for one in &self.requests {
+            arm(&one.origin, &mut |arm| arm.buckets.entry(one.bucket).or_default().requests += one.count);
         }
+        cells.values_mut().flat_map(BTreeMap::values_mut).flatten().for_each(ArmCounts::settle);
         let has_samples = |stratum: &Stratum| stratum.iter().any(|arm| arm.samples > 0);
         cells.values_mut().for_each(|cell| cell.retain(|_, stratum| has_samples(stratum)));
         cells.retain(|_, cell| !cell.is_empty());
         cells
     }
+}
+
+/// The stacks of all profiles that came with them.
+type Stacks = (Vec<Vec<usize>>, Vec<(Origin, Vec<(usize, u64)>)>);
+
+fn stacks(config: &Config, history: &History, counted: &[&Counted], numbers: &BTreeMap<&Arc<str>, usize>) -> Stacks {
+    let mut places: HashMap<Vec<usize>, usize> = HashMap::new();
+    let mut paths = Vec::new();
+    let mut all = Vec::new();
+    for one in counted {
+        let Samples::Stacks(stacks) = &one.profile.samples else { continue };
+        let named: Vec<Option<usize>> = one.profile.names.iter().map(|name| numbers.get(name).copied()).collect();
+        let mut cohorts: BTreeMap<&Cohort, Vec<(usize, u64)>> = BTreeMap::new();
+        for stack in stacks {
+            let number = |frame: &u32| usize::try_from(*frame).ok().and_then(|frame| named.get(frame).copied().flatten());
+            let frames: Vec<usize> = stack.frames.iter().filter_map(number).collect();
+            let path = *places.entry(frames).or_insert_with_key(|frames| {
+                paths.push(frames.clone());
+                paths.len() - 1
+            });
+            cohorts.entry(stack.cohort.as_ref().unwrap_or(&one.profile.identity.cohort)).or_default().push((path, stack.count));
+        }
+        all.extend(cohorts.into_iter().map(|(cohort, samples)| (Origin::new(config, history, one, cohort), samples)));
+    }
+    (paths, all)
 }
 
 impl Origin {
@@ -167,15 +245,30 @@ impl Origin {
 }
 
 impl ArmCounts {
-    fn add(&mut self, one: &Sampled, functions: usize) {
+    fn add(&mut self, one: &Sampled, functions: usize, scope: Scope) {
         self.samples += one.samples;
         let bucket = self.buckets.entry(one.bucket).or_default();
         bucket.samples += one.samples;
         bucket.pods.insert(one.pod);
-        bucket.functions.resize(functions, [0, 0]);
-        for (function, [own, total]) in &one.functions {
-            bucket.functions[*function][0] += own;
-            bucket.functions[*function][1] += total;
+        add_functions(&mut bucket.functions, one, functions);
+        if scope == Scope::Window {
+            let pod = self.pods.entry(one.pod).or_default();
+            pod.samples += one.samples;
+            add_functions(&mut pod.functions, one, functions);
         }
+    }
+
+    /// Forgets requests of buckets without samples, and adds up the others.
+    fn settle(&mut self) {
+        self.buckets.retain(|_, bucket| bucket.samples > 0);
+        self.requests = self.buckets.values().map(|bucket| bucket.requests).sum();
+    }
+}
+
+fn add_functions(sums: &mut Vec<[u64; 2]>, one: &Sampled, functions: usize) {
+    sums.resize(functions, [0, 0]);
+    for (function, [own, total]) in &one.functions {
+        sums[*function][0] += own;
+        sums[*function][1] += total;
     }
 }

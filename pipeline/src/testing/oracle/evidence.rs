@@ -10,7 +10,7 @@ use fleetdiff_schemas::verdict::Support;
 
 use super::counts::{Archive, BASE, Cell, HEAD, Stratum};
 use super::statistics::decide::{CellTest, rows_of_cell};
-use super::statistics::strata::{Arm, strata_test};
+use super::statistics::strata::{Arm, Model, strata_test};
 use crate::config::Config;
 
 /// Below this, `df` is 2 or more up to rounding.
@@ -61,7 +61,6 @@ impl KindEvidence {
 /// Judges the strata of these cells together, in the order given.
 pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell]) -> Evidence {
     let all: Vec<(&(Hop, Hardware), &Stratum)> = cells.iter().flat_map(|cell| cell.iter()).collect();
-    let in_both = |stratum: &Stratum| stratum.iter().all(|arm| arm.samples > 0);
     let kept: Vec<_> = all.iter().copied().filter(|(_, stratum)| in_both(stratum)).collect();
     let used: Vec<&Stratum> = if kept.is_empty() { &all } else { &kept }.iter().map(|(_, stratum)| *stratum).collect();
     let pods = [HEAD, BASE].map(|arm| pods(&used, arm));
@@ -87,6 +86,16 @@ pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell]) -> Evid
         blocks: kept.iter().map(|((block, _), _)| *block).collect(),
         kinds,
     }
+}
+
+fn in_both(stratum: &Stratum) -> bool {
+    stratum.iter().all(|arm| arm.samples > 0)
+}
+
+/// The strata that both arms share; all of them if there is none.
+pub(super) fn kept_or_all(cell: &Cell) -> Vec<&Stratum> {
+    let any = cell.values().any(in_both);
+    cell.values().filter(|stratum| !any || in_both(stratum)).collect()
 }
 
 /// One count kind; tested only where `scale` is given, which holds the scale of self counts once that is known.
@@ -123,20 +132,23 @@ fn arm(used: &[&Stratum], arm: usize, kind: CountKind, functions: &[usize]) -> A
         None => vec![0.0; functions.len()],
     };
     let samples = |stratum: &Stratum, bucket: u8| stratum[arm].buckets.get(&bucket).map_or(0.0, |found| real(found.samples));
-    let pods = |bucket: u8| {
-        let of_stratum = used.iter().filter_map(|stratum| stratum[arm].buckets.get(&bucket));
-        of_stratum.flat_map(|found| found.pods.iter()).collect::<BTreeSet<_>>().len()
-    };
     Arm {
         counts: used.iter().map(|stratum| occupied.iter().map(|bucket| of_bucket(stratum, *bucket)).collect()).collect(),
         samples: used.iter().map(|stratum| occupied.iter().map(|bucket| samples(stratum, *bucket)).collect()).collect(),
-        pods: occupied.iter().map(|bucket| real(u64::try_from(pods(*bucket)).unwrap_or(0))).collect(),
+        pods: occupied.iter().map(|bucket| pods_of_bucket(used, arm, *bucket)).collect(),
     }
+}
+
+/// How many pods of an arm lie in a bucket.
+pub(super) fn pods_of_bucket(used: &[&Stratum], arm: usize, bucket: u8) -> f64 {
+    let of_stratum = used.iter().filter_map(|stratum| stratum[arm].buckets.get(&bucket));
+    let pods: BTreeSet<_> = of_stratum.flat_map(|found| found.pods.iter()).collect();
+    real(u64::try_from(pods.len()).unwrap_or(0))
 }
 
 fn degrees_of_freedom(used: &[&Stratum]) -> f64 {
     let arm = |which| arm(used, which, CountKind::SelfCount, &[]);
-    strata_test(&arm(HEAD), &arm(BASE), 1.0, 0.0).df
+    strata_test(&arm(HEAD), &arm(BASE), Model::Share, 1.0, 0.0).df
 }
 
 fn support(arms: &[ArmFigures; 2], df: f64) -> Support {

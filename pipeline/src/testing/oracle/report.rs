@@ -1,18 +1,22 @@
 //! The table `cells`: sections 6 and 7 of `docs/semantics.md`.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::identity::{Cohort, MERGED, Region};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
-use fleetdiff_schemas::rows::{CellKey, CellRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, RARE};
+use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
 
-use super::counts::{Archive, Cell, HEAD};
-use super::evidence::{Evidence, judge};
+use super::counts::{Archive, BASE, Cell, HEAD};
+use super::evidence::{Evidence, judge, size};
 use super::history::Open;
 use super::live::{Live, RowId};
-use super::row::{About, Line, lines, range};
+use super::pods::ByPod;
+use super::requests::{Rates, rates};
+use super::row::{About, Line, add_always_valid, float, g_of, lines, range};
 use super::statistics::families::{ln_bh, second_level, two_level};
 use crate::config::{CellBy, Config};
 
@@ -20,6 +24,8 @@ use crate::config::{CellBy, Config};
 struct Group {
     cell: CellKey,
     lines: Vec<Line>,
+    /// Rows of functions under the floor that were tested; for cells within the window.
+    rare: Vec<Line>,
 }
 
 /// All that a comparison's rows are made from at one report.
@@ -70,25 +76,55 @@ impl Report<'_> {
         let mut rows = Vec::new();
         // Causes of all rows of a cell are among its self rows.
         let mut causes = BTreeMap::new();
+        let rates: BTreeMap<&CellKey, Option<Rates>> = evidence.iter().map(|(cell, evidence)| (cell, rates(self.archive, &cells[cell], evidence))).collect();
         for kind in CountKind::ALL.into_iter().filter(|kind| self.config.count_kinds.contains(kind)) {
-            let groups = |evidence: &[(CellKey, Evidence)]| -> Vec<Group> {
-                let group = |(cell, evidence): &(CellKey, Evidence)| {
-                    let about = self.about(scope, profile_type, kind, cell);
-                    Group { cell: cell.clone(), lines: lines(self.config, self.archive, &about, evidence) }
-                };
-                evidence.iter().map(group).collect()
+            let plain = |(cell, evidence): &(CellKey, Evidence)| {
+                let about = self.about(scope, profile_type, kind, cell);
+                Group { cell: cell.clone(), lines: lines(self.config, self.archive, &about, evidence), rare: Vec::new() }
+            };
+            let of_cell = |both: &(CellKey, Evidence)| {
+                let (mut group, (cell, evidence)) = (plain(both), both);
+                let about = self.about(scope, profile_type, kind, cell);
+                for line in group.lines.iter_mut().filter(|line| line.row.reason == Some(RowReason::NoCommonStratum)) {
+                    line.row.detail = Some(format!("head: {}; base: {}", ran(self.config, &cells[cell], HEAD), ran(self.config, &cells[cell], BASE)));
+                }
+                if let Some(rates) = &rates[cell] {
+                    rates.add(&about, evidence, &mut group.lines);
+                }
+                self.add_by_scope(&about, evidence, &cells[cell], &mut group);
+                group
             };
             let mut family = Family {
-                cells: groups(&evidence),
-                over_all: groups(&over_all),
-                partly: [groups(&over_cohorts), groups(&over_regions)],
+                cells: evidence.iter().map(of_cell).collect(),
+                over_all: over_all.iter().map(plain).collect(),
+                partly: [&over_cohorts, &over_regions].map(|groups| groups.iter().map(plain).collect()),
             };
             family.control(self.archive.names.len());
             family.call(self, scope);
+            family.find_rare(self.config);
+            family.find_uniform(self.config, scope);
+            family.find_outlying(self.config);
             family.find_compositional(self.config, self.archive.names.len(), kind, &mut causes);
             rows.extend(family.into_rows(self.config));
         }
         rows
+    }
+
+    /// What only one of the scopes has.
+    fn add_by_scope(&self, about: &About, evidence: &Evidence, cell: &Cell, group: &mut Group) {
+        match about.scope {
+            Scope::Window => {
+                let pods = ByPod::of(self.archive, cell);
+                pods.add_outliers(self.config, about, evidence, &mut group.lines);
+                group.rare = pods.rare(self.config, about, evidence);
+            }
+            Scope::Epoch => {
+                for line in &mut group.lines {
+                    let largest = self.live.largest_ln_e(self.open.epoch, &RowId::new(&line.row));
+                    add_always_valid(line, largest);
+                }
+            }
+        }
     }
 
     fn about(&self, scope: Scope, profile_type: ProfileType, kind: CountKind, cell: &CellKey) -> About {
@@ -148,18 +184,72 @@ impl Family {
     fn call(&mut self, report: &Report<'_>, scope: Scope) {
         let in_window = |row: &CellRow| row.q_value.is_some_and(|q| q <= report.config.q);
         for line in self.cells.iter_mut().flat_map(|group| &mut group.lines) {
+            let live = report.live.called.get(&RowId::new(&line.row));
             let called = match scope {
                 Scope::Window => in_window(&line.row),
-                Scope::Epoch => report.live.is_raised(&RowId::new(&line.row)),
+                Scope::Epoch => live.is_some(),
             };
-            if called {
+            if called && line.tested.is_some() {
                 call(line);
+                line.row.cause = live.and_then(|live| live.cause(report.live));
             }
         }
         let roll_ups = self.over_all.iter_mut().chain(self.partly.iter_mut().flatten());
         for line in roll_ups.flat_map(|group| &mut group.lines) {
             if scope == Scope::Window && in_window(&line.row) {
                 call(line);
+            }
+        }
+    }
+
+    /// Calls functions under the floor. They get rows of their own, which the row of all of them gives up.
+    fn find_rare(&mut self, config: &Config) {
+        let ln_q = ln_bh(&values(&self.cells, |group| &group.rare, |line| line.row.rare_ln_p));
+        let mut ln_q = ln_q.into_iter();
+        for group in &mut self.cells {
+            let family = std::mem::take(&mut group.rare).into_iter().zip(ln_q.by_ref());
+            let called: Vec<Line> = family.filter(|(_, ln_q)| *ln_q <= config.q.ln()).filter_map(|(line, _)| call_rare(line)).collect();
+            group.lines.retain_mut(|line| line.row.function != RARE || give_up(&mut line.row, &called));
+            group.lines.extend(called);
+        }
+    }
+
+    /// Costs per request: functions are one family, the rows of all functions another, which decides about them.
+    fn find_uniform(&mut self, config: &Config, scope: Scope) {
+        for of_all in [false, true] {
+            let member = |line: &Line| line.row.per_request_ln_p.filter(|_| (line.row.function == ALL_FUNCTIONS) == of_all);
+            let ln_q = ln_bh(&values(&self.cells, |group| &group.lines, member));
+            for (line, ln_q) in self.cells.iter_mut().flat_map(|group| &mut group.lines).zip(ln_q) {
+                if ln_q.is_nan() {
+                    continue;
+                }
+                line.row.per_request_q_value = Some(ln_q.exp());
+                let large = line.uniform.filter(|all| scope == Scope::Window && ln_q <= config.q.ln() && all.abs() >= config.delta);
+                if let Some(theta) = large {
+                    (line.row.verdict, line.row.reason) = (if theta > 0.0 { Verdict::Regressed } else { Verdict::Improved }, None);
+                }
+            }
+        }
+    }
+
+    /// Rows that are not called of which a minority of the head's pods differ.
+    fn find_outlying(&mut self, config: &Config) {
+        let ln_q = ln_bh(&values(&self.cells, |group| &group.lines, |line| line.row.outlier_ln_p));
+        let tested = ln_q.iter().filter(|ln_q| !ln_q.is_nan()).count();
+        let selected = ln_q.iter().filter(|ln_q| **ln_q <= config.q.ln()).count();
+        let ln_level = config.q.ln() + (whole(selected) / whole(tested.max(1))).ln();
+        for (line, ln_q) in self.cells.iter_mut().flat_map(|group| &mut group.lines).zip(ln_q) {
+            line.row.outlier_q_value = Some(ln_q.exp()).filter(|_| !ln_q.is_nan());
+            if line.row.verdict.is_called() || ln_q.is_nan() || ln_q > config.q.ln() {
+                continue;
+            }
+            let of_pods = ln_bh(&line.deviating.iter().map(|(_, ln_p)| *ln_p).collect::<Vec<_>>());
+            let named = line.deviating.iter().zip(of_pods).filter(|(_, ln_q)| *ln_q <= ln_level);
+            let mut named: Vec<String> = named.map(|((name, _), _)| name.clone()).collect();
+            named.sort();
+            if !named.is_empty() && size(2 * named.len()) <= line.row.head.pods {
+                (line.row.verdict, line.row.reason) = (Verdict::SomePodsOutlying, None);
+                line.row.outlying_pods = named;
             }
         }
     }
@@ -172,7 +262,8 @@ impl Family {
         let ln_p = matrix(&self.cells, functions, |line| line.tested.map(|tested| tested.ln_p_comp));
         let ln_q = ln_bh(&ln_p.concat());
         for (place, group) in self.cells.iter_mut().enumerate() {
-            for line in group.lines.iter_mut().filter(|line| !line.row.verdict.is_called()) {
+            let open = |line: &&mut Line| !line.row.verdict.is_called() && line.row.verdict != Verdict::SomePodsOutlying;
+            for line in group.lines.iter_mut().filter(open) {
                 let (Some(function), Some(tested)) = (line.function, line.tested) else { continue };
                 let moved = ln_q[place * functions + function] <= config.q.ln()
                     && tested.ln_scale.abs() >= config.delta
@@ -206,11 +297,53 @@ pub(super) fn call(line: &mut Line) {
     }
 }
 
+/// The first three strata of an arm, in words.
+fn ran(config: &Config, cell: &Cell, arm: usize) -> String {
+    let strata = cell.iter().filter(|(_, stratum)| stratum[arm].samples > 0);
+    let mut words: Vec<String> = strata.map(|((block, hardware), _)| format!("{hardware} from {}", rfc3339(config.clock().start_of(*block)))).collect();
+    let more = words.len().saturating_sub(3);
+    words.truncate(3);
+    if more > 0 { format!("{} and {more} more", words.join(", ")) } else { words.join(", ") }
+}
+
+/// Values by row, group after group; NaN where a row has none.
+fn values<'a>(groups: &'a [Group], lines: fn(&'a Group) -> &'a Vec<Line>, of: impl Fn(&Line) -> Option<f64>) -> Vec<f64> {
+    groups.iter().flat_map(lines).map(|line| of(line).unwrap_or(f64::NAN)).collect()
+}
+
+/// Calls a function under the floor by the arm in which its share is larger.
+fn call_rare(mut line: Line) -> Option<Line> {
+    let [head, base] = [&line.row.head, &line.row.base].map(|arm| (i128::from(arm.count), i128::from(arm.total)));
+    let verdict = match (head.0 * base.1).cmp(&(base.0 * head.1)) {
+        Ordering::Greater => Verdict::Regressed,
+        Ordering::Less => Verdict::Improved,
+        Ordering::Equal => return None,
+    };
+    (line.row.verdict, line.row.reason) = (verdict, Some(RowReason::Rare));
+    Some(line)
+}
+
+/// Takes called functions out of the row that stands for all under the floor; whether it still stands for any.
+fn give_up(row: &mut CellRow, called: &[Line]) -> bool {
+    row.functions = row.functions.map(|functions| functions - size(called.len()));
+    for (arm, of) in [(&mut row.head, HEAD), (&mut row.base, BASE)] {
+        arm.count -= called.iter().map(|line| [line.row.head.count, line.row.base.count][of]).sum::<i64>();
+        arm.share = (arm.total > 0).then(|| float(arm.count) / float(arm.total));
+    }
+    (row.g, row.ln_p_iid) = g_of(&row.head, &row.base);
+    row.functions != Some(0)
+}
+
+/// A number of rows, as a float.
+fn whole(count: usize) -> f64 {
+    float(size(count))
+}
+
 /// The called function of a cell with the largest effect; of equal ones the first by stable hash.
 fn cause(group: &Group) -> Option<String> {
     let mut largest: Option<(f64, &str)> = None;
     for line in group.lines.iter().filter(|line| line.row.verdict.is_called()) {
-        let size = line.tested?.theta.abs();
+        let Some(size) = line.tested.map(|tested| tested.theta.abs()) else { continue };
         if largest.is_none_or(|(largest, _)| size > largest) {
             largest = Some((size, &line.row.function));
         }

@@ -12,13 +12,15 @@ use super::counts::{Archive, BASE, HEAD};
 use super::evidence::{Evidence, integer, real, size};
 use super::history::Open;
 use super::statistics::ENOUGH_FUNCTIONS;
-use super::statistics::decide::{CellTest, ln_e, ln_p_iid, seconds_to_detect, smallest_detectable};
+use super::statistics::decide::{CellTest, always_valid_half_width, ln_e, ln_p_iid, pods_needed, samples_needed, seconds_to_detect, smallest_detectable};
 use super::statistics::likelihood::g_share;
 use super::statistics::tails::t_quantile;
 use crate::config::Config;
 
 /// Within a ratio of this, both ways, is alike.
 const ALIKE: f64 = 1.05;
+/// Level of the interval that holds at every look.
+const ALWAYS_VALID: f64 = 0.95;
 
 /// Which row: everything but its function.
 #[derive(Clone, Debug)]
@@ -48,6 +50,17 @@ pub(super) struct Line {
     pub row: CellRow,
     /// `None` where it was not tested.
     pub tested: Option<Decisive>,
+    /// For the row of all functions, where it was tested: ln of the ratio of samples per request.
+    pub uniform: Option<f64>,
+    /// Names of the head's pods, and ln p of each, where some may be outlying.
+    pub deviating: Vec<(String, f64)>,
+}
+
+impl Line {
+    /// A row that was not tested.
+    pub fn of(function: Option<usize>, row: CellRow) -> Self {
+        Self { function, row, tested: None, uniform: None, deviating: Vec::new() }
+    }
 }
 
 /// The numbers of a tested row that verdicts are made of.
@@ -60,6 +73,10 @@ pub(super) struct Decisive {
     pub ln_p_row: f64,
     pub ln_p_comp: f64,
     pub ln_e: f64,
+    /// Standard error at scale 1.
+    se: f64,
+    /// The part of the samples that is not the function's, where the scale was found among them, else 1.
+    others: f64,
     /// The 90 % interval of `theta` lies within a ratio of 1.05.
     pub alike: bool,
 }
@@ -86,7 +103,7 @@ pub(super) fn lines(config: &Config, archive: &Archive, about: &About, evidence:
         kind.counts.iter().map(|(function, counts)| (*function, *counts)).partition(|(_, counts)| counts[HEAD] + counts[BASE] >= config.min_count);
     let mut lines: Vec<Line> = frequent
         .into_iter()
-        .map(|(function, counts)| one_line(archive, about, evidence, (function, counts), quantiles.as_ref().zip(kind.place(function))))
+        .map(|(function, counts)| one_line(config, archive, about, evidence, (function, counts), quantiles.as_ref().zip(kind.place(function))))
         .collect();
     if !rare.is_empty() {
         let counts = rare.values().fold([0, 0], |sum, counts| [sum[HEAD] + counts[HEAD], sum[BASE] + counts[BASE]]);
@@ -96,12 +113,13 @@ pub(super) fn lines(config: &Config, archive: &Archive, about: &About, evidence:
             reason: Some(RowReason::CountNeeded),
             ..untested(about, evidence, RARE, counts)
         };
-        lines.push(Line { function: None, row, tested: None });
+        lines.push(Line::of(None, row));
     }
     lines
 }
 
 fn one_line(
+    config: &Config,
     archive: &Archive,
     about: &About,
     evidence: &Evidence,
@@ -110,17 +128,14 @@ fn one_line(
 ) -> Line {
     let row = untested(about, evidence, &archive.names[function], counts);
     let Some((quantiles, (place, test))) = test else {
-        return Line { function: Some(function), row: CellRow { reason: reason(&row, false), ..row }, tested: None };
+        return Line::of(Some(function), CellRow { reason: reason(&row, false), ..row });
     };
     let (share, adjusted) = (&test.share, &test.adjusted);
     let [(n1, p1), (n0, p0)] = [&row.head, &row.base].map(|arm| (float(arm.total), arm.share.unwrap_or(0.0)));
     let phi = share.phi_tilde[place];
     let half = quantiles.t95 * (phi * (p1 * (1.0 - p1) / n1 + p0 * (1.0 - p0) / n0)).sqrt();
-    let ratio = |theta: f64, se: f64| {
-        let half = quantiles.t95 * se;
-        let interval = Interval { value: theta.exp(), low: (theta - half).exp(), high: (theta + half).exp() };
-        (counts[HEAD] > 0 && counts[BASE] > 0).then_some(interval)
-    };
+    let in_both = counts[HEAD] > 0 && counts[BASE] > 0;
+    let ratio = |theta: f64, se: f64| in_both.then(|| around(theta, quantiles.t95 * se));
     let (k1, k0) = (float(row.head.pods), float(row.base.pods));
     let samples_per_pod = (n1 + n0) / (k1 + k0);
     let of_both = real(counts[HEAD] + counts[BASE]) / (n1 + n0);
@@ -136,9 +151,13 @@ fn one_line(
         ln_p_row: test.ln_p_row[place],
         ln_p_comp: test.ln_p_comp[place],
         ln_e: ln_e(deciding, share.se[place], coupled),
-        alike: theta.abs() + quantiles.t90 * se <= ALIKE.ln(),
+        se: share.se[place],
+        others: coupled,
+        alike: in_both && is_alike(theta, quantiles.t90 * se),
     };
     let delta = p1 - p0;
+    let needed = seconds_to_detect(k1, k0, rate, of_both, share.prior.tau2);
+    let window = float(config.clock().length_of(config.window_hops()).0) / 1e9;
     let mut row = CellRow {
         share_delta: Some(Interval { value: delta, low: delta - half, high: delta + half }),
         dispersion: Some(phi),
@@ -151,26 +170,56 @@ fn one_line(
         adjusted_ln_p: Some(adjusted.ln_p[place]),
         ln_e: Some(decisive.ln_e),
         minimum_detectable_ratio: Some(smallest_detectable(k1, k0, samples_per_pod, of_both, share.prior.tau2).exp()),
-        seconds_to_significance: Some(seconds_to_detect(k1, k0, rate, of_both, share.prior.tau2)),
+        seconds_to_significance: Some(needed),
+        pods_needed: if needed.is_infinite() { pods_needed((k1, k0), rate, of_both, share.prior.tau2, window) } else { None },
+        samples_needed_iid: Some(samples_needed(of_both)),
         ..row
     };
     (row.verdict, row.reason) = match evidence.support == Support::Firm && decisive.alike {
         true => (Verdict::Equivalent, None),
         false => (Verdict::Inconclusive, reason(&row, true)),
     };
-    Line { function: Some(function), row, tested: Some(decisive) }
+    Line { tested: Some(decisive), ..Line::of(Some(function), row) }
+}
+
+/// An interval of a ratio from its logarithm.
+pub(super) fn around(theta: f64, half: f64) -> Interval {
+    Interval { value: theta.exp(), low: (theta - half).exp(), high: (theta + half).exp() }
+}
+
+/// Whether an interval of a log ratio lies within 1.05.
+pub(super) fn is_alike(theta: f64, half: f64) -> bool {
+    theta.abs() + half <= ALIKE.ln()
+}
+
+/// Adds what holds at every look to a row of an epoch; `largest` is ln of its largest e-value in it.
+pub(super) fn add_always_valid(line: &mut Line, largest: f64) {
+    let (Some(tested), Some(df)) = (line.tested, line.row.df) else { return };
+    line.row.always_valid_ln_p = Some(-largest);
+    let half = always_valid_half_width(tested.se, df, tested.others, ALWAYS_VALID);
+    let distance = tested.theta.abs();
+    // A row whose own e-value is large does not hold a ratio of 1, any other does.
+    let half = if tested.ln_e >= -(1.0 - ALWAYS_VALID).ln() { half.min(distance) } else { half.max(distance * (1.0 + 1e-9)) };
+    line.row.always_valid_ratio = line.row.adjusted_ratio.map(|_| around(tested.theta, half));
+}
+
+/// G of a row's counts and its tail as if samples were independent, where both arms have samples and no count is larger than its
+/// total.
+pub(super) fn g_of(head: &ArmFigures, base: &ArmFigures) -> (Option<f64>, Option<f64>) {
+    let possible = [head, base].iter().all(|arm| arm.total > 0 && arm.count <= arm.total);
+    let g = possible.then(|| g_share(float(head.count), float(head.total), float(base.count), float(base.total)));
+    (g, g.map(ln_p_iid))
 }
 
 /// The row of a function that is not tested, with the verdict that it has for that.
-fn untested(about: &About, evidence: &Evidence, function: &str, counts: [u64; 2]) -> CellRow {
+pub(super) fn untested(about: &About, evidence: &Evidence, function: &str, counts: [u64; 2]) -> CellRow {
     let figures = |arm: usize| {
         let total = evidence.arms[arm].total;
         let share = (total > 0).then(|| real(counts[arm]) / float(total));
         ArmFigures { count: integer(counts[arm]), share, ..evidence.arms[arm] }
     };
     let (head, base) = (figures(HEAD), figures(BASE));
-    let possible = head.count <= head.total && base.count <= base.total;
-    let g = g_share(float(head.count), float(head.total), float(base.count), float(base.total));
+    let (g, of_g) = g_of(&head, &base);
     let whole = head.count + base.count == head.total + base.total;
     let verdict = match () {
         () if evidence.samples[BASE] == 0 || evidence.strata == 0 || function == UNSYMBOLISED => Verdict::NotComparable,
@@ -190,8 +239,8 @@ fn untested(about: &About, evidence: &Evidence, function: &str, counts: [u64; 2]
         base,
         share_delta: None,
         strata: size(evidence.strata),
-        g: possible.then_some(g),
-        ln_p_iid: possible.then(|| ln_p_iid(g)),
+        g,
+        ln_p_iid: of_g,
         dispersion: None,
         df: None,
         f: None,
@@ -224,7 +273,7 @@ fn untested(about: &About, evidence: &Evidence, function: &str, counts: [u64; 2]
 }
 
 /// Why a row that no family calls has its verdict.
-fn reason(row: &CellRow, tested: bool) -> Option<RowReason> {
+pub(super) fn reason(row: &CellRow, tested: bool) -> Option<RowReason> {
     let samples = row.head.total + row.base.total;
     let rate = float(samples) / float(row.head.pods + row.base.pods) / seconds_of(row.window_start_at, row.window_end_at);
     Some(match row.verdict {

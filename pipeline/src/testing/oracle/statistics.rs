@@ -7,6 +7,7 @@ pub mod decide;
 pub mod families;
 pub mod likelihood;
 pub mod moderation;
+pub mod rare;
 pub mod strata;
 pub mod tails;
 

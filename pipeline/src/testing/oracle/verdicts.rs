@@ -5,29 +5,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::identity::{Cohort, MERGED, Region};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellKey, ComparisonRow};
-use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{ComparisonVerdict, Scope, Support};
 
 use super::counts::{BASE, HEAD};
 use super::evidence::{integer, real, size};
-use super::history::Open;
-use super::live::{Live, Looked, Raised, RowId};
+use super::live::{Called, Live, LookAt, Looked, RowId};
 use super::row::range;
-use crate::config::{CellBy, Config};
+use crate::config::CellBy;
 
 /// Share of the base's self samples that must be in functions shown to be alike.
 const ENOUGH_ALIKE: f64 = 0.7;
 
 /// The rows of all types and kinds at one look, after its flags.
-pub(super) fn at_look(config: &Config, live: &Live, looked: &[Looked], blocks: &[Hop], open: &Open, hop: Hop) -> Vec<ComparisonRow> {
+pub(super) fn at_look(at: &LookAt<'_>, live: &Live, looked: &[Looked]) -> Vec<ComparisonRow> {
     let mut rows = Vec::new();
     for profile_type in looked.iter().map(|cell| cell.profile_type).collect::<BTreeSet<_>>() {
         let cells: Vec<&Looked> = looked.iter().filter(|cell| cell.profile_type == profile_type).collect();
-        for kind in CountKind::ALL.into_iter().filter(|kind| config.count_kinds.contains(kind)) {
-            let verdicts = Verdicts { config, live, open, hop, profile_type, kind };
+        for kind in CountKind::ALL.into_iter().filter(|kind| at.config.count_kinds.contains(kind)) {
+            let verdicts = Verdicts { at, live, profile_type, kind };
             let of_cells: Vec<ComparisonRow> = cells.iter().map(|cell| verdicts.of_cell(cell)).collect();
-            if config.cell_by != CellBy::All {
-                rows.push(verdicts.over_all(&cells, &of_cells, blocks));
+            if at.config.cell_by != CellBy::All {
+                rows.push(verdicts.over_all(&cells, &of_cells));
             }
             rows.extend(of_cells);
         }
@@ -37,17 +35,15 @@ pub(super) fn at_look(config: &Config, live: &Live, looked: &[Looked], blocks: &
 
 /// What the rows of one comparison key and kind have in common.
 struct Verdicts<'a> {
-    config: &'a Config,
+    at: &'a LookAt<'a>,
     live: &'a Live,
-    open: &'a Open,
-    hop: Hop,
     profile_type: ProfileType,
     kind: CountKind,
 }
 
 impl Verdicts<'_> {
     fn empty(&self, cell: CellKey) -> ComparisonRow {
-        let (window_start_at, window_end_at) = range(self.config, self.open, Scope::Epoch, self.hop);
+        let (window_start_at, window_end_at) = range(self.at.config, self.at.open, Scope::Epoch, self.at.hop);
         ComparisonRow {
             comparison: self.live.key(self.profile_type),
             count_kind: self.kind,
@@ -75,24 +71,26 @@ impl Verdicts<'_> {
         }
     }
 
-    /// Raised rows of this type and kind.
-    fn raised(&self) -> BTreeMap<&RowId, &Raised> {
+    /// Called rows of this type and kind.
+    fn called(&self) -> BTreeMap<&RowId, &Called> {
         let here = |id: &RowId| id.profile_type == self.profile_type && id.kind == self.kind;
-        self.live.raised.iter().filter(|(id, _)| here(id)).collect()
+        self.live.called.iter().filter(|(id, _)| here(id)).collect()
     }
 
     fn of_cell(&self, looked: &Looked) -> ComparisonRow {
         let evidence = &looked.evidence;
         let test = evidence.kinds.get(&self.kind).filter(|kind| kind.tested() > 0);
         let prior = test.and_then(|kind| kind.test.as_ref()).map(|test| (test.scale, test.share.prior));
-        let raised = self.raised();
-        let raised: Vec<&Raised> = raised.iter().filter(|(id, _)| id.cell == looked.cell).map(|(_, raised)| *raised).collect();
+        let called = self.called();
+        let called: Vec<&Called> = called.iter().filter(|(id, _)| id.cell == looked.cell).map(|(_, called)| *called).collect();
+        let any = |of: fn(f64) -> bool| called.iter().any(|called| called.now.tested.is_some_and(|now| of(now.theta)));
+        let checked = self.at.checked.get(&(self.profile_type, self.kind, looked.cell.clone()));
         let alike = self.share_alike(looked);
         let verdict = match () {
             () if evidence.strata == 0 => ComparisonVerdict::NotComparable,
-            () if raised.iter().any(|raised| raised.theta > 0.0) => ComparisonVerdict::Regressed,
-            () if raised.iter().any(|raised| raised.theta < 0.0) => ComparisonVerdict::Improved,
-            () if raised.is_empty() && alike.is_some_and(|share| share >= ENOUGH_ALIKE) => ComparisonVerdict::Clean,
+            () if any(|theta| theta > 0.0) => ComparisonVerdict::Regressed,
+            () if any(|theta| theta < 0.0) => ComparisonVerdict::Improved,
+            () if called.is_empty() && alike.is_some_and(|share| share >= ENOUGH_ALIKE) => ComparisonVerdict::Clean,
             () => ComparisonVerdict::Inconclusive,
         };
         ComparisonRow {
@@ -105,7 +103,9 @@ impl Verdicts<'_> {
             tau2: prior.map(|(_, prior)| prior.tau2),
             d0: prior.map(|(_, prior)| prior.d0),
             s02: prior.map(|(_, prior)| prior.s02),
-            flags: size(raised.len()),
+            flags: size(called.iter().filter(|called| called.flag.is_some()).count()),
+            self_check_tests: checked.map(|(tests, _)| *tests),
+            self_check_flags: checked.map(|(_, flags)| *flags),
             time_blocks: size(evidence.blocks.len()),
             strata_dropped: size(evidence.dropped),
             equivalent_share: alike,
@@ -125,7 +125,7 @@ impl Verdicts<'_> {
         (looked.evidence.strata > 0 && all > 0).then(|| real(alike) / real(all))
     }
 
-    fn over_all(&self, cells: &[&Looked], rows: &[ComparisonRow], blocks: &[Hop]) -> ComparisonRow {
+    fn over_all(&self, cells: &[&Looked], rows: &[ComparisonRow]) -> ComparisonRow {
         let pods = |arm: usize| {
             let distinct: BTreeSet<usize> = cells.iter().flat_map(|cell| cell.evidence.pods[arm].iter().copied()).collect();
             size(distinct.len())
@@ -139,14 +139,17 @@ impl Verdicts<'_> {
             () if all(ComparisonVerdict::Clean) => ComparisonVerdict::Clean,
             () => ComparisonVerdict::Inconclusive,
         };
-        let since = blocks.iter().filter(|block| **block >= self.open.epoch && **block <= self.hop).count();
+        let since = self.at.blocks.iter().filter(|block| **block >= self.at.open.epoch && **block <= self.at.hop).count();
+        let sum = |of: fn(&ComparisonRow) -> Option<i64>| rows.iter().filter_map(of).reduce(|sum, one| sum + one);
         ComparisonRow {
             head_total: rows.iter().map(|row| row.head_total).sum(),
             base_total: rows.iter().map(|row| row.base_total).sum(),
             head_pods: pods(HEAD),
             base_pods: pods(BASE),
             functions_tested: rows.iter().map(|row| row.functions_tested).sum(),
-            flags: size(self.raised().len()),
+            flags: size(self.called().values().filter(|called| called.flag.is_some()).count()),
+            self_check_tests: sum(|row| row.self_check_tests),
+            self_check_flags: sum(|row| row.self_check_flags),
             time_blocks: integer(u64::try_from(since).unwrap_or(u64::MAX)),
             strata_dropped: rows.iter().map(|row| row.strata_dropped).sum(),
             verdict,

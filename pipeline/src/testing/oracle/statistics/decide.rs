@@ -1,9 +1,11 @@
 //! From tests of one cell to the numbers of its rows: scale, p against a smallest change, e-value, power.
 
+use std::sync::LazyLock;
+
 use super::ENOUGH_FUNCTIONS;
 use super::moderation::scale_from;
-use super::strata::{Arm, Tested, strata_test};
-use super::tails::{ln_chi1_tail, z_two_sided};
+use super::strata::{Arm, Model, Tested, strata_test};
+use super::tails::{bisect, ln_chi1_tail, t_of_tail, z_two_sided};
 
 /// Spreads of the log ratio over which the e-value bets.
 const SPREADS: [f64; 4] = [0.05, 0.2, 0.8, 3.2];
@@ -28,8 +30,8 @@ pub struct CellTest {
 /// ln p of H0: |theta| <= `delta` at `scale` (`p_delta`): the test repeated at both ends of that range. The reference's p passes
 /// 1 where few pods make the farther end the more likely one; here it stops there.
 fn ln_p_delta(head: &Arm, base: &Arm, scale: f64, theta: &[f64], delta: f64, min_count: f64) -> Vec<f64> {
-    let up = strata_test(head, base, scale * delta.exp(), min_count).ln_p;
-    let down = strata_test(head, base, scale * (-delta).exp(), min_count).ln_p;
+    let up = strata_test(head, base, Model::Share, scale * delta.exp(), min_count).ln_p;
+    let down = strata_test(head, base, Model::Share, scale * (-delta).exp(), min_count).ln_p;
     let one = |f: usize| {
         let (near, far) = if theta[f] > 0.0 { (up[f], down[f]) } else { (down[f], up[f]) };
         if theta[f].abs() > delta {
@@ -45,7 +47,7 @@ fn ln_p_delta(head: &Arm, base: &Arm, scale: f64, theta: &[f64], delta: f64, min
 
 /// The tests of one cell (`rows_of_cell`). `self_scale` is the scale found on self counts, for total counts.
 pub fn rows_of_cell(head: &Arm, base: &Arm, self_scale: Option<f64>, delta: f64, min_count: f64) -> CellTest {
-    let share = strata_test(head, base, 1.0, min_count);
+    let share = strata_test(head, base, Model::Share, 1.0, min_count);
     if share.strata == 0 {
         let nothing = vec![f64::NAN; share.ln_p.len()];
         let adjusted = share.clone();
@@ -60,7 +62,7 @@ pub fn rows_of_cell(head: &Arm, base: &Arm, self_scale: Option<f64>, delta: f64,
         let v: Vec<f64> = chosen.iter().map(|&f| share.se[f] * share.se[f]).collect();
         if enough { scale_from(&l, &v) } else { 1.0 }
     });
-    let adjusted = strata_test(head, base, scale, min_count);
+    let adjusted = strata_test(head, base, Model::Share, scale, min_count);
     let delta_adjusted = ln_p_delta(head, base, scale, &adjusted.theta, delta, min_count);
     let delta_share = ln_p_delta(head, base, 1.0, &share.theta, delta, min_count);
     let of_tested = |f: usize, value: f64| if share.tested[f] { value } else { f64::NAN };
@@ -82,12 +84,24 @@ pub fn rows_of_cell(head: &Arm, base: &Arm, self_scale: Option<f64>, delta: f64,
 /// ln of the mixture e-value of a row (`ln_e`): p no smaller than 1e-300, as in the reference. `others` is the part of the
 /// samples that is not the row's, if it was tested against a scale found among them, else 1.
 pub fn ln_e(ln_p: f64, se: f64, others: f64) -> f64 {
-    let z = z_two_sided(ln_p.max(1e-300_f64.ln())) * others;
-    let v = (se / others).powi(2);
+    ln_mixture(z_two_sided(ln_p.max(1e-300_f64.ln())) * others, (se / others).powi(2))
+}
+
+/// ln of the mixture over all spreads, of an estimate `z` deviations off whose variance is `v`.
+fn ln_mixture(z: f64, v: f64) -> f64 {
     let one = |t: f64| 0.5 * (v / (v + t * t)).ln() + 0.5 * z * z * t * t / (v + t * t);
     let terms = SPREADS.map(one);
     let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln() - 4.0_f64.ln()
+}
+
+/// Half the width of the interval of a log ratio that holds at every look, at `level`: there, a t test with `df` degrees of
+/// freedom has an e-value of 1 / (1 - `level`). `se` and `others` are those of [`ln_e`].
+pub fn always_valid_half_width(se: f64, df: f64, others: f64, level: f64) -> f64 {
+    let wanted = -(1.0 - level).ln();
+    let v = (se / others).powi(2);
+    let z = bisect(0.0, 1e6, |z| ln_mixture(z, v) < wanted) / others;
+    se * t_of_tail(ln_chi1_tail(z * z), df)
 }
 
 /// Smallest detectable |ln ratio| at alpha 1e-4 and power .8 (`mde`).
@@ -104,8 +118,28 @@ pub fn seconds_to_detect(head_pods: f64, base_pods: f64, rate: f64, share: f64, 
     if d <= 0.0 { f64::INFINITY } else { (1.0 - share) / (share * rate * d) }
 }
 
+/// The fewest further head pods with which a ratio of 1.05 is seen within `seconds`, if some up to a million are enough.
+pub fn pods_needed((head_pods, base_pods): (f64, f64), rate: f64, share: f64, tau2: f64, seconds: f64) -> Option<i64> {
+    let seen = |more: u32| seconds_to_detect(head_pods + f64::from(more), base_pods, rate, share, tau2) <= seconds;
+    let (mut few, mut enough) = (0, 1_000_000);
+    if seen(few) || !seen(enough) {
+        return seen(few).then_some(0);
+    }
+    while enough - few > 1 {
+        let middle = u32::midpoint(few, enough);
+        *if seen(middle) { &mut enough } else { &mut few } = middle;
+    }
+    Some(i64::from(enough))
+}
+
+/// Samples by the plain rule for a change of 5 %: 1 / (share x .05^2).
+pub fn samples_needed(share: f64) -> f64 {
+    1.0 / (share * 0.05 * 0.05)
+}
+
 fn power_quantiles() -> f64 {
-    z_two_sided(1e-4_f64.ln()) + z_two_sided(0.4_f64.ln())
+    static SUM: LazyLock<f64> = LazyLock::new(|| z_two_sided(1e-4_f64.ln()) + z_two_sided(0.4_f64.ln()));
+    *SUM
 }
 
 /// ln p as if samples were independent of the 2x2 table of `g`.

@@ -1,14 +1,19 @@
 //! Statistics and effect of one function from its counts by stratum.
 
+use super::strata::Model;
+
+/// The counts, or exposures, of head and base by stratum.
+type Arms<'a> = (&'a [f64], &'a [f64]);
+
 /// The statistic of a function, and the variance of its score (1 with one stratum, where there is no score).
 #[expect(clippy::float_cmp, reason = "scale 1 is the caller's word for no scale, not the outcome of a computation")]
-pub(super) fn statistic(x1: &[f64], x0: &[f64], n1: &[f64], n0: &[f64], scale: f64) -> (f64, f64) {
+pub(super) fn statistic(model: Model, (x1, x0): Arms<'_>, (n1, n0): Arms<'_>, scale: f64) -> (f64, f64) {
     if n1.len() == 1 {
         let (x, n) = (x1[0] + x0[0], n1[0] + n0[0]);
-        let g = if scale == 1.0 {
-            g_share(x1[0], n1[0], x0[0], n0[0])
-        } else {
-            g_rate(x1[0], scale * n1[0], x0[0], n0[0]) / (1.0 - x / n)
+        let g = match model {
+            Model::Share if scale == 1.0 => g_share(x1[0], n1[0], x0[0], n0[0]),
+            Model::Share => g_rate(x1[0], scale * n1[0], x0[0], n0[0]) / (1.0 - x / n),
+            Model::Rate => g_rate(x1[0], scale * n1[0], x0[0], n0[0]),
         };
         return (g, 1.0);
     }
@@ -17,25 +22,28 @@ pub(super) fn statistic(x1: &[f64], x0: &[f64], n1: &[f64], n0: &[f64], scale: f
         let (x, n) = (x1[s] + x0[s], n1[s] + n0[s]);
         let (e1, e0) = (scale * n1[s], n0[s]);
         u += x1[s] - x * (e1 / (e1 + e0));
-        v += if scale == 1.0 {
-            n1[s] * n0[s] / (n * n * (n - 1.0).max(1.0)) * x * (n - x)
-        } else {
-            e1 * e0 / ((e1 + e0) * (e1 + e0)) * x * (1.0 - x / n)
+        let rate = e1 * e0 / ((e1 + e0) * (e1 + e0)) * x;
+        v += match model {
+            Model::Share if scale == 1.0 => n1[s] * n0[s] / (n * n * (n - 1.0).max(1.0)) * x * (n - x),
+            Model::Share => rate * (1.0 - x / n),
+            Model::Rate => rate,
         };
     }
     (if v > 0.0 { u * u / v } else { 0.0 }, v)
 }
 
-/// ln of the Mantel-Haenszel ratio of shares, and the Greenland-Robins variance of it for dispersion 1. An arm without the
+/// ln of the Mantel-Haenszel ratio, and the Greenland-Robins variance of it for dispersion 1. An arm without the
 /// function counts half a sample (and its variance is not used).
-pub(super) fn mantel_haenszel(x1: &[f64], x0: &[f64], n1: &[f64], n0: &[f64]) -> (f64, f64) {
+pub(super) fn mantel_haenszel(model: Model, (x1, x0): Arms<'_>, (n1, n0): Arms<'_>) -> (f64, f64) {
     let (mut r, mut q, mut w, mut p) = (0.0, 0.0, 0.0, 0.0);
     for s in 0..n1.len() {
         let n = n1[s] + n0[s];
         r += x1[s] * (n0[s] / n);
         q += x0[s] * (n1[s] / n);
         w += n1[s] * n0[s] / n;
-        p += (n1[s] * n0[s] * (x1[s] + x0[s]) - x1[s] * x0[s] * n) / (n * n);
+        // A count of a share cannot be larger than its total; one of a rate can.
+        let bounded = if model == Model::Share { x1[s] * x0[s] * n } else { 0.0 };
+        p += (n1[s] * n0[s] * (x1[s] + x0[s]) - bounded) / (n * n);
     }
     let of_head = if x1.iter().any(|x| *x > 0.0) { r / w } else { 0.5 / n1.iter().sum::<f64>() };
     let of_base = if x0.iter().any(|x| *x > 0.0) { q / w } else { 0.5 / n0.iter().sum::<f64>() };

@@ -7,12 +7,21 @@ use super::tails::{ln_f1_tail, z_two_sided};
 /// An arm with fewer pods than this is also tested on the log scale.
 const FEW_PODS: f64 = 10.0;
 
+/// What counts are held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// Samples, of which a function's count is a part.
+    Share,
+    /// Requests.
+    Rate,
+}
+
 /// One arm of a cell.
 #[derive(Clone, Debug, Default)]
 pub struct Arm {
     /// Count by stratum, bucket, function.
     pub counts: Vec<Vec<Vec<f64>>>,
-    /// Samples by stratum, bucket.
+    /// Samples, or requests, by stratum, bucket. Without any a bucket has no counts there.
     pub samples: Vec<Vec<f64>>,
     /// Distinct pods by bucket.
     pub pods: Vec<f64>,
@@ -60,6 +69,7 @@ pub struct Tested {
 /// Totals of an arm that do not depend on the function.
 struct ArmTotals<'a> {
     arm: &'a Arm,
+    model: Model,
     /// Strata that are kept.
     kept: &'a [usize],
     /// Samples by kept stratum.
@@ -71,11 +81,11 @@ struct ArmTotals<'a> {
 }
 
 impl<'a> ArmTotals<'a> {
-    fn new(arm: &'a Arm, kept: &'a [usize]) -> Self {
+    fn new(arm: &'a Arm, model: Model, kept: &'a [usize]) -> Self {
         let of = kept.iter().map(|&s| arm.samples[s].iter().sum()).collect();
         let live: Vec<usize> = (0..arm.pods.len()).filter(|&b| kept.iter().any(|&s| arm.samples[s][b] > 0.0)).collect();
         let pods = live.iter().map(|&b| arm.pods[b]).sum();
-        Self { arm, kept, of, live, pods }
+        Self { arm, model, kept, of, live, pods }
     }
 
     /// Counts of a function by kept stratum.
@@ -97,14 +107,14 @@ impl<'a> ArmTotals<'a> {
         self.live.iter().map(of_bucket).sum()
     }
 
-    /// Squared residuals of a function's buckets over their binomial variance, summed.
+    /// Squared residuals of a function's buckets over their binomial (rates: Poisson) variance, summed.
     fn pearson(&self, f: usize, counts: &[f64], weight: &[f64]) -> f64 {
         let of_bucket = |&b: &usize| {
             let (mut u, mut v) = (0.0, 0.0);
             for (i, &s) in self.kept.iter().enumerate() {
                 let (x, n, p, w) = (self.arm.counts[s][b][f], self.arm.samples[s][b], counts[i] / self.of[i], weight[i]);
                 u += (x - p * n) * w;
-                v += w * w * n * p * (1.0 - p);
+                v += w * w * n * if self.model == Model::Share { p * (1.0 - p) } else { p };
             }
             if v > 0.0 { u * u / v } else { 0.0 }
         };
@@ -139,8 +149,8 @@ struct Shared<'a> {
 }
 
 impl<'a> Shared<'a> {
-    fn new(head: &'a Arm, base: &'a Arm, kept: &'a [usize]) -> Self {
-        let (head, base) = (ArmTotals::new(head, kept), ArmTotals::new(base, kept));
+    fn new(head: &'a Arm, base: &'a Arm, model: Model, kept: &'a [usize]) -> Self {
+        let (head, base) = (ArmTotals::new(head, model, kept), ArmTotals::new(base, model, kept));
         let all: Vec<f64> = head.of.iter().zip(&base.of).map(|(n1, n0)| n1 + n0).collect();
         let weight_head: Vec<f64> = base.of.iter().zip(&all).map(|(n0, n)| n0 / n).collect();
         let weight_base: Vec<f64> = head.of.iter().zip(&all).map(|(n1, n)| n1 / n).collect();
@@ -162,11 +172,11 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// The stratified test of every function at a scale (`strata_test`, model `share`).
+/// The stratified test of every function at a scale (`strata_test`).
 ///
 /// Strata in which an arm has no samples are left out; with none left nothing is tested and every vector is empty but
 /// `tested` and `ln_p`.
-pub fn strata_test(head: &Arm, base: &Arm, scale: f64, min_count: f64) -> Tested {
+pub fn strata_test(head: &Arm, base: &Arm, model: Model, scale: f64, min_count: f64) -> Tested {
     let functions = head.counts.iter().chain(&base.counts).flatten().map(Vec::len).next().unwrap_or(0);
     let any = |samples: &[f64]| samples.iter().sum::<f64>() > 0.0;
     let kept: Vec<usize> = (0..head.samples.len()).filter(|&s| any(&head.samples[s]) && any(&base.samples[s])).collect();
@@ -174,7 +184,7 @@ pub fn strata_test(head: &Arm, base: &Arm, scale: f64, min_count: f64) -> Tested
         let ln_p = vec![f64::NAN; functions];
         return Tested { tested: vec![false; functions], ln_p, ..Tested::default() };
     }
-    let shared = Shared::new(head, base, &kept);
+    let shared = Shared::new(head, base, model, &kept);
     let mut found = Tested { strata: kept.len(), df: shared.df, ..Tested::default() };
     let (mut score_variance, mut log_shift, mut log_phi, mut effect_variance) = (vec![], vec![], vec![], vec![]);
     for f in 0..functions {
@@ -182,10 +192,10 @@ pub fn strata_test(head: &Arm, base: &Arm, scale: f64, min_count: f64) -> Tested
         let (a, b) = (x1.iter().sum::<f64>(), x0.iter().sum::<f64>());
         let mean_count = (a + b) / (shared.head.pods + shared.base.pods);
         let squares = shared.head.pearson(f, &x1, &shared.weight_head) + shared.base.pearson(f, &x0, &shared.weight_base);
-        let (stat, variance) = statistic(&x1, &x0, &shared.head.of, &shared.base.of, scale);
+        let (stat, variance) = statistic(model, (&x1, &x0), (&shared.head.of, &shared.base.of), scale);
         let (shift, phi_log) = shared.on_log_scale(f, &x1, &x0, mean_count);
-        let (theta, variance_of_theta) = mantel_haenszel(&x1, &x0, &shared.head.of, &shared.base.of);
-        found.tested.push(a + b >= min_count && a + b < shared.all.iter().sum() && shared.df > 0.0);
+        let (theta, variance_of_theta) = mantel_haenszel(model, (&x1, &x0), (&shared.head.of, &shared.base.of));
+        found.tested.push(a + b >= min_count && (model == Model::Rate || a + b < shared.all.iter().sum()) && shared.df > 0.0);
         found.a.push(a);
         found.b.push(b);
         found.mu.push(mean_count);

@@ -73,9 +73,13 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     h
 }
 
-/// The `t` with P(|T| <= t) = `level` for a Student t with `d` degrees of freedom, by bisection on ln t.
+/// The `t` with P(|T| <= t) = `level` for a Student t with `d` degrees of freedom, or [`t_of_tail`] of its complement.
 pub fn t_quantile(level: f64, d: f64) -> f64 {
-    let ln_p = (1.0 - level).ln();
+    t_of_tail((1.0 - level).ln(), d)
+}
+
+/// The `t` with P(|T| > t) = exp(`ln_p`) for a Student t with `d` degrees of freedom, by bisection on ln t.
+pub fn t_of_tail(ln_p: f64, d: f64) -> f64 {
     bisect(-10.0, 60.0, |ln_t| ln_f1_tail((2.0 * ln_t).exp(), d) > ln_p).exp()
 }
 
@@ -122,7 +126,7 @@ pub fn trigamma_inverse(x: f64) -> f64 {
 }
 
 /// The point between `low` and `high` where `left_of` turns from true to false.
-fn bisect(mut low: f64, mut high: f64, left_of: impl Fn(f64) -> bool) -> f64 {
+pub(super) fn bisect(mut low: f64, mut high: f64, left_of: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..200 {
         let middle = low.midpoint(high);
         if middle <= low || middle >= high {

@@ -1,0 +1,96 @@
+//! What single pods show within the window: "By pod" in section 5 of `docs/semantics.md`.
+//!
+//! The test of outlying pods is the dataflow's own pure function, [`crate::statistics::outliers::outliers`], which an outside
+//! program's vectors check; from which counts it is made, and what becomes of what it finds, is said here anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
+use fleetdiff_schemas::verdict::{Support, Verdict};
+
+use super::counts::{Archive, BASE, Cell, HEAD, PodCounts};
+use super::evidence::{Evidence, column, kept_or_all};
+use super::row::{About, Line, untested};
+use super::statistics::rare::{RareArm, ln_p_rare};
+use crate::config::Config;
+use crate::statistics::outliers::{PodRow, Settings, outliers};
+
+/// The pods of one cell in kept strata.
+pub(super) struct ByPod<'a> {
+    archive: &'a Archive,
+    /// Head and base: place of the stratum, number of the pod, counts.
+    arms: [Vec<(usize, usize, &'a PodCounts)>; 2],
+}
+
+impl<'a> ByPod<'a> {
+    pub fn of(archive: &'a Archive, cell: &'a Cell) -> Self {
+        let used = kept_or_all(cell);
+        let arm = |arm: usize| {
+            let all = used.iter().enumerate().flat_map(move |(stratum, arms)| arms[arm].pods.iter().map(move |(pod, counts)| (stratum, *pod, counts)));
+            all.collect()
+        };
+        Self { archive, arms: [arm(HEAD), arm(BASE)] }
+    }
+
+    /// A row for each function under the floor that can be tested, with its `rare_ln_p`.
+    pub fn rare(&self, config: &Config, about: &About, evidence: &Evidence) -> Vec<Line> {
+        let Some(kind) = evidence.kinds.get(&about.kind) else { return Vec::new() };
+        let rare = kind.counts.iter().filter(|(_, counts)| counts[HEAD] + counts[BASE] < config.min_count);
+        let line = |(function, counts): (&usize, &[u64; 2])| {
+            let row = untested(about, evidence, &self.archive.names[*function], *counts);
+            if row.verdict != Verdict::Inconclusive {
+                return None;
+            }
+            let arm = |arm: usize| RareArm {
+                count: counts[arm],
+                total: u64::try_from(evidence.arms[arm].total).unwrap_or(0),
+                showing: self.showing(arm, about.kind, *function),
+                pods: u64::try_from(self.pods(arm)).unwrap_or(0),
+            };
+            let mut line = Line::of(Some(*function), row);
+            line.row.rare_ln_p = Some(ln_p_rare(arm(HEAD), arm(BASE)));
+            line.row.support = Support::Tentative;
+            Some(line)
+        };
+        rare.filter_map(line).collect()
+    }
+
+    /// Fills `outlier_ln_p` and remembers the head's pods of functions that may have outlying ones.
+    pub fn add_outliers(&self, config: &Config, about: &About, evidence: &Evidence, lines: &mut [Line]) {
+        if evidence.support != Support::Firm {
+            return;
+        }
+        let untested = self.archive.names.iter().position(|name| **name == *UNSYMBOLISED);
+        let settings = Settings { untested, keep_ln_p: config.q.ln(), ..Settings::default() };
+        let counts = [HEAD, BASE].map(|arm| self.arms[arm].iter().map(|(_, _, counts)| of_kind(counts, about.kind)).collect::<Vec<_>>());
+        let rows = |arm: usize| -> Vec<PodRow<'_>> {
+            let all = self.arms[arm].iter().zip(&counts[arm]);
+            let number = |pod: &usize| u32::try_from(*pod).unwrap_or(u32::MAX);
+            all.map(|((stratum, pod, seen), counts)| PodRow { stratum: *stratum, pod: number(pod), samples: seen.samples, counts: vec![counts] }).collect()
+        };
+        let found = outliers(self.archive.names.len(), &rows(HEAD), &rows(BASE), &settings);
+        for line in lines {
+            let Some(function) = line.function.filter(|function| !found.ln_p[*function].is_nan()) else { continue };
+            line.row.outlier_ln_p = Some(found.ln_p[function]);
+            let name = |pod: u32| usize::try_from(pod).ok().and_then(|pod| self.archive.pods.get(pod));
+            line.deviating = found.pods(function).iter().filter_map(|pod| Some((name(pod.pod)?.as_str().to_owned(), pod.ln_p))).collect();
+        }
+    }
+
+    /// How many pods of an arm have a sample of a function.
+    fn showing(&self, arm: usize, kind: CountKind, function: usize) -> u64 {
+        let mut sums: BTreeMap<usize, u64> = BTreeMap::new();
+        for (_, pod, counts) in &self.arms[arm] {
+            *sums.entry(*pod).or_default() += counts.functions[function][column(kind)];
+        }
+        u64::try_from(sums.values().filter(|count| **count > 0).count()).unwrap_or(0)
+    }
+
+    fn pods(&self, arm: usize) -> usize {
+        self.arms[arm].iter().map(|(_, pod, _)| *pod).collect::<BTreeSet<_>>().len()
+    }
+}
+
+fn of_kind(counts: &PodCounts, kind: CountKind) -> Vec<u64> {
+    counts.functions.iter().map(|function| function[column(kind)]).collect()
+}
