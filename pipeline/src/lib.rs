@@ -3,6 +3,7 @@
 //! [`dataflow`] is the whole program on one page. Its steps are [`operators`]; what they compute is pure: counts
 //! ([`counts`]), tests ([`statistics`]), what the tests say of a cell ([`evidence`]), decisions ([`rules`]).
 
+pub mod calibration;
 pub mod config;
 pub mod counts;
 pub mod dataflow;

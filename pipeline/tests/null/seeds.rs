@@ -1,15 +1,12 @@
 //! Fleets by seed through the dataflow, two at a time.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fleetdiff_pipeline::config::Config;
-use fleetdiff_pipeline::run::run;
 use fleetdiff_pipeline::testing::fleet::Fleet;
-use fleetdiff_pipeline::testing::incremental::Collected;
+use fleetdiff_pipeline::testing::incremental::of_fleet;
 use fleetdiff_schemas::rows::Tables;
-use fleetdiff_schemas::source::{Source, SourceError};
 
 /// What `of` gives for each of these seeds, in their order.
 pub fn over<T: Send>(seeds: RangeInclusive<u64>, of: impl Fn(u64) -> T + Sync) -> Vec<T> {
@@ -28,9 +25,5 @@ pub fn over<T: Send>(seeds: RangeInclusive<u64>, of: impl Fn(u64) -> T + Sync) -
 
 /// All rows of one fleet, on one worker.
 pub fn rows(config: &Config, fleet: &Fleet) -> Tables {
-    let collected = Collected::default();
-    let readers = fleet.clone();
-    let sources = move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> { Ok(vec![Box::new(readers.source(worker, workers))]) };
-    run(config, 1, Arc::new(sources), Box::new(collected.clone())).expect("a synthetic fleet runs through");
-    collected.tables()
+    of_fleet(config, fleet).expect("a synthetic fleet runs through")
 }

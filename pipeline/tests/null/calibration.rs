@@ -1,0 +1,41 @@
+//! The short form of `fleetdiff calibrate`: twenty runs of every row of the table, at full noise.
+
+use std::time::Instant;
+
+use fleetdiff_pipeline::calibration::{Effort, MeasuredFigure, measure, table};
+
+/// Runs of a row. A bound of .05 is missed from five runs in twenty on, one of .95 from five that miss.
+const RUNS: u64 = 20;
+
+#[test]
+fn null_calibration_short() {
+    let effort = Effort { runs: RUNS, seed: 2, threads: 2 };
+    let (mut outside, mut no_test, mut required, mut runs) = (Vec::new(), Vec::new(), 0, 0);
+    let begun = Instant::now();
+    for row in table() {
+        let measured = measure(&row, effort, || {}).unwrap();
+        assert!(measured.runs >= RUNS && measured.figures.len() == row.figures.len(), "{}", row.name);
+        runs += measured.runs;
+        for figure in &measured.figures {
+            println!("{}: {}", row.name, in_words(figure));
+            required += usize::from(figure.figure.required.is_some());
+            if !figure.is_met() {
+                outside.push(format!("{}: {}", row.name, in_words(figure)));
+            }
+        }
+        // The twin: the same bounds on the same draws, with pods taken for copies of each other.
+        let mut of_the_plain_test = measured.figures.iter().filter_map(MeasuredFigure::is_met_by_the_plain_test).peekable();
+        if of_the_plain_test.peek().is_some() && of_the_plain_test.all(|is_met| is_met) {
+            no_test.push(row.name);
+        }
+    }
+    println!("{runs} runs of seed {}, {required} figures with a bound, {:.0?}", effort.seed, begun.elapsed());
+    assert!(outside.is_empty(), "outside what is required: {outside:#?}");
+    assert!(no_test.is_empty(), "the plain test is within all bounds of {no_test:?}: these fleets are no test");
+}
+
+fn in_words(figure: &MeasuredFigure) -> String {
+    let error = figure.ours.standard_error.map_or_else(String::new, |error| format!(" +- {error:.3}"));
+    let plain = figure.plain.map_or_else(String::new, |plain| format!(", plain {:.3}", plain.value));
+    format!("{} {:.3}{error}, required {:?}{plain}", figure.figure.name, figure.ours.value, figure.figure.required)
+}
