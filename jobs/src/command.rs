@@ -7,7 +7,9 @@ use fleetdiff_pipeline::testing::fleet::Fleet;
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::time::Nanos;
 
+use crate::calibrate::CalibrateSettings;
 use crate::configuration::{Everything, Flags, OfDataflow, OfTopic, Setting};
+use crate::power::PowerSettings;
 
 /// An honest differential profiler for fleets: which difference between two builds is real, where, and by how much.
 #[derive(Debug, Parser)]
@@ -47,6 +49,17 @@ pub enum Command {
     /// A folder is read in order of time, so nothing in it is late; a topic gets late and duplicate records as they would come.
     #[command(after_help = "Examples:\n  fleetdiff generate --output fleet --seed 7 --pods 5:20 --lasts 10m\n  fleetdiff generate --brokers kafka:9092 --topic profiles --format delta --late 0.02 --late-by 7m --duplicates 0.01\n  fleetdiff generate --output quiet --preset null-cells --lasts 10m")]
     Generate(GenerateSettings),
+    /// How often the statistics are wrong, and what they find: measured on simulated fleets whose truth is known
+    ///
+    /// Exit code 1 says that a figure is outside what is required of it. A rate may miss a bound by three standard errors.
+    #[command(after_help = "Examples:\n  fleetdiff calibrate --runs 20\n  fleetdiff calibrate --row aa looks-cv10 --runs 1000 --seed 7\n  fleetdiff calibrate --method article --runs 20\n  fleetdiff calibrate --list")]
+    Calibrate(CalibrateSettings),
+    /// Before a deploy: how long, or how many pods, until a change of some size can be known
+    ///
+    /// Pods of one build differ, and no time makes that smaller: where it hides the change, more pods are asked for. Time is event
+    /// time, counted from the first sample that both builds have.
+    #[command(after_help = "Examples:\n  fleetdiff power\n  fleetdiff power --head-pods 5 --base-pods 180 --samples-per-pod-second 19 --share 2% --change 3%,5%,10% --cv 3%\n  fleetdiff power --from out\n  fleetdiff power --from out --head-pods 60 --change 5% --format json")]
+    Power(PowerSettings),
 }
 
 /// Settings of `demo`.

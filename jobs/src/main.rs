@@ -1,5 +1,6 @@
 //! The fleetdiff program: which function got slower, in which region and cohort, by how much, with an interval.
 
+mod calibrate;
 mod command;
 mod configuration;
 mod demo;
@@ -8,14 +9,21 @@ mod generate;
 mod grid;
 mod kafka;
 mod output;
+mod power;
 mod publish;
 mod replay;
+mod self_check;
 mod watch;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
+use mimalloc::MiMalloc;
+
+// Stacks are many small vectors, made by one thread and freed by another.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let command = command::Program::parse().command;
@@ -26,6 +34,8 @@ fn main() -> ExitCode {
         command::Command::Watch(settings) => watch::watch(&settings),
         command::Command::Publish(settings) => publish::publish(&settings),
         command::Command::Generate(settings) => generate::generate(&settings),
+        command::Command::Calibrate(settings) => calibrate::calibrate(&settings),
+        command::Command::Power(settings) => power::power(&settings),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -17,6 +17,8 @@ use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::time::{Hop, HopClock, TimeRange};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::self_check::SelfCheckRate;
+
 /// Event time that one file of a bounded run spans.
 const FLUSH: Duration = Duration::from_secs(600);
 
@@ -26,6 +28,8 @@ pub enum AlertTarget {
     File(AlertLog),
     /// A topic.
     Topic(AlertProducer),
+    /// Nowhere: what these rows say must wake nobody.
+    Nowhere,
 }
 
 impl AlertTarget {
@@ -47,13 +51,14 @@ impl AlertTarget {
                 alerts.iter().try_for_each(|alert| producer.send(alert))?;
                 Ok(producer.flush()?)
             }
+            Self::Nowhere => Ok(()),
         }
     }
 
     fn finish(self) -> Result<(), OutputError> {
         match self {
             Self::File(log) => log.finish(),
-            Self::Topic(_) => Ok(()),
+            Self::Topic(_) | Self::Nowhere => Ok(()),
         }
     }
 }
@@ -100,6 +105,8 @@ pub struct Kept {
     output: Option<Output>,
     /// Rows of `comparisons` of the last look, `cells` of the last report, the fan-out in force, and all flags.
     pub tables: Tables,
+    /// The rate of false calls so far.
+    pub self_check: SelfCheckRate,
     bar: ProgressBar,
     first: Hop,
 }
@@ -115,20 +122,29 @@ impl Keeper {
     /// Keeps the latest rows, and writes all of them to `folder` if there is one. The bar goes over the hops of `span`.
     pub fn new(folder: Option<&Path>, configuration: String, clock: HopClock, span: TimeRange) -> Result<Self, OutputError> {
         let output = folder.map(|root| Output::create(root, configuration, FLUSH, AlertTarget::file(root)?)).transpose()?;
+        Ok(Self::of(output, clock, span))
+    }
+
+    /// [`Self::new`] for rows that make no alerts.
+    pub fn without_alerts(folder: &Path, configuration: String, clock: HopClock, span: TimeRange) -> Result<Self, OutputError> {
+        Ok(Self::of(Some(Output::create(folder, configuration, FLUSH, AlertTarget::Nowhere)?), clock, span))
+    }
+
+    fn of(output: Option<Output>, clock: HopClock, span: TimeRange) -> Self {
         let first = clock.hop_of(span.start);
         let bar = ProgressBar::new(clock.hop_of(span.end).0.saturating_sub(first.0) + 1);
         if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} hops, {eta} left") {
             bar.set_style(style);
         }
-        Ok(Self { kept: Arc::new(Mutex::new(Kept { output, tables: Tables::default(), bar, first })), clock })
+        Self { kept: Arc::new(Mutex::new(Kept { output, tables: Tables::default(), self_check: SelfCheckRate::default(), bar, first })), clock }
     }
 
     /// Ends the output and gives what was kept.
-    pub fn finish(self) -> Result<Tables, OutputError> {
+    pub fn finish(self) -> Result<(Tables, SelfCheckRate), OutputError> {
         let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.bar.finish_and_clear();
         kept.output.take().map_or(Ok(()), Output::finish)?;
-        Ok(std::mem::take(&mut kept.tables))
+        Ok((std::mem::take(&mut kept.tables), kept.self_check))
     }
 }
 
@@ -140,6 +156,7 @@ impl Sink for Keeper {
         if !tables.cells.is_empty() {
             kept.tables.cells.clone_from(&tables.cells);
         }
+        kept.self_check.take(&tables.comparisons);
         if !tables.comparisons.is_empty() {
             kept.tables.comparisons.clone_from(&tables.comparisons);
         }

@@ -1,5 +1,7 @@
 //! `replay`: a recorded fleet through the dataflow.
 
+mod uncalibrated;
+
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,7 +24,11 @@ pub fn replay(settings: &ReplaySettings) -> Result<(), Failure> {
     let config = configuration.dataflow();
     let filter = Filter { service: settings.service.as_deref().map(Into::into), profile_type: settings.profile_type };
     let fleet = RecordedFleet::open(&settings.fleet).map_err(Failure::of_fleet)?.filtered(&filter);
-    let keeper = Keeper::new(Some(&settings.output), configuration.of_fleet_as_json(), config.clock(), span(&fleet))?;
+    let keep = |folder, written| match config.method.is_calibrated() {
+        true => Keeper::new(Some(folder), written, config.clock(), span(&fleet)),
+        false => Keeper::without_alerts(folder, written, config.clock(), span(&fleet)),
+    };
+    let keeper = keep(&settings.output, configuration.of_fleet_as_json())?;
     // A folder is one partition: one worker reads it.
     let unread = Mutex::new(Some(fleet));
     let sources = move |_, _| -> Result<Vec<Box<dyn Source>>, SourceError> {
@@ -30,16 +36,20 @@ pub fn replay(settings: &ReplaySettings) -> Result<(), Failure> {
         Ok(fleet.into_iter().map(|fleet| -> Box<dyn Source> { Box::new(fleet) }).collect())
     };
     run(&config, configuration.workers, Arc::new(sources), Box::new(keeper.clone()))?;
-    let tables = keeper.finish()?;
+    let (tables, self_check) = keeper.finish()?;
     tell_rejected(&tables);
     let mut out = std::io::stdout().lock();
     if tables.comparisons.is_empty() {
         let builds = "no comparison was open at the end: name one with --base and --head, or record a fleet in which a build appears later";
         writeln!(out, "{builds}")?;
-    } else {
+    } else if config.method.is_calibrated() {
         grid::print(&mut out, &tables, &config, Paint::of_stdout())?;
+        writeln!(out, "{self_check}")?;
+    } else {
+        uncalibrated::print(&mut out, &tables, config.method)?;
     }
-    writeln!(out, "tables and alerts.jsonl are in {}", settings.output.display())?;
+    let written = if config.method.is_calibrated() { "tables and alerts.jsonl" } else { "tables" };
+    writeln!(out, "{written} are in {}", settings.output.display())?;
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! `watch`: the service from a Kafka topic to Parquet and an alert topic.
 
 mod decisions;
+mod promise;
 mod service;
 
 use std::io::Write;
@@ -28,8 +29,13 @@ pub fn watch(settings: &WatchSettings) -> Result<(), Failure> {
         write!(std::io::stdout(), "{}", configuration.to_toml())?;
         return Ok(());
     }
-    let stop = stop_on_signals()?;
     let config = configuration.dataflow();
+    if !config.method.is_calibrated() {
+        let refusal = format!("watch does not take the method {}: it is not calibrated and would wake people for nothing", config.method.name());
+        return Err(Failure::usage(refusal, "leave dataflow.method at honest; `fleetdiff replay --method` compares methods on a recorded fleet"));
+    }
+    tracing::info!("{}", promise::false_alerts(&config));
+    let stop = stop_on_signals()?;
     let service = open(&configuration, config.clock())?;
     let decisions = decisions::open(&configuration.output.folder)?;
     // A bounded read has no wall clock: each of its partitions ends.

@@ -6,10 +6,16 @@
 mod bad_input;
 #[path = "commands/bad_records.rs"]
 mod bad_records;
+#[path = "commands/calibrate.rs"]
+mod calibrate;
 #[path = "commands/demo.rs"]
 mod demo;
+#[path = "commands/method.rs"]
+mod method;
 #[path = "commands/outputs.rs"]
 mod outputs;
+#[path = "commands/power.rs"]
+mod power;
 #[path = "commands/program.rs"]
 mod program;
 #[path = "commands/replay.rs"]

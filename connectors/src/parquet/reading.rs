@@ -24,11 +24,11 @@ pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
     let folder = Folder::open(root)?;
     let mut files_found = 0;
     let tables = Tables {
-        cells: read_table(&folder, &mut files_found)?,
-        flags: read_table(&folder, &mut files_found)?,
-        comparisons: read_table(&folder, &mut files_found)?,
-        ledger: read_table(&folder, &mut files_found)?,
-        rejected: read_table(&folder, &mut files_found)?,
+        cells: rows_in(&folder, &mut files_found)?,
+        flags: rows_in(&folder, &mut files_found)?,
+        comparisons: rows_in(&folder, &mut files_found)?,
+        ledger: rows_in(&folder, &mut files_found)?,
+        rejected: rows_in(&folder, &mut files_found)?,
         fan_out: Vec::new(),
     };
     if files_found == 0 {
@@ -38,7 +38,15 @@ pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
     Ok(tables)
 }
 
-fn read_table<R: TableRow>(folder: &Folder, files_found: &mut usize) -> Result<Vec<R>, OutputError> {
+/// Reads every row of one table of an output folder, as [`read_tables`] does; none where the table has no folder.
+///
+/// # Errors
+/// See [`read_tables`].
+pub fn read_table<R: TableRow>(root: &Path) -> Result<Vec<R>, OutputError> {
+    rows_in(&Folder::open(root)?, &mut 0)
+}
+
+fn rows_in<R: TableRow>(folder: &Folder, files_found: &mut usize) -> Result<Vec<R>, OutputError> {
     let mut rows = Vec::new();
     for path in folder.files_of(R::TABLE)? {
         *files_found += 1;

@@ -83,7 +83,7 @@ macro_rules! key {
 }
 
 /// Every key, by section.
-pub const KEYS: [Key; 35] = [
+pub const KEYS: [Key; 36] = [
     key!("dataflow.hop", "hop", ROWS, dataflow.hop,
         "Width of a hop: event time is counted in these.", "published: agents upload every 10 s"),
     key!("dataflow.window", "window", ROWS, dataflow.window,
@@ -114,6 +114,8 @@ pub const KEYS: [Key; 35] = [
         "The build in question of the one comparison; needs base.", "none: comparisons follow from deploys"),
     key!("dataflow.count_kind", "count-kind", ROWS, dataflow.count_kinds,
         "Which counts are tested.", "both: a callee moves self, its callers total"),
+    key!("dataflow.method", "method", ROWS, dataflow.method,
+        "What calls rows: honest; for comparison in replay, and not calibrated, article (G on merged counts), article-b and article-b-stouffer (G of each pod, merged), naive (shares subtracted).", "measured: the others are wrong more often than they say"),
     key!("run.workers", "workers", WORK, workers,
         "Worker threads; rows do not depend on it.", "guess: two cores are everywhere"),
     key!("kafka.brokers", "brokers", WORK, kafka.client.brokers,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fleetdiff_connectors::formats::Format;
-use fleetdiff_pipeline::config::CellBy;
+use fleetdiff_pipeline::config::{CellBy, Method};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::time::Nanos;
 use serde_json::{Value as Json, json};
@@ -174,6 +174,18 @@ impl Setting for CellBy {
 
     fn to_json(&self) -> Json {
         json!(CELLS.iter().find(|(_, cell)| cell == self).map(|(name, _)| name))
+    }
+}
+
+impl Setting for Method {
+    const EXPECTED: &'static str = "one of \"honest\", \"article\", \"article-b\", \"article-b-stouffer\" and \"naive\"";
+
+    fn from_text(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.name() == text)
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.name())
     }
 }
 

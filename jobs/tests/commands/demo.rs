@@ -54,7 +54,14 @@ fn flags_and_alerts_are_raised_for_the_two_cells_alone() {
     assert_eq!(raised.len(), 2);
     assert!(raised.iter().all(|row| row.function == CHANGED && row.verdict == Verdict::Regressed));
     assert_eq!(cells_of(raised), hit_cells());
-    assert!(flags.iter().all(|flag| flag.row.verdict == Verdict::Regressed && flag.state != FlagState::Cleared));
+    assert!(flags.iter().all(|flag| flag.row.verdict == Verdict::Regressed));
+    assert!(flags.iter().all(|flag| flag.state != FlagState::Cleared || flag.cleared_because == Some("explained".to_owned())));
+    let cleared: BTreeSet<&str> = flags.iter().filter(|flag| flag.state == FlagState::Cleared).map(|flag| flag.flag_id.as_str()).collect();
+    let standing = flags.iter().filter(|flag| flag.state == FlagState::Raised && !cleared.contains(flag.flag_id.as_str()));
+    let standing: Vec<_> = standing.map(|flag| (flag.row.function.as_str(), flag.row.count_kind)).collect();
+    assert_eq!(standing, [(CHANGED, CountKind::SelfCount); 2], "one cause, one alert");
+    let explained = flags.iter().filter(|flag| flag.row.function == CHANGED).flat_map(|flag| &flag.explains);
+    assert!(explained.clone().any(|name| name == "video::handle_video_segment (total)"), "{:?}", explained.collect::<Vec<_>>());
     let alerts = std::fs::read_to_string(demo().folder.path().join("alerts.jsonl")).unwrap();
     assert_eq!(alerts.lines().filter(|line| line.contains("dev.fleetdiff.flag.raised.v1")).count(), flags.iter().filter(|flag| flag.state == FlagState::Raised).count());
 }
