@@ -5,9 +5,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
 
-use fleetdiff_benches::drive::{Outcome, drive};
+use fleetdiff_benches::drive::{HopTime, Outcome, drive};
 use fleetdiff_benches::plain;
 use fleetdiff_benches::roof::scatter_add;
 use fleetdiff_benches::spread::Spread;
@@ -41,52 +40,55 @@ fn main() -> ExitCode {
 
 /// Measures one workload and says what came out.
 ///
-/// Panics where flags differ from the plain evaluation's, or with the number of workers: a bench of a wrong result is worth nothing.
+/// Panics where flags differ from the plain evaluation's, or rows with the number of workers: a bench of a wrong result is worth
+/// nothing.
 fn measure(size: Size, mix: Mix, window: u64, measured: u64) {
     let workload = Arc::new(Workload::new(size, mix, window, measured));
-    let begun = Instant::now();
-    let expected = plain::raised(&workload, 2);
-    let plain_ms = begun.elapsed().as_secs_f64() * 1e3 / float(workload.hops() - 1);
-    assert!(!expected.is_empty(), "nothing to flag: the workload proves nothing");
+    let plain = plain::evaluate(&workload, 2);
+    assert!(!plain.raised.is_empty(), "nothing to flag: the workload proves nothing");
     say(&format!(
-        "\n{}, {}: {} functions, {} samples a pod and hop; {} flags; plain evaluation {plain_ms:.0} ms a look with 2 threads",
+        "\n{}, {}: {} functions, {} samples a pod and hop; {} flags; plain evaluation {} ms a look with 2 threads",
         size.name,
         mix.name(),
         size.functions,
         size.samples,
-        expected.len()
+        plain.raised.len(),
+        Spread::of(plain.look[plain.look.len() - usize::try_from(measured / 2).unwrap_or(0)..].to_vec())
     ));
+    let mut rows = None;
     for workers in [1, 2] {
         let before = scatter_add(size, columns(&workload), workers, 5);
-        let counts = drive(&workload, workers, false).expect("the dataflow runs");
-        let all = drive(&workload, workers, true).expect("the dataflow runs");
+        let outcome = drive(&workload, workers).expect("the dataflow runs");
         let after = scatter_add(size, columns(&workload), workers, 5);
         let whole = i64::from(size.samples) * i64::try_from(workload.pods.len()).unwrap_or(0) * i64::try_from(workload.hops() - 1).unwrap_or(0);
-        assert_eq!((counts.counted, all.counted), (whole, whole), "samples are lost");
-        assert_eq!(all.raised, expected, "flags differ from the plain evaluation's with {workers} workers");
-        report(&workload, workers, &counts, &all, Spread { low: before.low.min(after.low), median: f64::midpoint(before.median, after.median), high: before.high.max(after.high) });
+        assert_eq!(outcome.counted, whole, "samples are lost");
+        assert_eq!(outcome.raised, plain.raised, "flags differ from the plain evaluation's with {workers} workers");
+        assert_eq!(*rows.get_or_insert(outcome.rows), outcome.rows, "rows differ with the number of workers");
+        report(&workload, workers, &outcome, Spread { low: before.low.min(after.low), median: f64::midpoint(before.median, after.median), high: before.high.max(after.high) });
     }
 }
 
-fn report(workload: &Workload, workers: usize, counts: &Outcome, all: &Outcome, roof: Spread) {
+fn report(workload: &Workload, workers: usize, outcome: &Outcome, roof: Spread) {
     let samples = float(u64::from(workload.size.samples)) * float(u64::try_from(workload.pods.len()).unwrap_or(0)) / 1e3;
-    let rate = |milliseconds: Vec<f64>| Spread::of(milliseconds).map(|ms| samples / ms);
-    let (folding, looking) = (rate(counts.whole()), rate(all.whole()));
-    let (close, close_all) = (Spread::of(counts.close.clone()), Spread::of(all.close.clone()));
+    let of = |look: bool, time: fn(&HopTime) -> f64| Spread::of(outcome.hops.iter().filter(|hop| hop.look == look).map(time).collect());
+    let whole = |look| of(look, |hop| hop.intake + hop.close);
+    let (folding, looking) = (whole(false).map(|ms| samples / ms), whole(true).map(|ms| samples / ms));
+    let pairs = outcome.hops.windows(2).filter(|pair| pair[1].look).map(|pair| pair[1].close - pair[0].close);
     let lines = [
         ("roof: scatter-add", roof, "M/s"),
         ("fold and expire, no look", folding, "M samples/s"),
-        ("  of that intake", Spread::of(counts.intake.clone()), "ms a hop"),
-        ("  of that close", close, "ms a hop"),
+        ("  of that intake", of(false, |hop| hop.intake), "ms a hop"),
+        ("  of that close", of(false, |hop| hop.close), "ms a hop"),
         ("fold, expire and look", looking, "M samples/s"),
-        ("hop close to flags", close_all, "ms"),
+        ("hop close to flags", of(true, |hop| hop.close), "ms"),
+        ("evaluation", Spread::of(pairs.collect()), "ms"),
     ];
-    say(&format!("  {workers} worker{}, {} tests at the last look", if workers == 1 { "" } else { "s" }, all.tests));
+    say(&format!("  {workers} worker{}, {} tests at the last look", if workers == 1 { "" } else { "s" }, outcome.tests));
     for (what, spread, unit) in lines {
         say(&format!("    {what:<28}{spread:>24} {unit}"));
     }
-    say(&format!("    {:<28}{:>24} ms (difference of medians)", "evaluation", format!("{:.1}", close_all.median - close.median)));
     say(&format!("    {:<28}{:>24} of the roof; with looks {:.3}", "fold and expire", format!("{:.3}", folding.median / roof.median), looking.median / roof.median));
+    say(&format!("    rows {:016x}", outcome.rows));
 }
 
 /// Columns that the window holds: one for each occupied bucket of each arm, stratum and cell.

@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use fleetdiff_pipeline::operators::deliver::{Sink, SinkError};
 use fleetdiff_pipeline::run::{RunError, run};
+use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::{CellKey, Tables};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
@@ -36,34 +37,45 @@ struct Moments {
     flagged: Option<Instant>,
 }
 
+impl Moments {
+    fn times(&self, look: bool) -> Option<HopTime> {
+        let given = self.given?;
+        let milliseconds = |from: Instant, to: Instant| to.duration_since(from).as_secs_f64() * 1e3;
+        Some(HopTime { look, intake: milliseconds(self.started?, given), close: milliseconds(given, self.flagged?) })
+    }
+}
+
+/// What one hop took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HopTime {
+    /// Whether it was a look.
+    pub look: bool,
+    /// Milliseconds from start to last record given: records are folded and sent to their workers.
+    pub intake: f64,
+    /// Milliseconds from then until the rows of the hop are in the sink.
+    pub close: f64,
+}
+
 /// What a run came to.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Milliseconds from start to last record given, by measured hop: records are folded and sent to their workers.
-    pub intake: Vec<f64>,
-    /// Milliseconds from then until the rows of the hop are in the sink, by measured hop.
-    pub close: Vec<f64>,
+    /// Measured hops in their order; every second one is a look.
+    pub hops: Vec<HopTime>,
     /// What was raised.
     pub raised: Raised,
     /// Rows tested at the last measured look.
     pub tests: i64,
     /// Samples counted, by the ledger.
     pub counted: i64,
+    /// Hash of every flag and every evaluation, to the last bit of its floats.
+    pub rows: u64,
 }
 
-impl Outcome {
-    /// Milliseconds of whole hops.
-    #[must_use]
-    pub fn whole(&self) -> Vec<f64> {
-        self.intake.iter().zip(&self.close).map(|(intake, close)| intake + close).collect()
-    }
-}
-
-/// Runs a workload with so many workers, with a look at every hop or with none.
+/// Runs a workload with so many workers.
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn drive(workload: &Arc<Workload>, workers: usize, looks: bool) -> Result<Outcome, RunError> {
+pub fn drive(workload: &Arc<Workload>, workers: usize) -> Result<Outcome, RunError> {
     let hops = usize::try_from(workload.hops()).unwrap_or(0);
     let nothing = Moments { started: None, given: None, flagged: None };
     let clock = Arc::new(Clock {
@@ -78,16 +90,11 @@ pub fn drive(workload: &Arc<Workload>, workers: usize, looks: bool) -> Result<Ou
         Ok(vec![Box::new(Feed::new(&for_sources.0, &for_sources.1, worker, workers))])
     };
     let last = workload.hops() - 2;
-    run(&workload.config(looks), workers, Arc::new(sources), Box::new(Rows { clock: Arc::clone(&clock), last }))?;
+    run(&workload.config(), workers, Arc::new(sources), Box::new(Rows { clock: Arc::clone(&clock), last }))?;
     let mut outcome = std::mem::take(&mut *clock.outcome.lock().unwrap_or_else(PoisonError::into_inner));
     let moments = clock.moments.lock().unwrap_or_else(PoisonError::into_inner);
-    let measured = moments.iter().skip(usize::try_from(workload.window).unwrap_or(0));
-    for moment in measured {
-        if let Moments { started: Some(started), given: Some(given), flagged: Some(flagged) } = *moment {
-            outcome.intake.push(given.duration_since(started).as_secs_f64() * 1e3);
-            outcome.close.push(flagged.duration_since(given).as_secs_f64() * 1e3);
-        }
-    }
+    let measured = (0..).zip(&*moments).skip(usize::try_from(workload.window).unwrap_or(0));
+    outcome.hops = measured.filter_map(|(number, moments)| moments.times(workload.looks_at(number))).collect();
     Ok(outcome)
 }
 
@@ -226,6 +233,7 @@ impl Sink for Rows {
         self.clock.note(number, |moment| moment.flagged = Some(now));
         if number <= self.last {
             let mut outcome = self.clock.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+            outcome.rows = stable_hash(format!("{:x} {:?} {:?}", outcome.rows, rows.flags, rows.comparisons).as_bytes());
             let raised = rows.flags.into_iter().filter(|flag| flag.state == FlagState::Raised);
             outcome.raised.extend(raised.map(|flag| (number, flag.row.cell, flag.row.function)));
             outcome.counted += rows.ledger.iter().map(|row| row.samples_counted).sum::<i64>();

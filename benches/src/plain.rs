@@ -6,6 +6,7 @@
 //! also held against the oracle's own statistics, which share nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use fleetdiff_pipeline::statistics::evalue::ln_e_against_scale;
 use fleetdiff_pipeline::statistics::{Arm, BucketRow, Contrast, Model, Moments, Stratum};
@@ -46,18 +47,35 @@ struct Row {
     theta: f64,
 }
 
-/// What the plain evaluation raises in a workload; hops counted from 0, the last one, which is not whole, left out.
+/// What the plain evaluation came to.
+#[derive(Clone, Debug, Default)]
+pub struct Plain {
+    /// What it raises; hops counted from 0, the last one, which is not whole, left out.
+    pub raised: Raised,
+    /// Milliseconds of each look: every test of every cell, and e-BH.
+    pub look: Vec<f64>,
+}
+
+/// Evaluates a workload plainly at each of its looks.
 ///
 /// # Panics
 /// If the oracle's statistics say otherwise at the last look.
 #[must_use]
-pub fn raised(workload: &Workload, threads: usize) -> Raised {
+pub fn evaluate(workload: &Workload, threads: usize) -> Plain {
     let mut cells = vec![Cell::default(); workload.cells()];
     let mut raised = BTreeMap::new();
+    let mut plain = Plain::default();
     for hop in 0..workload.hops() - 1 {
-        let rows = look_at_all(workload, &mut cells, hop, threads);
+        each_cell(&mut cells, threads, |number, cell| cell.add(workload, number, hop));
+        if !workload.looks_at(hop) {
+            continue;
+        }
+        let begun = Instant::now();
+        let rows = each_cell(&mut cells, threads, |_, cell| cell.test());
         let family = cells.iter().map(|cell| cell.joined.len()).sum();
-        for (cell, row) in called(&rows, family) {
+        let called = called(&rows, family);
+        plain.look.push(begun.elapsed().as_secs_f64() * 1e3);
+        for (cell, row) in called {
             if row.theta.abs() >= DELTA {
                 raised.entry((cell, row.function)).or_insert(hop);
             }
@@ -67,18 +85,17 @@ pub fn raised(workload: &Workload, threads: usize) -> Raised {
         }
     }
     let named = raised.into_iter().map(|((cell, function), hop)| (hop, workload.cell(cell), workload.name(function).to_string()));
-    named.collect()
+    plain.raised = named.collect();
+    plain
 }
 
-/// Adds a hop and tests everything; cells are shared out over threads.
-fn look_at_all(workload: &Workload, cells: &mut [Cell], hop: u64, threads: usize) -> Vec<Vec<Row>> {
+/// Does something with every cell; they are shared out over threads.
+fn each_cell<T: Send>(cells: &mut [Cell], threads: usize, act: impl Fn(usize, &mut Cell) -> T + Sync) -> Vec<T> {
     let each = cells.len().div_ceil(threads.max(1));
+    let act = &act;
     std::thread::scope(|scope| {
         let parts = cells.chunks_mut(each).enumerate().map(|(part, cells)| {
-            scope.spawn(move || {
-                let numbered = cells.iter_mut().enumerate();
-                numbered.map(|(i, cell)| cell.add_and_test(workload, part * each + i, hop)).collect::<Vec<_>>()
-            })
+            scope.spawn(move || (part * each..).zip(cells).map(|(number, cell)| act(number, cell)).collect::<Vec<_>>())
         });
         let parts: Vec<_> = parts.collect();
         parts.into_iter().flat_map(|part| part.join().unwrap_or_default()).collect()
@@ -86,7 +103,7 @@ fn look_at_all(workload: &Workload, cells: &mut [Cell], hop: u64, threads: usize
 }
 
 impl Cell {
-    fn add_and_test(&mut self, workload: &Workload, number: usize, hop: u64) -> Vec<Row> {
+    fn add(&mut self, workload: &Workload, number: usize, hop: u64) {
         for (id, pod) in workload.pods.iter().enumerate().filter(|(_, pod)| pod.cell == number) {
             let key = (workload.block(hop), pod.identity.hardware.to_string());
             let arms = self.strata.entry(key).or_default();
@@ -100,7 +117,6 @@ impl Cell {
                 }
             }
         }
-        self.test()
     }
 
     /// Pods of an arm by bucket, over all strata.
@@ -187,11 +203,12 @@ fn by_oracle(cell: &Cell, rows: &[Row]) -> Vec<(f64, f64)> {
         return Vec::new();
     }
     let (head, base) = (cell.oracle_arm(0, &functions), cell.oracle_arm(1, &functions));
-    let share = oracle::strata::strata_test(&head, &base, 1.0, MIN_COUNT);
+    let share = oracle::strata::strata_test(&head, &base, oracle::strata::Model::Share, 1.0, MIN_COUNT);
     let both: Vec<usize> = (0..functions.len()).filter(|&i| share.tested[i] && share.a[i] > 0.0 && share.b[i] > 0.0).collect();
     let theta: Vec<f64> = both.iter().map(|&i| share.theta[i]).collect();
     let variances: Vec<f64> = both.iter().map(|&i| share.se[i] * share.se[i]).collect();
-    let adjusted = oracle::strata::strata_test(&head, &base, oracle::moderation::scale_from(&theta, &variances), MIN_COUNT);
+    let scale = oracle::moderation::scale_from(&theta, &variances);
+    let adjusted = oracle::strata::strata_test(&head, &base, oracle::strata::Model::Share, scale, MIN_COUNT);
     adjusted.ln_p.into_iter().zip(adjusted.theta).collect()
 }
 

@@ -128,7 +128,7 @@ impl Workload {
     /// The number that the dataflow gives to a hop counted from 0.
     #[must_use]
     pub fn hop(&self, number: u64) -> Hop {
-        self.config(true).clock().hop_of(self.instant(number))
+        self.config().clock().hop_of(self.instant(number))
     }
 
     /// Cell by number.
@@ -156,16 +156,21 @@ impl Workload {
         &self.names[function]
     }
 
-    /// How the dataflow is run: a look at every hop, or no look but at the end.
+    /// Whether a hop counted from 0 is a look: every second one is, so that each look lies beside a hop without.
     #[must_use]
-    pub fn config(&self, looks: bool) -> Config {
-        let never = Nanos::from_seconds(i64::from(i32::MAX));
+    pub fn looks_at(&self, number: u64) -> bool {
+        number % 2 == 1
+    }
+
+    /// How the dataflow is run.
+    #[must_use]
+    pub fn config(&self) -> Config {
         Config {
             window: Nanos(HOP.0 * i64::try_from(self.window).unwrap_or(1)),
             lateness: Nanos(0),
             warm_up: Nanos(0),
-            evaluate_every: if looks { HOP } else { never },
-            report_every: never,
+            evaluate_every: Nanos(2 * HOP.0),
+            report_every: Nanos::from_seconds(i64::from(i32::MAX)),
             comparing: Comparing::Named { base: vec![Build::from(BUILDS.1)], head: Build::from(BUILDS.0) },
             count_kinds: vec![CountKind::SelfCount],
             ..Config::default()
