@@ -2,7 +2,8 @@
 //!
 //! [`arms`] sets the builds of a cell against each other and [`pods`] its single pods, [`look`] is what the live rule needs at every
 //! evaluation, with what a [`family`] remembers and who calls whom ([`callings`]), [`report`] the rows of a table, [`kind`] by kind of count, with [`requests`] where
-//! they are known or pods compared one by one ([`pod_by_pod`]), and [`snapshot`] carries a cell's counts to where cells are rolled up.
+//! they are known or pods compared one by one ([`pod_by_pod`]), in what the arms are [`unlike`], and [`snapshot`] carries a cell's
+//! counts to where cells are rolled up.
 
 pub mod arms;
 pub mod callings;
@@ -15,3 +16,4 @@ pub mod report;
 pub mod requests;
 pub mod row;
 pub mod snapshot;
+pub mod unlike;

@@ -95,6 +95,14 @@ fn with_names_of_before(partitions: &mut [Vec<Decoded>]) {
     }
 }
 
+/// Three times as many requests for each pod of the head.
+fn with_thrice_the_requests(partitions: &mut [Vec<Decoded>], head: &Build) {
+    let profiles = partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten();
+    for requests in profiles.filter(|profile| profile.identity.build == *head).filter_map(|profile| profile.requests.as_mut()) {
+        requests.count *= 3;
+    }
+}
+
 /// How often something occurred that fleets are there to show.
 #[derive(Debug, Default)]
 struct Occurred {
@@ -108,6 +116,8 @@ struct Occurred {
     always_valid: usize,
     explained: usize,
     apart: usize,
+    /// Warnings: requests a pod, age of pods, hardware.
+    unlike: [usize; 3],
 }
 
 impl Occurred {
@@ -121,6 +131,10 @@ impl Occurred {
         self.explained += rows(|row| row.verdict.is_called() && row.cause.is_some());
         self.apart += rows(|row| row.reason == Some(RowReason::NoCommonStratum) && row.detail.is_some());
         self.checked += tables.comparisons.iter().filter_map(|row| row.self_check_tests).sum::<i64>();
+        let warnings = || tables.comparisons.iter().flat_map(|row| &row.warnings);
+        for (warned, subject) in self.unlike.iter_mut().zip(["requests a pod", "age of pods", "hardware"]) {
+            *warned += warnings().filter(|words| words.starts_with(subject)).count();
+        }
         self.pods_needed += rows(|row| row.pods_needed.is_some());
         self.always_valid += rows(|row| row.always_valid_ln_p.is_some_and(|ln_p| ln_p < 0.0) && row.always_valid_ratio.is_some());
     }
@@ -136,6 +150,7 @@ fn oracle_random_fleets() {
         let mut partitions = fleet.partitions(3);
         match seed % 5 {
             0 => on_other_machines(&mut partitions, fleet.head()),
+            2 => with_thrice_the_requests(&mut partitions, fleet.head()),
             4 => with_names_of_before(&mut partitions),
             _ => {}
         }
@@ -148,10 +163,10 @@ fn oracle_random_fleets() {
         }
     }
     println!("{rows} rows of cells equal over seeds 1 to 20: {occurred:?}");
-    let Occurred { flags, uniform, rare, outlying, compositional, checked, pods_needed, always_valid, explained, apart } = occurred;
+    let Occurred { flags, uniform, rare, outlying, compositional, checked, pods_needed, always_valid, explained, apart, unlike } = occurred;
     assert!(rows > 1000 && flags >= 50 && checked > 1000, "too little to compare: {rows} rows, {occurred:?}");
     let each = [uniform, rare, outlying, compositional, pods_needed, always_valid, explained, apart];
-    assert!(each.iter().all(|&times| times > 0), "something never occurred: {occurred:?}");
+    assert!(each.iter().chain(&unlike).all(|&times| times > 0), "something never occurred: {occurred:?}");
 }
 
 #[test]

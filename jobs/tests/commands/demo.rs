@@ -61,7 +61,7 @@ fn flags_and_alerts_are_raised_for_the_two_cells_alone() {
     let standing: Vec<_> = standing.map(|flag| (flag.row.function.as_str(), flag.row.count_kind)).collect();
     assert_eq!(standing, [(CHANGED, CountKind::SelfCount); 2], "one cause, one alert");
     let explained = flags.iter().filter(|flag| flag.row.function == CHANGED).flat_map(|flag| &flag.explains);
-    assert!(explained.clone().any(|name| name == "video::handle_video_segment (total)"), "{:?}", explained.collect::<Vec<_>>());
+    assert!(explained.clone().any(|name| name == "video::write_segment (total)"), "{:?}", explained.collect::<Vec<_>>());
     let alerts = std::fs::read_to_string(demo().folder.path().join("alerts.jsonl")).unwrap();
     assert_eq!(alerts.lines().filter(|line| line.contains("dev.fleetdiff.flag.raised.v1")).count(), flags.iter().filter(|flag| flag.state == FlagState::Raised).count());
 }

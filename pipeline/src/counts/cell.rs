@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId};
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Scope;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,8 @@ pub struct Addition {
     pub pod: PodId,
     /// Its bucket.
     pub bucket: Bucket,
+    /// When its process began, as far as is known.
+    pub started: Nanos,
     /// Samples in all.
     pub samples: u64,
     /// Operations served.

@@ -16,6 +16,7 @@ use super::pods::WindowPods;
 use super::requests::row_of_all;
 use super::row::{RowEvidence, RowFrame, support_of};
 use super::snapshot::Snapshot;
+use super::unlike::{Unlike, unlike};
 use crate::config::Method;
 use crate::counts::cell::CellCounts;
 use crate::rules::comparisons::OpenComparison;
@@ -103,6 +104,8 @@ pub struct ScopeReport {
     pub rare: Vec<RareRows>,
     /// The cell's counts.
     pub snapshot: Snapshot,
+    /// In what the arms are unlike within the window; of that scope alone.
+    pub unlike: Vec<Unlike>,
 }
 
 /// The rows of a cell in one scope; none if the head has no sample in it.
@@ -150,7 +153,11 @@ pub fn report(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope, ki
         rows.push(of_kind);
         rare.push(rare_of_kind);
     }
-    Some(ScopeReport { scope, rows, rare, snapshot: Snapshot::of(view.counts.functions(), &arms) })
+    let unlike = match scope {
+        Scope::Window => unlike(view.counts, &comparison.id, view.clock, view.clock.end_of(view.hop)),
+        Scope::Epoch => Vec::new(),
+    };
+    Some(ScopeReport { scope, rows, rare, snapshot: Snapshot::of(view.counts.functions(), &arms), unlike })
 }
 
 impl WindowPods {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::identity::Service;
+use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
@@ -20,7 +21,7 @@ use crate::rules::comparisons::{ComparisonId, OpenComparison, Plan};
 use crate::rules::lifecycle::{LiveRule, Look};
 use crate::rules::method::Findings;
 use crate::rules::self_check::self_check;
-use crate::rules::summary::{SummaryFrame, summarise};
+use crate::rules::summary::{Reported, SummaryFrame, summarise};
 use crate::rules::table::{ScopeCells, TableRules, decide};
 
 /// What is decided over one comparison at one hop.
@@ -128,24 +129,26 @@ impl Comparisons {
         let kinds = &self.config.count_kinds;
         let window_seconds = clock.length_of(self.config.window_hops()).as_seconds();
         let rules = TableRules { q, delta, min_count: float(self.config.min_count), window_seconds, method: self.config.method };
-        let mut checks = BTreeMap::new();
+        let mut reported: BTreeMap<(ComparisonKey, CountKind), Reported> = BTreeMap::new();
         for (comparison, scope) in by_scope(cells) {
             let rows = decide(&scope, kinds, &live.called(&comparison), &rules);
             decisions.extend(rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
             if scope.scope == Scope::Window {
-                checks.extend(kinds.iter().map(|&kind| (comparison.clone(), kind)).zip(self_check(&scope, kinds, &rules)));
+                let unlike: BTreeMap<_, _> = scope.cells.iter().map(|(cell, report)| (cell.clone(), report.unlike.clone())).collect();
+                let each = kinds.iter().zip(self_check(&scope, kinds, &rules));
+                reported.extend(each.map(|(&kind, checked)| ((comparison.clone(), kind), Reported { checked, unlike: unlike.clone() })));
             }
         }
         let blocks = self.blocks.get(&plan.service).map_or(0, |blocks| blocks.iter().filter(|&&block| block >= open.epoch).count());
         for (key, cells) in looks {
-            let checked = checks.remove(&key).unwrap_or_default();
+            let reported = reported.remove(&key).unwrap_or_default();
             let frame = SummaryFrame {
                 comparison: key.0,
                 window_start_at: clock.start_of(open.epoch),
                 window_end_at: clock.end_of(hop),
                 blocks: u64::try_from(blocks).unwrap_or(0),
             };
-            decisions.extend(summarise(&frame, &cells, live, &checked).into_iter().map(|row| Decision::Comparison(Box::new(row))));
+            decisions.extend(summarise(&frame, &cells, live, &reported).into_iter().map(|row| Decision::Comparison(Box::new(row))));
         }
     }
 }
@@ -162,7 +165,7 @@ fn stated_by(method: Method, decisions: Vec<Decision>) -> Vec<Decision> {
     stated.collect()
 }
 
-type Looks = BTreeMap<(ComparisonKey, fleetdiff_schemas::profile::CountKind), BTreeMap<CellKey, KindLook>>;
+type Looks = BTreeMap<(ComparisonKey, CountKind), BTreeMap<CellKey, KindLook>>;
 
 /// All cells' looks, by type and kind, and the one look of the live rule that they make.
 fn gather(hop: Hop, open: &OpenComparison, cells: &mut [CellEvaluation]) -> (Looks, Look) {

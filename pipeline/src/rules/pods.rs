@@ -134,10 +134,13 @@ impl PodHistory {
                 dropped.late_dropped += samples;
             } else if !self.is_new(hop, &profile) {
                 dropped.duplicate += samples;
-            } else if self.is_warming_up(&profile, rules.warm_up) {
-                dropped.warm_up += samples;
             } else {
-                self.count(hop, profile, rules, &mut decided);
+                let started = self.start_of(&profile);
+                if profile.window.midpoint() < started.plus(rules.warm_up) {
+                    dropped.warm_up += samples;
+                } else {
+                    self.count(hop, started, profile, rules, &mut decided);
+                }
             }
         }
         decided.presences.sort_unstable();
@@ -166,14 +169,13 @@ impl PodHistory {
         new
     }
 
-    fn is_warming_up(&mut self, profile: &PodProfile, warm_up: Nanos) -> bool {
-        let start = profile.identity.process_start.unwrap_or_else(|| {
-            *self.first_sight.entry(profile.identity.build.clone()).or_insert(profile.window.start)
-        });
-        profile.window.midpoint() < start.plus(warm_up)
+    /// When the process of a profile began: as the sender says, else when its pod was first seen with this build.
+    fn start_of(&mut self, profile: &PodProfile) -> Nanos {
+        let identity = &profile.identity;
+        identity.process_start.unwrap_or_else(|| *self.first_sight.entry(identity.build.clone()).or_insert(profile.window.start))
     }
 
-    fn count(&mut self, hop: Hop, profile: PodProfile, rules: &PodRules, decided: &mut Decided) {
+    fn count(&mut self, hop: Hop, started: Nanos, profile: PodProfile, rules: &PodRules, decided: &mut Decided) {
         let identity = &profile.identity;
         decided.presences.push(Presence {
             service: identity.service.clone(),
@@ -187,6 +189,7 @@ impl PodHistory {
             build: identity.build.clone(),
             pod: identity.pod.clone(),
             bucket: identity.bucket(),
+            started,
             samples,
             requests,
             functions: Vec::new(),

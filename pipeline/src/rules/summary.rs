@@ -12,6 +12,7 @@ use super::self_check::Checked;
 use crate::evidence::arms::whole;
 use crate::evidence::look::KindLook;
 use crate::evidence::row::RowEvidence;
+use crate::evidence::unlike::Unlike;
 
 /// Share of the base's self samples that must be shown to be alike before a cell is called clean.
 pub const CLEAN_SHARE: f64 = 0.7;
@@ -29,8 +30,17 @@ pub struct SummaryFrame {
     pub blocks: u64,
 }
 
+/// What a report has found out about the cells beside their rows; empty at a look without one.
+#[derive(Debug, Default)]
+pub struct Reported {
+    /// The base against itself, by cell.
+    pub checked: BTreeMap<CellKey, Checked>,
+    /// In what the arms are unlike, by cell.
+    pub unlike: BTreeMap<CellKey, Vec<Unlike>>,
+}
+
 /// The rows of one kind of count: one a cell, then the one over all cells.
-pub fn summarise(frame: &SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, live: &LiveRule, checked: &BTreeMap<CellKey, Checked>) -> Vec<ComparisonRow> {
+pub fn summarise(frame: &SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, live: &LiveRule, reported: &Reported) -> Vec<ComparisonRow> {
     let Some(kind) = cells.values().next().map(|look| look.count_kind) else { return Vec::new() };
     let mut called: BTreeMap<&CellKey, CalledRows<'_>> = BTreeMap::new();
     for (cell, evidence, standing) in live.rows(&frame.comparison, kind) {
@@ -39,11 +49,11 @@ pub fn summarise(frame: &SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, live
         rows.standing += usize::from(standing);
     }
     let none = CalledRows::default();
-    let row = |(cell, look)| cell_row(frame, cell, look, called.get(cell).unwrap_or(&none), checked.get(cell).copied());
+    let row = |(cell, look)| cell_row(frame, cell, look, called.get(cell).unwrap_or(&none), reported);
     let mut rows: Vec<ComparisonRow> = cells.iter().map(row).collect();
     let all = CellKey { region: MERGED.into(), cohort: MERGED.into() };
     if !cells.contains_key(&all) {
-        rows.push(row_over_all(frame, all, cells, &rows));
+        rows.push(row_over_all(frame, all, cells, &rows, &reported.unlike));
     }
     rows
 }
@@ -55,9 +65,10 @@ struct CalledRows<'a> {
     standing: usize,
 }
 
-fn cell_row(frame: &SummaryFrame, cell: &CellKey, look: &KindLook, called: &CalledRows<'_>, checked: Option<Checked>) -> ComparisonRow {
+fn cell_row(frame: &SummaryFrame, cell: &CellKey, look: &KindLook, called: &CalledRows<'_>, reported: &Reported) -> ComparisonRow {
     let verdict = cell_verdict(look, &called.rows);
     let moderation = look.moderation;
+    let checked = reported.checked.get(cell);
     ComparisonRow {
         comparison: frame.comparison.clone(),
         count_kind: look.count_kind,
@@ -81,7 +92,7 @@ fn cell_row(frame: &SummaryFrame, cell: &CellKey, look: &KindLook, called: &Call
         sentence: sentence(verdict, look, &called.rows),
         self_check_tests: checked.map(|checked| whole(checked.tests)),
         self_check_flags: checked.map(|checked| whole(checked.flags)),
-        warnings: Vec::new(),
+        warnings: reported.unlike.get(cell).into_iter().flatten().map(ToString::to_string).collect(),
     }
 }
 
@@ -99,7 +110,7 @@ fn cell_verdict(look: &KindLook, raised: &[&RowEvidence]) -> ComparisonVerdict {
     }
 }
 
-fn row_over_all(frame: &SummaryFrame, cell: CellKey, cells: &BTreeMap<CellKey, KindLook>, rows: &[ComparisonRow]) -> ComparisonRow {
+fn row_over_all(frame: &SummaryFrame, cell: CellKey, cells: &BTreeMap<CellKey, KindLook>, rows: &[ComparisonRow], unlike: &BTreeMap<CellKey, Vec<Unlike>>) -> ComparisonRow {
     let sum = |of: fn(&ComparisonRow) -> i64| rows.iter().map(of).sum::<i64>();
     let distinct = |of: fn(&KindLook) -> &Vec<u64>| whole(cells.values().flat_map(of).collect::<BTreeSet<_>>().len());
     let verdict = verdict_over_all(rows);
@@ -135,8 +146,17 @@ fn row_over_all(frame: &SummaryFrame, cell: CellKey, cells: &BTreeMap<CellKey, K
         ),
         self_check_tests: known_sum(rows, |row| row.self_check_tests),
         self_check_flags: known_sum(rows, |row| row.self_check_flags),
-        warnings: Vec::new(),
+        warnings: unlike_in(unlike, rows.len()),
     }
+}
+
+/// How many cells are warned of what.
+fn unlike_in(unlike: &BTreeMap<CellKey, Vec<Unlike>>, cells: usize) -> Vec<String> {
+    let mut warned: BTreeMap<&str, usize> = BTreeMap::new();
+    for subjects in unlike.values().map(|unlike| unlike.iter().map(Unlike::subject).collect::<BTreeSet<_>>()) {
+        subjects.into_iter().for_each(|subject| *warned.entry(subject).or_default() += 1);
+    }
+    warned.into_iter().map(|(subject, here)| format!("{subject}: unlike in {here} of {cells} cells")).collect()
 }
 
 /// The sum of what is known; `None` if nothing is.

@@ -25,6 +25,7 @@ mod requests;
 mod row;
 mod self_check;
 pub mod statistics;
+mod unlike;
 mod verdicts;
 
 use std::collections::BTreeSet;
@@ -42,6 +43,7 @@ use self::history::{Open, walk};
 use self::live::{Live, LookAt};
 use self::report::Report;
 use self::self_check::{Checked, at_report};
+use self::unlike::Warnings;
 use crate::config::Config;
 
 /// All tables of a run, sorted: `partitions` holds the records of each partition in the partition's own order.
@@ -81,7 +83,8 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
             let Some((_, live)) = families.iter_mut().find(|(known, _)| same(known, open)) else { continue };
             if moment.look {
                 let checked = if moment.report { at_report(config, &archive, open, moment.hop) } else { Checked::new() };
-                let at = LookAt { config, archive: &archive, blocks: &history.blocks, open, hop: moment.hop, checked: &checked };
+                let unlike = if moment.report { unlike::at_report(config, &archive, open, moment.hop) } else { Warnings::new() };
+                let at = LookAt { config, archive: &archive, blocks: &history.blocks, open, hop: moment.hop, checked: &checked, unlike: &unlike };
                 let (flags, comparisons) = live.look(&at);
                 tables.flags.extend(flags);
                 tables.comparisons.extend(comparisons);

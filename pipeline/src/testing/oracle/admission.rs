@@ -24,6 +24,8 @@ pub(super) struct Counted {
     pub applied: Hop,
     /// Hop of its event time.
     pub own: Hop,
+    /// When its process started, as far as is known.
+    pub started: Nanos,
 }
 
 /// Operations that became known at a hop.
@@ -214,7 +216,7 @@ fn by_pod(config: &Config, applied: &[Applied<'_>], ledger: &mut Ledger, admitte
         if one.late {
             row.samples_late_counted += total;
         }
-        admitted.counted.push(Counted { profile: Arc::clone(profile), applied: one.at, own: one.own });
+        admitted.counted.push(Counted { profile: Arc::clone(profile), applied: one.at, own: one.own, started: start });
         admitted.served.extend(served(config, one, &mut requests));
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fleetdiff_schemas::identity::{Build, Cohort, Hardware, MERGED, PodId, Region, stable_hash};
 use fleetdiff_schemas::profile::{ProfileType, Samples};
 use fleetdiff_schemas::rows::CellKey;
-use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Scope;
 
 use super::admission::{Counted, Served, folded};
@@ -39,6 +39,7 @@ struct Sampled {
     origin: Origin,
     /// Number of the pod's name: of several builds of an arm it is one pod.
     pod: usize,
+    started: Nanos,
     bucket: u8,
     samples: u64,
     /// Self and total by function number.
@@ -75,6 +76,14 @@ pub(super) type Cell = BTreeMap<(Hop, Hardware), Stratum>;
 
 /// Counts of one stratum: head and base.
 pub(super) type Stratum = [ArmCounts; 2];
+
+/// What a pod did within a window.
+pub(super) enum Active<'a> {
+    /// It served.
+    Requests(u64),
+    /// It had samples.
+    Pod { pod: usize, own: Hop, started: Nanos, hardware: &'a Hardware },
+}
 
 /// Counts of one arm in one stratum.
 #[derive(Clone, Debug, Default)]
@@ -127,6 +136,7 @@ impl Archive {
                 samples.push(Sampled {
                     origin: Origin::new(config, history, one, cohort),
                     pod,
+                    started: one.started,
                     bucket: id.bucket().0,
                     samples: *total,
                     functions: functions.collect(),
@@ -134,7 +144,7 @@ impl Archive {
             }
         }
         let requests = served.iter().map(|one| {
-            let (id, as_counted) = (&one.profile.identity, Counted { profile: Arc::clone(&one.profile), applied: one.applied, own: one.own });
+            let (id, as_counted) = (&one.profile.identity, Counted { profile: Arc::clone(&one.profile), applied: one.applied, own: one.own, started: Nanos(0) });
             Requests { origin: Origin::new(config, history, &as_counted, &id.cohort), bucket: id.bucket().0, count: one.count }
         });
         let requests = requests.collect();
@@ -162,6 +172,22 @@ impl Archive {
             }
         }
         tree
+    }
+
+    /// What the pods of a comparison did within the window that ends with `hop`, by type and cell, and arm.
+    pub fn active<'a>(&'a self, config: &Config, open: &Open, hop: Hop) -> impl Iterator<Item = ((ProfileType, CellKey), usize, Active<'a>)> {
+        let pods = self.samples.iter().map(|one| {
+            let Origin { own, hardware, .. } = &one.origin;
+            (&one.origin, Active::Pod { pod: one.pod, own: *own, started: one.started, hardware })
+        });
+        let requests = self.requests.iter().map(|one| (&one.origin, Active::Requests(one.count)));
+        let first = hop.plus(1).minus(config.window_hops());
+        pods.chain(requests).filter_map(move |(origin, active)| {
+            let arm = if origin.build == open.head { HEAD } else { BASE };
+            let seen = origin.applied <= hop && first <= origin.own && origin.own <= hop;
+            let taking_part = arm == HEAD || open.base.contains(&origin.build);
+            (seen && taking_part).then(|| ((origin.profile_type, origin.cell.clone()), arm, active))
+        })
     }
 
     /// What a comparison sees in a scope at the close of `hop`: the cells in which either arm has samples.

@@ -17,6 +17,7 @@ use super::history::Open;
 use super::report::call;
 use super::row::{About, Line, add_always_valid, lines, range};
 use super::self_check::Checked;
+use super::unlike::Warnings;
 use super::statistics::families::e_bh;
 use super::verdicts;
 use crate::config::Config;
@@ -105,6 +106,8 @@ pub(super) struct LookAt<'a> {
     pub hop: Hop,
     /// The self-check, where the look is a report.
     pub checked: &'a Checked,
+    /// In what the arms are unlike, where the look is a report.
+    pub unlike: &'a Warnings,
 }
 
 impl Live {

@@ -11,6 +11,7 @@ use super::counts::{BASE, HEAD};
 use super::evidence::{integer, real, size};
 use super::live::{Called, Live, LookAt, Looked, RowId};
 use super::row::range;
+use super::unlike::over_all;
 use crate::config::CellBy;
 
 /// Share of the base's self samples that must be in functions shown to be alike.
@@ -110,6 +111,7 @@ impl Verdicts<'_> {
             strata_dropped: size(evidence.dropped),
             equivalent_share: alike,
             verdict,
+            warnings: self.at.unlike.get(&(self.profile_type, looked.cell.clone())).cloned().unwrap_or_default(),
             ..self.empty(looked.cell.clone())
         }
     }
@@ -153,6 +155,7 @@ impl Verdicts<'_> {
             time_blocks: integer(u64::try_from(since).unwrap_or(u64::MAX)),
             strata_dropped: rows.iter().map(|row| row.strata_dropped).sum(),
             verdict,
+            warnings: over_all(self.at.unlike, self.profile_type, cells.len()),
             ..self.empty(CellKey { region: Region::from(MERGED), cohort: Cohort::from(MERGED) })
         }
     }

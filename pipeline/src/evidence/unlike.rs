@@ -1,0 +1,176 @@
+//! Arms that are hard to compare: their pods serve unlike load, are of unlike age, or run on unlike machines.
+//!
+//! Strata compare like machines at like times, and warm-up is left out, so none of this makes a row wrong by itself. It tells a
+//! reader where to look first when a difference is real and yet not the build's doing. A warning calls nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use fleetdiff_schemas::identity::{Hardware, PodId};
+use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
+use serde::{Deserialize, Serialize};
+
+use super::arms::Side;
+use crate::counts::cell::CellCounts;
+use crate::rules::comparisons::ComparisonId;
+
+/// Figures of the arms that differ by more than this factor are warned of.
+const FACTOR: u64 = 2;
+/// A kind of machine is looked at from one in this many pods of an arm.
+const ONE_IN: u64 = 10;
+
+/// One way in which the arms of a cell are unlike, within the window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Unlike {
+    /// Requests a second and pod, of the head and of the base.
+    Load([f64; 2]),
+    /// Median age of the pods, of the head and of the base.
+    Age([Nanos; 2]),
+    /// Pods on a kind of machine and pods in all, of the head and of the base.
+    Machines(Hardware, [(u64, u64); 2]),
+}
+
+impl Unlike {
+    /// What is unlike, in a few words.
+    #[must_use]
+    pub fn subject(&self) -> &'static str {
+        match self {
+            Self::Load(_) => "requests a pod",
+            Self::Age(_) => "age of pods",
+            Self::Machines(..) => "hardware",
+        }
+    }
+}
+
+impl fmt::Display for Unlike {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let subject = self.subject();
+        match self {
+            Self::Load([head, base]) => write!(f, "{subject}: {head:.3}/s in the head, {base:.3}/s in the base"),
+            Self::Age([head, base]) => write!(f, "{subject}: half of the head's are younger than {}, of the base's than {}", in_words(*head), in_words(*base)),
+            Self::Machines(hardware, [head, base]) => {
+                write!(f, "{subject}: {} of {} pods of the head run on {hardware}, {} of {} of the base", head.0, head.1, base.0, base.1)
+            }
+        }
+    }
+}
+
+/// A length of time in the unit that it fills.
+fn in_words(length: Nanos) -> String {
+    let seconds = length.as_seconds();
+    match seconds {
+        _ if seconds < 120.0 => format!("{seconds:.0} s"),
+        _ if seconds < 7_200.0 => format!("{:.0} min", seconds / 60.0),
+        _ if seconds < 172_800.0 => format!("{:.1} h", seconds / 3_600.0),
+        _ => format!("{:.1} days", seconds / 86_400.0),
+    }
+}
+
+/// The arms of one comparison in one cell, as far as they may be unlike.
+#[derive(Debug, Default)]
+struct ArmFacts<'a> {
+    requests: u64,
+    /// Hops at which each pod had samples.
+    active: BTreeSet<(&'a PodId, Hop)>,
+    /// By pod: when its latest process started, and on what it last ran.
+    pods: BTreeMap<&'a PodId, (Nanos, Hop, &'a Hardware)>,
+}
+
+impl<'a> ArmFacts<'a> {
+    fn of(counts: &'a CellCounts, comparison: &ComparisonId, side: Side) -> Self {
+        let mut arm = Self::default();
+        for (key, addition) in counts.in_window().filter(|(_, addition)| comparison.side(&addition.build) == Some(side)) {
+            arm.requests += addition.requests;
+            if addition.samples > 0 {
+                arm.active.insert((&addition.pod, addition.own));
+                let here = (addition.started, addition.own, &key.hardware);
+                let known = arm.pods.entry(&addition.pod).or_insert(here);
+                *known = (*known).max(here);
+            }
+        }
+        arm
+    }
+
+    fn requests_a_second(&self, clock: HopClock) -> f64 {
+        let hops = u64::try_from(self.active.len()).unwrap_or(u64::MAX);
+        float(self.requests) / clock.length_of(hops).as_seconds()
+    }
+
+    /// The lower median of the ages of its pods at `now`.
+    fn age(&self, now: Nanos) -> Nanos {
+        let mut ages: Vec<i64> = self.pods.values().map(|(started, _, _)| now.0.saturating_sub(started.0).max(0)).collect();
+        ages.sort_unstable();
+        Nanos(ages.get(ages.len().saturating_sub(1) / 2).copied().unwrap_or(0))
+    }
+
+    fn on(&self, hardware: &Hardware) -> (u64, u64) {
+        let here = self.pods.values().filter(|(_, _, on)| *on == hardware).count();
+        (size(here), size(self.pods.len()))
+    }
+}
+
+/// In what the pods of both arms within the window are unlike by more than twice; nothing if an arm has none.
+pub fn unlike(counts: &CellCounts, comparison: &ComparisonId, clock: HopClock, now: Nanos) -> Vec<Unlike> {
+    let [head, base] = [Side::Head, Side::Base].map(|side| ArmFacts::of(counts, comparison, side));
+    if head.pods.is_empty() || base.pods.is_empty() {
+        return Vec::new();
+    }
+    let mut unlike = Vec::new();
+    if head.requests > 0 && base.requests > 0 {
+        let load = [&head, &base].map(|arm| arm.requests_a_second(clock));
+        if load[0] > load[1] * float(FACTOR) || load[1] > load[0] * float(FACTOR) {
+            unlike.push(Unlike::Load(load));
+        }
+    }
+    let ages = [&head, &base].map(|arm| arm.age(now));
+    let times = |age: Nanos| age.0.saturating_mul(i64::try_from(FACTOR).unwrap_or(i64::MAX));
+    if ages[0].0 > times(ages[1]) || ages[1].0 > times(ages[0]) {
+        unlike.push(Unlike::Age(ages));
+    }
+    let kinds: BTreeSet<&Hardware> = head.pods.values().chain(base.pods.values()).map(|(_, _, hardware)| *hardware).collect();
+    let mixed = kinds.into_iter().map(|kind| (kind, [head.on(kind), base.on(kind)])).filter(|(_, on)| differs(*on));
+    unlike.extend(mixed.map(|(kind, on)| Unlike::Machines(kind.clone(), on)));
+    unlike
+}
+
+/// Whether parts of wholes differ by more than the factor, where either is large enough to matter.
+fn differs([(head, heads), (base, bases)]: [(u64, u64); 2]) -> bool {
+    let matters = ONE_IN * head >= heads || ONE_IN * base >= bases;
+    matters && (head * bases > FACTOR * base * heads || base * heads > FACTOR * head * bases)
+}
+
+fn size(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "requests stay far below 2^53")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_name_both_arms() {
+        let words = [
+            Unlike::Load([12.0, 31.25]),
+            Unlike::Age([Nanos::from_seconds(720), Nanos::from_seconds(3 * 86_400)]),
+            Unlike::Machines("arm".into(), [(2, 20), (90, 180)]),
+        ];
+        assert_eq!(words.map(|unlike| unlike.to_string()), [
+            "requests a pod: 12.000/s in the head, 31.250/s in the base",
+            "age of pods: half of the head's are younger than 12 min, of the base's than 3.0 days",
+            "hardware: 2 of 20 pods of the head run on arm, 90 of 180 of the base",
+        ]);
+    }
+
+    #[test]
+    fn twice_is_not_more_than_twice_and_a_rare_kind_of_machine_is_no_mixture() {
+        assert!(!differs([(2, 20), (36, 180)]));
+        assert!(differs([(2, 20), (37, 180)]));
+        assert!(differs([(0, 20), (18, 180)]), "a tenth of the base, and none of the head");
+        assert!(!differs([(0, 20), (17, 180)]));
+    }
+}
