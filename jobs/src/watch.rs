@@ -1,6 +1,7 @@
 //! `watch`: the service from a Kafka topic to Parquet and an alert topic.
 
 mod decisions;
+mod metrics;
 mod promise;
 mod service;
 
@@ -15,6 +16,7 @@ use fleetdiff_schemas::source::{Source, SourceError};
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::HopClock;
 
+use self::metrics::Metrics;
 use self::service::{Done, Service, by_reason};
 use crate::command::WatchSettings;
 use crate::configuration::Configuration;
@@ -73,7 +75,12 @@ fn open(configuration: &Configuration, clock: HopClock) -> Result<Service, Failu
         folder.display(),
         if alerts.topic.is_empty() { "alerts.jsonl" } else { &alerts.topic },
     );
-    Ok(Service::new(output, clock))
+    let metrics = &configuration.output.metrics;
+    let metrics = (!metrics.as_os_str().is_empty()).then(|| Metrics::new(metrics));
+    if let Some(metrics) = &metrics {
+        metrics.write(&Done::default(), clock)?;
+    }
+    Ok(Service::new(output, metrics, clock))
 }
 
 fn sources(configuration: &Configuration, until_end: bool) -> Arc<SourceFactory> {
@@ -106,6 +113,9 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
 fn tell(done: &Done, how: &str, clock: HopClock) {
     let closed = if done.hops == 0 { "nothing was closed".to_owned() } else { format!("closed through {}", rfc3339(clock.end_of(done.through))) };
     tracing::info!("{how}; {closed}: {} profiles, {} changes of flags", done.decoded, done.flags);
+    if done.self_check.tests > 0 {
+        tracing::info!("{}", done.self_check);
+    }
     if !done.rejected.is_empty() {
         tracing::warn!("rejected: {}", by_reason(&done.rejected));
     }

@@ -83,7 +83,7 @@ macro_rules! key {
 }
 
 /// Every key, by section.
-pub const KEYS: [Key; 36] = [
+pub const KEYS: [Key; 37] = [
     key!("dataflow.hop", "hop", ROWS, dataflow.hop,
         "Width of a hop: event time is counted in these.", "published: agents upload every 10 s"),
     key!("dataflow.window", "window", ROWS, dataflow.window,
@@ -152,6 +152,8 @@ pub const KEYS: [Key; 36] = [
         "Folder of the tables, the decisions and, without a topic for them, the alerts.", "guess"),
     key!("output.flush", "flush", WORK, output.flush,
         "Event time that one file spans; divides an hour.", "guess: files of some MB"),
+    key!("output.metrics", "metrics", WORK, output.metrics,
+        "File of metrics in the text format of Prometheus, rewritten every 10 s; empty: none.", "guess: many have another way"),
     key!("alerts.topic", "alerts-topic", WORK, alerts.topic,
         "Topic of alerts, made if it is absent; empty: alerts.jsonl in the output folder.", "fleetdiff's own name"),
     key!("alerts.partitions", "alerts-partitions", WORK, alerts.partitions,

@@ -11,7 +11,9 @@ use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::{Hop, HopClock};
 
+use super::metrics::Metrics;
 use crate::output::Output;
+use crate::self_check::SelfCheckRate;
 
 /// How often progress is told at most, by a wall clock.
 const TELL_EVERY: Duration = Duration::from_secs(10);
@@ -29,10 +31,13 @@ pub struct Done {
     pub rejected: BTreeMap<Reason, u64>,
     /// Changes of flags.
     pub flags: u64,
+    /// The rate of false calls.
+    pub self_check: SelfCheckRate,
 }
 
 struct State {
     output: Option<Output>,
+    metrics: Option<Metrics>,
     done: Done,
     told_at: Instant,
     told_rejected: u64,
@@ -46,9 +51,9 @@ pub struct Service {
 }
 
 impl Service {
-    /// Writes to this output.
-    pub fn new(output: Output, clock: HopClock) -> Self {
-        let state = State { output: Some(output), done: Done::default(), told_at: Instant::now(), told_rejected: 0 };
+    /// Writes to this output, and its metrics to a file.
+    pub fn new(output: Output, metrics: Option<Metrics>, clock: HopClock) -> Self {
+        let state = State { output: Some(output), metrics, done: Done::default(), told_at: Instant::now(), told_rejected: 0 };
         Self { state: Arc::new(Mutex::new(state)), clock }
     }
 
@@ -56,12 +61,15 @@ impl Service {
     pub fn finish(&self) -> Result<Done, OutputError> {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.output.take().map_or(Ok(()), Output::finish)?;
+        state.write_metrics(self.clock);
         Ok(state.done.clone())
     }
 
     /// Leaves what is not written to the next run.
     pub fn leave(&self) -> Done {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).done.clone()
+        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.write_metrics(self.clock);
+        state.done.clone()
     }
 }
 
@@ -80,6 +88,7 @@ impl State {
         self.done.hops += 1;
         self.done.through = hop;
         self.done.decoded += tables.ledger.iter().map(|row| row.records_decoded).sum::<i64>();
+        self.done.self_check.take(&tables.comparisons);
         for row in &tables.rejected {
             *self.done.rejected.entry(row.rejection.reason).or_default() += 1;
         }
@@ -99,12 +108,20 @@ impl State {
             return;
         }
         self.told_at = Instant::now();
+        self.write_metrics(clock);
         let Done { through, decoded, flags, rejected, .. } = &self.done;
         tracing::info!("closed through {}: {decoded} profiles, {flags} changes of flags", rfc3339(clock.end_of(*through)));
         let all: u64 = rejected.values().sum();
         if all > self.told_rejected {
             self.told_rejected = all;
             tracing::warn!("rejected so far: {}", by_reason(rejected));
+        }
+    }
+
+    /// Rows matter more than what is told of them: a file that cannot be written stops nothing.
+    fn write_metrics(&self, clock: HopClock) {
+        if let Some(Err(error)) = self.metrics.as_ref().map(|metrics| metrics.write(&self.done, clock)) {
+            tracing::warn!("the metrics could not be written: {error}");
         }
     }
 }
