@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "oracle/extremes.rs"]
+mod extremes;
+
 use std::sync::Arc;
 
 use fleetdiff_pipeline::config::{Comparing, Config};

@@ -116,7 +116,8 @@ pub struct CellRow {
     pub ln_e: Option<f64>,
     /// ln of the always-valid p-value: 1 over the largest e-value since the epoch began. Scope `epoch` alone.
     pub always_valid_ln_p: Option<f64>,
-    /// Ratio against the cell's scale with a 95 % interval that holds at whatever moment it is looked at. Scope `epoch` alone.
+    /// Ratio against the cell's scale with a 95 % interval that holds at whatever moment it is looked at; from 0 to infinity where next to
+    /// nothing is known. Scope `epoch` alone.
     pub always_valid_ratio: Option<Interval>,
     /// For fewer than 30 samples: ln p of counts and of pods that show the function.
     pub rare_ln_p: Option<f64>,

@@ -1,0 +1,187 @@
+//! Fleets at the edges of what numbers can hold: whatever comes in, no output is NaN, nothing is infinite but what may be, and
+//! rows are the same bits with any number of workers. Small ones are also compared with the oracle.
+
+use std::sync::Arc;
+
+use fleetdiff_pipeline::config::Config;
+use fleetdiff_pipeline::testing::fleet::{Fleet, FleetBuilder};
+use fleetdiff_pipeline::testing::incremental::incremental;
+use fleetdiff_pipeline::testing::oracle;
+use fleetdiff_schemas::identity::Identity;
+use fleetdiff_schemas::profile::{Decoded, FoldedFunction, Profile, Samples};
+use fleetdiff_schemas::rows::{CellRow, Tables};
+use fleetdiff_schemas::time::Nanos;
+use fleetdiff_schemas::verdict::Support;
+
+const HUGE: u64 = 1_000_000_000;
+
+fn config() -> Config {
+    let seconds = Nanos::from_seconds;
+    Config { window: seconds(200), report_every: seconds(100), evaluate_every: seconds(50), warm_up: seconds(0), ..Config::default() }
+}
+
+fn builder() -> FleetBuilder {
+    Fleet::seeded(31).regions(["east", "west"]).cohorts(["web"]).pods_per_cell(6, 12).samples_per_second(50.0).lasts(Nanos::from_seconds(420)).deploy_after(Nanos::from_seconds(50)).folded()
+}
+
+/// The fleet's partitions, each profile changed.
+fn changed(fleet: &Fleet, change: impl Fn(&mut Profile)) -> Vec<Vec<Decoded>> {
+    let mut partitions = fleet.partitions(2);
+    partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten().for_each(change);
+    partitions
+}
+
+fn identity(profile: &mut Profile) -> &mut Identity {
+    Arc::make_mut(&mut profile.identity)
+}
+
+/// Each count times this, and one function that only the head has and one that only the base has.
+fn multiply(profile: &mut Profile, by: u64) {
+    let Samples::Folded { cohorts, .. } = &mut profile.samples else { return };
+    for part in cohorts {
+        part.samples *= by;
+        for function in &mut part.functions {
+            (function.own, function.total) = (function.own * by, function.total * by);
+        }
+    }
+}
+
+/// Other names, and one sample of each in every profile.
+fn with_functions(profile: &mut Profile, names: &Arc<[Arc<str>]>) {
+    let Samples::Folded { cohorts, content } = &mut profile.samples else { return };
+    *content ^= u128::try_from(names.len()).unwrap();
+    profile.names = Arc::clone(names);
+    for part in cohorts {
+        part.samples = u64::try_from(names.len()).unwrap();
+        part.functions = (0..).zip(names.iter()).map(|(name, _)| FoldedFunction { name, own: 1, total: 1 }).collect();
+    }
+}
+
+fn names(functions: usize) -> Arc<[Arc<str>]> {
+    (0..functions).map(|function| Arc::from(format!("f{function}"))).collect()
+}
+
+/// The tables of a fleet, if one, two and three workers agree to the last bit and nothing in them is no number.
+fn tables(partitions: &[Vec<Decoded>]) -> Tables {
+    let config = config();
+    let one = incremental(&config, partitions, 1).unwrap();
+    for workers in [2, 3] {
+        assert!(one == incremental(&config, partitions, workers).unwrap(), "{workers} workers give other rows");
+    }
+    assert!(!one.cells.is_empty() && !one.comparisons.is_empty(), "nothing to look at");
+    one.cells.iter().for_each(assert_numbers);
+    one.flags.iter().for_each(|flag| assert_numbers(&flag.row));
+    for row in &one.comparisons {
+        let row = fleetdiff_schemas::rows::ComparisonRow { d0: row.d0.filter(|d0| d0.is_finite()), ..row.clone() };
+        assert_finite(&format!("{row:?}"));
+    }
+    one
+}
+
+fn assert_numbers(row: &CellRow) {
+    // Infinite where more time cannot help, and an interval that is valid at all times where next to nothing is known.
+    assert!(row.seconds_to_significance.is_none_or(|seconds| seconds >= 0.0), "{row:?}");
+    assert!(row.always_valid_ratio.is_none_or(|ratio| ratio.value.is_finite() && 0.0 <= ratio.low && ratio.low <= ratio.high), "{row:?}");
+    assert_finite(&format!("{:?}", CellRow { seconds_to_significance: None, always_valid_ratio: None, ..row.clone() }));
+}
+
+fn assert_finite(words: &str) {
+    let mut tokens = words.split(|c: char| !c.is_ascii_alphanumeric());
+    assert!(!tokens.any(|token| token == "NaN" || token == "inf"), "{words}");
+}
+
+fn assert_oracle(partitions: &[Vec<Decoded>], got: &Tables) {
+    oracle::compare(&oracle::batch(&config(), partitions), got).unwrap_or_else(|difference| panic!("{difference}"));
+}
+
+#[test]
+fn order_extreme_totals() {
+    let fleet = builder().build();
+    let partitions = changed(&fleet, |profile| multiply(profile, HUGE));
+    let got = tables(&partitions);
+    let largest = got.cells.iter().map(|row| row.head.total.max(row.base.total)).max().unwrap();
+    assert!(largest > 1_000_000_000_000, "{largest}");
+    let tested = got.cells.iter().filter(|row| row.ln_p.is_some()).count();
+    assert!(tested > 1000, "{tested} tested");
+    // Multiplied samples are as unlike between pods as they were; multiplied Poisson noise is what is between them.
+    assert!(got.cells.iter().all(|row| row.dispersion.is_none_or(|dispersion| dispersion >= 1.0)));
+}
+
+#[test]
+fn order_extreme_zeros() {
+    let fleet = builder().build();
+    let only = |profile: &mut Profile, head: bool| {
+        let name: Arc<str> = if head { "only_head" } else { "only_base" }.into();
+        let place = u32::try_from(profile.names.len()).unwrap();
+        profile.names = profile.names.iter().cloned().chain([name]).collect();
+        if let Samples::Folded { cohorts, .. } = &mut profile.samples {
+            for part in cohorts {
+                part.samples += 20;
+                part.functions.push(FoldedFunction { name: place, own: 20, total: 20 });
+            }
+        }
+    };
+    let partitions = changed(&fleet, |profile| {
+        let head = profile.identity.build == *fleet.head();
+        only(profile, head);
+    });
+    let got = tables(&partitions);
+    for (function, verdict) in [("only_head", fleetdiff_schemas::verdict::Verdict::Regressed), ("only_base", fleetdiff_schemas::verdict::Verdict::Improved)] {
+        let rows: Vec<&CellRow> = got.cells.iter().filter(|row| row.function == function && row.verdict == verdict).collect();
+        assert!(!rows.is_empty() && rows.iter().all(|row| row.ratio.is_none() && row.adjusted_ratio.is_none()), "{function}: {rows:?}");
+    }
+    assert_oracle(&partitions, &got);
+}
+
+#[test]
+fn order_extreme_one_pod() {
+    for (head, base) in [(1, 12), (6, 1), (1, 1)] {
+        let fleet = builder().regions(["east"]).pods_per_cell(head, base).already_deployed().build();
+        let comparing = fleetdiff_pipeline::config::Comparing::Named { base: vec![fleet.base().clone()], head: fleet.head().clone() };
+        let config = Config { comparing, ..config() };
+        let partitions = fleet.partitions(2);
+        let got = incremental(&config, &partitions, 2).unwrap();
+        assert!(got == incremental(&config, &partitions, 1).unwrap());
+        got.cells.iter().for_each(assert_numbers);
+        let rows = got.cells.iter().filter(|row| row.ln_p_iid.is_some()).count();
+        assert!(rows > 100, "{rows} rows of {head} v {base} pods");
+        assert!(got.cells.iter().all(|row| row.support == Support::Untestable && row.ln_p.is_none() && !row.verdict.is_called()));
+        assert!(got.flags.is_empty());
+        oracle::compare(&oracle::batch(&config, &partitions), &got).unwrap_or_else(|difference| panic!("{head} v {base}: {difference}"));
+    }
+}
+
+#[test]
+fn order_extreme_one_bucket() {
+    let fleet = builder().build();
+    let partitions = changed(&fleet, |profile| identity(profile).node = Some("the-only-node".into()));
+    let got = tables(&partitions);
+    let rows = got.cells.iter().filter(|row| row.ln_p_iid.is_some()).count();
+    assert!(rows > 1000, "{rows} rows");
+    assert!(got.cells.iter().all(|row| row.head.buckets <= 1 && row.base.buckets <= 1 && row.ln_p.is_none() && !row.verdict.is_called()));
+    assert!(got.flags.is_empty());
+    assert_oracle(&partitions, &got);
+}
+
+#[test]
+fn order_extreme_one_function() {
+    let fleet = builder().build();
+    let all = names(1);
+    let partitions = changed(&fleet, |profile| with_functions(profile, &all));
+    let got = tables(&partitions);
+    assert!(got.cells.iter().all(|row| row.function != "f0" || !row.verdict.is_called()));
+    assert!(got.flags.is_empty());
+    assert_oracle(&partitions, &got);
+}
+
+#[test]
+fn order_extreme_many_functions() {
+    let fleet = builder().regions(["east"]).pods_per_cell(3, 5).lasts(Nanos::from_seconds(150)).build();
+    let all = names(100_000);
+    let partitions = changed(&fleet, |profile| with_functions(profile, &all));
+    let got = tables(&partitions);
+    let met: std::collections::BTreeSet<&str> = got.cells.iter().map(|row| row.function.as_str()).filter(|name| name.starts_with('f')).collect();
+    let tested = got.cells.iter().filter(|row| row.ln_p.is_some()).count();
+    assert!(met.len() == 100_000 && tested >= 100_000, "{} functions, {tested} tested", met.len());
+    assert!(got.cells.iter().all(|row| !row.verdict.is_called()), "one sample of each function in each profile is no change");
+}
