@@ -172,6 +172,26 @@ fn oracle_random_fleets() {
     assert!(each.iter().chain(&unlike).all(|&times| times > 0), "something never occurred: {occurred:?}");
 }
 
+/// Half of what marking costs goes to sweeping, under the same caller.
+#[test]
+fn oracle_cost_shift() {
+    let plain = || builder(41).unchanged().pods_per_cell(6, 12).warm_up(Nanos::from_seconds(30));
+    let shifted = plain().regress("gc::mark_object", Cells::all(), 0.5).regress("gc::sweep_block", Cells::all(), 2.31);
+    let partitions = shifted.build().partitions(2);
+    let got = incremental(&config(), &partitions, 2).unwrap();
+    oracle::compare(&oracle::batch(&config(), &partitions), &got).unwrap_or_else(|difference| panic!("{difference}"));
+    let said = |function: &str| got.flags.iter().filter(|flag| flag.row.function == function).filter_map(|flag| flag.row.detail.as_deref()).collect::<Vec<_>>();
+    let (to, from) = (said("gc::sweep_block"), said("gc::mark_object"));
+    assert!(to.contains(&"cost shift under gc::incremental_step: work moved here from gc::mark_object"), "{to:?}");
+    assert!(from.contains(&"cost shift under gc::incremental_step: work moved to gc::sweep_block"), "{from:?}");
+    assert!(got.flags.iter().all(|flag| ["gc::sweep_block", "gc::mark_object"].contains(&flag.row.function.as_str())));
+    // The twin: what is saved goes nowhere.
+    let saved = plain().regress("gc::mark_object", Cells::all(), 0.5).build().partitions(2);
+    let got = incremental(&config(), &saved, 2).unwrap();
+    let marked = got.flags.iter().filter(|flag| flag.row.function == "gc::mark_object").count();
+    assert!(marked > 0 && got.flags.iter().all(|flag| flag.row.detail.is_none()), "{marked} flags");
+}
+
 #[test]
 fn order_workers_and_batches_change_nothing() {
     let config = Config { window: Nanos::from_seconds(400), report_every: Nanos::from_seconds(200), warm_up: Nanos::from_seconds(30), ..Config::default() };
