@@ -81,8 +81,6 @@ fn broken(kind: &str, error: &io::Error) -> Rejection {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
-
     use super::*;
 
     const TEXT: &[u8] = b"main;serve;read 17\nmain;serve;write 4\nmain;serve;write;encode 11\n";

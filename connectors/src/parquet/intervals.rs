@@ -114,8 +114,6 @@ fn extract<R>(rows: &mut Vec<R>, is_wanted: impl Fn(&R) -> bool) -> Vec<R> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
-
     use super::*;
     use fleetdiff_schemas::rows::{LedgerRow, RejectedRow};
 

@@ -267,8 +267,8 @@ mod tests {
     #[test]
     fn a_median_counts_never_as_infinite() {
         let of = |numbers: &[f64]| Estimate::of(Statistic::Median, &numbers.iter().map(|&n| Seen::Number(n)).collect::<Vec<_>>());
-        assert_eq!(of(&[30.0, f64::INFINITY, 50.0]).value, 50.0);
-        assert_eq!(of(&[30.0, 50.0, f64::INFINITY, f64::INFINITY]).value, f64::INFINITY);
+        assert!((of(&[30.0, f64::INFINITY, 50.0]).value - 50.0).abs() < 1e-12);
+        assert!(of(&[30.0, 50.0, f64::INFINITY, f64::INFINITY]).value.is_infinite());
         assert!(of(&[80.0, 90.0, 100.0]).keeps_to(Bound::AtMost(90.0), Statistic::Median));
         assert!(!of(&[90.0, 100.0, 100.0]).keeps_to(Bound::AtMost(90.0), Statistic::Median));
     }

@@ -39,6 +39,7 @@ pub fn callings(counts: &CellCounts, comparison: &OpenComparison, functions: BTr
     let mut callers: BTreeMap<u64, BTreeMap<FunctionId, u64>> = BTreeMap::new();
     for (arm, side) in [Side::Head, Side::Base].into_iter().enumerate() {
         for (block, tree) in counts.call_trees().of(comparison.epoch, comparison.id.builds(side)) {
+            #[expect(clippy::iter_over_hash_type, reason = "integers are added up")]
             for (&path, &samples) in tree {
                 blocks.entry(block).or_default()[arm] += samples;
                 let Some(on_path) = known.on_path(path, counts, table) else { continue };

@@ -61,7 +61,7 @@ impl Report<'_> {
         let evidence: Vec<(CellKey, Evidence)> = cells.keys().map(|cell| (cell.clone(), judged(&|one| one == cell))).collect();
         let evidence: Vec<_> = evidence.into_iter().filter(|(_, evidence)| evidence.samples[HEAD] > 0).collect();
         let everywhere = CellKey { region: Region::from(MERGED), cohort: Cohort::from(MERGED) };
-        let over_all = vec![(everywhere, judged(&|_| true))];
+        let over_all = [(everywhere, judged(&|_| true))];
         let (mut over_cohorts, mut over_regions) = (Vec::new(), Vec::new());
         if self.config.cell_by == CellBy::RegionCohort && evidence.len() >= 2 {
             for region in cells.keys().map(|cell| &cell.region).collect::<BTreeSet<_>>() {
