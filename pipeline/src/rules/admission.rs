@@ -260,14 +260,11 @@ fn paths_of(stacks: &[Stack], default_cohort: &Cohort, ids: &[FunctionId], table
 }
 
 fn encoded(part: &Folded, ids: &[FunctionId], paths: Vec<u8>) -> CohortCounts {
-    let mut entries: Vec<Entry> = part
-        .functions
-        .iter()
-        .filter_map(|function| {
-            let name = usize::try_from(function.name).ok()?;
-            ids.get(name).map(|&id| Entry { function: id, own: function.own, total: function.total })
-        })
-        .collect();
+    let mut entries = Vec::with_capacity(part.functions.len());
+    entries.extend(part.functions.iter().filter_map(|function| {
+        let id = *ids.get(usize::try_from(function.name).ok()?)?;
+        Some(Entry { function: id, own: function.own, total: function.total })
+    }));
     entries.sort_unstable_by_key(|entry| entry.function);
     CohortCounts { cohort: part.cohort.clone(), samples: part.samples, functions: encode(&entries), paths }
 }
