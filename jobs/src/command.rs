@@ -71,7 +71,7 @@ pub struct DemoSettings {
     /// Seed of the fleet
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Function that costs more in the head
+    /// Function that costs more in the head; (all): every one
     #[arg(long, default_value = Fleet::DEMO_FUNCTION)]
     pub regress: String,
     /// Where it does: REGION:COHORT,...
@@ -80,6 +80,9 @@ pub struct DemoSettings {
     /// By which factor
     #[arg(long, default_value_t = Fleet::DEMO_FACTOR)]
     pub by: f64,
+    /// Requests that a pod serves a second; 0: nobody counts them
+    #[arg(long, default_value_t = 0.0)]
+    pub requests: f64,
     /// Worker threads
     #[arg(long, default_value_t = 2)]
     pub workers: usize,
@@ -184,7 +187,7 @@ pub struct GenerateSettings {
     /// What the fleet is like
     #[arg(long, value_enum, default_value_t = Preset::Demo)]
     pub preset: Preset,
-    /// Function that costs more in the head, in place of the preset's
+    /// Function that costs more in the head, in place of the preset's; (all): every one
     #[arg(long)]
     pub regress: Option<String>,
     /// Where it does: REGION:COHORT,... (* stands for all)
@@ -196,6 +199,9 @@ pub struct GenerateSettings {
     /// Pods of head and base in a cell, HEAD:BASE
     #[arg(long, value_parser = pods)]
     pub pods: Option<(u32, u32)>,
+    /// Requests that a pod serves a second; 0: nobody counts them
+    #[arg(long, default_value_t = 0.0)]
+    pub requests: f64,
     /// How long the fleet is watched
     #[arg(long, value_parser = length)]
     pub lasts: Option<Nanos>,

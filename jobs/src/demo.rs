@@ -22,6 +22,7 @@ pub fn demo(settings: &DemoSettings) -> Result<(), Failure> {
         .stacks()
         .unchanged()
         .regress(settings.regress.as_str(), cells, settings.by)
+        .requests_per_second(settings.requests)
         .partition_count(u32::try_from(settings.workers.max(1)).unwrap_or(1))
         .try_build()?;
     let config = Config::default();

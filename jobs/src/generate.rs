@@ -85,5 +85,5 @@ fn builder(settings: &GenerateSettings) -> Result<FleetBuilder, Failure> {
         let function = settings.regress.as_deref().unwrap_or(Fleet::DEMO_FUNCTION);
         builder = builder.unchanged().regress(function, cells, settings.by.unwrap_or(Fleet::DEMO_FACTOR));
     }
-    Ok(builder.late(settings.late, settings.late_by).duplicates(settings.duplicates).restarts(settings.restarts))
+    Ok(builder.requests_per_second(settings.requests).late(settings.late, settings.late_by).duplicates(settings.duplicates).restarts(settings.restarts))
 }

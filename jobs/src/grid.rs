@@ -3,6 +3,7 @@
 mod findings;
 mod layout;
 mod sentence;
+mod uniform;
 
 use std::io::{self, IsTerminal, Write};
 
@@ -41,9 +42,7 @@ pub fn print(out: &mut impl Write, tables: &Tables, config: &Config, paint: Pain
         grid_of(&findings).print(out, paint)?;
         print_others(out, &findings)?;
         writeln!(out, "\n{}", sentence::sentence(&findings, config))?;
-    }
-    if !tables.comparisons.is_empty() {
-        writeln!(out, "Without request counts, a change that hits every function alike cannot be seen.")?;
+        writeln!(out, "{}", uniform::line(&findings))?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::fan_out::{Extent, FanOutRow};
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, Tables};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, Tables};
 use fleetdiff_schemas::verdict::{FanOutState, Scope};
 
 /// One comparison in one kind of count, at the last look.
@@ -18,6 +18,8 @@ pub struct Findings<'a> {
     pub cells: BTreeMap<&'a CellKey, &'a ComparisonRow>,
     /// The rows of the last report, by cell.
     pub rows: BTreeMap<&'a CellKey, Vec<&'a CellRow>>,
+    /// The rows of all functions together in the window of the last report; cells without request counts have none.
+    pub uniform: BTreeMap<&'a CellKey, &'a CellRow>,
     /// Functions with a flag that stands: those that cost more somewhere first, the largest change of a share first.
     pub called: Vec<Called<'a>>,
 }
@@ -54,13 +56,15 @@ impl<'a> Findings<'a> {
         let mut rows: BTreeMap<&CellKey, Vec<&CellRow>> = BTreeMap::new();
         let of_report = tables.cells.iter().filter(|row| row.comparison == *key && row.count_kind == kind && row.scope == Scope::Epoch);
         of_report.filter(|row| cells.contains_key(&row.cell)).for_each(|row| rows.entry(&row.cell).or_default().push(row));
+        let of_window = tables.cells.iter().filter(|row| row.comparison == *key && row.scope == Scope::Window && row.function == ALL_FUNCTIONS);
+        let uniform = of_window.filter(|row| cells.contains_key(&row.cell)).map(|row| (&row.cell, row)).collect();
         let standing = tables.fan_out.iter().filter(|row| row.comparison == *key && row.count_kind == kind && !row.cells.is_empty());
         let mut called: Vec<Called<'a>> = standing.map(|fan_out| Called::of(fan_out, &rows)).collect();
         called.sort_by(|a, b| {
             let order = |called: &Called<'_>| Reverse(!called.regressed.is_empty());
             order(a).cmp(&order(b)).then(b.change().total_cmp(&a.change())).then(a.function.cmp(b.function))
         });
-        Self { key, kind, cells, rows, called }
+        Self { key, kind, cells, rows, uniform, called }
     }
 }
 

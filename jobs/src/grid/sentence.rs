@@ -40,7 +40,7 @@ fn place(findings: &Findings<'_>, cells: &[&CellKey]) -> String {
     words(&extents(cells.iter().copied(), findings.cells.keys().copied()))
 }
 
-fn words(extents: &[Extent]) -> String {
+pub(super) fn words(extents: &[Extent]) -> String {
     extents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -86,10 +86,15 @@ fn effects(called: &Called<'_>, cells: &[&CellKey]) -> String {
 
 fn effect(row: &CellRow) -> String {
     match row.adjusted_ratio {
-        Some(Interval { value, low, high }) => format!("x {} ({} to {})", number(value), number(low), number(high)),
+        Some(ratio) => effect_of(ratio),
         None if row.base.count == 0 => "only in the head".to_owned(),
         None => "only in the base".to_owned(),
     }
+}
+
+/// A ratio with its interval.
+pub(super) fn effect_of(Interval { value, low, high }: Interval) -> String {
+    format!("x {} ({} to {})", number(value), number(low), number(high))
 }
 
 fn range(rows: &[&CellRow]) -> String {

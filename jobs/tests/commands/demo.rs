@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{CellKey, CellRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FlagState, RowReason, Scope, Support, Verdict};
 
 use super::program::{Done, cell, done, is_cell, run};
@@ -165,6 +165,17 @@ fn another_function_in_other_cells_moves_the_finding() {
     assert!(regressed.iter().all(|row| row.function == "cache::probe"), "{regressed:?}");
     assert_eq!(cells_of(regressed), [cell("eu-west-1", "Web-Desktop"), cell("eu-west-1", "Android-TV")].into());
     assert!(other.run.stdout.contains("Roll back Android-TV and Web-Desktop in eu-west-1: cache::probe x 1."), "{}", other.run.stdout);
+}
+
+#[test]
+fn a_change_of_everything_is_seen_per_request_alone() {
+    let all = done(&["demo", "--regress", "(all)", "--cells", "ap-south-1:*", "--by", "1.15", "--requests", "40"]);
+    assert!(CountKind::ALL.iter().all(|&kind| called(&all.rows(Scope::Epoch, kind), Verdict::Regressed).is_empty()));
+    let regressed: Vec<&CellRow> = all.tables.cells.iter().filter(|row| row.function == ALL_FUNCTIONS && row.verdict == Verdict::Regressed).collect();
+    assert_eq!(cells_of(regressed.iter().copied()), ["Android-TV", "Web-Desktop", "iOS-iPad"].map(|cohort| cell("ap-south-1", cohort)).into());
+    let line = all.run.stdout.lines().find(|line| line.starts_with("Cost per request")).unwrap();
+    assert!(line.starts_with("Cost per request, all functions together, in the last window: regressed in all of ap-south-1: x 1.1"), "{line}");
+    assert!(!all.run.stdout.contains("Without request counts"), "{}", all.run.stdout);
 }
 
 #[test]

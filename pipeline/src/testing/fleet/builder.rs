@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fleetdiff_schemas::identity::{Build, Cohort, Hardware, Region, Service};
+use fleetdiff_schemas::rows::ALL_FUNCTIONS;
 use fleetdiff_schemas::time::Nanos;
 
 use super::{Calls, Cells, Fleet, FleetError};
@@ -264,10 +265,15 @@ impl FleetBuilder {
     }
 
     /// Multiplies what `function` itself costs (samples whose leaf it is) in the head pods of `cells`. All else keeps
-    /// its cost, so that shares move and profiles grow. Effects add up by multiplication; a factor of 1 is none.
+    /// its cost, so that shares move and profiles grow. Effects add up by multiplication; a factor of 1 is none. `(all)` is
+    /// [`regress_all`](Self::regress_all).
     #[must_use]
     pub fn regress(self, function: impl Into<String>, cells: Cells, factor: f64) -> Self {
-        self.with(|s| s.effects.push(Effect { function: Some(function.into()), cells, factor, fraction: None }))
+        let function = function.into();
+        if function == ALL_FUNCTIONS {
+            return self.regress_all(cells, factor);
+        }
+        self.with(|s| s.effects.push(Effect { function: Some(function), cells, factor, fraction: None }))
     }
 
     /// As [`regress`](Self::regress), but each head pod is hit with the chance `fraction` alone, for as long as it lives.

@@ -1,0 +1,45 @@
+//! Cost per request, all functions together: what no share can show.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_pipeline::rules::extent::extents;
+use fleetdiff_schemas::rows::{CellKey, CellRow};
+use fleetdiff_schemas::verdict::Verdict;
+
+use super::findings::Findings;
+use super::sentence::{effect_of, words};
+
+/// One line: where all functions together cost more or less per request, where they are alike, and where nobody can know.
+pub fn line(findings: &Findings<'_>) -> String {
+    const UNSEEN: &str = "a change that hits every function alike cannot be seen";
+    if findings.uniform.is_empty() {
+        return format!("Without request counts, {UNSEEN}.");
+    }
+    let of = |wanted: &[Verdict]| -> Vec<(&CellKey, &CellRow)> {
+        findings.uniform.iter().filter(|(_, row)| wanted.contains(&row.verdict)).map(|(cell, row)| (*cell, *row)).collect()
+    };
+    let place = |cells: &[(&CellKey, &CellRow)]| words(&extents(cells.iter().map(|(cell, _)| *cell), findings.cells.keys().copied()));
+    let mut parts = Vec::new();
+    for verdict in [Verdict::Regressed, Verdict::Improved] {
+        let called = of(&[verdict]);
+        let effects: BTreeMap<&CellKey, String> = called.iter().filter_map(|(cell, row)| Some((*cell, effect_of(row.per_request_ratio?)))).collect();
+        let effects: Vec<&str> = effects.values().map(String::as_str).collect();
+        if !called.is_empty() {
+            parts.push(format!("{} in {}: {}", verdict.name(), place(&called), effects.join(", ")));
+        }
+    }
+    let alike = of(&[Verdict::Equivalent]);
+    if !alike.is_empty() {
+        parts.push(format!("alike within 5 % in {}", place(&alike)));
+    }
+    let open = of(&[Verdict::Inconclusive, Verdict::Untestable]);
+    if !open.is_empty() {
+        parts.push(format!("not known yet in {}", place(&open)));
+    }
+    let without: Vec<&CellKey> = findings.cells.keys().copied().filter(|cell| !findings.uniform.contains_key(cell)).collect();
+    if !without.is_empty() {
+        let place = words(&extents(without.iter().copied(), findings.cells.keys().copied()));
+        parts.push(format!("without request counts in {place}: there, {UNSEEN}"));
+    }
+    format!("Cost per request, all functions together, in the last window: {}.", parts.join("; "))
+}
