@@ -9,9 +9,10 @@ use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 
+use crate::counts::archive::PastStratum;
 use crate::counts::cell::{BucketState, CellCounts, StratumCounts};
 use crate::counts::functions::CellFunctions;
-use crate::rules::comparisons::OpenComparison;
+use crate::rules::comparisons::{ComparisonId, OpenComparison};
 use crate::statistics::requests::{Served, ServedRow, ServedStratum};
 use crate::statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
 
@@ -81,6 +82,29 @@ impl<'a> CellArms<'a> {
         let block = all.first().map_or(Hop(0), |stratum| stratum.block);
         let (head, base): (Vec<_>, Vec<_>) = all.into_iter().map(|stratum| (stratum.head, stratum.base)).unzip();
         Self::sharing(cell.functions(), vec![StratumArms { block, hardware: None, head: by_bucket(head), base: by_bucket(base) }])
+    }
+
+    /// The head within the window against what builds that are gone showed at the same hours of the day. A stratum's block is that
+    /// hour.
+    pub fn against_past(cell: &'a CellCounts, comparison: &ComparisonId, past: &[PastStratum<'a>], hour_of_day: impl Fn(Hop) -> u64) -> Self {
+        let mut heads: BTreeMap<(Hop, &Hardware), Vec<Vec<Row<'a>>>> = BTreeMap::new();
+        for (key, counts) in cell.strata(Scope::Window, Hop(0)) {
+            let head = rows(counts, std::slice::from_ref(&comparison.head));
+            if !head.is_empty() {
+                heads.entry((Hop(hour_of_day(key.block)), &key.hardware)).or_default().push(head);
+            }
+        }
+        let hours: BTreeSet<Hop> = heads.keys().map(|(hour, _)| *hour).collect();
+        let same = past.iter().filter(|stratum| hours.contains(&Hop(stratum.hour)));
+        let mut bases: BTreeMap<(Hop, &Hardware), Vec<Row<'a>>> = same.map(|stratum| ((Hop(stratum.hour), stratum.hardware), past_rows(stratum, cell.functions()))).collect();
+        let keys: BTreeSet<(Hop, &Hardware)> = heads.keys().chain(bases.keys()).copied().collect();
+        let all = keys.into_iter().map(|key| StratumArms {
+            block: key.0,
+            hardware: Some(key.1),
+            head: by_bucket(heads.remove(&key).unwrap_or_default()),
+            base: bases.remove(&key).unwrap_or_default(),
+        });
+        Self::sharing(cell.functions(), all.collect())
     }
 
     fn sharing(functions: &'a CellFunctions, all: Vec<StratumArms<'a>>) -> Self {
@@ -216,6 +240,11 @@ fn by_bucket(strata: Vec<Vec<Row<'_>>>) -> Vec<Row<'_>> {
         rows.entry(row.bucket).or_default().extend(row.states);
     }
     rows.into_iter().map(|(bucket, states)| Row { bucket, states }).collect()
+}
+
+fn past_rows<'a>(stratum: &PastStratum<'a>, functions: &CellFunctions) -> Vec<Row<'a>> {
+    let rows = stratum.buckets(functions).into_iter().map(|(bucket, state)| vec![Row { bucket, states: vec![Cow::Owned(state)] }]);
+    by_bucket(rows.collect())
 }
 
 fn rows<'a>(counts: StratumCounts<'a>, builds: &[Build]) -> Vec<Row<'a>> {
