@@ -41,6 +41,9 @@ pub fn print(out: &mut impl Write, tables: &Tables, config: &Config, paint: Pain
         grid_of(&findings).print(out, paint)?;
         print_others(out, &findings)?;
         writeln!(out, "\n{}", sentence::sentence(&findings, config))?;
+        if let Some(past) = findings.past {
+            writeln!(out, "No build of {} runs any more, so the {past}. This is never an alert: load and traffic of other days are not told apart from the build.", key.base_build)?;
+        }
     }
     if !tables.comparisons.is_empty() {
         writeln!(out, "Without request counts, a change that hits every function alike cannot be seen.")?;

@@ -172,9 +172,10 @@ impl Archive {
     /// What these builds showed, by hour of the day and kind of machine, ascending; only where there are samples.
     pub fn strata<'a>(&'a self, builds: &[Build]) -> Vec<PastStratum<'a>> {
         let mut strata: BTreeMap<(u64, &Hardware), Vec<&Slot>> = BTreeMap::new();
-        for (place, slot) in self.generations.values().flatten().filter(|(place, slot)| builds.contains(&place.build) && !slot.days.is_empty()) {
+        for (place, slot) in self.generations.values().flatten().filter(|(place, _)| builds.contains(&place.build)) {
             strata.entry((place.hour, &place.hardware)).or_default().push(slot);
         }
+        strata.retain(|_, slots| slots.iter().any(|slot| !slot.days.is_empty()));
         strata.into_iter().map(|((hour, hardware), slots)| PastStratum { hour, hardware, slots }).collect()
     }
 
@@ -197,9 +198,11 @@ impl PastStratum<'_> {
         self.slots.iter().flat_map(|slot| slot.days.iter().copied())
     }
 
-    /// The counts, with samples, of each build and generation; those of one bucket add up.
+    /// The counts of each build and generation in buckets that have samples; those of one bucket add up.
     pub fn buckets(&self, functions: &CellFunctions) -> Vec<(Bucket, BucketState)> {
-        let kept = self.slots.iter().flat_map(|slot| &slot.buckets).filter(|(_, kept)| kept.samples > 0);
+        let all = || self.slots.iter().flat_map(|slot| &slot.buckets);
+        let occupied: BTreeSet<Bucket> = all().filter(|(_, kept)| kept.samples > 0).map(|(bucket, _)| *bucket).collect();
+        let kept = all().filter(|(bucket, _)| occupied.contains(bucket));
         kept.map(|(&bucket, kept)| (bucket, kept.state(functions))).collect()
     }
 }
@@ -233,6 +236,109 @@ impl Kept {
             if let Some(place) = functions.place(entry.function) {
                 act(place, entry);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::functions::FunctionTable;
+    use fleetdiff_schemas::profile::CountKind;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    const FUNCTIONS: u32 = 6;
+
+    fn keeping(baseline_every: i64, baseline: i64) -> Keeping {
+        let seconds = Nanos::from_seconds;
+        Keeping::of(&Config { baseline_every: seconds(baseline_every), baseline: seconds(baseline), ..Config::default() }).expect("a past is wanted")
+    }
+
+    fn met() -> CellFunctions {
+        let (table, mut functions) = (FunctionTable::default(), CellFunctions::default());
+        let names: Vec<Arc<str>> = (0..FUNCTIONS).map(|f| format!("f{f}").into()).collect();
+        functions.admit(table.intern(&names).into_iter(), &table);
+        functions
+    }
+
+    #[test]
+    fn of_each_stretch_one_hop_is_kept_and_not_always_the_same() {
+        let keeping = keeping(60, 604_800);
+        let places: Vec<u64> = (100..1100).map(|stretch| {
+            let kept: Vec<u64> = (0..6).filter(|place| keeping.keeps(Hop(stretch * 6 + place))).collect();
+            assert_eq!(kept.len(), 1, "stretch {stretch}");
+            kept[0]
+        }).collect();
+        let times = |place| places.iter().filter(|&&one| one == place).count();
+        assert!((0..6).all(|place| (110..230).contains(&times(place))), "{:?}", [0, 1, 2, 3, 4, 5].map(times));
+    }
+
+    #[test]
+    fn no_past_is_kept_without_a_baseline_or_by_a_method_without_strata() {
+        let config = Config::default();
+        assert!(Keeping::of(&config).is_some());
+        assert_eq!(Keeping::of(&Config { baseline: Nanos(0), ..config.clone() }), None);
+        assert_eq!(Keeping::of(&Config { method: crate::config::Method::Article, ..config }), None);
+    }
+
+    /// (hop within a day, of which day, build, bucket, pod, samples by function, requests)
+    type Raw = (u64, u64, u8, u8, u8, Vec<u64>, u64);
+
+    fn addition(raw: &Raw) -> Addition {
+        let (within, day, build, bucket, pod, counts, requests) = raw;
+        let entries: Vec<Entry> = (0u32..).zip(counts).filter(|(_, count)| **count > 0).map(|(function, &count)| Entry { function, own: count / 2, total: count }).collect();
+        Addition {
+            own: Hop(day * 8640 + within),
+            hardware: "x".into(),
+            build: format!("b{build}").as_str().into(),
+            pod: format!("p{pod}").as_str().into(),
+            bucket: Bucket(*bucket),
+            samples: counts.iter().sum(),
+            requests: *requests,
+            functions: encode(&entries),
+            paths: Vec::new(),
+        }
+    }
+
+    proptest! {
+        /// Law: what an archive holds of some builds is what came of them, summed up, from the generations that are not forgotten.
+        #[test]
+        fn what_is_kept_is_the_sum_of_what_came(mut raw in proptest::collection::vec((0u64..8640, 0u64..4, 0u8..3, 0u8..3, 0u8..9, proptest::collection::vec(0u64..3, 6), 0u64..5), 0..200), forgotten in 0u64..5) {
+            raw.sort();
+            let (keeping, functions) = (keeping(10, 86_400), met());
+            let mut archive = Archive::new(Some(keeping));
+            for one in &raw {
+                let addition = addition(one);
+                let block = Hop(addition.own.0 / 360 * 360);
+                archive.take(StratumKey { block, hardware: addition.hardware.clone() }, addition, &functions);
+            }
+            let first = Hop(forgotten * 8640 + 1);
+            archive.forget(first);
+            let builds: [Build; 2] = ["b0".into(), "b2".into()];
+            type Sums = BTreeMap<(u64, Bucket), (u64, u64, Vec<u64>, BTreeSet<PodId>)>;
+            let (mut expected, mut got) = (Sums::new(), Sums::new());
+            for (raw, one) in raw.iter().map(|raw| (raw, addition(raw))).filter(|(raw, one)| builds.contains(&one.build) && raw.1 + 1 >= forgotten) {
+                let sum = expected.entry((one.own.0 / 360 % 24, one.bucket)).or_default();
+                (sum.0, sum.1) = (sum.0 + one.samples, sum.1 + one.requests);
+                sum.2.resize(6, 0);
+                sum.2.iter_mut().zip(&raw.5).for_each(|(sum, count)| *sum += count);
+                if one.samples > 0 {
+                    sum.3.insert(one.pod.clone());
+                }
+            }
+            for stratum in archive.strata(&builds) {
+                for (bucket, state) in stratum.buckets(&functions) {
+                    let sum = got.entry((stratum.hour, bucket)).or_default();
+                    (sum.0, sum.1) = (sum.0 + state.samples, sum.1 + state.requests);
+                    sum.2.resize(6, 0);
+                    let count = |place: usize| state.planes(CountKind::Total).iter().map(|plane| plane.get(place)).sum::<u64>();
+                    sum.2.iter_mut().enumerate().for_each(|(place, sum)| *sum += count(place));
+                    sum.3.extend(state.pods.keys().cloned());
+                }
+            }
+            let samples = |sums: &Sums| sums.iter().map(|(key, sum)| (*key, sum.clone())).filter(|(_, sum)| sum.0 > 0).collect::<Vec<_>>();
+            prop_assert_eq!(samples(&expected), samples(&got));
         }
     }
 }

@@ -67,6 +67,8 @@ pub struct CellArms<'a> {
     pub dropped: usize,
     /// Time blocks of the strata that both arms share.
     pub blocks: usize,
+    /// Whether the base is the past.
+    pub of_past: bool,
 }
 
 impl<'a> CellArms<'a> {
@@ -104,7 +106,7 @@ impl<'a> CellArms<'a> {
             head: by_bucket(heads.remove(&key).unwrap_or_default()),
             base: bases.remove(&key).unwrap_or_default(),
         });
-        Self::sharing(cell.functions(), all.collect())
+        Self { of_past: true, ..Self::sharing(cell.functions(), all.collect()) }
     }
 
     fn sharing(functions: &'a CellFunctions, all: Vec<StratumArms<'a>>) -> Self {
@@ -113,7 +115,7 @@ impl<'a> CellArms<'a> {
         let dropped = all.len() - kept;
         let strata: Vec<_> = if kept == 0 { all } else { all.into_iter().filter(shared).collect() };
         let blocks = if kept == 0 { BTreeSet::new() } else { strata.iter().map(|stratum| stratum.block).collect() };
-        Self { functions, strata, kept, dropped, blocks: blocks.len() }
+        Self { functions, strata, kept, dropped, blocks: blocks.len(), of_past: false }
     }
 
     /// What the tests see of one kind of count, by the cell's numbers of functions. `untested` is left out of every test.
@@ -122,6 +124,7 @@ impl<'a> CellArms<'a> {
         let mut contrast = Contrast::new(self.functions.len(), strata.collect(), self.pods_by_bucket(Side::Head), self.pods_by_bucket(Side::Base));
         contrast.untested = untested;
         contrast.only = Some(self.functions.places().to_vec());
+        contrast.unlike = self.of_past;
         contrast
     }
 

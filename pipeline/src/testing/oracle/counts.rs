@@ -95,6 +95,8 @@ pub(super) struct ArmCounts {
     pub requests: u64,
     /// Buckets with samples.
     pub buckets: BTreeMap<u8, BucketCounts>,
+    /// Whether these are of the past.
+    pub of_past: bool,
     /// The same samples by the number of the pod; kept within the window alone.
     pub pods: BTreeMap<usize, PodCounts>,
 }
@@ -230,7 +232,9 @@ impl Archive {
             if arm == BASE {
                 cell.days.entry(stratum.clone()).or_default().insert(day);
             }
-            cell.cell.entry(stratum).or_default()[arm].add(one, self.names.len(), Scope::Epoch);
+            let counts = &mut cell.cell.entry(stratum).or_default()[arm];
+            counts.add(one, self.names.len(), Scope::Epoch);
+            counts.of_past = arm == BASE;
         }
         for one in &self.requests {
             let Some(arm) = arm_of(&one.origin) else { continue };
