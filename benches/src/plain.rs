@@ -162,6 +162,7 @@ impl Cell {
             counts: strata().map(|columns| pods.keys().map(|bucket| counts(of(columns, bucket))).collect()).collect(),
             samples: strata().map(|columns| pods.keys().map(|bucket| samples(of(columns, bucket))).collect()).collect(),
             pods: pods.values().map(|&pods| f64::from(pods)).collect(),
+            unlike: false,
         }
     }
 }

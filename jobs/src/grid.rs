@@ -43,6 +43,9 @@ pub fn print(out: &mut impl Write, tables: &Tables, config: &Config, paint: Pain
         print_others(out, &findings)?;
         writeln!(out, "\n{}", sentence::sentence(&findings, config))?;
         writeln!(out, "{}", uniform::line(&findings))?;
+        if let Some(past) = findings.past {
+            writeln!(out, "No build of {} runs any more, so the {past}. This is never an alert: load and traffic of other days are not told apart from the build.", key.base_build)?;
+        }
     }
     Ok(())
 }

@@ -14,6 +14,8 @@ mod demo;
 mod method;
 #[path = "commands/outputs.rs"]
 mod outputs;
+#[path = "commands/past.rs"]
+mod past;
 #[path = "commands/power.rs"]
 mod power;
 #[path = "commands/program.rs"]

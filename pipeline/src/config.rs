@@ -95,6 +95,11 @@ pub struct Config {
     pub report_every: Nanos,
     /// An epoch rolls over after this. 6 h: *published* (STATISTICS: the family of a comparison's live rule).
     pub epoch: Nanos,
+    /// How far the past baseline goes back at least, and at most twice as far; 0: none is kept. 7 d: *guess* (a week holds each
+    /// day of the week).
+    pub baseline: Nanos,
+    /// Of each so long stretch of event time one hop is kept for the past baseline. 1 min: *guess* (60 hops an hour and day).
+    pub baseline_every: Nanos,
     /// False-discovery rate of each family. .05: *published* (Benjamini and Hochberg 1995).
     pub q: f64,
     /// Smallest change on the log scale that is called. .01: *measured* (simulated fleets, see docs).
@@ -123,6 +128,8 @@ impl Default for Config {
             evaluate_every: Nanos::from_seconds(10),
             report_every: Nanos::from_seconds(600),
             epoch: Nanos::from_seconds(21_600),
+            baseline: Nanos::from_seconds(604_800),
+            baseline_every: Nanos::from_seconds(60),
             q: 0.05,
             delta: 0.01,
             min_count: 30,

@@ -4,8 +4,9 @@
 //! ([`encoding`]), are added to one column of bytes per (stratum, build, bucket) ([`plane`]) and are remembered as the
 //! same bytes until they leave the window, when they are subtracted again ([`cell`]). Functions are numbered once a process
 //! ([`functions`]) and once more, densely, in each cell. Where profiles come as stacks, [`paths`] numbers those and keeps the call
-//! tree of each build.
+//! tree of each build. Of what has left the window, [`archive`] keeps a part by hour of the day.
 
+pub mod archive;
 pub mod cell;
 pub mod encoding;
 pub mod functions;

@@ -3,13 +3,15 @@
 //! [`arms`] sets the builds of a cell against each other and [`pods`] its single pods, [`look`] is what the live rule needs at every
 //! evaluation, with what a [`family`] remembers and who calls whom ([`callings`]), [`report`] the rows of a table, [`kind`] by kind of count, with [`requests`] where
 //! they are known or pods compared one by one ([`pod_by_pod`]), in what the arms are [`unlike`], and [`snapshot`] carries a cell's
-//! counts to where cells are rolled up.
+//! counts to where cells are rolled up. Where no base build runs any more, [`past`] sets the head against what is kept;
+//! [`whereabouts`] says in words where arms ran.
 
 pub mod arms;
 pub mod callings;
 pub mod family;
 pub mod kind;
 pub mod look;
+pub mod past;
 pub mod pod_by_pod;
 pub mod pods;
 pub mod report;
@@ -17,3 +19,4 @@ pub mod requests;
 pub mod row;
 pub mod snapshot;
 pub mod unlike;
+pub mod whereabouts;

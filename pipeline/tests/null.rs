@@ -12,6 +12,8 @@ mod calibration;
 mod demo;
 #[path = "null/experiment.rs"]
 mod experiment;
+#[path = "null/past.rs"]
+mod past;
 #[path = "null/seeds.rs"]
 mod seeds;
 

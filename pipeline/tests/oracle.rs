@@ -15,7 +15,7 @@ use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow, Tables};
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{RowReason, Verdict};
+use fleetdiff_schemas::verdict::{Baseline, ComparisonVerdict, RowReason, Scope, Verdict};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -190,6 +190,83 @@ fn oracle_cost_shift() {
     let got = incremental(&config(), &saved, 2).unwrap();
     let marked = got.flags.iter().filter(|flag| flag.row.function == "gc::mark_object").count();
     assert!(marked > 0 && got.flags.iter().all(|flag| flag.row.detail.is_none()), "{marked} flags");
+}
+
+/// A full roll-out: every pod of the base is replaced, and most of the run knows the head alone.
+fn rolled_out(seed: u64) -> (FleetBuilder, Config) {
+    // In every fourth fleet the hour ends before the head is alone, so that nothing is known of the base at its hour.
+    let into_the_hour = if seed % 4 == 3 { 3000 } else { 100 * i64::try_from(seed % 16).unwrap() };
+    let plain = builder(seed)
+        .pods_per_cell(0, 7)
+        .samples_per_second(60.0)
+        .starts_at(Nanos::from_seconds(1_799_992_800 + into_the_hour))
+        .lasts(Nanos::from_seconds(1800))
+        .rollout(Nanos::from_seconds(300), Nanos::from_seconds(150));
+    let config = Config { baseline_every: Nanos::from_seconds(30), report_every: Nanos::from_seconds(200), ..config() };
+    match seed % 3 {
+        // Pods come back, on other machines; the whole base is forgotten before the end.
+        0 => (plain.hardware(["old", "new"]).unknown_frames(0.02).folded(), Config { baseline: Nanos::from_seconds(300), ..config }),
+        // Cohorts by request, with requests; every hop is kept.
+        1 => (plain.cohorts_by_request().pods_per_cell(0, 12).requests_per_second(30.0).folded(), Config { baseline_every: Nanos::from_seconds(10), ..config }),
+        _ => (plain, config),
+    }
+}
+
+/// How often something occurred of comparisons whose base is the past.
+#[derive(Debug, Default)]
+struct PastOccurred {
+    verdicts: usize,
+    regressed: usize,
+    rows: usize,
+    called: usize,
+    rolled_up: usize,
+    no_base: usize,
+    apart: usize,
+    ended: usize,
+}
+
+impl PastOccurred {
+    fn count(&mut self, tables: &Tables) {
+        let of_past: Vec<&CellRow> = tables.cells.iter().filter(|row| row.detail.as_ref().is_some_and(|detail| detail.starts_with("base is the past"))).collect();
+        let rows = |of: fn(&CellRow) -> bool| of_past.iter().filter(|row| of(row)).count();
+        let verdicts = || tables.comparisons.iter().filter(|row| row.baseline == Baseline::Past);
+        self.verdicts += verdicts().count();
+        self.regressed += verdicts().filter(|row| row.verdict == ComparisonVerdict::Regressed).count();
+        self.rows += of_past.len();
+        self.called += rows(|row| row.verdict.is_called());
+        self.rolled_up += rows(|row| row.verdict.is_called() && row.cell.is_over_all());
+        self.no_base += rows(|row| row.reason == Some(RowReason::NoBase));
+        self.apart += rows(|row| row.reason == Some(RowReason::NoCommonStratum));
+        let last = tables.ledger.iter().map(|row| row.hop_at).max().unwrap();
+        self.ended += usize::from(verdicts().count() > 0 && verdicts().all(|row| row.window_end_at <= last));
+        assert!(of_past.iter().all(|row| row.scope == Scope::Window && row.rare_ln_p.is_none() && row.outlier_ln_p.is_none() && row.per_request_ln_p.is_none()));
+        let after = verdicts().map(|row| row.window_end_at).min();
+        assert!(tables.flags.iter().all(|flag| after.is_none_or(|after| flag.row.window_end_at < after)), "no flag is raised against the past");
+    }
+}
+
+#[test]
+fn oracle_full_roll_outs() {
+    let mut occurred = PastOccurred::default();
+    for seed in 301..=316 {
+        let (builder, config) = rolled_out(seed);
+        let fleet = delivered(builder);
+        let mut partitions = fleet.partitions(3);
+        if seed % 2 == 0 {
+            on_other_machines(&mut partitions, fleet.head());
+        }
+        let expected = oracle::batch(&config, &partitions);
+        let got = incremental(&config, &partitions, 1 + usize::try_from(seed % 3).unwrap()).unwrap();
+        occurred.count(&expected);
+        if let Err(difference) = oracle::compare(&expected, &got) {
+            panic!("seed {seed}: {difference}");
+        }
+    }
+    println!("full roll-outs, seeds 301 to 316: {occurred:?}");
+    let PastOccurred { verdicts, regressed, rows, called, rolled_up, no_base, apart, ended } = occurred;
+    assert!(rows > 1000 && verdicts > 100, "too little to compare: {occurred:?}");
+    let each = [regressed, called, rolled_up, no_base, apart, ended];
+    assert!(each.iter().all(|&times| times > 0), "something never occurred: {occurred:?}");
 }
 
 #[test]

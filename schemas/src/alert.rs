@@ -17,7 +17,7 @@ use crate::profile::CountKind;
 use crate::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow};
 use crate::tables::{TableError, calendar::rfc3339, json_object};
 use crate::time::{Hop, Nanos};
-use crate::verdict::{ComparisonVerdict, FlagState};
+use crate::verdict::{Baseline, ComparisonVerdict, FlagState};
 
 /// The JSON Schema (2020-12) of an alert in structured mode; data of both kinds are among its `$defs`.
 pub const JSON_SCHEMA: &str = include_str!("../alert.schema.json");
@@ -201,7 +201,7 @@ fn subject_of(comparison: &ComparisonKey, cell: &CellKey) -> String {
 /// Which verdicts were announced last, so that only changes are announced.
 ///
 /// Looks at rows over all cells (region and cohort `*`) alone. A comparison begins as `inconclusive`: as long as nothing
-/// is known there is nothing to announce.
+/// is known there is nothing to announce. What is held against the past is never announced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnnouncedVerdicts {
     verdicts: BTreeMap<(ComparisonKey, CountKind), ComparisonVerdict>,
@@ -210,7 +210,7 @@ pub struct AnnouncedVerdicts {
 impl AnnouncedVerdicts {
     /// Takes one evaluation of a comparison, in order of time; whether it is a change to be announced.
     pub fn is_change(&mut self, row: &ComparisonRow) -> bool {
-        if !row.cell.is_over_all() {
+        if !row.cell.is_over_all() || row.baseline == Baseline::Past {
             return false;
         }
         let key = (row.comparison.clone(), row.count_kind);

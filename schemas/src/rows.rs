@@ -7,7 +7,7 @@ use crate::identity::{Build, Cohort, MERGED, Region, Service};
 use crate::profile::{CountKind, Measure, Position, ProfileType};
 use crate::rejected::Rejection;
 use crate::time::{Hop, Nanos};
-use crate::verdict::{ComparisonVerdict, FlagState, RowReason, Scope, Severity, Support, Verdict};
+use crate::verdict::{Baseline, ComparisonVerdict, FlagState, RowReason, Scope, Severity, Support, Verdict};
 
 /// A value and the interval that it does not travel without.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -232,8 +232,10 @@ pub struct ComparisonRow {
     pub self_check_tests: Option<i64>,
     /// How many of them were called changed.
     pub self_check_flags: Option<i64>,
-    /// In what the arms are unlike: requests a pod, age of pods, mixture of hardware, where they differ by more than twice.
+    /// What to bear in mind: where the base is the past, which hours and days of it.
     pub warnings: Vec<String>,
+    /// What the head is compared with: builds beside it, or the past; what the past says is never an alert.
+    pub baseline: Baseline,
 }
 
 /// What became of the records and samples applied in one hop.

@@ -133,6 +133,16 @@ named_enum! {
 }
 
 named_enum! {
+    /// What a head is compared with.
+    Baseline {
+        /// Builds that run beside it.
+        Concurrent = "concurrent",
+        /// What builds that are gone showed at the same hours of the day.
+        Past = "past",
+    }
+}
+
+named_enum! {
     /// What is known of a called function in one cell of its comparison.
     FanOutState {
         /// A flag stands: it costs more.

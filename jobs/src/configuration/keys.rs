@@ -83,7 +83,7 @@ macro_rules! key {
 }
 
 /// Every key, by section.
-pub const KEYS: [Key; 37] = [
+pub const KEYS: [Key; 39] = [
     key!("dataflow.hop", "hop", ROWS, dataflow.hop,
         "Width of a hop: event time is counted in these.", "published: agents upload every 10 s"),
     key!("dataflow.window", "window", ROWS, dataflow.window,
@@ -98,6 +98,10 @@ pub const KEYS: [Key; 37] = [
         "How often the table cells is written.", "guess"),
     key!("dataflow.epoch", "epoch", ROWS, dataflow.epoch,
         "What a comparison accumulates over before it begins anew.", "published: the family of the live rule"),
+    key!("dataflow.baseline", "baseline", ROWS, dataflow.baseline,
+        "How far the past goes back, at least, that a build is compared with once no base build runs beside it; 0s compares with none.", "guess: a week holds each day of the week"),
+    key!("dataflow.baseline_every", "baseline-every", ROWS, dataflow.baseline_every,
+        "Of each so long a stretch of time one hop is kept for that past.", "guess: 60 hops of each hour and day"),
     key!("dataflow.q", "q", ROWS, dataflow.q,
         "False-discovery rate of each family.", "published: Benjamini and Hochberg 1995"),
     key!("dataflow.delta", "delta", ROWS, dataflow.delta,

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::fan_out::{Extent, FanOutRow};
 use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, Tables};
-use fleetdiff_schemas::verdict::{FanOutState, Scope};
+use fleetdiff_schemas::verdict::{Baseline, FanOutState, Scope, Verdict};
 
 /// One comparison in one kind of count, at the last look.
 pub struct Findings<'a> {
@@ -14,26 +15,28 @@ pub struct Findings<'a> {
     pub key: &'a ComparisonKey,
     /// Self counts if there are any, else total counts.
     pub kind: CountKind,
+    /// Which past the base is, in words, if no build of it runs any more.
+    pub past: Option<&'a str>,
     /// What is known of each cell.
     pub cells: BTreeMap<&'a CellKey, &'a ComparisonRow>,
     /// The rows of the last report, by cell.
     pub rows: BTreeMap<&'a CellKey, Vec<&'a CellRow>>,
     /// The rows of all functions together in the window of the last report; cells without request counts have none.
     pub uniform: BTreeMap<&'a CellKey, &'a CellRow>,
-    /// Functions with a flag that stands: those that cost more somewhere first, the largest change of a share first.
+    /// Functions with a flag that stands, or called against the past: those that cost more somewhere first, the largest change of a share first.
     pub called: Vec<Called<'a>>,
 }
 
-/// A function with a flag that stands somewhere.
+/// A function with a flag that stands somewhere, or called somewhere against the past.
 pub struct Called<'a> {
     /// Its name.
     pub function: &'a str,
     /// What is known of it in each cell.
     pub states: BTreeMap<&'a CellKey, FanOutState>,
     /// Where it costs more, in the fewest words.
-    pub regressed: &'a [Extent],
+    pub regressed: Vec<Extent>,
     /// Where it costs less.
-    pub improved: &'a [Extent],
+    pub improved: Vec<Extent>,
     /// Its rows of the last report.
     pub rows: BTreeMap<&'a CellKey, &'a CellRow>,
 }
@@ -50,21 +53,27 @@ impl<'a> Findings<'a> {
     fn of_key(tables: &'a Tables, key: &'a ComparisonKey, kind: CountKind) -> Self {
         let of_key = tables.comparisons.iter().filter(|row| row.comparison == *key && row.count_kind == kind);
         let mut cells: BTreeMap<&CellKey, &ComparisonRow> = of_key.map(|row| (&row.cell, row)).collect();
+        let of_past = cells.iter().filter(|(cell, row)| row.baseline == Baseline::Past && (cell.is_over_all() || cells.len() == 1));
+        let past = of_past.filter_map(|(_, row)| row.warnings.first()).map(String::as_str).next();
         if cells.len() > 1 {
             cells.retain(|cell, _| !cell.is_over_all());
         }
+        let scope = if past.is_some() { Scope::Window } else { Scope::Epoch };
         let mut rows: BTreeMap<&CellKey, Vec<&CellRow>> = BTreeMap::new();
-        let of_report = tables.cells.iter().filter(|row| row.comparison == *key && row.count_kind == kind && row.scope == Scope::Epoch);
+        let of_report = tables.cells.iter().filter(|row| row.comparison == *key && row.count_kind == kind && row.scope == scope);
         of_report.filter(|row| cells.contains_key(&row.cell)).for_each(|row| rows.entry(&row.cell).or_default().push(row));
         let of_window = tables.cells.iter().filter(|row| row.comparison == *key && row.scope == Scope::Window && row.function == ALL_FUNCTIONS);
         let uniform = of_window.filter(|row| cells.contains_key(&row.cell)).map(|row| (&row.cell, row)).collect();
         let standing = tables.fan_out.iter().filter(|row| row.comparison == *key && row.count_kind == kind && !row.cells.is_empty());
-        let mut called: Vec<Called<'a>> = standing.map(|fan_out| Called::of(fan_out, &rows)).collect();
+        let mut called: Vec<Called<'a>> = match past {
+            None => standing.map(|fan_out| Called::of(fan_out, &rows)).collect(),
+            Some(_) => Called::of_past(&rows),
+        };
         called.sort_by(|a, b| {
             let order = |called: &Called<'_>| Reverse(!called.regressed.is_empty());
             order(a).cmp(&order(b)).then(b.change().total_cmp(&a.change())).then(a.function.cmp(b.function))
         });
-        Self { key, kind, cells, rows, uniform, called }
+        Self { key, kind, past, cells, rows, uniform, called }
     }
 }
 
@@ -74,10 +83,36 @@ impl<'a> Called<'a> {
         Self {
             function: &fan_out.function,
             states: fan_out.cells.iter().map(|known| (&known.cell, known.state)).collect(),
-            regressed: &fan_out.regressed,
-            improved: &fan_out.improved,
+            regressed: fan_out.regressed.clone(),
+            improved: fan_out.improved.clone(),
             rows: rows.iter().filter_map(of_function).collect(),
         }
+    }
+
+    /// The functions that rows of the window call, where the base is the past.
+    fn of_past(rows: &BTreeMap<&'a CellKey, Vec<&'a CellRow>>) -> Vec<Self> {
+        let mut functions: BTreeMap<&str, BTreeMap<&'a CellKey, &'a CellRow>> = BTreeMap::new();
+        for (cell, row) in rows.iter().flat_map(|(cell, rows)| rows.iter().map(move |row| (cell, row))) {
+            functions.entry(&row.function).or_default().insert(cell, row);
+        }
+        functions.retain(|_, rows| rows.values().any(|row| row.verdict.is_called()));
+        let of_function = |(function, of_function): (&'a str, BTreeMap<&'a CellKey, &'a CellRow>)| {
+            let with = |verdict| extents(of_function.iter().filter(|(_, row)| row.verdict == verdict).map(|(cell, _)| *cell), rows.keys().copied());
+            let state = |row: &CellRow| match row.verdict {
+                Verdict::Regressed => FanOutState::Regressed,
+                Verdict::Improved => FanOutState::Improved,
+                Verdict::Equivalent => FanOutState::Clean,
+                _ => FanOutState::Unknown,
+            };
+            Self {
+                function,
+                states: of_function.iter().map(|(cell, row)| (*cell, state(row))).collect(),
+                regressed: with(Verdict::Regressed),
+                improved: with(Verdict::Improved),
+                rows: of_function,
+            }
+        };
+        functions.into_iter().map(of_function).collect()
     }
 
     /// The cells in which it is called so.

@@ -17,17 +17,24 @@ const RATIOS: usize = 3;
 
 /// The verdict over all cells, in words.
 pub fn sentence(findings: &Findings<'_>, config: &Config) -> String {
-    let mut parts = called(findings, FanOutState::Regressed, "roll back ");
+    let dearer = if findings.past.is_some() { "dearer in " } else { "roll back " };
+    let mut parts = called(findings, FanOutState::Regressed, dearer);
     parts.extend(called(findings, FanOutState::Improved, "cheaper in "));
     let with = |verdict: ComparisonVerdict| findings.cells.iter().filter(move |(_, row)| row.verdict == verdict).map(|(cell, _)| *cell);
     let clean: Vec<&CellKey> = with(ComparisonVerdict::Clean).collect();
     if !clean.is_empty() {
-        parts.push(format!("{} may stay", place(findings, &clean)));
+        let word = if findings.past.is_some() { "is as it was" } else { "may stay" };
+        parts.push(format!("{} {word}", place(findings, &clean)));
     }
-    parts.extend(unknown(findings, config));
+    match findings.past {
+        None => parts.extend(unknown(findings, config)),
+        // What is kept of the past grows by nothing that could be waited for.
+        Some(_) => parts.extend(unknown_of_past(findings)),
+    }
     let apart: Vec<&CellKey> = with(ComparisonVerdict::NotComparable).collect();
     if !apart.is_empty() {
-        parts.push(format!("{} cannot be compared: no time block and hardware has samples of both", place(findings, &apart)));
+        let stratum = if findings.past.is_some() { "hour of the day" } else { "time block" };
+        parts.push(format!("{} cannot be compared: no {stratum} and hardware has samples of both", place(findings, &apart)));
     }
     let sentence = format!("{}.", parts.join("; "));
     let mut letters = sentence.chars();
@@ -120,7 +127,7 @@ pub fn places(called: &Called<'_>) -> String {
         let shares = if shares.len() > RATIOS { String::new() } else { format!("{}, ", listed(&shares)) };
         (!cells.is_empty()).then(|| format!("{} in {}: {shares}{}", state.name(), words(extents), effects(called, &cells)))
     };
-    let sides = [side(FanOutState::Regressed, called.regressed), side(FanOutState::Improved, called.improved)];
+    let sides = [side(FanOutState::Regressed, &called.regressed), side(FanOutState::Improved, &called.improved)];
     sides.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -133,6 +140,13 @@ fn unknown(findings: &Findings<'_>, config: &Config) -> Vec<String> {
         by_need.entry(need(outlook(row, rows, config), pods, findings.key)).or_default().push(cell);
     }
     by_need.into_iter().map(|(need, cells)| format!("{} cannot be judged yet: {need}", place(findings, &cells))).collect()
+}
+
+/// Cells of which the past does not say whether they changed.
+fn unknown_of_past(findings: &Findings<'_>) -> Option<String> {
+    let cells = findings.cells.iter().filter(|(_, row)| row.verdict == ComparisonVerdict::Inconclusive).map(|(cell, _)| *cell);
+    let cells: Vec<&CellKey> = cells.collect();
+    (!cells.is_empty()).then(|| format!("of {} the past does not say whether anything changed", place(findings, &cells)))
 }
 
 /// What would settle it.

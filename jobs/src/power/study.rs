@@ -6,6 +6,7 @@ use std::path::Path;
 use fleetdiff_connectors::parquet::read_table;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey, ComparisonRow};
+use fleetdiff_schemas::verdict::Baseline;
 
 use super::PowerSettings;
 use crate::failure::Failure;
@@ -78,7 +79,8 @@ impl Study {
 pub fn studies_of(folder: &Path) -> Result<Vec<Study>, Failure> {
     let rows: Vec<ComparisonRow> = read_table(folder)?;
     let mut last: BTreeMap<(&ComparisonKey, CountKind), BTreeMap<&CellKey, &ComparisonRow>> = BTreeMap::new();
-    for row in &rows {
+    // The past gave its samples over another time than the window.
+    for row in rows.iter().filter(|row| row.baseline == Baseline::Concurrent) {
         let seen = last.entry((&row.comparison, row.count_kind)).or_default().entry(&row.cell).or_insert(row);
         if row.window_end_at >= seen.window_end_at {
             *seen = row;

@@ -14,6 +14,7 @@ use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Scope;
 use serde::{Deserialize, Serialize};
 
+use super::archive::{Archive, Keeping};
 use super::encoding::{Entry, decode};
 use super::functions::{CellFunctions, FunctionTable};
 use super::paths::CallTrees;
@@ -70,6 +71,13 @@ pub struct BucketState {
 }
 
 impl BucketState {
+    /// Counts that were kept elsewhere: entries by place in columns, and the pods that had samples.
+    pub(super) fn kept(samples: u64, requests: u64, pods: impl Iterator<Item = PodId>, entries: impl Iterator<Item = (usize, Entry)>) -> Self {
+        let mut state = Self { samples, requests, pods: pods.map(|pod| (pod, 1)).collect(), ..Self::default() };
+        entries.for_each(|(function, entry)| state.add_entry(function, entry));
+        state
+    }
+
     /// The columns that add up to a kind of count.
     pub fn planes(&self, kind: CountKind) -> &[Plane] {
         match kind {
@@ -251,9 +259,20 @@ pub struct CellCounts {
     strata: BTreeMap<StratumKey, Stratum>,
     ring: BTreeMap<Hop, Vec<(StratumKey, Addition)>>,
     calls: CallTrees,
+    archive: Archive,
 }
 
 impl CellCounts {
+    /// Nothing counted yet; of what leaves the window, this much is kept.
+    pub fn keeping(keeping: Option<Keeping>) -> Self {
+        Self { archive: Archive::new(keeping), ..Self::default() }
+    }
+
+    /// What is kept of what has left the window.
+    pub fn archive(&self) -> &Archive {
+        &self.archive
+    }
+
     /// The functions that the cell has met.
     pub fn functions(&self) -> &CellFunctions {
         &self.functions
@@ -295,12 +314,17 @@ impl CellCounts {
     pub fn expire(&mut self, first: Hop, epoch: Option<Hop>) {
         let kept = |block: Hop| epoch.is_some_and(|epoch| epoch <= block);
         while let Some(hop) = self.ring.first_entry().filter(|hop| *hop.key() < first) {
+            let archived = self.archive.keeps(*hop.key());
             for (key, addition) in hop.remove() {
                 if let Some(stratum) = self.strata.get_mut(&key) {
                     stratum.expire(&addition, &self.functions, kept(key.block));
                 }
+                if archived {
+                    self.archive.take(key, addition, &self.functions);
+                }
             }
         }
+        self.archive.forget(first);
         self.calls.keep(kept);
         self.strata.retain(|key, stratum| {
             if kept(key.block) {

@@ -9,9 +9,10 @@ use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 
+use crate::counts::archive::PastStratum;
 use crate::counts::cell::{BucketState, CellCounts, StratumCounts};
 use crate::counts::functions::CellFunctions;
-use crate::rules::comparisons::OpenComparison;
+use crate::rules::comparisons::{ComparisonId, OpenComparison};
 use crate::statistics::requests::{Served, ServedRow, ServedStratum};
 use crate::statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
 
@@ -66,6 +67,8 @@ pub struct CellArms<'a> {
     pub dropped: usize,
     /// Time blocks of the strata that both arms share.
     pub blocks: usize,
+    /// Whether the base is the past.
+    pub of_past: bool,
 }
 
 impl<'a> CellArms<'a> {
@@ -83,13 +86,36 @@ impl<'a> CellArms<'a> {
         Self::sharing(cell.functions(), vec![StratumArms { block, hardware: None, head: by_bucket(head), base: by_bucket(base) }])
     }
 
+    /// The head within the window against what builds that are gone showed at the same hours of the day. A stratum's block is that
+    /// hour.
+    pub fn against_past(cell: &'a CellCounts, comparison: &ComparisonId, past: &[PastStratum<'a>], hour_of_day: impl Fn(Hop) -> u64) -> Self {
+        let mut heads: BTreeMap<(Hop, &Hardware), Vec<Vec<Row<'a>>>> = BTreeMap::new();
+        for (key, counts) in cell.strata(Scope::Window, Hop(0)) {
+            let head = rows(counts, std::slice::from_ref(&comparison.head));
+            if !head.is_empty() {
+                heads.entry((Hop(hour_of_day(key.block)), &key.hardware)).or_default().push(head);
+            }
+        }
+        let hours: BTreeSet<Hop> = heads.keys().map(|(hour, _)| *hour).collect();
+        let same = past.iter().filter(|stratum| hours.contains(&Hop(stratum.hour)));
+        let mut bases: BTreeMap<(Hop, &Hardware), Vec<Row<'a>>> = same.map(|stratum| ((Hop(stratum.hour), stratum.hardware), past_rows(stratum, cell.functions()))).collect();
+        let keys: BTreeSet<(Hop, &Hardware)> = heads.keys().chain(bases.keys()).copied().collect();
+        let all = keys.into_iter().map(|key| StratumArms {
+            block: key.0,
+            hardware: Some(key.1),
+            head: by_bucket(heads.remove(&key).unwrap_or_default()),
+            base: bases.remove(&key).unwrap_or_default(),
+        });
+        Self { of_past: true, ..Self::sharing(cell.functions(), all.collect()) }
+    }
+
     fn sharing(functions: &'a CellFunctions, all: Vec<StratumArms<'a>>) -> Self {
         let shared = |stratum: &StratumArms<'_>| !stratum.head.is_empty() && !stratum.base.is_empty();
         let kept = all.iter().filter(|stratum| shared(stratum)).count();
         let dropped = all.len() - kept;
         let strata: Vec<_> = if kept == 0 { all } else { all.into_iter().filter(shared).collect() };
         let blocks = if kept == 0 { BTreeSet::new() } else { strata.iter().map(|stratum| stratum.block).collect() };
-        Self { functions, strata, kept, dropped, blocks: blocks.len() }
+        Self { functions, strata, kept, dropped, blocks: blocks.len(), of_past: false }
     }
 
     /// What the tests see of one kind of count, by the cell's numbers of functions. `untested` is left out of every test.
@@ -98,6 +124,7 @@ impl<'a> CellArms<'a> {
         let mut contrast = Contrast::new(self.functions.len(), strata.collect(), self.pods_by_bucket(Side::Head), self.pods_by_bucket(Side::Base));
         contrast.untested = untested;
         contrast.only = Some(self.functions.places().to_vec());
+        contrast.unlike = self.of_past;
         contrast
     }
 
@@ -216,6 +243,11 @@ fn by_bucket(strata: Vec<Vec<Row<'_>>>) -> Vec<Row<'_>> {
         rows.entry(row.bucket).or_default().extend(row.states);
     }
     rows.into_iter().map(|(bucket, states)| Row { bucket, states }).collect()
+}
+
+fn past_rows<'a>(stratum: &PastStratum<'a>, functions: &CellFunctions) -> Vec<Row<'a>> {
+    let rows = stratum.buckets(functions).into_iter().map(|(bucket, state)| vec![Row { bucket, states: vec![Cow::Owned(state)] }]);
+    by_bucket(rows.collect())
 }
 
 fn rows<'a>(counts: StratumCounts<'a>, builds: &[Build]) -> Vec<Row<'a>> {

@@ -84,7 +84,7 @@ impl KindEvidence<'_> {
             let mut evidence = self.frame.row(0, &RARE.into(), rare_head, rare_base);
             evidence.row.functions = Some(whole(functions));
             evidence.settled = Some((Verdict::TooRare, RowReason::CountNeeded));
-            evidence.row.detail = None;
+            evidence.row.detail = self.frame.detail(evidence.settled);
             rows.push(evidence);
         }
         (rows, rare)

@@ -2,7 +2,6 @@
 
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
-use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{Scope, Support};
 use serde::{Deserialize, Serialize};
@@ -17,15 +16,13 @@ use super::requests::row_of_all;
 use super::row::{RowEvidence, RowFrame, support_of};
 use super::snapshot::Snapshot;
 use super::unlike::{Unlike, unlike};
+use super::whereabouts::{Apart, Past};
 use crate::config::Method;
 use crate::counts::cell::CellCounts;
 use crate::rules::comparisons::OpenComparison;
 use crate::statistics::requests::PerRequest;
 use crate::statistics::rows::rows_of;
 use crate::statistics::{Moments, outliers};
-
-/// How many strata of an arm are named.
-const STRATA_NAMED: usize = 3;
 
 /// One cell as an evaluation sees it.
 #[derive(Debug)]
@@ -80,16 +77,14 @@ impl CellView<'_> {
             strata: arms.kept,
             support,
             window_seconds: self.clock.length_of(self.window_hops).as_seconds(),
-            apart: (arms.kept == 0).then(|| format!("head: {}; base: {}", self.where_it_ran(arms, Side::Head), self.where_it_ran(arms, Side::Base))),
+            apart: self.apart(arms).map(|apart| apart.words(self.clock)),
+            past: None,
         }
     }
 
-    /// The first strata of an arm, in words.
-    fn where_it_ran(&self, arms: &CellArms<'_>, side: Side) -> String {
-        let words = |(block, hardware)| format!("{hardware} from {}", rfc3339(self.clock.start_of(block)));
-        let all: Vec<String> = arms.strata_of(side).map(words).collect();
-        let named = all.iter().take(STRATA_NAMED).cloned().collect::<Vec<_>>().join(", ");
-        if all.len() > STRATA_NAMED { format!("{named} and {} more", all.len() - STRATA_NAMED) } else { named }
+    /// Where the arms ran if they share no stratum, where strata are told apart.
+    fn apart(&self, arms: &CellArms<'_>) -> Option<Apart> {
+        Apart::of(arms).filter(|_| !self.merges_strata())
     }
 }
 
@@ -106,6 +101,10 @@ pub struct ScopeReport {
     pub snapshot: Snapshot,
     /// In what the arms are unlike within the window; of that scope alone.
     pub unlike: Vec<Unlike>,
+    /// Where the arms ran, if they share no stratum.
+    pub apart: Option<Apart>,
+    /// Which past the base is, if it is the past.
+    pub past: Option<Past>,
 }
 
 /// The rows of a cell in one scope; none if the head has no sample in it.
@@ -157,7 +156,7 @@ pub fn report(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope, ki
         Scope::Window => unlike(view.counts, &comparison.id, view.clock, view.clock.end_of(view.hop)),
         Scope::Epoch => Vec::new(),
     };
-    Some(ScopeReport { scope, rows, rare, snapshot: Snapshot::of(view.counts.functions(), &arms), unlike })
+    Some(ScopeReport { scope, rows, rare, snapshot: Snapshot::of(view.counts.functions(), &arms), unlike, apart: view.apart(&arms), past: None })
 }
 
 impl WindowPods {

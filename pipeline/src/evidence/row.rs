@@ -47,6 +47,8 @@ pub struct RowEvidence {
     pub alike: bool,
     /// The verdict of the first lines of the table, which need no other row.
     pub settled: Option<(Verdict, RowReason)>,
+    /// Whether the base is the past.
+    pub of_past: bool,
     /// For the row of all functions together: its cost per request.
     pub uniform: Option<Uniform>,
     /// The head's pods with the ln p of each, where the function may have outlying ones.
@@ -89,8 +91,10 @@ pub struct RowFrame {
     pub support: Support,
     /// Length of a whole window.
     pub window_seconds: f64,
-    /// Where each arm ran, in words, if they share no stratum; not for rows over several cells.
+    /// Where each arm ran, in words, if they share no stratum.
     pub apart: Option<String>,
+    /// Which past the base is, in words, if it is the past.
+    pub past: Option<String>,
 }
 
 impl RowFrame {
@@ -142,7 +146,7 @@ impl RowFrame {
         };
         recount(&mut row, whole(head), whole(base));
         let settled = self.settled(function, &row);
-        row.detail = self.apart.clone().filter(|_| matches!(settled, Some((_, RowReason::NoCommonStratum))));
+        row.detail = self.detail(settled);
         let none = f64::NAN;
         RowEvidence {
             hash,
@@ -155,10 +159,18 @@ impl RowFrame {
             ln_p_comp: none,
             alike: false,
             settled,
+            of_past: self.past.is_some(),
             uniform: None,
             deviating_pods: Vec::new(),
             ln_p_by_pod: none,
         }
+    }
+
+    /// That the base is the past, and where the arms ran if that is why they cannot be compared.
+    pub(super) fn detail(&self, settled: Option<(Verdict, RowReason)>) -> Option<String> {
+        let apart = self.apart.as_ref().filter(|_| matches!(settled, Some((_, RowReason::NoBase | RowReason::NoCommonStratum))));
+        let words: Vec<&str> = self.past.iter().chain(apart).map(String::as_str).collect();
+        (!words.is_empty()).then(|| words.join("; "))
     }
 
     /// Lines 1 to 3 of the verdict table.
@@ -239,7 +251,10 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, rows: &CellRows, 
         let half = quantiles.t95 * libm::sqrt(moments.phi_tilde[f] * (p1 * (1.0 - p1) / n1 + p0 * (1.0 - p0) / n0));
         row.share_delta = Some(Interval { value: p1 - p0, low: p1 - p0 - half, high: p1 - p0 + half });
     }
-    add_power(row, moments, frame);
+    // What is kept of the past is not sampled as the window is: neither pods nor time can be told from it.
+    if frame.past.is_none() {
+        add_power(row, moments, frame);
+    }
 }
 
 /// Adds what holds of the row at whatever look it is read; `largest` is ln of its largest e-value in this epoch.

@@ -26,6 +26,8 @@ pub struct Snapshot {
     /// Strata that both arms share, and those in which one is missing.
     kept: usize,
     dropped: usize,
+    /// Whether the base is the past.
+    of_past: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,7 +65,7 @@ impl Snapshot {
                 total: sparse(CountKind::Total),
             });
         });
-        Self { functions: functions.entries().to_vec(), strata, kept: arms.kept, dropped: arms.dropped }
+        Self { functions: functions.entries().to_vec(), strata, kept: arms.kept, dropped: arms.dropped, of_past: arms.of_past }
     }
 }
 
@@ -76,7 +78,7 @@ impl Snapshot {
         };
         let strata: Vec<_> = self.strata.iter().map(halves).filter(|arms| arms.iter().all(|arm| !arm.is_empty())).collect();
         let kept = strata.len();
-        (kept > 0).then(|| Self { functions: self.functions.clone(), dropped: self.strata.len() - kept, kept, strata })
+        (kept > 0).then(|| Self { functions: self.functions.clone(), dropped: self.strata.len() - kept, kept, strata, of_past: self.of_past })
     }
 }
 
@@ -90,6 +92,7 @@ pub struct Together {
     /// Strata of the cells that both arms share.
     pub kept: usize,
     dropped: usize,
+    of_past: bool,
 }
 
 #[derive(Debug)]
@@ -129,7 +132,8 @@ impl Together {
             strata.extend(cell.strata.iter().map(|arms| arms.each_ref().map(|arm| renumbered(arm, &numbers))));
         }
         let dropped = cells.iter().map(|cell| cell.dropped).sum();
-        Self { functions, strata, kept: cells.iter().map(|cell| cell.kept).sum(), dropped }
+        let of_past = cells.iter().any(|cell| cell.of_past);
+        Self { functions, strata, kept: cells.iter().map(|cell| cell.kept).sum(), dropped, of_past }
     }
 
     /// What the tests see of one kind of count.
@@ -137,6 +141,7 @@ impl Together {
         let strata = self.strata.iter().map(|[head, base]| Stratum { head: arm(head, kind), base: arm(base, kind) }).collect();
         let mut contrast = Contrast::new(self.functions.len(), strata, self.pods_by_bucket(Side::Head), self.pods_by_bucket(Side::Base));
         contrast.strata_dropped = self.dropped;
+        contrast.unlike = self.of_past;
         contrast.untested = untested;
         contrast
     }

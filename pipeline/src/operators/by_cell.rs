@@ -17,11 +17,13 @@ use super::at_close::{AtClose, Closed};
 use super::ledger::Term;
 use super::route;
 use crate::config::Config;
+use crate::counts::archive::Keeping;
 use crate::counts::cell::{Addition, Blocks, CellCounts};
 use crate::counts::functions::FunctionTable;
 use crate::evidence::callings::{KnownPaths, callings};
 use crate::evidence::family::Family;
 use crate::evidence::look::{KindLook, LookAt, look};
+use crate::evidence::past::past_report;
 use crate::evidence::report::{CellView, ScopeReport, report};
 use crate::rules::causes::Callings;
 use crate::rules::comparisons::{ComparisonId, OpenComparison, Plan};
@@ -30,7 +32,7 @@ use crate::rules::pods::{CellAddition, CellId};
 /// What one cell says about one comparison at one hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CellEvaluation {
-    /// The comparison.
+    /// The comparison; where the base is the past, its epoch begins with this hop.
     pub comparison: OpenComparison,
     /// Which builds of what.
     pub key: ComparisonKey,
@@ -87,7 +89,6 @@ struct Cells {
     cells: BTreeMap<CellId, CellState>,
 }
 
-#[derive(Default)]
 struct CellState {
     counts: CellCounts,
     memories: BTreeMap<ComparisonId, Memory>,
@@ -130,7 +131,9 @@ impl Cells {
         for (cell, additions) in additions {
             let Some(blocks) = self.blocks.get(&cell.service) else { continue };
             let plan = plans.iter().find(|plan| plan.service == cell.service);
-            let counts = &mut self.cells.entry(cell).or_default().counts;
+            let keeping = Keeping::of(&self.config);
+            let new = || CellState { counts: CellCounts::keeping(keeping), memories: BTreeMap::new() };
+            let counts = &mut self.cells.entry(cell).or_insert_with(new).counts;
             counts.add(additions, blocks, &self.table);
             // The same columns lose what they have just gained from: they are in cache now.
             if let Some(plan) = plan {
@@ -166,33 +169,39 @@ impl Cells {
                     output.push(Ok(Box::new(evaluation)));
                 }
             }
+            let past = plan.past.iter().filter(|_| plan.report);
+            output.extend(past.filter_map(|past| evaluate_past(cell, state, &past.id, hop, config)).map(|evaluation| Ok(Box::new(evaluation))));
         }
     }
 }
 
-fn evaluate(cell: &CellId, state: &mut CellState, open: &OpenComparison, hop: Hop, plan: &Plan, config: &Config, table: &FunctionTable) -> CellEvaluation {
+fn view<'a>(cell: &CellId, counts: &'a CellCounts, comparison: &OpenComparison, hop: Hop, config: &Config) -> CellView<'a> {
     let key = ComparisonKey {
         service: cell.service.clone(),
         profile_type: cell.profile_type,
         measure: cell.profile_type.measure(),
-        base_build: open.id.base_name(),
-        head_build: open.id.head.clone(),
+        base_build: comparison.id.base_name(),
+        head_build: comparison.id.head.clone(),
     };
     let unsymbolised = stable_hash(UNSYMBOLISED.as_bytes());
-    let view = CellView {
-        counts: &state.counts,
+    CellView {
+        counts,
         cell: cell.cell.clone(),
-        key: key.clone(),
-        epoch: open.epoch,
+        key,
+        epoch: comparison.epoch,
         hop,
         window_hops: config.window_hops(),
         clock: config.clock(),
         min_count: floor(config.min_count),
         delta: config.delta,
         q: config.q,
-        untested: state.counts.functions().entries().iter().position(|(hash, _)| *hash == unsymbolised),
+        untested: counts.functions().entries().iter().position(|(hash, _)| *hash == unsymbolised),
         method: config.method,
-    };
+    }
+}
+
+fn evaluate(cell: &CellId, state: &mut CellState, open: &OpenComparison, hop: Hop, plan: &Plan, config: &Config, table: &FunctionTable) -> CellEvaluation {
+    let view = view(cell, &state.counts, open, hop, config);
     let kinds: &[CountKind] = &config.count_kinds;
     let Memory { families, paths } = state.memories.entry(open.id.clone()).or_default();
     families.resize_with(kinds.len(), Family::default);
@@ -201,7 +210,15 @@ fn evaluate(cell: &CellId, state: &mut CellState, open: &OpenComparison, hop: Ho
     let reports = scopes.iter().filter_map(|&scope| report(&view, open, scope, kinds, families)).collect();
     let watched = || families.iter().flat_map(Family::watched).collect();
     let callings = plan.look.then(|| callings(&state.counts, open, watched(), paths, table)).flatten();
-    CellEvaluation { comparison: open.clone(), key, cell: cell.cell.clone(), looks, callings, reports }
+    CellEvaluation { comparison: open.clone(), key: view.key, cell: view.cell, looks, callings, reports }
+}
+
+/// The cell against the past of the base, at a report; `None` if the head has no sample in it.
+fn evaluate_past(cell: &CellId, state: &CellState, id: &ComparisonId, hop: Hop, config: &Config) -> Option<CellEvaluation> {
+    let comparison = OpenComparison { id: id.clone(), epoch: hop };
+    let view = view(cell, &state.counts, &comparison, hop, config);
+    let (looks, report) = past_report(&view, id, &config.count_kinds)?;
+    Some(CellEvaluation { key: view.key, cell: view.cell, comparison, looks, callings: None, reports: vec![report] })
 }
 
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a floor of samples is a small number")]

@@ -17,12 +17,13 @@ use super::by_cell::CellEvaluation;
 use super::route;
 use crate::config::{Config, Method};
 use crate::evidence::look::KindLook;
+use crate::evidence::whereabouts::Past;
 use crate::rules::comparisons::{ComparisonId, OpenComparison, Plan};
 use crate::rules::lifecycle::{LiveRule, Look};
 use crate::rules::method::Findings;
 use crate::rules::self_check::self_check;
-use crate::rules::summary::{Reported, SummaryFrame, summarise};
-use crate::rules::table::{ScopeCells, TableRules, decide};
+use crate::rules::summary::{Reported, SummaryFrame, summarise, summarise_past};
+use crate::rules::table::{CalledRows, ScopeCells, TableRules, decide};
 
 /// What is decided over one comparison at one hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -33,6 +34,8 @@ pub enum Decision {
     Flag(Box<FlagRow>),
     /// A verdict of a comparison.
     Comparison(Box<ComparisonRow>),
+    /// A verdict against the past, which bears on nothing else.
+    Past(Box<ComparisonRow>),
     /// The comparison has ended.
     Ended(ComparisonId),
 }
@@ -105,6 +108,11 @@ impl Comparisons {
                     self.decide(hop, open, &plan, cells, &mut decisions);
                 }
             }
+            for past in &plan.past {
+                if let Some(cells) = evaluations.remove(&past.id) {
+                    self.decide_past(hop, cells, &mut decisions);
+                }
+            }
         }
         if self.config.method.is_calibrated() { decisions } else { stated_by(self.config.method, decisions) }
     }
@@ -121,14 +129,13 @@ impl Comparisons {
     fn decide(&mut self, hop: Hop, open: &OpenComparison, plan: &Plan, mut cells: Vec<CellEvaluation>, decisions: &mut Vec<Decision>) {
         let Config { q, delta, .. } = self.config;
         let clock = self.config.clock();
+        let rules = self.rules();
         let live = self.states.entry(open.id.clone()).or_insert_with(|| LiveRule::new(clock, q, delta));
         let (looks, look) = gather(hop, open, &mut cells);
         if plan.look {
             decisions.extend(live.look(look).into_iter().map(|flag| Decision::Flag(Box::new(flag))));
         }
         let kinds = &self.config.count_kinds;
-        let window_seconds = clock.length_of(self.config.window_hops()).as_seconds();
-        let rules = TableRules { q, delta, min_count: float(self.config.min_count), window_seconds, method: self.config.method };
         let mut reported: BTreeMap<(ComparisonKey, CountKind), Reported> = BTreeMap::new();
         for (comparison, scope) in by_scope(cells) {
             let rows = decide(&scope, kinds, &live.called(&comparison), &rules);
@@ -149,6 +156,42 @@ impl Comparisons {
                 blocks: u64::try_from(blocks).unwrap_or(0),
             };
             decisions.extend(summarise(&frame, &cells, live, &reported).into_iter().map(|row| Decision::Comparison(Box::new(row))));
+        }
+    }
+}
+
+impl Comparisons {
+    fn rules(&self) -> TableRules {
+        let Config { q, delta, method, .. } = self.config;
+        let clock = self.config.clock();
+        let window_seconds = clock.length_of(self.config.window_hops()).as_seconds();
+        TableRules { q, delta, min_count: float(self.config.min_count), window_seconds, method, clock }
+    }
+
+    /// The rows of a window whose base is the past: no live rule, no flag, no self-check.
+    fn decide_past(&self, hop: Hop, mut cells: Vec<CellEvaluation>, decisions: &mut Vec<Decision>) {
+        let mut looks = Looks::new();
+        for evaluation in &mut cells {
+            for look in evaluation.looks.drain(..) {
+                looks.entry((evaluation.key.clone(), look.count_kind)).or_default().insert(evaluation.cell.clone(), look);
+            }
+        }
+        let (rules, clock) = (self.rules(), self.config.clock());
+        let first = hop.plus(1).minus(self.config.window_hops());
+        for (comparison, scope) in by_scope(cells) {
+            let rows = decide(&scope, &self.config.count_kinds, &CalledRows::new(), &rules);
+            let pasts: BTreeMap<&CellKey, &Past> = scope.cells.iter().filter_map(|(cell, report)| Some((cell, report.past.as_ref()?))).collect();
+            for &kind in &self.config.count_kinds {
+                let Some(cells) = looks.get(&(comparison.clone(), kind)) else { continue };
+                let frame = SummaryFrame {
+                    comparison: comparison.clone(),
+                    window_start_at: clock.start_of(first),
+                    window_end_at: clock.end_of(hop),
+                    blocks: 0,
+                };
+                decisions.extend(summarise_past(frame, cells, &pasts, &rows).into_iter().map(|row| Decision::Past(Box::new(row))));
+            }
+            decisions.extend(rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! One state machine a service, stepped once a hop with what the registry of pods counted. A later build opens a comparison
 //! against the build with most pods; a new time block begins whenever the mixture of builds has moved, so that a roll-out
-//! under a drifting load is compared within blocks in which little moved.
+//! under a drifting load is compared within blocks in which little moved. Where the base is gone and the head lives on, the
+//! past is the baseline.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +12,7 @@ use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Comparing, Config};
+use crate::counts::archive::Keeping;
 use crate::evidence::arms::Side;
 
 /// Hops for which a pod counts as present after its last counted profile.
@@ -64,6 +66,15 @@ pub struct OpenComparison {
     pub epoch: Hop,
 }
 
+/// A comparison that has closed since no base build runs any more, and goes on against the past.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PastComparison {
+    /// Which.
+    pub id: ComparisonId,
+    /// The hop at which it closed: no base build was in the window any more.
+    pub closed: Hop,
+}
+
 /// What follows from one hop for one service: sent to every worker before the hop's counts are used.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Plan {
@@ -75,6 +86,8 @@ pub struct Plan {
     pub open: Vec<OpenComparison>,
     /// Comparisons that ended with this hop.
     pub closed: Vec<ComparisonId>,
+    /// Comparisons that go on against the past.
+    pub past: Vec<PastComparison>,
     /// Whether the live rule looks now.
     pub look: bool,
     /// Whether the tables are written now.
@@ -112,6 +125,7 @@ pub struct ServiceHistory {
     done: BTreeSet<Build>,
     before: BTreeSet<Build>,
     open: Vec<OpenComparison>,
+    past: Vec<PastComparison>,
     block: Option<(Hop, BTreeMap<Build, u64>)>,
     counted_since_look: bool,
 }
@@ -125,6 +139,9 @@ pub struct ComparisonRules {
     epoch_hops: u64,
     min_head_pods: u64,
     comparing: Comparing,
+    window_hops: u64,
+    /// What is kept of the past, if anything is.
+    keeping: Option<Keeping>,
 }
 
 impl ComparisonRules {
@@ -137,6 +154,8 @@ impl ComparisonRules {
             epoch_hops: config.clock().hops_in(config.epoch).max(1),
             min_head_pods: config.min_head_pods,
             comparing: config.comparing.clone(),
+            window_hops: config.window_hops(),
+            keeping: Keeping::of(config),
         }
     }
 
@@ -159,6 +178,7 @@ impl ServiceHistory {
             done: BTreeSet::new(),
             before: BTreeSet::new(),
             open: Vec::new(),
+            past: Vec::new(),
             block: None,
             counted_since_look: false,
         }
@@ -169,6 +189,7 @@ impl ServiceHistory {
         self.place_builds(hop, facts);
         let closed = self.close_comparisons(facts);
         let opened = self.open_comparisons(hop, facts, rules) | self.roll_epochs(hop, rules);
+        self.follow_the_past(hop, &closed, facts, rules);
         let begins_block = self.begin_block(hop, facts, opened || !closed.is_empty(), rules);
         self.before = facts.in_window.keys().cloned().collect();
         self.counted_since_look |= !facts.counted.is_empty();
@@ -176,8 +197,8 @@ impl ServiceHistory {
         if look {
             self.counted_since_look = false;
         }
-        let report = !self.open.is_empty() && (last || rules.ends_at(hop, rules.report_every));
-        Plan { service: self.service.clone(), begins_block, open: self.open.clone(), closed, look, report }
+        let report = !(self.open.is_empty() && self.past.is_empty()) && (last || rules.ends_at(hop, rules.report_every));
+        Plan { service: self.service.clone(), begins_block, open: self.open.clone(), closed, past: self.past.clone(), look, report }
     }
 
     fn place_builds(&mut self, hop: Hop, facts: &HopFacts) {
@@ -203,6 +224,20 @@ impl ServiceHistory {
         self.open = open;
         self.done.extend(closed.iter().map(|ended| ended.id.head.clone()));
         closed.into_iter().map(|ended| ended.id).collect()
+    }
+
+    /// Comparisons against the past: begun where the head of a closed one lives on, ended once the head is gone, is in an open
+    /// comparison, or has outlived all that is kept of its base.
+    fn follow_the_past(&mut self, hop: Hop, closed: &[ComparisonId], facts: &HopFacts, rules: &ComparisonRules) {
+        let Some(keeping) = rules.keeping else { return };
+        self.past.extend(closed.iter().map(|id| PastComparison { id: id.clone(), closed: hop }));
+        let first = hop.plus(1).minus(rules.window_hops);
+        let is_compared = |head: &Build| self.open.iter().any(|open| open.id.side(head).is_some());
+        self.past.retain(|past| {
+            let head = &past.id.head;
+            facts.in_window.contains_key(head) && !is_compared(head) && !keeping.has_forgotten(past.closed.minus(rules.window_hops), first)
+        });
+        self.past.sort();
     }
 
     fn open_comparisons(&mut self, hop: Hop, facts: &HopFacts, rules: &ComparisonRules) -> bool {
@@ -311,6 +346,39 @@ mod tests {
         assert_eq!((gone.closed.len(), gone.open.len(), gone.begins_block), (1, 0, true));
         let again = history.close(Hop(104), &facts(&[("a", 3), ("b", 5), ("c", 2)]), false, &rules);
         assert_eq!(again.open.len(), 1, "a build that was gone is a new deploy: {again:?}");
+    }
+
+    #[test]
+    fn a_comparison_whose_base_is_gone_goes_on_against_the_past() {
+        let (mut history, rules) = history();
+        let at = |history: &mut ServiceHistory, hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules);
+        at(&mut history, 100, &[("a", 5)]);
+        assert_eq!(at(&mut history, 101, &[("a", 5), ("b", 2)]).open.len(), 1);
+        let alone = at(&mut history, 102, &[("b", 5)]);
+        let expected = PastComparison { id: ComparisonId { service: "api".into(), base: vec!["a".into()], head: "b".into() }, closed: Hop(102) };
+        assert_eq!((alone.closed.len(), &alone.open[..], &alone.past[..]), (1, &[][..], &[expected][..]));
+        let canary = at(&mut history, 103, &[("b", 5), ("c", 2)]);
+        assert_eq!((canary.open.len(), canary.past.len()), (1, 0), "the head has become the base of another: {canary:?}");
+        let over = at(&mut history, 104, &[("b", 5)]);
+        assert_eq!((over.closed.len(), over.past.len()), (1, 0), "its head is gone: {over:?}");
+    }
+
+    #[test]
+    fn the_past_ends_with_its_head_and_with_all_that_is_kept_of_its_base() {
+        let a_day = Config { baseline: Nanos::from_seconds(86_400), window: Nanos::from_seconds(600), ..Config::default() };
+        let rules = ComparisonRules::new(&a_day);
+        let mut history = ServiceHistory::new("api".into());
+        let mut at = |hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules).past.len();
+        let day = 8640;
+        let begun = [at(1000 * day, &[("a", 5)]), at(1000 * day + 1, &[("a", 5), ("b", 2)]), at(1000 * day + 70, &[("b", 5)])];
+        assert_eq!(begun, [0, 0, 1]);
+        assert_eq!(at(1002 * day + 59, &[("b", 5)]), 1, "what left the window last lies in the second generation still");
+        assert_eq!(at(1002 * day + 60, &[("b", 5)]), 0, "two generations later nothing is kept of the base");
+        let none = Config { baseline: Nanos(0), ..a_day };
+        let rules = ComparisonRules::new(&none);
+        let mut history = ServiceHistory::new("api".into());
+        let mut at = |hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules).past.len();
+        assert_eq!([at(5, &[("a", 5)]), at(6, &[("a", 5), ("b", 2)]), at(7, &[("b", 5)])], [0, 0, 0], "no past is kept");
     }
 
     #[test]

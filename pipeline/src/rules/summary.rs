@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetdiff_schemas::identity::MERGED;
-use fleetdiff_schemas::rows::{CellKey, ComparisonKey, ComparisonRow};
+use fleetdiff_schemas::identity::{MERGED, stable_hash};
+use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{ComparisonVerdict, Support};
+use fleetdiff_schemas::verdict::{Baseline, ComparisonVerdict, Support, Verdict};
 
 use super::lifecycle::LiveRule;
 use super::self_check::Checked;
 use crate::evidence::arms::whole;
 use crate::evidence::look::KindLook;
-use crate::evidence::row::RowEvidence;
 use crate::evidence::unlike::Unlike;
+use crate::evidence::whereabouts::Past;
 
 /// Share of the base's self samples that must be shown to be alike before a cell is called clean.
 pub const CLEAN_SHARE: f64 = 0.7;
@@ -45,9 +45,36 @@ pub fn summarise(frame: &SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, live
     let mut called: BTreeMap<&CellKey, CalledRows<'_>> = BTreeMap::new();
     for (cell, evidence, standing) in live.rows(&frame.comparison, kind) {
         let rows = called.entry(cell).or_default();
-        rows.rows.push(evidence);
+        rows.rows.push(Called { theta: evidence.theta, hash: evidence.hash, row: &evidence.row });
         rows.standing += usize::from(standing);
     }
+    rows_of(frame, cells, &called, reported)
+}
+
+/// The rows of one kind of count where the base is the past, from the rows of the window.
+pub fn summarise_past(frame: SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, pasts: &BTreeMap<&CellKey, &Past>, rows: &[CellRow]) -> Vec<ComparisonRow> {
+    let Some(kind) = cells.values().next().map(|look| look.count_kind) else { return Vec::new() };
+    let mut called: BTreeMap<&CellKey, CalledRows<'_>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.count_kind == kind && row.verdict.is_called()) {
+        called.entry(&row.cell).or_default().rows.push(Called::of_window(row));
+    }
+    let all = Past::of_cells(pasts.values().copied());
+    let hours = u64::try_from(all.as_ref().map_or(0, |past| past.hours.len())).unwrap_or(0);
+    let mut summaries = rows_of(&SummaryFrame { blocks: hours, ..frame }, cells, &called, &Reported::default());
+    for row in &mut summaries {
+        let words = pasts.get(&row.cell).copied().or(all.as_ref()).map(Past::words).unwrap_or_default();
+        let sentence = match row.verdict {
+            ComparisonVerdict::NotComparable => "no hour of the day and hardware has samples of both arms",
+            _ => &row.sentence,
+        };
+        row.sentence = format!("{words}; {sentence}");
+        row.warnings.push(words);
+        row.baseline = Baseline::Past;
+    }
+    summaries
+}
+
+fn rows_of(frame: &SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, called: &BTreeMap<&CellKey, CalledRows<'_>>, reported: &Reported) -> Vec<ComparisonRow> {
     let none = CalledRows::default();
     let row = |(cell, look)| cell_row(frame, cell, look, called.get(cell).unwrap_or(&none), reported);
     let mut rows: Vec<ComparisonRow> = cells.iter().map(row).collect();
@@ -61,8 +88,25 @@ pub fn summarise(frame: &SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, live
 /// The called rows of a cell, and how many of them stand as flags.
 #[derive(Default)]
 struct CalledRows<'a> {
-    rows: Vec<&'a RowEvidence>,
+    rows: Vec<Called<'a>>,
     standing: usize,
+}
+
+/// A called row, by how much, and the hash that orders it among equals.
+#[derive(Clone, Copy)]
+struct Called<'a> {
+    theta: f64,
+    hash: u64,
+    row: &'a CellRow,
+}
+
+impl<'a> Called<'a> {
+    /// A row of a window, called by its verdict; one without a ratio stands in one arm alone.
+    fn of_window(row: &'a CellRow) -> Self {
+        let size = row.adjusted_ratio.map_or(f64::INFINITY, |ratio| libm::log(ratio.value).abs());
+        let theta = if row.verdict == Verdict::Regressed { size } else { -size };
+        Self { theta, hash: stable_hash(row.function.as_bytes()), row }
+    }
 }
 
 fn cell_row(frame: &SummaryFrame, cell: &CellKey, look: &KindLook, called: &CalledRows<'_>, reported: &Reported) -> ComparisonRow {
@@ -93,10 +137,11 @@ fn cell_row(frame: &SummaryFrame, cell: &CellKey, look: &KindLook, called: &Call
         self_check_tests: checked.map(|checked| whole(checked.tests)),
         self_check_flags: checked.map(|checked| whole(checked.flags)),
         warnings: reported.unlike.get(cell).into_iter().flatten().map(ToString::to_string).collect(),
+        baseline: Baseline::Concurrent,
     }
 }
 
-fn cell_verdict(look: &KindLook, raised: &[&RowEvidence]) -> ComparisonVerdict {
+fn cell_verdict(look: &KindLook, raised: &[Called<'_>]) -> ComparisonVerdict {
     if !look.comparable {
         ComparisonVerdict::NotComparable
     } else if raised.iter().any(|row| row.theta > 0.0) {
@@ -147,6 +192,7 @@ fn row_over_all(frame: &SummaryFrame, cell: CellKey, cells: &BTreeMap<CellKey, K
         self_check_tests: known_sum(rows, |row| row.self_check_tests),
         self_check_flags: known_sum(rows, |row| row.self_check_flags),
         warnings: unlike_in(unlike, rows.len()),
+        baseline: Baseline::Concurrent,
     }
 }
 
@@ -180,7 +226,7 @@ fn verdict_over_all(rows: &[ComparisonRow]) -> ComparisonVerdict {
     }
 }
 
-fn sentence(verdict: ComparisonVerdict, look: &KindLook, raised: &[&RowEvidence]) -> String {
+fn sentence(verdict: ComparisonVerdict, look: &KindLook, raised: &[Called<'_>]) -> String {
     let pods = format!("{} head pods against {}", look.head_pods.len(), look.base_pods.len());
     let percent = |share: Option<f64>| share.map_or_else(|| "nothing".to_owned(), |share| format!("{:.0} %", share * 100.0));
     match verdict {
@@ -200,14 +246,14 @@ fn sentence(verdict: ComparisonVerdict, look: &KindLook, raised: &[&RowEvidence]
 }
 
 /// The raised rows in words, the largest change first.
-fn named(raised: &[&RowEvidence]) -> String {
+fn named(raised: &[Called<'_>]) -> String {
     let mut raised = raised.to_vec();
     raised.sort_by(|a, b| b.theta.abs().total_cmp(&a.theta.abs()).then(a.hash.cmp(&b.hash)));
-    let words = raised.iter().take(3).map(|evidence| {
-        let function = &evidence.row.function;
-        match evidence.row.adjusted_ratio {
+    let words = raised.iter().take(3).map(|called| {
+        let function = &called.row.function;
+        match called.row.adjusted_ratio {
             Some(ratio) => format!("{function} x {:.3} ({:.3} to {:.3})", ratio.value, ratio.low, ratio.high),
-            None if evidence.row.base.count == 0 => format!("{function} only in the head"),
+            None if called.row.base.count == 0 => format!("{function} only in the head"),
             None => format!("{function} only in the base"),
         }
     });

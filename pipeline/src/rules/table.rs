@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow};
+use fleetdiff_schemas::time::HopClock;
 use fleetdiff_schemas::verdict::{Scope, Verdict};
 
 use self::families::{family, q_values};
@@ -35,6 +36,8 @@ pub struct TableRules {
     pub window_seconds: f64,
     /// What calls rows.
     pub method: Method,
+    /// The clock.
+    pub clock: HopClock,
 }
 
 /// The cells of one comparison in one scope, ascending.

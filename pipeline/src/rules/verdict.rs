@@ -64,6 +64,7 @@ fn missing(evidence: &RowEvidence) -> RowReason {
         return RowReason::NeedsPods;
     }
     let seconds = row.window_end_at.since(row.window_start_at).0 / 1_000_000_000;
-    let pods = row.head.pods + row.base.pods;
-    if row.head.total + row.base.total < pods.saturating_mul(seconds) { RowReason::LowLoad } else { RowReason::NeedsTime }
+    // The window says nothing of how fast the past gave samples.
+    let (pods, samples) = if evidence.of_past { (row.head.pods, row.head.total) } else { (row.head.pods + row.base.pods, row.head.total + row.base.total) };
+    if samples < pods.saturating_mul(seconds) { RowReason::LowLoad } else { RowReason::NeedsTime }
 }

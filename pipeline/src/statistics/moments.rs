@@ -47,8 +47,10 @@ pub struct Moments {
     pub d0: f64,
     /// The prior's dispersion.
     pub s02: f64,
-    /// Whether an arm has fewer than ten pods, so that the test on the log scale must agree.
+    /// Whether an arm has fewer than ten pods or is unlike the other, so that the test on the log scale must agree.
     pub few: bool,
+    /// Whether it must agree because pods of the arms gave unlike amounts, see [`Contrast::unlike`].
+    pub unlike: bool,
     /// Counts of the head.
     pub a: Vec<f64>,
     /// Counts of the base.
@@ -140,6 +142,7 @@ impl Moments {
             d0: 0.0,
             s02: 1.0,
             few: false,
+            unlike: contrast.unlike,
             a: vec![0.0; functions],
             b: vec![0.0; functions],
             tested: vec![false; functions],
@@ -166,7 +169,7 @@ impl Moments {
         (self.buckets_head, self.buckets_base) = (head.buckets.len(), base.buckets.len());
         let df = head.df + base.df;
         self.df = if df > 1e-9 { df } else { 0.0 };
-        self.few = self.k_head < FEW_PODS || self.k_base < FEW_PODS;
+        self.few = self.unlike || self.k_head < FEW_PODS || self.k_base < FEW_PODS;
         if self.few {
             let nan = vec![f64::NAN; self.a.len()];
             self.log_scale = Some(LogScale { difference: nan.clone(), se: nan });
@@ -196,6 +199,7 @@ impl Moments {
             d0: self.d0,
             s02: self.s02,
             few: self.few,
+            unlike: self.unlike,
             a: floats(&self.a),
             b: floats(&self.b),
             tested: places.iter().map(|&f| self.tested[f]).collect(),
@@ -241,6 +245,11 @@ impl Moments {
             let pods = 1.0 / self.k_head + 1.0 / self.k_base;
             for ((se, &phi), &mu) in log_scale.se.iter_mut().zip(&phi).zip(&self.mu) {
                 *se = (phi / mu.max(1e-300) * pods).sqrt();
+            }
+            if self.unlike {
+                for (se, log) in self.se.iter_mut().zip(&log_scale.se).filter(|(se, _)| !se.is_nan()) {
+                    *se = se.max(*log);
+                }
             }
         }
     }

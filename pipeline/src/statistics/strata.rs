@@ -115,6 +115,9 @@ pub struct Contrast<'a> {
     /// The functions that are measured, ascending, if not all are: results then go by place in this list. The others count
     /// to the exposure only.
     pub only: Option<Vec<u32>>,
+    /// Whether pods of one arm gave far more or fewer samples than those of the other, so that one dispersion does not fit both:
+    /// the test on the log scale must then agree whatever the number of pods, and the standard error is the larger of the two.
+    pub unlike: bool,
 }
 
 impl<'a> Contrast<'a> {
@@ -135,7 +138,7 @@ impl<'a> Contrast<'a> {
         }
         strata.retain(|stratum| stratum.head.exposure() > 0 && stratum.base.exposure() > 0);
         let strata_dropped = all - strata.len();
-        Self { functions, strata, strata_dropped, head_pods, base_pods, untested: None, only: None }
+        Self { functions, strata, strata_dropped, head_pods, base_pods, untested: None, only: None, unlike: false }
     }
 
     /// How many functions are measured.

@@ -6,7 +6,7 @@
 //! Modules follow the page: records to counted samples ([`admission`], sections 1 and 2), one service's hops
 //! ([`history`], 3), whose samples ([`counts`], 4), evidence and columns ([`evidence`], [`row`], [`requests`], [`pods`], 5),
 //! reports ([`report`], [`self_check`], 6 and 7), flags ([`live`], 8), verdicts ([`verdicts`], 9), causes ([`causes`],
-//! [`explained`], 11).
+//! [`explained`], 11), bases that are the past ([`past`], 13).
 //! [`compare`] sets two outcomes against each other. One thing is not made anew: the test of outlying pods, see [`pods`].
 //!
 //! For fleets of tests: memory and time grow with looks x samples.
@@ -19,6 +19,7 @@ mod evidence;
 mod explained;
 mod history;
 mod live;
+mod past;
 mod pods;
 mod report;
 mod requests;
@@ -41,6 +42,7 @@ use self::admission::{Admitted, Counted, Served, admit};
 use self::counts::Archive;
 use self::history::{Open, walk};
 use self::live::{Live, LookAt};
+use self::past::against_past;
 use self::report::Report;
 use self::self_check::{Checked, at_report};
 use self::unlike::Warnings;
@@ -90,8 +92,13 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
                 tables.comparisons.extend(comparisons);
             }
             if moment.report {
-                tables.cells.extend(Report { config, archive: &archive, open, live, hop: moment.hop }.rows());
+                tables.cells.extend(Report { config, archive: &archive, open, live, hop: moment.hop, against_past: false }.rows());
             }
+        }
+        for past in moment.past.iter().filter(|_| moment.report) {
+            let (cells, comparisons) = against_past(config, &archive, service, past, moment.hop);
+            tables.cells.extend(cells);
+            tables.comparisons.extend(comparisons);
         }
     }
 }

@@ -107,7 +107,7 @@ impl Check {
 }
 
 fn arm(case: &Value) -> Arm {
-    Arm { counts: cube(&case["counts"]), samples: matrix(&case["totals"]), pods: numbers(&case["pods"]) }
+    Arm { counts: cube(&case["counts"]), samples: matrix(&case["totals"]), pods: numbers(&case["pods"]), unlike: false }
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn roll_up(cells: &[(&Arm, &Arm)]) -> Vec<f64> {
         let arms: Vec<Arm> = cells.iter().map(pick).collect();
         let width: usize = arms.iter().map(|arm| arm.pods.len()).sum();
         let functions = arms[0].counts[0][0].len();
-        let mut all = Arm { counts: Vec::new(), samples: Vec::new(), pods: arms.iter().flat_map(|arm| arm.pods.clone()).collect() };
+        let mut all = Arm { counts: Vec::new(), samples: Vec::new(), pods: arms.iter().flat_map(|arm| arm.pods.clone()).collect(), unlike: false };
         let mut before = 0;
         for arm in &arms {
             for (counts, samples) in arm.counts.iter().zip(&arm.samples) {
@@ -207,7 +207,7 @@ fn oracle_tests_one_stratum_as_the_reference() {
         let arm = |arm: &Value| Arm {
             counts: vec![matrix(&arm["counts"])],
             samples: vec![numbers(&arm["totals"])],
-            pods: numbers(&arm["pods"]),
+            pods: numbers(&arm["pods"]), unlike: false
         };
         let got = strata_test(&arm(&case["canary"]), &arm(&case["control"]), Model::Share, number(&case["scale"]), 30.0);
         let expect = &case["expect"];
@@ -231,7 +231,7 @@ fn oracle_tests_several_strata_as_the_reference() {
     let mut check = Check::new();
     for case in cases("ql_stratified.json").iter().filter(|case| case["name"] != "one-stratum") {
         let name = case["name"].as_str().unwrap();
-        let arm = |arm: &Value| Arm { counts: cube(&arm["counts_sbf"]), samples: matrix(&arm["totals_sb"]), pods: numbers(&arm["pods"]) };
+        let arm = |arm: &Value| Arm { counts: cube(&arm["counts_sbf"]), samples: matrix(&arm["totals_sb"]), pods: numbers(&arm["pods"]), unlike: false };
         let got = strata_test(&arm(&case["canary"]), &arm(&case["control"]), Model::Share, 1.0, 30.0);
         let expect = &case["expect"];
         check.near(&format!("{name} df"), got.df, number(&expect["df"]), 1e-8);
@@ -305,7 +305,7 @@ fn served(arm: &Value, as_one: bool) -> Arm {
     let counts = cube(&arm["counts"]);
     let sum = |bucket: &Vec<f64>| if as_one { vec![bucket.iter().sum()] } else { bucket.clone() };
     let counts = counts.iter().map(|stratum| stratum.iter().map(sum).collect()).collect();
-    Arm { counts, samples: matrix(&arm["requests"]), pods: numbers(&arm["pods"]) }
+    Arm { counts, samples: matrix(&arm["requests"]), pods: numbers(&arm["pods"]), unlike: false }
 }
 
 #[test]

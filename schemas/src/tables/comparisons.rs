@@ -5,7 +5,7 @@ use super::{Column, Columns, TableRow, columns_of};
 use crate::profile::CountKind;
 use crate::rows::ComparisonRow;
 use crate::time::Nanos;
-use crate::verdict::ComparisonVerdict;
+use crate::verdict::{Baseline, ComparisonVerdict};
 
 impl TableRow for ComparisonRow {
     const TABLE: &'static str = "comparisons";
@@ -52,6 +52,7 @@ impl TableRow for ComparisonRow {
                 "self_check_tests": self_check_tests,
                 "self_check_flags": self_check_flags,
                 "warnings": warnings,
+                "baseline": baseline,
             )
         });
         &COLUMNS
@@ -82,6 +83,7 @@ impl TableRow for ComparisonRow {
             self_check_tests: None,
             self_check_flags: None,
             warnings: Vec::new(),
+            baseline: Baseline::Concurrent,
         }
     }
 

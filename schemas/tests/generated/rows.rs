@@ -174,6 +174,7 @@ impl Generator {
             self_check_tests: self.known(Self::count),
             self_check_flags: self.known(Self::count),
             warnings: self.names(),
+            baseline: self.one_of(&[Baseline::Concurrent, Baseline::Past]),
         }
     }
 

@@ -10,7 +10,8 @@ use crate::evidence::arms::Side;
 use crate::evidence::kind::KindEvidence;
 use crate::evidence::report::ScopeReport;
 use crate::evidence::row::{RowEvidence, RowFrame, support_of};
-use crate::evidence::snapshot::{Snapshot, Together};
+use crate::evidence::snapshot::Together;
+use crate::evidence::whereabouts::{Apart, Past};
 use crate::statistics::rows::rows_of;
 use crate::statistics::{CellRows, Model, Moments};
 
@@ -38,22 +39,26 @@ pub(super) fn roll_ups(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRul
     let all = keys.first().is_some_and(|key| *key == merged(None, None)).then(|| keys.remove(0));
     keys.sort();
     keys.dedup();
-    let under = |key: &CellKey| -> Vec<&Snapshot> {
+    let under = |key: &CellKey| -> Vec<&ScopeReport> {
         let inside = |cell: &CellKey| {
             (key.region.as_str() == MERGED || key.region == cell.region) && (key.cohort.as_str() == MERGED || key.cohort == cell.cohort)
         };
-        cells.cells.iter().filter(|(cell, _)| inside(cell)).map(|(_, report)| &report.snapshot).collect()
+        cells.cells.iter().filter(|(cell, _)| inside(cell)).map(|(_, report)| report).collect()
     };
     let keys = all.into_iter().chain(keys);
     keys.map(|key| roll_up(under(&key), key, first, cells.scope, kinds, rules)).collect()
 }
 
-fn roll_up(snapshots: Vec<&Snapshot>, cell: CellKey, like: &ScopeReport, scope: Scope, kinds: &[CountKind], rules: &TableRules) -> RollUp {
-    let together = Together::of(&snapshots);
+fn roll_up(under: Vec<&ScopeReport>, cell: CellKey, like: &ScopeReport, scope: Scope, kinds: &[CountKind], rules: &TableRules) -> RollUp {
+    let together = Together::of(&under.iter().map(|report| &report.snapshot).collect::<Vec<_>>());
     let tests = tests_of(&together, kinds, rules);
+    let past = Past::of_cells(under.iter().filter_map(|report| report.past.as_ref())).map(|past| past.words());
+    let apart = Apart::of_cells(under.iter().map(|report| report.apart.as_ref()));
+    let apart = apart.map(|apart| if past.is_some() { apart.words_of_past() } else { apart.words(rules.clock) });
     let rows = kinds.iter().zip(&like.rows).zip(&tests).map(|((&kind, example), tests)| {
         let support = tests.as_ref().map_or(Support::Untestable, |tests| support_of(&tests.moments));
         let Some(frame) = frame(&together, &cell, example, scope, kind, support, rules) else { return Vec::new() };
+        let frame = RowFrame { apart: apart.clone(), past: past.clone(), ..frame };
         let (head, base) = (together.counts(Side::Head, kind), together.counts(Side::Base, kind));
         let evidence = KindEvidence {
             functions: &together.functions,
@@ -106,5 +111,6 @@ fn frame(together: &Together, cell: &CellKey, example: &[RowEvidence], scope: Sc
         support,
         window_seconds: rules.window_seconds,
         apart: None,
+        past: None,
     })
 }

@@ -250,6 +250,7 @@ fn comparison(pair: &mut Pair<'_>, expected: &ComparisonRow, got: &ComparisonRow
     pair.same("self_check_tests", &expected.self_check_tests, &got.self_check_tests);
     pair.same("self_check_flags", &expected.self_check_flags, &got.self_check_flags);
     pair.same("warnings", &expected.warnings, &got.warnings);
+    pair.same("baseline", &expected.baseline, &got.baseline);
 }
 
 fn ledger(pair: &mut Pair<'_>, expected: &LedgerRow, got: &LedgerRow) {

@@ -12,13 +12,14 @@ use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Scope;
 
 use super::admission::{Counted, Served, folded};
-use super::history::{History, Open};
+use super::history::{History, Open, Past, archived};
 use crate::config::{CellBy, Config};
 
 /// The head's place in a pair of arms.
 pub(super) const HEAD: usize = 0;
 /// The base's place in a pair of arms.
 pub(super) const BASE: usize = 1;
+const HOUR: i64 = 3_600_000_000_000;
 
 /// Whose counts, of when.
 #[derive(Clone, Debug)]
@@ -71,6 +72,16 @@ struct Requests {
     count: u64,
 }
 
+/// Counts of one comparison in one cell whose base is the past. Strata are by hour of the day, whose number takes the block's
+/// place.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PastCell {
+    /// The head within the window, and what is archived of the base, at whatever hour.
+    pub cell: Cell,
+    /// Days on which the base has samples in a stratum.
+    pub days: BTreeMap<(Hop, Hardware), BTreeSet<i64>>,
+}
+
 /// Counts of one comparison in one cell and scope, by block and hardware.
 pub(super) type Cell = BTreeMap<(Hop, Hardware), Stratum>;
 
@@ -93,6 +104,8 @@ pub(super) struct ArmCounts {
     pub requests: u64,
     /// Buckets with samples.
     pub buckets: BTreeMap<u8, BucketCounts>,
+    /// Whether these are of the past.
+    pub of_past: bool,
     /// The same samples by the number of the pod; kept within the window alone.
     pub pods: BTreeMap<usize, PodCounts>,
 }
@@ -216,12 +229,60 @@ impl Archive {
         for one in &self.requests {
             arm(&one.origin, &mut |arm| arm.buckets.entry(one.bucket).or_default().requests += one.count);
         }
-        cells.values_mut().flat_map(BTreeMap::values_mut).flatten().for_each(ArmCounts::settle);
-        let has_samples = |stratum: &Stratum| stratum.iter().any(|arm| arm.samples > 0);
-        cells.values_mut().for_each(|cell| cell.retain(|_, stratum| has_samples(stratum)));
+        cells.values_mut().for_each(settle);
         cells.retain(|_, cell| !cell.is_empty());
         cells
     }
+
+    /// What a comparison sees at the close of `hop` whose base is the past.
+    pub fn past_cells(&self, config: &Config, past: &Past, hop: Hop) -> BTreeMap<(ProfileType, CellKey), PastCell> {
+        let since = archived(config, hop);
+        let arm_of = |origin: &Origin| match &origin.build {
+            _ if origin.applied > hop => None,
+            build if *build == past.head => (origin.own.plus(config.window_hops()) > hop).then_some(HEAD),
+            build if past.base.contains(build) => {
+                let left = origin.own.plus(config.window_hops()) <= hop && since.is_some_and(|since| origin.own >= since);
+                (left && is_archived(config, origin.own)).then_some(BASE)
+            }
+            _ => None,
+        };
+        let mut cells: BTreeMap<(ProfileType, CellKey), PastCell> = BTreeMap::new();
+        let stratum = |origin: &Origin| {
+            let hours = config.clock().start_of(origin.block).0 / HOUR;
+            ((Hop(u64::try_from(hours % 24).unwrap_or(0)), origin.hardware.clone()), hours / 24)
+        };
+        for one in &self.samples {
+            let Some(arm) = arm_of(&one.origin) else { continue };
+            let cell = cells.entry((one.origin.profile_type, one.origin.cell.clone())).or_default();
+            let (stratum, day) = stratum(&one.origin);
+            if arm == BASE {
+                cell.days.entry(stratum.clone()).or_default().insert(day);
+            }
+            let counts = &mut cell.cell.entry(stratum).or_default()[arm];
+            counts.add(one, self.names.len(), Scope::Epoch);
+            counts.of_past = arm == BASE;
+        }
+        for one in &self.requests {
+            let Some(arm) = arm_of(&one.origin) else { continue };
+            let cell = cells.entry((one.origin.profile_type, one.origin.cell.clone())).or_default();
+            cell.cell.entry(stratum(&one.origin).0).or_default()[arm].buckets.entry(one.bucket).or_default().requests += one.count;
+        }
+        cells.values_mut().for_each(|cell| settle(&mut cell.cell));
+        cells
+    }
+}
+
+/// Of each stretch of hops one is archived: its place in it is the hash of the stretch's number, modulo the stretch's length.
+fn is_archived(config: &Config, own: Hop) -> bool {
+    let length = config.clock().hops_in(config.baseline_every).max(1);
+    let first = own.0 - own.0 % length;
+    own.0 == first + stable_hash(&(own.0 / length).to_le_bytes()) % length
+}
+
+/// Adds up requests, and forgets strata without samples.
+fn settle(cell: &mut Cell) {
+    cell.values_mut().flatten().for_each(ArmCounts::settle);
+    cell.retain(|_, stratum| stratum.iter().any(|arm| arm.samples > 0));
 }
 
 /// The stacks of all profiles that came with them.

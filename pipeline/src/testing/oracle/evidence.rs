@@ -136,6 +136,7 @@ fn arm(used: &[&Stratum], arm: usize, kind: CountKind, functions: &[usize]) -> A
         counts: used.iter().map(|stratum| occupied.iter().map(|bucket| of_bucket(stratum, *bucket)).collect()).collect(),
         samples: used.iter().map(|stratum| occupied.iter().map(|bucket| samples(stratum, *bucket)).collect()).collect(),
         pods: occupied.iter().map(|bucket| pods_of_bucket(used, arm, *bucket)).collect(),
+        unlike: used.iter().any(|stratum| stratum[arm].of_past),
     }
 }
 

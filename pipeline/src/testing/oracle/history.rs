@@ -9,7 +9,7 @@ use fleetdiff_schemas::identity::{Build, PodId};
 use fleetdiff_schemas::time::{Hop, Nanos};
 
 use super::admission::Counted;
-use crate::config::{Comparing, Config};
+use crate::config::{Comparing, Config, Method};
 
 /// How far back a pod counts as present, in hops.
 const PRESENT: u64 = 12;
@@ -35,6 +35,15 @@ impl Open {
     }
 }
 
+/// A closed comparison whose head lives on: the past is its base.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Past {
+    pub base: Vec<Build>,
+    pub head: Build,
+    /// The hop at which it closed.
+    pub closed: Hop,
+}
+
 /// What the close of one hop brings.
 #[derive(Clone, Debug)]
 pub(super) struct Moment {
@@ -43,6 +52,8 @@ pub(super) struct Moment {
     pub closed: Vec<Open>,
     /// Comparisons open at the end of the hop.
     pub open: Vec<Open>,
+    /// Comparisons whose base is the past at the end of the hop.
+    pub past: Vec<Past>,
     pub look: bool,
     pub report: bool,
 }
@@ -70,6 +81,7 @@ pub(super) fn walk(config: &Config, counted: &[&Counted], last: Hop) -> History 
     let mut registry = Registry::default();
     let mut history = History::default();
     let mut open: Vec<Open> = Vec::new();
+    let mut past: Vec<Past> = Vec::new();
     let mut last_look: Option<Hop> = None;
     for hop in (presence.first.0..=last.0).map(Hop) {
         registry.meet(&presence, hop);
@@ -77,7 +89,7 @@ pub(super) fn walk(config: &Config, counted: &[&Counted], last: Hop) -> History 
             one.base.iter().any(|build| presence.in_window(build, hop) > 0) && presence.in_window(&one.head, hop) > 0
         });
         open = stay;
-        registry.closed.extend(closed.iter().map(|one| (one.base.clone(), one.head.clone())));
+        registry.closed.extend(closed.iter().map(|one| one.head.clone()));
         let before = open.len();
         match &config.comparing {
             Comparing::Deploys => registry.open_deploys(config, &presence, hop, &mut open),
@@ -93,10 +105,22 @@ pub(super) fn walk(config: &Config, counted: &[&Counted], last: Hop) -> History 
         if looks {
             last_look = Some(hop);
         }
-        let report = falls(config, config.report_every, hop, last) && !open.is_empty();
-        history.moments.push(Moment { hop, closed, open: open.clone(), look: looks, report });
+        past.extend(closed.iter().map(|one| Past { base: one.base.clone(), head: one.head.clone(), closed: hop }));
+        past.retain(|one| {
+            let compared = open.iter().any(|other| other.head == one.head || other.base.contains(&one.head));
+            presence.in_window(&one.head, hop) > 0 && !compared && archived(config, hop).is_some_and(|since| one.closed.minus(config.window_hops()) >= since)
+        });
+        let report = falls(config, config.report_every, hop, last) && !(open.is_empty() && past.is_empty());
+        history.moments.push(Moment { hop, closed, open: open.clone(), past: past.clone(), look: looks, report });
     }
     history
+}
+
+/// The first hop of which the archive may hold anything at the close of `hop`; `None` if there is no archive.
+pub(super) fn archived(config: &Config, hop: Hop) -> Option<Hop> {
+    let generation = config.clock().hops_in(config.baseline);
+    let last = hop.minus(config.window_hops());
+    (generation > 0 && config.method == Method::Honest).then(|| Hop((last.0 / generation).saturating_sub(1) * generation))
 }
 
 /// Whether a hop's end is a multiple of `every`, or the hop is the last of the run.
@@ -204,8 +228,8 @@ struct Place {
 struct Registry {
     places: BTreeMap<Build, Place>,
     initial: BTreeSet<Build>,
-    /// Base and head of comparisons that were closed and whose head has not been new since.
-    closed: BTreeSet<(Vec<Build>, Build)>,
+    /// Heads of comparisons that were closed, as long as they have not been new since.
+    closed: BTreeSet<Build>,
 }
 
 impl Registry {
@@ -221,7 +245,7 @@ impl Registry {
                 self.initial.insert(build.clone());
             }
             self.places.insert(build.clone(), Place { hop, start: (start.is_none(), *start), name: build.clone() });
-            self.closed.retain(|(_, head)| head != build);
+            self.closed.remove(build);
         }
     }
 
@@ -237,7 +261,7 @@ impl Registry {
             let others = order.iter().filter(|place| place.name != *head && presence.in_window(&place.name, hop) > 0);
             let base = others.copied().max_by_key(|place| (presence.in_window(&place.name, hop), *place));
             let Some(base) = base.map(|place| vec![place.name.clone()]) else { continue };
-            if !self.closed.contains(&(base.clone(), head.clone())) {
+            if !self.closed.contains(head) {
                 open.push(Open { base, head: head.clone(), opened: hop, epoch: hop });
             }
         }

@@ -35,6 +35,8 @@ pub(super) struct Report<'a> {
     pub open: &'a Open,
     pub live: &'a Live,
     pub hop: Hop,
+    /// Whether the base is the past: nothing is told by pod or by request then.
+    pub against_past: bool,
 }
 
 impl Report<'_> {
@@ -53,7 +55,8 @@ impl Report<'_> {
         rows
     }
 
-    fn of_type(&self, scope: Scope, profile_type: ProfileType, cells: &BTreeMap<CellKey, Cell>) -> Vec<CellRow> {
+    /// The rows of one scope, type and all its cells.
+    pub fn of_type(&self, scope: Scope, profile_type: ProfileType, cells: &BTreeMap<CellKey, Cell>) -> Vec<CellRow> {
         let judged = |chosen: &dyn Fn(&CellKey) -> bool| {
             let chosen: Vec<&Cell> = cells.iter().filter(|(cell, _)| chosen(cell)).map(|(_, counts)| counts).collect();
             judge(self.config, self.archive, &chosen)
@@ -61,16 +64,17 @@ impl Report<'_> {
         let evidence: Vec<(CellKey, Evidence)> = cells.keys().map(|cell| (cell.clone(), judged(&|one| one == cell))).collect();
         let evidence: Vec<_> = evidence.into_iter().filter(|(_, evidence)| evidence.samples[HEAD] > 0).collect();
         let everywhere = CellKey { region: Region::from(MERGED), cohort: Cohort::from(MERGED) };
-        let over_all = [(everywhere, judged(&|_| true))];
+        let has_head = |cell: &CellKey| evidence.iter().any(|(one, _)| one == cell);
+        let over_all = [(everywhere, judged(&has_head))];
         let (mut over_cohorts, mut over_regions) = (Vec::new(), Vec::new());
         if self.config.cell_by == CellBy::RegionCohort && evidence.len() >= 2 {
             for region in cells.keys().map(|cell| &cell.region).collect::<BTreeSet<_>>() {
                 let key = CellKey { region: region.clone(), cohort: Cohort::from(MERGED) };
-                over_cohorts.push((key, judged(&|cell| cell.region == *region)));
+                over_cohorts.push((key, judged(&|cell| has_head(cell) && cell.region == *region)));
             }
             for cohort in cells.keys().map(|cell| &cell.cohort).collect::<BTreeSet<_>>() {
                 let key = CellKey { region: Region::from(MERGED), cohort: cohort.clone() };
-                over_regions.push((key, judged(&|cell| cell.cohort == *cohort)));
+                over_regions.push((key, judged(&|cell| has_head(cell) && cell.cohort == *cohort)));
             }
         }
         let mut rows = Vec::new();
@@ -80,13 +84,18 @@ impl Report<'_> {
         for kind in CountKind::ALL.into_iter().filter(|kind| self.config.count_kinds.contains(kind)) {
             let plain = |(cell, evidence): &(CellKey, Evidence)| {
                 let about = self.about(scope, profile_type, kind, cell);
-                Group { cell: cell.clone(), lines: lines(self.config, self.archive, &about, evidence), rare: Vec::new() }
+                let mut lines = lines(self.config, self.archive, &about, evidence);
+                for line in lines.iter_mut().filter(|line| matches!(line.row.reason, Some(RowReason::NoBase | RowReason::NoCommonStratum))) {
+                    let inside: Vec<&Cell> = cells.iter().filter(|(key, _)| has_head(key) && is_under(key, cell)).map(|(_, cell)| cell).collect();
+                    line.row.detail = Some(format!("head: {}; base: {}", ran(self.config, &inside, HEAD), ran(self.config, &inside, BASE)));
+                }
+                Group { cell: cell.clone(), lines, rare: Vec::new() }
             };
             let of_cell = |both: &(CellKey, Evidence)| {
                 let (mut group, (cell, evidence)) = (plain(both), both);
                 let about = self.about(scope, profile_type, kind, cell);
-                for line in group.lines.iter_mut().filter(|line| line.row.reason == Some(RowReason::NoCommonStratum)) {
-                    line.row.detail = Some(format!("head: {}; base: {}", ran(self.config, &cells[cell], HEAD), ran(self.config, &cells[cell], BASE)));
+                if self.against_past {
+                    return group;
                 }
                 if let Some(rates) = &rates[cell] {
                     rates.add(&about, evidence, &mut group.lines);
@@ -297,10 +306,24 @@ pub(super) fn call(line: &mut Line) {
     }
 }
 
-/// The first three strata of an arm, in words.
-fn ran(config: &Config, cell: &Cell, arm: usize) -> String {
-    let strata = cell.iter().filter(|(_, stratum)| stratum[arm].samples > 0);
-    let mut words: Vec<String> = strata.map(|((block, hardware), _)| format!("{hardware} from {}", rfc3339(config.clock().start_of(*block)))).collect();
+/// Whether a cell is this one, or one of those that a roll-up is over.
+pub(super) fn is_under(cell: &CellKey, over: &CellKey) -> bool {
+    let region = over.region.as_str() == MERGED || over.region == cell.region;
+    region && (over.cohort.as_str() == MERGED || over.cohort == cell.cohort)
+}
+
+/// The first three strata of an arm in some cells, in words.
+fn ran(config: &Config, cells: &[&Cell], arm: usize) -> String {
+    let strata = cells.iter().flat_map(|cell| cell.iter()).filter(|(_, stratum)| stratum[arm].samples > 0);
+    let strata: BTreeSet<_> = strata.map(|(key, _)| key).collect();
+    first_three(strata.into_iter().map(|(block, hardware)| format!("{hardware} from {}", rfc3339(config.clock().start_of(*block)))).collect())
+}
+
+/// The first three, and how many more.
+pub(super) fn first_three(mut words: Vec<String>) -> String {
+    if words.is_empty() {
+        return "none".to_owned();
+    }
     let more = words.len().saturating_sub(3);
     words.truncate(3);
     if more > 0 { format!("{} and {more} more", words.join(", ")) } else { words.join(", ") }

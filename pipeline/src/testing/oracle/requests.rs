@@ -120,5 +120,6 @@ fn arm(used: &[&Stratum], arm: usize, width: usize, counts: &dyn Fn(&BucketCount
         counts: used.iter().map(|stratum| buckets.iter().map(|bucket| row(stratum, bucket)).collect()).collect(),
         samples: used.iter().map(|stratum| buckets.iter().map(|bucket| exposure(stratum, bucket)).collect()).collect(),
         pods: buckets.iter().map(|bucket| pods_of_bucket(used, arm, *bucket)).collect(),
+        unlike: false,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::identity::{Cohort, MERGED, Region};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellKey, ComparisonRow};
-use fleetdiff_schemas::verdict::{ComparisonVerdict, Scope, Support};
+use fleetdiff_schemas::verdict::{Baseline, ComparisonVerdict, Scope, Support};
 
 use super::counts::{BASE, HEAD};
 use super::evidence::{integer, real, size};
@@ -35,11 +35,11 @@ pub(super) fn at_look(at: &LookAt<'_>, live: &Live, looked: &[Looked]) -> Vec<Co
 }
 
 /// What the rows of one comparison key and kind have in common.
-struct Verdicts<'a> {
-    at: &'a LookAt<'a>,
-    live: &'a Live,
-    profile_type: ProfileType,
-    kind: CountKind,
+pub(super) struct Verdicts<'a> {
+    pub at: &'a LookAt<'a>,
+    pub live: &'a Live,
+    pub profile_type: ProfileType,
+    pub kind: CountKind,
 }
 
 impl Verdicts<'_> {
@@ -69,6 +69,7 @@ impl Verdicts<'_> {
             self_check_tests: None,
             self_check_flags: None,
             warnings: Vec::new(),
+            baseline: Baseline::Concurrent,
         }
     }
 
@@ -78,7 +79,8 @@ impl Verdicts<'_> {
         self.live.called.iter().filter(|(id, _)| here(id)).collect()
     }
 
-    fn of_cell(&self, looked: &Looked) -> ComparisonRow {
+    /// The row of one cell.
+    pub fn of_cell(&self, looked: &Looked) -> ComparisonRow {
         let evidence = &looked.evidence;
         let test = evidence.kinds.get(&self.kind).filter(|kind| kind.tested() > 0);
         let prior = test.and_then(|kind| kind.test.as_ref()).map(|test| (test.scale, test.share.prior));
@@ -127,7 +129,8 @@ impl Verdicts<'_> {
         (looked.evidence.strata > 0 && all > 0).then(|| real(alike) / real(all))
     }
 
-    fn over_all(&self, cells: &[&Looked], rows: &[ComparisonRow]) -> ComparisonRow {
+    /// The row over all cells.
+    pub fn over_all(&self, cells: &[&Looked], rows: &[ComparisonRow]) -> ComparisonRow {
         let pods = |arm: usize| {
             let distinct: BTreeSet<usize> = cells.iter().flat_map(|cell| cell.evidence.pods[arm].iter().copied()).collect();
             size(distinct.len())

@@ -25,6 +25,8 @@ pub struct Arm {
     pub samples: Vec<Vec<f64>>,
     /// Distinct pods by bucket.
     pub pods: Vec<f64>,
+    /// Whether its pods gave samples of another length of time than those of the other arm.
+    pub unlike: bool,
 }
 
 /// What [`strata_test`] finds; vectors are by function.
@@ -215,12 +217,16 @@ pub fn strata_test(head: &Arm, base: &Arm, model: Model, scale: f64, min_count: 
     }
     let (phi_log, df_log, _) = moderate(&log_phi, &found.mu, &found.tested, shared.df);
     let per_pod = 1.0 / shared.head.pods + 1.0 / shared.base.pods;
-    found.few = shared.head.pods < FEW_PODS || shared.base.pods < FEW_PODS;
+    let unlike = head.unlike || base.unlike;
+    found.few = unlike || shared.head.pods < FEW_PODS || shared.base.pods < FEW_PODS;
     for f in 0..functions {
         let square = log_shift[f] * log_shift[f] / (phi_log[f] / found.mu[f].max(1e-300) * per_pod);
         found.ln_p_f.push(ln_f1_tail(found.stat[f] / found.phi_tilde[f], found.df_total.max(1e-9)));
         found.ln_p_log.push(ln_f1_tail(square, df_log.max(1e-9)));
         found.decide(f, effect_variance[f]);
+        if unlike && found.a[f] > 0.0 && found.b[f] > 0.0 {
+            found.se[f] = found.se[f].max((phi_log[f] / found.mu[f] * per_pod).sqrt());
+        }
     }
     found
 }

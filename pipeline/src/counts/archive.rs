@@ -1,0 +1,345 @@
+//! What a cell keeps of what has left the window: the baseline once no base build runs beside the head.
+//!
+//! By build, UTC hour of the day, kind of machine and bucket. It is sparse three times over: of each stretch of hops one is
+//! kept, and which one changes from stretch to stretch, so that a pod that sends once a minute is not always missed and work
+//! that is done at the full minute is not always met; only functions with samples are held, as bytes; and there are two
+//! generations, of which the older is forgotten as a whole. What is kept goes in as the bytes that it came as, which are added up
+//! a few at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId, stable_hash};
+use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
+
+use super::cell::{Addition, BucketState, StratumKey};
+use super::encoding::{Entry, decode, encode};
+use super::functions::CellFunctions;
+use crate::config::Config;
+
+const HOUR: i64 = 3_600_000_000_000;
+const HOURS_OF_DAY: u64 = 24;
+/// Additions that wait before they are added up: a few, so that most of the work is reading what is new.
+const WAITING: usize = 16;
+
+/// Which hops are kept, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keeping {
+    clock: HopClock,
+    /// Hops in a stretch, of which one is kept.
+    stretch: u64,
+    /// Hops in a generation.
+    generation: u64,
+}
+
+impl Keeping {
+    /// What a configuration wants kept; `None` if it wants no past, or if its method knows no strata.
+    pub fn of(config: &Config) -> Option<Self> {
+        let clock = config.clock();
+        let length = |length: Nanos| clock.hops_in(length).max(1);
+        let keeping = Self { clock, stretch: length(config.baseline_every), generation: length(config.baseline) };
+        (config.baseline.0 > 0 && config.method.is_calibrated()).then_some(keeping)
+    }
+
+    /// Whether what happened at this hop is kept: of each stretch one hop, which one follows from the hash of its number.
+    #[must_use]
+    pub fn keeps(&self, own: Hop) -> bool {
+        let number = own.0 / self.stretch;
+        own.0 % self.stretch == stable_hash(&number.to_le_bytes()) % self.stretch
+    }
+
+    /// Whether everything up to `then` is forgotten once all hops before `first` have left the window.
+    #[must_use]
+    pub fn has_forgotten(&self, then: Hop, first: Hop) -> bool {
+        self.generation_of(then) < self.oldest(first)
+    }
+
+    fn generation_of(&self, hop: Hop) -> u64 {
+        hop.0 / self.generation
+    }
+
+    /// The generation before that of the last hop that left the window.
+    fn oldest(&self, first: Hop) -> u64 {
+        self.generation_of(first.minus(1)).saturating_sub(1)
+    }
+
+    /// UTC hours from 1970 to the start of a block, which lies within one hour.
+    fn hour_of(&self, block: Hop) -> u64 {
+        u64::try_from(self.clock.start_of(block).0.div_euclid(HOUR)).unwrap_or(0)
+    }
+
+    /// The hour of the day (0..24, UTC) in which a block lies.
+    #[must_use]
+    pub fn hour_of_day(&self, block: Hop) -> u64 {
+        self.hour_of(block) % HOURS_OF_DAY
+    }
+}
+
+/// What is kept of one cell.
+#[derive(Debug, Default)]
+pub struct Archive {
+    keeping: Option<Keeping>,
+    /// The hour, counted from 1970, in which the latest additions lie.
+    hour: u64,
+    generations: BTreeMap<u64, BTreeMap<Place, Slot>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    build: Build,
+    /// Of the day.
+    hour: u64,
+    hardware: Hardware,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    /// Days since 1970 on which there were samples.
+    days: BTreeSet<u64>,
+    buckets: BTreeMap<Bucket, Kept>,
+}
+
+/// One bucket of one build at one hour of the day.
+#[derive(Debug, Default)]
+struct Kept {
+    samples: u64,
+    requests: u64,
+    pods: BTreeSet<PodId>,
+    /// Counts by place in columns, see [`super::encoding`].
+    sums: Vec<u8>,
+    /// Counts by number of the process that are not added up yet.
+    waiting: Vec<Vec<u8>>,
+}
+
+/// What builds that are gone showed on one kind of machine at one hour of the day.
+#[derive(Debug)]
+pub struct PastStratum<'a> {
+    /// Of the day, 0..24, UTC.
+    pub hour: u64,
+    /// The kind of machine.
+    pub hardware: &'a Hardware,
+    slots: Vec<&'a Slot>,
+}
+
+impl Archive {
+    /// Nothing is kept yet.
+    pub fn new(keeping: Option<Keeping>) -> Self {
+        Self { keeping, ..Self::default() }
+    }
+
+    /// What is kept at all.
+    pub fn keeping(&self) -> Option<&Keeping> {
+        self.keeping.as_ref()
+    }
+
+    /// Whether what happened at this hop is kept.
+    pub fn keeps(&self, own: Hop) -> bool {
+        self.keeping.is_some_and(|keeping| keeping.keeps(own))
+    }
+
+    /// Takes what leaves the window, by ascending own hop.
+    pub fn take(&mut self, key: StratumKey, addition: Addition, functions: &CellFunctions) {
+        let Some(keeping) = self.keeping else { return };
+        let hour = keeping.hour_of(key.block);
+        if hour != self.hour {
+            self.hour = hour;
+            self.add_up(functions);
+        }
+        let place = Place { build: addition.build, hour: hour % HOURS_OF_DAY, hardware: key.hardware };
+        let slot = self.generations.entry(keeping.generation_of(addition.own)).or_default().entry(place).or_default();
+        let kept = slot.buckets.entry(addition.bucket).or_default();
+        kept.requests += addition.requests;
+        if addition.samples == 0 {
+            return;
+        }
+        slot.days.insert(hour / HOURS_OF_DAY);
+        kept.samples += addition.samples;
+        kept.pods.insert(addition.pod);
+        kept.waiting.push(addition.functions);
+        if kept.waiting.len() >= WAITING {
+            kept.add_up(functions);
+        }
+    }
+
+    /// Forgets generations once all hops before `first` have left the window.
+    pub fn forget(&mut self, first: Hop) {
+        let Some(keeping) = self.keeping else { return };
+        let oldest = keeping.oldest(first);
+        if self.generations.keys().next().is_some_and(|&generation| generation < oldest) {
+            self.generations = self.generations.split_off(&oldest);
+        }
+    }
+
+    /// What these builds showed, by hour of the day and kind of machine, ascending; only where there are samples.
+    pub fn strata<'a>(&'a self, builds: &[Build]) -> Vec<PastStratum<'a>> {
+        let mut strata: BTreeMap<(u64, &Hardware), Vec<&Slot>> = BTreeMap::new();
+        for (place, slot) in self.generations.values().flatten().filter(|(place, _)| builds.contains(&place.build)) {
+            strata.entry((place.hour, &place.hardware)).or_default().push(slot);
+        }
+        strata.retain(|_, slots| slots.iter().any(|slot| !slot.days.is_empty()));
+        strata.into_iter().map(|((hour, hardware), slots)| PastStratum { hour, hardware, slots }).collect()
+    }
+
+    /// Bytes of counts.
+    pub fn size(&self) -> usize {
+        let kept = self.generations.values().flat_map(BTreeMap::values).flat_map(|slot| slot.buckets.values());
+        kept.map(|kept| kept.sums.len() + kept.waiting.iter().map(Vec::len).sum::<usize>()).sum()
+    }
+
+    /// Adds up what waits: an hour is over, and most of it will not be added to before tomorrow.
+    fn add_up(&mut self, functions: &CellFunctions) {
+        let kept = self.generations.values_mut().flat_map(BTreeMap::values_mut).flat_map(|slot| slot.buckets.values_mut());
+        kept.filter(|kept| !kept.waiting.is_empty()).for_each(|kept| kept.add_up(functions));
+    }
+}
+
+impl PastStratum<'_> {
+    /// Days since 1970 on which there were samples.
+    pub fn days(&self) -> impl Iterator<Item = u64> {
+        self.slots.iter().flat_map(|slot| slot.days.iter().copied())
+    }
+
+    /// The counts of each build and generation in buckets that have samples; those of one bucket add up.
+    pub fn buckets(&self, functions: &CellFunctions) -> Vec<(Bucket, BucketState)> {
+        let all = || self.slots.iter().flat_map(|slot| &slot.buckets);
+        let occupied: BTreeSet<Bucket> = all().filter(|(_, kept)| kept.samples > 0).map(|(bucket, _)| *bucket).collect();
+        let kept = all().filter(|(bucket, _)| occupied.contains(bucket));
+        kept.map(|(&bucket, kept)| (bucket, kept.state(functions))).collect()
+    }
+}
+
+impl Kept {
+    fn add_up(&mut self, functions: &CellFunctions) {
+        let mut sums = vec![(0, 0); functions.len()];
+        self.for_each_entry(functions, |place, entry| {
+            sums[place].0 += entry.own;
+            sums[place].1 += entry.total;
+        });
+        let entries = (0u32..).zip(sums).filter(|(_, (_, total))| *total > 0);
+        self.sums = encode(&entries.map(|(function, (own, total))| Entry { function, own, total }).collect::<Vec<_>>());
+        self.sums.shrink_to_fit();
+        self.waiting = Vec::new();
+    }
+
+    fn state(&self, functions: &CellFunctions) -> BucketState {
+        let mut entries = Vec::new();
+        self.for_each_entry(functions, |place, entry| entries.push((place, entry)));
+        BucketState::kept(self.samples, self.requests, self.pods.iter().cloned(), entries.into_iter())
+    }
+
+    fn for_each_entry(&self, functions: &CellFunctions, mut act: impl FnMut(usize, Entry)) {
+        for entry in decode(&self.sums) {
+            if let Ok(place) = usize::try_from(entry.function) {
+                act(place, entry);
+            }
+        }
+        for entry in self.waiting.iter().flat_map(|bytes| decode(bytes)) {
+            if let Some(place) = functions.place(entry.function) {
+                act(place, entry);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::functions::FunctionTable;
+    use fleetdiff_schemas::profile::CountKind;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    const FUNCTIONS: u32 = 6;
+
+    fn keeping(baseline_every: i64, baseline: i64) -> Keeping {
+        let seconds = Nanos::from_seconds;
+        Keeping::of(&Config { baseline_every: seconds(baseline_every), baseline: seconds(baseline), ..Config::default() }).expect("a past is wanted")
+    }
+
+    fn met() -> CellFunctions {
+        let (table, mut functions) = (FunctionTable::default(), CellFunctions::default());
+        let names: Vec<Arc<str>> = (0..FUNCTIONS).map(|f| format!("f{f}").into()).collect();
+        functions.admit(table.intern(&names).into_iter(), &table);
+        functions
+    }
+
+    #[test]
+    fn of_each_stretch_one_hop_is_kept_and_not_always_the_same() {
+        let keeping = keeping(60, 604_800);
+        let places: Vec<u64> = (100..1100).map(|stretch| {
+            let kept: Vec<u64> = (0..6).filter(|place| keeping.keeps(Hop(stretch * 6 + place))).collect();
+            assert_eq!(kept.len(), 1, "stretch {stretch}");
+            kept[0]
+        }).collect();
+        let times = |place| places.iter().filter(|&&one| one == place).count();
+        assert!((0..6).all(|place| (110..230).contains(&times(place))), "{:?}", [0, 1, 2, 3, 4, 5].map(times));
+    }
+
+    #[test]
+    fn no_past_is_kept_without_a_baseline_or_by_a_method_without_strata() {
+        let config = Config::default();
+        assert!(Keeping::of(&config).is_some());
+        assert_eq!(Keeping::of(&Config { baseline: Nanos(0), ..config.clone() }), None);
+        assert_eq!(Keeping::of(&Config { method: crate::config::Method::Article, ..config }), None);
+    }
+
+    /// (hop within a day, of which day, build, bucket, pod, samples by function, requests)
+    type Raw = (u64, u64, u8, u8, u8, Vec<u64>, u64);
+
+    fn addition(raw: &Raw) -> Addition {
+        let (within, day, build, bucket, pod, counts, requests) = raw;
+        let entries: Vec<Entry> = (0u32..).zip(counts).filter(|(_, count)| **count > 0).map(|(function, &count)| Entry { function, own: count / 2, total: count }).collect();
+        Addition {
+            own: Hop(day * 8640 + within),
+            hardware: "x".into(),
+            build: format!("b{build}").as_str().into(),
+            pod: format!("p{pod}").as_str().into(),
+            bucket: Bucket(*bucket),
+            started: fleetdiff_schemas::time::Nanos(0),
+            samples: counts.iter().sum(),
+            requests: *requests,
+            functions: encode(&entries),
+            paths: Vec::new(),
+        }
+    }
+
+    proptest! {
+        /// Law: what an archive holds of some builds is what came of them, summed up, from the generations that are not forgotten.
+        #[test]
+        fn what_is_kept_is_the_sum_of_what_came(mut raw in proptest::collection::vec((0u64..8640, 0u64..4, 0u8..3, 0u8..3, 0u8..9, proptest::collection::vec(0u64..3, 6), 0u64..5), 0..200), forgotten in 0u64..5) {
+            raw.sort();
+            let (keeping, functions) = (keeping(10, 86_400), met());
+            let mut archive = Archive::new(Some(keeping));
+            for one in &raw {
+                let addition = addition(one);
+                let block = Hop(addition.own.0 / 360 * 360);
+                archive.take(StratumKey { block, hardware: addition.hardware.clone() }, addition, &functions);
+            }
+            let first = Hop(forgotten * 8640 + 1);
+            archive.forget(first);
+            let builds: [Build; 2] = ["b0".into(), "b2".into()];
+            type Sums = BTreeMap<(u64, Bucket), (u64, u64, Vec<u64>, BTreeSet<PodId>)>;
+            let (mut expected, mut got) = (Sums::new(), Sums::new());
+            for (raw, one) in raw.iter().map(|raw| (raw, addition(raw))).filter(|(raw, one)| builds.contains(&one.build) && raw.1 + 1 >= forgotten) {
+                let sum = expected.entry((one.own.0 / 360 % 24, one.bucket)).or_default();
+                (sum.0, sum.1) = (sum.0 + one.samples, sum.1 + one.requests);
+                sum.2.resize(6, 0);
+                sum.2.iter_mut().zip(&raw.5).for_each(|(sum, count)| *sum += count);
+                if one.samples > 0 {
+                    sum.3.insert(one.pod.clone());
+                }
+            }
+            for stratum in archive.strata(&builds) {
+                for (bucket, state) in stratum.buckets(&functions) {
+                    let sum = got.entry((stratum.hour, bucket)).or_default();
+                    (sum.0, sum.1) = (sum.0 + state.samples, sum.1 + state.requests);
+                    sum.2.resize(6, 0);
+                    let count = |place: usize| state.planes(CountKind::Total).iter().map(|plane| plane.get(place)).sum::<u64>();
+                    sum.2.iter_mut().enumerate().for_each(|(place, sum)| *sum += count(place));
+                    sum.3.extend(state.pods.keys().cloned());
+                }
+            }
+            let samples = |sums: &Sums| sums.iter().map(|(key, sum)| (*key, sum.clone())).filter(|(_, sum)| sum.0 > 0).collect::<Vec<_>>();
+            prop_assert_eq!(samples(&expected), samples(&got));
+        }
+    }
+}

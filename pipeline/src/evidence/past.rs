@@ -1,0 +1,107 @@
+//! The rows of one cell where the base is the past, and what they say of the cell as a whole.
+//!
+//! The head is what it is in the window; its strata are hour of the day x hardware. The tests of shares are those of any other
+//! window. What needs single pods within the window (rare functions, outlying pods) says nothing, nor does anything per
+//! request: requests are told over times of their own, of which the hops that are kept hold more or less than their samples.
+
+use std::collections::BTreeSet;
+
+use fleetdiff_schemas::identity::stable_hash;
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::verdict::{Scope, Support};
+
+use super::arms::{CellArms, Side};
+use super::kind::{KindEvidence, RareRows};
+use super::look::{KindLook, measured};
+use super::report::{CellView, ScopeReport};
+use super::row::{RowEvidence, RowFrame, support_of};
+use super::snapshot::Snapshot;
+use super::whereabouts::{Apart, Past};
+use crate::rules::comparisons::ComparisonId;
+use crate::statistics::rows::rows_of;
+use crate::statistics::{CellRows, Moments};
+
+/// The rows of a cell within the window, and each kind of count in figures; `None` if the head has no sample in it, or nothing is
+/// kept of the past.
+pub fn past_report(view: &CellView<'_>, comparison: &ComparisonId, kinds: &[CountKind]) -> Option<(Vec<KindLook>, ScopeReport)> {
+    let archive = view.counts.archive();
+    let keeping = archive.keeping()?;
+    let strata = archive.strata(&comparison.base);
+    let arms = CellArms::against_past(view.counts, comparison, &strata, |block| keeping.hour_of_day(block));
+    if arms.figures(Side::Head).total == 0 {
+        return None;
+    }
+    let (past, apart) = (Past::of(view.key.base_build.clone(), &arms, &strata), Apart::of_past(&arms, &strata));
+    let own = measured(view, &arms, CountKind::SelfCount);
+    let scale = own.as_ref().map(Moments::scale);
+    let base_self = arms.counts(Side::Base, CountKind::SelfCount);
+    let (mut rows, mut looks) = (Vec::new(), Vec::new());
+    for &kind in kinds {
+        let moments = if kind == CountKind::SelfCount { own.clone() } else { measured(view, &arms, kind) };
+        let tests = moments.map(|moments| rows_of(moments, scale, view.delta));
+        let support = tests.as_ref().map_or(Support::Untestable, |tests| support_of(&tests.moments));
+        let words = apart.as_ref().map(Apart::words_of_past);
+        let frame = RowFrame { apart: words, past: Some(past.words()), ..view.frame(Scope::Window, kind, &arms, support) };
+        let of_kind = rows_of_kind(view, &arms, kind, &frame, tests.as_ref());
+        let equivalent_share = equivalent_share(view, &arms, support, &of_kind, &base_self);
+        looks.push(KindLook { equivalent_share, ..figures(kind, &arms, support, tests.as_ref()) });
+        rows.push(of_kind);
+    }
+    let rare = vec![RareRows::default(); kinds.len()];
+    let snapshot = Snapshot::of(view.counts.functions(), &arms);
+    Some((looks, ScopeReport { scope: Scope::Window, rows, rare, snapshot, unlike: Vec::new(), apart, past: Some(past) }))
+}
+
+fn rows_of_kind(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind, frame: &RowFrame, tests: Option<&CellRows>) -> Vec<RowEvidence> {
+    let (head, base) = (arms.counts(Side::Head, kind), arms.counts(Side::Base, kind));
+    let evidence = KindEvidence {
+        functions: view.counts.functions().entries(),
+        frame,
+        counts: (&head, &base),
+        min_count: view.min_count,
+        tests,
+        requests: None,
+        family: None,
+        pods: None,
+    };
+    evidence.rows(view.q).0
+}
+
+/// Share of the base's self samples in functions that are firm and shown to be alike.
+fn equivalent_share(view: &CellView<'_>, arms: &CellArms<'_>, support: Support, rows: &[RowEvidence], base_self: &[f64]) -> Option<f64> {
+    let all: f64 = base_self.iter().sum();
+    let alike: BTreeSet<u64> = rows.iter().filter(|row| support == Support::Firm && row.tested && row.alike).map(|row| row.hash).collect();
+    let of_alike = view.counts.functions().entries().iter().zip(base_self).filter(|((hash, _), _)| alike.contains(hash)).map(|(_, count)| count);
+    (arms.kept > 0 && all > 0.0).then(|| of_alike.sum::<f64>() / all)
+}
+
+/// A kind of count in figures; nothing of it is watched.
+fn figures(kind: CountKind, arms: &CellArms<'_>, support: Support, tests: Option<&CellRows>) -> KindLook {
+    let tested = tests.filter(|tests| tests.moments.tests > 0);
+    let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    KindLook {
+        count_kind: kind,
+        comparable: arms.kept > 0,
+        head_total: arms.figures(Side::Head).total,
+        base_total: arms.figures(Side::Base).total,
+        head_pods: pods(arms, Side::Head),
+        base_pods: pods(arms, Side::Base),
+        support,
+        tests: tested.map_or(0, |tests| number(tests.moments.tests)),
+        joined: 0,
+        scale: tested.map(|tests| tests.scale),
+        moderation: tested.map(|tests| (tests.moments.tau2, tests.moments.d0, tests.moments.s02)),
+        time_blocks: number(arms.blocks),
+        strata_dropped: number(arms.dropped),
+        equivalent_share: None,
+        compositional: Vec::new(),
+        watched: Vec::new(),
+    }
+}
+
+/// Stable hashes of an arm's pods, ascending.
+fn pods(arms: &CellArms<'_>, side: Side) -> Vec<u64> {
+    let mut hashes: Vec<u64> = arms.pods(side).into_iter().map(|pod| stable_hash(pod.as_str().as_bytes())).collect();
+    hashes.sort_unstable();
+    hashes
+}

@@ -1,0 +1,107 @@
+//! Where and when arms ran, in words: what a row says that has nothing to be compared with, or only the past.
+
+use std::collections::BTreeSet;
+
+use fleetdiff_schemas::identity::{Build, Hardware};
+use fleetdiff_schemas::tables::calendar::rfc3339;
+use fleetdiff_schemas::time::{Hop, HopClock};
+use serde::{Deserialize, Serialize};
+
+use super::arms::{CellArms, Side};
+use crate::counts::archive::PastStratum;
+
+/// How many strata of an arm are named.
+const STRATA_NAMED: usize = 3;
+
+/// The strata of two arms that share none: time block (against the past: the hour of the day) and kind of machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Apart {
+    head: BTreeSet<(Hop, Hardware)>,
+    base: BTreeSet<(Hop, Hardware)>,
+}
+
+impl Apart {
+    /// The strata of arms, unless they share one.
+    pub fn of(arms: &CellArms<'_>) -> Option<Self> {
+        let strata = |side| arms.strata_of(side).map(|(block, hardware)| (block, hardware.clone())).collect();
+        (arms.kept == 0).then(|| Self { head: strata(Side::Head), base: strata(Side::Base) })
+    }
+
+    /// The strata of the head, unless both arms share one, and all that is kept of the base, at whatever hour.
+    pub fn of_past(arms: &CellArms<'_>, past: &[PastStratum<'_>]) -> Option<Self> {
+        let base = past.iter().map(|stratum| (Hop(stratum.hour), stratum.hardware.clone())).collect();
+        Self::of(arms).map(|apart| Self { base, ..apart })
+    }
+
+    /// The strata of several cells; `None` unless all of them are given.
+    pub fn of_cells<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> Option<Self> {
+        cells.into_iter().try_fold(Self::default(), |mut all, cell| {
+            let Self { head, base } = cell?;
+            all.head.extend(head.iter().cloned());
+            all.base.extend(base.iter().cloned());
+            Some(all)
+        })
+    }
+
+    /// The first strata of each arm, and how many more, by the start of their blocks.
+    pub fn words(&self, clock: HopClock) -> String {
+        self.each(|block| format!("from {}", rfc3339(clock.start_of(block))))
+    }
+
+    /// The same by the hour of the day.
+    pub fn words_of_past(&self) -> String {
+        self.each(|hour| format!("at hour {} UTC", hour.0))
+    }
+
+    fn each(&self, when: impl Fn(Hop) -> String) -> String {
+        let arm = |strata: &BTreeSet<(Hop, Hardware)>| {
+            let named: Vec<String> = strata.iter().take(STRATA_NAMED).map(|(hop, hardware)| format!("{hardware} {}", when(*hop))).collect();
+            match strata.len().saturating_sub(named.len()) {
+                0 if named.is_empty() => "none".to_owned(),
+                0 => named.join(", "),
+                more => format!("{} and {more} more", named.join(", ")),
+            }
+        };
+        format!("head: {}; base: {}", arm(&self.head), arm(&self.base))
+    }
+}
+
+/// Which past a base is: what rows say of it, so that nobody takes it for builds that run beside the head.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Past {
+    base: Build,
+    /// Of the day, UTC, of strata that both arms share.
+    pub hours: BTreeSet<u64>,
+    /// Since 1970, on which the base has samples in these strata.
+    days: BTreeSet<u64>,
+}
+
+impl Past {
+    /// The past of a base in the strata that arms share with it.
+    pub fn of(base: Build, arms: &CellArms<'_>, past: &[PastStratum<'_>]) -> Self {
+        let shared: BTreeSet<(Hop, &Hardware)> = if arms.kept > 0 { arms.strata_of(Side::Base).collect() } else { BTreeSet::new() };
+        let used = || past.iter().filter(|stratum| shared.contains(&(Hop(stratum.hour), stratum.hardware)));
+        Self { base, hours: used().map(|stratum| stratum.hour).collect(), days: used().flat_map(PastStratum::days).collect() }
+    }
+
+    /// The past of several cells; `None` unless there are any.
+    pub fn of_cells<'a>(cells: impl Iterator<Item = &'a Self>) -> Option<Self> {
+        cells.fold(None, |all: Option<Self>, cell| {
+            let mut all = all.unwrap_or_else(|| Self { hours: BTreeSet::new(), days: BTreeSet::new(), ..cell.clone() });
+            all.hours.extend(&cell.hours);
+            all.days.extend(&cell.days);
+            Some(all)
+        })
+    }
+
+    /// In words: "base is the past: hours 14, 15 UTC of v41 on 3 days".
+    pub fn words(&self) -> String {
+        let Self { base, hours, days } = self;
+        let listed = hours.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        let (hours_word, days_word) = (if hours.len() == 1 { "hour" } else { "hours" }, if days.len() == 1 { "day" } else { "days" });
+        match hours.len() {
+            0 => format!("base is the past of {base}"),
+            _ => format!("base is the past: {hours_word} {listed} UTC of {base} on {} {days_word}", days.len()),
+        }
+    }
+}
