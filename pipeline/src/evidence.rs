@@ -1,6 +1,6 @@
 //! From counts to evidence: what the tests of one cell say, before anything is decided over many rows.
 //!
-//! [`arms`] sets the builds of a cell against each other and [`pods`] its single pods, [`look`] is what the live rule needs at every
+//! [`arms`] sets the builds of a cell against each other, on top of what is [`closed`], and [`pods`] its single pods, [`look`] is what the live rule needs at every
 //! evaluation, with what a [`family`] remembers and who calls whom ([`callings`]), [`report`] the rows of a table, [`kind`] by kind of count, with [`requests`] where
 //! they are known or pods compared one by one ([`pod_by_pod`]), in what the arms are [`unlike`], and [`snapshot`] carries a cell's
 //! counts to where cells are rolled up. Where no base build runs any more, [`past`] sets the head against what is kept;
@@ -8,6 +8,7 @@
 
 pub mod arms;
 pub mod callings;
+pub mod closed;
 pub mod family;
 pub mod kind;
 pub mod look;

@@ -14,6 +14,7 @@
 //! | How large is it, and against what? | [`effect`], [`scale`] |
 //! | Which of many rows may be called? | [`families`], [`evalue`] |
 //! | What is done at a report, and what every ten seconds? | [`rows`], [`live`] |
+//! | What is kept of strata that never change? | [`moments::closed`] |
 //! | What could have been seen? | [`power`], [`support`] |
 //! | What may be said at any look? | [`evalue`], [`always_valid`] |
 //! | Does a request cost more? | [`requests`] |

@@ -269,6 +269,28 @@ fn oracle_full_roll_outs() {
     assert!(each.iter().all(|&times| times > 0), "something never occurred: {occurred:?}");
 }
 
+/// A roll-out on two kinds of machine, ten times as long as the window: most time blocks of the epoch have closed, and looks go on
+/// from their sums.
+#[test]
+fn oracle_roll_out_over_closed_blocks() {
+    let config = Config { window: Nanos::from_seconds(180), report_every: Nanos::from_seconds(600), evaluate_every: Nanos::from_seconds(40), ..config() };
+    let (mut most, mut flags, mut dropped) = (0, 0, 0);
+    for seed in 31..=34 {
+        let rolling = builder(seed).regions(["east"]).pods_per_cell(0, 12).hardware(["old", "new"]).samples_per_second(60.0);
+        let rolling = rolling.lasts(Nanos::from_seconds(2100)).rollout(Nanos::from_seconds(150), Nanos::from_seconds(1800));
+        let partitions = delivered(rolling.requests_per_second(20.0)).partitions(3);
+        let expected = oracle::batch(&config, &partitions);
+        if let Err(difference) = oracle::compare(&expected, &incremental(&config, &partitions, 2).unwrap()) {
+            panic!("seed {seed}: {difference}");
+        }
+        most = most.max(expected.comparisons.iter().map(|row| row.time_blocks).max().unwrap_or(0));
+        dropped = dropped.max(expected.comparisons.iter().map(|row| row.strata_dropped).max().unwrap_or(0));
+        flags += expected.flags.len();
+    }
+    println!("equal over seeds 31 to 34: up to {most} time blocks with both builds, {dropped} strata without, {flags} flags");
+    assert!(most >= 5 && flags > 0 && dropped > 0, "nothing closed: {most} blocks, {dropped} strata dropped, {flags} flags");
+}
+
 #[test]
 fn order_workers_and_batches_change_nothing() {
     let config = Config { window: Nanos::from_seconds(400), report_every: Nanos::from_seconds(200), warm_up: Nanos::from_seconds(30), ..Config::default() };

@@ -86,6 +86,21 @@ impl BucketState {
         }
     }
 
+    /// Adds all of another bucket, or of the same in another stratum.
+    pub fn gain(&mut self, other: &Self) {
+        self.samples += other.samples;
+        self.requests += other.requests;
+        for (pod, times) in &other.pods {
+            *self.pods.entry(pod.clone()).or_insert(0) += times;
+        }
+        self.columns.iter_mut().zip(&other.columns).for_each(|(column, other)| column.add_all(other));
+    }
+
+    /// Bytes of its columns.
+    pub fn size(&self) -> usize {
+        self.columns.iter().map(Plane::size).sum()
+    }
+
     fn add(&mut self, addition: &Addition) {
         self.samples += addition.samples;
         self.requests += addition.requests;
@@ -359,7 +374,7 @@ impl CellCounts {
 
     /// Bytes of columns and of the ring.
     pub fn size(&self) -> (usize, usize) {
-        let columns = |arms: &Arms| arms.values().flat_map(|state| &state.columns).map(Plane::size).sum::<usize>();
+        let columns = |arms: &Arms| arms.values().map(BucketState::size).sum::<usize>();
         let planes = self.strata.values().map(|stratum| columns(&stratum.added) + if let Left::Part(left) = &stratum.left { columns(left) } else { 0 });
         (planes.sum(), self.ring.values().flatten().map(|(_, addition)| addition.functions.len()).sum())
     }
@@ -385,6 +400,11 @@ impl Blocks {
     pub fn forget_before(&mut self, first: Hop) {
         let after = self.starts.partition_point(|&block| block <= first);
         self.starts.drain(..after.saturating_sub(1));
+    }
+
+    /// The first block that may still gain samples while the window begins with `first`: all hops of earlier ones have left it.
+    pub fn first_open(&self, first: Hop) -> Hop {
+        self.of(first)
     }
 
     /// The block that holds a hop. A hop before the first block, which only a late record has, lies in the first.

@@ -9,18 +9,20 @@ use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 
+use super::closed::ClosedStrata;
 use crate::counts::archive::PastStratum;
 use crate::counts::cell::{BucketState, CellCounts, StratumCounts};
 use crate::counts::functions::CellFunctions;
 use crate::rules::comparisons::{ComparisonId, OpenComparison};
+use crate::statistics::moments::closed::Prefix;
 use crate::statistics::requests::{Served, ServedRow, ServedStratum};
 use crate::statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
 
 /// One bucket of one arm in one stratum: a state for each of the arm's builds that has one.
 #[derive(Debug)]
-struct Row<'a> {
-    bucket: Bucket,
-    states: Vec<Cow<'a, BucketState>>,
+pub(super) struct Row<'a> {
+    pub bucket: Bucket,
+    pub states: Vec<Cow<'a, BucketState>>,
 }
 
 impl Row<'_> {
@@ -28,7 +30,7 @@ impl Row<'_> {
         self.states.iter().map(|state| state.samples).sum()
     }
 
-    fn counts(&self, kind: CountKind) -> Vec<&dyn BucketCounts> {
+    pub fn counts(&self, kind: CountKind) -> Vec<&dyn BucketCounts> {
         self.states.iter().flat_map(|state| state.planes(kind)).map(|plane| -> &dyn BucketCounts { plane }).collect()
     }
 
@@ -39,12 +41,24 @@ impl Row<'_> {
 
 /// One stratum of one comparison.
 #[derive(Debug)]
-struct StratumArms<'a> {
-    block: Hop,
+pub(super) struct StratumArms<'a> {
+    pub block: Hop,
     /// The kind of machine; `None` of several put together.
     hardware: Option<&'a Hardware>,
-    head: Vec<Row<'a>>,
-    base: Vec<Row<'a>>,
+    pub head: Vec<Row<'a>>,
+    pub base: Vec<Row<'a>>,
+}
+
+impl StratumArms<'_> {
+    /// Whether both arms have samples in it.
+    pub fn is_shared(&self) -> bool {
+        !self.head.is_empty() && !self.base.is_empty()
+    }
+
+    /// What the tests see of it in one kind of count.
+    pub fn of_kind(&self, kind: CountKind) -> Stratum<'_> {
+        Stratum { head: arm(&self.head, kind), base: arm(&self.base, kind) }
+    }
 }
 
 /// Which of the two arms.
@@ -60,6 +74,9 @@ pub enum Side {
 #[derive(Debug)]
 pub struct CellArms<'a> {
     functions: &'a CellFunctions,
+    /// Strata that never change, if their sums are kept, with a row a bucket of head and base over all of them.
+    closed: Option<(&'a ClosedStrata, [Vec<Row<'a>>; 2])>,
+    /// All others.
     strata: Vec<StratumArms<'a>>,
     /// Strata that both arms share.
     pub kept: usize,
@@ -74,13 +91,33 @@ pub struct CellArms<'a> {
 impl<'a> CellArms<'a> {
     /// The arms of a comparison.
     pub fn of(cell: &'a CellCounts, scope: Scope, comparison: &OpenComparison) -> Self {
-        Self::sharing(cell.functions(), occupied(cell, scope, comparison))
+        Self::sharing(cell.functions(), occupied(cell, scope, comparison, comparison.epoch))
+    }
+
+    /// The arms of a comparison in its epoch, which rest on the sums of strata that are closed: what is read of those does not
+    /// grow with their number. For contrast and figures; requests and snapshots need every stratum, as [`CellArms::of`] has.
+    pub fn resuming(cell: &'a CellCounts, comparison: &OpenComparison, closed: &'a ClosedStrata) -> Self {
+        if closed.kept() == 0 || closed.epoch() != comparison.epoch {
+            return Self::of(cell, Scope::Epoch, comparison);
+        }
+        let open = occupied(cell, Scope::Epoch, comparison, closed.first_open());
+        let all = open.len();
+        let strata: Vec<_> = open.into_iter().filter(StratumArms::is_shared).collect();
+        Self {
+            functions: cell.functions(),
+            closed: Some((closed, [closed.rows(Side::Head), closed.rows(Side::Base)])),
+            kept: closed.kept() + strata.len(),
+            dropped: closed.dropped() + all - strata.len(),
+            blocks: closed.blocks() + blocks(&strata),
+            strata,
+            of_past: false,
+        }
     }
 
     /// The arms as methods see them that know no strata: all samples of a build merged, also of strata in which the other is
     /// missing.
     pub fn merged(cell: &'a CellCounts, scope: Scope, comparison: &OpenComparison) -> Self {
-        let all = occupied(cell, scope, comparison);
+        let all = occupied(cell, scope, comparison, comparison.epoch);
         let block = all.first().map_or(Hop(0), |stratum| stratum.block);
         let (head, base): (Vec<_>, Vec<_>) = all.into_iter().map(|stratum| (stratum.head, stratum.base)).unzip();
         Self::sharing(cell.functions(), vec![StratumArms { block, hardware: None, head: by_bucket(head), base: by_bucket(base) }])
@@ -110,22 +147,29 @@ impl<'a> CellArms<'a> {
     }
 
     fn sharing(functions: &'a CellFunctions, all: Vec<StratumArms<'a>>) -> Self {
-        let shared = |stratum: &StratumArms<'_>| !stratum.head.is_empty() && !stratum.base.is_empty();
-        let kept = all.iter().filter(|stratum| shared(stratum)).count();
+        let kept = all.iter().filter(|stratum| stratum.is_shared()).count();
         let dropped = all.len() - kept;
-        let strata: Vec<_> = if kept == 0 { all } else { all.into_iter().filter(shared).collect() };
-        let blocks = if kept == 0 { BTreeSet::new() } else { strata.iter().map(|stratum| stratum.block).collect() };
-        Self { functions, strata, kept, dropped, blocks: blocks.len(), of_past: false }
+        let strata: Vec<_> = if kept == 0 { all } else { all.into_iter().filter(StratumArms::is_shared).collect() };
+        let blocks = if kept == 0 { 0 } else { blocks(&strata) };
+        Self { functions, closed: None, strata, kept, dropped, blocks, of_past: false }
     }
 
     /// What the tests see of one kind of count, by the cell's numbers of functions. `untested` is left out of every test.
     pub fn contrast(&self, kind: CountKind, untested: Option<usize>) -> Contrast<'_> {
-        let strata = self.strata.iter().map(|stratum| Stratum { head: arm(&stratum.head, kind), base: arm(&stratum.base, kind) });
+        let strata = self.strata.iter().map(|stratum| stratum.of_kind(kind));
         let mut contrast = Contrast::new(self.functions.len(), strata.collect(), self.pods_by_bucket(Side::Head), self.pods_by_bucket(Side::Base));
+        contrast.closed = self.prefix(kind);
         contrast.untested = untested;
         contrast.only = Some(self.functions.places().to_vec());
         contrast.unlike = self.of_past;
         contrast
+    }
+
+    /// The closed strata in one kind of count.
+    fn prefix(&self, kind: CountKind) -> Option<Prefix<'_>> {
+        let (closed, rows) = self.closed.as_ref()?;
+        let buckets = rows.each_ref().map(|rows| rows.iter().map(|row| (u16::from(row.bucket.0), row.counts(kind))).collect());
+        Some(Prefix { residuals: closed.residuals(kind)?, strata: closed.counts(kind), buckets })
     }
 
     /// The same with requests as exposure; `None` unless every bucket of both arms has some in a stratum that both arms share.
@@ -197,10 +241,8 @@ impl<'a> CellArms<'a> {
     }
 
     fn rows(&self, side: Side) -> impl Iterator<Item = &Row<'a>> {
-        self.strata.iter().flat_map(move |stratum| match side {
-            Side::Head => &stratum.head,
-            Side::Base => &stratum.base,
-        })
+        let closed = self.closed.iter().flat_map(move |(_, [head, base])| if side == Side::Head { head } else { base });
+        closed.chain(self.strata.iter().flat_map(move |stratum| if side == Side::Head { &stratum.head } else { &stratum.base }))
     }
 
     fn states(&self, side: Side) -> impl Iterator<Item = &BucketState> {
@@ -225,9 +267,14 @@ impl<'a> CellArms<'a> {
     }
 }
 
-/// The strata of a scope in which either arm has samples, ascending.
-fn occupied<'a>(cell: &'a CellCounts, scope: Scope, comparison: &OpenComparison) -> Vec<StratumArms<'a>> {
-    let each = cell.strata(scope, comparison.epoch).map(|(key, counts)| StratumArms {
+/// How many time blocks strata are of.
+fn blocks(strata: &[StratumArms<'_>]) -> usize {
+    strata.iter().map(|stratum| stratum.block).collect::<BTreeSet<_>>().len()
+}
+
+/// The strata of a scope in which either arm has samples, ascending; of an epoch those since a block.
+pub(super) fn occupied<'a>(cell: &'a CellCounts, scope: Scope, comparison: &OpenComparison, since: Hop) -> Vec<StratumArms<'a>> {
+    let each = cell.strata(scope, since).map(|(key, counts)| StratumArms {
         block: key.block,
         hardware: Some(&key.hardware),
         head: rows(counts, std::slice::from_ref(&comparison.id.head)),

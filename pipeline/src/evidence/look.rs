@@ -6,6 +6,7 @@ use fleetdiff_schemas::verdict::{Scope, Support};
 use serde::{Deserialize, Serialize};
 
 use super::arms::{CellArms, Side, place};
+use super::closed::ClosedStrata;
 use super::report::CellView;
 use super::family::Family;
 use super::row::{Quantiles, RowEvidence, add_always_valid, add_tests, support_of};
@@ -59,11 +60,13 @@ pub struct LookAt<'a> {
     pub view: &'a CellView<'a>,
     /// The comparison.
     pub comparison: &'a OpenComparison,
+    /// Its strata that never change any more, as far as they were taken in.
+    pub closed: &'a ClosedStrata,
 }
 
 /// Looks at every kind of count of a cell. `families` has one entry a kind.
 pub fn look(at: &LookAt<'_>, kinds: &[CountKind], families: &mut [Family]) -> Vec<KindLook> {
-    let arms = CellArms::of(at.view.counts, Scope::Epoch, at.comparison);
+    let arms = CellArms::resuming(at.view.counts, at.comparison, at.closed);
     if arms.figures(Side::Head).total == 0 && arms.figures(Side::Base).total == 0 {
         return Vec::new();
     }

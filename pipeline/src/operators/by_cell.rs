@@ -21,6 +21,7 @@ use crate::counts::archive::Keeping;
 use crate::counts::cell::{Addition, Blocks, CellCounts};
 use crate::counts::functions::FunctionTable;
 use crate::evidence::callings::{KnownPaths, callings};
+use crate::evidence::closed::ClosedStrata;
 use crate::evidence::family::Family;
 use crate::evidence::look::{KindLook, LookAt, look};
 use crate::evidence::past::past_report;
@@ -100,6 +101,8 @@ struct Memory {
     /// One a kind of count.
     families: Vec<Family>,
     paths: KnownPaths,
+    /// Of time blocks that never change any more.
+    closed: ClosedStrata,
 }
 
 impl Cells {
@@ -156,6 +159,7 @@ impl Cells {
     fn follow(&mut self, hop: Hop, plan: &Plan, output: &mut Vec<CellOutput>) {
         let first = self.first_of_window(hop);
         let config = &self.config;
+        let first_open = self.blocks.get(&plan.service).map(|blocks| blocks.first_open(first)).unwrap_or_default();
         let of_service = self.cells.iter_mut().filter(|(cell, _)| cell.service == plan.service);
         for (cell, state) in of_service {
             state.counts.expire(first, plan.earliest_epoch());
@@ -164,6 +168,9 @@ impl Cells {
                 continue;
             }
             for open in &plan.open {
+                if plan.look {
+                    state.memories.entry(open.id.clone()).or_default().closed.advance(&state.counts, open, first_open, &config.count_kinds);
+                }
                 let evaluation = evaluate(cell, state, open, hop, plan, config, &self.table);
                 if !(evaluation.looks.is_empty() && evaluation.reports.is_empty()) {
                     output.push(Ok(Box::new(evaluation)));
@@ -203,9 +210,9 @@ fn view<'a>(cell: &CellId, counts: &'a CellCounts, comparison: &OpenComparison, 
 fn evaluate(cell: &CellId, state: &mut CellState, open: &OpenComparison, hop: Hop, plan: &Plan, config: &Config, table: &FunctionTable) -> CellEvaluation {
     let view = view(cell, &state.counts, open, hop, config);
     let kinds: &[CountKind] = &config.count_kinds;
-    let Memory { families, paths } = state.memories.entry(open.id.clone()).or_default();
+    let Memory { families, paths, closed } = state.memories.entry(open.id.clone()).or_default();
     families.resize_with(kinds.len(), Family::default);
-    let looks = if plan.look { look(&LookAt { view: &view, comparison: open }, kinds, families) } else { Vec::new() };
+    let looks = if plan.look { look(&LookAt { view: &view, comparison: open, closed }, kinds, families) } else { Vec::new() };
     let scopes = if plan.report { &[Scope::Window, Scope::Epoch][..] } else { &[] };
     let reports = scopes.iter().filter_map(|&scope| report(&view, open, scope, kinds, families)).collect();
     let watched = || families.iter().flat_map(Family::watched).collect();

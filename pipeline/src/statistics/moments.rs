@@ -6,6 +6,7 @@
 //! needs is kept: O(strata x functions).
 
 mod block;
+pub mod closed;
 mod layout;
 
 use crate::statistics::dispersion::{Moderation, moderate_in_order};
@@ -111,8 +112,9 @@ impl Moments {
         }
         let other = |pick: fn(&(f64, f64)) -> f64| moments.exposures.iter().map(pick).collect::<Vec<_>>();
         let (n_head, n_base) = (other(|n| n.0), other(|n| n.1));
-        let head = ArmLayout::new(contrast, |s: &Stratum<'_>| &s.head.rows, &n_head, &n_base, &contrast.head_pods);
-        let base = ArmLayout::new(contrast, |s: &Stratum<'_>| &s.base.rows, &n_base, &n_head, &contrast.base_pods);
+        let closed = |arm: usize| contrast.closed.as_ref().map(|closed| closed.arm(arm));
+        let head = ArmLayout::new(contrast, closed(0), |s: &Stratum<'_>| &s.head.rows, &n_head, &n_base, &contrast.head_pods);
+        let base = ArmLayout::new(contrast, closed(1), |s: &Stratum<'_>| &s.base.rows, &n_base, &n_head, &contrast.base_pods);
         moments.describe(&head, &base);
         BlockPass::new(&head, &base, model, moments.few).run(contrast.only.as_deref(), &mut moments);
         moments.conclude(min_count, contrast.untested);
@@ -121,7 +123,9 @@ impl Moments {
 
     fn empty(contrast: &Contrast<'_>, model: Model) -> Self {
         let functions = contrast.measured();
-        let exposures: Vec<(f64, f64)> = contrast.strata.iter().map(|s| (float(s.head.exposure()), float(s.base.exposure()))).collect();
+        let closed = contrast.closed.iter().flat_map(|closed| closed.residuals.exposures());
+        let exposures = closed.chain(contrast.strata.iter().map(|s| (s.head.exposure(), s.base.exposure())));
+        let exposures: Vec<(f64, f64)> = exposures.map(|(head, base)| (float(head), float(base))).collect();
         let strata = exposures.len();
         let kept = if strata > 1 { strata } else { 0 };
         let nan = || vec![f64::NAN; functions];
@@ -152,7 +156,7 @@ impl Moments {
             phi_tilde: nan(),
             theta_raw: nan(),
             se: nan(),
-            by_stratum: vec![(vec![0.0; functions], vec![0.0; functions]); kept],
+            by_stratum: (0..kept).map(|_| (vec![0.0; functions], vec![0.0; functions])).collect(),
             exposures,
             log_scale: None,
             order: Vec::new(),

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::statistics::moments::closed::Prefix;
+
 /// Counts by function of one bucket, in whatever form they are kept.
 pub trait BucketCounts {
     /// Adds the counts of the functions `start..start + out.len()` to `out`; functions that are not held count 0.
@@ -102,6 +104,8 @@ pub struct Stratum<'a> {
 pub struct Contrast<'a> {
     /// Number of functions; their ids are `0..functions`.
     pub functions: usize,
+    /// Strata with both arms that never change, if their sums are kept: they come before `strata`.
+    pub closed: Option<Prefix<'a>>,
     /// Strata in which both arms have exposure.
     pub strata: Vec<Stratum<'a>>,
     /// Strata left out since an arm was missing.
@@ -138,7 +142,7 @@ impl<'a> Contrast<'a> {
         }
         strata.retain(|stratum| stratum.head.exposure() > 0 && stratum.base.exposure() > 0);
         let strata_dropped = all - strata.len();
-        Self { functions, strata, strata_dropped, head_pods, base_pods, untested: None, only: None, unlike: false }
+        Self { functions, closed: None, strata, strata_dropped, head_pods, base_pods, untested: None, only: None, unlike: false }
     }
 
     /// How many functions are measured.
@@ -157,7 +161,8 @@ impl<'a> Contrast<'a> {
             let sums = &mut sums[..BLOCK.min(self.functions - start)];
             sums.fill(0.0);
             let rows = self.strata.iter().flat_map(|stratum| stratum.head.rows.iter().chain(&stratum.base.rows));
-            rows.flat_map(|row| &row.counts).for_each(|counts| counts.add_to(start, sums));
+            let closed = self.closed.iter().flat_map(|closed| closed.strata.iter().flatten().flatten());
+            rows.flat_map(|row| &row.counts).chain(closed).for_each(|counts| counts.add_to(start, sums));
             let enough = (start..).zip(&*sums).filter(|&(f, &sum)| sum >= min_count && Some(f) != self.untested);
             family.extend(enough.map(|(f, _)| u32::try_from(f).unwrap_or(u32::MAX)));
         }

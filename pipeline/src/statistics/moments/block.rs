@@ -4,7 +4,8 @@
 
 use crate::statistics::effect::RatioSums;
 use crate::statistics::moments::Moments;
-use crate::statistics::moments::layout::{ArmLayout, Span};
+use crate::statistics::moments::closed::weighted;
+use crate::statistics::moments::layout::{ArmLayout, Bucket, Span};
 use crate::statistics::special::ln_ratio;
 use crate::statistics::strata::Model;
 
@@ -19,8 +20,12 @@ const ZERO: Row = [0.0; BLOCK];
 /// One arm's rows of the block at hand; reused from block to block.
 struct ArmRows<'c> {
     layout: &'c ArmLayout<'c>,
-    /// By bucket, then part: counts.
+    /// By bucket, then part in an open stratum: counts.
     counts: Vec<Row>,
+    /// By bucket that has parts in closed strata: deviations over these.
+    residuals: Vec<Row>,
+    /// The same for counts. Empty unless pods are few.
+    closed: Vec<Row>,
     /// By stratum: counts of the arm.
     sums: Vec<Row>,
     /// By bucket: log ratio to expectation. Empty unless pods are few.
@@ -29,25 +34,39 @@ struct ArmRows<'c> {
 
 impl<'c> ArmRows<'c> {
     fn new(layout: &'c ArmLayout<'c>, few: bool) -> Self {
-        let parts = layout.buckets.iter().map(|bucket| bucket.parts.len()).sum();
-        let logs = if few { layout.buckets.len() } else { 0 };
-        Self { layout, counts: vec![ZERO; parts], sums: vec![ZERO; layout.totals.len()], logs: vec![ZERO; logs] }
+        let parts = layout.buckets.iter().map(|bucket| bucket.parts().1.len()).sum();
+        let closed = layout.buckets.iter().filter(|bucket| bucket.closed.is_some()).count();
+        let logs = |buckets| if few { vec![ZERO; buckets] } else { Vec::new() };
+        let sums = vec![ZERO; layout.totals.len()];
+        Self { layout, counts: vec![ZERO; parts], residuals: vec![ZERO; closed], closed: logs(closed), sums, logs: logs(layout.buckets.len()) }
     }
 
     /// Reads the block.
     fn read(&mut self, span: Span<'_>, len: usize) {
-        let parts = self.layout.buckets.iter().flat_map(|bucket| &bucket.parts);
+        let parts = self.layout.buckets.iter().flat_map(|bucket| bucket.parts().1);
         for (part, row) in parts.zip(&mut self.counts) {
             row.fill(0.0);
             part.add_to(span, &mut row[..len]);
         }
+        for (counts, row) in self.layout.closed.iter().zip(&mut self.sums) {
+            row.fill(0.0);
+            span.add(counts, &mut row[..len]);
+        }
+        let closed = || self.layout.buckets.iter().filter_map(|bucket| bucket.closed.as_ref());
+        for (bucket, row) in closed().zip(&mut self.residuals) {
+            span.copy(bucket.residuals, &mut row[..len]);
+        }
+        for (bucket, row) in closed().zip(&mut self.closed) {
+            row.fill(0.0);
+            span.add(bucket.counts, &mut row[..len]);
+        }
     }
 
-    /// Sums the rows by stratum.
+    /// Sums the rows by stratum, but for closed ones, which were read as sums.
     #[inline(always)]
     fn total(&mut self) {
-        self.sums.fill(ZERO);
-        let parts = self.layout.buckets.iter().flat_map(|bucket| &bucket.parts);
+        self.sums[self.layout.closed.len()..].fill(ZERO);
+        let parts = self.layout.buckets.iter().flat_map(|bucket| bucket.parts().1);
         for (part, row) in parts.zip(&self.counts) {
             add(&mut self.sums[part.stratum], row);
         }
@@ -55,7 +74,7 @@ impl<'c> ArmRows<'c> {
 
     /// Adds the sum over buckets of u^2/v.
     #[inline(always)]
-    fn add_pearson(&self, model: Model, work: &mut Work, phi: &mut Row) {
+    fn add_pearson(&mut self, model: Model, work: &mut Work, phi: &mut Row) {
         for (stratum, total) in self.layout.totals.iter().enumerate() {
             let (share, variance) = (&mut work.shares[stratum], &mut work.variances[stratum]);
             for i in 0..BLOCK {
@@ -64,20 +83,38 @@ impl<'c> ArmRows<'c> {
             }
         }
         work.squares.fill(ZERO);
-        let mut counts = self.counts.iter();
+        let (mut counts, mut residuals) = (self.counts.iter(), self.residuals.iter_mut());
+        let (mut fresh, mut v) = (ZERO, ZERO);
         for bucket in &self.layout.buckets {
+            let residual = if bucket.closed.is_some() { residuals.next() } else { None };
             if let [part] = bucket.parts.as_slice() {
-                let (Some(row), share) = (counts.next(), &work.shares[part.stratum]) else { return };
                 let (exposure, inverse) = (part.exposure, 1.0 / part.exposure);
                 let squares = &mut work.squares[part.stratum];
+                if let Some(deviation) = residual {
+                    for i in 0..BLOCK {
+                        squares[i] += deviation[i] * deviation[i] * inverse;
+                    }
+                    continue;
+                }
+                let (Some(row), share) = (counts.next(), &work.shares[part.stratum]) else { return };
                 for i in 0..BLOCK {
                     let deviation = row[i] - share[i] * exposure;
                     squares[i] += deviation * deviation * inverse;
                 }
                 continue;
             }
-            let (mut u, mut v) = (ZERO, ZERO);
-            for (part, row) in bucket.parts.iter().zip(&mut counts) {
+            v.fill(0.0);
+            let u = match residual {
+                Some(deviations) => {
+                    closed_sums(bucket, &self.layout.weights, work, deviations, &mut v);
+                    deviations
+                }
+                None => {
+                    fresh.fill(0.0);
+                    &mut fresh
+                }
+            };
+            for (part, row) in bucket.parts().1.iter().zip(&mut counts) {
                 let (exposure, weight) = (part.exposure, self.layout.weights[part.stratum]);
                 let square = weight * weight * exposure;
                 let (share, variance) = (&work.shares[part.stratum], &work.variances[part.stratum]);
@@ -102,10 +139,26 @@ impl<'c> ArmRows<'c> {
     #[inline(always)]
     fn add_logs(&mut self, shares: &[Row], sign: f64, difference: &mut Row, squares: &mut Row) {
         let mut mean = ZERO;
-        let mut counts = self.counts.iter();
+        let (mut counts, mut closed_counts) = (self.counts.iter(), self.closed.iter_mut());
+        let (mut fresh, mut expected) = (ZERO, ZERO);
         for (bucket, logs) in self.layout.buckets.iter().zip(&mut self.logs) {
-            let (mut x, mut expected) = (ZERO, ZERO);
-            for (part, row) in bucket.parts.iter().zip(&mut counts) {
+            let (closed, open) = bucket.parts();
+            let held = if bucket.closed.is_some() { closed_counts.next() } else { None };
+            let x = match held {
+                Some(counts) => counts,
+                None => {
+                    fresh.fill(0.0);
+                    &mut fresh
+                }
+            };
+            expected.fill(0.0);
+            for part in closed {
+                let share = &shares[part.stratum];
+                for i in 0..BLOCK {
+                    expected[i] += share[i] * part.exposure;
+                }
+            }
+            for (part, row) in open.iter().zip(&mut counts) {
                 for i in 0..BLOCK {
                     x[i] += row[i];
                     expected[i] += shares[part.stratum][i] * part.exposure;
@@ -124,6 +177,23 @@ impl<'c> ArmRows<'c> {
             for i in 0..BLOCK {
                 squares[i] += bucket.pods * ((logs[i] - mean[i]) * (logs[i] - mean[i]));
             }
+        }
+    }
+}
+
+/// Makes u of the deviations of a bucket over its closed strata, and adds up v: both are where a sum over all strata would be.
+#[inline(always)]
+fn closed_sums(bucket: &Bucket<'_>, weights: &[f64], work: &Work, u: &mut Row, v: &mut Row) {
+    let (closed, _) = bucket.parts();
+    if let [part] = closed {
+        let weight = weights[part.stratum];
+        u.iter_mut().for_each(|deviation| *deviation = weighted(*deviation, weight));
+    }
+    for part in closed {
+        let weight = weights[part.stratum];
+        let (square, variance) = (weight * weight * part.exposure, &work.variances[part.stratum]);
+        for i in 0..BLOCK {
+            v[i] += square * variance[i];
         }
     }
 }
@@ -178,7 +248,7 @@ impl<'c> BlockPass<'c> {
         let arch = pulp::Arch::new();
         for start in (0..functions).step_by(BLOCK) {
             let len = BLOCK.min(functions - start);
-            let span = only.map_or(Span::From(start), |only| Span::Only(&only[start..start + len]));
+            let span = only.map_or(Span::From(start), |only| Span::of(&only[start..start + len]));
             self.head.read(span, len);
             self.base.read(span, len);
             arch.dispatch(Block { pass: &mut self, start, len, moments });
