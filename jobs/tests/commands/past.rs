@@ -13,10 +13,10 @@ use super::program::{Done, done, is_cell};
 const STARTS_AT: Nanos = Nanos::from_seconds(1_772_528_400);
 const SETTINGS: [&str; 8] = ["--window", "5m", "--evaluate-every", "1m", "--report-every", "5m", "--baseline-every", "20s"];
 
-/// One function costs twice as much in one of two cells; all pods are replaced within two minutes.
+/// One function costs twice as much in one of two cells; all pods are replaced within seven minutes.
 fn replayed(more: &[&str]) -> Done {
     let one = Fleet::seeded(7).regions(["east"]).cohorts(["tv", "web"]).pods_per_cell(0, 8).samples_per_second(60.0).starts_at(STARTS_AT);
-    let rolled = one.rollout(Nanos::from_seconds(480), Nanos::from_seconds(120)).lasts(Nanos::from_seconds(1500));
+    let rolled = one.rollout(Nanos::from_seconds(240), Nanos::from_seconds(420)).lasts(Nanos::from_seconds(1500));
     let fleet = rolled.regress(Fleet::DEMO_FUNCTION, Cells::cohort("tv"), 2.0).stacks().build();
     let folder = TempDir::new().unwrap();
     let profiles: Vec<Profile> = fleet.partition(0, 1).flat_map(|record| record.parts).map(Result::unwrap).collect();
