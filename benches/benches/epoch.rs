@@ -21,7 +21,7 @@ use fleetdiff_pipeline::evidence::report::{CellView, report};
 use fleetdiff_pipeline::rules::comparisons::{ComparisonId, OpenComparison};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::ComparisonKey;
-use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Scope;
 
 /// Hops of a time block: an hour.
@@ -143,6 +143,7 @@ fn addition(fleet: &Workload, pod: &Pod, start: Hop, ids: &[FunctionId]) -> Addi
         build: pod.identity.build.clone(),
         pod: pod.identity.pod.clone(),
         bucket: pod.identity.bucket(),
+        started: Nanos(0),
         samples: u64::from(fleet.size.samples),
         requests: 0,
         functions: encode(&entries),
