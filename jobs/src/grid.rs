@@ -42,9 +42,13 @@ pub fn print(out: &mut impl Write, tables: &Tables, config: &Config, paint: Pain
         grid_of(&findings).print(out, paint)?;
         print_others(out, &findings)?;
         writeln!(out, "\n{}", sentence::sentence(&findings, config))?;
-        writeln!(out, "{}", uniform::line(&findings))?;
-        if let Some(past) = findings.past {
-            writeln!(out, "No build of {} runs any more, so the {past}. This is never an alert: load and traffic of other days are not told apart from the build.", key.base_build)?;
+        match findings.past {
+            Some(past) => writeln!(
+                out,
+                "No build of {} runs any more, so the {past}. This is never an alert: load and traffic of other days are not told apart from the build, and a change that hits every function alike cannot be seen.",
+                key.base_build,
+            )?,
+            None => writeln!(out, "{}", uniform::line(&findings))?,
         }
     }
     Ok(())

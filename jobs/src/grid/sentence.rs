@@ -11,17 +11,22 @@ use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Support};
 
 use super::findings::{Called, Findings};
 use super::share_delta;
+use super::uniform::is_dearer;
 
 /// Cells of a function whose ratios are told one by one; of more, the range is.
 const RATIOS: usize = 3;
 
 /// The verdict over all cells, in words.
 pub fn sentence(findings: &Findings<'_>, config: &Config) -> String {
-    let dearer = if findings.past.is_some() { "dearer in " } else { "roll back " };
-    let mut parts = called(findings, FanOutState::Regressed, dearer);
+    let verb = if findings.past.is_some() { "dearer in " } else { "roll back " };
+    let mut parts = called(findings, FanOutState::Regressed, verb);
     parts.extend(called(findings, FanOutState::Improved, "cheaper in "));
     let with = |verdict: ComparisonVerdict| findings.cells.iter().filter(move |(_, row)| row.verdict == verdict).map(|(cell, _)| *cell);
-    let clean: Vec<&CellKey> = with(ComparisonVerdict::Clean).collect();
+    // Shares that did not move say nothing of a change that moved everything.
+    let (dearer, clean): (Vec<&CellKey>, Vec<&CellKey>) = with(ComparisonVerdict::Clean).partition(|cell| is_dearer(findings, cell));
+    if !dearer.is_empty() {
+        parts.push(format!("{} costs more per request, every function alike", place(findings, &dearer)));
+    }
     if !clean.is_empty() {
         let word = if findings.past.is_some() { "is as it was" } else { "may stay" };
         parts.push(format!("{} {word}", place(findings, &clean)));

@@ -176,6 +176,7 @@ fn a_change_of_everything_is_seen_per_request_alone() {
     let line = all.run.stdout.lines().find(|line| line.starts_with("Cost per request")).unwrap();
     assert!(line.starts_with("Cost per request, all functions together, in the last window: regressed in all of ap-south-1: x 1.1"), "{line}");
     assert!(!all.run.stdout.contains("Without request counts"), "{}", all.run.stdout);
+    assert!(all.run.stdout.contains("All of ap-south-1 costs more per request, every function alike; "), "{}", all.run.stdout);
 }
 
 #[test]
