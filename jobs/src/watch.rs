@@ -1,6 +1,7 @@
 //! `watch`: the service from a Kafka topic to Parquet and an alert topic.
 
 mod decisions;
+mod done;
 mod metrics;
 mod promise;
 mod service;
@@ -16,8 +17,9 @@ use fleetdiff_schemas::source::{Source, SourceError};
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::HopClock;
 
+use self::done::Done;
 use self::metrics::Metrics;
-use self::service::{Done, Service, by_reason};
+use self::service::{Service, by_reason};
 use crate::command::WatchSettings;
 use crate::configuration::Configuration;
 use crate::failure::Failure;

@@ -7,6 +7,7 @@
 //! tree of each build. Of what has left the window, [`archive`] keeps a part by hour of the day.
 
 pub mod archive;
+pub mod bucket;
 pub mod cell;
 pub mod encoding;
 pub mod functions;

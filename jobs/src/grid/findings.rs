@@ -75,6 +75,11 @@ impl<'a> Findings<'a> {
         });
         Self { key, kind, past, cells, rows, uniform, called }
     }
+
+    /// Whether all functions together cost more per request in a cell.
+    pub fn is_dearer(&self, cell: &CellKey) -> bool {
+        self.uniform.get(cell).is_some_and(|row| row.verdict == Verdict::Regressed)
+    }
 }
 
 impl<'a> Called<'a> {

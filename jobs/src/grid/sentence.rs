@@ -11,7 +11,6 @@ use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Support};
 
 use super::findings::{Called, Findings};
 use super::share_delta;
-use super::uniform::is_dearer;
 
 /// Cells of a function whose ratios are told one by one; of more, the range is.
 const RATIOS: usize = 3;
@@ -23,7 +22,7 @@ pub fn sentence(findings: &Findings<'_>, config: &Config) -> String {
     parts.extend(called(findings, FanOutState::Improved, "cheaper in "));
     let with = |verdict: ComparisonVerdict| findings.cells.iter().filter(move |(_, row)| row.verdict == verdict).map(|(cell, _)| *cell);
     // Shares that did not move say nothing of a change that moved everything.
-    let (dearer, clean): (Vec<&CellKey>, Vec<&CellKey>) = with(ComparisonVerdict::Clean).partition(|cell| is_dearer(findings, cell));
+    let (dearer, clean): (Vec<&CellKey>, Vec<&CellKey>) = with(ComparisonVerdict::Clean).partition(|cell| findings.is_dearer(cell));
     if !dearer.is_empty() {
         parts.push(format!("{} costs more per request, every function alike", place(findings, &dearer)));
     }

@@ -9,11 +9,6 @@ use fleetdiff_schemas::verdict::Verdict;
 use super::findings::Findings;
 use super::sentence::{effect_of, words};
 
-/// Whether all functions together cost more per request in a cell.
-pub fn is_dearer(findings: &Findings<'_>, cell: &CellKey) -> bool {
-    findings.uniform.get(cell).is_some_and(|row| row.verdict == Verdict::Regressed)
-}
-
 /// One line: where all functions together cost more or less per request, where they are alike, and where nobody can know.
 pub fn line(findings: &Findings<'_>) -> String {
     const UNSEEN: &str = "a change that hits every function alike cannot be seen";

@@ -14,7 +14,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use fleetdiff_schemas::time::HopClock;
 
-use super::service::Done;
+use super::done::Done;
 
 type Labels = Vec<(&'static str, &'static str)>;
 

@@ -11,29 +11,12 @@ use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::{Hop, HopClock};
 
+use super::done::Done;
 use super::metrics::Metrics;
 use crate::output::Output;
-use crate::self_check::SelfCheckRate;
 
 /// How often progress is told at most, by a wall clock.
 const TELL_EVERY: Duration = Duration::from_secs(10);
-
-/// What was done so far.
-#[derive(Clone, Debug, Default)]
-pub struct Done {
-    /// Hops that had rows.
-    pub hops: u64,
-    /// The last of them.
-    pub through: Hop,
-    /// Records that were decoded.
-    pub decoded: i64,
-    /// Records that were rejected, by reason.
-    pub rejected: BTreeMap<Reason, u64>,
-    /// Changes of flags.
-    pub flags: u64,
-    /// The rate of false calls.
-    pub self_check: SelfCheckRate,
-}
 
 struct State {
     output: Option<Output>,

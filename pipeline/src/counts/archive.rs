@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId, stable_hash};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 
-use super::cell::{Addition, BucketState, StratumKey};
+use super::bucket::{Addition, BucketState, StratumKey};
 use super::encoding::{Entry, decode, encode};
 use super::functions::CellFunctions;
 use crate::config::Config;

@@ -11,9 +11,10 @@ use fleetdiff_schemas::verdict::Scope;
 
 use super::closed::ClosedStrata;
 use crate::counts::archive::PastStratum;
-use crate::counts::cell::{BucketState, CellCounts, StratumCounts};
+use crate::counts::bucket::BucketState;
+use crate::counts::cell::{CellCounts, StratumCounts};
 use crate::counts::functions::CellFunctions;
-use crate::rules::comparisons::{ComparisonId, OpenComparison};
+use crate::rules::comparisons::{ComparisonId, OpenComparison, Side};
 use crate::statistics::moments::closed::Prefix;
 use crate::statistics::requests::{Served, ServedRow, ServedStratum};
 use crate::statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
@@ -59,15 +60,6 @@ impl StratumArms<'_> {
     pub fn of_kind(&self, kind: CountKind) -> Stratum<'_> {
         Stratum { head: arm(&self.head, kind), base: arm(&self.base, kind) }
     }
-}
-
-/// Which of the two arms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The build in question.
-    Head,
-    /// What it is compared with.
-    Base,
 }
 
 /// The arms of one comparison in one cell and scope. If no stratum has both arms, all strata are held, for the figures.

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::counts::cell::CellCounts;
 use crate::counts::functions::{FunctionId, FunctionTable};
 use crate::counts::paths::PathId;
-use crate::evidence::arms::Side;
 use crate::rules::causes::{Calling, Callings, Pair};
-use crate::rules::comparisons::OpenComparison;
+use crate::rules::comparisons::{OpenComparison, Side};
 
 /// What was found of paths before, for one set of functions: most paths come back at every look.
 #[derive(Debug, Default)]

@@ -16,9 +16,10 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 
-use super::arms::{Row, Side, StratumArms, occupied};
-use crate::counts::cell::{BucketState, CellCounts};
-use crate::rules::comparisons::OpenComparison;
+use super::arms::{Row, StratumArms, occupied};
+use crate::counts::bucket::BucketState;
+use crate::counts::cell::CellCounts;
+use crate::rules::comparisons::{OpenComparison, Side};
 use crate::statistics::BucketCounts;
 use crate::statistics::moments::closed::{Closed, Counts};
 
@@ -163,7 +164,8 @@ mod tests {
 
     use super::*;
     use crate::config::Method;
-    use crate::counts::cell::{Addition, Blocks};
+    use crate::counts::bucket::Addition;
+    use crate::counts::cell::Blocks;
     use crate::counts::encoding::{Entry, encode};
     use crate::counts::functions::FunctionTable;
     use crate::evidence::family::Family;

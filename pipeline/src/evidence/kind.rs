@@ -7,12 +7,13 @@ use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{RowReason, Support, Verdict};
 use serde::{Deserialize, Serialize};
 
-use super::arms::{Side, whole};
+use super::arms::whole;
 use super::family::Family;
 use super::look::count;
 use super::pods::WindowPods;
 use super::requests::add_requests;
 use super::row::{Quantiles, RowEvidence, RowFrame, add_always_valid, add_tests};
+use crate::rules::comparisons::Side;
 use crate::statistics::CellRows;
 use crate::statistics::outliers::Outliers;
 use crate::statistics::rare::{RareArm, ln_p_rare};

@@ -5,13 +5,13 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
 use serde::{Deserialize, Serialize};
 
-use super::arms::{CellArms, Side, place};
+use super::arms::{CellArms, place};
 use super::closed::ClosedStrata;
 use super::report::CellView;
 use super::family::Family;
 use super::row::{Quantiles, RowEvidence, add_always_valid, add_tests, support_of};
 use crate::counts::functions::CellFunctions;
-use crate::rules::comparisons::OpenComparison;
+use crate::rules::comparisons::{OpenComparison, Side};
 use crate::statistics::families::{bh, selected};
 use crate::statistics::live::live_rows_of;
 use crate::statistics::rows::rows_of;

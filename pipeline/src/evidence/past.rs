@@ -10,14 +10,14 @@ use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
 
-use super::arms::{CellArms, Side};
+use super::arms::CellArms;
 use super::kind::{KindEvidence, RareRows};
 use super::look::{KindLook, measured};
 use super::report::{CellView, ScopeReport};
 use super::row::{RowEvidence, RowFrame, support_of};
 use super::snapshot::Snapshot;
 use super::whereabouts::{Apart, Past};
-use crate::rules::comparisons::ComparisonId;
+use crate::rules::comparisons::{ComparisonId, Side};
 use crate::statistics::rows::rows_of;
 use crate::statistics::{CellRows, Moments};
 

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use fleetdiff_schemas::profile::CountKind;
 
-use super::arms::Side;
 use super::pods::WindowPods;
 use super::row::RowEvidence;
 use crate::config::Method;
 use crate::counts::functions::CellFunctions;
+use crate::rules::comparisons::Side;
 use crate::statistics::combine::fisher;
 use crate::statistics::g::g_share;
 use crate::statistics::tails::ln_chi1_tail;

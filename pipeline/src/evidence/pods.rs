@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::profile::CountKind;
 
-use super::arms::Side;
-use crate::counts::cell::{CellCounts, StratumKey};
-use crate::rules::comparisons::ComparisonId;
+use crate::counts::bucket::StratumKey;
+use crate::counts::cell::CellCounts;
+use crate::rules::comparisons::{ComparisonId, Side};
 use crate::statistics::outliers::PodRow;
 
 /// The pods of both arms in the strata of the window that both share.

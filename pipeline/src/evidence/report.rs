@@ -6,7 +6,7 @@ use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{Scope, Support};
 use serde::{Deserialize, Serialize};
 
-use super::arms::{CellArms, Side};
+use super::arms::CellArms;
 use super::family::Family;
 use super::kind::{KindEvidence, PodEvidence, RareRows};
 use super::look::measured;
@@ -19,7 +19,7 @@ use super::unlike::{Unlike, unlike};
 use super::whereabouts::{Apart, Past};
 use crate::config::Method;
 use crate::counts::cell::CellCounts;
-use crate::rules::comparisons::OpenComparison;
+use crate::rules::comparisons::{OpenComparison, Side};
 use crate::statistics::requests::PerRequest;
 use crate::statistics::rows::rows_of;
 use crate::statistics::{Moments, outliers};

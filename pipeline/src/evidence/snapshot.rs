@@ -11,9 +11,10 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
 use serde::{Deserialize, Serialize};
 
-use super::arms::{CellArms, Side, place, whole};
+use super::arms::{CellArms, place, whole};
 use crate::counts::functions::CellFunctions;
 use crate::counts::plane::Plane;
+use crate::rules::comparisons::Side;
 use crate::statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
 
 /// The counts of one cell, by stratum, arm and bucket.

@@ -10,9 +10,8 @@ use fleetdiff_schemas::identity::{Hardware, PodId};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use serde::{Deserialize, Serialize};
 
-use super::arms::Side;
 use crate::counts::cell::CellCounts;
-use crate::rules::comparisons::ComparisonId;
+use crate::rules::comparisons::{ComparisonId, Side};
 
 /// Figures of the arms that differ by more than this factor are warned of.
 const FACTOR: u64 = 2;

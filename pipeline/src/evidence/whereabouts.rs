@@ -7,7 +7,8 @@ use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::{Hop, HopClock};
 use serde::{Deserialize, Serialize};
 
-use super::arms::{CellArms, Side};
+use super::arms::CellArms;
+use crate::rules::comparisons::Side;
 use crate::counts::archive::PastStratum;
 
 /// How many strata of an arm are named.

@@ -13,13 +13,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{Comparing, Config};
 use crate::counts::archive::Keeping;
-use crate::evidence::arms::Side;
 
 /// Hops for which a pod counts as present after its last counted profile.
 pub const PRESENT_HOPS: u64 = 12;
 /// Least length of a time block that ends because the mixture of builds moved.
 const SHORTEST_BLOCK: Nanos = Nanos::from_seconds(300);
 const HOUR: i64 = 3_600_000_000_000;
+
+/// Which of the two arms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The build in question.
+    Head,
+    /// What it is compared with.
+    Base,
+}
 
 /// What is compared within one service.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::admission::{Arrival, PodProfile};
 use crate::config::{CellBy, Config};
-use crate::counts::cell::Addition;
+use crate::counts::bucket::Addition;
 
 /// Where counts are kept: one type of profile of one service, in one cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::verdict::{Scope, Support};
 
 use super::{ScopeCells, TableRules};
-use crate::evidence::arms::Side;
+use crate::rules::comparisons::Side;
 use crate::evidence::kind::KindEvidence;
 use crate::evidence::report::ScopeReport;
 use crate::evidence::row::{RowEvidence, RowFrame, support_of};

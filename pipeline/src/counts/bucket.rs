@@ -1,0 +1,162 @@
+//! What a profile adds, and what the pods of one bucket have added up to.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId};
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::time::{Hop, Nanos};
+use serde::{Deserialize, Serialize};
+
+use super::encoding::{Entry, decode};
+use super::functions::CellFunctions;
+use super::plane::Plane;
+
+/// A time block and a kind of machine: like is compared with like.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StratumKey {
+    /// First hop of the time block.
+    pub block: Hop,
+    /// The kind of machine.
+    pub hardware: Hardware,
+}
+
+/// What one profile of one pod adds to a cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Addition {
+    /// The hop of its event time.
+    pub own: Hop,
+    /// The kind of machine.
+    pub hardware: Hardware,
+    /// The build.
+    pub build: Build,
+    /// The replicate.
+    pub pod: PodId,
+    /// Its bucket.
+    pub bucket: Bucket,
+    /// When its process began, as far as is known.
+    pub started: Nanos,
+    /// Samples in all.
+    pub samples: u64,
+    /// Operations served.
+    pub requests: u64,
+    /// Counts by function, see [`super::encoding`].
+    #[serde(with = "serde_bytes")]
+    pub functions: Vec<u8>,
+    /// Samples by call path, see [`super::paths`]; empty if the profile came without stacks.
+    #[serde(with = "serde_bytes")]
+    pub paths: Vec<u8>,
+}
+
+/// Counts of the pods of one build that share a bucket, in one stratum.
+#[derive(Clone, Debug, Default)]
+pub struct BucketState {
+    /// Samples in all.
+    pub samples: u64,
+    /// Operations served.
+    pub requests: u64,
+    /// Counts by function where it is the leaf, and where it stands above the leaf. Apart, since most functions are nearly
+    /// always the one or the other, so that a sample touches one column.
+    columns: [Plane; 2],
+    /// Distinct pods with samples, and how many additions hold each.
+    pub pods: BTreeMap<PodId, u32>,
+}
+
+impl BucketState {
+    /// Counts that were kept elsewhere: entries by place in columns, and the pods that had samples.
+    pub(super) fn kept(samples: u64, requests: u64, pods: impl Iterator<Item = PodId>, entries: impl Iterator<Item = (usize, Entry)>) -> Self {
+        let mut state = Self { samples, requests, pods: pods.map(|pod| (pod, 1)).collect(), ..Self::default() };
+        entries.for_each(|(function, entry)| state.add_entry(function, entry));
+        state
+    }
+
+    /// The columns that add up to a kind of count.
+    pub fn planes(&self, kind: CountKind) -> &[Plane] {
+        match kind {
+            CountKind::SelfCount => &self.columns[..1],
+            CountKind::Total => &self.columns,
+        }
+    }
+
+    /// Adds all of another bucket, or of the same in another stratum.
+    pub fn gain(&mut self, other: &Self) {
+        self.samples += other.samples;
+        self.requests += other.requests;
+        for (pod, times) in &other.pods {
+            *self.pods.entry(pod.clone()).or_insert(0) += times;
+        }
+        self.columns.iter_mut().zip(&other.columns).for_each(|(column, other)| column.add_all(other));
+    }
+
+    /// Bytes of its columns.
+    pub fn size(&self) -> usize {
+        self.columns.iter().map(Plane::size).sum()
+    }
+
+    pub(super) fn add(&mut self, addition: &Addition) {
+        self.samples += addition.samples;
+        self.requests += addition.requests;
+        if addition.samples == 0 {
+            return;
+        }
+        match self.pods.get_mut(&addition.pod) {
+            Some(held) => *held += 1,
+            None => drop(self.pods.insert(addition.pod.clone(), 1)),
+        }
+    }
+
+    #[inline]
+    pub(super) fn add_entry(&mut self, function: usize, entry: Entry) {
+        for_column(entry, |column, count| self.columns[column].add(function, count));
+    }
+
+    pub(super) fn subtract(&mut self, addition: &Addition, functions: &CellFunctions) {
+        self.samples -= addition.samples;
+        self.requests -= addition.requests;
+        if addition.samples > 0 {
+            self.release(&addition.pod, 1);
+        }
+        for (function, entry) in known(addition, functions) {
+            for_column(entry, |column, count| self.columns[column].subtract(function, count));
+        }
+    }
+
+    fn release(&mut self, pod: &PodId, times: u32) {
+        if let Some(held) = self.pods.get_mut(pod) {
+            *held -= times;
+            if *held == 0 {
+                self.pods.remove(pod);
+            }
+        }
+    }
+
+    /// What is left without `other`, which is part of it.
+    pub(super) fn without(&self, other: &Self) -> Self {
+        let mut rest = self.clone();
+        rest.samples -= other.samples;
+        rest.requests -= other.requests;
+        other.pods.iter().for_each(|(pod, &times)| rest.release(pod, times));
+        rest.columns.iter_mut().zip(&other.columns).for_each(|(column, other)| column.take_back(other));
+        rest
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.samples == 0 && self.requests == 0
+    }
+}
+
+/// Which column gets how much of an entry. Only a function that calls itself, or something in a few of its samples, is in both.
+#[inline(always)]
+fn for_column(entry: Entry, mut act: impl FnMut(usize, u64)) {
+    let above = entry.total.saturating_sub(entry.own);
+    if entry.own > 0 && above > 0 {
+        act(0, entry.own);
+        act(1, above);
+    } else {
+        act(usize::from(entry.own == 0), entry.total);
+    }
+}
+
+/// The entries of an addition whose functions the cell has met, with their places in columns.
+pub(super) fn known<'a>(addition: &'a Addition, functions: &'a CellFunctions) -> impl Iterator<Item = (usize, Entry)> + 'a {
+    decode(&addition.functions).filter_map(|entry| Some((functions.place(entry.function)?, entry)))
+}
