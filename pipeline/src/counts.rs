@@ -1,8 +1,8 @@
-//! The counts that everything else is computed from: dense integer columns, added to and subtracted from.
+//! The counts that everything else is computed from: dense integer columns, added up as samples come and leave.
 //!
 //! A folded profile of one pod is a few hundred (function, self, total) entries. They travel as bytes
-//! ([`encoding`]), are added to one column of bytes per (stratum, build, bucket) ([`plane`]) and are remembered as the
-//! same bytes until they leave the window, when they are subtracted again ([`cell`]). Functions are numbered once a process
+//! ([`encoding`]), are added to one column of bytes per (stratum, build, bucket) ([`plane`], [`bucket`]) and are remembered as the
+//! same bytes until they leave the window, when they are added to what has left, or taken back ([`cell`]). Functions are numbered once a process
 //! ([`functions`]) and once more, densely, in each cell. Where profiles come as stacks, [`paths`] numbers those and keeps the call
 //! tree of each build. Of what has left the window, [`archive`] keeps a part by hour of the day.
 
