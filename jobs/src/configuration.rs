@@ -76,7 +76,7 @@ pub struct Output {
     /// Event time that a file spans.
     pub flush: Duration,
     /// The file of metrics; empty for none.
-    pub metrics: PathBuf,
+    pub metrics: String,
 }
 
 /// The topic of alerts.
@@ -105,7 +105,7 @@ impl Default for Configuration {
                 give_up_after: Duration::from_secs(60),
                 identity: IdentityMapping::default(),
             },
-            output: Output { folder: "fleetdiff-output".into(), flush: Duration::from_secs(600), metrics: PathBuf::new() },
+            output: Output { folder: "fleetdiff-output".into(), flush: Duration::from_secs(600), metrics: String::new() },
             alerts: Alerts { topic: alerts::DEFAULT_TOPIC.to_owned(), partitions: 1 },
         }
     }

@@ -7,6 +7,7 @@ mod promise;
 mod service;
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -78,7 +79,7 @@ fn open(configuration: &Configuration, clock: HopClock) -> Result<Service, Failu
         if alerts.topic.is_empty() { "alerts.jsonl" } else { &alerts.topic },
     );
     let metrics = &configuration.output.metrics;
-    let metrics = (!metrics.as_os_str().is_empty()).then(|| Metrics::new(metrics));
+    let metrics = (!metrics.is_empty()).then(|| Metrics::new(Path::new(metrics)));
     if let Some(metrics) = &metrics {
         metrics.write(&Done::default(), clock)?;
     }
