@@ -24,7 +24,10 @@ fn replayed(fleet: &Path, settings: &[&str]) -> Results {
 /// Publishes to three of four partitions, keyed and unkeyed, watches each with 1, 2 and 4 workers, and holds what comes
 /// out against the replay.
 fn same_from_topic(name: &str, fleet: &Path, format: &str, settings: &[&str]) -> Results {
-    let expected = replayed(fleet, settings);
+    same_as(replayed(fleet, settings), name, fleet, format, settings)
+}
+
+fn same_as(expected: Results, name: &str, fleet: &Path, format: &str, settings: &[&str]) -> Results {
     let scratch = tempfile::tempdir().unwrap();
     for key in ["pod", "none"] {
         let topic = format!("{name}-{key}");
@@ -44,10 +47,19 @@ fn same_from_topic(name: &str, fleet: &Path, format: &str, settings: &[&str]) ->
     expected
 }
 
+const LISTPACK: [&str; 10] = ["--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B", "--count-kind", "self"];
+
+#[test]
+fn folded_stacks_as_pprof() {
+    let results = same_from_topic("rd-listpack", &recorded("rd-listpack"), "pprof", &LISTPACK);
+    assert!(results.tables.flags.iter().any(|flag| flag.row.detail.is_some()), "stacks show where work went");
+}
+
+/// The columnar delta has counts by function and no stacks, so that nobody can tell where work went.
 #[test]
 fn folded_stacks_as_delta() {
-    let settings = ["--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B", "--count-kind", "self"];
-    let results = same_from_topic("rd-listpack", &recorded("rd-listpack"), "delta", &settings);
+    let fleet = recorded("rd-listpack");
+    let results = same_as(replayed(&fleet, &LISTPACK).without_stacks(), "rd-listpack-delta", &fleet, "delta", &LISTPACK);
     let [cells, _, comparisons, ledger, _] = results.sizes();
     assert!(cells > 100 && comparisons > 10 && ledger > 10, "{:?}", results.sizes());
     assert_eq!(results.refused(), 0);
