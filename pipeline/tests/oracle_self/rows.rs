@@ -138,7 +138,7 @@ fn oracle_arms_that_never_meet_are_not_comparable() {
     assert_eq!(row.detail.as_deref(), Some("head: new from 2023-11-14T22:00:00Z; base: old from 2023-11-14T22:00:00Z"));
     let far = the_cell(&tables, "epoch self far/c x");
     assert_eq!((far.verdict, far.reason, far.base.total), (Verdict::NotComparable, Some(RowReason::NoBase), 0));
-    assert_eq!((far.detail.as_deref(), far.g), (None, None));
+    assert_eq!((far.detail.as_deref(), far.g), (Some("head: h from 2023-11-14T22:00:00Z; base: none"), None));
     let verdicts: Vec<_> = tables.comparisons.iter().map(|row| (row.verdict.name(), row.strata_dropped, row.cell.region.as_str())).collect();
     assert!(verdicts.contains(&("not_comparable", 2, "r")) && verdicts.contains(&("not_comparable", 3, "*")), "{verdicts:?}");
 }
