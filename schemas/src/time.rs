@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Nanoseconds of an hour.
+const HOUR: i64 = 3_600_000_000_000;
+
 /// An instant (nanoseconds since the Unix epoch) or a length of time in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -104,6 +107,11 @@ impl HopClock {
     /// The first instant after a hop.
     pub fn end_of(self, hop: Hop) -> Nanos {
         self.start_of(hop.plus(1))
+    }
+
+    /// The UTC hour in which a hop starts, counted from 1970.
+    pub fn hour_of(self, hop: Hop) -> i64 {
+        self.start_of(hop).0.div_euclid(HOUR)
     }
 
     /// How long so many hops are.

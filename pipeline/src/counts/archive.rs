@@ -16,7 +16,6 @@ use super::encoding::{Entry, decode, encode};
 use super::functions::CellFunctions;
 use crate::config::Config;
 
-const HOUR: i64 = 3_600_000_000_000;
 const HOURS_OF_DAY: u64 = 24;
 /// Additions that wait before they are added up: a few, so that most of the work is reading what is new.
 const WAITING: usize = 16;
@@ -64,7 +63,7 @@ impl Keeping {
 
     /// UTC hours from 1970 to the start of a block, which lies within one hour.
     fn hour_of(&self, block: Hop) -> u64 {
-        u64::try_from(self.clock.start_of(block).0.div_euclid(HOUR)).unwrap_or(0)
+        u64::try_from(self.clock.hour_of(block)).unwrap_or(0)
     }
 
     /// The hour of the day (0..24, UTC) in which a block lies.

@@ -64,10 +64,50 @@ pub struct LookAt<'a> {
     pub closed: &'a ClosedStrata,
 }
 
+impl KindLook {
+    /// The figures of a cell, which are the same in each kind of count, with nothing tested; as self counts.
+    pub fn untested(arms: &CellArms<'_>) -> Self {
+        let hashes = |side| {
+            let mut hashes: Vec<_> = arms.pods(side).into_iter().map(|pod| stable_hash(pod.as_str().as_bytes())).collect();
+            hashes.sort_unstable();
+            hashes
+        };
+        Self {
+            count_kind: CountKind::SelfCount,
+            comparable: arms.kept > 0,
+            head_total: arms.figures(Side::Head).total,
+            base_total: arms.figures(Side::Base).total,
+            head_pods: hashes(Side::Head),
+            base_pods: hashes(Side::Base),
+            support: Support::Untestable,
+            tests: 0,
+            joined: 0,
+            scale: None,
+            moderation: None,
+            time_blocks: u64::try_from(arms.blocks).unwrap_or(0),
+            strata_dropped: u64::try_from(arms.dropped).unwrap_or(0),
+            equivalent_share: None,
+            compositional: Vec::new(),
+            watched: Vec::new(),
+        }
+    }
+
+    /// Adds how many functions were tested, and, where any was, the scale and the moderation.
+    pub fn add_tests(&mut self, moments: &Moments, scale: f64) {
+        self.support = support_of(moments);
+        self.tests = u64::try_from(moments.tests).unwrap_or(0);
+        if self.tests > 0 {
+            self.scale = Some(scale);
+            self.moderation = Some((moments.tau2, moments.d0, moments.s02));
+        }
+    }
+}
+
 /// Looks at every kind of count of a cell. `families` has one entry a kind.
 pub fn look(at: &LookAt<'_>, kinds: &[CountKind], families: &mut [Family]) -> Vec<KindLook> {
     let arms = CellArms::resuming(at.view.counts, at.comparison, at.closed);
-    if arms.figures(Side::Head).total == 0 && arms.figures(Side::Base).total == 0 {
+    let figures = KindLook::untested(&arms);
+    if figures.head_total == 0 && figures.base_total == 0 {
         return Vec::new();
     }
     let own_counts = Sums::of(&arms, CountKind::SelfCount);
@@ -78,7 +118,8 @@ pub fn look(at: &LookAt<'_>, kinds: &[CountKind], families: &mut [Family]) -> Ve
             CountKind::SelfCount => own.take(),
             CountKind::Total => family_of(at.view, &arms, kind, &Sums::of(&arms, kind)),
         };
-        look_at_kind(at, &arms, kind, measured.zip(scale), &own_counts.base, family)
+        let seen = KindLook { count_kind: kind, ..figures.clone() };
+        look_at_kind(at, &arms, seen, measured.zip(scale), &own_counts.base, family)
     });
     each.collect()
 }
@@ -136,43 +177,16 @@ fn has_replicates(arms: &CellArms<'_>) -> bool {
     arms.kept > 0 && enough(Side::Head) && enough(Side::Base)
 }
 
-fn look_at_kind(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, measured: Option<(Measured, f64)>, base_self: &[f64], family: &mut Family) -> KindLook {
-    let hashes = |side| {
-        let mut hashes: Vec<_> = arms.pods(side).into_iter().map(|pod| stable_hash(pod.as_str().as_bytes())).collect();
-        hashes.sort_unstable();
-        hashes
-    };
-    let mut seen = KindLook {
-        count_kind: kind,
-        comparable: arms.kept > 0,
-        head_total: arms.figures(Side::Head).total,
-        base_total: arms.figures(Side::Base).total,
-        head_pods: hashes(Side::Head),
-        base_pods: hashes(Side::Base),
-        support: Support::Untestable,
-        tests: 0,
-        joined: 0,
-        scale: None,
-        moderation: None,
-        time_blocks: u64::try_from(arms.blocks).unwrap_or(0),
-        strata_dropped: u64::try_from(arms.dropped).unwrap_or(0),
-        equivalent_share: None,
-        compositional: Vec::new(),
-        watched: Vec::new(),
-    };
+/// What a kind of count brings beside its figures.
+fn look_at_kind(at: &LookAt<'_>, arms: &CellArms<'_>, mut seen: KindLook, measured: Option<(Measured, f64)>, base_self: &[f64], family: &mut Family) -> KindLook {
     family.begin(at.comparison.epoch, at.view.counts.functions().len());
     if let Some((Measured { places, moments }, scale)) = measured {
-        seen.support = support_of(&moments);
         let live = live_rows_of(moments, Some(scale), 1.0 / at.view.q, at.view.delta);
+        seen.add_tests(&live.moments, live.scale);
         family.join(places.iter().zip(&live.moments.tested).filter(|(_, tested)| **tested).map(|(&function, _)| place(function)));
         seen.equivalent_share = equivalent_share(Some((&places, &live, seen.support)), arms, base_self);
-        seen.tests = u64::try_from(live.moments.tests).unwrap_or(0);
-        if seen.tests > 0 {
-            seen.scale = Some(live.scale);
-            seen.moderation = Some((live.moments.tau2, live.moments.d0, live.moments.s02));
-        }
-        seen.watched = watched_rows(at, arms, kind, &places, &live, family);
-        if kind == CountKind::SelfCount && !seen.watched.is_empty() {
+        seen.watched = watched_rows(at, arms, seen.count_kind, &places, &live, family);
+        if seen.count_kind == CountKind::SelfCount && !seen.watched.is_empty() {
             seen.compositional = compositional(at.view, &places, &live);
         }
     } else {

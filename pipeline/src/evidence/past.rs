@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 
-use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
 
@@ -28,7 +27,8 @@ pub fn past_report(view: &CellView<'_>, comparison: &ComparisonId, kinds: &[Coun
     let keeping = archive.keeping()?;
     let strata = archive.strata(&comparison.base);
     let arms = CellArms::against_past(view.counts, comparison, &strata, |block| keeping.hour_of_day(block));
-    if arms.figures(Side::Head).total == 0 {
+    let figures = KindLook::untested(&arms);
+    if figures.head_total == 0 {
         return None;
     }
     let (past, apart) = (Past::of(view.key.base_build.clone(), &arms, &strata), Apart::of_past(&arms, &strata));
@@ -44,7 +44,11 @@ pub fn past_report(view: &CellView<'_>, comparison: &ComparisonId, kinds: &[Coun
         let frame = RowFrame { apart: words, past: Some(past.words()), ..view.frame(Scope::Window, kind, &arms, support) };
         let of_kind = rows_of_kind(view, &arms, kind, &frame, tests.as_ref());
         let equivalent_share = equivalent_share(view, &arms, support, &of_kind, &base_self);
-        looks.push(KindLook { equivalent_share, ..figures(kind, &arms, support, tests.as_ref()) });
+        let mut look = KindLook { count_kind: kind, equivalent_share, ..figures.clone() };
+        if let Some(tests) = &tests {
+            look.add_tests(&tests.moments, tests.scale);
+        }
+        looks.push(look);
         rows.push(of_kind);
     }
     let rare = vec![RareRows::default(); kinds.len()];
@@ -73,35 +77,4 @@ fn equivalent_share(view: &CellView<'_>, arms: &CellArms<'_>, support: Support, 
     let alike: BTreeSet<u64> = rows.iter().filter(|row| support == Support::Firm && row.tested && row.alike).map(|row| row.hash).collect();
     let of_alike = view.counts.functions().entries().iter().zip(base_self).filter(|((hash, _), _)| alike.contains(hash)).map(|(_, count)| count);
     (arms.kept > 0 && all > 0.0).then(|| of_alike.sum::<f64>() / all)
-}
-
-/// A kind of count in figures; nothing of it is watched.
-fn figures(kind: CountKind, arms: &CellArms<'_>, support: Support, tests: Option<&CellRows>) -> KindLook {
-    let tested = tests.filter(|tests| tests.moments.tests > 0);
-    let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    KindLook {
-        count_kind: kind,
-        comparable: arms.kept > 0,
-        head_total: arms.figures(Side::Head).total,
-        base_total: arms.figures(Side::Base).total,
-        head_pods: pods(arms, Side::Head),
-        base_pods: pods(arms, Side::Base),
-        support,
-        tests: tested.map_or(0, |tests| number(tests.moments.tests)),
-        joined: 0,
-        scale: tested.map(|tests| tests.scale),
-        moderation: tested.map(|tests| (tests.moments.tau2, tests.moments.d0, tests.moments.s02)),
-        time_blocks: number(arms.blocks),
-        strata_dropped: number(arms.dropped),
-        equivalent_share: None,
-        compositional: Vec::new(),
-        watched: Vec::new(),
-    }
-}
-
-/// Stable hashes of an arm's pods, ascending.
-fn pods(arms: &CellArms<'_>, side: Side) -> Vec<u64> {
-    let mut hashes: Vec<u64> = arms.pods(side).into_iter().map(|pod| stable_hash(pod.as_str().as_bytes())).collect();
-    hashes.sort_unstable();
-    hashes
 }

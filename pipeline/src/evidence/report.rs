@@ -117,7 +117,8 @@ pub fn report(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope, ki
     let own = measured(view, &arms, CountKind::SelfCount);
     let scale = own.as_ref().map(Moments::scale);
     let served = (!view.merges_strata()).then(|| arms.served(CountKind::SelfCount, view.untested)).flatten();
-    let pods = (scope == Scope::Window && !view.merges_strata()).then(|| WindowPods::of(view.counts, &comparison.id));
+    let one_by_one = view.method.tests_pods_one_by_one();
+    let pods = (scope == Scope::Window && (one_by_one || !view.merges_strata())).then(|| WindowPods::of(view.counts, &comparison.id));
     let (mut rows, mut rare) = (Vec::new(), Vec::new());
     for (&kind, family) in kinds.iter().zip(families) {
         let moments = match kind {
@@ -140,14 +141,14 @@ pub fn report(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope, ki
             tests: tests.as_ref(),
             requests: per_request.as_ref().map(|rates| &rates.functions),
             family: (scope == Scope::Epoch).then_some((family, view.epoch)),
-            pods: pods.as_ref().map(|pods| pods.evidence(view, kind, support)),
+            pods: pods.as_ref().filter(|_| !one_by_one).map(|pods| pods.evidence(view, kind, support)),
         };
         let (mut of_kind, rare_of_kind) = evidence.rows(view.q);
         if let (CountKind::SelfCount, Some(rates)) = (kind, &per_request) {
             of_kind.push(row_of_all(&frame, &rates.all));
         }
-        if scope == Scope::Window && view.method.tests_pods_one_by_one() {
-            merge_pods(&mut of_kind, view.counts.functions(), &WindowPods::of(view.counts, &comparison.id), kind, view.method);
+        if let Some(pods) = pods.as_ref().filter(|_| one_by_one) {
+            merge_pods(&mut of_kind, view.counts.functions(), pods, kind, view.method);
         }
         rows.push(of_kind);
         rare.push(rare_of_kind);

@@ -18,7 +18,6 @@ use crate::counts::archive::Keeping;
 pub const PRESENT_HOPS: u64 = 12;
 /// Least length of a time block that ends because the mixture of builds moved.
 const SHORTEST_BLOCK: Nanos = Nanos::from_seconds(300);
-const HOUR: i64 = 3_600_000_000_000;
 
 /// Which of the two arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,10 +169,6 @@ impl ComparisonRules {
     fn ends_at(&self, hop: Hop, every: Nanos) -> bool {
         every.0 <= 0 || self.clock.end_of(hop).0 % every.0 == 0
     }
-
-    fn hour_of(&self, hop: Hop) -> i64 {
-        self.clock.start_of(hop).0.div_euclid(HOUR)
-    }
 }
 
 impl ServiceHistory {
@@ -299,7 +294,7 @@ impl ServiceHistory {
     fn begin_block(&mut self, hop: Hop, facts: &HopFacts, changed: bool, rules: &ComparisonRules) -> bool {
         let begins = match &self.block {
             None => true,
-            Some(_) if changed || rules.hour_of(hop) != rules.hour_of(hop.minus(1)) => true,
+            Some(_) if changed || rules.clock.hour_of(hop) != rules.clock.hour_of(hop.minus(1)) => true,
             Some((start, then)) => {
                 start.plus(rules.clock.hops_in(SHORTEST_BLOCK)) <= hop && some_share_moved(then, &facts.present)
             }

@@ -6,6 +6,7 @@ use fleetdiff_pipeline::statistics::g::{g_2x2, g_share};
 use fleetdiff_pipeline::statistics::power::{Design, samples_by_rule};
 use fleetdiff_pipeline::statistics::special::{digamma, ln_erfc, ln_normal, normal_quantile, trigamma, trigamma_inverse, z_two_sided};
 use fleetdiff_pipeline::statistics::tails::{F1Tail, ln_chi1_tail, ln_f1_tail, t_quantile};
+use serde_json::Value;
 
 use crate::vectors::{Compared, cases, float, number, rows};
 
@@ -112,20 +113,25 @@ fn published_evalue_mixture() {
     compared.finish();
 }
 
+/// The design of a case of `power.json`.
+fn design_of(case: &Value) -> Design {
+    let get = |key: &str| float(&case[key]);
+    Design {
+        alpha: get("alpha"),
+        power: get("power"),
+        head_pods: get("canary_pods"),
+        base_pods: get("control_pods"),
+        share: get("share"),
+        tau2: get("tau") * get("tau"),
+    }
+}
+
 #[test]
 fn published_power() {
     let (mut seconds, mut smallest, mut never) = (Compared::new("seconds to detect"), Compared::new("smallest change"), 0);
     for case in cases("power.json") {
         let get = |key: &str| float(&case[key]);
-        let tau = get("tau");
-        let design = Design {
-            alpha: get("alpha"),
-            power: get("power"),
-            head_pods: get("canary_pods"),
-            base_pods: get("control_pods"),
-            share: get("share"),
-            tau2: tau * tau,
-        };
+        let design = design_of(&case);
         let at = case.to_string();
         never += usize::from(get("seconds").is_infinite());
         seconds.relative(design.seconds_to_detect(get("rate_hz"), get("ratio")), get("seconds"), 1e-9, &at);
@@ -143,14 +149,7 @@ fn published_pods_needed() {
     let (mut more, mut none_needed, mut hopeless, mut when_never) = (0, 0, 0, 0);
     for case in cases("power.json") {
         let get = |key: &str| float(&case[key]);
-        let design = Design {
-            alpha: get("alpha"),
-            power: get("power"),
-            head_pods: get("canary_pods"),
-            base_pods: get("control_pods"),
-            share: get("share"),
-            tau2: get("tau") * get("tau"),
-        };
+        let design = design_of(&case);
         let (rate, ratio) = (get("rate_hz"), get("ratio"));
         for seconds in [60.0, 1800.0, f64::INFINITY] {
             let found = |pods: u32| {
