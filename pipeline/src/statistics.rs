@@ -15,6 +15,7 @@
 //! | Which of many rows may be called? | [`families`], [`evalue`] |
 //! | What is done at a report, and what every ten seconds? | [`rows`], [`live`] |
 //! | What is kept of strata that never change? | [`moments::closed`] |
+//! | What moved only because shares sum to one? | [`compositional`] |
 //! | What could have been seen? | [`power`], [`support`] |
 //! | What may be said at any look? | [`evalue`], [`always_valid`] |
 //! | Does a request cost more? | [`requests`] |
@@ -31,6 +32,7 @@
 pub mod always_valid;
 pub mod chi_square;
 pub mod combine;
+pub mod compositional;
 pub mod dispersion;
 pub mod effect;
 pub mod evalue;

@@ -12,7 +12,7 @@ use super::family::Family;
 use super::row::{Quantiles, RowEvidence, add_always_valid, add_tests, support_of};
 use crate::counts::functions::CellFunctions;
 use crate::rules::comparisons::{OpenComparison, Side};
-use crate::statistics::families::{bh, selected};
+use crate::statistics::compositional::moved_with_the_rest;
 use crate::statistics::live::live_rows_of;
 use crate::statistics::rows::rows_of;
 use crate::statistics::{LiveRows, Model, Moments};
@@ -239,22 +239,11 @@ const STEPS: f64 = 1e9;
 
 /// The functions of a cell that moved only because shares sum to one, the largest change first; none while the scale stands still.
 fn compositional(view: &CellView<'_>, places: &[u32], live: &LiveRows) -> Vec<String> {
-    let ln_scale = libm::log(live.scale);
-    if ln_scale.abs() < view.delta {
-        return Vec::new();
-    }
-    let near = live.moments.share_within(libm::log(view.q));
-    let rows = rows_of(live.moments.only(&near), Some(live.scale), view.delta);
-    // Nothing else can be called at q, since its p is above q: it counts as 1, so that it is still in the family.
-    let mut ln_p = rows.ln_p_comp.clone();
-    ln_p.resize(live.moments.tests, 0.0);
-    let (share, adjusted) = (&rows.share.theta, &rows.adjusted.theta);
-    let moved = |&(i, _): &(usize, _)| share[i] * ln_scale > 0.0 && adjusted[i].abs() < share[i].abs();
     let functions = view.counts.functions();
-    let called = bh(&ln_p).into_iter().zip(&near).enumerate().filter(|(_, (q_value, _))| selected(*q_value, view.q));
-    let called = called.map(|(i, (_, &index))| (i, functions.number(place(places[index])))).filter(moved);
-    let mut moved: Vec<(f64, usize)> = called.map(|(i, number)| ((share[i].abs() * STEPS).round(), number)).collect();
     let entries = functions.entries();
+    let moved = moved_with_the_rest(&live.moments, live.scale, view.q, view.delta).into_iter();
+    let mut moved: Vec<(f64, usize)> =
+        moved.map(|index| ((live.moments.theta_raw[index].abs() * STEPS).round(), functions.number(place(places[index])))).collect();
     moved.sort_by(|a, b| b.0.total_cmp(&a.0).then(entries[a.1].0.cmp(&entries[b.1].0)));
     moved.into_iter().map(|(_, function)| entries[function].1.to_string()).collect()
 }

@@ -18,9 +18,15 @@ pub fn selected(q_value: f64, q: f64) -> bool {
 /// dependent tests. Checked against statsmodels `fdr_bh` (`bh.json`) to 1e-12, rejections exactly.
 #[must_use]
 pub fn bh(ln_p: &[f64]) -> Vec<f64> {
+    bh_among(ln_p, ln_p.iter().filter(|p| !p.is_nan()).count())
+}
+
+/// [`bh`] in a family of `members`, at least those of `ln_p`, of whom all others have p = 1.
+#[must_use]
+pub fn bh_among(ln_p: &[f64], members: usize) -> Vec<f64> {
     let mut order: Vec<usize> = (0..ln_p.len()).filter(|&i| !ln_p[i].is_nan()).collect();
     order.sort_by(|&i, &j| ln_p[i].total_cmp(&ln_p[j]));
-    let m = order.len() as f64;
+    let m = members as f64;
     let mut q = vec![f64::NAN; ln_p.len()];
     let mut lowest = 1.0_f64;
     for (rank, &i) in order.iter().enumerate().rev() {

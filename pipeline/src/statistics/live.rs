@@ -104,14 +104,9 @@ impl Moments {
         self.reaching(scale, ln_erfc(libm::sqrt(0.5 * least_z2(e_floor)))).map(row).collect()
     }
 
-    /// The tested functions whose share test may have a p of at most exp(`ln_p`), ascending: all others have a larger one.
-    #[must_use]
-    pub fn share_within(&self, ln_p: f64) -> Vec<usize> {
-        self.reaching(1.0, ln_p).map(|(f, _)| f).collect()
-    }
-
-    /// The tested functions whose F test at a scale may have a p of at most exp(`ln_p`), with their statistics.
-    fn reaching(&self, scale: f64, ln_p: f64) -> impl Iterator<Item = (usize, f64)> {
+    /// The tested functions whose F test at a scale may have a p of at most exp(`ln_p`), with their statistics, ascending; all
+    /// others have a larger one.
+    pub(super) fn reaching(&self, scale: f64, ln_p: f64) -> impl Iterator<Item = (usize, f64)> {
         let needed = self.tails().0.critical(ln_p) * (1.0 - 1e-9);
         let reaches = move |f: usize, stat: f64| self.tested[f] && stat >= needed * self.phi_tilde[f];
         let bounds = if self.strata > 1 { self.scores(scale) } else { self.statistic_bounds(scale) };
@@ -133,8 +128,7 @@ impl Moments {
         if !self.se[f].is_nan() {
             return self.se[f];
         }
-        let stat = if self.strata > 1 { self.score(f, 1.0) } else { self.likelihood_ratio(f, 1.0) };
-        implied_se(self.theta_raw[f], self.ln_p_of(f, stat, 0.0, tails))
+        implied_se(self.theta_raw[f], self.ln_p_of(f, self.statistic(f, 1.0), 0.0, tails))
     }
 }
 

@@ -86,6 +86,11 @@ impl Moments {
         }
     }
 
+    /// The statistic of function `f`, the same bits as in [`Moments::at_scale`].
+    pub(super) fn statistic(&self, f: usize, scale: f64) -> f64 {
+        if self.strata > 1 { self.score(f, scale) } else { self.likelihood_ratio(f, scale) }
+    }
+
     /// The statistic of function `f` with one stratum.
     pub(super) fn likelihood_ratio(&self, f: usize, scale: f64) -> f64 {
         let (a, b, n1, n0) = (self.a[f], self.b[f], self.n_head, self.n_base);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_pipeline::statistics::compositional::moved_with_the_rest;
 use fleetdiff_pipeline::statistics::dispersion::{median, moderate};
 use fleetdiff_pipeline::statistics::evalue::{e_bh, ln_e, ln_e_mixture};
 use fleetdiff_pipeline::statistics::families::{bh, selected, two_level, within_selected};
@@ -283,6 +284,27 @@ proptest! {
             }
         }
     }
+
+    /// What moved with the rest is what all tests of all functions say of it.
+    #[test]
+    fn law_moved_with_the_rest(head in alike(12), base in alike(14), earlier in alike(12), times in 5_u64..60, q in 0.001..0.3_f64) {
+        let head: Buckets = head.into_iter().map(|mut counts| { counts[0] *= times; counts }).collect();
+        for strata in [vec![(&head, &base)], vec![(&head, &base), (&earlier, &base)]] {
+            let rows = rows_of_cell(&contrast(40, &strata), None, DELTA);
+            let (share, adjusted, ln_scale) = (&rows.share.theta, &rows.adjusted.theta, rows.scale.ln());
+            let called = bh(&rows.ln_p_comp);
+            let moved = |f: &usize| share[*f] * ln_scale > 0.0 && adjusted[*f].abs() < share[*f].abs();
+            let expected: Vec<usize> = (0..40).filter(|&f| selected(called[f], q)).filter(moved).collect();
+            let expected = if ln_scale.abs() < DELTA { Vec::new() } else { expected };
+            prop_assert!(strata.len() > 1 || times < 20 || expected.len() > 30, "the shares of all others fall: {expected:?}");
+            prop_assert_eq!(moved_with_the_rest(&rows.moments, rows.scale, q, DELTA), expected);
+        }
+    }
+}
+
+/// So many buckets of forty functions of some five hundred samples each.
+fn alike(buckets: usize) -> impl Strategy<Value = Buckets> {
+    vec(vec(450_u64..550, 40), buckets)
 }
 
 fn ln_p_of_e(report: &fleetdiff_pipeline::statistics::CellRows, f: usize) -> f64 {
