@@ -112,7 +112,7 @@ fn measure(mix: Mix, closed: u64, (looks, reports): (u32, u32)) -> String {
     let reports = (0..reports).map(|_| {
         let start = Instant::now();
         let families = [Family::default(), Family::default()];
-        drop(report(&view, &comparison, Scope::Epoch, &CountKind::ALL, &families));
+        drop(report(&view, &comparison, Scope::Epoch, &CountKind::ALL, &families, &held));
         milliseconds(start)
     });
     let [on_sums, anew, reports] = [on_sums, anew, reports.collect()].map(|times| Spread::of(times).to_string());

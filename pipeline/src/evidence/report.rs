@@ -7,6 +7,7 @@ use fleetdiff_schemas::verdict::{Scope, Support};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
+use super::closed::ClosedStrata;
 use super::family::Family;
 use super::kind::{KindEvidence, PodEvidence, RareRows};
 use super::look::measured;
@@ -107,30 +108,34 @@ pub struct ScopeReport {
     pub past: Option<Past>,
 }
 
-/// The rows of a cell in one scope; none if the head has no sample in it.
-pub fn report(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope, kinds: &[CountKind], families: &[Family]) -> Option<ScopeReport> {
+/// The rows of a cell in one scope; none if the head has no sample in it. `closed` are strata of the epoch that never change any
+/// more, as far as they were taken in; no bit of a row depends on how far that is.
+pub fn report(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope, kinds: &[CountKind], families: &[Family], closed: &ClosedStrata) -> Option<ScopeReport> {
     let arms_of = if view.merges_strata() { CellArms::merged } else { CellArms::of };
-    let arms = arms_of(view.counts, scope, comparison);
+    let every_stratum = arms_of(view.counts, scope, comparison);
+    let resuming = (scope == Scope::Epoch && !view.merges_strata()).then(|| CellArms::resuming(view.counts, comparison, closed));
+    let arms = resuming.as_ref().unwrap_or(&every_stratum);
     if arms.figures(Side::Head).total == 0 {
         return None;
     }
-    let own = measured(view, &arms, CountKind::SelfCount);
+    let own = measured(view, arms, CountKind::SelfCount);
     let scale = own.as_ref().map(Moments::scale);
-    let served = (!view.merges_strata()).then(|| arms.served(CountKind::SelfCount, view.untested)).flatten();
+    let served_of = |kind| every_stratum.served(kind, view.untested).filter(|_| !view.merges_strata());
+    let served = served_of(CountKind::SelfCount);
     let one_by_one = view.method.tests_pods_one_by_one();
     let pods = (scope == Scope::Window && (one_by_one || !view.merges_strata())).then(|| WindowPods::of(view.counts, &comparison.id));
     let (mut rows, mut rare) = (Vec::new(), Vec::new());
     for (&kind, family) in kinds.iter().zip(families) {
         let moments = match kind {
             CountKind::SelfCount => own.clone(),
-            CountKind::Total => measured(view, &arms, kind),
+            CountKind::Total => measured(view, arms, kind),
         };
         let tests = moments.map(|moments| rows_of(moments, scale, view.delta));
         let support = tests.as_ref().map_or(Support::Untestable, |tests| support_of(&tests.moments));
-        let frame = view.frame(scope, kind, &arms, support);
+        let frame = view.frame(scope, kind, arms, support);
         let per_request = served.as_ref().filter(|_| support != Support::Untestable).map(|served| match kind {
             CountKind::SelfCount => PerRequest::measure(served),
-            CountKind::Total => PerRequest::measure(&arms.served(kind, view.untested).unwrap_or_default()),
+            CountKind::Total => PerRequest::measure(&served_of(kind).unwrap_or_default()),
         });
         let (head, base) = (arms.counts(Side::Head, kind), arms.counts(Side::Base, kind));
         let evidence = KindEvidence {
@@ -157,7 +162,7 @@ pub fn report(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope, ki
         Scope::Window => unlike(view.counts, &comparison.id, view.clock, view.clock.end_of(view.hop)),
         Scope::Epoch => Vec::new(),
     };
-    Some(ScopeReport { scope, rows, rare, snapshot: Snapshot::of(view.counts.functions(), &arms), unlike, apart: view.apart(&arms), past: None })
+    Some(ScopeReport { scope, rows, rare, snapshot: Snapshot::of(view.counts.functions(), &every_stratum), unlike, apart: view.apart(arms), past: None })
 }
 
 impl WindowPods {

@@ -215,7 +215,7 @@ fn evaluate(cell: &CellId, state: &mut CellState, open: &OpenComparison, hop: Ho
     families.resize_with(kinds.len(), Family::default);
     let looks = if plan.look { look(&LookAt { view: &view, comparison: open, closed }, kinds, families) } else { Vec::new() };
     let scopes = if plan.report { &[Scope::Window, Scope::Epoch][..] } else { &[] };
-    let reports = scopes.iter().filter_map(|&scope| report(&view, open, scope, kinds, families)).collect();
+    let reports = scopes.iter().filter_map(|&scope| report(&view, open, scope, kinds, families, closed)).collect();
     let watched = || families.iter().flat_map(Family::watched).collect();
     let callings = plan.look.then(|| callings(&state.counts, open, watched(), paths, table)).flatten();
     CellEvaluation { comparison: open.clone(), key: view.key, cell: view.cell, looks, callings, reports }
