@@ -1,6 +1,6 @@
 //! The answers: for each share and change how long, for each share and time how small.
 
-use fleetdiff_pipeline::statistics::power::{Design, samples_by_rule};
+use fleetdiff_pipeline::statistics::power::{Design, detection_z, samples_by_rule};
 use serde_json::{Value as Json, json};
 
 use super::PowerSettings;
@@ -65,9 +65,9 @@ impl Answers {
     /// The answers for a study.
     pub fn of(study: Study, settings: &PowerSettings) -> Self {
         let Some(tau) = study.tau else { return Self { study, waits: Vec::new(), smallest: Vec::new() } };
+        let z = detection_z(settings.alpha, settings.power);
         let design = |share| Design {
-            alpha: settings.alpha,
-            power: settings.power,
+            z,
             head_pods: study.head_pods.into(),
             base_pods: study.base_pods.into(),
             share,

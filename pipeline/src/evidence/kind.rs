@@ -14,7 +14,7 @@ use super::pods::WindowPods;
 use super::requests::add_requests;
 use super::row::{Quantiles, RowEvidence, RowFrame, add_always_valid, add_tests};
 use crate::rules::comparisons::Side;
-use crate::statistics::CellRows;
+use crate::statistics::{CellRows, Moments};
 use crate::statistics::outliers::Outliers;
 use crate::statistics::rare::{RareArm, ln_p_rare};
 use crate::statistics::requests::RateTest;
@@ -61,7 +61,8 @@ pub struct RareRows {
 impl KindEvidence<'_> {
     /// A row for every function with enough samples, and one for all others; of those, the rows that could be called at level `q`.
     pub fn rows(&self, q: f64) -> (Vec<RowEvidence>, RareRows) {
-        let quantiles = self.tests.map(|tests| Quantiles::of(tests.moments.df_total));
+        let of = |moments: &Moments| Quantiles::of(moments.df_total);
+        let quantiles = (self.tests.map(|tests| of(&tests.moments)), self.requests.map(|requests| of(&requests.moments)));
         let mut rows = Vec::new();
         let mut rare = RareRows::default();
         let (mut functions, mut rare_head, mut rare_base) = (0usize, 0, 0);
@@ -78,7 +79,7 @@ impl KindEvidence<'_> {
                 continue;
             }
             let mut evidence = self.frame.row(*hash, name, head, base);
-            self.add_all(&mut evidence, quantiles.as_ref(), f);
+            self.add_all(&mut evidence, (quantiles.0.as_ref(), quantiles.1.as_ref()), f);
             rows.push(evidence);
         }
         if functions > 0 {
@@ -91,15 +92,16 @@ impl KindEvidence<'_> {
         (rows, rare)
     }
 
-    fn add_all(&self, evidence: &mut RowEvidence, quantiles: Option<&Quantiles>, f: usize) {
-        if let (Some(tests), Some(quantiles)) = (self.tests, quantiles) {
+    /// Adds every test of function `f`; `shares` and `rates` are the quantiles of the two.
+    fn add_all(&self, evidence: &mut RowEvidence, (shares, rates): (Option<&Quantiles>, Option<&Quantiles>), f: usize) {
+        if let (Some(tests), Some(quantiles)) = (self.tests, shares) {
             add_tests(evidence, self.frame, tests, quantiles, f);
             if let Some((family, epoch)) = self.family {
-                add_always_valid(evidence, tests, family.largest_ln_e(epoch, f), f);
+                add_always_valid(evidence, tests, quantiles, family.largest_ln_e(epoch, f), f);
             }
         }
-        if let Some(requests) = self.requests {
-            add_requests(evidence, requests, f);
+        if let (Some(requests), Some(quantiles)) = (self.requests, rates) {
+            add_requests(evidence, requests, quantiles, f);
         }
         if let Some(PodEvidence { pods, outliers: Some(outliers), .. }) = &self.pods {
             let ln_p = outliers.ln_p[f];

@@ -228,7 +228,7 @@ fn watched_rows(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, places: &
         let (hash, name) = &functions.entries()[number];
         let mut evidence = frame.row(*hash, name, count(rows.moments.a[i]), count(rows.moments.b[i]));
         add_tests(&mut evidence, &frame, &rows, &quantiles, i);
-        add_always_valid(&mut evidence, &rows, family.largest_ln_e(at.comparison.epoch, number), i);
+        add_always_valid(&mut evidence, &rows, &quantiles, family.largest_ln_e(at.comparison.epoch, number), i);
         evidence
     });
     each.collect()

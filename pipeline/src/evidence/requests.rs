@@ -9,8 +9,8 @@ use super::row::{Quantiles, RowEvidence, RowFrame, Uniform};
 use crate::statistics::effect::{interval_from_t, is_equivalent};
 use crate::statistics::requests::RateTest;
 
-/// Adds to a row what its function costs a request; nothing where it was not tested.
-pub fn add_requests(evidence: &mut RowEvidence, requests: &RateTest, f: usize) {
+/// Adds to a row what its function costs a request, `quantiles` those of this test; nothing where it was not tested.
+pub fn add_requests(evidence: &mut RowEvidence, requests: &RateTest, quantiles: &Quantiles, f: usize) {
     let moments = &requests.moments;
     if !moments.tested[f] {
         return;
@@ -19,7 +19,7 @@ pub fn add_requests(evidence: &mut RowEvidence, requests: &RateTest, f: usize) {
     let row = &mut evidence.row;
     row.per_request_ln_p = Some(requests.test.ln_p[f]).filter(|ln_p| !ln_p.is_nan());
     if moments.a[f] > 0.0 && moments.b[f] > 0.0 {
-        let bounds = interval_from_t(theta, se, Quantiles::of(moments.df_total).t95);
+        let bounds = interval_from_t(theta, se, quantiles.t95);
         row.per_request_ratio = Some(Interval { value: libm::exp(theta), low: bounds.low, high: bounds.high });
     }
 }
@@ -32,11 +32,12 @@ pub fn row_of_all(frame: &RowFrame, all: &RateTest) -> RowEvidence {
     evidence.settled = frame.not_testable(&evidence.row);
     // A share of 1 against a share of 1 says nothing.
     (evidence.row.g, evidence.row.ln_p_iid) = (None, None);
-    add_requests(&mut evidence, all, 0);
     let moments = &all.moments;
+    let quantiles = Quantiles::of(moments.df_total);
+    add_requests(&mut evidence, all, &quantiles, 0);
     if moments.tested[0] {
         let (theta, se) = (all.test.theta[0], all.test.se[0]);
-        evidence.uniform = Some(Uniform { theta, alike: is_equivalent(theta, se, Quantiles::of(moments.df_total).t90) });
+        evidence.uniform = Some(Uniform { theta, alike: is_equivalent(theta, se, quantiles.t90) });
     }
     evidence
 }

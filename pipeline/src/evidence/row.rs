@@ -12,8 +12,8 @@ use super::arms::whole;
 use crate::statistics::effect::{EQUIVALENCE_LEVEL, interval_from_t, is_equivalent};
 use crate::statistics::g::g_2x2;
 use crate::statistics::always_valid::{Bet, ln_p_always_valid};
-use crate::statistics::power::{Design, samples_by_rule};
-use crate::statistics::tails::{ln_chi1_tail, t_quantile};
+use crate::statistics::power::{Design, detection_z, samples_by_rule};
+use crate::statistics::tails::{F1Tail, ln_chi1_tail, t_quantile};
 use crate::statistics::{CellRows, FEW_FUNCTIONS, support};
 
 /// Level and power at which "how long" and "how small" are answered.
@@ -253,29 +253,28 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, rows: &CellRows, 
     }
     // What is kept of the past is not sampled as the window is: neither pods nor time can be told from it.
     if frame.past.is_none() {
-        add_power(row, moments, frame);
+        add_power(row, moments, frame, quantiles.detection_z);
     }
 }
 
 /// Adds what holds of the row at whatever look it is read; `largest` is ln of its largest e-value in this epoch.
-pub fn add_always_valid(evidence: &mut RowEvidence, rows: &CellRows, largest: f64, f: usize) {
+pub fn add_always_valid(evidence: &mut RowEvidence, rows: &CellRows, quantiles: &Quantiles, largest: f64, f: usize) {
     let row = &mut evidence.row;
     let Some(ln_e) = row.ln_e else { return };
     row.always_valid_ln_p = Some(ln_p_always_valid(largest));
     let part = if rows.moments.tests < FEW_FUNCTIONS { 0.0 } else { rows.moments.part(f) };
-    let bet = Bet { theta: rows.adjusted.theta[f], se: rows.share.se[f], df: rows.moments.df_total, part };
+    let bet = Bet { theta: rows.adjusted.theta[f], se: rows.share.se[f], tail: quantiles.tail, part };
     let bounds = bet.ratio_interval(ln_e, ALWAYS_VALID_ALPHA);
     let known = row.adjusted_ratio.is_some() && !bounds.low.is_nan();
     row.always_valid_ratio = known.then(|| Interval { value: libm::exp(bet.theta), low: bounds.low, high: bounds.high });
 }
 
-fn add_power(row: &mut CellRow, moments: &crate::statistics::Moments, frame: &RowFrame) {
+fn add_power(row: &mut CellRow, moments: &crate::statistics::Moments, frame: &RowFrame, z: f64) {
     let seconds = frame.seconds();
     let samples = float(row.head.total + row.base.total);
     let samples_per_pod = samples / (moments.k_head + moments.k_base);
     let design = Design {
-        alpha: ALPHA,
-        power: POWER,
+        z,
         head_pods: moments.k_head,
         base_pods: moments.k_base,
         share: float(row.head.count + row.base.count) / samples,
@@ -291,19 +290,23 @@ fn add_power(row: &mut CellRow, moments: &crate::statistics::Moments, frame: &Ro
     row.samples_needed_iid = Some(samples_by_rule(design.share, RATIO - 1.0));
 }
 
-/// Quantiles of t that all rows of a cell share.
+/// Tails and quantiles that all rows of a cell share.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantiles {
     /// For 95 % intervals.
     pub t95: f64,
     /// For the 90 % interval of equivalence.
     pub t90: f64,
+    /// The tail of the test itself.
+    tail: F1Tail,
+    /// For "how long" and "how small".
+    detection_z: f64,
 }
 
 impl Quantiles {
     /// The quantiles for so many degrees of freedom.
     pub fn of(df: f64) -> Self {
-        Self { t95: t_quantile(0.95, df), t90: t_quantile(EQUIVALENCE_LEVEL, df) }
+        Self { t95: t_quantile(0.95, df), t90: t_quantile(EQUIVALENCE_LEVEL, df), tail: F1Tail::new(df), detection_z: detection_z(ALPHA, POWER) }
     }
 }
 

@@ -9,7 +9,7 @@
 use crate::statistics::effect::Interval;
 use crate::statistics::evalue::{TAUS, ln_e_one};
 use crate::statistics::special::ln_erfc;
-use crate::statistics::tails::F1Tail;
+use crate::statistics::tails::{F1Tail, SETTLED};
 
 /// ln of the number of spreads in the mixture.
 const LN_TAUS: f64 = 1.386_294_361_119_890_6;
@@ -36,7 +36,7 @@ pub fn critical_z(v: f64, alpha: f64) -> f64 {
         let (ln_e, slope) = mixture_and_slope(z2, v);
         let step = (ln_e - target) / slope;
         z2 -= step;
-        if step.abs() <= 1e-15 * z2 {
+        if step.abs() <= SETTLED * z2 {
             break;
         }
     }
@@ -61,8 +61,8 @@ pub struct Bet {
     pub theta: f64,
     /// Its standard error, as the e-value takes it (of the share test).
     pub se: f64,
-    /// Degrees of freedom of the test.
-    pub df: f64,
+    /// The tail of the t test.
+    pub tail: F1Tail,
     /// The part of the cell's samples that the function is, where the scale is estimated
     /// ([`crate::statistics::evalue::ln_e_against_scale`]); 0 where it is not.
     pub part: f64,
@@ -79,7 +79,7 @@ impl Bet {
         let others = 1.0 - self.part;
         let se = self.se / others;
         let z = critical_z(se * se, alpha) / others;
-        let t = libm::sqrt(F1Tail::new(self.df).critical(ln_erfc(z * std::f64::consts::FRAC_1_SQRT_2)));
+        let t = libm::sqrt(self.tail.critical(ln_erfc(z * std::f64::consts::FRAC_1_SQRT_2)));
         self.se * t
     }
 

@@ -11,10 +11,8 @@ const MOST_PODS: u32 = 1_000_000;
 /// What a study of one function consists of.
 #[derive(Clone, Copy, Debug)]
 pub struct Design {
-    /// Two-sided level of the single test, in (0, 1); 1e-4 stands for the multiplicity of some thousand rows.
-    pub alpha: f64,
-    /// The probability with which the change is to be found, in (0, 1).
-    pub power: f64,
+    /// How many standard errors a change must measure, see [`detection_z`].
+    pub z: f64,
     /// Pods of the head arm.
     pub head_pods: f64,
     /// Pods of the base arm.
@@ -25,12 +23,15 @@ pub struct Design {
     pub tau2: f64,
 }
 
-impl Design {
-    /// z of the level plus z of the power: 3.89 + .84 for 1e-4 and .8.
-    fn z(&self) -> f64 {
-        -normal_quantile(0.5 * self.alpha) + normal_quantile(self.power)
-    }
+/// z of the level plus z of the power: 3.89 + .84 for 1e-4 and .8. `alpha`, in (0, 1), is the two-sided level of the single test
+/// (1e-4 stands for the multiplicity of some thousand rows), `power`, in (0, 1), the probability with which the change is to be
+/// found.
+#[must_use]
+pub fn detection_z(alpha: f64, power: f64) -> f64 {
+    -normal_quantile(0.5 * alpha) + normal_quantile(power)
+}
 
+impl Design {
     fn harmonic(&self) -> f64 {
         1.0 / self.head_pods + 1.0 / self.base_pods
     }
@@ -42,7 +43,7 @@ impl Design {
     #[must_use]
     pub fn mde(&self, samples_per_pod: f64) -> f64 {
         let variance = (self.tau2 + (1.0 - self.share) / (self.share * samples_per_pod)) * self.harmonic();
-        self.z() * libm::sqrt(variance)
+        self.z * libm::sqrt(variance)
     }
 
     /// Seconds until a change by the factor `ratio` is found, at `rate` samples a pod and second; infinite where the spread
@@ -51,7 +52,7 @@ impl Design {
     /// (1-f) / (f rate (ln^2 r / (z^2 (1/K1 + 1/K0)) - tau^2)). Checked against SciPy (`power.json`) to 1e-9.
     #[must_use]
     pub fn seconds_to_detect(&self, rate: f64, ratio: f64) -> f64 {
-        let (z, ln_ratio) = (self.z(), libm::log(ratio));
+        let (z, ln_ratio) = (self.z, libm::log(ratio));
         let room = ln_ratio * ln_ratio / (z * z * self.harmonic()) - self.tau2;
         if room > 0.0 { (1.0 - self.share) / (self.share * rate * room) } else { f64::INFINITY }
     }
@@ -70,7 +71,7 @@ impl Design {
         if found(0) {
             return Some(0);
         }
-        let (z, ln_ratio) = (self.z(), libm::log(ratio));
+        let (z, ln_ratio) = (self.z, libm::log(ratio));
         let variance = self.tau2 + (1.0 - self.share) / (self.share * rate * seconds);
         let room = ln_ratio * ln_ratio / (z * z * variance) - 1.0 / self.base_pods;
         let mut more = whole_pods(1.0 / room - self.head_pods)?;

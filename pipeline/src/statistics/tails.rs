@@ -7,6 +7,8 @@ use crate::statistics::special::{ln_erfc, ln_gamma_half_step};
 
 /// ln sqrt(pi).
 const LN_SQRT_PI: f64 = 0.572_364_942_924_700_1;
+/// Newton's steps below this part of the root leave an error of its square.
+pub(super) const SETTLED: f64 = 1e-9;
 /// Below this F the central probability is summed, above it the tail's continued fraction converges fast.
 const SERIES_BELOW: f64 = 3.0;
 
@@ -82,16 +84,12 @@ impl F1Tail {
         if ln_p >= 0.0 {
             return 0.0;
         }
-        let (mut low, mut high) = (0.0, 1.0);
-        while self.ln_tail(high) > ln_p {
-            low = high;
-            high *= 4.0;
-            if f64::is_infinite(high) {
-                return f64::INFINITY;
+        let (mut low, mut high) = (0.0, f64::INFINITY);
+        let mut f = self.near(ln_p);
+        for _ in 0..2000 {
+            if f.is_infinite() {
+                return f;
             }
-        }
-        let mut f = if low > 0.0 { 0.5 * (low + high) } else { 0.5 };
-        for _ in 0..200 {
             let at = self.ln_tail(f);
             if at > ln_p {
                 low = f;
@@ -99,14 +97,30 @@ impl F1Tail {
                 high = f;
             }
             let next = f * libm::exp((at - ln_p) / self.log_slope(f, at));
-            let next = if next > low && next < high { next } else { 0.5 * (low + high) };
-            let moved = (next - f).abs();
-            f = next;
-            if moved <= 1e-15 * f {
-                break;
+            if next > low && next < high {
+                let moved = (next - f).abs();
+                f = next;
+                if moved <= SETTLED * f {
+                    break;
+                }
+            } else {
+                let half = if high.is_infinite() { 4.0 * low } else { 0.5 * (low + high) };
+                if half <= low || half >= high {
+                    break;
+                }
+                f = half;
             }
         }
         f
+    }
+
+    /// A first guess of the critical value: z^2 of the normal tail's leading terms, spread as t is wider than normal
+    /// (Wallace 1959).
+    fn near(&self, ln_p: f64) -> f64 {
+        let twice = -2.0 * ln_p;
+        let z2 = if twice > 3.0 { twice - libm::log(std::f64::consts::FRAC_PI_2 * (twice - libm::log(twice))) } else { 0.39 * twice * twice };
+        let spread = libm::expm1(z2 / (self.d2 + 0.5)) * self.d2;
+        if spread < 1e300 { spread.max(f64::MIN_POSITIVE) } else { 1e300 }
     }
 
     /// -d ln P(F > f) / d ln f, from the density f^(-1/2) d2^(-1/2) (1 + f/d2)^(-(d2+1)/2) / B(d2/2, 1/2).

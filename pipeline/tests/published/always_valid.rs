@@ -33,7 +33,7 @@ fn always_valid_of_nothing() {
     for (v, alpha) in [(0.0, 0.05), (f64::NAN, 0.05), (1.0, 0.0), (1.0, 1.5), (1.0, f64::NAN), (f64::INFINITY, 0.05)] {
         assert!(critical_z(v, alpha).is_nan(), "v {v}, alpha {alpha}");
     }
-    let bet = Bet { theta: 0.1, se: f64::NAN, df: 20.0, part: 0.0 };
+    let bet = Bet { theta: 0.1, se: f64::NAN, tail: F1Tail::new(20.0), part: 0.0 };
     let unknown = bet.ratio_interval(1.0, 0.05);
     assert!(unknown.low.is_nan() && unknown.high.is_nan());
     assert!(Bet { se: 0.1, ..bet }.ratio_interval(f64::NAN, 0.05).low.is_nan());
@@ -58,7 +58,7 @@ proptest! {
     fn law_interval_is_the_e_value_read_backwards(
         theta in -1.0..1.0_f64, se in 1e-3..0.5_f64, df in 2.0..200.0_f64, part in 0.0..0.5_f64, alpha in 1e-4..0.2_f64,
     ) {
-        let bet = Bet { theta, se, df, part };
+        let bet = Bet { theta, se, tail: F1Tail::new(df), part };
         let ln_p = F1Tail::new(df).ln_tail((theta / se).powi(2));
         let ln_e = ln_e_against_scale(ln_p, se, part);
         let half = bet.half_width(alpha);
@@ -76,7 +76,7 @@ proptest! {
     /// Where a row's p is not that of a t test, the interval still does not contradict its e-value.
     #[test]
     fn law_interval_agrees_with_the_row(theta in -1.0..1.0_f64, se in 1e-3..0.5_f64, df in 2.0..200.0_f64, ln_e in -3.0..8.0_f64) {
-        let interval = Bet { theta, se, df, part: 0.01 }.ratio_interval(ln_e, 0.05);
+        let interval = Bet { theta, se, tail: F1Tail::new(df), part: 0.01 }.ratio_interval(ln_e, 0.05);
         prop_assert_eq!(interval.low >= 1.0 || interval.high <= 1.0, ln_e >= 20.0_f64.ln());
     }
 }

@@ -3,7 +3,7 @@
 use fleetdiff_pipeline::statistics::effect::ratio_interval;
 use fleetdiff_pipeline::statistics::evalue::{ln_e_mixture, ln_e_one};
 use fleetdiff_pipeline::statistics::g::{g_2x2, g_share};
-use fleetdiff_pipeline::statistics::power::{Design, samples_by_rule};
+use fleetdiff_pipeline::statistics::power::{Design, detection_z, samples_by_rule};
 use fleetdiff_pipeline::statistics::special::{digamma, ln_erfc, ln_normal, normal_quantile, trigamma, trigamma_inverse, z_two_sided};
 use fleetdiff_pipeline::statistics::tails::{F1Tail, ln_chi1_tail, ln_f1_tail, t_quantile};
 use serde_json::Value;
@@ -117,8 +117,7 @@ fn published_evalue_mixture() {
 fn design_of(case: &Value) -> Design {
     let get = |key: &str| float(&case[key]);
     Design {
-        alpha: get("alpha"),
-        power: get("power"),
+        z: detection_z(get("alpha"), get("power")),
         head_pods: get("canary_pods"),
         base_pods: get("control_pods"),
         share: get("share"),
