@@ -3,6 +3,7 @@
 //! | question | file |
 //! |---|---|
 //! | What is counted? | [`workload`] |
+//! | What does one cell hold by itself? | [`cell`] |
 //! | How is the dataflow driven, and what is inside the clock? | [`drive`] |
 //! | What should it have flagged? | [`plain`] |
 //! | What could this machine do at most? | [`roof`] |
@@ -10,6 +11,7 @@
 //!
 //! `README.md` in this folder says how to read the figures.
 
+pub mod cell;
 pub mod drive;
 pub mod plain;
 pub mod roof;

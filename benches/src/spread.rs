@@ -1,6 +1,7 @@
 //! A measurement never travels without its spread.
 
 use std::fmt;
+use std::time::Instant;
 
 /// Median and quartiles of repeats, in the unit of the repeats.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,6 +29,12 @@ impl Spread {
         let (a, b) = (f(self.low), f(self.high));
         Self { low: a.min(b), median: f(self.median), high: a.max(b) }
     }
+}
+
+/// Milliseconds since a moment.
+#[must_use]
+pub fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e3
 }
 
 impl fmt::Display for Spread {

@@ -1,0 +1,119 @@
+//! One cell by itself, as the dataflow would hold it after a number of closed time blocks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fleetdiff_pipeline::config::{Config, Method};
+use fleetdiff_pipeline::counts::bucket::Addition;
+use fleetdiff_pipeline::counts::cell::{Blocks, CellCounts};
+use fleetdiff_pipeline::counts::encoding::{Entry, encode};
+use fleetdiff_pipeline::counts::functions::{FunctionId, FunctionTable};
+use fleetdiff_pipeline::evidence::report::CellView;
+use fleetdiff_pipeline::rules::comparisons::{ComparisonId, OpenComparison};
+use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
+use fleetdiff_schemas::time::{Hop, Nanos};
+
+use crate::workload::{MEDIUM, Mix, Pod, Size, Workload};
+
+/// Hops of a time block: an hour.
+const BLOCK: u64 = 360;
+/// Hops of the open block that have passed.
+const OPEN: u64 = 180;
+/// Who calls a function: the one with a fourth of its rank, so that callers are popular too.
+const CALLERS: u32 = 4;
+
+/// A cell of the medium size: 19 pods, 20,000 functions, each sample a leaf and its caller.
+#[derive(Debug)]
+pub struct OneCell {
+    /// Its counts.
+    pub counts: CellCounts,
+    /// What is compared in it, since the first block.
+    pub comparison: OpenComparison,
+    /// The first block that is not closed.
+    pub first_open: Hop,
+    name: CellKey,
+    hop: Hop,
+    config: Config,
+}
+
+impl OneCell {
+    /// A cell whose epoch has so many closed blocks, all out of the window, and an open one within it. A pod serves so many
+    /// requests for a thousand samples.
+    #[must_use]
+    pub fn after(closed: u64, mix: Mix, requests: u64) -> Self {
+        let table = FunctionTable::default();
+        let (mut counts, mut blocks) = (CellCounts::default(), Blocks::default());
+        let workload = |hops| Workload::new(Size { samples: MEDIUM.samples * hops, ..MEDIUM }, mix, 1, 1);
+        let (whole, begun) = (workload(u32::try_from(BLOCK).unwrap_or(0)), workload(u32::try_from(OPEN).unwrap_or(0)));
+        let ids = table.intern(&(0..20_000).map(|f| Arc::clone(whole.name(f))).collect::<Vec<_>>());
+        for block in 0..=closed {
+            let (start, fleet) = (block * BLOCK, if block == closed { &begun } else { &whole });
+            blocks.begin(Hop(start));
+            let pods = fleet.pods.iter().filter(|pod| pod.cell == 0);
+            counts.add(pods.map(|pod| addition(fleet, pod, Hop(start), &ids, requests)).collect(), &blocks, &table);
+            counts.expire(Hop(start), Some(Hop(0)));
+        }
+        let id = ComparisonId { service: "video".into(), base: vec!["base".into()], head: "head".into() };
+        Self {
+            counts,
+            comparison: OpenComparison { id, epoch: Hop(0) },
+            first_open: blocks.first_open(Hop(closed * BLOCK)),
+            name: whole.cell(0),
+            hop: Hop(closed * BLOCK + OPEN - 1),
+            config: Config::default(),
+        }
+    }
+
+    /// The cell as an evaluation sees it, with the program's defaults.
+    #[must_use]
+    pub fn view(&self) -> CellView<'_> {
+        CellView {
+            counts: &self.counts,
+            cell: self.name.clone(),
+            key: ComparisonKey {
+                service: "video".into(),
+                profile_type: ProfileType::Cpu,
+                measure: ProfileType::Cpu.measure(),
+                base_build: self.comparison.id.base_name(),
+                head_build: self.comparison.id.head.clone(),
+            },
+            epoch: Hop(0),
+            hop: self.hop,
+            window_hops: self.config.window_hops(),
+            clock: self.config.clock(),
+            min_count: 30.0,
+            delta: self.config.delta,
+            q: self.config.q,
+            untested: None,
+            method: Method::Honest,
+        }
+    }
+}
+
+/// All that a pod gives from `start` on: each sample a leaf and its caller.
+fn addition(fleet: &Workload, pod: &Pod, start: Hop, ids: &[FunctionId], requests: u64) -> Addition {
+    let mut counts: BTreeMap<FunctionId, (u64, u64)> = BTreeMap::new();
+    for (function, samples) in fleet.samples(pod, start.0) {
+        let place = |function: u32| usize::try_from(function).map_or(0, |function| ids[function]);
+        let own = counts.entry(place(function)).or_default();
+        own.0 += u64::from(samples);
+        own.1 += u64::from(samples);
+        if function >= CALLERS {
+            counts.entry(place(function / CALLERS)).or_default().1 += u64::from(samples);
+        }
+    }
+    let entries: Vec<Entry> = counts.into_iter().map(|(function, (own, total))| Entry { function, own, total }).collect();
+    Addition {
+        own: start,
+        hardware: pod.identity.hardware.clone(),
+        build: pod.identity.build.clone(),
+        pod: pod.identity.pod.clone(),
+        bucket: pod.identity.bucket(),
+        started: Nanos(0),
+        samples: u64::from(fleet.size.samples),
+        requests: u64::from(fleet.size.samples) * requests / 1000,
+        functions: encode(&entries),
+        paths: Vec::new(),
+    }
+}
