@@ -177,6 +177,11 @@ fn a_change_of_everything_is_seen_per_request_alone() {
     assert!(line.starts_with("Cost per request, all functions together, in the last window: regressed in all of ap-south-1: x 1.1"), "{line}");
     assert!(!all.run.stdout.contains("Without request counts"), "{}", all.run.stdout);
     assert!(all.run.stdout.contains("All of ap-south-1 costs more per request, every function alike; "), "{}", all.run.stdout);
+    let unseen = |tables: &Tables| tables.comparisons.iter().filter(|row| row.sentence.contains("without request counts")).count();
+    let over_all = |tables: &Tables| tables.comparisons.iter().filter(|row| row.cell == cell("*", "*")).count();
+    assert_eq!(unseen(&all.tables), 0);
+    let without = &demo().tables;
+    assert!(over_all(without) > 100 && unseen(without) == over_all(without), "{} of {}", unseen(without), over_all(without));
 }
 
 #[test]

@@ -166,7 +166,7 @@ impl<'a> CellArms<'a> {
 
     /// The same with requests as exposure; `None` unless every bucket of both arms has some in a stratum that both arms share.
     pub fn served(&self, kind: CountKind, untested: Option<usize>) -> Option<Served<'_>> {
-        if self.kept == 0 || !self.knows_requests(Side::Head) || !self.knows_requests(Side::Base) {
+        if self.kept == 0 || !self.knows_requests() {
             return None;
         }
         let strata = self.strata.iter().map(|stratum| ServedStratum { head: served(&stratum.head, kind), base: served(&stratum.base, kind) });
@@ -180,11 +180,14 @@ impl<'a> CellArms<'a> {
         })
     }
 
-    /// Whether each bucket of an arm has requests somewhere.
-    fn knows_requests(&self, side: Side) -> bool {
-        let mut requests: BTreeMap<Bucket, u64> = BTreeMap::new();
-        self.rows(side).for_each(|row| *requests.entry(row.bucket).or_default() += row.requests());
-        requests.values().all(|&requests| requests > 0)
+    /// Whether each bucket of both arms has requests somewhere.
+    pub fn knows_requests(&self) -> bool {
+        let known = |side| {
+            let mut requests: BTreeMap<Bucket, u64> = BTreeMap::new();
+            self.rows(side).for_each(|row| *requests.entry(row.bucket).or_default() += row.requests());
+            requests.values().all(|&requests| requests > 0)
+        };
+        known(Side::Head) && known(Side::Base)
     }
 
     /// Time block and kind of machine of an arm's strata, ascending.

@@ -28,6 +28,8 @@ pub struct KindLook {
     pub head_total: i64,
     /// Base samples of the epoch.
     pub base_total: i64,
+    /// Whether all pods say how many requests they served, so that a change of every function alike can be seen.
+    pub requests_known: bool,
     /// Stable hashes of the head's pods.
     pub head_pods: Vec<u64>,
     /// Stable hashes of the base's pods.
@@ -77,6 +79,7 @@ impl KindLook {
             comparable: arms.kept > 0,
             head_total: arms.figures(Side::Head).total,
             base_total: arms.figures(Side::Base).total,
+            requests_known: arms.knows_requests(),
             head_pods: hashes(Side::Head),
             base_pods: hashes(Side::Base),
             support: Support::Untestable,

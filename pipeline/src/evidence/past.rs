@@ -44,7 +44,7 @@ pub fn past_report(view: &CellView<'_>, comparison: &ComparisonId, kinds: &[Coun
         let frame = RowFrame { apart: words, past: Some(past.words()), ..view.frame(Scope::Window, kind, &arms, support) };
         let of_kind = rows_of_kind(view, &arms, kind, &frame, tests.as_ref());
         let equivalent_share = equivalent_share(view, &arms, support, &of_kind, &base_self);
-        let mut look = KindLook { count_kind: kind, equivalent_share, ..figures.clone() };
+        let mut look = KindLook { count_kind: kind, equivalent_share, requests_known: false, ..figures.clone() };
         if let Some(tests) = &tests {
             look.add_tests(&tests.moments, tests.scale);
         }

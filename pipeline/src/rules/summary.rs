@@ -181,18 +181,28 @@ fn row_over_all(frame: &SummaryFrame, cell: CellKey, cells: &BTreeMap<CellKey, K
         equivalent_share: None,
         verdict,
         sentence: format!(
-            "{} of {} cells regressed, {} improved, {} clean, {} not known yet, {} not comparable; without request counts a change that hits every function alike cannot be seen",
+            "{} of {} cells regressed, {} improved, {} clean, {} not known yet, {} not comparable{}",
             count(ComparisonVerdict::Regressed),
             rows.len(),
             count(ComparisonVerdict::Improved),
             count(ComparisonVerdict::Clean),
             count(ComparisonVerdict::Inconclusive),
             count(ComparisonVerdict::NotComparable),
+            unseen(cells),
         ),
         self_check_tests: known_sum(rows, |row| row.self_check_tests),
         self_check_flags: known_sum(rows, |row| row.self_check_flags),
         warnings: unlike_in(unlike, rows.len()),
         baseline: Baseline::Concurrent,
+    }
+}
+
+/// What cannot be seen for want of request counts.
+fn unseen(cells: &BTreeMap<CellKey, KindLook>) -> String {
+    match cells.values().filter(|look| !look.requests_known).count() {
+        0 => String::new(),
+        all if all == cells.len() => "; without request counts a change that hits every function alike cannot be seen".to_owned(),
+        some => format!("; in {some} without request counts a change that hits every function alike cannot be seen"),
     }
 }
 
