@@ -377,6 +377,12 @@ mod tests {
         assert_eq!(begun, [0, 0, 1]);
         assert_eq!(at(1002 * day + 59, &[("b", 5)]), 1, "what left the window last lies in the second generation still");
         assert_eq!(at(1002 * day + 60, &[("b", 5)]), 0, "two generations later nothing is kept of the base");
+        let mut history = ServiceHistory::new("api".into());
+        let mut at = |hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules).past.len();
+        let begun = [at(1000 * day, &[("a", 5)]), at(1000 * day + 1, &[("a", 5), ("b", 2)]), at(1001 * day + 30, &[("b", 5)])];
+        assert_eq!(begun, [0, 0, 1]);
+        assert_eq!(at(1002 * day + 59, &[("b", 5)]), 1);
+        assert_eq!(at(1002 * day + 60, &[("b", 5)]), 0, "closed a window after its base was gone, which was the day before");
         let none = Config { baseline: Nanos(0), ..a_day };
         let rules = ComparisonRules::new(&none);
         let mut history = ServiceHistory::new("api".into());
