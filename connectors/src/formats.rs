@@ -4,11 +4,12 @@
 //! the bytes themselves say. Every count that leaves here is a number of raw samples, never bytes or nanoseconds.
 //! A bad record becomes a [`Rejection`]; nothing here panics, and memory is bounded by [`Options::max_bytes`].
 
+mod collected;
 pub mod compression;
 pub mod delta;
 pub mod folded;
 mod labels;
-mod names;
+pub mod names;
 pub mod pprof;
 
 use std::str::FromStr;
@@ -18,6 +19,7 @@ use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rejected::Rejection;
 
 pub use labels::{Labels, Unit};
+use names::Rewrites;
 
 /// Turns the bytes of one record into profiles.
 pub trait Decode: Send {
@@ -41,7 +43,11 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 3] = [Self::Pprof, Self::Folded, Self::Delta];
+    pub const ALL: [Self; 3] = [
+        Self::Pprof,
+        Self::Folded,
+        Self::Delta,
+    ];
 
     /// Its name in manifests and configuration.
     pub fn name(self) -> &'static str {
@@ -87,11 +93,13 @@ pub struct Options {
     pub max_bytes: usize,
     /// The label of a sample that names its cohort. Default `cohort`.
     pub cohort_label: Arc<str>,
+    /// Rewrites of function names. Default none.
+    pub rewrites: Rewrites,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { max_bytes: 256 << 20, cohort_label: "cohort".into() }
+        Self { max_bytes: 256 << 20, cohort_label: "cohort".into(), rewrites: Rewrites::default() }
     }
 }
 
