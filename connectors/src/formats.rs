@@ -6,11 +6,16 @@
 
 mod collected;
 pub mod compression;
+pub mod cpuprofile;
 pub mod delta;
 pub mod folded;
+mod json;
 mod labels;
 pub mod names;
+pub mod perf_script;
 pub mod pprof;
+pub mod pyroscope;
+pub mod speedscope;
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -37,15 +42,27 @@ pub enum Format {
     Pprof,
     /// Folded stacks, `root;...;leaf COUNT` a line, one profile a record.
     Folded,
+    /// The text of `perf script`, one profile a record.
+    PerfScript,
+    /// The JSON of speedscope, one profile a record.
+    Speedscope,
+    /// The `.cpuprofile` of V8, one profile a record.
+    Cpuprofile,
+    /// The JSON of a flame graph of Pyroscope, one profile a record.
+    Pyroscope,
     /// The columnar delta, many profiles of many pods a record.
     Delta,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 3] = [
+    pub const ALL: [Self; 7] = [
         Self::Pprof,
         Self::Folded,
+        Self::PerfScript,
+        Self::Speedscope,
+        Self::Cpuprofile,
+        Self::Pyroscope,
         Self::Delta,
     ];
 
@@ -54,6 +71,10 @@ impl Format {
         match self {
             Self::Pprof => "pprof",
             Self::Folded => "folded",
+            Self::PerfScript => "perf_script",
+            Self::Speedscope => "speedscope",
+            Self::Cpuprofile => "cpuprofile",
+            Self::Pyroscope => "pyroscope",
             Self::Delta => "delta",
         }
     }
@@ -70,6 +91,10 @@ impl Format {
         match self {
             Self::Pprof => Box::new(pprof::Decoder::new(options)),
             Self::Folded => Box::new(folded::Decoder::new(options)),
+            Self::PerfScript => Box::new(perf_script::Decoder::new(options)),
+            Self::Speedscope => Box::new(speedscope::Decoder::new(options)),
+            Self::Cpuprofile => Box::new(cpuprofile::Decoder::new(options)),
+            Self::Pyroscope => Box::new(pyroscope::Decoder::new(options)),
             Self::Delta => Box::new(delta::Decoder::new(options)),
         }
     }
