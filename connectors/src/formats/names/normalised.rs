@@ -19,6 +19,7 @@ const ADDRESS: usize = 4;
 /// |---|---|---|
 /// | a line, a column too, behind a file in brackets | `run (pool.py:86)` | `run (pool.py)` |
 /// | the hash of a Rust symbol | `core::fmt::write::h0123456789abcdef` | `core::fmt::write` |
+/// | the same, not demangled | `_ZN4core3fmt5write17h0123456789abcdefE` | `_ZN4core3fmt5writeE` |
 /// | the hash of a function that LLVM moved | `encode.llvm.8843167243218` | `encode` |
 /// | an offset within the function | `vfs_read+0x1f_[k]` | `vfs_read_[k]` |
 /// | an address, `[unknown]`, nothing | `0x7f3a00c4` | [`UNSYMBOLISED`] |
@@ -49,10 +50,13 @@ fn pass(name: &str) -> Option<String> {
     if has_no_symbol(whole) {
         return Some(UNSYMBOLISED.to_owned());
     }
-    match without_line(whole) {
-        Some((function, file)) => Some(format!("{function} ({file}){kind}")),
-        None => shortened(whole).map(|shorter| format!("{shorter}{kind}")),
+    if let Some((function, file)) = without_line(whole) {
+        return Some(format!("{function} ({file}){kind}"));
     }
+    if let Some(path) = without_mangled_hash(whole) {
+        return Some(format!("{path}E{kind}"));
+    }
+    shortened(whole).map(|shorter| format!("{shorter}{kind}"))
 }
 
 fn has_no_symbol(stem: &str) -> bool {
@@ -72,9 +76,18 @@ fn without_offset(stem: &str) -> Option<&str> {
 }
 
 fn without_hash(stem: &str) -> Option<&str> {
-    let (name, digits) = stem.rsplit_once("::h")?;
+    stem.rsplit_once("::h").filter(|(_, digits)| is_hash(digits)).map(|(name, _)| name)
+}
+
+/// The path of a mangled Rust symbol, whose last part is a hash of 17 letters.
+fn without_mangled_hash(stem: &str) -> Option<&str> {
+    let (path, digits) = stem.strip_prefix("_ZN").and(stem.strip_suffix('E'))?.rsplit_once("17h")?;
+    is_hash(digits).then_some(path)
+}
+
+fn is_hash(digits: &str) -> bool {
     let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    (digits.len() == HASH && digits.bytes().all(lower)).then_some(name)
+    digits.len() == HASH && digits.bytes().all(lower)
 }
 
 fn without_move(stem: &str) -> Option<&str> {
@@ -117,6 +130,7 @@ mod tests {
             ("parse (file:///srv/app.js:12:34)", "parse (file:///srv/app.js)"),
             ("core::fmt::write::h0123456789abcdef", "core::fmt::write"),
             ("<T as Trait>::call::h0123456789abcdef.llvm.77", "<T as Trait>::call"),
+            ("_ZN4core3fmt5write17h0123456789abcdefE+0x1f", "_ZN4core3fmt5writeE"),
             ("encode.llvm.8843167243218", "encode"),
             ("vfs_read+0x1f_[k]", "vfs_read_[k]"),
             ("runtime.mallocgc+0x4A", "runtime.mallocgc"),
@@ -139,6 +153,8 @@ mod tests {
             "net/http.(*Client).Do",
             "std::vector<int, std::allocator<int> >::push_back(int const&)",
             "operator+",
+            "_ZN4core3fmt5writeE",
+            "_ZN4core3fmt5write17hsomethingE",
             "a::h0123456789abcde",
             "a::h0123456789ABCDEF",
             "a::hello",
@@ -165,7 +181,7 @@ mod tests {
         fn what_is_normalised_stays(parts in proptest::collection::vec(prop_oneof![
             Just("::h0123456789abcdef".to_owned()), Just("+0x1f".to_owned()), Just(".llvm.12".to_owned()),
             Just(" (a.py:3)".to_owned()), Just(":4".to_owned()), Just(")".to_owned()), Just(" (".to_owned()),
-            Just("_[k]".to_owned()), Just("0x1234".to_owned()), Just("[unknown]".to_owned()), "[a-c0-9µ :]{0,3}",
+            Just("_[k]".to_owned()), Just("_ZN".to_owned()), Just("17h0123456789abcdefE".to_owned()), Just("0x1234".to_owned()), Just("[unknown]".to_owned()), "[a-c0-9µ :]{0,3}",
         ], 0..8)) {
             let once = normalised(&parts.concat()).into_owned();
             prop_assert_eq!(normalised(&once), once.as_str());

@@ -160,6 +160,8 @@ mod tests {
         assert_eq!(applied(&["x => "], "axb"), "ab");
         assert_eq!(applied(&["=> => ->"], "a => b"), "a -> b", "the last arrow counts");
         assert_eq!(applied(&[], "a"), "a");
+        let documented = [r"^(.*) \(/srv/releases/[0-9]+/(.*)\)$ => $1 ($2)", r"\bv[0-9]+\. => v."];
+        assert_eq!(applied(&documented, "run (/srv/releases/77/v12.pool.py)"), "run (v.pool.py)");
     }
 
     #[test]
