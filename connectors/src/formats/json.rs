@@ -107,8 +107,6 @@ impl<'a, T: Deserialize<'a>> Visitor<'a> for Inner<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

@@ -126,8 +126,6 @@ impl<'a> Names<'a> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn naming(max_bytes: usize, rewrites: &[&str]) -> Naming {

@@ -81,8 +81,8 @@ fn without_hash(stem: &str) -> Option<&str> {
 
 /// The path of a mangled Rust symbol, whose last part is a hash of 17 letters.
 fn without_mangled_hash(stem: &str) -> Option<&str> {
-    let (path, digits) = stem.strip_prefix("_ZN").and(stem.strip_suffix('E'))?.rsplit_once("17h")?;
-    is_hash(digits).then_some(path)
+    let (path, digits) = stem.strip_suffix('E')?.rsplit_once("17h")?;
+    (path.starts_with("_ZN") && is_hash(digits)).then_some(path)
 }
 
 fn is_hash(digits: &str) -> bool {

@@ -143,8 +143,6 @@ fn groups(replacement: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn applied(rewrites: &[&str], name: &str) -> String {
