@@ -237,8 +237,15 @@ fn format_of(file: &str, bytes: &[u8]) -> Format {
     let name = file.rsplit('/').next().unwrap_or(file);
     let parts: Vec<&str> = name.split('.').skip(1).collect();
     let named = |known: &[&str]| parts.iter().any(|part| known.contains(part));
-    if named(&["folded", "collapsed"]) {
-        Format::Folded
+    const BY_NAME: [(Format, &[&str]); 5] = [
+        (Format::Folded, &["folded", "collapsed"]),
+        (Format::PerfScript, &["perf_script", "perf-script", "perfscript"]),
+        (Format::Speedscope, &["speedscope"]),
+        (Format::Cpuprofile, &["cpuprofile"]),
+        (Format::Pyroscope, &["pyroscope", "flamebearer"]),
+    ];
+    if let Some((format, _)) = BY_NAME.into_iter().find(|(_, known)| named(known)) {
+        format
     } else if named(&["pb", "pprof"]) || !is_text(&compression::prefix(bytes, 4096)) {
         Format::Pprof
     } else {

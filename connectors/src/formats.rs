@@ -4,12 +4,18 @@
 //! the bytes themselves say. Every count that leaves here is a number of raw samples, never bytes or nanoseconds.
 //! A bad record becomes a [`Rejection`]; nothing here panics, and memory is bounded by [`Options::max_bytes`].
 
+mod collected;
 pub mod compression;
+pub mod cpuprofile;
 pub mod delta;
 pub mod folded;
+mod json;
 mod labels;
-mod names;
+pub mod names;
+pub mod perf_script;
 pub mod pprof;
+pub mod pyroscope;
+pub mod speedscope;
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -18,6 +24,7 @@ use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rejected::Rejection;
 
 pub use labels::{Labels, Unit};
+use names::Rewrites;
 
 /// Turns the bytes of one record into profiles.
 pub trait Decode: Send {
@@ -35,19 +42,39 @@ pub enum Format {
     Pprof,
     /// Folded stacks, `root;...;leaf COUNT` a line, one profile a record.
     Folded,
+    /// The text of `perf script`, one profile a record.
+    PerfScript,
+    /// The JSON of speedscope, one profile a record.
+    Speedscope,
+    /// The `.cpuprofile` of V8, one profile a record.
+    Cpuprofile,
+    /// The JSON of a flame graph of Pyroscope, one profile a record.
+    Pyroscope,
     /// The columnar delta, many profiles of many pods a record.
     Delta,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 3] = [Self::Pprof, Self::Folded, Self::Delta];
+    pub const ALL: [Self; 7] = [
+        Self::Pprof,
+        Self::Folded,
+        Self::PerfScript,
+        Self::Speedscope,
+        Self::Cpuprofile,
+        Self::Pyroscope,
+        Self::Delta,
+    ];
 
     /// Its name in manifests and configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pprof => "pprof",
             Self::Folded => "folded",
+            Self::PerfScript => "perf_script",
+            Self::Speedscope => "speedscope",
+            Self::Cpuprofile => "cpuprofile",
+            Self::Pyroscope => "pyroscope",
             Self::Delta => "delta",
         }
     }
@@ -64,6 +91,10 @@ impl Format {
         match self {
             Self::Pprof => Box::new(pprof::Decoder::new(options)),
             Self::Folded => Box::new(folded::Decoder::new(options)),
+            Self::PerfScript => Box::new(perf_script::Decoder::new(options)),
+            Self::Speedscope => Box::new(speedscope::Decoder::new(options)),
+            Self::Cpuprofile => Box::new(cpuprofile::Decoder::new(options)),
+            Self::Pyroscope => Box::new(pyroscope::Decoder::new(options)),
             Self::Delta => Box::new(delta::Decoder::new(options)),
         }
     }
@@ -87,11 +118,13 @@ pub struct Options {
     pub max_bytes: usize,
     /// The label of a sample that names its cohort. Default `cohort`.
     pub cohort_label: Arc<str>,
+    /// Rewrites of function names. Default none.
+    pub rewrites: Rewrites,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { max_bytes: 256 << 20, cohort_label: "cohort".into() }
+        Self { max_bytes: 256 << 20, cohort_label: "cohort".into(), rewrites: Rewrites::default() }
     }
 }
 

@@ -3,6 +3,8 @@
 
 #[path = "files/faults.rs"]
 mod faults;
+#[path = "files/formats.rs"]
+mod formats;
 #[path = "files/reading.rs"]
 mod reading;
 #[path = "files/recorded.rs"]

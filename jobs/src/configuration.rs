@@ -14,6 +14,7 @@ mod written;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fleetdiff_connectors::formats::names::Rewrites;
 use fleetdiff_connectors::formats::{Format, Options};
 use fleetdiff_connectors::kafka::alerts;
 use fleetdiff_connectors::kafka::client::ClientSettings;
@@ -23,6 +24,7 @@ use fleetdiff_pipeline::config::{Comparing, Config};
 
 pub use flags::{Everything, Flags, OfDataflow, OfTopic};
 pub use problems::{Problem, Problems};
+use setting::RewriteTexts;
 pub use setting::Setting;
 
 use keys::KEYS;
@@ -33,6 +35,7 @@ pub struct Configuration {
     /// What decides rows besides records; [`Self::dataflow`] gives it with the comparison.
     dataflow: Config,
     named: Named,
+    rewrites: RewriteTexts,
     /// Worker threads.
     pub workers: usize,
     /// Where profiles come from.
@@ -94,6 +97,7 @@ impl Default for Configuration {
         Self {
             dataflow: Config::default(),
             named: Named::default(),
+            rewrites: RewriteTexts::default(),
             workers: 2,
             kafka: Kafka {
                 client: ClientSettings::new("127.0.0.1:9092"),
@@ -149,6 +153,18 @@ impl Configuration {
         Config { comparing, ..self.dataflow.clone() }
     }
 
+    /// How the records of a topic are decoded.
+    pub fn of_records(&self) -> Options {
+        let Kafka { max_record_bytes, cohort, .. } = &self.kafka;
+        Options { max_bytes: *max_record_bytes, cohort_label: cohort.as_str().into(), ..self.of_files() }
+    }
+
+    /// How the files of a folder are decoded.
+    pub fn of_files(&self) -> Options {
+        // NB: `check` has seen that each rewrite can be used.
+        Options { rewrites: Rewrites::parse(&self.rewrites.0).unwrap_or_default(), ..Options::default() }
+    }
+
     fn take_variables(&mut self, variables: Vec<(String, String)>, problems: &mut Vec<Problem>) {
         for (name, value) in variables {
             if let Some(key) = KEYS.iter().find(|key| key.variable() == name) {
@@ -196,15 +212,13 @@ impl Configuration {
         need(FlushInterval::new(self.output.flush).is_ok(), "output.flush", "must divide an hour: 60s, 10m, 1h");
         need(self.alerts.partitions > 0, "alerts.partitions", "must be at least 1");
         need(self.alerts.topic != self.kafka.topic, "alerts.topic", "must be another than kafka.topic");
+        if let Err(bad) = Rewrites::parse(&self.rewrites.0) {
+            need(false, "dataflow.rewrites", &bad.to_string());
+        }
     }
 }
 
 impl Kafka {
-    /// How records are decoded.
-    pub fn options(&self) -> Options {
-        Options { max_bytes: self.max_record_bytes, cohort_label: self.cohort.as_str().into() }
-    }
-
     /// Which headers say whose a record is.
     pub fn identity(&self) -> IdentityMapping {
         IdentityMapping { cohort: vec![self.cohort.clone()], ..self.identity.clone() }

@@ -31,8 +31,9 @@ pub fn open_publisher(configuration: &Configuration, spread: SpreadSettings) -> 
     let form = match configuration.kafka.format {
         Format::Pprof => RecordForm::Pprof,
         Format::Delta => RecordForm::Delta,
-        Format::Folded => {
-            return Err(Failure::usage("records cannot be written as folded", "use --format pprof or --format delta"));
+        other => {
+            let refusal = format!("records cannot be written as {}", other.name());
+            return Err(Failure::usage(refusal, "use --format pprof or --format delta"));
         }
     };
     let key = match spread.key {

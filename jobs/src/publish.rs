@@ -16,7 +16,7 @@ pub fn publish(settings: &PublishSettings) -> Result<(), Failure> {
     let fleet = RecordedFleet::open(&settings.fleet).map_err(Failure::of_fleet)?;
     let publisher = open_publisher(&configuration, settings.spread)?;
     let bar = bar(fleet.len(), "profiles");
-    let published = publisher.publish_fleet(&fleet, &configuration.kafka.options(), |progress| {
+    let published = publisher.publish_fleet(&fleet, &configuration.of_records(), |progress| {
         bar.set_position(u64::try_from(progress.lines).unwrap_or(u64::MAX));
         bar.set_message(format!("{} records acknowledged", progress.acknowledged.records));
     });

@@ -23,7 +23,8 @@ pub fn replay(settings: &ReplaySettings) -> Result<(), Failure> {
     let configuration = configure(settings.config.as_deref(), &settings.flags)?;
     let config = configuration.dataflow();
     let filter = Filter { service: settings.service.as_deref().map(Into::into), profile_type: settings.profile_type };
-    let fleet = RecordedFleet::open(&settings.fleet).map_err(Failure::of_fleet)?.filtered(&filter);
+    let fleet = RecordedFleet::open(&settings.fleet).map_err(Failure::of_fleet)?;
+    let fleet = fleet.filtered(&filter).with_options(configuration.of_files());
     let keep = |folder, written| match config.method.is_calibrated() {
         true => Keeper::new(Some(folder), written, config.clock(), span(&fleet)),
         false => Keeper::without_alerts(folder, written, config.clock(), span(&fleet)),

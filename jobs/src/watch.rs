@@ -87,7 +87,7 @@ fn open(configuration: &Configuration, clock: HopClock) -> Result<Service, Failu
 }
 
 fn sources(configuration: &Configuration, until_end: bool) -> Arc<SourceFactory> {
-    let kafka = configuration.kafka.clone();
+    let (kafka, options) = (configuration.kafka.clone(), configuration.of_records());
     Arc::new(move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> {
         let settings = TopicSettings {
             until_end,
@@ -95,7 +95,7 @@ fn sources(configuration: &Configuration, until_end: bool) -> Arc<SourceFactory>
             give_up_after: kafka.give_up_after,
             ..TopicSettings::new(&kafka.topic)
         };
-        let decoder = kafka.format.decoder(&kafka.options());
+        let decoder = kafka.format.decoder(&options);
         let source = TopicSource::open(&kafka.client, settings, Share { worker, workers }, decoder);
         let source = source.map_err(|failure| failure.into_source_error(&kafka.topic))?;
         Ok(vec![Box::new(source)])

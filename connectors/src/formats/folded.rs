@@ -1,30 +1,36 @@
 //! Folded stacks: a line a stack, `root;...;leaf COUNT`, as flame graph tools write them.
 //!
-//! The count is what follows the last space, so frames may hold spaces. Lines that are blank or begin with `#` are
-//! skipped. Nothing before the count is an empty stack. Frames stand as they are (`[libc.so.6]`, `read_[k]`), save that
-//! `[unknown]` and empty ones have no symbol. Counts are taken as raw samples: a file whose unit is known to be another
-//! is refused, for without a period bytes or nanoseconds cannot be turned into samples.
+//! The count is what follows the last space or tab, so frames may hold spaces. Lines that are blank or begin with `#`
+//! are skipped, white space at the end of a line is no part of it. Nothing before the count is an empty stack. Frames go
+//! through [`names`](super::names) like those of every format.
+//!
+//! Counts are taken as raw samples. What cannot be that is refused: a file whose unit is known to be another, for without
+//! a period bytes or nanoseconds cannot be turned into samples; a count that is no whole number; a file in which every
+//! line ends in two counts, as tools write that compare two profiles; and one whose counts are all multiples of a large
+//! number, which is then a period: some tools add up the periods of `perf script` instead of its events.
 
 use std::num::IntErrorKind;
 
-use fleetdiff_schemas::profile::{Profile, Samples, Stack};
+use fleetdiff_schemas::profile::{Profile, Samples};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
+use super::collected::Collected;
 use super::compression::{decompress, gzip};
 use super::labels::{Contents, one_profile};
-use super::names::Names;
+use super::names::Naming;
 use super::{Decode, Labels, Options, Unencodable, Unit};
 
 /// Decodes folded stacks.
 #[derive(Debug)]
 pub struct Decoder {
     max_bytes: usize,
+    naming: Naming,
 }
 
 impl Decoder {
     /// A decoder that reads at most [`Options::max_bytes`] a record.
     pub fn new(options: &Options) -> Self {
-        Self { max_bytes: options.max_bytes }
+        Self { max_bytes: options.max_bytes, naming: Naming::new(options) }
     }
 }
 
@@ -33,14 +39,17 @@ impl Decode for Decoder {
         let part = one_profile(labels, None, |_, unit| {
             refuse_values(unit)?;
             let text = decompress(bytes, self.max_bytes)?;
-            read(&text, self.max_bytes)
+            let counts = Counts { meant: unit == Some(Unit::Count), ..Counts::default() };
+            read(&text, counts, Collected::new(&mut self.naming, self.max_bytes))
         });
         vec![part]
     }
 }
 
-/// Writes a profile as gzipped folded stacks; [`Decoder`] gives back the same stacks. The window is not written.
-/// Equal profiles give equal bytes.
+/// Writes a profile as gzipped folded stacks; [`Decoder`] gives back the same stacks if the names are
+/// [normalised](super::names::normalised). The window is not written. Equal profiles give equal bytes.
+///
+/// NB: counts that are all multiples of 1,000 or more are read back only where the labels' unit is `count`.
 ///
 /// # Errors
 /// [`Unencodable`] if the profile holds no stacks, stacks that are not of its names, or text that would be read as
@@ -48,10 +57,12 @@ impl Decode for Decoder {
 pub fn encode(profile: &Profile) -> Result<Vec<u8>, Unencodable> {
     let Samples::Stacks(stacks) = &profile.samples else { return Err(Unencodable::Folded) };
     let mut text = String::new();
+    let mut columns = Columns::default();
     for stack in stacks {
         if let Some(cohort) = &stack.cohort {
             return Err(Unencodable::Text(cohort.to_string()));
         }
+        let start = text.len();
         for (place, frame) in stack.frames.iter().enumerate() {
             let name = usize::try_from(*frame).ok().and_then(|frame| profile.names.get(frame));
             let name = name.ok_or(Unencodable::OutOfRange)?;
@@ -62,10 +73,14 @@ pub fn encode(profile: &Profile) -> Result<Vec<u8>, Unencodable> {
             text.push_str(if place == 0 { "" } else { ";" });
             text.push_str(name);
         }
+        columns.take(text.get(start..).unwrap_or_default());
         let count = i64::try_from(stack.count).map_err(|_| Unencodable::OutOfRange)?;
         text.push_str(&format!(" {count}\n"));
     }
-    Ok(gzip(text.as_bytes()))
+    match columns.are_two() {
+        Some(line) => Err(Unencodable::Text(line)),
+        None => Ok(gzip(text.as_bytes())),
+    }
 }
 
 fn refuse_values(unit: Option<Unit>) -> Result<(), Rejection> {
@@ -78,48 +93,137 @@ fn refuse_values(unit: Option<Unit>) -> Result<(), Rejection> {
     }
 }
 
-fn read(text: &[u8], max_bytes: usize) -> Result<Contents, Rejection> {
-    let mut names = Names::default();
-    let mut stacks = Vec::new();
+fn read(text: &[u8], mut counts: Counts, mut collected: Collected<'_>) -> Result<Contents, Rejection> {
+    let mut columns = Columns::default();
     for (line, number) in text.split(|&byte| byte == b'\n').zip(1u64..) {
-        let Some((frames, count)) = line_of(line, number)? else { continue };
-        // A line of 3 bytes becomes a stack of some 50: what is built stays within a small multiple of the limit.
-        if stacks.len().max(names.len()) > max_bytes / 32 {
-            return Err(Rejection::new(Reason::TooLarge, format!("line {number}: too many stacks or names to hold")));
-        }
-        let frames = if frames.is_empty() {
-            Vec::new()
-        } else {
-            frames.split(';').map(|frame| names.index_of(frame)).collect()
-        };
-        stacks.push(Stack { frames, count, cohort: None });
+        let at_line = |fault: Rejection| Rejection { detail: format!("line {number}: {}", fault.detail), ..fault };
+        let Some(line) = line_of(line).map_err(at_line)? else { continue };
+        columns.take(line.stack);
+        counts.take(line.count);
+        stack(&line, &mut collected).map_err(at_line)?;
     }
-    Ok(Contents { names: names.into_list(), stacks })
+    counts.check()?;
+    match columns.are_two() {
+        Some(line) => {
+            let detail = format!("each line ends in two counts, as in {line:?} and a count: the difference of two profiles, expected one");
+            Err(Rejection::new(Reason::UnsupportedType, detail))
+        }
+        None => Ok(collected.finish()),
+    }
 }
 
-/// The frames and the count of a line; nothing if it holds no samples.
-fn line_of(line: &[u8], number: u64) -> Result<Option<(&str, u64)>, Rejection> {
-    let malformed = |what: &str| Rejection::new(Reason::Malformed, format!("line {number}: {what}"));
+/// What a line says.
+struct Line<'a> {
+    stack: &'a str,
+    count: u64,
+}
+
+fn stack(line: &Line<'_>, collected: &mut Collected<'_>) -> Result<(), Rejection> {
+    if line.count == 0 {
+        return Ok(());
+    }
+    let frames = if line.stack.is_empty() {
+        Vec::new()
+    } else {
+        line.stack.split(';').map(|frame| collected.name(frame)).collect::<Result<_, _>>()?
+    };
+    collected.push(frames, line.count)
+}
+
+/// The stack and the count of a line; nothing if it holds none.
+fn line_of(line: &[u8]) -> Result<Option<Line<'_>>, Rejection> {
     let line = std::str::from_utf8(line).map_err(|_| malformed("not UTF-8"))?;
-    let line = line.strip_suffix('\r').unwrap_or(line);
-    if line.trim().is_empty() || line.starts_with('#') {
+    let line = line.trim_end_matches(|character: char| character.is_ascii_whitespace());
+    if line.is_empty() || line.starts_with('#') {
         return Ok(None);
     }
-    let (frames, count) =
-        line.rsplit_once(' ').ok_or_else(|| malformed("no count, expected root;...;leaf COUNT"))?;
-    match count.parse::<i64>() {
-        Ok(0) => Ok(None),
-        Ok(count) => u64::try_from(count).map(|count| Some((frames, count))).map_err(|_| negative(number, count)),
-        Err(error) => Err(match error.kind() {
-            IntErrorKind::PosOverflow => {
-                Rejection::new(Reason::TooLarge, format!("line {number}: a count of {count} samples"))
+    let (stack, count) =
+        line.rsplit_once([' ', '\t']).ok_or_else(|| malformed("no count, expected root;...;leaf COUNT"))?;
+    Ok(Some(Line { stack, count: count_of(count)? }))
+}
+
+fn count_of(text: &str) -> Result<u64, Rejection> {
+    let refused = |reason, detail: String| Err(Rejection::new(reason, detail));
+    match text.parse::<i64>() {
+        Ok(count) => u64::try_from(count).or_else(|_| refused(Reason::NegativeValue, format!("a count of {count}"))),
+        Err(error) => match error.kind() {
+            IntErrorKind::PosOverflow => refused(Reason::TooLarge, format!("a count of {text} samples")),
+            IntErrorKind::NegOverflow => refused(Reason::NegativeValue, format!("a count of {text}")),
+            _ if is_decimal(text) => {
+                refused(Reason::UnitMismatch, format!("{text} is no whole number; time or weights are not samples"))
             }
-            IntErrorKind::NegOverflow => negative(number, count),
-            _ => malformed(&format!("{count:?} is not a count")),
-        }),
+            _ => refused(Reason::Malformed, format!("{text:?} is not a count")),
+        },
     }
 }
 
-fn negative(number: u64, count: impl std::fmt::Display) -> Rejection {
-    Rejection::new(Reason::NegativeValue, format!("line {number}: a count of {count}"))
+fn is_decimal(text: &str) -> bool {
+    text.starts_with(|character: char| character.is_ascii_digit()) && text.parse().is_ok_and(f64::is_finite)
+}
+
+/// Whether every line has two counts.
+///
+/// NB: a file of nothing but lines like `worker 7 12` cannot be told from that, and is refused.
+#[derive(Default)]
+struct Columns {
+    lines: u64,
+    two: u64,
+    example: Option<String>,
+}
+
+impl Columns {
+    /// Takes what stands before the count of a line.
+    fn take(&mut self, stack: &str) {
+        self.lines += 1;
+        let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if stack.rsplit_once([' ', '\t']).is_some_and(|(_, last)| number(last)) {
+            self.two += 1;
+            self.example.get_or_insert_with(|| stack.to_owned());
+        }
+    }
+
+    /// The first line, if all are so.
+    fn are_two(self) -> Option<String> {
+        self.example.filter(|_| self.two == self.lines)
+    }
+}
+
+/// From so many on, what every count is a multiple of is no accident.
+const PERIOD: u64 = 1_000;
+
+/// What all counts are multiples of.
+#[derive(Default)]
+struct Counts {
+    /// The labels say that they are counts, whatever they look like.
+    meant: bool,
+    lines: u64,
+    divisor: u64,
+}
+
+impl Counts {
+    fn take(&mut self, count: u64) {
+        self.lines += u64::from(count > 0);
+        let (mut a, mut b) = (self.divisor, count);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        self.divisor = a;
+    }
+
+    /// NB: one or two counts may well be multiples of a thousand; three or more are so once in millions.
+    fn check(&self) -> Result<(), Rejection> {
+        if self.meant || self.lines < 3 || self.divisor < PERIOD {
+            return Ok(());
+        }
+        let detail = format!(
+            "every count is a multiple of {}: periods that were added up, not samples; fold without periods (perf script \
+             without the field period), or label the unit count",
+            self.divisor
+        );
+        Err(Rejection::new(Reason::UnitMismatch, detail))
+    }
+}
+
+fn malformed(what: &str) -> Rejection {
+    Rejection::new(Reason::Malformed, what)
 }

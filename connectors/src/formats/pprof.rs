@@ -27,6 +27,7 @@ use self::tables::{Frames, Tables};
 use self::wire::{fields, malformed};
 use super::compression::decompress;
 use super::labels::{Contents, one_profile};
+use super::names::Naming;
 use super::{Decode, Labels, Options, Unit};
 
 pub use encode::encode;
@@ -35,20 +36,21 @@ pub use encode::encode;
 #[derive(Debug)]
 pub struct Decoder {
     options: Options,
+    naming: Naming,
 }
 
 impl Decoder {
     /// A decoder with these limits, that takes the cohort of a sample from its label [`Options::cohort_label`].
     pub fn new(options: &Options) -> Self {
-        Self { options: options.clone() }
+        Self { options: options.clone(), naming: Naming::new(options) }
     }
 
-    fn contents(&self, mut tables: Tables<'_>, kind: ProfileType, unit: Option<Unit>) -> Result<Contents, Rejection> {
+    fn contents(&mut self, mut tables: Tables<'_>, kind: ProfileType, unit: Option<Unit>) -> Result<Contents, Rejection> {
         if tables.samples.is_empty() {
             return Err(Rejection::new(Reason::Empty, "the profile holds no sample"));
         }
         let counts = Counts::choose(&tables, kind, unit)?;
-        let frames = tables.resolve()?;
+        let frames = tables.resolve(&mut self.naming)?;
         let stacks = Walk::new(&tables, &frames, counts, &self.options).stacks()?;
         Ok(Contents { names: frames.names, stacks })
     }

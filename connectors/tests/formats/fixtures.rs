@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use fleetdiff_connectors::formats::names::normalised;
 use fleetdiff_connectors::formats::{Decode, Labels};
 use fleetdiff_schemas::identity::{Cohort, Identity};
 use fleetdiff_schemas::profile::{Profile, ProfileType, Requests, Samples, Stack, Temporality};
@@ -98,11 +99,11 @@ fn cohorts() -> impl Strategy<Value = Option<Cohort>> {
     option::of(select(vec!["android", "ios", "web", "ünïcode"])).prop_map(|cohort| cohort.map(Into::into))
 }
 
-/// Names as programs have them: with spaces, brackets, any letter; none empty, none `[unknown]`, none with `;`.
+/// Names as programs have them: with spaces, brackets, any letter; none that changes when it is read, none with `;`.
 fn names() -> impl Strategy<Value = Arc<[Arc<str>]>> {
     btree_set("[a-zA-Z_:<>()*.\\[\\] 0-9µ-ž]{1,20}", 1..30)
         .prop_map(|names| names.into_iter().rev().map(Arc::from).collect())
-        .prop_filter("not a symbol", |names: &Arc<[Arc<str>]>| !names.iter().any(|name| &**name == "[unknown]"))
+        .prop_filter("changed when read", |names: &Arc<[Arc<str>]>| names.iter().all(|name| normalised(name) == **name))
 }
 
 /// Profiles with stacks, as a decoder gives them.

@@ -83,7 +83,7 @@ macro_rules! key {
 }
 
 /// Every key, by section.
-pub const KEYS: [Key; 39] = [
+pub const KEYS: [Key; 40] = [
     key!("dataflow.hop", "hop", ROWS, dataflow.hop,
         "Width of a hop: event time is counted in these.", "published: agents upload every 10 s"),
     key!("dataflow.window", "window", ROWS, dataflow.window,
@@ -118,6 +118,8 @@ pub const KEYS: [Key; 39] = [
         "The build in question of the one comparison; needs base.", "none: comparisons follow from deploys"),
     key!("dataflow.count_kind", "count-kind", ROWS, dataflow.count_kinds,
         "Which counts are tested.", "both: a callee moves self, its callers total"),
+    key!("dataflow.rewrites", "rewrites", ROWS, rewrites,
+        "Rewrites of function names, in order, each PATTERN => REPLACEMENT with a regular expression; names of deltas stay.", "none: names are what tools give, without lines, hashes and offsets"),
     key!("dataflow.method", "method", ROWS, dataflow.method,
         "What calls rows: honest; for comparison in replay, and not calibrated, article (G on merged counts), article-b and article-b-stouffer (G of each pod, merged), naive (shares subtracted).", "measured: the others are wrong more often than they say"),
     key!("run.workers", "workers", WORK, workers,
@@ -127,7 +129,7 @@ pub const KEYS: [Key; 39] = [
     key!("kafka.topic", "topic", ROWS, kafka.topic,
         "Topic of profiles.", "guess"),
     key!("kafka.format", "format", ROWS, kafka.format,
-        "Format of its records: pprof and folded have the identity in headers, delta carries it.", "published: what continuous profilers send"),
+        "Format of its records: all but delta have the identity in headers, delta carries it.", "published: what continuous profilers send"),
     key!("kafka.cohort", "cohort", ROWS, kafka.cohort,
         "Attribute that names the cohort, looked for on the sample first, then on the record.", "guess"),
     key!("kafka.max_record_bytes", "max-record-bytes", ROWS, kafka.max_record_bytes,

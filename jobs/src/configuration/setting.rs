@@ -136,6 +136,28 @@ impl Setting for Vec<String> {
     }
 }
 
+/// Rewrites of names as they were written, `PATTERN => REPLACEMENT` each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RewriteTexts(pub Vec<String>);
+
+/// NB: a pattern may hold a comma, so that a flag is one rewrite, or the list as JSON.
+impl Setting for RewriteTexts {
+    const EXPECTED: &'static str = "a list of \"PATTERN => REPLACEMENT\" (as a flag a single one, or the list as JSON)";
+
+    fn from_text(text: &str) -> Option<Self> {
+        let list = serde_json::from_str(text);
+        Some(Self(list.unwrap_or_else(|_| if text.is_empty() { Vec::new() } else { vec![text.to_owned()] })))
+    }
+
+    fn from_json(value: &Json) -> Option<Self> {
+        Vec::from_json(value).map(Self)
+    }
+
+    fn to_json(&self) -> Json {
+        self.0.to_json()
+    }
+}
+
 impl Setting for Vec<CountKind> {
     const EXPECTED: &'static str = "one or both of \"self\" and \"total\", as a list";
 
@@ -190,7 +212,7 @@ impl Setting for Method {
 }
 
 impl Setting for Format {
-    const EXPECTED: &'static str = "one of \"pprof\", \"folded\" and \"delta\"";
+    const EXPECTED: &'static str = "one of \"pprof\", \"folded\", \"perf_script\", \"speedscope\", \"cpuprofile\", \"pyroscope\" and \"delta\"";
 
     fn from_text(text: &str) -> Option<Self> {
         text.parse().ok()

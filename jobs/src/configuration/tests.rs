@@ -63,6 +63,21 @@ fn every_key_reads_back_what_it_writes() {
     assert!(matches!(again.dataflow().comparing, Comparing::Named { base, .. } if base.len() == 2));
 }
 
+/// A rewrite that cannot be used is told when the configuration is read, with its pattern.
+#[test]
+fn rewrites_are_read_and_checked() {
+    let (file, problems) = loaded("[dataflow]\nrewrites = ['^v\\d{1,3}\\. => v.', ' => ']", &[]);
+    assert_eq!(problems, []);
+    assert_eq!(file.of_files().rewrites.apply("v12.run".into()), "v.run");
+    assert_eq!(file.of_records().rewrites, file.of_files().rewrites);
+    let variable = [("FLEETDIFF_DATAFLOW_REWRITES", r#"["a{1,2} => b", "c => d"]"#)];
+    assert_eq!(loaded("", &variable).0.of_files().rewrites.apply("aac".into()), "bd");
+    let single = [("FLEETDIFF_DATAFLOW_REWRITES", "a{1,2} => b")];
+    assert_eq!(loaded("", &single).0.of_files().rewrites.apply("aac".into()), "bc");
+    let (_, problems) = loaded("[dataflow]\nrewrites = ['(x => y']", &[]);
+    assert!(matches!(problems.as_slice(), [problem] if problem.to_string().contains("\"(x\"")), "{problems:?}");
+}
+
 #[test]
 fn the_environment_wins_over_the_file() {
     let variables = [("FLEETDIFF_DATAFLOW_WARM_UP", "7s"), ("FLEETDIFF_DATAFLOW_COUNT_KIND", "total"), ("FLEETDIFF_SERVICE_HOST", "10.0.0.1"), ("HOME", "/")];

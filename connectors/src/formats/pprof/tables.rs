@@ -6,7 +6,7 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use super::wire::{Value, fields, malformed};
-use crate::formats::names::Names;
+use crate::formats::names::{Names, Naming};
 
 /// The tables of a profile; strings, samples and lines still lie in the record's bytes.
 #[derive(Default)]
@@ -107,8 +107,8 @@ impl<'a> Tables<'a> {
     }
 
     /// Second pass: the name of each function, in the order of the table, and the frames of each location.
-    pub(super) fn resolve(&mut self) -> Result<Frames, Rejection> {
-        let mut names = Names::with_capacity(self.functions.len());
+    pub(super) fn resolve(&mut self, naming: &mut Naming) -> Result<Frames, Rejection> {
+        let mut names = Names::with_capacity(naming, self.functions.len());
         let mut functions = Ids::with_capacity(self.functions.len());
         for function in &self.functions {
             let name = self.text(function.name)?;
@@ -131,7 +131,7 @@ impl<'a> Tables<'a> {
         &mut self,
         message: &[u8],
         functions: &Ids<u32>,
-        names: &mut Names,
+        names: &mut Names<'_>,
         frames: &mut Vec<u32>,
     ) -> Result<u64, Rejection> {
         let (mut id, start) = (0, frames.len());

@@ -7,6 +7,7 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::{Acknowledged, Outgoing, Publisher, RecordForm};
 use crate::files::{RawProfile, RecordedFleet, RejectedLine};
+use crate::formats::names::Rewrites;
 use crate::formats::{Decode, Format, Options};
 use crate::kafka::error::BrokerError;
 
@@ -46,7 +47,7 @@ impl Publisher {
         options: &Options,
         mut progress: impl FnMut(Progress),
     ) -> Result<Published, BrokerError> {
-        let mut files = Files { form: self.settings.form, options, decoders: BTreeMap::new() };
+        let mut files = Files::new(self.settings.form, options);
         let mut skipped = Vec::new();
         let of = fleet.len();
         for (entry, lines) in fleet.entries().zip(1..) {
@@ -63,13 +64,23 @@ impl Publisher {
 }
 
 /// Turns files into what is published.
-struct Files<'a> {
+struct Files {
     form: RecordForm,
-    options: &'a Options,
+    options: Options,
     decoders: BTreeMap<Format, Box<dyn Decode>>,
 }
 
-impl Files<'_> {
+impl Files {
+    /// NB: who reads a topic of pprof rewrites its names, so that they are left as they are here; in a delta stacks are
+    /// folded away, and names cannot be rewritten after that.
+    fn new(form: RecordForm, options: &Options) -> Self {
+        let rewrites = match form {
+            RecordForm::Pprof => Rewrites::default(),
+            RecordForm::Delta => options.rewrites.clone(),
+        };
+        Self { form, options: Options { rewrites, ..options.clone() }, decoders: BTreeMap::new() }
+    }
+
     fn outgoing(&mut self, raw: RawProfile) -> Result<Vec<Outgoing>, RejectedLine> {
         let as_it_is = |raw: RawProfile| vec![Outgoing::Pprof { labels: raw.labels, bytes: raw.bytes }];
         if self.form == RecordForm::Pprof && raw.format == Format::Pprof {
@@ -86,7 +97,7 @@ impl Files<'_> {
 
     /// The profiles of a file, all or none: a file that is sent in part would be neither itself nor rejected.
     fn decode(&mut self, raw: &RawProfile) -> Result<Vec<Profile>, Rejection> {
-        let options = self.options;
+        let options = &self.options;
         let decoder = self.decoders.entry(raw.format).or_insert_with(|| raw.format.decoder(options));
         let parts = decoder.decode(&raw.bytes, &Ok(raw.labels.clone()));
         let profiles = parts.into_iter().collect::<Result<Vec<_>, _>>()?;

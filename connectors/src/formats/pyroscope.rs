@@ -1,0 +1,174 @@
+//! The JSON of Pyroscope's flame graphs (`/render?format=json`, its `flamebearer`), of one profile.
+//!
+//! A flame graph is rows of bars, the root's first. A bar is four numbers: how far it begins behind the end of the bar
+//! before, its length (total), the part of it that no bar above covers (self), and its name. Each bar with a self
+//! count is a stack: the names of the bars below it. The root bar, which stands for all, is no frame; `other`, in
+//! which the server gathers what it did not draw, has no symbol.
+//!
+//! Lengths are samples only if the file says so and means it: `check` below has the table. All must add up: each bar
+//! lies within one of the row before, and the root is as long as `numTicks`. The time is that of `timeline`, if the
+//! labels name none.
+
+mod bars;
+
+use std::borrow::Cow;
+
+use fleetdiff_schemas::profile::{Profile, ProfileType};
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::time::{Nanos, TimeRange};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use self::bars::Bars;
+use super::collected::Collected;
+use super::compression::decompress;
+use super::json::{self, Lists};
+use super::labels::one_profile;
+use super::names::Naming;
+use super::{Decode, Labels, Options, Unit};
+
+/// From so many samples a second on they are no samples but parts of a second.
+const TOO_OFTEN: u64 = 1_000_000;
+
+/// Decodes flame graphs of Pyroscope.
+#[derive(Debug)]
+pub struct Decoder {
+    max_bytes: usize,
+    naming: Naming,
+}
+
+impl Decoder {
+    /// A decoder that reads at most [`Options::max_bytes`] a record.
+    pub fn new(options: &Options) -> Self {
+        Self { max_bytes: options.max_bytes, naming: Naming::new(options) }
+    }
+}
+
+impl Decode for Decoder {
+    fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
+        let text = decompress(bytes, self.max_bytes);
+        let document = text.as_ref().map_err(Clone::clone).and_then(|text| json::read::<Document<'_>>("flame graph", text));
+        let window = document.as_ref().ok().and_then(Document::window);
+        let part = one_profile(labels, window, |kind, unit| {
+            let document = document?;
+            check(&document, kind, unit)?;
+            let collected = Collected::new(&mut self.naming, self.max_bytes);
+            Bars::new(&document.flamebearer)?.stacks(collected)
+        });
+        vec![part]
+    }
+}
+
+/// The file.
+#[derive(Deserialize)]
+struct Document<'a> {
+    #[serde(default = "first_version")]
+    version: u32,
+    #[serde(borrow)]
+    flamebearer: Flamebearer<'a>,
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+    timeline: Option<Timeline>,
+    #[serde(rename = "leftTicks")]
+    left_ticks: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Flamebearer<'a> {
+    #[serde(borrow)]
+    names: Vec<Text<'a>>,
+    levels: Lists<i64>,
+    num_ticks: i64,
+}
+
+/// A text that is not copied if it need not be.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    format: Cow<'a, str>,
+    #[serde(borrow, default)]
+    units: Cow<'a, str>,
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(default)]
+    sample_rate: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Timeline {
+    start_time: i64,
+    #[serde(default)]
+    samples: Option<Vec<IgnoredAny>>,
+    #[serde(default)]
+    duration_delta: i64,
+}
+
+fn first_version() -> u32 {
+    1
+}
+
+impl Document<'_> {
+    fn window(&self) -> Option<TimeRange> {
+        let timeline = self.timeline.as_ref().filter(|timeline| timeline.start_time > 0)?;
+        let steps = timeline.samples.as_ref().map_or(0, Vec::len);
+        let seconds = i64::try_from(steps).ok()?.checked_mul(timeline.duration_delta.max(0))?;
+        let nanos = |seconds: i64| seconds.checked_mul(1_000_000_000).map(Nanos);
+        let end = timeline.start_time.checked_add(seconds)?;
+        Some(TimeRange { start: nanos(timeline.start_time)?, end: nanos(end)? })
+    }
+}
+
+/// Whether the lengths of the bars are raw samples of this type.
+///
+/// | type | `units` that are taken |
+/// |---|---|
+/// | cpu, wall, off_cpu | `samples` at a `sampleRate` below 1,000,000 a second; `objects` of the type named `samples` |
+/// | mutex, block | `lock_samples`; `contentions` |
+/// | heap | none: its objects were scaled up, and cannot be scaled down without their bytes |
+///
+/// NB: servers from Pyroscope 1.0 on write CPU time in nanoseconds, call it `samples` and put the nanoseconds of a
+/// second into `sampleRate` (some versions 100,000,000): no profiler samples that often.
+fn check(document: &Document<'_>, kind: ProfileType, unit: Option<Unit>) -> Result<(), Rejection> {
+    let Metadata { format, units, name, sample_rate } = &document.metadata;
+    if document.version != 1 {
+        let detail = format!("version {} of Pyroscope's format, expected 1", document.version);
+        return Err(Rejection::new(Reason::UnsupportedVersion, detail));
+    }
+    if format != "single" || document.left_ticks.is_some() {
+        let detail = format!("a flame graph of the format {format:?}, expected \"single\": one profile, not two compared");
+        return Err(Rejection::new(Reason::UnsupportedType, detail));
+    }
+    let units: &str = if units.is_empty() { unit.map_or("", Unit::name) } else { units };
+    let taken = match kind {
+        ProfileType::Cpu | ProfileType::Wall | ProfileType::OffCpu => match units {
+            "samples" => *sample_rate < TOO_OFTEN,
+            "objects" => name == "samples",
+            other => other == Unit::Count.name(),
+        },
+        ProfileType::Mutex | ProfileType::Block => ["lock_samples", "contentions", "count"].contains(&units),
+        ProfileType::Heap => false,
+    };
+    if taken { Ok(()) } else { Err(unit_mismatch(kind, units, *sample_rate)) }
+}
+
+fn unit_mismatch(kind: ProfileType, units: &str, sample_rate: u64) -> Rejection {
+    let kind_name = kind.name();
+    let detail = match (kind, units) {
+        (ProfileType::Heap, _) => {
+            format!("{kind_name} profile in {units:?}: objects and bytes were scaled up from samples; pprof holds what undoes that")
+        }
+        (_, "samples") => format!(
+            "{kind_name} profile in samples at {sample_rate} a second: these are parts of a second, not samples; \
+             ask for the type with samples:count, or for pprof"
+        ),
+        _ => format!("{kind_name} profile in {units:?}, expected a count of samples; ask for samples:count, or for pprof"),
+    };
+    Rejection::new(Reason::UnitMismatch, detail)
+}
