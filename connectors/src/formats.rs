@@ -4,6 +4,7 @@
 //! the bytes themselves say. Every count that leaves here is a number of raw samples, never bytes or nanoseconds.
 //! A bad record becomes a [`Rejection`]; nothing here panics, and memory is bounded by [`Options::max_bytes`].
 
+pub mod attributes;
 pub mod compression;
 pub mod delta;
 pub mod folded;

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fleetdiff_connectors::formats::{Format, Options};
+use fleetdiff_connectors::identity::IdentityMapping;
 use fleetdiff_connectors::kafka::alerts;
 use fleetdiff_connectors::kafka::client::ClientSettings;
-use fleetdiff_connectors::kafka::identity::IdentityMapping;
 use fleetdiff_connectors::parquet::FlushInterval;
 use fleetdiff_pipeline::config::{Comparing, Config};
 

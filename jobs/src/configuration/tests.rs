@@ -123,6 +123,6 @@ fn the_json_of_a_run_holds_what_decides_rows_and_nothing_else() {
     assert_eq!(json["dataflow"]["count_kind"], serde_json::json!(["self", "total"]));
     assert!(json.get("kafka").is_none() && json.get("run").is_none());
     let json: serde_json::Value = serde_json::from_str(&Configuration::default().of_topic_as_json()).unwrap();
-    assert_eq!(json["kafka"]["identity"]["service"], serde_json::json!(["service.name"]));
+    assert_eq!(json["kafka"]["identity"]["service"], serde_json::json!(["service.name", "k8s.deployment.name", "k8s.statefulset.name", "k8s.daemonset.name"]));
     assert!(json["kafka"].get("brokers").is_none());
 }
