@@ -6,11 +6,13 @@
 
 pub mod attributes;
 pub mod compression;
+mod counts;
 pub mod delta;
 pub mod folded;
 mod labels;
 mod names;
 pub mod pprof;
+mod wire;
 
 use std::str::FromStr;
 use std::sync::Arc;
