@@ -11,14 +11,17 @@ pub mod delta;
 pub mod folded;
 mod labels;
 mod names;
+pub mod otlp;
 pub mod pprof;
 mod wire;
 
 use std::str::FromStr;
 use std::sync::Arc;
 
-use fleetdiff_schemas::profile::Profile;
+use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::rejected::Rejection;
+
+use crate::identity::IdentityMapping;
 
 pub use labels::{Labels, Unit};
 
@@ -40,11 +43,13 @@ pub enum Format {
     Folded,
     /// The columnar delta, many profiles of many pods a record.
     Delta,
+    /// Profiles of OpenTelemetry, many profiles of many pods a record.
+    Otlp,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 3] = [Self::Pprof, Self::Folded, Self::Delta];
+    pub const ALL: [Self; 4] = [Self::Pprof, Self::Folded, Self::Delta, Self::Otlp];
 
     /// Its name in manifests and configuration.
     pub fn name(self) -> &'static str {
@@ -52,6 +57,7 @@ impl Format {
             Self::Pprof => "pprof",
             Self::Folded => "folded",
             Self::Delta => "delta",
+            Self::Otlp => "otlp",
         }
     }
 
@@ -68,6 +74,7 @@ impl Format {
             Self::Pprof => Box::new(pprof::Decoder::new(options)),
             Self::Folded => Box::new(folded::Decoder::new(options)),
             Self::Delta => Box::new(delta::Decoder::new(options)),
+            Self::Otlp => Box::new(otlp::Decoder::new(options)),
         }
     }
 }
@@ -90,11 +97,21 @@ pub struct Options {
     pub max_bytes: usize,
     /// The label of a sample that names its cohort. Default `cohort`.
     pub cohort_label: Arc<str>,
+    /// Which attributes say whose a profile is, for formats that carry attributes and no identity.
+    pub identity: IdentityMapping,
+    /// What profiles of contention are if nothing says whether they are of holding a lock (mutex) or of waiting (block).
+    /// Default mutex (a guess: who holds a lock can be changed).
+    pub contention: ProfileType,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { max_bytes: 256 << 20, cohort_label: "cohort".into() }
+        Self {
+            max_bytes: 256 << 20,
+            cohort_label: "cohort".into(),
+            identity: IdentityMapping::default(),
+            contention: ProfileType::Mutex,
+        }
     }
 }
 

@@ -20,6 +20,7 @@ use fleetdiff_connectors::kafka::alerts;
 use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::parquet::FlushInterval;
 use fleetdiff_pipeline::config::{Comparing, Config};
+use fleetdiff_schemas::profile::ProfileType;
 
 pub use flags::{Everything, Flags, OfDataflow, OfTopic};
 pub use problems::{Problem, Problems};
@@ -60,6 +61,7 @@ pub struct Kafka {
     /// The format of its records.
     pub format: Format,
     cohort: String,
+    contention: ProfileType,
     max_record_bytes: usize,
     /// How long a partition may be silent; 0 for ever.
     idle_after: Duration,
@@ -100,6 +102,7 @@ impl Default for Configuration {
                 topic: "fleetdiff.profiles".to_owned(),
                 format: Format::Pprof,
                 cohort: options.cohort_label.to_string(),
+                contention: options.contention,
                 max_record_bytes: options.max_bytes,
                 idle_after: Duration::from_secs(60),
                 give_up_after: Duration::from_secs(60),
@@ -202,10 +205,15 @@ impl Configuration {
 impl Kafka {
     /// How records are decoded.
     pub fn options(&self) -> Options {
-        Options { max_bytes: self.max_record_bytes, cohort_label: self.cohort.as_str().into() }
+        Options {
+            max_bytes: self.max_record_bytes,
+            cohort_label: self.cohort.as_str().into(),
+            identity: self.identity(),
+            contention: self.contention,
+        }
     }
 
-    /// Which headers say whose a record is.
+    /// Which headers, or attributes of a resource, say whose a profile is.
     pub fn identity(&self) -> IdentityMapping {
         IdentityMapping { cohort: vec![self.cohort.clone()], ..self.identity.clone() }
     }

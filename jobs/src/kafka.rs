@@ -31,8 +31,9 @@ pub fn open_publisher(configuration: &Configuration, spread: SpreadSettings) -> 
     let form = match configuration.kafka.format {
         Format::Pprof => RecordForm::Pprof,
         Format::Delta => RecordForm::Delta,
-        Format::Folded => {
-            return Err(Failure::usage("records cannot be written as folded", "use --format pprof or --format delta"));
+        format @ (Format::Folded | Format::Otlp) => {
+            let what = format!("records cannot be written as {}", format.name());
+            return Err(Failure::usage(what, "use --format pprof or --format delta"));
         }
     };
     let key = match spread.key {

@@ -4,7 +4,8 @@
 use std::fs;
 
 use fleetdiff_connectors::formats::pprof::encode;
-use fleetdiff_connectors::formats::{Decode, Format, Options, compression, folded};
+use fleetdiff_connectors::formats::{Decode, Format, Options, compression, folded, otlp};
+use fleetdiff_connectors::identity::IdentityMapping;
 use fleetdiff_schemas::delta;
 use fleetdiff_schemas::profile::{MAX_SAMPLES, Profile, ProfileType, Samples};
 use fleetdiff_schemas::rejected::Reason;
@@ -173,6 +174,31 @@ fn mutated_delta() {
     let (profiles, reasons) = outcomes(Format::Delta, &seeds, 3);
     assert!(profiles > 1_000, "{profiles}");
     for reason in [Reason::Truncated, Reason::Malformed, Reason::UnsupportedVersion, Reason::IndexOutOfRange] {
+        assert!(reasons.contains(&reason), "{reason:?} not in {reasons:?}");
+    }
+}
+
+#[test]
+fn mutated_otlp() {
+    let both = [recorded_profiles(KV, Format::Pprof), recorded_profiles(RD, Format::Folded)].concat();
+    let stack = |frames: &[u32], count| fleetdiff_schemas::profile::Stack { frames: frames.to_vec(), count, cohort: Some("ios".into()) };
+    let small = Profile { samples: Samples::Stacks(vec![stack(&[0, 1], 3), stack(&[], 200)]), ..both[0].clone() };
+    let small = Profile { names: ["main".into(), "work".into()].into(), ..small };
+    let written = |profiles: &[Profile]| otlp::encode(profiles, &IdentityMapping::default()).unwrap();
+    let pair = written(&[small.clone(), Profile { window: both[0].window, ..small.clone() }]);
+    let recorded = fs::read(testdata("otlp-kafka/hop02-node-4.otlp.pb")).unwrap();
+    let odd = fs::read(testdata("otlp-kafka/edge/no-dictionary.otlp.pb")).unwrap();
+    let seeds = [pair.clone(), pair.clone(), pair.clone(), compression::gzip(&pair), recorded, odd];
+    let (profiles, reasons) = outcomes(Format::Otlp, &seeds, 4);
+    assert!(profiles > 1_000, "{profiles}");
+    for reason in [
+        Reason::Truncated,
+        Reason::Malformed,
+        Reason::UnsupportedVersion,
+        Reason::IndexOutOfRange,
+        Reason::MissingIdentity,
+        Reason::UnsupportedType,
+    ] {
         assert!(reasons.contains(&reason), "{reason:?} not in {reasons:?}");
     }
 }
