@@ -7,5 +7,7 @@ mod faults;
 mod reading;
 #[path = "files/recorded.rs"]
 mod recorded;
+#[path = "files/records.rs"]
+mod records;
 #[path = "files/written.rs"]
 mod written;
