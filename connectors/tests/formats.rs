@@ -16,6 +16,8 @@ mod mutations;
 mod otlp;
 #[path = "formats/otlp_faults.rs"]
 mod otlp_faults;
+#[path = "formats/otlp_metrics.rs"]
+mod otlp_metrics;
 #[path = "formats/otlp_oracle.rs"]
 mod otlp_oracle;
 #[path = "formats/otlp_rules.rs"]

@@ -14,6 +14,7 @@ mod dictionary;
 mod encode;
 mod groups;
 mod heads;
+pub mod metrics;
 pub mod proto;
 mod record;
 mod rows;
