@@ -18,6 +18,7 @@ use fleetdiff_schemas::identity::Service;
 use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
+use fleetdiff_schemas::time::TimeRange;
 
 use self::manifest::{Entry, Line, Lines};
 use crate::formats::{Decode, Format, Labels, Options, compression};
@@ -32,7 +33,7 @@ pub const MANIFEST: &str = "manifest.jsonl";
 const PARTITION: i32 = 0;
 
 /// Which lines of a manifest are read; the others are as if they were not there. A bad line that does not say its
-/// service or type passes every filter.
+/// service or type passes every filter. Of a file of records each profile is held against it, once it is decoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Only this service.
@@ -41,11 +42,26 @@ pub struct Filter {
     pub profile_type: Option<ProfileType>,
 }
 
+impl Filter {
+    /// Whether what is known of a profile lets it pass.
+    fn passes(&self, service: Option<&Service>, profile_type: Option<ProfileType>) -> bool {
+        let same = self.service.as_ref().is_none_or(|wanted| service.is_none_or(|found| found == wanted));
+        same && self.profile_type.is_none_or(|wanted| profile_type.is_none_or(|found| found == wanted))
+    }
+
+    fn passes_part(&self, part: &Result<Profile, Rejection>) -> bool {
+        match part {
+            Ok(profile) => self.passes(Some(&profile.identity.service), Some(profile.profile_type)),
+            Err(fault) => self.passes(None, fault.profile_type),
+        }
+    }
+}
+
 /// A profile as it lies in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawProfile {
-    /// What the manifest says of it.
-    pub labels: Labels,
+    /// What the manifest says of it; why it says nothing, of a file whose records say it themselves.
+    pub labels: Result<Labels, Rejection>,
     /// The file's content, compressed as it is there.
     pub bytes: Vec<u8>,
     /// Its format.
@@ -73,6 +89,7 @@ pub struct RecordedFleet {
     name: Arc<str>,
     lines: Vec<Line>,
     next: usize,
+    filter: Filter,
     options: Options,
     decoders: BTreeMap<Format, Box<dyn Decode>>,
     paused: bool,
@@ -97,6 +114,7 @@ impl RecordedFleet {
             name: name.into(),
             lines,
             next: 0,
+            filter: Filter::default(),
             options: Options::default(),
             decoders: BTreeMap::new(),
             paused: false,
@@ -107,14 +125,8 @@ impl RecordedFleet {
     /// Keeps only the lines that pass the filter.
     #[must_use]
     pub fn filtered(mut self, filter: &Filter) -> Self {
-        let same = |wanted: &Option<Service>, found: &Option<Service>| match (wanted, found) {
-            (Some(wanted), Some(found)) => wanted == found,
-            _ => true,
-        };
-        let of_type = |found: Option<ProfileType>| {
-            filter.profile_type.is_none_or(|wanted| found.is_none_or(|found| found == wanted))
-        };
-        self.lines.retain(|line| same(&filter.service, &line.service) && of_type(line.profile_type));
+        self.lines.retain(|line| filter.passes(line.service.as_ref(), line.profile_type));
+        self.filter = filter.clone();
         self
     }
 
@@ -136,9 +148,9 @@ impl RecordedFleet {
         self.lines.is_empty()
     }
 
-    /// What each good line says of its profile, in the order of reading.
-    pub fn labels(&self) -> impl Iterator<Item = &Labels> {
-        self.lines.iter().filter_map(|line| line.entry.as_ref().ok()).map(|entry| &entry.labels)
+    /// When the profiles of each good line were taken, in the order of reading.
+    pub fn windows(&self) -> impl Iterator<Item = TimeRange> {
+        self.lines.iter().filter_map(|line| line.entry.as_ref().ok()).map(|entry| entry.window)
     }
 
     /// The profiles as they lie in their files, in the order of reading; each file is read when its turn comes.
@@ -152,22 +164,26 @@ impl RecordedFleet {
 
     fn raw(&self, line: i64, entry: &Entry) -> Result<RawProfile, Rejection> {
         let bytes = read_file(&self.folder.join(&*entry.file), self.options.max_bytes)
-            .map_err(|(reason, what)| entry.labels.rejection(reason, format!("{}: {what}", entry.file)))?;
+            .map_err(|(reason, what)| entry.rejection(reason, format!("{}: {what}", entry.file)))?;
         let format = entry.format.unwrap_or_else(|| format_of(&entry.file, &bytes));
         Ok(RawProfile { labels: entry.labels.clone(), bytes, format, line, file: Arc::clone(&entry.file) })
     }
 
     fn decode(&mut self, line: &Line) -> Vec<Result<Profile, Rejection>> {
-        let raw = line.entry.as_ref().map_err(Clone::clone).and_then(|entry| match entry.labels.uncountable() {
-            Some(fault) => Err(fault),
-            None => self.raw(line.number, entry),
+        let raw = line.entry.as_ref().map_err(Clone::clone).and_then(|entry| {
+            match entry.labels.as_ref().ok().and_then(Labels::uncountable) {
+                Some(fault) => Err(fault),
+                None => self.raw(line.number, entry),
+            }
         });
         match raw {
             Err(fault) => vec![Err(fault)],
             Ok(raw) => {
                 let options = &self.options;
                 let decoder = self.decoders.entry(raw.format).or_insert_with(|| raw.format.decoder(options));
-                decoder.decode(&raw.bytes, &Ok(raw.labels))
+                let mut parts = decoder.decode(&raw.bytes, &raw.labels);
+                parts.retain(|part| self.filter.passes_part(part));
+                parts.into_iter().map(|part| part.map_err(|fault| dated(line, fault))).collect()
             }
         }
     }
@@ -203,6 +219,12 @@ impl Source for RecordedFleet {
             self.paused = paused;
         }
     }
+}
+
+/// A fault in a file with the time of its line, if it has none of its own.
+fn dated(line: &Line, fault: Rejection) -> Rejection {
+    let at = line.entry.as_ref().ok().map(|entry| entry.window.midpoint());
+    Rejection { at: fault.at.or(at), ..fault }
 }
 
 fn read_manifest(path: &Path) -> io::Result<Vec<Line>> {

@@ -4,24 +4,30 @@
 //! the bytes themselves say. Every count that leaves here is a number of raw samples, never bytes or nanoseconds.
 //! A bad record becomes a [`Rejection`]; nothing here panics, and memory is bounded by [`Options::max_bytes`].
 
+pub mod attributes;
 mod collected;
 pub mod compression;
+mod counts;
 pub mod cpuprofile;
 pub mod delta;
 pub mod folded;
 mod json;
 mod labels;
 pub mod names;
+pub mod otlp;
 pub mod perf_script;
 pub mod pprof;
 pub mod pyroscope;
 pub mod speedscope;
+mod wire;
 
 use std::str::FromStr;
 use std::sync::Arc;
 
-use fleetdiff_schemas::profile::Profile;
+use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::rejected::Rejection;
+
+use crate::identity::IdentityMapping;
 
 pub use labels::{Labels, Unit};
 use names::Rewrites;
@@ -52,11 +58,13 @@ pub enum Format {
     Pyroscope,
     /// The columnar delta, many profiles of many pods a record.
     Delta,
+    /// Profiles of OpenTelemetry, many profiles of many pods a record.
+    Otlp,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Pprof,
         Self::Folded,
         Self::PerfScript,
@@ -64,6 +72,7 @@ impl Format {
         Self::Cpuprofile,
         Self::Pyroscope,
         Self::Delta,
+        Self::Otlp,
     ];
 
     /// Its name in manifests and configuration.
@@ -76,6 +85,7 @@ impl Format {
             Self::Cpuprofile => "cpuprofile",
             Self::Pyroscope => "pyroscope",
             Self::Delta => "delta",
+            Self::Otlp => "otlp",
         }
     }
 
@@ -96,6 +106,7 @@ impl Format {
             Self::Cpuprofile => Box::new(cpuprofile::Decoder::new(options)),
             Self::Pyroscope => Box::new(pyroscope::Decoder::new(options)),
             Self::Delta => Box::new(delta::Decoder::new(options)),
+            Self::Otlp => Box::new(otlp::Decoder::new(options)),
         }
     }
 }
@@ -120,11 +131,22 @@ pub struct Options {
     pub cohort_label: Arc<str>,
     /// Rewrites of function names. Default none.
     pub rewrites: Rewrites,
+    /// Which attributes say whose a profile is, for formats that carry attributes and no identity.
+    pub identity: IdentityMapping,
+    /// What profiles of contention are if nothing says whether they are of holding a lock (mutex) or of waiting (block).
+    /// Default mutex (a guess: who holds a lock can be changed).
+    pub contention: ProfileType,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { max_bytes: 256 << 20, cohort_label: "cohort".into(), rewrites: Rewrites::default() }
+        Self {
+            max_bytes: 256 << 20,
+            cohort_label: "cohort".into(),
+            rewrites: Rewrites::default(),
+            identity: IdentityMapping::default(),
+            contention: ProfileType::Mutex,
+        }
     }
 }
 

@@ -1,15 +1,13 @@
 //! Kafka: profiles in from a topic, alerts out to a topic, recorded fleets onto a topic.
 //!
-//! Profiles come in any format of [`crate::formats`]; what a record's headers say is read here ([`headers`],
-//! [`identity`]), what its value says is the format's matter. Every failure of the cluster is a
+//! Profiles come in any format of [`crate::formats`]; what a record's headers say is read here ([`headers`]),
+//! what its value says is the format's matter. Every failure of the cluster is a
 //! [`error::BrokerError`], every bad record a rejected part.
 
 pub mod alerts;
 pub mod client;
 pub mod error;
 pub mod headers;
-pub mod identity;
-pub mod instant;
 mod outbox;
 pub mod publish;
 pub mod source;

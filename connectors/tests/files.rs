@@ -9,5 +9,7 @@ mod formats;
 mod reading;
 #[path = "files/recorded.rs"]
 mod recorded;
+#[path = "files/records.rs"]
+mod records;
 #[path = "files/written.rs"]
 mod written;

@@ -18,6 +18,18 @@ mod fixtures;
 mod folded;
 #[path = "formats/mutations.rs"]
 mod mutations;
+#[path = "formats/otlp.rs"]
+mod otlp;
+#[path = "formats/otlp_faults.rs"]
+mod otlp_faults;
+#[path = "formats/otlp_metrics.rs"]
+mod otlp_metrics;
+#[path = "formats/otlp_oracle.rs"]
+mod otlp_oracle;
+#[path = "formats/otlp_rules.rs"]
+mod otlp_rules;
+#[path = "formats/otlp_slow.rs"]
+mod otlp_slow;
 #[path = "formats/perf_script.rs"]
 mod perf_script;
 #[path = "formats/pprof.rs"]

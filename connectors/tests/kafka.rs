@@ -6,6 +6,8 @@
 mod broker;
 #[path = "kafka/alerts.rs"]
 mod alerts;
+#[path = "kafka/collector.rs"]
+mod collector;
 #[path = "kafka/faults.rs"]
 mod faults;
 #[path = "kafka/fleet.rs"]

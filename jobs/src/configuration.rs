@@ -16,11 +16,12 @@ use std::time::Duration;
 
 use fleetdiff_connectors::formats::names::Rewrites;
 use fleetdiff_connectors::formats::{Format, Options};
+use fleetdiff_connectors::identity::IdentityMapping;
 use fleetdiff_connectors::kafka::alerts;
 use fleetdiff_connectors::kafka::client::ClientSettings;
-use fleetdiff_connectors::kafka::identity::IdentityMapping;
 use fleetdiff_connectors::parquet::FlushInterval;
 use fleetdiff_pipeline::config::{Comparing, Config};
+use fleetdiff_schemas::profile::ProfileType;
 
 pub use flags::{Everything, Flags, OfDataflow, OfTopic};
 pub use problems::{Problem, Problems};
@@ -63,6 +64,7 @@ pub struct Kafka {
     /// The format of its records.
     pub format: Format,
     cohort: String,
+    contention: ProfileType,
     max_record_bytes: usize,
     /// How long a partition may be silent; 0 for ever.
     idle_after: Duration,
@@ -104,6 +106,7 @@ impl Default for Configuration {
                 topic: "fleetdiff.profiles".to_owned(),
                 format: Format::Pprof,
                 cohort: options.cohort_label.to_string(),
+                contention: options.contention,
                 max_record_bytes: options.max_bytes,
                 idle_after: Duration::from_secs(60),
                 give_up_after: Duration::from_secs(60),
@@ -155,8 +158,14 @@ impl Configuration {
 
     /// How the records of a topic are decoded.
     pub fn of_records(&self) -> Options {
-        let Kafka { max_record_bytes, cohort, .. } = &self.kafka;
-        Options { max_bytes: *max_record_bytes, cohort_label: cohort.as_str().into(), ..self.of_files() }
+        let Kafka { max_record_bytes, cohort, contention, .. } = &self.kafka;
+        Options {
+            max_bytes: *max_record_bytes,
+            cohort_label: cohort.as_str().into(),
+            identity: self.kafka.identity(),
+            contention: *contention,
+            ..self.of_files()
+        }
     }
 
     /// How the files of a folder are decoded.
@@ -219,7 +228,7 @@ impl Configuration {
 }
 
 impl Kafka {
-    /// Which headers say whose a record is.
+    /// Which headers, or attributes of a resource, say whose a profile is.
     pub fn identity(&self) -> IdentityMapping {
         IdentityMapping { cohort: vec![self.cohort.clone()], ..self.identity.clone() }
     }

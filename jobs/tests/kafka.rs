@@ -4,6 +4,8 @@
 
 #[path = "../../connectors/tests/support/broker.rs"]
 mod broker;
+#[path = "kafka/collector.rs"]
+mod collector;
 #[path = "kafka/faults.rs"]
 mod faults;
 #[path = "kafka/program.rs"]

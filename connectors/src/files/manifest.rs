@@ -1,6 +1,7 @@
 //! `manifest.jsonl`: one line a profile file, whose it is and when it was taken.
 //!
-//! A wrong line becomes a rejection with the line's number; keys that are not known are passed over.
+//! A wrong line becomes a rejection with the line's number; keys that are not known are passed over. A file of records that say
+//! themselves whose they are (`"format": "otlp"`) needs only its time, for its place in the order of reading.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -37,10 +38,23 @@ pub(super) struct Line {
 /// What a line says of its file.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    pub(super) labels: Labels,
+    /// What the line says of the profile, or that the file says it itself.
+    pub(super) labels: Result<Labels, Rejection>,
+    /// When it was taken.
+    pub(super) window: TimeRange,
     pub(super) file: Arc<str>,
     /// `None`: to be told by name and bytes.
     pub(super) format: Option<Format>,
+}
+
+impl Entry {
+    /// A rejection of this file with what is known of it.
+    pub(super) fn rejection(&self, reason: Reason, detail: String) -> Rejection {
+        match &self.labels {
+            Ok(labels) => labels.rejection(reason, detail),
+            Err(_) => Rejection { at: Some(self.window.midpoint()), ..Rejection::new(reason, detail) },
+        }
+    }
 }
 
 /// Reads lines one after the other; equal identities are shared.
@@ -86,23 +100,37 @@ impl Lines {
         let window = keys.window("start_unix_nano", "end_unix_nano");
         let at = window.as_ref().ok().copied().flatten();
         line.ends = at.map_or(line.ends, |window| window.end);
-        let labels = self.labels(keys, window);
-        let entry = labels.and_then(|labels| {
-            let file = file_of(keys)?;
-            Ok(Entry { labels, file, format: format_of(keys)? })
-        });
+        let entry = self.described(keys, window);
         entry.map_err(|fault| Rejection { profile_type: line.profile_type, at: at.map(TimeRange::midpoint), ..fault })
     }
 
-    fn labels(&mut self, keys: &Keys<'_>, window: Result<Option<TimeRange>, Rejection>) -> Result<Labels, Rejection> {
+    fn described(&mut self, keys: &Keys<'_>, window: Result<Option<TimeRange>, Rejection>) -> Result<Entry, Rejection> {
+        let format = format_of(keys);
+        let timed = |window: Result<Option<TimeRange>, Rejection>| {
+            window?.ok_or_else(|| malformed("start_unix_nano and end_unix_nano are missing"))
+        };
+        if format == Ok(Some(Format::Otlp)) {
+            let detail = "the manifest does not say whose the profiles of a file of records are";
+            let labels = Err(Rejection::new(Reason::MissingIdentity, detail));
+            return Ok(Entry { labels, window: timed(window)?, file: file_of(keys)?, format: format? });
+        }
+        let (labels, window) = self.labels(keys, || timed(window))?;
+        Ok(Entry { labels: Ok(labels), window, file: file_of(keys)?, format: format? })
+    }
+
+    fn labels(
+        &mut self,
+        keys: &Keys<'_>,
+        window: impl FnOnce() -> Result<TimeRange, Rejection>,
+    ) -> Result<(Labels, TimeRange), Rejection> {
         let identity = identity_of(keys)?;
         let identity = match self.identities.get(&identity) {
             Some(known) => Arc::clone(known),
             None => Arc::clone(self.identities.entry(identity.clone()).or_insert_with(|| Arc::new(identity))),
         };
-        let window = window?.ok_or_else(|| malformed("start_unix_nano and end_unix_nano are missing"))?;
+        let window = window()?;
         let profile_type = keys.text("profile_type")?.ok_or_else(|| malformed("profile_type is missing"))?;
-        Ok(Labels {
+        let labels = Labels {
             identity,
             profile_type: profile_type.parse().map_err(|detail: String| unsupported(&detail))?,
             temporality: temporality_of(keys)?,
@@ -111,7 +139,8 @@ impl Lines {
             requests: keys.count("requests")?,
             requests_window: keys.window("requests_start_unix_nano", "requests_end_unix_nano")?,
             unit: unit_of(keys)?,
-        })
+        };
+        Ok((labels, window))
     }
 }
 
@@ -209,12 +238,13 @@ fn unit_of(keys: &Keys<'_>) -> Result<Option<Unit>, Rejection> {
 }
 
 /// Refuses lines that end more than [`FUTURE`] after every profile of every other pod: a wrong clock, which would move
-/// the watermark past everybody else. A fleet of a single pod has nothing to compare with.
+/// the watermark past everybody else. A fleet of a single pod has nothing to compare with, and whose the profiles of a file of
+/// records are is not known here.
 fn refuse_future(lines: &mut [Line]) {
     let mut last: BTreeMap<(Service, PodId), Nanos> = BTreeMap::new();
     for line in lines.iter() {
-        if let Ok(entry) = &line.entry {
-            let ends = last.entry(pod_of(entry)).or_insert(line.ends);
+        if let Some(pod) = pod_of(line) {
+            let ends = last.entry(pod).or_insert(line.ends);
             *ends = line.ends.max(*ends);
         }
     }
@@ -222,18 +252,20 @@ fn refuse_future(lines: &mut [Line]) {
     latest.sort_by_key(|(_, ends)| std::cmp::Reverse(*ends));
     let [first, second, ..] = latest.as_slice() else { return };
     for line in lines.iter_mut() {
-        let Ok(entry) = &line.entry else { continue };
-        let others = if pod_of(entry) == first.0 { second.1 } else { first.1 };
+        let (Some(pod), Ok(entry)) = (pod_of(line), &line.entry) else { continue };
+        let others = if pod == first.0 { second.1 } else { first.1 };
         let ahead = line.ends.since(others);
         if ahead > FUTURE {
             let detail = format!("line {}: ends {} s after every profile of every other pod", line.number, ahead.0 / 1_000_000_000);
-            line.entry = Err(entry.labels.rejection(Reason::FromFuture, detail));
+            line.entry = Err(entry.rejection(Reason::FromFuture, detail));
         }
     }
 }
 
-fn pod_of(entry: &Entry) -> (Service, PodId) {
-    (entry.labels.identity.service.clone(), entry.labels.identity.pod.clone())
+/// Whose a good line is, where it says so.
+fn pod_of(line: &Line) -> Option<(Service, PodId)> {
+    let labels = line.entry.as_ref().ok()?.labels.as_ref().ok()?;
+    Some((labels.identity.service.clone(), labels.identity.pod.clone()))
 }
 
 fn not_an_object(what: &str) -> Rejection {

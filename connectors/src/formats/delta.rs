@@ -7,7 +7,7 @@ use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rejected::Rejection;
 
 use super::compression::decompress;
-use super::labels::uncountable;
+use super::labels::countable;
 use super::{Decode, Labels, Options};
 
 /// Decodes columnar deltas of every version.
@@ -32,12 +32,5 @@ impl Decode for Decoder {
             Ok(parts) => parts.into_iter().map(|part| part.and_then(countable)).collect(),
             Err(fault) => vec![Err(fault)],
         }
-    }
-}
-
-fn countable(profile: Profile) -> Result<Profile, Rejection> {
-    match uncountable(profile.profile_type, profile.temporality) {
-        Some(fault) => Err(Rejection { at: Some(profile.window.midpoint()), ..fault }),
-        None => Ok(profile),
     }
 }

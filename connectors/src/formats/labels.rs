@@ -125,7 +125,7 @@ impl Labels {
         let Some(window) = self.window_with(own) else {
             return Err(Rejection::new(Reason::Malformed, "neither the profile nor its labels say when it was taken"));
         };
-        contents.check_total()?;
+        let contents = contents.checked()?;
         let requests_window = self.requests_window.unwrap_or(window);
         Ok(Profile {
             identity: Arc::clone(&self.identity),
@@ -140,7 +140,7 @@ impl Labels {
 }
 
 /// The rejection of what holds no counts of a window.
-pub(super) fn uncountable(kind: ProfileType, temporality: Temporality) -> Option<Rejection> {
+fn uncountable(kind: ProfileType, temporality: Temporality) -> Option<Rejection> {
     let held = match temporality {
         Temporality::Delta => return None,
         Temporality::Cumulative => "counts since the process began (cumulative)",
@@ -150,6 +150,14 @@ pub(super) fn uncountable(kind: ProfileType, temporality: Temporality) -> Option
     Some(Rejection { profile_type: Some(kind), ..Rejection::new(Reason::UnsupportedType, detail) })
 }
 
+/// A profile that a format of many profiles has read, if it can be counted.
+pub(super) fn countable(profile: Profile) -> Result<Profile, Rejection> {
+    match uncountable(profile.profile_type, profile.temporality) {
+        Some(fault) => Err(Rejection { at: Some(profile.window.midpoint()), ..fault }),
+        None => Ok(profile),
+    }
+}
+
 /// What a format of one profile a record reads from the bytes.
 pub(super) struct Contents {
     pub(super) names: Arc<[Arc<str>]>,
@@ -157,14 +165,16 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    fn total(&self) -> u64 {
+    /// Raw samples in all.
+    pub(super) fn total(&self) -> u64 {
         self.stacks.iter().fold(0, |sum, stack| sum.saturating_add(stack.count))
     }
 
-    fn check_total(&self) -> Result<(), Rejection> {
+    /// These contents, if they are some and not too many.
+    pub(super) fn checked(self) -> Result<Self, Rejection> {
         match self.total() {
             0 => Err(Rejection::new(Reason::Empty, "the profile holds no sample")),
-            1..=MAX_SAMPLES => Ok(()),
+            1..=MAX_SAMPLES => Ok(self),
             more => {
                 Err(Rejection::new(Reason::TooLarge, format!("{more} samples in one profile, at most {MAX_SAMPLES}")))
             }
@@ -197,7 +207,7 @@ fn ownerless(
     read: impl FnOnce(ProfileType, Option<Unit>) -> Result<Contents, Rejection>,
 ) -> Rejection {
     let contents = fault.profile_type.and_then(|profile_type| read(profile_type, None).ok());
-    let countable = contents.filter(|contents| contents.check_total().is_ok());
+    let countable = contents.and_then(|contents| contents.checked().ok());
     Rejection {
         at: fault.at.or_else(|| own.map(TimeRange::midpoint)),
         samples: countable.map_or(fault.samples, |contents| contents.total()),

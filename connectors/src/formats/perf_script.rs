@@ -157,7 +157,7 @@ fn whole_line(line: &[u8]) -> Result<&str, Rejection> {
 /// Adds the frames of a line to its event.
 fn add(frame: &FrameLine<'_>, open: &mut Open, collected: &mut Collected<'_>) -> Result<(), Rejection> {
     let first = open.frames.len();
-    frame.each_name(|name| {
+    frame.each_name(|name| -> Result<(), Rejection> {
         open.frames.push(collected.name(name)?);
         Ok(())
     })?;

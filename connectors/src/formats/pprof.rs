@@ -1,19 +1,17 @@
 //! `profile.proto` of the pprof tool, the format of Go and of many others.
 //!
 //! The decoder's passes, in their order: undo the compression; cut the message into its tables (`tables`); choose the
-//! columns that give raw samples (`counts`); check every function and location and name them; walk the samples.
-//! Nothing is copied before it is known to be needed (`wire`). [`encode`] writes what [`Decoder`] reads, by the messages
+//! columns that give raw samples (`formats/counts.rs`); check every function and location and name them; walk the samples.
+//! Nothing is copied before it is known to be needed (`formats/wire.rs`). [`encode`] writes what [`Decoder`] reads, by the messages
 //! in [`proto`].
 //!
 //! A location may carry several functions (inlined ones first). One without a function or a name has no symbol. A sample
 //! without locations is an empty stack. Samples whose raw count is 0 are dropped: Go emits them for allocation sites
 //! that no finished garbage collection has seen.
 
-mod counts;
 mod encode;
 pub mod proto;
 mod tables;
-mod wire;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,12 +20,12 @@ use fleetdiff_schemas::identity::Cohort;
 use fleetdiff_schemas::profile::{Profile, ProfileType, Stack};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use self::counts::Counts;
-use self::tables::{Frames, Tables};
-use self::wire::{fields, malformed};
+use self::tables::{Frames, Tables, malformed};
 use super::compression::decompress;
+use super::counts::Counts;
 use super::labels::{Contents, one_profile};
 use super::names::Naming;
+use super::wire::fields;
 use super::{Decode, Labels, Options, Unit};
 
 pub use encode::encode;
@@ -49,7 +47,7 @@ impl Decoder {
         if tables.samples.is_empty() {
             return Err(Rejection::new(Reason::Empty, "the profile holds no sample"));
         }
-        let counts = Counts::choose(&tables, kind, unit)?;
+        let counts = Counts::choose(tables.meaning()?, kind, unit)?;
         let frames = tables.resolve(&mut self.naming)?;
         let stacks = Walk::new(&tables, &frames, counts, &self.options).stacks()?;
         Ok(Contents { names: frames.names, stacks })

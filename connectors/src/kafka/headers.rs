@@ -1,37 +1,23 @@
 //! The headers of a record that carries one profile in a format which does not say whose it is.
 //!
 //! Identity stands under OpenTelemetry's names ([`IdentityMapping`]); what OpenTelemetry has no name for stands under
-//! the names below. Written and read back, they give the same [`Labels`].
+//! the names of [`crate::formats::attributes`]; without a type it is `cpu`, without a temporality `delta`. Written and read
+//! back, headers give the same [`Labels`].
 
 use std::borrow::Cow;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 use rdkafka::message::{BorrowedHeaders, Header, Headers, OwnedHeaders};
 
-use super::identity::IdentityMapping;
 use crate::formats::Labels;
-
-/// Profile type (`cpu`, `off_cpu`, `wall`, `heap`, `mutex`, `block`); `cpu` if absent.
-pub const PROFILE_TYPE: &str = "fleetdiff.profile_type";
-/// `delta`, `cumulative` or `gauge`; `delta` if absent.
-pub const TEMPORALITY: &str = "fleetdiff.temporality";
-/// What the values are in, where the format does not say it.
-pub const UNIT: &str = "fleetdiff.unit";
-/// Start of the profile's window, nanoseconds since the Unix epoch; needs [`WINDOW_END`].
-pub const WINDOW_START: &str = "fleetdiff.window_start_unix_nano";
-/// End of the profile's window.
-pub const WINDOW_END: &str = "fleetdiff.window_end_unix_nano";
-/// Operations that the pod served.
-pub const REQUESTS: &str = "fleetdiff.requests";
-/// Start of the time in which it served them, if not the profile's window; needs [`REQUESTS_END`].
-pub const REQUESTS_START: &str = "fleetdiff.requests_start_unix_nano";
-/// End of that time.
-pub const REQUESTS_END: &str = "fleetdiff.requests_end_unix_nano";
+use crate::formats::attributes::{
+    PROFILE_TYPE, REQUESTS, REQUESTS_END, REQUESTS_START, Said, TEMPORALITY, UNIT, WINDOW_END, WINDOW_START,
+    temporality_name,
+};
+use crate::identity::IdentityMapping;
 
 /// The headers of one record. Of a name that stands twice the last one counts, as with Kafka's own clients.
 #[derive(Clone, Debug, Default)]
@@ -61,76 +47,32 @@ impl<'a> RecordHeaders<'a> {
     /// A rejection that names the header at fault: [`Reason::MissingIdentity`], [`Reason::UnsupportedType`],
     /// [`Reason::UnitMismatch`], [`Reason::NegativeValue`] or [`Reason::Malformed`].
     pub fn labels(&self, mapping: &IdentityMapping, sent_at: Option<Nanos>) -> Result<Labels, Rejection> {
-        let profile_type = match self.get(PROFILE_TYPE) {
-            None => ProfileType::Cpu,
-            Some(name) => ProfileType::from_str(name)
-                .map_err(|detail| fault(Reason::UnsupportedType, PROFILE_TYPE, &detail))?,
-        };
+        let said = Said { what: "header", lookup: &|name| self.get(name).map(Cow::Borrowed) };
+        let profile_type = said.profile_type()?.unwrap_or(ProfileType::Cpu);
         let typed = |rejection: Rejection| Rejection { profile_type: Some(profile_type), ..rejection };
-        let window = self.window(WINDOW_START, WINDOW_END).map_err(typed)?;
+        let window = said.window(WINDOW_START, WINDOW_END).map_err(typed)?;
         let timed = |rejection: Rejection| Rejection {
             at: rejection.at.or_else(|| window.map(TimeRange::midpoint)),
             ..typed(rejection)
         };
-        let identity = mapping.resolve(&|name| self.get(name).map(Cow::Borrowed)).map_err(timed)?;
+        let identity = mapping.resolve(said.lookup).map_err(timed)?;
         Ok(Labels {
             identity: Arc::new(identity),
             profile_type,
-            temporality: self.temporality().map_err(timed)?,
+            temporality: said.temporality().map_err(timed)?.unwrap_or(Temporality::Delta),
             window,
             sent_at,
-            requests: self.requests().map_err(timed)?,
-            requests_window: self.window(REQUESTS_START, REQUESTS_END).map_err(timed)?,
+            requests: said.requests().map_err(timed)?,
+            requests_window: said.window(REQUESTS_START, REQUESTS_END).map_err(timed)?,
             unit: match self.get(UNIT) {
                 None => None,
                 Some(name) => Some(
                     name.parse()
-                        .map_err(|detail: String| timed(fault(Reason::UnitMismatch, UNIT, &detail)))?,
+                        .map_err(|detail: String| timed(said.fault(Reason::UnitMismatch, UNIT, &detail)))?,
                 ),
             },
         })
     }
-
-    fn temporality(&self) -> Result<Temporality, Rejection> {
-        match self.get(TEMPORALITY) {
-            None | Some("delta") => Ok(Temporality::Delta),
-            Some("cumulative") => Ok(Temporality::Cumulative),
-            Some("gauge") => Ok(Temporality::Gauge),
-            Some(other) => {
-                let detail = format!("{other:?}, expected delta, cumulative or gauge");
-                Err(fault(Reason::UnsupportedType, TEMPORALITY, &detail))
-            }
-        }
-    }
-
-    fn requests(&self) -> Result<Option<u64>, Rejection> {
-        let Some(count) = self.whole(REQUESTS)? else { return Ok(None) };
-        u64::try_from(count)
-            .map(Some)
-            .map_err(|_| fault(Reason::NegativeValue, REQUESTS, &format!("{count} requests")))
-    }
-
-    fn window(&self, start: &str, end: &str) -> Result<Option<TimeRange>, Rejection> {
-        match (self.whole(start)?, self.whole(end)?) {
-            (None, None) => Ok(None),
-            (Some(from), Some(to)) if from <= to => Ok(Some(TimeRange { start: Nanos(from), end: Nanos(to) })),
-            (Some(_), Some(_)) => Err(fault(Reason::Malformed, end, "the window ends before it starts")),
-            (Some(_), None) => Err(fault(Reason::Malformed, end, "it is needed beside the window's start")),
-            (None, Some(_)) => Err(fault(Reason::Malformed, start, "it is needed beside the window's end")),
-        }
-    }
-
-    fn whole(&self, name: &str) -> Result<Option<i64>, Rejection> {
-        let Some(text) = self.get(name) else { return Ok(None) };
-        text.trim()
-            .parse()
-            .map(Some)
-            .map_err(|_| fault(Reason::Malformed, name, &format!("{text:?} is no whole number")))
-    }
-}
-
-fn fault(reason: Reason, header: &str, detail: &str) -> Rejection {
-    Rejection::new(reason, format!("header {header}: {detail}"))
 }
 
 /// The headers that [`RecordHeaders::labels`] reads back as these labels (all but `sent_at`, which the broker gives).
@@ -141,7 +83,7 @@ pub fn of_labels(labels: &Labels, mapping: &IdentityMapping) -> OwnedHeaders {
 }
 
 fn pairs(labels: &Labels, mapping: &IdentityMapping) -> Vec<(String, String)> {
-    let mut pairs = identity_pairs(&labels.identity, mapping);
+    let mut pairs = mapping.attributes(&labels.identity);
     let mut add = |name: &str, value: String| pairs.push((name.to_owned(), value));
     add(PROFILE_TYPE, labels.profile_type.name().to_owned());
     add(TEMPORALITY, temporality_name(labels.temporality).to_owned());
@@ -162,38 +104,10 @@ fn pairs(labels: &Labels, mapping: &IdentityMapping) -> Vec<(String, String)> {
     pairs
 }
 
-fn identity_pairs(identity: &Identity, mapping: &IdentityMapping) -> Vec<(String, String)> {
-    let start = identity.process_start.map(|at| at.0.to_string());
-    [
-        (&mapping.service, Some(identity.service.as_str())),
-        (&mapping.build, Some(identity.build.as_str())),
-        (&mapping.region, Some(identity.region.as_str())),
-        (&mapping.cohort, Some(identity.cohort.as_str())),
-        (&mapping.hardware, Some(identity.hardware.as_str())),
-        (&mapping.node, identity.node.as_ref().map(fleetdiff_schemas::identity::NodeId::as_str)),
-        (&mapping.pod, Some(identity.pod.as_str())),
-        (&mapping.process_start, start.as_deref()),
-    ]
-    .into_iter()
-    .filter_map(|(names, value)| Some((single(names)?.to_owned(), value?.to_owned())))
-    .collect()
-}
-
-/// The most trusted name that stands alone; a joined one cannot be written from one value.
-fn single(names: &[String]) -> Option<&str> {
-    names.iter().map(String::as_str).find(|name| !name.contains('+'))
-}
-
-fn temporality_name(temporality: Temporality) -> &'static str {
-    match temporality {
-        Temporality::Delta => "delta",
-        Temporality::Cumulative => "cumulative",
-        Temporality::Gauge => "gauge",
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use fleetdiff_schemas::identity::Identity;
+
     use super::*;
 
     fn whole() -> Labels {

@@ -18,10 +18,10 @@ use self::batch::{Batch, Batches};
 use super::client::ClientSettings;
 use super::error::BrokerError;
 use super::headers;
-use super::identity::IdentityMapping;
 use super::outbox::{Envelope, MAX_RECORD_BYTES, Outbox};
 use super::topic::{self, TopicPlan};
 use crate::formats::{Labels, pprof};
+use crate::identity::IdentityMapping;
 
 pub use self::recorded::{Progress, Published};
 pub use super::outbox::Acknowledged;

@@ -23,9 +23,9 @@ use self::partition::{Partition, Step};
 use super::client::{ClientSettings, Reporter};
 use super::error::BrokerError;
 use super::headers::RecordHeaders;
-use super::identity::IdentityMapping;
 use super::topic;
 use crate::formats::Decode;
+use crate::identity::IdentityMapping;
 
 /// How long one poll waits when nothing is there.
 const IDLE_WAIT: Duration = Duration::from_millis(2);

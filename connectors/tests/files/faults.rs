@@ -108,7 +108,7 @@ fn bad_lines() {
         ("profile_type", Value::Null, Reason::Malformed),
         ("temporality", json!("cumulative"), Reason::UnsupportedType),
         ("temporality", json!("sometimes"), Reason::UnsupportedType),
-        ("format", json!("otlp"), Reason::UnsupportedType),
+        ("format", json!("jfr"), Reason::UnsupportedType),
         ("format", json!("folded"), Reason::Malformed),
         ("unit", json!("furlongs"), Reason::UnitMismatch),
         ("requests", json!(-4), Reason::NegativeValue),

@@ -138,7 +138,7 @@ fn raw_entries_decode_to_what_is_read() {
         assert!(raw.iter().all(|entry| entry.format == format && entry.bytes.starts_with(&[0x1f, 0x8b])));
         let decoded: Vec<_> = raw
             .iter()
-            .flat_map(|entry| decoder.decode(&entry.bytes, &Ok(entry.labels.clone())))
+            .flat_map(|entry| decoder.decode(&entry.bytes, &entry.labels))
             .filter_map(Result::ok)
             .collect();
         assert!(good(&read_all(fleet)).eq(&decoded));

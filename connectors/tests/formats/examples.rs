@@ -1,6 +1,7 @@
 //! A good record of every format, small enough to read.
 
-use fleetdiff_connectors::formats::{Format, folded, pprof};
+use fleetdiff_connectors::formats::{Format, folded, otlp, pprof};
+use fleetdiff_connectors::identity::IdentityMapping;
 use fleetdiff_schemas::delta;
 use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporality};
 
@@ -113,5 +114,6 @@ pub fn good(format: Format) -> Vec<(Vec<u8>, u64)> {
         Format::Cpuprofile => vec![(CPUPROFILE.into(), 5)],
         Format::Pyroscope => vec![(PYROSCOPE.into(), 10)],
         Format::Delta => vec![(delta::encode(&[profile()]), 14)],
+        Format::Otlp => vec![(otlp::encode(&[profile()], &IdentityMapping::default()).unwrap(), 14)],
     }
 }

@@ -8,9 +8,10 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 
-use fleetdiff_connectors::formats::{Decode, Format, Options, compression};
+use fleetdiff_connectors::formats::{Decode, Format, Options, compression, otlp};
+use fleetdiff_connectors::identity::IdentityMapping;
 use fleetdiff_schemas::delta;
-use fleetdiff_schemas::profile::{MAX_SAMPLES, Profile, ProfileType, Samples};
+use fleetdiff_schemas::profile::{MAX_SAMPLES, Profile, ProfileType, Samples, Stack};
 use fleetdiff_schemas::rejected::Reason;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -195,6 +196,16 @@ fn seeds(format: Format) -> Vec<Vec<u8>> {
             seeds.push(fs::read(testdata("delta/v1.fldd")).unwrap());
             seeds.push(delta::encode(&[recorded_profile(KV, Format::Pprof), recorded_profile(RD, Format::Folded)]));
         }
+        Format::Otlp => {
+            let first = recorded_profile(KV, Format::Pprof);
+            let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: Some("ios".into()) };
+            let small = Profile { samples: Samples::Stacks(vec![stack(&[0, 1], 3), stack(&[], 200)]), ..recorded_profile(RD, Format::Folded) };
+            let small = Profile { names: ["main".into(), "work".into()].into(), ..small };
+            let pair = [Profile { window: first.window, ..small.clone() }, small];
+            seeds.push(otlp::encode(&pair, &IdentityMapping::default()).unwrap());
+            seeds.push(fs::read(testdata("otlp-kafka/hop02-node-4.otlp.pb")).unwrap());
+            seeds.push(fs::read(testdata("otlp-kafka/edge/no-dictionary.otlp.pb")).unwrap());
+        }
         Format::PerfScript | Format::Speedscope | Format::Cpuprofile | Format::Pyroscope => {}
     }
     seeds
@@ -207,7 +218,7 @@ fn recorded_profile(file: &str, format: Format) -> Profile {
 
 /// Reasons that broken records of a format must have been refused for, or the changes do not reach its decoder.
 fn expected(format: Format) -> &'static [Reason] {
-    use Reason::{Empty, IndexOutOfRange, Malformed, NegativeValue, TooLarge, Truncated, UnitMismatch, UnsupportedType, UnsupportedVersion};
+    use Reason::{Empty, IndexOutOfRange, Malformed, MissingIdentity, NegativeValue, TooLarge, Truncated, UnitMismatch, UnsupportedType, UnsupportedVersion};
     match format {
         Format::Pprof => &[Truncated, Malformed, IndexOutOfRange, UnitMismatch, Empty],
         Format::Folded => &[Truncated, Malformed, NegativeValue, TooLarge, UnitMismatch],
@@ -216,6 +227,7 @@ fn expected(format: Format) -> &'static [Reason] {
         Format::Cpuprofile => &[Truncated, Malformed, IndexOutOfRange],
         Format::Pyroscope => &[Truncated, Malformed, IndexOutOfRange, NegativeValue, UnitMismatch, UnsupportedType, UnsupportedVersion],
         Format::Delta => &[Truncated, Malformed, UnsupportedVersion, IndexOutOfRange],
+        Format::Otlp => &[Truncated, Malformed, UnsupportedVersion, IndexOutOfRange, MissingIdentity, UnsupportedType],
     }
 }
 
@@ -260,4 +272,9 @@ fn mutated_pyroscope() {
 #[test]
 fn mutated_delta() {
     broken_records_harm_nobody(Format::Delta);
+}
+
+#[test]
+fn mutated_otlp() {
+    broken_records_harm_nobody(Format::Otlp);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fleetdiff_connectors::formats::Format;
 use fleetdiff_pipeline::config::{CellBy, Method};
-use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::time::Nanos;
 use serde_json::{Value as Json, json};
 
@@ -211,8 +211,23 @@ impl Setting for Method {
     }
 }
 
+/// What contention may be.
+const CONTENTION: [ProfileType; 2] = [ProfileType::Mutex, ProfileType::Block];
+
+impl Setting for ProfileType {
+    const EXPECTED: &'static str = "one of \"mutex\" and \"block\"";
+
+    fn from_text(text: &str) -> Option<Self> {
+        CONTENTION.into_iter().find(|kind| kind.name() == text)
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.name())
+    }
+}
+
 impl Setting for Format {
-    const EXPECTED: &'static str = "one of \"pprof\", \"folded\", \"perf_script\", \"speedscope\", \"cpuprofile\", \"pyroscope\" and \"delta\"";
+    const EXPECTED: &'static str = "one of \"pprof\", \"folded\", \"perf_script\", \"speedscope\", \"cpuprofile\", \"pyroscope\", \"delta\" and \"otlp\"";
 
     fn from_text(text: &str) -> Option<Self> {
         text.parse().ok()

@@ -51,7 +51,7 @@ fn keys_are_unique_by_path_flag_and_variable_and_say_where_their_default_comes_f
 #[test]
 fn every_key_reads_back_what_it_writes() {
     let (other, problems) = loaded(
-        "[dataflow]\nhop='5s'\nbase=['A','A2']\nhead='B'\ncell='all'\ncount_kind=['self']\nq=0.1\n[kafka]\nformat='delta'\n[output]\nflush='1h'\n[alerts]\ntopic=''",
+        "[dataflow]\nhop='5s'\nbase=['A','A2']\nhead='B'\ncell='all'\ncount_kind=['self']\nq=0.1\n[kafka]\nformat='otlp'\ncontention='block'\n[output]\nflush='1h'\n[alerts]\ntopic=''",
         &[],
     );
     assert_eq!(problems, []);
@@ -60,6 +60,7 @@ fn every_key_reads_back_what_it_writes() {
     assert_eq!(values(&again), values(&other));
     assert_ne!(values(&again), values(&Configuration::default()));
     assert_eq!(again.dataflow().count_kinds, [CountKind::SelfCount]);
+    assert_eq!((again.kafka.format, again.of_records().contention), (Format::Otlp, ProfileType::Block));
     assert!(matches!(again.dataflow().comparing, Comparing::Named { base, .. } if base.len() == 2));
 }
 
@@ -90,13 +91,13 @@ fn the_environment_wins_over_the_file() {
 
 #[test]
 fn all_problems_are_told_with_key_and_line() {
-    let text = "[dataflow]\nwindw = \"30m\"\nwarm_up = 60\nq = 2.0\n\n[kafka]\nformat = \"otlp\"\nbrokers = [1]\n[kafak]\nx = 1\n[kafka.client]\nsasl.password = \"hunter2\"\n";
+    let text = "[dataflow]\nwindw = \"30m\"\nwarm_up = 60\nq = 2.0\n\n[kafka]\nformat = \"jfr\"\nbrokers = [1]\n[kafak]\nx = 1\n[kafka.client]\nsasl.password = \"hunter2\"\n";
     let (_, problems) = loaded(text, &[("FLEETDIFF_RUN_WORKERS", "many")]);
     let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let expected = [
         ("f.toml:2: dataflow.windw: unknown key", "warm_up"),
         ("f.toml:3: dataflow.warm_up: 60 is not a length of time", "30s"),
-        ("f.toml:7: kafka.format: \"otlp\" is not one of", "delta"),
+        ("f.toml:7: kafka.format: \"jfr\" is not one of", "delta"),
         ("f.toml:8: kafka.brokers: [1] is not a text", ""),
         ("f.toml:9: kafak: unknown", "kafka.identity"),
         ("f.toml:12: kafka.client.sasl: ", "in quotes"),
@@ -138,6 +139,6 @@ fn the_json_of_a_run_holds_what_decides_rows_and_nothing_else() {
     assert_eq!(json["dataflow"]["count_kind"], serde_json::json!(["self", "total"]));
     assert!(json.get("kafka").is_none() && json.get("run").is_none());
     let json: serde_json::Value = serde_json::from_str(&Configuration::default().of_topic_as_json()).unwrap();
-    assert_eq!(json["kafka"]["identity"]["service"], serde_json::json!(["service.name"]));
+    assert_eq!(json["kafka"]["identity"]["service"], serde_json::json!(["service.name", "k8s.deployment.name", "k8s.statefulset.name", "k8s.daemonset.name"]));
     assert!(json["kafka"].get("brokers").is_none());
 }

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, Tables};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FlagState, RowReason, Scope, Support, Verdict};
 
-use super::program::{Done, Tables, cell, done, is_cell, run};
+use super::program::{Done, cell, done, is_cell, run};
 
 const CHANGED: &str = "serialize_video_chunk";
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
-use super::wire::{Value, fields, malformed};
+use crate::formats::counts::Columns;
 use crate::formats::names::{Names, Naming};
+use crate::formats::wire::{Value, fields};
 
 /// The tables of a profile; strings, samples and lines still lie in the record's bytes.
 #[derive(Default)]
@@ -18,7 +19,7 @@ pub(super) struct Tables<'a> {
     locations: Vec<&'a [u8]>,
     functions: Vec<Function>,
     period_type: TypeAndUnit,
-    pub(super) period: i64,
+    period: i64,
     time_nanos: i64,
     duration_nanos: i64,
     entries_left: usize,
@@ -87,9 +88,10 @@ impl<'a> Tables<'a> {
         self.sample_types.iter().map(|column| self.texts(*column)).collect()
     }
 
-    /// Type and unit of the period.
-    pub(super) fn period_type(&self) -> Result<(&'a str, &'a str), Rejection> {
-        self.texts(self.period_type)
+    /// What the columns and the period mean.
+    pub(super) fn meaning(&self) -> Result<Columns<'a>, Rejection> {
+        let period_type = self.texts(self.period_type).ok();
+        Ok(Columns { kinds: self.columns()?, period_type, period: self.period })
     }
 
     fn texts(&self, of: TypeAndUnit) -> Result<(&'a str, &'a str), Rejection> {
@@ -252,4 +254,9 @@ fn function_of_line(message: &[u8]) -> Result<u64, Rejection> {
         }
     }
     Ok(id)
+}
+
+#[cold]
+pub(super) fn malformed(what: &str) -> Rejection {
+    Rejection::new(Reason::Malformed, format!("not a pprof profile: {what}"))
 }

@@ -36,7 +36,8 @@ impl Publisher {
     ///
     /// In format `pprof` every file that is there is sent: pprof files as they are, others as pprof. A file that cannot
     /// be decoded is sent as it is, so that who reads the topic rejects it at the same time as who reads the folder. In
-    /// format `delta` such files, and profiles that are no deltas, are skipped.
+    /// format `delta` such files, and profiles that are no deltas, are skipped. So are files of records of which a part cannot
+    /// be decoded, in either format.
     ///
     /// # Errors
     /// The failure of a record: [`BrokerError::Delivery`], [`BrokerError::TooLarge`], [`BrokerError::Denied`]. What was
@@ -82,16 +83,14 @@ impl Files {
     }
 
     fn outgoing(&mut self, raw: RawProfile) -> Result<Vec<Outgoing>, RejectedLine> {
-        let as_it_is = |raw: RawProfile| vec![Outgoing::Pprof { labels: raw.labels, bytes: raw.bytes }];
-        if self.form == RecordForm::Pprof && raw.format == Format::Pprof {
-            return Ok(as_it_is(raw));
+        let as_it_is = |labels, raw: RawProfile| Ok(vec![Outgoing::Pprof { labels, bytes: raw.bytes }]);
+        if self.form == RecordForm::Pprof && raw.format == Format::Pprof && let Ok(labels) = raw.labels.clone() {
+            return as_it_is(labels, raw);
         }
-        match (self.decode(&raw), self.form) {
-            (Ok(profiles), _) => Ok(profiles.into_iter().map(Outgoing::Profile).collect()),
-            (Err(_), RecordForm::Pprof) => Ok(as_it_is(raw)),
-            (Err(rejection), RecordForm::Delta) => {
-                Err(RejectedLine { line: raw.line, file: Some(raw.file), rejection })
-            }
+        match (self.decode(&raw), self.form, raw.labels.clone()) {
+            (Ok(profiles), ..) => Ok(profiles.into_iter().map(Outgoing::Profile).collect()),
+            (Err(_), RecordForm::Pprof, Ok(labels)) => as_it_is(labels, raw),
+            (Err(rejection), ..) => Err(RejectedLine { line: raw.line, file: Some(raw.file), rejection }),
         }
     }
 
@@ -99,7 +98,7 @@ impl Files {
     fn decode(&mut self, raw: &RawProfile) -> Result<Vec<Profile>, Rejection> {
         let options = &self.options;
         let decoder = self.decoders.entry(raw.format).or_insert_with(|| raw.format.decoder(options));
-        let parts = decoder.decode(&raw.bytes, &Ok(raw.labels.clone()));
+        let parts = decoder.decode(&raw.bytes, &raw.labels);
         let profiles = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
         if profiles.is_empty() {
             return Err(Rejection::new(Reason::Empty, "the file holds no profile"));

@@ -3,8 +3,18 @@
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use super::tables::Tables;
-use crate::formats::Unit;
+use super::Unit;
+
+/// What a profile says of its values, column by column.
+#[derive(Clone, Debug)]
+pub(super) struct Columns<'a> {
+    /// Type and unit of each column.
+    pub(super) kinds: Vec<(&'a str, &'a str)>,
+    /// Type and unit of the period; nothing if it cannot be read.
+    pub(super) period_type: Option<(&'a str, &'a str)>,
+    /// What passes between two samples.
+    pub(super) period: i64,
+}
 
 /// How the raw samples of a row are found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,28 +53,28 @@ impl Counts {
     ///
     /// NB: Go multiplies contentions by its sampling rate (1 in 5, say) and does not write the rate down, so that these
     /// counts may be multiples of what was sampled; the dispersion between pods sees it, a test that trusts counts does not.
-    pub(super) fn choose(tables: &Tables<'_>, kind: ProfileType, unit: Option<Unit>) -> Result<Self, Rejection> {
-        let mut columns = tables.columns()?;
-        for (_, column_unit) in &mut columns {
+    pub(super) fn choose(mut columns: Columns<'_>, kind: ProfileType, unit: Option<Unit>) -> Result<Self, Rejection> {
+        for (_, column_unit) in &mut columns.kinds {
             if column_unit.is_empty() {
                 *column_unit = unit.map_or("", Unit::name);
             }
         }
-        let find = |name: &str, unit: &str| columns.iter().position(|column| *column == (name, unit));
+        let kinds = &columns.kinds;
+        let find = |name: &str, unit: &str| kinds.iter().position(|column| *column == (name, unit));
         let other = |name: &str| ["alloc_objects", "inuse_objects", "contentions"].contains(&name);
-        let any_count = || columns.iter().position(|(name, unit)| *unit == Unit::Count.name() && !other(name));
+        let any_count = || kinds.iter().position(|(name, unit)| *unit == Unit::Count.name() && !other(name));
         let samples = || find("samples", "count").or_else(|| find("sample", "count"));
         let found = match kind {
-            ProfileType::Cpu => samples().map(Self::Column).or_else(|| time(tables, &columns, Some("cpu"))),
+            ProfileType::Cpu => samples().map(Self::Column).or_else(|| time(&columns, Some("cpu"))),
             ProfileType::Wall | ProfileType::OffCpu => {
-                samples().or_else(any_count).map(Self::Column).or_else(|| time(tables, &columns, None))
+                samples().or_else(any_count).map(Self::Column).or_else(|| time(&columns, None))
             }
             ProfileType::Mutex | ProfileType::Block => find("contentions", "count").map(Self::Column),
             ProfileType::Heap => find("alloc_objects", "count")
                 .zip(find("alloc_space", "bytes"))
-                .map(|(objects, bytes)| Self::Allocations { objects, bytes, period: tables.period }),
+                .map(|(objects, bytes)| Self::Allocations { objects, bytes, period: columns.period }),
         };
-        found.ok_or_else(|| no_column(tables, kind, &columns))
+        found.ok_or_else(|| no_column(kind, &columns))
     }
 
     /// The raw samples that a row of values stands for.
@@ -72,15 +82,20 @@ impl Counts {
         match self {
             Self::Column(column) => value(values, column),
             Self::Time { column, scale, period } => {
-                let nanoseconds = u128::from(value(values, column)?) * u128::from(scale.unsigned_abs());
-                let period = u128::from(period.unsigned_abs().max(1));
-                Ok(u64::try_from((nanoseconds + period / 2) / period).unwrap_or(u64::MAX))
+                Ok(periods(value(values, column)?, scale, period))
             }
             Self::Allocations { objects, bytes, period } => {
                 Ok(sampled_allocations(value(values, objects)?, value(values, bytes)?, period))
             }
         }
     }
+}
+
+/// How many periods a value of time is, to the nearest; `scale` nanoseconds are in one of its unit.
+pub(super) fn periods(value: u64, scale: i64, period: i64) -> u64 {
+    let nanoseconds = u128::from(value) * u128::from(scale.unsigned_abs());
+    let period = u128::from(period.unsigned_abs().max(1));
+    u64::try_from((nanoseconds + period / 2) / period).unwrap_or(u64::MAX)
 }
 
 fn value(values: &[i64], column: usize) -> Result<u64, Rejection> {
@@ -90,29 +105,29 @@ fn value(values: &[i64], column: usize) -> Result<u64, Rejection> {
 }
 
 /// A column of time and the period in nanoseconds, if the file has both.
-fn time(tables: &Tables<'_>, columns: &[(&str, &str)], name: Option<&str>) -> Option<Counts> {
+fn time(columns: &Columns<'_>, name: Option<&str>) -> Option<Counts> {
     let scale_of = |unit: &str| unit.parse::<Unit>().ok().and_then(Unit::nanoseconds);
-    let (column, scale) = columns.iter().enumerate().find_map(|(place, (kind, unit))| {
+    let (column, scale) = columns.kinds.iter().enumerate().find_map(|(place, (kind, unit))| {
         let named = name.is_none_or(|name| name == *kind);
         scale_of(unit).filter(|_| named).map(|scale| (place, scale))
     })?;
-    let (_, period_unit) = tables.period_type().ok()?;
+    let (_, period_unit) = columns.period_type?;
     let period_scale = if period_unit.is_empty() { scale } else { scale_of(period_unit)? };
-    let period = tables.period.checked_mul(period_scale).filter(|period| *period > 0)?;
+    let period = columns.period.checked_mul(period_scale).filter(|period| *period > 0)?;
     Some(Counts::Time { column, scale, period })
 }
 
-fn no_column(tables: &Tables<'_>, kind: ProfileType, columns: &[(&str, &str)]) -> Rejection {
+fn no_column(kind: ProfileType, columns: &Columns<'_>) -> Rejection {
     let expected = match kind {
         ProfileType::Cpu => "samples/count, or cpu in a unit of time with a period",
         ProfileType::Wall | ProfileType::OffCpu => "a count, or a unit of time with a period",
         ProfileType::Mutex | ProfileType::Block => "contentions/count",
         ProfileType::Heap => "alloc_objects/count with alloc_space/bytes",
     };
-    let named = columns.iter().filter(|column| **column != ("", ""));
+    let named = columns.kinds.iter().filter(|column| **column != ("", ""));
     let found: Vec<String> = named.map(|(kind, unit)| format!("{kind}/{unit}")).collect();
     let found = if found.is_empty() { "no named sample type".to_owned() } else { found.join(", ") };
-    let detail = format!("{} profile with {found} (period {}), expected {expected}", kind.name(), tables.period);
+    let detail = format!("{} profile with {found} (period {}), expected {expected}", kind.name(), columns.period);
     Rejection::new(Reason::UnitMismatch, detail)
 }
 
@@ -121,7 +136,7 @@ fn no_column(tables: &Tables<'_>, kind: ProfileType, columns: &[(&str, &str)]) -
 /// `objects * (1 - exp(-(bytes / objects) / period))`, rounded, at least 1 if there are objects.
 ///
 /// Checked against the scaling in Go's `runtime/pprof` (`scaleHeapSample`): a period of at most 1 means no scaling.
-fn sampled_allocations(objects: u64, bytes: u64, period: i64) -> u64 {
+pub(super) fn sampled_allocations(objects: u64, bytes: u64, period: i64) -> u64 {
     if objects == 0 || period <= 1 {
         return objects;
     }

@@ -1,13 +1,14 @@
 //! Which attributes of a record say whose profile it is: OpenTelemetry's names, in order of trust, first hit wins.
 
+pub mod instant;
+
 use std::borrow::Cow;
 
-use fleetdiff_schemas::identity::Identity;
+use fleetdiff_schemas::identity::{Identity, NodeId};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
 use serde::Deserialize;
 
-use super::instant;
 
 /// The value of a region, cohort or hardware that no attribute names: such pods are compared among themselves.
 pub const UNKNOWN: &str = "unknown";
@@ -16,10 +17,12 @@ pub const UNKNOWN: &str = "unknown";
 /// with a value that is not blank is taken.
 ///
 /// A name may be several joined by `+`: all of them are needed, and their values are joined by `/`. An attribute whose
-/// value is a JSON array of texts (`container.image.tags`) stands for the first of them.
+/// value is a JSON array of texts (`container.image.tags`) stands for the first of them. A service that begins with
+/// `unknown_service` is what OpenTelemetry's SDKs write where nobody has named one, and as good as none: the services of a
+/// fleet that forgot their names would else be compared as one.
 ///
 /// ```
-/// use fleetdiff_connectors::kafka::identity::IdentityMapping;
+/// use fleetdiff_connectors::identity::IdentityMapping;
 /// let mapping = IdentityMapping::default();
 /// let identity = mapping.resolve(&|name| match name {
 ///     "service.name" => Some("checkout".into()),
@@ -56,7 +59,7 @@ impl Default for IdentityMapping {
     fn default() -> Self {
         let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         Self {
-            service: names(&["service.name"]),
+            service: names(&["service.name", "k8s.deployment.name", "k8s.statefulset.name", "k8s.daemonset.name"]),
             build: names(&["service.version", "container.image.tags", "vcs.ref.head.revision"]),
             region: names(&["cloud.region"]),
             hardware: names(&["host.type", "host.cpu.model.name", "host.arch"]),
@@ -67,6 +70,9 @@ impl Default for IdentityMapping {
         }
     }
 }
+
+/// How a service begins that nobody has named, by OpenTelemetry's semantic conventions for resources.
+const UNNAMED_SERVICE: &str = "unknown_service";
 
 /// Looks an attribute of a record up by its name.
 pub type Lookup<'a> = dyn Fn(&str) -> Option<Cow<'a, str>> + 'a;
@@ -81,11 +87,13 @@ impl IdentityMapping {
         let required = |what: &str, names: &[String]| {
             first(names, attribute).map(|(_, value)| value).ok_or_else(|| missing(what, names))
         };
+        let named: &Lookup<'_> = &|name| attribute(name).filter(|value| !value.starts_with(UNNAMED_SERVICE));
+        let service = first(&self.service, named).map(|(_, value)| value);
         let or_unknown = |names: &[String]| {
             first(names, attribute).map_or_else(|| UNKNOWN.to_owned(), |(_, value)| value)
         };
         Ok(Identity {
-            service: required("service", &self.service)?.as_str().into(),
+            service: service.ok_or_else(|| missing("service", &self.service))?.as_str().into(),
             build: required("build", &self.build)?.as_str().into(),
             region: or_unknown(&self.region).as_str().into(),
             cohort: or_unknown(&self.cohort).as_str().into(),
@@ -94,6 +102,26 @@ impl IdentityMapping {
             pod: required("pod", &self.pod)?.as_str().into(),
             process_start: self.process_start_by(attribute)?,
         })
+    }
+
+    /// The attributes by which [`Self::resolve`] finds this identity again: of each list the first name that stands alone,
+    /// for a joined one cannot be written from one value.
+    pub fn attributes(&self, identity: &Identity) -> Vec<(String, String)> {
+        let start = identity.process_start.map(|at| at.0.to_string());
+        let single = |names: &[String]| names.iter().find(|name| !name.contains('+')).cloned();
+        [
+            (&self.service, Some(identity.service.as_str())),
+            (&self.build, Some(identity.build.as_str())),
+            (&self.region, Some(identity.region.as_str())),
+            (&self.cohort, Some(identity.cohort.as_str())),
+            (&self.hardware, Some(identity.hardware.as_str())),
+            (&self.node, identity.node.as_ref().map(NodeId::as_str)),
+            (&self.pod, Some(identity.pod.as_str())),
+            (&self.process_start, start.as_deref()),
+        ]
+        .into_iter()
+        .filter_map(|(names, value)| Some((single(names)?, value?.to_owned())))
+        .collect()
     }
 
     fn process_start_by(&self, attribute: &Lookup<'_>) -> Result<Option<Nanos>, Rejection> {
@@ -154,6 +182,18 @@ mod tests {
         assert_eq!(identity.hardware.as_str(), "arm64");
         assert_eq!((identity.region.as_str(), identity.cohort.as_str()), (UNKNOWN, UNKNOWN));
         assert_eq!((identity.node, identity.process_start), (None, None));
+    }
+
+    #[test]
+    fn a_service_that_nobody_named_is_none() {
+        let unnamed = ["unknown_service", "unknown_service:java"];
+        for name in unnamed {
+            let attributes = [("service.name", name), ("service.version", "b"), ("k8s.pod.uid", "p")];
+            let fault = resolve(&attributes).expect_err("nothing names the service");
+            assert_eq!(fault.reason, Reason::MissingIdentity);
+            let deployed = [&attributes[..], &[("k8s.deployment.name", "shop")]].concat();
+            assert_eq!(resolve(&deployed).expect("identity").service.as_str(), "shop");
+        }
     }
 
     #[test]

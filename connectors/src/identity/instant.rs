@@ -5,7 +5,7 @@ use fleetdiff_schemas::time::Nanos;
 /// Reads an instant; `None` if it is neither form or lies outside of the years 1678 to 2261.
 ///
 /// ```
-/// use fleetdiff_connectors::kafka::instant;
+/// use fleetdiff_connectors::identity::instant;
 /// use fleetdiff_schemas::time::Nanos;
 /// assert_eq!(instant::parse("1970-01-02T00:00:00.5Z"), Some(Nanos(86_400_500_000_000)));
 /// assert_eq!(instant::parse("86400500000000"), Some(Nanos(86_400_500_000_000)));

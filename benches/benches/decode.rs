@@ -1,0 +1,169 @@
+//! Decoding: bytes to profiles, each format beside the structs that prost makes of the same bytes.
+//!
+//! `cargo bench -p fleetdiff-benches --bench decode -- [--quick]`; see README.md of this folder.
+
+use std::hint::black_box;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use fleetdiff_benches::spread::Spread;
+use fleetdiff_connectors::files::RecordedFleet;
+use fleetdiff_connectors::formats::otlp::{self, proto::Request};
+use fleetdiff_connectors::formats::pprof::proto::Profile as Proto;
+use fleetdiff_connectors::formats::{Format, Labels, Options, compression};
+use fleetdiff_connectors::identity::IdentityMapping;
+use fleetdiff_schemas::profile::{Profile, Samples};
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+use prost::Message;
+
+/// Passes over all records of an input; `--quick` has fewer.
+const WHOLE: usize = 41;
+const QUICK: usize = 9;
+
+/// Records of one format, uncompressed, in memory before any clock starts.
+struct Input {
+    name: &'static str,
+    format: Format,
+    records: Vec<Record>,
+}
+
+/// Its bytes, and what is known of them.
+type Record = (Vec<u8>, Result<Labels, Rejection>);
+
+fn main() -> ExitCode {
+    let options: Vec<String> = std::env::args().skip(1).collect();
+    let known = ["--bench", "--quick"];
+    if let Some(unknown) = options.iter().find(|option| !known.contains(&option.as_str())) {
+        let _ = writeln!(std::io::stderr(), "unknown option {unknown}; there is {}", known[1]);
+        return ExitCode::from(2);
+    }
+    let passes = if options.iter().any(|option| option == "--quick") { QUICK } else { WHOLE };
+    say(&format!("one thread, {passes} passes in turn; median [quartiles] over passes"));
+    let inputs = inputs();
+    // In turn, so that a disturbance of the machine hits all alike.
+    let mut times = vec![(Vec::new(), Vec::new()); inputs.len()];
+    for _ in 0..passes {
+        for (input, (decoded, beside)) in inputs.iter().zip(&mut times) {
+            decoded.push(seconds(|| decode(input)));
+            beside.push(seconds(|| structs(input)));
+        }
+    }
+    for (input, (decoded, beside)) in inputs.iter().zip(times) {
+        tell(input, Spread::of(decoded), Spread::of(beside));
+    }
+    ExitCode::SUCCESS
+}
+
+fn inputs() -> Vec<Input> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let recorded = |name: &'static str, format, fleet: &str| {
+        let mut records = open(&root.join("fleets").join(fleet));
+        records.retain(|(_, labels)| labels.as_ref().is_ok_and(|labels| labels.uncountable().is_none()));
+        Input { name, format, records }
+    };
+    let pprof = recorded("pprof: cpu of kv-snapshot", Format::Pprof, "kv-snapshot");
+    let profiles: Vec<Profile> = decode(&pprof);
+    let nobody = || Err(Rejection::new(Reason::MissingIdentity, "records say themselves whose they are"));
+    // 216 profiles of 12 pods: a record a hop, as a Collector would batch them.
+    let batches = profiles.chunks(12).map(|batch| {
+        let record = otlp::encode(batch, &IdentityMapping::default());
+        (record.unwrap_or_else(|fault| panic!("a recorded profile cannot be written: {fault}")), nobody())
+    });
+    let same = Input { name: "otlp: the same, 12 a record", format: Format::Otlp, records: batches.collect() };
+    let collector = root.join("connectors/testdata/otlp-kafka");
+    let collected = (1..=3).flat_map(|hop| (1..=4).map(move |node| format!("hop{hop:02}-node-{node}.otlp.pb")));
+    let collected = collected.map(|file| (read(&collector.join(file)), nobody())).collect();
+    let collected = Input { name: "otlp: records of a Collector", format: Format::Otlp, records: collected };
+    let folded = recorded("folded: cpu of rd-listpack", Format::Folded, "rd-listpack");
+    vec![pprof, same, collected, folded]
+}
+
+/// The files of a fleet without their compression.
+fn open(folder: &Path) -> Vec<Record> {
+    let fleet = RecordedFleet::open(folder).unwrap_or_else(|failure| panic!("{}: {failure}", folder.display()));
+    let unpacked = fleet.entries().flatten().map(|entry| {
+        let bytes = compression::decompress(&entry.bytes, usize::MAX).map(std::borrow::Cow::into_owned);
+        (bytes.unwrap_or_else(|fault| panic!("{}: {}", entry.file, fault.detail)), entry.labels)
+    });
+    unpacked.collect()
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap_or_else(|failure| panic!("{}: {failure}", path.display()))
+}
+
+/// What a decoder makes of an input; OTLP with what is since the process began.
+fn decode(input: &Input) -> Vec<Profile> {
+    if input.format == Format::Otlp {
+        let mut decoder = otlp::Decoder::new(&Options::default());
+        return input.records.iter().flat_map(|(bytes, _)| decoder.profiles(bytes)).flatten().collect();
+    }
+    let mut decoder = input.format.decoder(&Options::default());
+    input.records.iter().flat_map(|(bytes, labels)| decoder.decode(bytes, labels)).flatten().collect()
+}
+
+/// The structs that prost makes of an input, and nothing of what comes after: names, stacks, counts. Text has none.
+#[derive(Default)]
+struct Structs {
+    pprof: Vec<Proto>,
+    otlp: Vec<Request>,
+}
+
+fn structs(input: &Input) -> Structs {
+    let mut made = Structs::default();
+    for (bytes, _) in &input.records {
+        match input.format {
+            Format::Pprof => made.pprof.extend(Proto::decode(bytes.as_slice())),
+            Format::Otlp => made.otlp.extend(Request::decode(bytes.as_slice())),
+            _ => {}
+        }
+    }
+    made
+}
+
+fn seconds<T>(work: impl FnOnce() -> T) -> f64 {
+    let start = Instant::now();
+    let made = black_box(work());
+    let spent = start.elapsed().as_secs_f64();
+    // What was made is dropped outside of the clock.
+    drop(made);
+    spent
+}
+
+/// Says how fast an input was decoded.
+///
+/// Panics if nothing came out: a bench of nothing is worth nothing.
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "figures for people")]
+fn tell(input: &Input, decoded: Spread, structs: Spread) {
+    let profiles = decode(input);
+    let stacks: usize = profiles.iter().map(|profile| match &profile.samples {
+        Samples::Stacks(stacks) => stacks.len(),
+        Samples::Folded { .. } => 0,
+    }).sum();
+    assert!(stacks > 1_000, "{}: only {stacks} stacks", input.name);
+    let made = self::structs(input);
+    let whole = input.format == Format::Folded || made.pprof.len() + made.otlp.len() == input.records.len();
+    assert!(whole, "{}: prost cannot read a record", input.name);
+    let bytes: usize = input.records.iter().map(|(bytes, _)| bytes.len()).sum();
+    let rates = |spent: Spread| {
+        let per_second = |amount: f64| spent.map(|seconds| amount / seconds);
+        format!("{} MB/s, {} k stacks/s", per_second(bytes as f64 / 1e6), per_second(stacks as f64 / 1e3))
+    };
+    say(&format!(
+        "\n{}: {} records, {} profiles, {stacks} stacks, {:.2} MB\n  decoder       {}",
+        input.name,
+        input.records.len(),
+        profiles.len(),
+        bytes as f64 / 1e6,
+        rates(decoded),
+    ));
+    if input.format != Format::Folded {
+        say(&format!("  prost structs {} (decoder x {:.2} as fast)", rates(structs), structs.median / decoded.median));
+    }
+}
+
+fn say(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}

@@ -1,0 +1,93 @@
+//! Fourth pass: which profiles of the message are columns of one profile, of which type it is, and whether its counts are of its
+//! window. Nothing in the message says the latter two, hence the rules here; attributes of ours overrule them.
+
+use std::sync::Arc;
+
+use fleetdiff_schemas::profile::{ProfileType, Temporality};
+use fleetdiff_schemas::time::TimeRange;
+
+use super::heads::{Family, Head, clock};
+
+/// The columns of one profile.
+#[derive(Debug)]
+pub(super) struct Group<'a> {
+    pub(super) profile_type: ProfileType,
+    pub(super) window: Option<TimeRange>,
+    /// At least one, no kind twice.
+    pub(super) columns: Vec<Head<'a>>,
+}
+
+impl Group<'_> {
+    /// Whether all it holds are levels.
+    pub(super) fn is_live(&self) -> bool {
+        self.columns.iter().all(|column| column.family == Family::Live)
+    }
+
+    /// Whether its values are of its window, where no attribute says it: levels are never; memory and contention at a moment
+    /// (of no duration) are since the process began, as Go's endpoints give them; all else is.
+    pub(super) fn temporality(&self) -> Temporality {
+        let moment = self.window.is_none_or(|window| window.start == window.end);
+        match self.profile_type {
+            ProfileType::Heap if self.is_live() => Temporality::Gauge,
+            ProfileType::Heap | ProfileType::Mutex | ProfileType::Block if moment => Temporality::Cumulative,
+            _ => Temporality::Delta,
+        }
+    }
+}
+
+/// What is known of profile types beside their names.
+pub(super) struct Types {
+    /// What an attribute of the resource or scope says.
+    pub(super) said: Option<ProfileType>,
+    /// What contention is taken for.
+    pub(super) contention: ProfileType,
+}
+
+impl Types {
+    /// Puts profiles of one scope together: those of one type and window, each kind once, in the order of their first.
+    pub(super) fn group<'a>(&self, heads: Vec<(Head<'a>, Option<ProfileType>)>) -> Vec<Group<'a>> {
+        let clocks: Arc<[(Option<TimeRange>, ProfileType)]> = heads
+            .iter()
+            .filter_map(|(head, _)| match head.family {
+                Family::Sampled(Some(clock)) => Some((head.window, clock)),
+                _ => None,
+            })
+            .collect();
+        let mut groups: Vec<Group<'a>> = Vec::new();
+        for (head, said) in heads {
+            let profile_type = self.type_of(&head, said, &clocks);
+            let fits = |group: &&mut Group<'a>| {
+                group.profile_type == profile_type
+                    && group.window == head.window
+                    && group.columns.iter().all(|column| column.kind != head.kind)
+            };
+            // The latest first: a repeated kind has begun a new group, and what follows belongs to that.
+            match groups.iter_mut().rev().find(fits) {
+                Some(group) => group.columns.push(head),
+                None => groups.push(Group { profile_type, window: head.window, columns: vec![head] }),
+            }
+        }
+        groups
+    }
+
+    /// The type: as an attribute says, where the sample type leaves it open; else by the names of sample type and period, for
+    /// `samples` without either by what else there is of the same window, else `cpu`.
+    fn type_of(
+        &self,
+        head: &Head<'_>,
+        said: Option<ProfileType>,
+        clocks: &[(Option<TimeRange>, ProfileType)],
+    ) -> ProfileType {
+        use ProfileType::{Block, Cpu, Heap, Mutex, OffCpu, Wall};
+        let said = |open: &[ProfileType]| said.or(self.said).filter(|said| open.contains(said));
+        match head.family {
+            Family::Allocated | Family::Live => Heap,
+            Family::Contended => said(&[Mutex, Block]).unwrap_or(self.contention),
+            Family::Sampled(named) => said(&[Cpu, Wall, OffCpu])
+                .or(named)
+                .or_else(|| clock(head.period_type.0))
+                .or_else(|| clocks.iter().find(|(window, _)| *window == head.window).map(|(_, clock)| *clock))
+                .unwrap_or(Cpu),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Last pass: the samples of a group as stacks of raw counts.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::identity::Cohort;
+use fleetdiff_schemas::profile::Stack;
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+
+use super::dictionary::Budget;
+use super::groups::Group;
+use super::heads::{Family, Head};
+use super::rows::{Row, Rule};
+use super::symbols::Symbols;
+use crate::formats::counts::{Columns, Counts, sampled_allocations};
+
+/// What a stack is counted as besides its frames.
+const STACK: usize = 96;
+
+/// Makes the stacks of groups.
+pub(super) struct Walk<'s, 'd, 'a> {
+    pub(super) symbols: &'s mut Symbols<'d, 'a>,
+    pub(super) budget: &'s mut Budget,
+}
+
+impl<'a> Walk<'_, '_, 'a> {
+    /// The stacks of a group, those without a raw sample left out.
+    pub(super) fn stacks(&mut self, group: &Group<'a>) -> Result<Vec<Stack>, Rejection> {
+        match choose(group) {
+            Ok(Counts::Column(column)) => self.of_column(group, column, Rule::Count),
+            Ok(Counts::Time { column, scale, period }) => self.of_column(group, column, Rule::Time { scale, period }),
+            Ok(Counts::Allocations { objects, bytes, period }) => {
+                let [Some(objects), Some(bytes)] = [objects, bytes].map(|column| group.columns.get(column)) else {
+                    return Ok(Vec::new());
+                };
+                self.of_allocations(objects, bytes, period)
+            }
+            // A clock without a period: where each observation has a timestamp they can still be counted.
+            Err(fault) => match group.columns.iter().position(|column| matches!(column.family, Family::Sampled(_))) {
+                Some(column) => self.of_column(group, column, Rule::Events).map_err(|found| match found.reason {
+                    Reason::UnitMismatch => fault,
+                    _ => found,
+                }),
+                None => Err(fault),
+            },
+        }
+    }
+
+    fn of_column(&mut self, group: &Group<'a>, column: usize, rule: Rule) -> Result<Vec<Stack>, Rejection> {
+        let Some(column) = group.columns.get(column) else { return Ok(Vec::new()) };
+        let mut stacks = Vec::with_capacity(column.samples.len());
+        let mut row = Row::default();
+        for sample in &column.samples {
+            row.read(sample)?;
+            let count = row.count(rule)?;
+            stacks.extend(self.stack(&row, count)?);
+        }
+        Ok(stacks)
+    }
+
+    /// Allocations: the two columns list the same rows, and in the same order where they come from pprof.
+    fn of_allocations(&mut self, objects: &Head<'a>, bytes: &Head<'a>, period: i64) -> Result<Vec<Stack>, Rejection> {
+        if objects.samples.len() == bytes.samples.len() {
+            let mut stacks = Vec::with_capacity(objects.samples.len());
+            let (mut row, mut other) = (Row::default(), Row::default());
+            let mut pairs = objects.samples.iter().zip(&bytes.samples);
+            let side_by_side = pairs.try_for_each(|(objects, bytes)| {
+                row.read(objects)?;
+                other.read(bytes)?;
+                if row.key() != other.key() {
+                    return Err(None);
+                }
+                let count = sampled_allocations(row.total(), other.total(), period);
+                stacks.extend(self.stack(&row, count)?);
+                Ok::<(), Option<Rejection>>(())
+            });
+            match side_by_side {
+                Ok(()) => return Ok(stacks),
+                Err(Some(fault)) => return Err(fault),
+                Err(None) => {}
+            }
+        }
+        self.joined(objects, bytes, period)
+    }
+
+    /// Allocations listed in any order: joined by stack and attributes, rows of the same added up.
+    fn joined(&mut self, objects: &Head<'a>, bytes: &Head<'a>, period: i64) -> Result<Vec<Stack>, Rejection> {
+        let mut rows: BTreeMap<(u64, Vec<u64>), [u64; 2]> = BTreeMap::new();
+        let mut row = Row::default();
+        for (side, column) in [objects, bytes].into_iter().enumerate() {
+            for sample in &column.samples {
+                row.read(sample)?;
+                self.budget.take(STACK + size_of::<u64>() * row.attributes.len())?;
+                let value = row.total();
+                let sums = rows.entry((row.stack, row.attributes.clone())).or_default();
+                if let Some(sum) = sums.get_mut(side) {
+                    *sum = sum.saturating_add(value);
+                }
+            }
+        }
+        let mut stacks = Vec::with_capacity(rows.len());
+        for ((stack, attributes), [objects, bytes]) in rows {
+            (row.stack, row.attributes) = (stack, attributes);
+            stacks.extend(self.stack(&row, sampled_allocations(objects, bytes, period))?);
+        }
+        Ok(stacks)
+    }
+
+    /// The stack of a row; nothing if it holds no raw sample.
+    fn stack(&mut self, row: &Row, count: u64) -> Result<Option<Stack>, Rejection> {
+        let cohort = self.cohort(row)?;
+        self.budget.take(STACK)?;
+        let frames = self.symbols.unfold(row.stack, self.budget)?;
+        Ok((count > 0).then_some(Stack { frames, count, cohort }))
+    }
+
+    fn cohort(&mut self, row: &Row) -> Result<Option<Cohort>, Rejection> {
+        for attribute in &row.attributes {
+            let cohort = self.symbols.cohort(*attribute, self.budget)?;
+            if cohort.is_some() {
+                return Ok(cohort);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The columns that hold raw samples. Levels alone are read as what was allocated, since the profiler scales both alike.
+fn choose(group: &Group<'_>) -> Result<Counts, Rejection> {
+    let live = group.is_live();
+    let kinds = group.columns.iter().map(|column| match column.kind {
+        ("inuse_objects", unit) if live => ("alloc_objects", unit),
+        ("inuse_space", unit) if live => ("alloc_space", unit),
+        other => other,
+    });
+    let kinds: Vec<(&str, &str)> = kinds.collect();
+    let first = group.columns.first();
+    let columns = Columns {
+        kinds,
+        period_type: first.map(|column| column.period_type),
+        period: first.map_or(0, |column| column.period),
+    };
+    Counts::choose(columns, group.profile_type, None)
+}

@@ -1,0 +1,343 @@
+//! Requests from OTLP metrics: which points count, whose they are, and what a series has grown by.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fleetdiff_connectors::formats::Options;
+use fleetdiff_connectors::formats::otlp::metrics::differences::{Differences, Outcome};
+use fleetdiff_connectors::formats::otlp::metrics::{Decoder, Point, REQUEST_METRICS};
+use fleetdiff_connectors::formats::otlp::proto::{Any, KeyValue, Resource, Scope};
+use fleetdiff_schemas::profile::{Requests, Temporality};
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::time::{Nanos, TimeRange};
+use prost::Message;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::fixtures::{START, identity};
+use super::otlp_rules::{POD, inline};
+
+/// The messages of `metrics.proto` 1.10 that tests write.
+mod proto {
+    use super::{KeyValue, Resource, Scope};
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct Request {
+        #[prost(message, repeated, tag = "1")]
+        pub resource_metrics: Vec<ResourceMetrics>,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct ResourceMetrics {
+        #[prost(message, optional, tag = "1")]
+        pub resource: Option<Resource>,
+        #[prost(message, repeated, tag = "2")]
+        pub scope_metrics: Vec<ScopeMetrics>,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct ScopeMetrics {
+        #[prost(message, optional, tag = "1")]
+        pub scope: Option<Scope>,
+        #[prost(message, repeated, tag = "2")]
+        pub metrics: Vec<Metric>,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct Metric {
+        #[prost(string, tag = "1")]
+        pub name: String,
+        #[prost(string, tag = "3")]
+        pub unit: String,
+        #[prost(oneof = "Data", tags = "5, 7, 9, 10, 11")]
+        pub data: Option<Data>,
+    }
+    #[derive(Clone, PartialEq, prost::Oneof)]
+    pub enum Data {
+        #[prost(message, tag = "5")]
+        Gauge(Numbers),
+        #[prost(message, tag = "7")]
+        Sum(Numbers),
+        #[prost(message, tag = "9")]
+        Histogram(Histogram),
+        #[prost(message, tag = "10")]
+        Exponential(Exponential),
+        #[prost(message, tag = "11")]
+        Summary(Summary),
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct Numbers {
+        #[prost(message, repeated, tag = "1")]
+        pub points: Vec<Number>,
+        #[prost(int32, tag = "2")]
+        pub temporality: i32,
+        #[prost(bool, tag = "3")]
+        pub monotonic: bool,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct Number {
+        #[prost(fixed64, tag = "2")]
+        pub start: u64,
+        #[prost(fixed64, tag = "3")]
+        pub time: u64,
+        #[prost(double, optional, tag = "4")]
+        pub double: Option<f64>,
+        #[prost(sfixed64, optional, tag = "6")]
+        pub int: Option<i64>,
+        #[prost(message, repeated, tag = "7")]
+        pub attributes: Vec<KeyValue>,
+        #[prost(uint32, tag = "8")]
+        pub flags: u32,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct Histogram {
+        #[prost(message, repeated, tag = "1")]
+        pub points: Vec<Bucketed>,
+        #[prost(int32, tag = "2")]
+        pub temporality: i32,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct Bucketed {
+        #[prost(fixed64, tag = "2")]
+        pub start: u64,
+        #[prost(fixed64, tag = "3")]
+        pub time: u64,
+        #[prost(fixed64, tag = "4")]
+        pub count: u64,
+        #[prost(double, optional, tag = "5")]
+        pub sum: Option<f64>,
+        #[prost(fixed64, repeated, tag = "6")]
+        pub buckets: Vec<u64>,
+        #[prost(double, repeated, tag = "7")]
+        pub bounds: Vec<f64>,
+        #[prost(message, repeated, tag = "9")]
+        pub attributes: Vec<KeyValue>,
+        #[prost(uint32, tag = "10")]
+        pub flags: u32,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct Exponential {
+        #[prost(message, repeated, tag = "1")]
+        pub points: Vec<Spread>,
+        #[prost(int32, tag = "2")]
+        pub temporality: i32,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct Spread {
+        #[prost(message, repeated, tag = "1")]
+        pub attributes: Vec<KeyValue>,
+        #[prost(fixed64, tag = "2")]
+        pub start: u64,
+        #[prost(fixed64, tag = "3")]
+        pub time: u64,
+        #[prost(fixed64, tag = "4")]
+        pub count: u64,
+        #[prost(sint32, tag = "6")]
+        pub scale: i32,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct Summary {
+        #[prost(message, repeated, tag = "1")]
+        pub points: Vec<Bucketed>,
+    }
+}
+
+use proto::{Bucketed, Data, Exponential, Histogram, Metric, Number, Numbers, Spread, Summary};
+
+const DELTA: i32 = 1;
+const CUMULATIVE: i32 = 2;
+
+fn at(seconds: i64) -> u64 {
+    (START + seconds * 1_000_000_000).unsigned_abs()
+}
+
+fn window(from: i64, to: i64) -> TimeRange {
+    TimeRange { start: Nanos(START).plus(Nanos::from_seconds(from)), end: Nanos(START).plus(Nanos::from_seconds(to)) }
+}
+
+fn record(pod: &[(&str, &str)], metrics: Vec<(&str, Data)>) -> Vec<u8> {
+    let attributes = pod.iter().map(|(key, value)| inline(key, Any::Text((*value).to_owned()))).collect();
+    let metrics = metrics.into_iter().map(|(name, data)| Metric { name: name.to_owned(), unit: "s".to_owned(), data: Some(data) });
+    let scope = proto::ScopeMetrics { scope: Some(Scope::default()), metrics: metrics.collect() };
+    let resource = proto::ResourceMetrics { resource: Some(Resource { attributes }), scope_metrics: vec![scope] };
+    proto::Request { resource_metrics: vec![resource] }.encode_to_vec()
+}
+
+fn route(route: &str) -> Vec<KeyValue> {
+    vec![inline("http.route", Any::Text(route.to_owned())), inline("http.response.status_code", Any::Int(200))]
+}
+
+fn bucketed(count: u64, attributes: Vec<KeyValue>) -> Bucketed {
+    let buckets = vec![count / 2, count - count / 2];
+    Bucketed { start: at(0), time: at(10), count, sum: Some(1.5), buckets, bounds: vec![0.1], attributes, flags: 0 }
+}
+
+fn histogram(temporality: i32, points: Vec<Bucketed>) -> Data {
+    Data::Histogram(Histogram { points, temporality })
+}
+
+fn numbers(double: Option<f64>, int: Option<i64>, temporality: i32, monotonic: bool) -> Numbers {
+    let point = Number { start: at(0), time: at(10), double, int, attributes: route("/"), flags: 0 };
+    Numbers { points: vec![point], temporality, monotonic }
+}
+
+fn points(bytes: &[u8]) -> Vec<Result<Point, Rejection>> {
+    Decoder::new(&Options::default(), REQUEST_METRICS).points(bytes)
+}
+
+/// Temporality and count of the points of one metric, or why there is none.
+fn outcome(data: Data) -> Vec<Result<(Temporality, u64), Reason>> {
+    let points = points(&record(&POD, vec![(REQUEST_METRICS[0], data)]));
+    points.into_iter().map(|point| point.map(|point| (point.temporality, point.count)).map_err(|fault| fault.reason)).collect()
+}
+
+#[test]
+fn each_kind_of_metric_counts_requests() {
+    use Temporality::{Cumulative, Delta};
+    let spread = Spread { attributes: route("/"), start: at(0), time: at(10), count: 9, scale: -2 };
+    let exponential = |temporality| Data::Exponential(Exponential { points: vec![spread.clone()], temporality });
+    let cases = [
+        (histogram(DELTA, vec![bucketed(7, route("/"))]), vec![Ok((Delta, 7))]),
+        (histogram(CUMULATIVE, vec![bucketed(7, vec![]), bucketed(8, route("/"))]), vec![Ok((Cumulative, 7)), Ok((Cumulative, 8))]),
+        (histogram(0, vec![bucketed(7, vec![])]), vec![Err(Reason::UnsupportedType)]),
+        (exponential(DELTA), vec![Ok((Delta, 9))]),
+        (exponential(CUMULATIVE), vec![Ok((Cumulative, 9))]),
+        (Data::Summary(Summary { points: vec![bucketed(4, vec![])] }), vec![Ok((Cumulative, 4))]),
+        (Data::Sum(numbers(None, Some(5), CUMULATIVE, true)), vec![Ok((Cumulative, 5))]),
+        (Data::Sum(numbers(Some(5.0), None, DELTA, true)), vec![Ok((Delta, 5))]),
+        (Data::Sum(numbers(None, Some(5), CUMULATIVE, false)), vec![Err(Reason::UnsupportedType)]),
+        (Data::Sum(numbers(None, Some(-5), CUMULATIVE, true)), vec![Err(Reason::NegativeValue)]),
+        (Data::Sum(numbers(Some(-0.5), None, CUMULATIVE, true)), vec![Err(Reason::NegativeValue)]),
+        (Data::Sum(numbers(Some(f64::NAN), None, CUMULATIVE, true)), vec![Err(Reason::TooLarge)]),
+        (Data::Gauge(numbers(None, Some(5), 0, false)), vec![Err(Reason::UnsupportedType)]),
+        (histogram(DELTA, vec![Bucketed { time: 0, ..bucketed(7, vec![]) }]), vec![Err(Reason::Malformed)]),
+        (histogram(DELTA, vec![Bucketed { start: 0, ..bucketed(7, vec![]) }]), vec![Err(Reason::Malformed)]),
+        (histogram(CUMULATIVE, vec![Bucketed { start: 0, ..bucketed(7, vec![]) }]), vec![Ok((Cumulative, 7))]),
+        (histogram(DELTA, vec![Bucketed { flags: 1, ..bucketed(7, vec![]) }]), vec![]),
+    ];
+    for (place, (data, expected)) in cases.into_iter().enumerate() {
+        assert_eq!(outcome(data), expected, "case {place}");
+    }
+}
+
+#[test]
+fn only_named_metrics_of_known_pods_count() {
+    let one = || histogram(DELTA, vec![bucketed(7, vec![])]);
+    let bytes = record(&POD, vec![("http.client.request.duration", one()), ("rpc.server.duration", one())]);
+    let found = points(&bytes);
+    assert_eq!(found.len(), 1);
+    let point = found[0].as_ref().unwrap();
+    assert_eq!((point.identity.pod.as_str(), point.window), ("pod-1", window(0, 10)));
+    let own = Decoder::new(&Options::default(), ["http.client.request.duration"]);
+    assert_eq!(own.points(&bytes).len(), 1);
+    let faults = points(&record(&POD[..2], vec![("rpc.server.duration", one())]));
+    let fault = faults[0].as_ref().unwrap_err();
+    assert_eq!((fault.reason, fault.at), (Reason::MissingIdentity, Some(window(0, 10).end)));
+    assert!(fault.detail.contains("rpc.server.duration"), "{}", fault.detail);
+}
+
+/// Series are told apart by their attributes, whatever the order of these.
+#[test]
+fn a_series_is_its_metric_and_attributes() {
+    let mut turned = route("/a");
+    turned.reverse();
+    let all = vec![bucketed(1, route("/a")), bucketed(2, turned), bucketed(3, route("/b"))];
+    let other = histogram(DELTA, vec![bucketed(4, route("/a"))]);
+    let bytes = record(&POD, vec![(REQUEST_METRICS[0], histogram(DELTA, all)), (REQUEST_METRICS[1], other)]);
+    let series: Vec<u64> = points(&bytes).into_iter().map(|point| point.unwrap().series).collect();
+    assert_eq!(series[0], series[1]);
+    assert!(series[0] != series[2] && series[0] != series[3] && series[2] != series[3]);
+}
+
+#[test]
+fn every_cut_is_points_or_a_fault() {
+    let whole = record(&POD, vec![(REQUEST_METRICS[0], histogram(DELTA, vec![bucketed(7, route("/")), bucketed(8, vec![])]))]);
+    for end in 1..whole.len() {
+        let found = points(&whole[..end]);
+        assert!(found.iter().all(|point| point.as_ref().is_err_and(|fault| fault.reason == Reason::Malformed)), "cut at {end}");
+        assert!(!found.is_empty());
+    }
+}
+
+fn point(series: u64, from: i64, to: i64, count: u64) -> Point {
+    Point { identity: identity("pod-1"), series, temporality: Temporality::Cumulative, window: window(from, to), count }
+}
+
+fn counted(from: i64, to: i64, count: u64) -> Outcome {
+    Outcome::Counted(Requests { count, window: window(from, to) })
+}
+
+#[test]
+fn a_series_counts_what_it_has_grown_by() {
+    let mut differences = Differences::default();
+    let mut take = |point: Point| differences.take(&point);
+    assert_eq!(take(point(1, 0, 10, 100)), Outcome::Baseline);
+    assert_eq!(take(point(1, 0, 20, 130)), counted(10, 20, 30));
+    assert_eq!(take(point(2, 0, 20, 7)), Outcome::Baseline, "another series");
+    assert_eq!(take(point(1, 0, 20, 130)), Outcome::Superseded);
+    assert_eq!(take(point(1, 0, 15, 120)), Outcome::Superseded);
+    assert_eq!(take(point(1, 0, 40, 130)), counted(20, 40, 0));
+    // The process has begun anew and says when: what it counts is of the time since.
+    assert_eq!(take(point(1, 42, 50, 12)), counted(42, 50, 12));
+    // It has fallen and does not say when it began anew: nobody knows what was lost.
+    assert_eq!(take(point(1, 42, 60, 3)), Outcome::Baseline);
+    assert_eq!(take(point(1, 42, 70, 5)), counted(60, 70, 2));
+    assert_eq!(take(point(1, 65, 80, 4)), counted(70, 80, 4), "a start before the last point counts nothing twice");
+    let delta = Point { temporality: Temporality::Delta, ..point(3, 5, 6, 9) };
+    assert_eq!(take(delta), counted(5, 6, 9));
+    assert_eq!(differences.len(), 2);
+    differences.forget(window(0, 30).end);
+    assert_eq!(differences.len(), 1);
+    assert_eq!(differences.take(&point(2, 0, 90, 9)), Outcome::Baseline);
+}
+
+#[test]
+fn the_series_of_a_pod_are_added_up_by_window() {
+    let mut differences = Differences::default();
+    let other = |point: Point| Point { identity: identity("pod-2"), ..point };
+    let first = vec![point(1, 0, 10, 5), point(2, 0, 10, 50), other(point(1, 0, 10, 500))];
+    assert_eq!(differences.close(first), BTreeMap::new());
+    let second = vec![point(1, 0, 20, 6), point(2, 0, 20, 57), other(point(1, 0, 20, 501)), point(1, 0, 30, 9)];
+    let requests = |from, to, count| Requests { count, window: window(from, to) };
+    let pod = |pod: &str| (identity(pod).service.clone(), identity(pod).pod.clone());
+    let expected = [(pod("pod-1"), vec![requests(10, 20, 8), requests(20, 30, 3)]), (pod("pod-2"), vec![requests(10, 20, 1)])];
+    assert_eq!(differences.close(second), BTreeMap::from(expected));
+}
+
+proptest! {
+    /// Whatever is served between the first point and the last is counted once, in windows that do not overlap, in whatever
+    /// order the points of a close come.
+    #[test]
+    fn order_of_points_changes_nothing_and_none_is_lost(grown in vec((1u64..3, 0u64..50), 2..30), closes in 1usize..4, seed in any::<u64>()) {
+        let mut count = BTreeMap::from([(1, 100), (2, 1_000)]);
+        let mut points = Vec::new();
+        for (second, (series, more)) in grown.iter().enumerate() {
+            *count.get_mut(series).unwrap() += more;
+            points.push(point(*series, 0, i64::try_from(second).unwrap() + 10, count[series]));
+        }
+        let total = |series: u64| {
+            let counts: Vec<u64> = points.iter().filter(|point| point.series == series).map(|point| point.count).collect();
+            counts.last().zip(counts.first()).map_or(0, |(last, first)| last - first)
+        };
+        let expected = total(1) + total(2);
+        let run = |turn: bool| {
+            let mut differences = Differences::default();
+            let mut sum = 0;
+            for chunk in points.chunks(points.len().div_ceil(closes)) {
+                let mut chunk = chunk.to_vec();
+                if turn {
+                    chunk.sort_by_key(|point| (point.count ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                }
+                sum += differences.close(chunk).into_values().flatten().map(|requests| requests.count).sum::<u64>();
+            }
+            sum
+        };
+        prop_assert_eq!([run(false), run(true)], [expected; 2]);
+    }
+}
+
+/// Shared identities need not be the same object.
+#[test]
+fn a_pod_is_known_by_its_name() {
+    let mut differences = Differences::default();
+    let again = |point: Point| Point { identity: Arc::new((*point.identity).clone()), ..point };
+    assert_eq!(differences.take(&point(1, 0, 10, 5)), Outcome::Baseline);
+    assert_eq!(differences.take(&again(point(1, 0, 20, 6))), counted(10, 20, 1));
+}
