@@ -83,7 +83,7 @@ macro_rules! key {
 }
 
 /// Every key, by section.
-pub const KEYS: [Key; 40] = [
+pub const KEYS: [Key; 41] = [
     key!("dataflow.hop", "hop", ROWS, dataflow.hop,
         "Width of a hop: event time is counted in these.", "published: agents upload every 10 s"),
     key!("dataflow.window", "window", ROWS, dataflow.window,
