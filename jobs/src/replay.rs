@@ -55,7 +55,7 @@ pub fn replay(settings: &ReplaySettings) -> Result<(), Failure> {
 
 /// From the first event time that the manifest names to the last.
 fn span(fleet: &RecordedFleet) -> TimeRange {
-    let events = || fleet.labels().filter_map(|labels| labels.window).map(TimeRange::midpoint);
+    let events = || fleet.labels().filter_map(|labels| Some(labels.temporality.window(labels.window?).midpoint()));
     TimeRange { start: events().min().unwrap_or_default(), end: events().max().unwrap_or_default() }
 }
 

@@ -7,7 +7,6 @@ use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rejected::Rejection;
 
 use super::compression::decompress;
-use super::labels::uncountable;
 use super::{Decode, Labels, Options};
 
 /// Decodes columnar deltas of every version.
@@ -36,8 +35,8 @@ impl Decode for Decoder {
 }
 
 fn countable(profile: Profile) -> Result<Profile, Rejection> {
-    match uncountable(profile.profile_type, profile.temporality) {
-        Some(fault) => Err(Rejection { at: Some(profile.window.midpoint()), ..fault }),
+    match profile.uncountable() {
+        Some(fault) => Err(fault),
         None => Ok(profile),
     }
 }

@@ -44,7 +44,7 @@ impl Decoder {
     }
 
     fn contents(&self, mut tables: Tables<'_>, kind: ProfileType, unit: Option<Unit>) -> Result<Contents, Rejection> {
-        if tables.samples.is_empty() {
+        if tables.says_nothing() {
             return Err(Rejection::new(Reason::Empty, "the profile holds no sample"));
         }
         let counts = Counts::choose(&tables, kind, unit)?;

@@ -69,7 +69,7 @@ fn mixed_folder(folder: &Path) {
     }
     let lines = [
         line("whole.pb.gz", ""),
-        line("whole.pb.gz", r#","temporality":"cumulative""#),
+        line("whole.pb.gz", r#","temporality":"gauge""#),
         line("cut.pb.gz", ""),
         line("garbage.pb", ""),
         line("bad.folded", ""),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fleetdiff_schemas::profile::Profile;
+use fleetdiff_schemas::profile::{Profile, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::{Acknowledged, Outgoing, Publisher, RecordForm};
@@ -35,7 +35,7 @@ impl Publisher {
     ///
     /// In format `pprof` every file that is there is sent: pprof files as they are, others as pprof. A file that cannot
     /// be decoded is sent as it is, so that who reads the topic rejects it at the same time as who reads the folder. In
-    /// format `delta` such files, and profiles that are no deltas, are skipped.
+    /// format `delta` such files, and profiles that are not of a window, are skipped.
     ///
     /// # Errors
     /// The failure of a record: [`BrokerError::Delivery`], [`BrokerError::TooLarge`], [`BrokerError::Denied`]. What was
@@ -90,6 +90,10 @@ impl Files<'_> {
         let decoder = self.decoders.entry(raw.format).or_insert_with(|| raw.format.decoder(options));
         let parts = decoder.decode(&raw.bytes, &Ok(raw.labels.clone()));
         let profiles = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
+        if let (RecordForm::Delta, true) = (self.form, raw.labels.temporality == Temporality::Cumulative) {
+            let detail = "counts since the process began (cumulative) have no place in the columnar delta; publish them as pprof";
+            return Err(raw.labels.rejection(Reason::UnsupportedType, detail));
+        }
         if profiles.is_empty() {
             return Err(Rejection::new(Reason::Empty, "the file holds no profile"));
         }
