@@ -14,5 +14,7 @@ mod folded;
 mod mutations;
 #[path = "formats/pprof.rs"]
 mod pprof;
+#[path = "formats/pprof_delta.rs"]
+mod pprof_delta;
 #[path = "formats/pprof_oracle.rs"]
 mod pprof_oracle;

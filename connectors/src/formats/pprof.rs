@@ -3,13 +3,14 @@
 //! The decoder's passes, in their order: undo the compression; cut the message into its tables (`tables`); choose the
 //! columns that give raw samples (`counts`); check every function and location and name them; walk the samples.
 //! Nothing is copied before it is known to be needed (`wire`). [`encode`] writes what [`Decoder`] reads, by the messages
-//! in [`proto`].
+//! in [`proto`]; [`delta`] subtracts a profile from another.
 //!
 //! A location may carry several functions (inlined ones first). One without a function or a name has no symbol. A sample
 //! without locations is an empty stack. Samples whose raw count is 0 are dropped: Go emits them for allocation sites
 //! that no finished garbage collection has seen.
 
 mod counts;
+pub mod delta;
 mod encode;
 pub mod proto;
 mod tables;
