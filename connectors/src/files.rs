@@ -154,7 +154,7 @@ impl RecordedFleet {
     }
 
     /// The profiles as they lie in their files, in the order of reading; each file is read when its turn comes.
-    /// Cumulative profiles are among them, other than in [`Source::poll`], which refuses them unread.
+    /// Levels are among them, other than in [`Source::poll`], which refuses them unread.
     pub fn entries(&self) -> impl Iterator<Item = Result<RawProfile, RejectedLine>> + '_ {
         self.lines.iter().map(|line| {
             let raw = line.entry.as_ref().map_err(Clone::clone).and_then(|entry| self.raw(line.number, entry));

@@ -34,6 +34,8 @@ mod otlp_slow;
 mod perf_script;
 #[path = "formats/pprof.rs"]
 mod pprof;
+#[path = "formats/pprof_delta.rs"]
+mod pprof_delta;
 #[path = "formats/pprof_oracle.rs"]
 mod pprof_oracle;
 #[path = "formats/pyroscope.rs"]

@@ -49,6 +49,12 @@ pub enum Command {
     /// A folder is read in order of time, so nothing in it is late; a topic gets late and duplicate records as they would come.
     #[command(after_help = "Examples:\n  fleetdiff generate --output fleet --seed 7 --pods 5:20 --lasts 10m\n  fleetdiff generate --brokers kafka:9092 --topic profiles --format delta --late 0.02 --late-by 7m --duplicates 0.01\n  fleetdiff generate --output quiet --preset null-cells --lasts 10m")]
     Generate(GenerateSettings),
+    /// What a process counted between two cumulative pprof profiles, as pprof
+    ///
+    /// Every column is subtracted stack by stack and label by label, but for levels (inuse_...), which are those of AFTER; what
+    /// is zero in all columns is left out. A value that fell says that the process began anew: that is an error, not a delta.
+    #[command(after_help = "Examples:\n  fleetdiff delta mutex-1.pb.gz mutex-2.pb.gz -o mutex.delta.pb.gz\n  fleetdiff delta heap-1.pb.gz heap-2.pb.gz --output heap.delta.pb.gz && go tool pprof -sample_index=alloc_space -top heap.delta.pb.gz")]
+    Delta(DeltaSettings),
     /// How often the statistics are wrong, and what they find: measured on simulated fleets whose truth is known
     ///
     /// Exit code 1 says that a figure is outside what is required of it. A rate may miss a bound by three standard errors.
@@ -232,6 +238,18 @@ pub enum Preset {
     NullHourEdge,
     /// Nothing changed while 100 pods are rolled out
     Rollout,
+}
+
+/// Settings of `delta`.
+#[derive(Debug, Args)]
+pub struct DeltaSettings {
+    /// The earlier profile
+    pub before: PathBuf,
+    /// The later profile of the same process
+    pub after: PathBuf,
+    /// File for the delta; one that is there is not changed
+    #[arg(short, long)]
+    pub output: PathBuf,
 }
 
 fn length(text: &str) -> Result<Nanos, String> {

@@ -3,6 +3,7 @@
 mod calibrate;
 mod command;
 mod configuration;
+mod delta;
 mod demo;
 mod failure;
 mod generate;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         command::Command::Watch(settings) => watch::watch(&settings),
         command::Command::Publish(settings) => publish::publish(&settings),
         command::Command::Generate(settings) => generate::generate(&settings),
+        command::Command::Delta(settings) => delta::delta(&settings),
         command::Command::Calibrate(settings) => calibrate::calibrate(&settings),
         command::Command::Power(settings) => power::power(&settings),
     };

@@ -8,6 +8,8 @@ mod bad_input;
 mod bad_records;
 #[path = "commands/calibrate.rs"]
 mod calibrate;
+#[path = "commands/cumulative.rs"]
+mod cumulative;
 #[path = "commands/demo.rs"]
 mod demo;
 #[path = "commands/method.rs"]

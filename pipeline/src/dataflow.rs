@@ -60,8 +60,8 @@ pub fn build<'scope>(arrived: StreamVec<'scope, u64, Arrived>, config: &Config, 
     let (content, received) = arrived.flat_map(|arrived| [Err(arrived.term()), Ok(arrived.content)]).split(identity);
     let (profiles, rejected) = content.split(identity);
 
-    // By pod: duplicates, warm-up, requests; then which cell gets what.
-    let pods = profiles.decide_by_pod(PodRules::new(config));
+    // By pod: duplicates, snapshots made deltas, warm-up, requests; then which cell gets what.
+    let pods = profiles.decide_by_pod(PodRules::new(config), Arc::clone(table));
     let (additions, seen) = pods.split(PodOutput::addition);
     let (activity, dropped) = seen.split(identity);
 

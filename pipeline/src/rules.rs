@@ -4,6 +4,7 @@ pub mod admission;
 pub mod article;
 pub mod causes;
 pub mod comparisons;
+pub mod cumulative;
 pub mod decisions;
 pub mod extent;
 pub mod lifecycle;

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "oracle/cumulative.rs"]
+mod cumulative;
 #[path = "oracle/extremes.rs"]
 mod extremes;
 

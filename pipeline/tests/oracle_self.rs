@@ -15,6 +15,8 @@ mod comparisons;
 mod fleets;
 #[path = "oracle_self/rows.rs"]
 mod rows;
+#[path = "oracle_self/snapshots.rs"]
+mod snapshots;
 #[path = "oracle_self/speed.rs"]
 mod speed;
 #[path = "oracle_self/vectors.rs"]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::identity::{Cohort, Identity};
-use crate::rejected::Rejection;
-use crate::time::TimeRange;
+use crate::rejected::{Reason, Rejection};
+use crate::time::{Nanos, TimeRange};
 
 /// What kind of event the profiler counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -113,6 +113,23 @@ pub enum Temporality {
     Cumulative,
     /// A level at one moment.
     Gauge,
+}
+
+impl Temporality {
+    /// What `window` means for such values: all of it for a delta, its last instant, the moment of a snapshot, for the others.
+    ///
+    /// ```
+    /// use fleetdiff_schemas::{profile::Temporality, time::{Nanos, TimeRange}};
+    /// let window = TimeRange { start: Nanos(10), end: Nanos(20) };
+    /// assert_eq!(Temporality::Delta.window(window).midpoint(), Nanos(15));
+    /// assert_eq!(Temporality::Cumulative.window(window).midpoint(), Nanos(20));
+    /// ```
+    pub fn window(self, window: TimeRange) -> TimeRange {
+        match self {
+            Self::Delta => window,
+            Self::Cumulative | Self::Gauge => TimeRange { start: window.end, end: window.end },
+        }
+    }
 }
 
 /// Whether a function is counted where it is the leaf or wherever it stands on a stack.
@@ -233,6 +250,27 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The midpoint of its window; of a snapshot, its moment.
+    pub fn event_time(&self) -> Nanos {
+        self.temporality.window(self.window).midpoint()
+    }
+
+    /// Why its values cannot be counted, if they cannot: levels never; what was counted since the process began only with
+    /// its stacks, since a difference is taken stack by stack.
+    pub fn uncountable(&self) -> Option<Rejection> {
+        let held = match (self.temporality, &self.samples) {
+            (Temporality::Delta, _) | (Temporality::Cumulative, Samples::Stacks(_)) => return None,
+            (Temporality::Cumulative, Samples::Folded { .. }) => "counts since the process began (cumulative) that are folded by function, expected whole stacks",
+            (Temporality::Gauge, _) => "levels at one moment (gauge), expected counts (delta or cumulative)",
+        };
+        let detail = format!("{} profile with {held}", self.profile_type.name());
+        Some(Rejection {
+            profile_type: Some(self.profile_type),
+            at: Some(self.event_time()),
+            ..Rejection::new(Reason::UnsupportedType, detail)
+        })
+    }
+
     /// Raw samples in all.
     pub fn total(&self) -> u64 {
         match &self.samples {
@@ -261,7 +299,7 @@ pub struct Decoded {
     /// Where the record came from.
     pub position: Position,
     /// When the broker took it, where there is a broker.
-    pub broker_time: Option<crate::time::Nanos>,
+    pub broker_time: Option<Nanos>,
     /// What it held.
     pub parts: Vec<Result<Profile, Rejection>>,
 }

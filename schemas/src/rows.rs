@@ -265,7 +265,7 @@ pub struct LedgerRow {
     pub samples_duplicate: i64,
     /// Dropped: snapshots not after the last one used.
     pub samples_superseded: i64,
-    /// Dropped: snapshots that began a new baseline.
+    /// Not of the interval: what a snapshot held that the one before it held too, and all of one that begins anew.
     pub samples_baseline: i64,
     /// Dropped: in rejected parts.
     pub samples_rejected: i64,

@@ -105,14 +105,14 @@ impl Labels {
         self.labelled(Rejection::new(reason, detail), None)
     }
 
-    /// Why a record with these labels cannot be counted whatever it holds: only deltas can be.
+    /// Why a record with these labels cannot be counted whatever it holds: levels cannot be.
     pub fn uncountable(&self) -> Option<Rejection> {
         uncountable(self.profile_type, self.temporality).map(|fault| self.labelled(fault, None))
     }
 
     /// Adds what is known here to a fault found in the record; `own` is the record's own window.
     fn labelled(&self, fault: Rejection, own: Option<TimeRange>) -> Rejection {
-        let at = self.window_with(own).map(TimeRange::midpoint).or(fault.at);
+        let at = self.window_with(own).map(|window| self.temporality.window(window).midpoint()).or(fault.at);
         Rejection { profile_type: Some(self.profile_type), at, ..fault }
     }
 
@@ -125,7 +125,9 @@ impl Labels {
         let Some(window) = self.window_with(own) else {
             return Err(Rejection::new(Reason::Malformed, "neither the profile nor its labels say when it was taken"));
         };
-        let contents = contents.checked()?;
+        // A snapshot without samples tells that the process has not yet had any.
+        let none_yet = self.temporality == Temporality::Cumulative && contents.total() == 0;
+        let contents = if none_yet { contents } else { contents.checked()? };
         let requests_window = self.requests_window.unwrap_or(window);
         Ok(Profile {
             identity: Arc::clone(&self.identity),
@@ -139,21 +141,19 @@ impl Labels {
     }
 }
 
-/// The rejection of what holds no counts of a window.
+/// The rejection of what holds no counts.
 fn uncountable(kind: ProfileType, temporality: Temporality) -> Option<Rejection> {
-    let held = match temporality {
-        Temporality::Delta => return None,
-        Temporality::Cumulative => "counts since the process began (cumulative)",
-        Temporality::Gauge => "levels at one moment (gauge)",
-    };
-    let detail = format!("{} profile with {held}, expected counts of a window (delta)", kind.name());
+    if temporality != Temporality::Gauge {
+        return None;
+    }
+    let detail = format!("{} profile with levels at one moment (gauge), expected counts (delta or cumulative)", kind.name());
     Some(Rejection { profile_type: Some(kind), ..Rejection::new(Reason::UnsupportedType, detail) })
 }
 
 /// A profile that a format of many profiles has read, if it can be counted.
 pub(super) fn countable(profile: Profile) -> Result<Profile, Rejection> {
-    match uncountable(profile.profile_type, profile.temporality) {
-        Some(fault) => Err(Rejection { at: Some(profile.window.midpoint()), ..fault }),
+    match profile.uncountable() {
+        Some(fault) => Err(fault),
         None => Ok(profile),
     }
 }

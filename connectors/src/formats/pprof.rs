@@ -3,12 +3,13 @@
 //! The decoder's passes, in their order: undo the compression; cut the message into its tables (`tables`); choose the
 //! columns that give raw samples (`formats/counts.rs`); check every function and location and name them; walk the samples.
 //! Nothing is copied before it is known to be needed (`formats/wire.rs`). [`encode`] writes what [`Decoder`] reads, by the messages
-//! in [`proto`].
+//! in [`proto`]; [`delta`] subtracts a profile from another.
 //!
 //! A location may carry several functions (inlined ones first). One without a function or a name has no symbol. A sample
 //! without locations is an empty stack. Samples whose raw count is 0 are dropped: Go emits them for allocation sites
 //! that no finished garbage collection has seen.
 
+pub mod delta;
 mod encode;
 pub mod proto;
 mod tables;
@@ -44,7 +45,7 @@ impl Decoder {
     }
 
     fn contents(&mut self, mut tables: Tables<'_>, kind: ProfileType, unit: Option<Unit>) -> Result<Contents, Rejection> {
-        if tables.samples.is_empty() {
+        if tables.says_nothing() {
             return Err(Rejection::new(Reason::Empty, "the profile holds no sample"));
         }
         let counts = Counts::choose(tables.meaning()?, kind, unit)?;

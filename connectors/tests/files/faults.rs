@@ -106,7 +106,7 @@ fn bad_lines() {
         ("file", json!("/etc/hostname"), Reason::Malformed),
         ("profile_type", json!("gpu"), Reason::UnsupportedType),
         ("profile_type", Value::Null, Reason::Malformed),
-        ("temporality", json!("cumulative"), Reason::UnsupportedType),
+        ("temporality", json!("gauge"), Reason::UnsupportedType),
         ("temporality", json!("sometimes"), Reason::UnsupportedType),
         ("format", json!("jfr"), Reason::UnsupportedType),
         ("format", json!("folded"), Reason::Malformed),

@@ -32,7 +32,8 @@ fn recorded_samples(name: &str) -> BTreeMap<(String, String), u64> {
 fn decoded_samples(records: &[Decoded]) -> BTreeMap<(String, String), u64> {
     let good = records.iter().flat_map(|record| {
         let file = record.position.file.as_ref().unwrap().to_string();
-        record.parts.iter().flatten().map(move |profile| ((profile.identity.pod.to_string(), file.clone()), profile.total()))
+        let of_cpu = record.parts.iter().flatten().filter(|profile| profile.profile_type == ProfileType::Cpu);
+        of_cpu.map(move |profile| ((profile.identity.pod.to_string(), file.clone()), profile.total()))
     });
     good.collect()
 }
@@ -102,10 +103,11 @@ fn records_come_by_end_and_line_with_their_place() {
 }
 
 #[test]
-fn cumulative_rows_are_refused_unread_one_by_one() {
+fn levels_are_refused_unread_one_by_one() {
     // A folder with the manifest alone: whatever is read is missing.
     let folder = tempfile::tempdir().unwrap();
-    fs::copy(fleet("kv-snapshot").join("manifest.jsonl"), folder.path().join("manifest.jsonl")).unwrap();
+    let manifest = fs::read_to_string(fleet("kv-snapshot").join("manifest.jsonl")).unwrap();
+    fs::write(folder.path().join("manifest.jsonl"), manifest.replace("\"cumulative\"", "\"gauge\"")).unwrap();
     let records = read_folder(folder.path());
     let reason = |record: &Decoded, reason| matches!(&record.parts[..], [Err(fault)] if fault.reason == reason);
     assert_eq!(records.iter().filter(|record| reason(record, Reason::UnsupportedType)).count(), 228);
@@ -124,7 +126,7 @@ fn a_filter_leaves_the_rest_out() {
     assert!(kv().filtered(&Filter { service: Some("redis".into()), profile_type: None }).is_empty());
     let cpu = read_all(kv().filtered(&of_type(ProfileType::Cpu)));
     let all = read_all(kv());
-    assert!(good(&cpu).eq(good(&all)));
+    assert!(good(&cpu).eq(good(&all).filter(|profile| profile.profile_type == ProfileType::Cpu)));
     assert!(cpu.iter().flat_map(|record| &record.parts).all(Result::is_ok));
 }
 
@@ -142,6 +144,8 @@ fn raw_entries_decode_to_what_is_read() {
             .filter_map(Result::ok)
             .collect();
         assert!(good(&read_all(fleet)).eq(&decoded));
-        assert!(decoded.iter().all(|profile| profile.temporality == Temporality::Delta));
+        let snapshots = decoded.iter().filter(|profile| profile.temporality == Temporality::Cumulative);
+        assert_eq!(snapshots.count(), in_all - decoded.iter().filter(|profile| profile.temporality == Temporality::Delta).count());
+        assert_eq!(decoded.len(), in_all);
     }
 }

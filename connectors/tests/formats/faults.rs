@@ -147,21 +147,38 @@ fn what_unfolds_without_end_is_too_large() {
 }
 
 #[test]
-fn what_is_not_a_delta_of_a_window_is_refused_with_its_time() {
-    for temporality in [Temporality::Cumulative, Temporality::Gauge] {
+fn levels_and_snapshots_without_stacks_are_refused_with_their_moment() {
+    for (temporality, refused) in [(Temporality::Cumulative, [false, false, true]), (Temporality::Gauge, [true; 3])] {
         let held = Profile { temporality, ..profile() };
         let records = [
             (Format::Pprof, encode(&held).unwrap()),
             (Format::Folded, folded::encode(&held).unwrap()),
             (Format::Delta, delta::encode(std::slice::from_ref(&held))),
         ];
-        for (format, bytes) in records {
+        for ((format, bytes), refused) in records.into_iter().zip(refused) {
             let labels = Ok(Labels { temporality, window: (format != Format::Pprof).then(window), ..labels(ProfileType::Cpu) });
-            let fault = part(format.decoder(&Options::default()).as_mut(), &bytes, &labels).unwrap_err();
-            assert_eq!(fault.reason, Reason::UnsupportedType);
-            assert_eq!((fault.profile_type, fault.at), (Some(ProfileType::Cpu), Some(window().midpoint())));
+            match part(format.decoder(&Options::default()).as_mut(), &bytes, &labels) {
+                Ok(profile) => assert_eq!((refused, profile.temporality, profile.total()), (false, temporality, 12)),
+                Err(fault) => {
+                    assert_eq!((refused, fault.reason), (true, Reason::UnsupportedType));
+                    assert_eq!((fault.profile_type, fault.at), (Some(ProfileType::Cpu), Some(window().end)));
+                }
+            }
         }
     }
+}
+
+/// As a mutex profile of Go is before anybody has waited: it says what it would count, and nothing was.
+#[test]
+fn a_snapshot_without_samples_is_one_and_a_delta_without_is_empty() {
+    let nothing = Profile { samples: Samples::Stacks(Vec::new()), ..profile() };
+    let bytes = encode(&nothing).unwrap();
+    let read = |temporality| {
+        let labels = Ok(Labels { temporality, ..labels(ProfileType::Cpu) });
+        part(Format::Pprof.decoder(&Options::default()).as_mut(), &bytes, &labels).map(|profile| profile.total())
+    };
+    assert_eq!(read(Temporality::Cumulative), Ok(0));
+    assert_eq!(read(Temporality::Delta).map_err(|fault| fault.reason), Err(Reason::Empty));
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn each_bad_record_is_rejected_by_itself_at_its_partition_and_offset() {
         raw(headers(&[("fleetdiff.profile_type", "gpu")]), &good),
         raw(headers(&[("fleetdiff.requests", "-5")]), &good),
         raw(headers(&[("fleetdiff.window_start_unix_nano", "7")]), &good),
-        raw(headers(&[("fleetdiff.temporality", "cumulative")]), &good),
+        raw(headers(&[("fleetdiff.temporality", "gauge")]), &good),
         raw(headers(&[("fleetdiff.unit", "parsecs")]), &good),
         raw(headers(&[("process.creation.time", "yesterday")]), &good),
         raw(headers(&[("fleetdiff.window_start_unix_nano", "7"), ("fleetdiff.window_end_unix_nano", "9")]), &good),

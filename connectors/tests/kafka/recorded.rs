@@ -8,7 +8,7 @@ use fleetdiff_connectors::files::{FileFormat, RecordedFleet, write_fleet};
 use fleetdiff_connectors::formats::{Format, Options};
 use fleetdiff_connectors::kafka::publish::{Key, Progress, PublishSettings, Published, Publisher, RecordForm};
 use fleetdiff_connectors::kafka::source::Share;
-use fleetdiff_schemas::profile::{Profile, Samples};
+use fleetdiff_schemas::profile::{Profile, Samples, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::source::{Polled, Source};
 use fleetdiff_schemas::time::Nanos;
@@ -69,7 +69,7 @@ fn mixed_folder(folder: &Path) {
     }
     let lines = [
         line("whole.pb.gz", ""),
-        line("whole.pb.gz", r#","temporality":"cumulative""#),
+        line("whole.pb.gz", r#","temporality":"gauge""#),
         line("cut.pb.gz", ""),
         line("garbage.pb", ""),
         line("bad.folded", ""),
@@ -117,4 +117,22 @@ fn as_delta_a_topic_gives_what_can_be_counted_and_the_rest_is_named() {
     let (good, _) = read_folder(folder.path());
     let read = read_share("recorded-delta", Share::WHOLE, Format::Delta);
     assert_eq!(sorted(read.all().flat_map(|record| &record.parts)), (good, Vec::new()));
+}
+
+#[test]
+fn a_snapshot_goes_as_pprof_and_has_no_place_in_the_delta() {
+    let folder = tempfile::tempdir().unwrap();
+    mixed_folder(folder.path());
+    let mut manifest = OpenOptions::new().append(true).open(folder.path().join("manifest.jsonl")).unwrap();
+    writeln!(manifest, "{}", line("whole.pb.gz", r#","temporality":"cumulative""#)).unwrap();
+    let (published, _) = publish(folder.path(), "recorded-snapshot-delta", RecordForm::Delta);
+    let skipped = published.skipped.iter().find(|skipped| skipped.line == 26).unwrap();
+    assert_eq!(skipped.rejection.reason, Reason::UnsupportedType);
+    assert!(skipped.rejection.detail.contains("publish them as pprof"), "{skipped:?}");
+
+    let (published, _) = publish(folder.path(), "recorded-snapshot-pprof", RecordForm::Pprof);
+    assert_eq!((published.acknowledged.records, published.skipped.len()), (26, 0));
+    let read = read_share("recorded-snapshot-pprof", Share::WHOLE, Format::Pprof);
+    let snapshots = read.all().flat_map(|record| &record.parts).flatten().filter(|profile| profile.temporality == Temporality::Cumulative);
+    assert_eq!(snapshots.count(), 1);
 }

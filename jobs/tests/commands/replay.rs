@@ -92,19 +92,22 @@ fn one_pod_a_cell_is_untestable_and_says_so() {
 }
 
 #[test]
-fn cumulative_profiles_are_one_rejected_row_each_and_one_line_in_all() {
-    let done = replay("kv-snapshot", &["--base", "A,A2", "--head", "B"]);
-    let manifest = std::fs::read_to_string(recorded("kv-snapshot").join("manifest.jsonl")).unwrap();
-    let cumulative = manifest.lines().filter(|line| line.contains("\"cumulative\"")).count();
-    assert!(cumulative > 200);
+fn levels_are_one_rejected_row_each_and_one_line_in_all() {
+    let (fleet, folder) = (recorded("kv-snapshot"), tempfile::tempdir().unwrap());
+    let manifest = std::fs::read_to_string(fleet.join("manifest.jsonl")).unwrap().replace("\"cumulative\"", "\"gauge\"");
+    std::fs::write(folder.path().join("manifest.jsonl"), &manifest).unwrap();
+    std::os::unix::fs::symlink(fleet.join("profiles"), folder.path().join("profiles")).unwrap();
+    let done = done(&["replay", folder.path().to_str().unwrap(), "--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B"]);
+    let levels = manifest.lines().filter(|line| line.contains("\"gauge\"")).count();
+    assert!(levels > 200);
     let rejected = &done.tables.rejected;
-    assert_eq!(rejected.len(), cumulative);
+    assert_eq!(rejected.len(), levels);
     assert!(rejected.iter().all(|row| row.rejection.reason == Reason::UnsupportedType));
     let places: BTreeSet<_> = rejected.iter().map(|row| (row.position.offset, row.position.file.clone())).collect();
-    assert_eq!(places.len(), cumulative);
+    assert_eq!(places.len(), levels);
     let lines: Vec<&str> = done.run.stderr.lines().collect();
     assert_eq!(lines.len(), 1, "{lines:?}");
-    assert!(lines[0].contains(&format!("{cumulative} rejected as unsupported_type")), "{lines:?}");
+    assert!(lines[0].contains(&format!("{levels} rejected as unsupported_type")), "{lines:?}");
 }
 
 /// The grid, the lines and the sentence speak of one worst function, also where few pods carry it and some functions cost less.

@@ -12,7 +12,7 @@ use fleetdiff_schemas::profile::Stack;
 use fleetdiff_schemas::time::Hop;
 use foldhash::fast::FixedState;
 
-use super::encoding::{pull, push};
+use super::encoding::{Entry, pull, push};
 use super::functions::FunctionId;
 
 /// A call path, as numbered by this process; 0 is the empty one.
@@ -114,6 +114,24 @@ impl PathTable {
         frames.reverse();
         frames
     }
+
+    /// Folds bytes of [`encode_paths`] to counts by function, ascending by function, as
+    /// [`fold_stacks`](fleetdiff_schemas::fold::fold_stacks) folds the stacks that these paths are of.
+    pub fn fold(&self, paths: &[u8]) -> Vec<Entry> {
+        let mut functions: BTreeMap<FunctionId, Entry> = BTreeMap::new();
+        for (path, count) in decode_paths(paths) {
+            let mut frames = self.frames(path);
+            let leaf = frames.last().copied();
+            frames.sort_unstable();
+            frames.dedup();
+            for function in frames {
+                let entry = functions.entry(function).or_insert(Entry { function, own: 0, total: 0 });
+                entry.total += count;
+                entry.own += if leaf == Some(function) { count } else { 0 };
+            }
+        }
+        functions.into_values().collect()
+    }
 }
 
 /// Samples by path as bytes: one entry a path, ascending, LEB128 of the distance to the path before and of the count.
@@ -205,6 +223,23 @@ mod tests {
     }
 
     proptest! {
+        /// The law: folding paths is folding the stacks that they are of, recursion and all.
+        #[test]
+        fn oracle_paths_fold_as_their_stacks_do(stacks in prop::collection::vec((prop::collection::vec(0u32..4, 0..6), 0u64..50), 0..30)) {
+            let stacks: Vec<Stack> = stacks.into_iter().map(|(frames, count)| stack(&frames, count)).collect();
+            let (table, ids) = (PathTable::default(), [7, 3, 9, 5]);
+            let names: Vec<std::sync::Arc<str>> = ["a", "b", "c", "d"].map(Into::into).to_vec();
+            let samples = table.intern(&stacks, &ids).into_iter().zip(&stacks).filter(|(_, stack)| stack.count > 0);
+            let folded = table.fold(&encode_paths(samples.map(|(path, stack)| (path, stack.count)).collect()));
+            let expected: BTreeMap<FunctionId, (u64, u64)> = fleetdiff_schemas::fold::fold_stacks(&names, &stacks, &"x".into())
+                .iter()
+                .flat_map(|part| &part.functions)
+                .map(|f| (ids[usize::try_from(f.name).unwrap_or(9)], (f.own, f.total)))
+                .collect();
+            prop_assert!(folded.is_sorted_by(|a, b| a.function < b.function));
+            prop_assert_eq!(folded.into_iter().map(|entry| (entry.function, (entry.own, entry.total))).collect::<BTreeMap<_, _>>(), expected);
+        }
+
         /// The law: what is encoded is what was given, equal paths added up.
         #[test]
         fn paths_come_back(samples in prop::collection::vec((0u32..1000, 1u64..1 << 40), 0..50)) {

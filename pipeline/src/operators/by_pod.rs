@@ -1,6 +1,7 @@
 //! By pod: which profiles count, and what they add to which cell.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use fleetdiff_schemas::identity::{PodId, Service};
 use fleetdiff_schemas::time::Hop;
@@ -10,6 +11,7 @@ use timely::dataflow::StreamVec;
 use super::at_close::{AtClose, Closed};
 use super::ledger::Term;
 use super::route;
+use crate::counts::functions::FunctionTable;
 use crate::rules::admission::PodProfile;
 use crate::rules::pods::{CellAddition, Decided, PodHistory, PodRules, Presence};
 
@@ -51,12 +53,12 @@ pub enum Activity {
 pub trait DecideByPod<'scope> {
     /// Brings all profiles of a pod to one worker and decides over them at the close of their application hop, in the order
     /// of [`PodHistory::close`].
-    fn decide_by_pod(self, rules: PodRules) -> StreamVec<'scope, u64, PodOutput>;
+    fn decide_by_pod(self, rules: PodRules, table: Arc<FunctionTable>) -> StreamVec<'scope, u64, PodOutput>;
 }
 
 impl<'scope> DecideByPod<'scope> for StreamVec<'scope, u64, PodProfile> {
-    fn decide_by_pod(self, rules: PodRules) -> StreamVec<'scope, u64, PodOutput> {
-        let mut pods = Pods { rules, histories: HashMap::new() };
+    fn decide_by_pod(self, rules: PodRules, table: Arc<FunctionTable>) -> StreamVec<'scope, u64, PodOutput> {
+        let mut pods = Pods { rules, table, histories: HashMap::new() };
         self.at_close(
             "ByPod",
             |profile| route(&[profile.identity.service.as_str(), profile.identity.pod.as_str()]),
@@ -70,6 +72,7 @@ const RETENTION: u64 = 8_640;
 
 struct Pods {
     rules: PodRules,
+    table: Arc<FunctionTable>,
     histories: HashMap<(Service, PodId), PodHistory>,
 }
 
@@ -82,7 +85,7 @@ impl Pods {
         }
         let mut output = vec![PodOutput::Activity(Activity::Applied)];
         for (pod, profiles) in by_pod {
-            let decided = self.histories.entry(pod).or_default().close(hop, profiles, &self.rules);
+            let decided = self.histories.entry(pod).or_default().close(hop, profiles, &self.rules, &self.table);
             output.extend(outputs(hop, decided));
         }
         if closed.hop.is_multiple_of(360) {

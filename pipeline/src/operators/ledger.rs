@@ -70,6 +70,8 @@ impl Term {
                 row.samples_warm_up += whole(dropped.warm_up);
                 row.samples_duplicate += whole(dropped.duplicate);
                 row.samples_late_dropped += whole(dropped.late_dropped);
+                row.samples_superseded += whole(dropped.superseded);
+                row.samples_baseline += whole(dropped.baseline);
             }
             Entry::Counted { samples, late } => {
                 row.samples_counted += whole(samples);

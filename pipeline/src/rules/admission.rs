@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::fold::fold_stacks;
 use fleetdiff_schemas::identity::{Cohort, Identity};
-use fleetdiff_schemas::profile::{Decoded, Folded, Position, Profile, ProfileType, Requests, Samples, Stack, content_hash};
+use fleetdiff_schemas::profile::{Decoded, Folded, Position, Profile, ProfileType, Requests, Samples, Stack, Temporality, content_hash};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::rows::RejectedRow;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::counts::encoding::{Entry, encode};
 use crate::counts::functions::{FunctionId, FunctionTable};
-use crate::counts::paths::{PathId, encode_paths};
+use crate::counts::paths::{PathId, decode_paths, encode_paths};
 
 /// How far an event time may lie after the moment the broker took the record.
 const FUTURE: Nanos = Nanos::from_seconds(60);
@@ -30,7 +30,9 @@ pub struct PodProfile {
     pub identity: Arc<Identity>,
     /// What was observed.
     pub profile_type: ProfileType,
-    /// When.
+    /// Whether its counts are of the window or, by call path alone, since the process began.
+    pub temporality: Temporality,
+    /// When; of a snapshot its moment.
     pub window: TimeRange,
     /// Operations served meanwhile.
     pub requests: Option<Requests>,
@@ -75,7 +77,7 @@ pub struct CohortCounts {
     pub cohort: Cohort,
     /// How many in all.
     pub samples: u64,
-    /// Counts by function, see [`crate::counts::encoding`].
+    /// Counts by function, see [`crate::counts::encoding`]; empty for a snapshot, whose difference is folded.
     #[serde(with = "serde_bytes")]
     pub functions: Vec<u8>,
     /// Samples by call path, see [`crate::counts::paths`]; empty if the profile came without stacks.
@@ -140,9 +142,9 @@ impl Admission {
         let mut latest = None;
         for (part, content) in record.parts.into_iter().enumerate() {
             let part = u32::try_from(part).unwrap_or(u32::MAX);
-            match content.and_then(|profile| not_from_future(profile, record.broker_time)) {
+            match content.and_then(countable).and_then(|profile| not_from_future(profile, record.broker_time)) {
                 Ok(profile) => {
-                    let at = profile.window.midpoint();
+                    let at = profile.event_time();
                     latest = latest.max(Some(at));
                     let (hop, pod) = self.apply(profile, watermark, &record.position, part, table);
                     admitted.push(Admitted::Profile(hop, pod));
@@ -161,7 +163,7 @@ impl Admission {
     }
 
     fn apply(&mut self, profile: Profile, watermark: Option<Hop>, from: &Position, part: u32, table: &FunctionTable) -> (Hop, PodProfile) {
-        let own = self.clock.hop_of(profile.window.midpoint());
+        let own = self.clock.hop_of(profile.event_time());
         let (hop, arrival) = match watermark {
             Some(watermark) if own < watermark && own.plus(self.window) > watermark => (watermark, Arrival::Late),
             Some(watermark) if own < watermark => (watermark, Arrival::TooLate),
@@ -171,7 +173,8 @@ impl Admission {
         let pod = PodProfile {
             identity: profile.identity,
             profile_type: profile.profile_type,
-            window: profile.window,
+            temporality: profile.temporality,
+            window: profile.temporality.window(profile.window),
             requests: profile.requests,
             content,
             own,
@@ -191,6 +194,10 @@ impl Admission {
         let ids = self.last_names.as_ref().map_or(&[][..], |(_, ids)| ids);
         match &profile.samples {
             Samples::Folded { content, cohorts } => (*content, cohorts.iter().map(|part| encoded(part, ids, Vec::new())).collect()),
+            Samples::Stacks(stacks) if profile.temporality == Temporality::Cumulative => {
+                let paths = paths_of(stacks, &profile.identity.cohort, ids, table);
+                (content_hash(&profile.names, stacks), paths.into_iter().map(unfolded).collect())
+            }
             Samples::Stacks(stacks) => {
                 let cohorts = fold_stacks(&profile.names, stacks, &profile.identity.cohort);
                 let mut paths = paths_of(stacks, &profile.identity.cohort, ids, table);
@@ -229,8 +236,15 @@ impl Admission {
     }
 }
 
+fn countable(profile: Profile) -> Result<Profile, Rejection> {
+    match profile.uncountable() {
+        Some(fault) => Err(Rejection { samples: profile.total(), ..fault }),
+        None => Ok(profile),
+    }
+}
+
 fn not_from_future(profile: Profile, broker: Option<Nanos>) -> Result<Profile, Rejection> {
-    let at = profile.window.midpoint();
+    let at = profile.event_time();
     match broker {
         Some(taken) if at > taken.plus(FUTURE) => Err(Rejection {
             profile_type: Some(profile.profile_type),
@@ -257,6 +271,10 @@ fn paths_of(stacks: &[Stack], default_cohort: &Cohort, ids: &[FunctionId], table
         }
     }
     cohorts.into_iter().map(|(cohort, samples)| (cohort, encode_paths(samples))).collect()
+}
+
+fn unfolded((cohort, paths): (Cohort, Vec<u8>)) -> CohortCounts {
+    CohortCounts { cohort, samples: decode_paths(&paths).map(|(_, count)| count).sum(), functions: Vec::new(), paths }
 }
 
 fn encoded(part: &Folded, ids: &[FunctionId], paths: Vec<u8>) -> CohortCounts {

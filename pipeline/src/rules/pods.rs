@@ -1,19 +1,24 @@
 //! What of a pod's profiles is counted, decided when their application hop closes.
 //!
 //! All profiles of a pod that were applied at one hop are taken in one fixed order, so that neither arrival order nor
-//! batching can change which of two duplicates stays, where warm-up begins or what a pod's requests are.
+//! batching can change which of two duplicates stays, where warm-up begins, what a pod's requests are or between which
+//! snapshots of a process an interval lies.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use fleetdiff_schemas::identity::{Build, Cohort, MERGED, PodId, Region, Service};
-use fleetdiff_schemas::profile::{ProfileType, Requests};
+use fleetdiff_schemas::profile::{ProfileType, Requests, Temporality};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
 use serde::{Deserialize, Serialize};
 
-use super::admission::{Arrival, PodProfile};
+use super::admission::{Arrival, CohortCounts, PodProfile};
+use super::cumulative::{PathSamples, Process, Snapshot, Told};
 use crate::config::{CellBy, Config};
 use crate::counts::bucket::Addition;
+use crate::counts::encoding::encode;
+use crate::counts::functions::FunctionTable;
+use crate::counts::paths::decode_paths;
 
 /// Where counts are kept: one type of profile of one service, in one cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -59,6 +64,10 @@ pub struct Dropped {
     pub duplicate: u64,
     /// Older than the window.
     pub late_dropped: u64,
+    /// In snapshots not after the last one used.
+    pub superseded: u64,
+    /// In snapshots, but not of the interval that ends with them.
+    pub baseline: u64,
 }
 
 /// What one pod's hop came to.
@@ -78,11 +87,13 @@ pub struct PodHistory {
     seen: HashSet<ProfileKey>,
     seen_order: VecDeque<(Hop, ProfileKey)>,
     first_sight: BTreeMap<Build, Nanos>,
+    processes: BTreeMap<ProcessKey, Process>,
     requests: BTreeMap<RequestsKey, (u64, Hop)>,
     last: Hop,
 }
 
 type ProfileKey = (Build, Option<Nanos>, ProfileType, TimeRange, u128);
+type ProcessKey = (Build, ProfileType, Option<Nanos>);
 type RequestsKey = (Build, ProfileType, Cohort, Nanos, Nanos);
 
 /// The settings that pods are judged by.
@@ -122,12 +133,12 @@ impl PodHistory {
     }
 
     /// Decides over everything of this pod that is applied at `hop`.
-    pub fn close(&mut self, hop: Hop, mut profiles: Vec<PodProfile>, rules: &PodRules) -> Decided {
+    pub fn close(&mut self, hop: Hop, mut profiles: Vec<PodProfile>, rules: &PodRules, table: &FunctionTable) -> Decided {
         profiles.sort_by_cached_key(in_order);
         self.last = hop;
-        self.forget(hop, rules.window);
+        self.forget(hop, rules);
         let mut decided = Decided::default();
-        for profile in profiles {
+        for mut profile in profiles {
             let samples = profile.samples();
             let dropped = decided.dropped.entry(profile.profile_type).or_default();
             if profile.arrival == Arrival::TooLate {
@@ -136,8 +147,9 @@ impl PodHistory {
                 dropped.duplicate += samples;
             } else {
                 let started = self.start_of(&profile);
-                if profile.window.midpoint() < started.plus(rules.warm_up) {
-                    dropped.warm_up += samples;
+                let Some(interval) = self.interval_of(&mut profile, rules, table, dropped) else { continue };
+                if interval.midpoint() < started.plus(rules.warm_up) {
+                    dropped.warm_up += profile.samples();
                 } else {
                     self.count(hop, started, profile, rules, &mut decided);
                 }
@@ -148,7 +160,8 @@ impl PodHistory {
         decided
     }
 
-    fn forget(&mut self, hop: Hop, window: u64) {
+    fn forget(&mut self, hop: Hop, rules: &PodRules) {
+        let window = rules.window;
         while let Some((at, _)) = self.seen_order.front()
             && at.plus(window) <= hop
         {
@@ -157,6 +170,9 @@ impl PodHistory {
             }
         }
         self.requests.retain(|_, (_, at)| at.plus(window) > hop);
+        // What is applied from now on lies further from these snapshots than any interval is long.
+        let at_hand = |at| rules.clock.hop_of(at).plus(window.saturating_mul(2)) > hop;
+        self.processes.retain(|_, process| process.last().is_some_and(at_hand));
     }
 
     fn is_new(&mut self, hop: Hop, profile: &PodProfile) -> bool {
@@ -173,6 +189,32 @@ impl PodHistory {
     fn start_of(&mut self, profile: &PodProfile) -> Nanos {
         let identity = &profile.identity;
         identity.process_start.unwrap_or_else(|| *self.first_sight.entry(identity.build.clone()).or_insert(profile.window.start))
+    }
+
+    /// The interval that a profile's samples are of. Of a snapshot, those of the interval that ends with it are left in
+    /// the profile; nothing is given if none is known.
+    fn interval_of(&mut self, profile: &mut PodProfile, rules: &PodRules, table: &FunctionTable, dropped: &mut Dropped) -> Option<TimeRange> {
+        if profile.temporality != Temporality::Cumulative {
+            return Some(profile.window);
+        }
+        let (held, at, start) = (profile.samples(), profile.window.end, profile.identity.process_start);
+        let samples = std::mem::take(&mut profile.cohorts).into_iter().map(|part| (part.cohort, part.paths)).collect();
+        let process = self.processes.entry((profile.identity.build.clone(), profile.profile_type, start)).or_default();
+        match process.take(Snapshot { at, samples }, start, rules.clock.length_of(rules.window)) {
+            Told::Interval { since, samples } => {
+                profile.cohorts = folded(samples, table);
+                dropped.baseline += held - profile.samples();
+                Some(TimeRange { start: since, end: at })
+            }
+            Told::Baseline => {
+                dropped.baseline += held;
+                None
+            }
+            Told::Superseded => {
+                dropped.superseded += held;
+                None
+            }
+        }
     }
 
     fn count(&mut self, hop: Hop, started: Nanos, profile: PodProfile, rules: &PodRules, decided: &mut Decided) {
@@ -224,6 +266,16 @@ impl PodHistory {
         *known = (known.0.max(count), hop);
         (more > 0).then_some((own, more))
     }
+}
+
+fn folded(samples: PathSamples, table: &FunctionTable) -> Vec<CohortCounts> {
+    let fold = |(cohort, paths): (Cohort, Vec<u8>)| CohortCounts {
+        cohort,
+        samples: decode_paths(&paths).map(|(_, count)| count).sum(),
+        functions: encode(&table.paths().fold(&paths)),
+        paths,
+    };
+    samples.into_iter().map(fold).collect()
 }
 
 type Order = (ProfileType, Nanos, Nanos, u128, i32, i64, u32);

@@ -3,7 +3,7 @@
 //! The law that it serves: whatever the number of workers, the batching or the arrival order, the dataflow writes the rows
 //! that this writes. Both are made from `docs/semantics.md` and share no code but the words of `fleetdiff_schemas` and the
 //! configuration; so nothing here is incremental, nothing is clever, and each look sums up all counted samples anew.
-//! Modules follow the page: records to counted samples ([`admission`], sections 1 and 2), one service's hops
+//! Modules follow the page: records to counted samples ([`admission`], [`snapshots`], sections 1 and 2), one service's hops
 //! ([`history`], 3), whose samples ([`counts`], 4), evidence and columns ([`evidence`], [`row`], [`requests`], [`pods`], 5),
 //! reports ([`report`], [`self_check`], 6 and 7), flags ([`live`], 8), verdicts ([`verdicts`], 9), causes ([`causes`],
 //! [`explained`], 11), bases that are the past ([`past`], 13).
@@ -25,6 +25,7 @@ mod report;
 mod requests;
 mod row;
 mod self_check;
+mod snapshots;
 pub mod statistics;
 mod unlike;
 mod verdicts;

@@ -77,6 +77,11 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
+    /// Whether it has neither samples nor says what they would be.
+    pub(super) fn says_nothing(&self) -> bool {
+        self.samples.is_empty() && self.sample_types.is_empty()
+    }
+
     /// The window that the profile itself names; nothing without a time.
     pub(super) fn window(&self) -> Option<TimeRange> {
         let start = Nanos(self.time_nanos);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fleetdiff_schemas::profile::Profile;
+use fleetdiff_schemas::profile::{Profile, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::{Acknowledged, Outgoing, Publisher, RecordForm};
@@ -36,7 +36,7 @@ impl Publisher {
     ///
     /// In format `pprof` every file that is there is sent: pprof files as they are, others as pprof. A file that cannot
     /// be decoded is sent as it is, so that who reads the topic rejects it at the same time as who reads the folder. In
-    /// format `delta` such files, and profiles that are no deltas, are skipped. So are files of records of which a part cannot
+    /// format `delta` such files, and profiles that are not of a window, are skipped. So are files of records of which a part cannot
     /// be decoded, in either format.
     ///
     /// # Errors
@@ -100,6 +100,12 @@ impl Files {
         let decoder = self.decoders.entry(raw.format).or_insert_with(|| raw.format.decoder(options));
         let parts = decoder.decode(&raw.bytes, &raw.labels);
         let profiles = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let snapshot = profiles.iter().find(|profile| profile.temporality == Temporality::Cumulative);
+        if let (RecordForm::Delta, Some(snapshot)) = (self.form, snapshot) {
+            let detail = "counts since the process began (cumulative) have no place in the columnar delta; publish them as pprof";
+            let refusal = Rejection::new(Reason::UnsupportedType, detail);
+            return Err(Rejection { profile_type: Some(snapshot.profile_type), at: Some(snapshot.event_time()), ..refusal });
+        }
         if profiles.is_empty() {
             return Err(Rejection::new(Reason::Empty, "the file holds no profile"));
         }

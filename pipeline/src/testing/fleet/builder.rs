@@ -78,7 +78,10 @@ pub(super) struct Settings {
     pub(super) late: f64,
     pub(super) late_by: Nanos,
     pub(super) duplicates: f64,
+    pub(super) missing: f64,
     pub(super) restarts: u32,
+    pub(super) crashes: u32,
+    pub(super) cumulative: bool,
     pub(super) form: Form,
     pub(super) partitions: u32,
     pub(super) keyed: bool,
@@ -125,7 +128,10 @@ impl FleetBuilder {
             late: 0.0,
             late_by: Nanos(0),
             duplicates: 0.0,
+            missing: 0.0,
             restarts: 0,
+            crashes: 0,
+            cumulative: false,
             form: Form::Stacks,
             partitions: 4,
             keyed: true,
@@ -345,6 +351,12 @@ impl FleetBuilder {
     pub fn restarts(self, pods: u32) -> Self {
         self.with(|s| s.restarts = pods)
     }
+
+    /// This many pods crash once: a new process, whose profiles name the start of the one before it.
+    #[must_use]
+    pub fn crashes(self, pods: u32) -> Self {
+        self.with(|s| s.crashes = pods)
+    }
 }
 
 /// How its profiles arrive.
@@ -359,6 +371,19 @@ impl FleetBuilder {
     #[must_use]
     pub fn duplicates(self, fraction: f64) -> Self {
         self.with(|s| s.duplicates = fraction)
+    }
+
+    /// Loses this fraction of the profiles.
+    #[must_use]
+    pub fn missing(self, fraction: f64) -> Self {
+        self.with(|s| s.missing = fraction)
+    }
+
+    /// Profiles are snapshots: whole stacks with what a process has counted since it began (within the time of the fleet), or,
+    /// where it was running before, since the first instant.
+    #[must_use]
+    pub fn cumulative(self) -> Self {
+        self.with(|s| s.cumulative = true)
     }
 
     /// Profiles hold whole stacks (the default).

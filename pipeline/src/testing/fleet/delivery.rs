@@ -96,7 +96,8 @@ impl Partition {
         } else {
             0
         };
-        if let Some(profile) = self.profile(plan, pod, self.period) {
+        let lost = uniform(key, Purpose::Missing, self.period) < settings.missing;
+        if let Some(profile) = self.profile(plan, pod, self.period).filter(|_| !lost) {
             match delay {
                 0 => profiles.push(profile),
                 _ => self.delayed.entry(self.period + delay).or_default().push(profile),

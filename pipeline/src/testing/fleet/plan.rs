@@ -127,6 +127,7 @@ fn check_numbers(settings: &Settings) -> Result<(), FleetError> {
         ("unknown_frames", settings.unknown_frames),
         ("late", settings.late),
         ("duplicates", settings.duplicates),
+        ("missing", settings.missing),
         ("hop_correlation", settings.hop_correlation),
     ];
     for (property, value) in not_negative.into_iter().chain(factors) {

@@ -20,6 +20,16 @@ pub(super) struct PodSampler {
     means: Vec<f64>,
     prepared: Option<(Conditions, Sampler)>,
     wandering: Wandering,
+    since_start: SinceStart,
+}
+
+/// Counts of one process from the first period of its life on.
+#[derive(Debug, Default)]
+struct SinceStart {
+    began: Nanos,
+    /// Periods that `counts` holds: all before this one.
+    next: u64,
+    counts: Vec<u64>,
 }
 
 /// What the means of a profile depend on besides the pod.
@@ -53,32 +63,59 @@ impl PodSampler {
                 plan.tree.paths.iter().zip(&weights).map(|(path, weight)| weight * effect(path.leaf) * each).collect();
             changed
         };
-        Self { means: labels.iter().flat_map(mean).collect(), prepared: None, wandering: Wandering::default() }
+        Self { means: labels.iter().flat_map(mean).collect(), prepared: None, wandering: Wandering::default(), since_start: SinceStart::default() }
     }
 
     /// The profile of a period, or none where the pod had no process throughout its window or nothing was seen.
     pub(super) fn profile(&mut self, plan: &Plan, pod: &Pod, period: u64, room: &mut CountRoom) -> Option<Profile> {
         let window = plan.window(pod, period);
         let life = pod.life(window).filter(|_| period < plan.periods)?;
-        let mut rng = generator(pod.key, Purpose::Counts, period);
-        room.counts.clear();
-        room.counts.resize(self.means.len(), 0);
-        self.prepare(plan, pod, life, period).draw(&plan.ladder, &mut rng, &mut room.counts);
+        if plan.settings.cumulative {
+            self.add_up(plan, pod, life, period);
+        }
+        self.draw(plan, pod, life, period, &mut room.counts);
+        if plan.settings.cumulative {
+            room.counts.iter_mut().zip(&self.since_start.counts).for_each(|(count, sum)| *count += sum);
+        }
         if room.counts.iter().all(|&count| count == 0) {
             return None;
         }
         Some(Profile {
             identity: Arc::clone(&life.identity),
             profile_type: ProfileType::Cpu,
-            temporality: Temporality::Delta,
+            temporality: if plan.settings.cumulative { Temporality::Cumulative } else { Temporality::Delta },
             window,
             requests: requests(plan, pod, window, period),
             names: Arc::clone(&plan.tree.names),
             samples: match plan.settings.form {
-                Form::Stacks => Samples::Stacks(stacks(plan, &room.counts)),
-                Form::Folded => folded(plan, &life.identity.cohort, room),
+                Form::Folded if !plan.settings.cumulative => folded(plan, &life.identity.cohort, room),
+                _ => Samples::Stacks(stacks(plan, &room.counts)),
             },
         })
+    }
+
+    /// The counts of one period.
+    fn draw(&mut self, plan: &Plan, pod: &Pod, life: &Life, period: u64, counts: &mut Vec<u64>) {
+        let mut rng = generator(pod.key, Purpose::Counts, period);
+        counts.clear();
+        counts.resize(self.means.len(), 0);
+        self.prepare(plan, pod, life, period).draw(&plan.ladder, &mut rng, counts);
+    }
+
+    /// Adds up the counts of all periods of this life before this one.
+    fn add_up(&mut self, plan: &Plan, pod: &Pod, life: &Life, period: u64) {
+        if self.since_start.began != life.lived.start || self.since_start.next > period {
+            self.since_start = SinceStart { began: life.lived.start, ..SinceStart::default() };
+        }
+        self.since_start.counts.resize(self.means.len(), 0);
+        let mut of_period = Vec::new();
+        for before in self.since_start.next..period {
+            if pod.life(plan.window(pod, before)).is_some_and(|other| other.lived == life.lived) {
+                self.draw(plan, pod, life, before, &mut of_period);
+                self.since_start.counts.iter_mut().zip(&of_period).for_each(|(sum, count)| *sum += count);
+            }
+        }
+        self.since_start.next = period;
     }
 
     fn prepare(&mut self, plan: &Plan, pod: &Pod, life: &Life, period: u64) -> &Sampler {

@@ -29,6 +29,8 @@ pub(super) enum Purpose {
     Order,
     Requests,
     Minority,
+    Missing,
+    Crash,
 }
 
 /// The seed of a stream: the fleet's (or pod's) key, its purpose, and which of many.
@@ -49,6 +51,8 @@ pub(super) fn derive(key: u64, purpose: Purpose, index: u64) -> u64 {
         Purpose::Order => 13,
         Purpose::Requests => 14,
         Purpose::Minority => 15,
+        Purpose::Missing => 16,
+        Purpose::Crash => 17,
     };
     mix(mix(mix(key).wrapping_add(purpose)).wrapping_add(index))
 }

@@ -58,7 +58,8 @@ pub(super) fn pods_of(settings: &Settings) -> Result<Vec<Pod>, FleetError> {
     if let Deploy::Rollout { after, lasts } = settings.deploy {
         replace_one_by_one(&mut pods, settings, settings.starts_at.plus(after), lasts);
     }
-    restart_some(&mut pods, settings);
+    stop_some(&mut pods, settings, Purpose::Restart, settings.restarts, Pod::restart_at);
+    stop_some(&mut pods, settings, Purpose::Crash, settings.crashes, Pod::crash_at);
     pods.sort_by(|a, b| (a.phase, &a.id).cmp(&(b.phase, &b.id)));
     Ok(pods)
 }
@@ -176,17 +177,17 @@ fn replace_one_by_one(pods: &mut Vec<Pod>, settings: &Settings, begins: Nanos, l
 }
 
 /// Pods chosen by chance end their process at a moment between a tenth and nine tenths of what is seen of it.
-fn restart_some(pods: &mut [Pod], settings: &Settings) {
+fn stop_some(pods: &mut [Pod], settings: &Settings, purpose: Purpose, many: u32, stop: fn(&mut Pod, Nanos)) {
     let mut order: Vec<usize> = (0..pods.len()).collect();
-    order.sort_by_key(|&pod| derive(pods[pod].key, Purpose::Restart, 0));
-    let many = usize::try_from(settings.restarts).unwrap_or(usize::MAX);
+    order.sort_by_key(|&pod| derive(pods[pod].key, purpose, 0));
+    let many = usize::try_from(many).unwrap_or(usize::MAX);
     let ends_at = settings.starts_at.plus(settings.lasts);
     for index in order.into_iter().take(many) {
         let pod = &mut pods[index];
         let Some(life) = pod.lives.last() else { continue };
         let (from, until) = (life.lived.start.max(settings.starts_at), life.lived.end.min(ends_at));
-        let moment = 0.1 + 0.8 * uniform(pod.key, Purpose::Restart, 1);
-        pod.restart_at(from.plus(part(until.since(from), moment)));
+        let moment = 0.1 + 0.8 * uniform(pod.key, purpose, 1);
+        stop(pod, from.plus(part(until.since(from), moment)));
     }
 }
 
@@ -208,6 +209,13 @@ impl Pod {
         let mut identity = (*next.identity).clone();
         identity.process_start = identity.process_start.map(|_| next.lived.start);
         next.identity = Arc::new(identity);
+        self.lives.push(next);
+    }
+
+    fn crash_at(&mut self, instant: Nanos) {
+        let Some(mut next) = self.lives.last().cloned() else { return };
+        self.end_at(instant);
+        next.lived.start = instant.plus(PAUSE);
         self.lives.push(next);
     }
 

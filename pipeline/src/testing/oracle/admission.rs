@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fleetdiff_schemas::identity::{Build, Cohort, PodId, Service};
-use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType, Samples, content_hash};
+use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType, Samples, Temporality, content_hash};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::rows::{LedgerRow, RejectedRow};
 use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
 
+use super::snapshots::{Found, Snapshots};
 use crate::config::Config;
 
 /// An event further than this after the moment it was sent comes from the future.
@@ -132,7 +133,7 @@ fn apply<'a>(
     for record in records {
         let mut latest: Option<Nanos> = None;
         for (part, decoded) in record.parts.iter().enumerate() {
-            match decoded.clone().and_then(|profile| not_from_future(record, profile)) {
+            match decoded.clone().and_then(countable).and_then(|profile| not_from_future(record, profile)) {
                 Ok(profile) => {
                     let event = profile.window.midpoint();
                     latest = latest.max(Some(event));
@@ -171,6 +172,21 @@ fn book(config: &Config, hop: Option<Hop>, mut row: RejectedRow, ledger: &mut Le
     rejected.push(row);
 }
 
+/// Only what happened in a window, or whole stacks since the process began, of which the window is their last instant.
+fn countable(profile: Profile) -> Result<Profile, Rejection> {
+    let end = profile.window.end;
+    match (profile.temporality, &profile.samples) {
+        (Temporality::Delta, _) => Ok(profile),
+        (Temporality::Cumulative, Samples::Stacks(_)) => Ok(Profile { window: TimeRange { start: end, end }, ..profile }),
+        _ => Err(Rejection {
+            profile_type: Some(profile.profile_type),
+            samples: profile.total(),
+            at: Some(end),
+            ..Rejection::new(Reason::UnsupportedType, "neither counts of a window nor stacks since the process began")
+        }),
+    }
+}
+
 fn not_from_future(record: &Decoded, profile: Profile) -> Result<Profile, Rejection> {
     match record.broker_time {
         Some(sent) if profile.window.midpoint().since(sent) > FUTURE => Err(Rejection {
@@ -196,6 +212,7 @@ fn by_pod(config: &Config, applied: &[Applied<'_>], ledger: &mut Ledger, admitte
     let mut seen: BTreeMap<DuplicateKey, Hop> = BTreeMap::new();
     let mut first_sight: BTreeMap<(Service, Build, PodId), Nanos> = BTreeMap::new();
     let mut requests: BTreeMap<RequestsKey, Vec<(Hop, u64)>> = BTreeMap::new();
+    let mut snapshots = Snapshots::default();
     for one in applied {
         let (profile, id) = (&one.profile, &*one.profile.identity);
         let total = samples(profile.total());
@@ -208,15 +225,31 @@ fn by_pod(config: &Config, applied: &[Applied<'_>], ledger: &mut Ledger, admitte
         }
         seen.insert(key, one.at);
         let start = id.process_start.unwrap_or_else(|| *first_sight.entry(pod).or_insert(profile.window.start));
-        if profile.window.midpoint() < start.plus(config.warm_up) {
-            row.samples_warm_up += total;
+        let (profile, interval) = match profile.temporality {
+            Temporality::Delta | Temporality::Gauge => (Arc::clone(profile), profile.window),
+            Temporality::Cumulative => match snapshots.find(config, profile) {
+                Found::New(new, interval) => (new, interval),
+                Found::Baseline => {
+                    row.samples_baseline += total;
+                    continue;
+                }
+                Found::Superseded => {
+                    row.samples_superseded += total;
+                    continue;
+                }
+            },
+        };
+        let new = samples(profile.total());
+        row.samples_baseline += total - new;
+        if interval.midpoint() < start.plus(config.warm_up) {
+            row.samples_warm_up += new;
             continue;
         }
-        row.samples_counted += total;
+        row.samples_counted += new;
         if one.late {
-            row.samples_late_counted += total;
+            row.samples_late_counted += new;
         }
-        admitted.counted.push(Counted { profile: Arc::clone(profile), applied: one.at, own: one.own, started: start });
+        admitted.counted.push(Counted { profile, applied: one.at, own: one.own, started: start });
         admitted.served.extend(served(config, one, &mut requests));
     }
 }

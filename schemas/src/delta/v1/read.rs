@@ -124,7 +124,7 @@ impl Tables {
         *kind = Some(profile_type);
         let temporality = by_byte(&TEMPORALITIES, reader.byte()?, "temporality")?;
         let window = window(&mut reader)?;
-        *at = Some(window.midpoint());
+        *at = Some(temporality.window(window).midpoint());
         let requests = requests(&mut reader)?;
         let content = u128::from_le_bytes(reader.array()?);
         let cohorts = self.cohorts(&mut reader)?;

@@ -1,0 +1,141 @@
+//! Counts since a process began, made counts of the intervals between two looks at it.
+//!
+//! The law: as long as nothing is reset, what the intervals of a process hold adds up, call path by call path, to what its last
+//! snapshot holds beyond its baseline. No sample is counted twice, none is below zero, and a snapshot that never came
+//! costs nothing but resolution in time.
+//!
+//! - A snapshot that is not after the last one used is superseded: what it holds has been counted.
+//! - A *baseline* is a snapshot of which nothing is known to be new: the first of a process, one whose total has fallen (a
+//!   container that crashed keeps its pod and start time, so that this is all that shows it), and one further from the last than
+//!   the window is long, whose samples would be said to be of now. It is where the next interval begins.
+//! - Where the process is known to have begun after the last snapshot (or there is none) and within the window, the interval
+//!   began with it, at zero.
+//! - A path whose count falls while the total does not (counts that were scaled up and rounded may wobble) is in debt: it has
+//!   samples again once it exceeds what was counted of it. So the most that was seen of each path is what is kept.
+//!
+//! NB: a process that crashed and by the next snapshot has counted more than before looks as if it had gone on; then no more
+//! is counted than what exceeds the old counts, path by path.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::identity::Cohort;
+use fleetdiff_schemas::time::Nanos;
+
+use crate::counts::paths::{PathId, decode_paths, encode_paths};
+
+/// Samples by cohort and call path, each cohort as bytes of [`encode_paths`].
+pub type PathSamples = BTreeMap<Cohort, Vec<u8>>;
+
+/// What a process had counted at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// When.
+    pub at: Nanos,
+    /// What, since the process began.
+    pub samples: PathSamples,
+}
+
+/// What a snapshot tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// What was counted since an instant, up to the moment of the snapshot; cohorts without samples are left out.
+    Interval {
+        /// When the interval began.
+        since: Nanos,
+        /// Its samples.
+        samples: PathSamples,
+    },
+    /// Nothing yet: the next interval begins here.
+    Baseline,
+    /// Nothing any more.
+    Superseded,
+}
+
+/// What is kept of one process: the most that was seen of each call path since the baseline, some three bytes a path.
+#[derive(Clone, Debug, Default)]
+pub struct Process {
+    last: Option<Last>,
+}
+
+#[derive(Clone, Debug)]
+struct Last {
+    at: Nanos,
+    total: u64,
+    most: PathSamples,
+}
+
+impl Process {
+    /// The moment of the last snapshot used.
+    pub fn last(&self) -> Option<Nanos> {
+        self.last.as_ref().map(|last| last.at)
+    }
+
+    /// Takes a snapshot of the process that began at `start`, where that is known. No interval is longer than `longest`.
+    pub fn take(&mut self, snapshot: Snapshot, start: Option<Nanos>, longest: Nanos) -> Told {
+        let Snapshot { at, samples } = snapshot;
+        if self.last.as_ref().is_some_and(|last| at <= last.at) {
+            return Told::Superseded;
+        }
+        let total = samples.values().map(|paths| total_of(paths)).sum();
+        let before = self.last.take();
+        let began = start.filter(|start| *start <= at && before.as_ref().is_none_or(|last| last.at < *start));
+        let known = match (began, before) {
+            (Some(began), _) => Some((began, PathSamples::new())),
+            (None, Some(last)) if last.total <= total => Some((last.at, last.most)),
+            _ => None,
+        };
+        match known.filter(|(since, _)| at.since(*since) <= longest) {
+            Some((since, mut most)) => {
+                let new = raise(&mut most, samples);
+                self.last = Some(Last { at, total, most });
+                Told::Interval { since, samples: new }
+            }
+            None => {
+                self.last = Some(Last { at, total, most: samples });
+                Told::Baseline
+            }
+        }
+    }
+}
+
+/// Raises the most that was seen of each path to what is seen now, and gives by how much.
+fn raise(most: &mut PathSamples, now: PathSamples) -> PathSamples {
+    let mut new = PathSamples::new();
+    for (cohort, paths) in now {
+        let known = most.entry(cohort.clone()).or_default();
+        let (highest, risen) = beyond(known, &paths);
+        *known = encode_paths(highest);
+        if !risen.is_empty() {
+            new.insert(cohort, encode_paths(risen));
+        }
+    }
+    new
+}
+
+type Counted = Vec<(PathId, u64)>;
+
+/// The larger count of each path, and by how much `now` exceeds `known`, where it does.
+fn beyond(known: &[u8], now: &[u8]) -> (Counted, Counted) {
+    let (mut highest, mut risen) = (Counted::new(), Counted::new());
+    let mut known = decode_paths(known).peekable();
+    for (path, count) in decode_paths(now) {
+        while let Some(gone) = known.next_if(|(other, _)| *other < path) {
+            highest.push(gone);
+        }
+        let before = known.next_if(|(other, _)| *other == path).map_or(0, |(_, count)| count);
+        highest.push((path, before.max(count)));
+        if count > before {
+            risen.push((path, count - before));
+        }
+    }
+    highest.extend(known);
+    (highest, risen)
+}
+
+fn total_of(paths: &[u8]) -> u64 {
+    decode_paths(paths).map(|(_, count)| count).sum()
+}
+
+#[cfg(test)]
+#[path = "cumulative/tests.rs"]
+mod tests;
