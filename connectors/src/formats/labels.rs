@@ -125,9 +125,7 @@ impl Labels {
         let Some(window) = self.window_with(own) else {
             return Err(Rejection::new(Reason::Malformed, "neither the profile nor its labels say when it was taken"));
         };
-        // A snapshot without samples tells that the process has not yet had any.
-        let none_yet = self.temporality == Temporality::Cumulative && contents.total() == 0;
-        let contents = if none_yet { contents } else { contents.checked()? };
+        let contents = contents.checked(self.temporality)?;
         let requests_window = self.requests_window.unwrap_or(window);
         Ok(Profile {
             identity: Arc::clone(&self.identity),
@@ -170,9 +168,11 @@ impl Contents {
         self.stacks.iter().fold(0, |sum, stack| sum.saturating_add(stack.count))
     }
 
-    /// These contents, if they are some and not too many.
-    pub(super) fn checked(self) -> Result<Self, Rejection> {
+    /// These contents, if they are some and not too many. A snapshot without samples tells that the process has not yet had
+    /// any.
+    pub(super) fn checked(self, temporality: Temporality) -> Result<Self, Rejection> {
         match self.total() {
+            0 if temporality == Temporality::Cumulative => Ok(self),
             0 => Err(Rejection::new(Reason::Empty, "the profile holds no sample")),
             1..=MAX_SAMPLES => Ok(self),
             more => {
@@ -207,7 +207,7 @@ fn ownerless(
     read: impl FnOnce(ProfileType, Option<Unit>) -> Result<Contents, Rejection>,
 ) -> Rejection {
     let contents = fault.profile_type.and_then(|profile_type| read(profile_type, None).ok());
-    let countable = contents.and_then(|contents| contents.checked().ok());
+    let countable = contents.and_then(|contents| contents.checked(Temporality::Delta).ok());
     Rejection {
         at: fault.at.or_else(|| own.map(TimeRange::midpoint)),
         samples: countable.map_or(fault.samples, |contents| contents.total()),

@@ -40,8 +40,9 @@ fn a_file_of_records_is_of_many_pods() {
     let within = tempfile::tempdir().unwrap();
     let records = read_folder(&folder(within.path(), &both()));
     let pods: BTreeSet<String> = good(&records).map(|profile| profile.identity.pod.to_string()).collect();
-    assert_eq!((records.len(), good(&records).count(), pods.len()), (2, 6, 6));
-    assert!(good(&records).all(|profile| profile.profile_type == ProfileType::Cpu && profile.identity.service.as_str() == "etcd"));
+    assert_eq!((records.len(), good(&records).count(), pods.len()), (2, 12, 6));
+    assert_eq!(good(&records).filter(|profile| profile.profile_type == ProfileType::Cpu).count(), 6);
+    assert!(good(&records).all(|profile| profile.identity.service.as_str() == "etcd"));
     let fleet = RecordedFleet::open(within.path()).unwrap();
     let window = TimeRange { start: Nanos(START), end: Nanos(START + 10_000_000_000) };
     assert_eq!(fleet.windows().collect::<Vec<_>>(), [window, window]);
@@ -62,7 +63,7 @@ fn a_filter_holds_for_each_profile() {
         (good(&records).count(), parts.filter(|part| part.is_err()).count())
     };
     assert_eq!(kept(Some("etcd"), Some(ProfileType::Cpu)), (6, 0));
-    assert_eq!(kept(None, Some(ProfileType::Heap)), (0, 6));
+    assert_eq!(kept(None, Some(ProfileType::Heap)), (6, 0));
     assert_eq!(kept(Some("redis"), None).0, 0);
 }
 

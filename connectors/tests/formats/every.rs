@@ -70,13 +70,13 @@ fn formats_without_a_time_need_labels_that_say_when() {
 }
 
 #[test]
-fn levels_and_sums_since_the_start_are_refused() {
+fn levels_are_refused_and_sums_since_the_start_are_not() {
     for format in labelled() {
-        for temporality in [Temporality::Cumulative, Temporality::Gauge] {
-            let labels = Ok(Labels { temporality, ..labels(ProfileType::Cpu) });
-            let fault = total(format, &good(format)[0].0, &labels).unwrap_err();
-            assert_eq!((fault.reason, fault.at), (Reason::UnsupportedType, Some(window().midpoint())));
-        }
+        let (bytes, samples) = good(format).remove(0);
+        let of = |temporality| total(format, &bytes, &Ok(Labels { temporality, ..labels(ProfileType::Cpu) }));
+        let fault = of(Temporality::Gauge).unwrap_err();
+        assert_eq!((fault.reason, fault.at), (Reason::UnsupportedType, Some(window().end)), "a level is of its moment");
+        assert_eq!(of(Temporality::Cumulative), Ok(samples), "{}", format.name());
     }
 }
 

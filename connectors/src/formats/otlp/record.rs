@@ -178,20 +178,22 @@ impl<'d, 'a> Record<'d, 'a> {
         let at = group.window.map(TimeRange::midpoint);
         let labelled = |fault: Rejection| Rejection { profile_type: Some(group.profile_type), at, ..fault };
         let stacks = Walk { symbols: &mut self.symbols, budget: &mut self.budget }.stacks(group);
-        let contents = stacks.and_then(|stacks| Contents { names: Arc::default(), stacks }.checked());
+        let said = Said { what: "attribute", lookup: &|name| owner.attribute(&group.columns, name) };
+        let temporality = said.temporality().map(|temporality| temporality.unwrap_or_else(|| group.temporality()));
+        let expected = temporality.as_ref().copied().unwrap_or_default();
+        let contents = stacks.and_then(|stacks| Contents { names: Arc::default(), stacks }.checked(expected));
         let identity = owner.identity.clone().map_err(|fault| {
             let samples = contents.as_ref().map_or(0, Contents::total);
             labelled(Rejection { samples, ..fault })
         })?;
         let contents = contents.map_err(labelled)?;
         let window = group.window.ok_or_else(|| labelled(timeless()))?;
-        let said = Said { what: "attribute", lookup: &|name| owner.attribute(&group.columns, name) };
         let requests_window = said.window(REQUESTS_START, REQUESTS_END).map_err(labelled)?.unwrap_or(window);
         let requests = said.requests().map_err(labelled)?;
         Ok(Profile {
             identity,
             profile_type: group.profile_type,
-            temporality: said.temporality().map_err(labelled)?.unwrap_or_else(|| group.temporality()),
+            temporality: temporality.map_err(labelled)?,
             window,
             requests: requests.map(|count| Requests { count, window: requests_window }),
             names: contents.names,

@@ -19,8 +19,10 @@ use prost::Message;
 use self::keys::{Key, Names, Stacks};
 use super::proto::{Profile, Sample};
 use super::tables::Tables;
-use super::wire::fields;
+use crate::formats::Options;
 use crate::formats::compression::{decompress, gzip};
+use crate::formats::names::Naming;
+use crate::formats::wire::fields;
 
 /// Which of the two profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +124,7 @@ pub fn delta(before: &[u8], after: &[u8], max_bytes: usize) -> Result<Vec<u8>, N
 fn read(bytes: &[u8], max_bytes: usize) -> Result<Profile, Rejection> {
     let message = decompress(bytes, max_bytes)?;
     let mut tables = Tables::cut(&message, max_bytes)?;
-    tables.resolve()?;
+    tables.resolve(&mut Naming::new(&Options::default()))?;
     check_size(&message, max_bytes)?;
     let profile = Profile::decode(&*message).map_err(|error| Rejection::new(Reason::Malformed, error.to_string()))?;
     if profile.sample_type.is_empty() {
