@@ -13,6 +13,7 @@ use fleetdiff_pipeline::statistics::{Arm, BucketRow, Contrast, Model, Moments, S
 use fleetdiff_pipeline::testing::oracle::statistics as oracle;
 
 use crate::drive::Raised;
+use crate::spread::milliseconds;
 use crate::workload::Workload;
 
 /// False-discovery rate, smallest change and smallest count, as in the configuration's defaults.
@@ -74,7 +75,7 @@ pub fn evaluate(workload: &Workload, threads: usize) -> Plain {
         let rows = each_cell(&mut cells, threads, |_, cell| cell.test());
         let family = cells.iter().map(|cell| cell.joined.len()).sum();
         let called = called(&rows, family);
-        plain.look.push(begun.elapsed().as_secs_f64() * 1e3);
+        plain.look.push(milliseconds(begun));
         for (cell, row) in called {
             if row.theta.abs() >= DELTA {
                 raised.entry((cell, row.function)).or_insert(hop);

@@ -116,6 +116,18 @@ pub enum Temporality {
 }
 
 impl Temporality {
+    /// Every temporality.
+    pub const ALL: [Self; 3] = [Self::Delta, Self::Cumulative, Self::Gauge];
+
+    /// Its name in manifests, headers and attributes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Delta => "delta",
+            Self::Cumulative => "cumulative",
+            Self::Gauge => "gauge",
+        }
+    }
+
     /// What `window` means for such values: all of it for a delta, its last instant, the moment of a snapshot, for the others.
     ///
     /// ```
@@ -129,6 +141,15 @@ impl Temporality {
             Self::Delta => window,
             Self::Cumulative | Self::Gauge => TimeRange { start: window.end, end: window.end },
         }
+    }
+}
+
+impl FromStr for Temporality {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|temporality| temporality.name() == text);
+        found.ok_or_else(|| format!("{text:?}, expected delta, cumulative or gauge"))
     }
 }
 

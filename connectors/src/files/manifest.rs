@@ -224,12 +224,8 @@ fn format_of(keys: &Keys<'_>) -> Result<Option<Format>, Rejection> {
 }
 
 fn temporality_of(keys: &Keys<'_>) -> Result<Temporality, Rejection> {
-    match keys.text("temporality")? {
-        None | Some("delta") => Ok(Temporality::Delta),
-        Some("cumulative") => Ok(Temporality::Cumulative),
-        Some("gauge") => Ok(Temporality::Gauge),
-        Some(other) => Err(unsupported(&format!("temporality {other:?}, expected delta, cumulative or gauge"))),
-    }
+    let temporality = keys.text("temporality")?.map_or(Ok(Temporality::Delta), str::parse);
+    temporality.map_err(|detail: String| unsupported(&format!("temporality {detail}")))
 }
 
 fn unit_of(keys: &Keys<'_>) -> Result<Option<Unit>, Rejection> {

@@ -50,16 +50,9 @@ impl Said<'_> {
     /// # Errors
     /// [`Reason::UnsupportedType`] if it is none that we know.
     pub(crate) fn temporality(&self) -> Result<Option<Temporality>, Rejection> {
-        match (self.lookup)(TEMPORALITY).as_deref() {
-            None => Ok(None),
-            Some("delta") => Ok(Some(Temporality::Delta)),
-            Some("cumulative") => Ok(Some(Temporality::Cumulative)),
-            Some("gauge") => Ok(Some(Temporality::Gauge)),
-            Some(other) => {
-                let detail = format!("{other:?}, expected delta, cumulative or gauge");
-                Err(self.fault(Reason::UnsupportedType, TEMPORALITY, &detail))
-            }
-        }
+        let name = (self.lookup)(TEMPORALITY);
+        let temporality = name.map(|name| Temporality::from_str(&name)).transpose();
+        temporality.map_err(|detail| self.fault(Reason::UnsupportedType, TEMPORALITY, &detail))
     }
 
     /// The number of requests, where it is said.
@@ -97,14 +90,5 @@ impl Said<'_> {
             .parse()
             .map(Some)
             .map_err(|_| self.fault(Reason::Malformed, name, &format!("{text:?} is no whole number")))
-    }
-}
-
-/// The name of a temporality in headers and attributes.
-pub(crate) fn temporality_name(temporality: Temporality) -> &'static str {
-    match temporality {
-        Temporality::Delta => "delta",
-        Temporality::Cumulative => "cumulative",
-        Temporality::Gauge => "gauge",
     }
 }

@@ -1,10 +1,47 @@
 //! Stacks as a decoder collects them, held to a small multiple of the limit on its record.
 
+use std::borrow::Cow;
+
 use fleetdiff_schemas::profile::Stack;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
+use super::Options;
+use super::compression::decompress;
 use super::labels::Contents;
 use super::names::{Names, Naming};
+
+/// What a decoder of stacks keeps from record to record: its limit, and the names that it has met.
+#[derive(Debug)]
+pub(super) struct Collector {
+    max_bytes: usize,
+    naming: Naming,
+}
+
+impl Collector {
+    /// One that reads at most [`Options::max_bytes`] a record.
+    pub(super) fn new(options: &Options) -> Self {
+        Self { max_bytes: options.max_bytes, naming: Naming::new(options) }
+    }
+
+    /// The text of a record, its compression undone.
+    ///
+    /// # Errors
+    /// Those of [`decompress`].
+    pub(super) fn text<'b>(&self, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>, Rejection> {
+        decompress(bytes, self.max_bytes)
+    }
+
+    /// Nothing collected yet of a new record. A line of 3 bytes becomes a stack of some 50 and a frame of 2 bytes a number of 4, so
+    /// that there is a stack and a name for each 32 bytes of the limit, and a frame for each 2.
+    pub(super) fn begin(&mut self) -> Collected<'_> {
+        Collected {
+            names: Names::with_capacity(&mut self.naming, 0),
+            stacks: Vec::new(),
+            most: self.max_bytes / 32,
+            frames_left: self.max_bytes / 2,
+        }
+    }
+}
 
 /// Names and stacks of one record.
 pub(super) struct Collected<'n> {
@@ -14,18 +51,7 @@ pub(super) struct Collected<'n> {
     frames_left: usize,
 }
 
-impl<'n> Collected<'n> {
-    /// Nothing yet. A line of 3 bytes becomes a stack of some 50 and a frame of 2 bytes a number of 4, so that there is
-    /// a stack and a name for each 32 bytes of the limit, and a frame for each 2.
-    pub(super) fn new(naming: &'n mut Naming, max_bytes: usize) -> Self {
-        Self {
-            names: Names::with_capacity(naming, 0),
-            stacks: Vec::new(),
-            most: max_bytes / 32,
-            frames_left: max_bytes / 2,
-        }
-    }
-
+impl Collected<'_> {
     /// The index of a frame's name.
     ///
     /// # Errors

@@ -16,23 +16,18 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::collected::Collected;
-use super::compression::decompress;
+use super::collected::{Collected, Collector};
 use super::labels::{Contents, one_profile};
-use super::names::Naming;
 use super::{Decode, Labels, Options, json};
 
 /// Decodes `.cpuprofile` files.
 #[derive(Debug)]
-pub struct Decoder {
-    max_bytes: usize,
-    naming: Naming,
-}
+pub struct Decoder(Collector);
 
 impl Decoder {
     /// A decoder that reads at most [`Options::max_bytes`] a record.
     pub fn new(options: &Options) -> Self {
-        Self { max_bytes: options.max_bytes, naming: Naming::new(options) }
+        Self(Collector::new(options))
     }
 }
 
@@ -40,11 +35,11 @@ impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
         let part = one_profile(labels, None, |kind, _| {
             check_type(kind)?;
-            let text = decompress(bytes, self.max_bytes)?;
+            let text = self.0.text(bytes)?;
             let document: Document<'_> = json::read("cpuprofile", &text)?;
             let tree = Tree::new(&document)?;
             let ticks = document.ticks(&tree)?;
-            tree.stacks(&ticks, kind, Collected::new(&mut self.naming, self.max_bytes))
+            tree.stacks(&ticks, kind, self.0.begin())
         });
         vec![part]
     }

@@ -14,23 +14,19 @@ use std::num::IntErrorKind;
 use fleetdiff_schemas::profile::{Profile, Samples};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use super::collected::Collected;
-use super::compression::{decompress, gzip};
+use super::collected::{Collected, Collector};
+use super::compression::gzip;
 use super::labels::{Contents, one_profile};
-use super::names::Naming;
 use super::{Decode, Labels, Options, Unencodable, Unit};
 
 /// Decodes folded stacks.
 #[derive(Debug)]
-pub struct Decoder {
-    max_bytes: usize,
-    naming: Naming,
-}
+pub struct Decoder(Collector);
 
 impl Decoder {
     /// A decoder that reads at most [`Options::max_bytes`] a record.
     pub fn new(options: &Options) -> Self {
-        Self { max_bytes: options.max_bytes, naming: Naming::new(options) }
+        Self(Collector::new(options))
     }
 }
 
@@ -38,9 +34,9 @@ impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
         let part = one_profile(labels, None, |_, unit| {
             refuse_values(unit)?;
-            let text = decompress(bytes, self.max_bytes)?;
+            let text = self.0.text(bytes)?;
             let counts = Counts { meant: unit == Some(Unit::Count), ..Counts::default() };
-            read(&text, counts, Collected::new(&mut self.naming, self.max_bytes))
+            read(&text, counts, self.0.begin())
         });
         vec![part]
     }

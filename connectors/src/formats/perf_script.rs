@@ -21,31 +21,26 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use self::frame::FrameLine;
 use self::header::{header, plain_event};
-use super::collected::Collected;
-use super::compression::decompress;
+use super::collected::{Collected, Collector};
 use super::labels::{Contents, one_profile};
-use super::names::Naming;
 use super::{Decode, Labels, Options};
 
 /// Decodes the text of `perf script`.
 #[derive(Debug)]
-pub struct Decoder {
-    max_bytes: usize,
-    naming: Naming,
-}
+pub struct Decoder(Collector);
 
 impl Decoder {
     /// A decoder that reads at most [`Options::max_bytes`] a record.
     pub fn new(options: &Options) -> Self {
-        Self { max_bytes: options.max_bytes, naming: Naming::new(options) }
+        Self(Collector::new(options))
     }
 }
 
 impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
         let part = one_profile(labels, None, |kind, _| {
-            let text = decompress(bytes, self.max_bytes)?;
-            let reader = Reader::new(Collected::new(&mut self.naming, self.max_bytes));
+            let text = self.0.text(bytes)?;
+            let reader = Reader::new(self.0.begin());
             reader.read(&text)?.finish(kind)
         });
         vec![part]

@@ -20,11 +20,9 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use self::bars::Bars;
-use super::collected::Collected;
-use super::compression::decompress;
+use super::collected::Collector;
 use super::json::{self, Lists};
 use super::labels::one_profile;
-use super::names::Naming;
 use super::{Decode, Labels, Options, Unit};
 
 /// From so many samples a second on they are no samples but parts of a second.
@@ -32,27 +30,24 @@ const TOO_OFTEN: u64 = 1_000_000;
 
 /// Decodes flame graphs of Pyroscope.
 #[derive(Debug)]
-pub struct Decoder {
-    max_bytes: usize,
-    naming: Naming,
-}
+pub struct Decoder(Collector);
 
 impl Decoder {
     /// A decoder that reads at most [`Options::max_bytes`] a record.
     pub fn new(options: &Options) -> Self {
-        Self { max_bytes: options.max_bytes, naming: Naming::new(options) }
+        Self(Collector::new(options))
     }
 }
 
 impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
-        let text = decompress(bytes, self.max_bytes);
+        let text = self.0.text(bytes);
         let document = text.as_ref().map_err(Clone::clone).and_then(|text| json::read::<Document<'_>>("flame graph", text));
         let window = document.as_ref().ok().and_then(Document::window);
         let part = one_profile(labels, window, |kind, unit| {
             let document = document?;
             check(&document, kind, unit)?;
-            let collected = Collected::new(&mut self.naming, self.max_bytes);
+            let collected = self.0.begin();
             Bars::new(&document.flamebearer)?.stacks(collected)
         });
         vec![part]

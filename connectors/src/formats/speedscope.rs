@@ -23,24 +23,19 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use serde::Deserialize;
 
 use self::counts::Counting;
-use super::collected::Collected;
-use super::compression::decompress;
+use super::collected::{Collected, Collector};
 use super::json::{self, Lists};
 use super::labels::{Contents, one_profile};
-use super::names::Naming;
 use super::{Decode, Labels, Options, Unit};
 
 /// Decodes speedscope files.
 #[derive(Debug)]
-pub struct Decoder {
-    max_bytes: usize,
-    naming: Naming,
-}
+pub struct Decoder(Collector);
 
 impl Decoder {
     /// A decoder that reads at most [`Options::max_bytes`] a record.
     pub fn new(options: &Options) -> Self {
-        Self { max_bytes: options.max_bytes, naming: Naming::new(options) }
+        Self(Collector::new(options))
     }
 }
 
@@ -48,9 +43,9 @@ impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
         let mut broken = Vec::new();
         let whole = one_profile(labels, None, |_, unit| {
-            let text = decompress(bytes, self.max_bytes)?;
+            let text = self.0.text(bytes)?;
             let file: File<'_> = json::read("speedscope file", &text)?;
-            let collected = Collected::new(&mut self.naming, self.max_bytes);
+            let collected = self.0.begin();
             contents(&file, unit, collected, &mut broken)
         });
         let Ok(labels) = labels else { return vec![whole] };

@@ -15,7 +15,6 @@ use rdkafka::message::{BorrowedHeaders, Header, Headers, OwnedHeaders};
 use crate::formats::Labels;
 use crate::formats::attributes::{
     PROFILE_TYPE, REQUESTS, REQUESTS_END, REQUESTS_START, Said, TEMPORALITY, UNIT, WINDOW_END, WINDOW_START,
-    temporality_name,
 };
 use crate::identity::IdentityMapping;
 
@@ -86,7 +85,7 @@ fn pairs(labels: &Labels, mapping: &IdentityMapping) -> Vec<(String, String)> {
     let mut pairs = mapping.attributes(&labels.identity);
     let mut add = |name: &str, value: String| pairs.push((name.to_owned(), value));
     add(PROFILE_TYPE, labels.profile_type.name().to_owned());
-    add(TEMPORALITY, temporality_name(labels.temporality).to_owned());
+    add(TEMPORALITY, labels.temporality.name().to_owned());
     if let Some(unit) = labels.unit {
         add(UNIT, unit.name().to_owned());
     }

@@ -8,7 +8,7 @@ use prost::Message;
 
 use super::proto;
 use crate::formats::Unencodable;
-use crate::formats::attributes::{PROFILE_TYPE, REQUESTS, REQUESTS_END, REQUESTS_START, TEMPORALITY, temporality_name};
+use crate::formats::attributes::{PROFILE_TYPE, REQUESTS, REQUESTS_END, REQUESTS_START, TEMPORALITY};
 use crate::identity::IdentityMapping;
 
 /// Nanoseconds between two samples of a clock: 100 Hz, the rate of Go's profiler.
@@ -109,7 +109,7 @@ impl Writer {
     fn attributes_of(&mut self, profile: &Profile) -> Result<Vec<i32>, Unencodable> {
         let mut said = vec![(PROFILE_TYPE, profile.profile_type.name().to_owned())];
         if profile.temporality != Temporality::Delta || profile.window.start == profile.window.end {
-            said.push((TEMPORALITY, temporality_name(profile.temporality).to_owned()));
+            said.push((TEMPORALITY, profile.temporality.name().to_owned()));
         }
         if let Some(requests) = profile.requests {
             said.push((REQUESTS, requests.count.to_string()));
