@@ -211,7 +211,7 @@ impl Source for RecordedFleet {
         let parts = self.decode(&line);
         let position =
             Position { source: Arc::clone(&self.name), partition: PARTITION, offset: line.number, file: line.file };
-        Ok(Polled::Record(Box::new(Decoded { position, broker_time: None, parts })))
+        Ok(Polled::Record(Box::new(Decoded { position, broker_time: None, parts, points: Vec::new() })))
     }
 
     fn set_paused(&mut self, partition: i32, paused: bool) {

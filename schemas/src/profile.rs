@@ -204,6 +204,28 @@ pub struct Requests {
     pub window: TimeRange,
 }
 
+/// One data point of a metric: operations that a pod served, in all that one series counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestPoint {
+    /// Who served them.
+    pub identity: Arc<Identity>,
+    /// The stable hash of what tells the series from others of its pod: its points follow each other.
+    pub series: u64,
+    /// Whether the count is of the window ([`Temporality::Delta`]) or since its start ([`Temporality::Cumulative`]).
+    pub temporality: Temporality,
+    /// From the start of the count (that of the process, if it is cumulative; 0 if unknown) to the moment of the point.
+    pub window: TimeRange,
+    /// How many.
+    pub count: u64,
+}
+
+impl RequestPoint {
+    /// The midpoint of its window; of a count since its start, its moment.
+    pub fn event_time(&self) -> Nanos {
+        self.temporality.window(self.window).midpoint()
+    }
+}
+
 /// One stack and how often it was seen.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stack {
@@ -323,6 +345,8 @@ pub struct Decoded {
     pub broker_time: Option<Nanos>,
     /// What it held.
     pub parts: Vec<Result<Profile, Rejection>>,
+    /// Requests that it tells of, if it is a record of metrics.
+    pub points: Vec<RequestPoint>,
 }
 
 /// The 128-bit hash of a multiset of stacks: equal for equal samples whatever their order and however they were
