@@ -90,7 +90,7 @@ pub struct Config {
     /// What is cropped after a process start. 60 s: *guess* (caches and JIT of most services settle within it).
     pub warm_up: Nanos,
     /// What is cropped before the end of a process, for which each profile is held back by so much and by the length of one
-    /// more profile. 0: *measured* (no recording shows a drain, and results would come later).
+    /// more profile. 0: *guess* (few programs cost otherwise at their end, and results would come later).
     pub drain: Nanos,
     /// Whether requests come as metrics of their own: what is counted is then remembered for them through the window.
     pub requests_from_metrics: bool,

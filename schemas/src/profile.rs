@@ -19,8 +19,10 @@ pub enum ProfileType {
     OffCpu,
     /// Time that passed, on a processor or off.
     Wall,
-    /// Memory.
+    /// Memory that was allocated.
     Heap,
+    /// Memory in use: a level, the others count what happens.
+    LiveHeap,
     /// Waiting for a lock, seen by who held it.
     Mutex,
     /// Waiting, seen by who waited.
@@ -29,11 +31,12 @@ pub enum ProfileType {
 
 impl ProfileType {
     /// Every profile type, with its name in files and tables.
-    pub const ALL: [(Self, &'static str); 6] = [
+    pub const ALL: [(Self, &'static str); 7] = [
         (Self::Cpu, "cpu"),
         (Self::OffCpu, "off_cpu"),
         (Self::Wall, "wall"),
         (Self::Heap, "heap"),
+        (Self::LiveHeap, "live_heap"),
         (Self::Mutex, "mutex"),
         (Self::Block, "block"),
     ];
@@ -45,9 +48,15 @@ impl ProfileType {
             Self::OffCpu => "off_cpu",
             Self::Wall => "wall",
             Self::Heap => "heap",
+            Self::LiveHeap => "live_heap",
             Self::Mutex => "mutex",
             Self::Block => "block",
         }
+    }
+
+    /// Whether its profiles are levels at one moment ([`Temporality::Gauge`]).
+    pub fn is_level(self) -> bool {
+        self == Self::LiveHeap
     }
 
     /// The measure whose raw samples are counted for this type.
@@ -56,6 +65,7 @@ impl ProfileType {
             Self::Cpu => Measure::Samples,
             Self::OffCpu | Self::Wall => Measure::Time,
             Self::Heap => Measure::AllocSpace,
+            Self::LiveHeap => Measure::InuseSpace,
             Self::Mutex | Self::Block => Measure::Contentions,
         }
     }
@@ -83,13 +93,15 @@ pub enum Measure {
     Time,
     /// Sampled allocations, which are drawn by allocated bytes.
     AllocSpace,
+    /// Sampled allocations that are still in use, seen once in each snapshot.
+    InuseSpace,
     /// Observed waits.
     Contentions,
 }
 
 impl Measure {
     /// Every measure.
-    pub const ALL: [Self; 4] = [Self::Samples, Self::Time, Self::AllocSpace, Self::Contentions];
+    pub const ALL: [Self; 5] = [Self::Samples, Self::Time, Self::AllocSpace, Self::InuseSpace, Self::Contentions];
 
     /// Its name in files and tables.
     pub fn name(self) -> &'static str {
@@ -97,6 +109,7 @@ impl Measure {
             Self::Samples => "samples",
             Self::Time => "time",
             Self::AllocSpace => "alloc_space",
+            Self::InuseSpace => "inuse_space",
             Self::Contentions => "contentions",
         }
     }
@@ -298,10 +311,13 @@ impl Profile {
         self.temporality.window(self.window).midpoint()
     }
 
-    /// Why its values cannot be counted, if they cannot: levels never; what was counted since the process began only with
-    /// its stacks, since a difference is taken stack by stack.
+    /// Why its values cannot be counted, if they cannot: levels only of what is one (memory in use), and that only as levels; what
+    /// was counted since the process began only with its stacks, since a difference is taken stack by stack.
     pub fn uncountable(&self) -> Option<Rejection> {
+        let level = self.profile_type.is_level();
         let held = match (self.temporality, &self.samples) {
+            (Temporality::Gauge, _) if level => return None,
+            _ if level => "counts (delta or cumulative), expected levels at one moment (gauge)",
             (Temporality::Delta, _) | (Temporality::Cumulative, Samples::Stacks(_)) => return None,
             (Temporality::Cumulative, Samples::Folded { .. }) => "counts since the process began (cumulative) that are folded by function, expected whole stacks",
             (Temporality::Gauge, _) => "levels at one moment (gauge), expected counts (delta or cumulative)",

@@ -61,7 +61,10 @@ impl Decode for Decoder {
         let message = decompress(bytes, max_bytes);
         let tables = message.as_ref().map_err(Clone::clone).and_then(|message| Tables::cut(message, max_bytes));
         let window = tables.as_ref().ok().and_then(Tables::window);
-        vec![one_profile(labels, window, |kind, unit| self.contents(tables?, kind, unit))]
+        let level = labels.as_ref().ok().filter(|_| tables.as_ref().is_ok_and(Tables::holds_level)).and_then(Labels::level_beside);
+        let level = level.map(|level| one_profile(&Ok(level), window, |kind, unit| self.contents(tables.clone()?, kind, unit)));
+        let counts = one_profile(labels, window, |kind, unit| self.contents(tables?, kind, unit));
+        std::iter::once(counts).chain(level).collect()
     }
 }
 

@@ -193,7 +193,7 @@ fn each_kind_of_metric_counts_requests() {
         (histogram(0, vec![bucketed(7, vec![])]), vec![Err(Reason::UnsupportedType)]),
         (exponential(DELTA), vec![Ok((Delta, 9))]),
         (exponential(CUMULATIVE), vec![Ok((Cumulative, 9))]),
-        (Data::Summary(Summary { points: vec![bucketed(4, vec![])] }), vec![Ok((Cumulative, 4))]),
+        (Data::Summary(Summary { points: vec![Bucketed { bounds: Vec::new(), ..bucketed(4, vec![]) }] }), vec![Ok((Cumulative, 4))]),
         (Data::Sum(numbers(None, Some(5), CUMULATIVE, true)), vec![Ok((Cumulative, 5))]),
         (Data::Sum(numbers(Some(5.0), None, DELTA, true)), vec![Ok((Delta, 5))]),
         (Data::Sum(numbers(None, Some(5), CUMULATIVE, false)), vec![Err(Reason::UnsupportedType)]),

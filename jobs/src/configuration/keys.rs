@@ -93,7 +93,7 @@ pub const KEYS: [Key; 44] = [
     key!("dataflow.warm_up", "warm-up", ROWS, dataflow.warm_up,
         "What is cropped after the start of a process.", "guess: caches and compilers of most services settle within it"),
     key!("dataflow.drain", "drain", ROWS, dataflow.drain,
-        "What is cropped before the end of a process; each profile then waits for so long and one more profile, and so do alerts.", "measured: no recording shows a drain"),
+        "What is cropped before the end of a process; each profile then waits for so long and one more profile, and so do alerts.", "guess: few programs cost otherwise at their end, and results would come later"),
     key!("dataflow.evaluate_every", "evaluate-every", ROWS, dataflow.evaluate_every,
         "How often the live rule looks.", "every hop: alerts come as early as they can"),
     key!("dataflow.report_every", "report-every", ROWS, dataflow.report_every,

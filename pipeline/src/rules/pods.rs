@@ -187,7 +187,7 @@ impl PodHistory {
                 } else if self.is_drained(&profile, interval, rules) {
                     dropped.drain += profile.samples();
                 } else {
-                    if rules.requests_from_metrics && profile.requests.is_none() {
+                    if rules.requests_from_metrics && profile.requests.is_none() && !profile.profile_type.is_level() {
                         windows.push(counted_window(&profile, started, interval));
                     }
                     self.count(hop, started, profile, rules, &mut decided);

@@ -23,7 +23,7 @@ fn leaving(seed: u64) -> FleetBuilder {
 #[test]
 fn oracle_the_last_moments_of_a_process_are_left_out() {
     let mut fates = [0; 4];
-    for seed in 601..=606 {
+    for seed in 601_u64..=606 {
         // Some windows are so short that what comes late and then waits comes too late.
         let window = Nanos::from_seconds(if seed.is_multiple_of(2) { 130 } else { 400 });
         let config = Config { window, drain: Nanos::from_seconds(10 + 15 * i64::try_from(seed % 3).unwrap()), ..config() };

@@ -10,7 +10,7 @@ use crate::formats::names::{Names, Naming};
 use crate::formats::wire::{Value, fields};
 
 /// The tables of a profile; strings, samples and lines still lie in the record's bytes.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Tables<'a> {
     strings: Vec<&'a [u8]>,
     /// Columns, as indexes of their type and unit.
@@ -80,6 +80,12 @@ impl<'a> Tables<'a> {
     /// Whether it has neither samples nor says what they would be.
     pub(super) fn says_nothing(&self) -> bool {
         self.samples.is_empty() && self.sample_types.is_empty()
+    }
+
+    /// Whether there is a column of memory in use.
+    pub(super) fn holds_level(&self) -> bool {
+        let both = [("inuse_objects", "count"), ("inuse_space", "bytes")];
+        self.columns().is_ok_and(|columns| both.iter().all(|column| columns.contains(column)))
     }
 
     /// The window that the profile itself names; nothing without a time.

@@ -203,8 +203,9 @@ fn book(config: &Config, hop: Option<Hop>, mut row: RejectedRow, ledger: &mut Le
 fn countable(profile: Profile) -> Result<Profile, Rejection> {
     let end = profile.window.end;
     match (profile.temporality, &profile.samples) {
-        (Temporality::Delta, _) => Ok(profile),
-        (Temporality::Cumulative, Samples::Stacks(_)) => Ok(Profile { window: TimeRange { start: end, end }, ..profile }),
+        (Temporality::Gauge, _) if profile.profile_type == ProfileType::LiveHeap => Ok(Profile { window: TimeRange { start: end, end }, ..profile }),
+        (Temporality::Delta, _) if profile.profile_type != ProfileType::LiveHeap => Ok(profile),
+        (Temporality::Cumulative, Samples::Stacks(_)) if profile.profile_type != ProfileType::LiveHeap => Ok(Profile { window: TimeRange { start: end, end }, ..profile }),
         _ => Err(Rejection {
             profile_type: Some(profile.profile_type),
             samples: profile.total(),
