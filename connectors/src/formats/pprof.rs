@@ -11,6 +11,7 @@
 
 pub mod delta;
 mod encode;
+mod ids;
 pub mod proto;
 mod tables;
 

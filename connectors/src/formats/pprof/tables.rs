@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
+use super::ids::Ids;
 use crate::formats::counts::Columns;
 use crate::formats::names::{Names, Naming};
 use crate::formats::wire::{Value, fields};
@@ -174,48 +175,6 @@ impl Frames {
     pub(super) fn of_location(&self, id: u64) -> Result<&[u32], Rejection> {
         let (start, end) = self.locations.get(id)?;
         Ok(self.frames.get(start..end).unwrap_or_default())
-    }
-}
-
-/// A table by id. Ids are mostly 1, 2, 3, ..., which makes the place of an id known; else it is searched.
-struct Ids<T> {
-    entries: Vec<(u64, T)>,
-    kind: &'static str,
-}
-
-impl<T: Copy> Ids<T> {
-    fn with_capacity(entries: usize) -> Self {
-        Self { entries: Vec::with_capacity(entries), kind: "" }
-    }
-
-    fn push(&mut self, id: u64, entry: T) {
-        self.entries.push((id, entry));
-    }
-
-    fn checked(mut self, kind: &'static str) -> Result<Self, Rejection> {
-        self.kind = kind;
-        if !self.entries.is_sorted_by_key(|(id, _)| *id) {
-            self.entries.sort_by_key(|(id, _)| *id);
-        }
-        let twice = self.entries.windows(2).find(|pair| matches!(pair, [a, b] if a.0 == b.0));
-        let zero = self.entries.first().is_some_and(|(id, _)| *id == 0);
-        match twice {
-            Some(pair) => Err(malformed(&format!("two {kind}s with the id {}", pair.first().map_or(0, |(id, _)| *id)))),
-            None if zero => Err(malformed(&format!("a {kind} with the id 0"))),
-            None => Ok(self),
-        }
-    }
-
-    fn get(&self, id: u64) -> Result<T, Rejection> {
-        let expected = usize::try_from(id.wrapping_sub(1)).ok().and_then(|place| self.entries.get(place));
-        let found = expected.filter(|(at, _)| *at == id).or_else(|| {
-            let place = self.entries.binary_search_by_key(&id, |(at, _)| *at).ok()?;
-            self.entries.get(place)
-        });
-        found.map(|(_, entry)| *entry).ok_or_else(|| {
-            let detail = format!("{} {id} is in no table of {} {}s", self.kind, self.entries.len(), self.kind);
-            Rejection::new(Reason::IndexOutOfRange, detail)
-        })
     }
 }
 
