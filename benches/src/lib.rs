@@ -7,12 +7,14 @@
 //! | How is the dataflow driven, and what is inside the clock? | [`drive`] |
 //! | What should it have flagged? | [`plain`] |
 //! | What could this machine do at most? | [`roof`] |
+//! | What stands beside deltas? | [`peer`] |
 //! | How are measurements told? | [`spread`] |
 //!
 //! `README.md` in this folder says how to read the figures.
 
 pub mod cell;
 pub mod drive;
+pub mod peer;
 pub mod plain;
 pub mod roof;
 pub mod spread;
