@@ -81,21 +81,26 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Appends what `of` makes of each number of a repeated field.
+    /// Appends what `of` makes of each number of a repeated field, as long as there are at most `most` entries; says whether those
+    /// were all.
     #[inline]
-    pub(super) fn append_to<T>(self, entries: &mut Vec<T>, mut of: impl FnMut(u64) -> T) -> Result<(), WireFault> {
+    pub(super) fn append_to<T>(self, entries: &mut Vec<T>, most: usize, mut of: impl FnMut(u64) -> T) -> Result<bool, WireFault> {
         match self {
-            Self::Number(number) => entries.push(of(number)),
+            Self::Number(number) if entries.len() < most => entries.push(of(number)),
             Self::Bytes(mut packed) => {
                 // NB: a number takes a byte at least, so this is room for all of them.
-                entries.reserve(packed.len());
+                entries.reserve(packed.len().min(most.saturating_sub(entries.len())));
                 while !packed.is_empty() {
+                    if entries.len() >= most {
+                        return Ok(false);
+                    }
                     entries.push(of(varint(&mut packed)?));
                 }
             }
+            Self::Number(_) => return Ok(false),
             Self::Fixed(_) | Self::Short => return Err(WireFault::OtherKind("a field that should hold numbers holds none")),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Calls `take` with each number of a repeated field of numbers of eight bytes, packed or one by one.

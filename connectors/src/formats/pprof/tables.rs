@@ -129,7 +129,7 @@ impl<'a> Tables<'a> {
         for location in std::mem::take(&mut self.locations) {
             let start = frames.len();
             let id = self.location(location, &functions, &mut names, &mut frames)?;
-            ids.push(id, (start, frames.len()));
+            ids.push(id, Span::of(start, frames.len()));
         }
         Ok(Frames { names: names.into_list(), frames, locations: ids.checked("location")? })
     }
@@ -167,14 +167,46 @@ impl<'a> Tables<'a> {
 pub(super) struct Frames {
     pub(super) names: Arc<[Arc<str>]>,
     frames: Vec<u32>,
-    locations: Ids<(usize, usize)>,
+    locations: Ids<Span>,
+}
+
+/// Where the frames of a location stand.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    /// NB: a profile has fewer than 2^32 lines.
+    fn of(start: usize, end: usize) -> Self {
+        let [start, end] = [start, end].map(|place| u32::try_from(place).unwrap_or(u32::MAX));
+        Self { start, end }
+    }
+
+    /// How many frames.
+    pub(super) fn len(self) -> usize {
+        usize::try_from(self.end - self.start).unwrap_or(usize::MAX)
+    }
 }
 
 impl Frames {
-    /// The frames of a location, innermost first, as indexes into the names.
-    pub(super) fn of_location(&self, id: u64) -> Result<&[u32], Rejection> {
-        let (start, end) = self.locations.get(id)?;
-        Ok(self.frames.get(start..end).unwrap_or_default())
+    /// Where the frames of a location stand, if it is in the table.
+    #[inline]
+    pub(super) fn of_location(&self, id: u64) -> Option<Span> {
+        self.locations.find(id)
+    }
+
+    /// Why a location has no frames.
+    pub(super) fn missing(&self, id: u64) -> Rejection {
+        self.locations.missing(id)
+    }
+
+    /// Frames, innermost first, as indexes into the names.
+    #[inline]
+    pub(super) fn of_span(&self, span: Span) -> &[u32] {
+        let [start, end] = [span.start, span.end].map(|place| usize::try_from(place).unwrap_or(usize::MAX));
+        self.frames.get(start..end).unwrap_or_default()
     }
 }
 

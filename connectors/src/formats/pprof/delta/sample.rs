@@ -23,7 +23,9 @@ impl Sample {
         let mut parts = fields(message);
         while let Some((tag, value)) = parts.next()? {
             match tag {
-                1 => value.append_to(&mut self.locations, |id| id)?,
+                1 => {
+                    value.append_to(&mut self.locations, usize::MAX, |id| id)?;
+                }
                 3 => self.labels.push(label(value)?),
                 _ => {}
             }
@@ -42,7 +44,7 @@ pub(super) struct Numbered {
 }
 
 impl Numbered {
-    pub(super) fn read(&mut self, message: &[u8], keys: &Keys) -> Result<(), Rejection> {
+    pub(super) fn read(&mut self, message: &[u8], columns: usize, keys: &Keys) -> Result<(), Rejection> {
         self.stack.clear();
         self.stack.push(0);
         self.values.clear();
@@ -51,13 +53,19 @@ impl Numbered {
         let mut parts = fields(message);
         while let Some((tag, value)) = parts.next()? {
             match tag {
-                1 => value.append_to(&mut self.stack, |id| {
-                    keys.counter(id).unwrap_or_else(|| {
-                        unknown.get_or_insert(id);
-                        0
-                    })
-                })?,
-                2 => value.append_to(&mut self.values, u64::cast_signed)?,
+                1 => {
+                    let counter = |id| {
+                        keys.counter(id).unwrap_or_else(|| {
+                            unknown.get_or_insert(id);
+                            0
+                        })
+                    };
+                    value.append_to(&mut self.stack, usize::MAX, counter)?;
+                }
+                // One too many tells as well as all of them.
+                2 => {
+                    value.append_to(&mut self.values, columns + 1, u64::cast_signed)?;
+                }
                 3 => self.labels.push(keys.label(&label(value)?)?),
                 _ => {}
             }

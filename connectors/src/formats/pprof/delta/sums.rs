@@ -28,10 +28,11 @@ impl<'a> Sums<'a> {
         let mut sums = Self { columns, stacks: Vec::with_capacity(samples.len()), places, ..Self::default() };
         let mut sample = Numbered::default();
         for message in samples {
-            sample.read(message, keys)?;
+            sample.read(message, columns, keys)?;
             side.count_more(sample.labels())?;
             if sample.values.len() != columns {
-                let detail = format!("a sample with {} values for {columns} sample types", sample.values.len());
+                let many = if sample.values.len() > columns { "more".to_owned() } else { sample.values.len().to_string() };
+                let detail = format!("a sample with {many} values for {columns} sample types");
                 return Err(Rejection::new(Reason::Malformed, detail));
             }
             sums.add(numbers.stacks.number(&sample.stack), message, &sample.values)?;
