@@ -7,6 +7,7 @@
 //! | How is the dataflow driven, and what is inside the clock? | [`drive`] |
 //! | What should it have flagged? | [`plain`] |
 //! | What could this machine do at most? | [`roof`] |
+//! | What is decoded, beside what is recorded? | [`large`] |
 //! | What stands beside deltas? | [`peer`] |
 //! | How are measurements told? | [`spread`] |
 //!
@@ -14,6 +15,7 @@
 
 pub mod cell;
 pub mod drive;
+pub mod large;
 pub mod peer;
 pub mod plain;
 pub mod roof;
