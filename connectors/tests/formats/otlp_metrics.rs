@@ -176,6 +176,24 @@ fn points(bytes: &[u8]) -> Vec<Result<RequestPoint, Rejection>> {
     Decoder::new(&Options::default(), REQUEST_METRICS).points(bytes)
 }
 
+/// Good records: one of every kind of metric, and one of several series of two metrics.
+pub fn good_metrics() -> Vec<Vec<u8>> {
+    let spread = Spread { attributes: route("/"), start: at(0), time: at(10), count: 9, scale: -2 };
+    let kinds = vec![
+        (REQUEST_METRICS[0], histogram(DELTA, vec![bucketed(7, route("/"))])),
+        (REQUEST_METRICS[1], Data::Exponential(Exponential { points: vec![spread], temporality: CUMULATIVE })),
+        (REQUEST_METRICS[2], Data::Sum(numbers(None, Some(4), DELTA, true))),
+        (REQUEST_METRICS[0], Data::Sum(numbers(Some(4.0), None, CUMULATIVE, true))),
+        (REQUEST_METRICS[0], Data::Summary(Summary { points: vec![bucketed(3, route("/"))] })),
+        (REQUEST_METRICS[0], Data::Gauge(numbers(None, Some(4), DELTA, true))),
+    ];
+    let series = histogram(CUMULATIVE, vec![bucketed(7, vec![]), bucketed(8, route("/")), bucketed(300, route("/upload"))]);
+    let several = vec![(REQUEST_METRICS[0], series.clone()), (REQUEST_METRICS[1], series)];
+    let mut records: Vec<Vec<u8>> = kinds.into_iter().map(|kind| record(&POD, vec![kind])).collect();
+    records.push(record(&POD, several));
+    records
+}
+
 /// Temporality and count of the points of one metric, or why there is none.
 fn outcome(data: Data) -> Vec<Result<(Temporality, u64), Reason>> {
     let points = points(&record(&POD, vec![(REQUEST_METRICS[0], data)]));
