@@ -104,7 +104,7 @@ fn sources(configuration: &Configuration, until_end: bool) -> Arc<SourceFactory>
         let mut sources = vec![open(&kafka.topic, Contents::Profiles(kafka.format.decoder(&options)))?];
         if !kafka.metrics_topic.is_empty() {
             let requests = RequestDecoder::new(&options, kafka.request_metrics.iter().cloned());
-            sources.push(open(&kafka.metrics_topic, Contents::Requests(requests))?);
+            sources.push(open(&kafka.metrics_topic, Contents::Requests(Box::new(requests)))?);
         }
         Ok(sources)
     })

@@ -183,4 +183,22 @@ proptest! {
         prop_assert_eq!(sum(&at_once), points.iter().map(|point| point.count).sum::<u64>());
         prop_assert_eq!(by_window(spread), by_window(at_once));
     }
+
+    /// Whatever a point claims of times and counts, windows that do not overlap never have more than all points told.
+    #[test]
+    fn no_point_tells_more_than_it_counts(
+        points in vec((any::<bool>(), any::<i64>(), any::<i64>(), any::<u64>()), 1..8),
+        ends in vec(any::<i64>(), 1..8),
+    ) {
+        let told = points.iter().map(|&(cumulative, a, b, count)| {
+            let window = TimeRange { start: Nanos(a.min(b)), end: Nanos(a.max(b)) };
+            point(1, if cumulative { Temporality::Cumulative } else { Temporality::Delta }, window, count)
+        });
+        let mut ends = ends;
+        ends.sort_unstable();
+        let windows = ends.windows(2).map(|ends| counted(TimeRange { start: Nanos(ends[0]), end: Nanos(ends[1]) }));
+        let parts = Served::default().close(told.collect(), windows.collect(), LONGEST);
+        let all: u128 = points.iter().map(|point| u128::from(point.3)).sum();
+        prop_assert!(parts.iter().map(|part| u128::from(part.count)).sum::<u128>() <= all);
+    }
 }

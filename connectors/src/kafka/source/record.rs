@@ -17,7 +17,7 @@ pub enum Contents {
     /// Profiles of a format.
     Profiles(Box<dyn Decode>),
     /// Metrics of OTLP that count requests.
-    Requests(metrics::Decoder),
+    Requests(Box<metrics::Decoder>),
 }
 
 impl Contents {
