@@ -133,7 +133,8 @@ pub(super) fn fields(message: &[u8]) -> Fields<'_> {
 
 impl<'a> Fields<'a> {
     /// The next field, or nothing at the end.
-    #[inline]
+    // Called from one loop a message; its result takes longer to hand over through memory than to find.
+    #[inline(always)]
     pub(super) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, WireFault> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -152,7 +153,7 @@ impl<'a> Fields<'a> {
         Ok(Some((tag, value)))
     }
 
-    #[inline]
+    #[inline(always)]
     fn key(&mut self) -> Result<(u32, WireType), WireFault> {
         match self.rest {
             // Tags of our formats are below 16: a key is one byte.

@@ -4,7 +4,7 @@
 //! it took and how much memory the process held at most:
 //!
 //! ```sh
-//! FLEETDIFF_FUZZ_RUNS=10000000 cargo test --release -p fleetdiff-connectors --test formats mutated_otlp -- --exact --nocapture mutations::mutated_otlp
+//! FLEETDIFF_FUZZ_RUNS=10000000 cargo test --release -p fleetdiff-connectors --test formats mutated_otlp -- --nocapture
 //! ```
 //!
 //! Runs follow from the decoder's name, so that more of them begin with the same. proptest shrinks what fails to the fewest
