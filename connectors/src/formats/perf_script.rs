@@ -7,7 +7,8 @@
 //!
 //! Times count from the start of the machine, so the labels must say when the profile was taken. Comments, lines of source
 //! files and records that are no samples (`PERF_RECORD_...`) are passed over; any other line that is neither a header nor
-//! a frame spoils the record, and so does a last line without its end.
+//! a frame spoils the record, and so does a last line without its end. A header may hold no more than a thread and numbers, if it
+//! follows an empty line and frames follow it.
 //!
 //! NB: a text cut at the end of a line cannot be told from a whole one; of its last stack the callers are then missing.
 
@@ -20,7 +21,7 @@ use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use self::frame::FrameLine;
-use self::header::{header, plain_event};
+use self::header::{bare_header, header, plain_event};
 use super::collected::{Collected, Collector};
 use super::labels::{Contents, one_profile};
 use super::{Decode, Labels, Options};
@@ -72,16 +73,17 @@ impl<'n, 'a> Reader<'n, 'a> {
     }
 
     fn read(mut self, text: &'a [u8]) -> Result<Self, Rejection> {
-        let mut lines = text.split_inclusive(|&byte| byte == b'\n').zip(1u64..);
-        lines.try_for_each(|(line, number)| {
+        let mut lines = text.split_inclusive(|&byte| byte == b'\n').zip(1u64..).peekable();
+        while let Some((line, number)) = lines.next() {
+            let next = lines.peek().map(|(next, _)| *next);
             let at_line = |fault: Rejection| Rejection { detail: format!("line {number}: {}", fault.detail), ..fault };
-            whole_line(line).and_then(|line| self.line(line)).map_err(at_line)
-        })?;
+            whole_line(line).and_then(|line| self.line(line, next)).map_err(at_line)?;
+        }
         self.close()?;
         Ok(self)
     }
 
-    fn line(&mut self, line: &'a str) -> Result<(), Rejection> {
+    fn line(&mut self, line: &'a str, next: Option<&[u8]>) -> Result<(), Rejection> {
         if line.starts_with('#') {
             return Ok(());
         }
@@ -90,6 +92,9 @@ impl<'n, 'a> Reader<'n, 'a> {
         }
         if let Some(header) = header(line) {
             self.close()?;
+            return self.begin(&header);
+        }
+        if let Some(header) = bare_header(line).filter(|_| self.open.is_none() && next.is_some_and(is_frame)) {
             return self.begin(&header);
         }
         match (&mut self.open, FrameLine::read(line)) {
@@ -138,6 +143,11 @@ impl<'n, 'a> Reader<'n, 'a> {
         }
         Ok(self.collected.finish())
     }
+}
+
+/// Whether a line that is still to come is a frame.
+fn is_frame(line: &[u8]) -> bool {
+    whole_line(line).is_ok_and(|line| line.starts_with([' ', '\t']) && FrameLine::read(line).is_some())
 }
 
 /// A line without its end; the last one, if it has none, was cut.

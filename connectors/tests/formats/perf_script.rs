@@ -196,6 +196,19 @@ fn events_may_follow_each_other_without_a_blank_line() {
     assert_eq!(decode(records).unwrap().total(), 1);
 }
 
+/// `perf script -F comm,pid,tid,ip,sym,dso`, with and without the processor and the period.
+#[test]
+fn fields_may_hold_neither_time_nor_event() {
+    let block = |header: &str| format!("{header}\n\t    55d0 inner+0x1 (/srv/shop)\n\t    55d8 main+0x9 (/srv/shop)\n\n");
+    let text = ["shop  12/13 ", "    my shop  12/14 [001]", "shop 12 [001]  250000"].map(block).concat();
+    let found = stacks(&decode(&text).unwrap());
+    assert_eq!(found, BTreeMap::from([("shop;main;inner".to_owned(), 2), ("my_shop;main;inner".to_owned(), 1)]));
+    // Folded stacks have lines of the same form, and are no such text.
+    for text in ["main;work 12\n", "main;work 12\nmain;rest 5\n", "shop 12/13\n\n"] {
+        assert_eq!(decode(text).unwrap_err().reason, Reason::Malformed, "{text:?}");
+    }
+}
+
 #[test]
 fn each_fault_has_its_reason_and_its_line() {
     let cases = [

@@ -189,9 +189,9 @@ closed_lists! {
     Baseline: Self::NAMES, Self::from_name;
     FlagState: Self::NAMES, Self::from_name;
     Severity: Self::NAMES, Self::from_name;
-    ProfileType: &["cpu", "off_cpu", "wall", "heap", "mutex", "block"], |name| name.parse().ok();
+    ProfileType: &["cpu", "off_cpu", "wall", "heap", "live_heap", "mutex", "block"], |name| name.parse().ok();
     CountKind: &["self", "total"], |name| name.parse().ok();
-    Measure: &["samples", "time", "alloc_space", "contentions"],
+    Measure: &["samples", "time", "alloc_space", "inuse_space", "contentions"],
         |name| Self::ALL.into_iter().find(|measure| measure.name() == name);
     Reason: &REASONS, |name| Self::ALL.into_iter().find(|reason| reason.name() == name);
 }

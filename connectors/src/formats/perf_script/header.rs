@@ -29,6 +29,23 @@ pub(super) fn header(line: &str) -> Option<Header<'_>> {
     None
 }
 
+/// Reads a header of fields that hold neither a time nor an event (`perf script -F comm,pid,tid,ip,sym`): thread and numbers alone.
+///
+/// Much is of that form that is no header, so it is one only where nothing else can stand and a frame follows.
+pub(super) fn bare_header(line: &str) -> Option<Header<'_>> {
+    let mut rest = line;
+    while let Some((word, after)) = first_word(rest) {
+        rest = after;
+        let cpu = skip(after, is_cpu).unwrap_or(after);
+        let period = skip(cpu, is_number).unwrap_or(cpu);
+        if is_pid(word) && period.trim().is_empty() {
+            let comm = line.get(..line.len() - after.len() - word.len()).unwrap_or_default().trim();
+            return (!comm.is_empty()).then_some(Header { comm, event: "", rest: "" });
+        }
+    }
+    None
+}
+
 /// Event and rest of what stands behind the pid: `[cpu] time: period event: rest`, of which parts may be missing.
 fn after_pid(text: &str) -> Option<(&str, &str)> {
     let text = skip(text, is_cpu).unwrap_or(text);
@@ -112,6 +129,22 @@ mod tests {
         ];
         for (line, comm, event, rest) in cases {
             assert_eq!(header(line), Some(Header { comm, event, rest }), "{line}");
+        }
+    }
+
+    #[test]
+    fn fields_without_time_and_event() {
+        let cases = [
+            ("java 25607", Some("java")),
+            ("   redis-server  9755/9756 ", Some("redis-server")),
+            ("V8 WorkerThread 24636/25607 [002]", Some("V8 WorkerThread")),
+            ("Thread 7 25607 [002]    250000", Some("Thread 7")),
+            ("25607", None),
+            ("java", None),
+            ("\tffffffff8104f45a native_write_msr_safe ([kernel.kallsyms])", None),
+        ];
+        for (line, comm) in cases {
+            assert_eq!(bare_header(line).map(|header| header.comm), comm, "{line}");
         }
     }
 
