@@ -86,6 +86,15 @@ fn random_fleet(seed: u64) -> (FleetBuilder, Config) {
     }
 }
 
+/// The tables of the dataflow, on one to three workers by the seed, which must be those of the oracle.
+fn agreed(seed: u64, config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
+    let got = incremental(config, partitions, 1 + usize::try_from(seed % 3).unwrap()).unwrap();
+    if let Err(difference) = oracle::compare(&oracle::batch(config, partitions), &got) {
+        panic!("seed {seed}: {difference}");
+    }
+    got
+}
+
 /// Puts the head's pods of one cell where none of the base's are.
 fn on_other_machines(partitions: &mut [Vec<Decoded>], head: &Build) {
     for profile in partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten() {
@@ -163,13 +172,9 @@ fn oracle_random_fleets() {
             4 => with_names_of_before(&mut partitions),
             _ => {}
         }
-        let expected = oracle::batch(&config, &partitions);
-        let got = incremental(&config, &partitions, 1 + usize::try_from(seed % 3).unwrap()).unwrap();
-        rows += expected.cells.len();
-        occurred.count(&expected);
-        if let Err(difference) = oracle::compare(&expected, &got) {
-            panic!("seed {seed}: {difference}");
-        }
+        let got = agreed(seed, &config, &partitions);
+        rows += got.cells.len();
+        occurred.count(&got);
     }
     println!("{rows} rows of cells equal over seeds 1 to 20: {occurred:?}");
     let Occurred { flags, uniform, rare, outlying, compositional, checked, pods_needed, always_valid, explained, apart, unlike } = occurred;
@@ -261,12 +266,7 @@ fn oracle_full_roll_outs() {
         if seed % 2 == 0 {
             on_other_machines(&mut partitions, fleet.head());
         }
-        let expected = oracle::batch(&config, &partitions);
-        let got = incremental(&config, &partitions, 1 + usize::try_from(seed % 3).unwrap()).unwrap();
-        occurred.count(&expected);
-        if let Err(difference) = oracle::compare(&expected, &got) {
-            panic!("seed {seed}: {difference}");
-        }
+        occurred.count(&agreed(seed, &config, &partitions));
     }
     println!("full roll-outs, seeds 301 to 316: {occurred:?}");
     let PastOccurred { verdicts, regressed, rows, called, rolled_up, no_base, apart, ended } = occurred;

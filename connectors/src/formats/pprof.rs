@@ -45,14 +45,21 @@ impl Decoder {
         Self { options: options.clone(), naming: Naming::new(options) }
     }
 
-    fn contents(&mut self, mut tables: Tables<'_>, kind: ProfileType, unit: Option<Unit>) -> Result<Contents, Rejection> {
+    /// The samples of one type; `frames` are those of the tables once they are resolved.
+    fn contents(
+        &mut self,
+        tables: &mut Tables<'_>,
+        frames: &mut Option<Result<Frames, Rejection>>,
+        kind: ProfileType,
+        unit: Option<Unit>,
+    ) -> Result<Contents, Rejection> {
         if tables.says_nothing() {
             return Err(Rejection::new(Reason::Empty, "the profile holds no sample"));
         }
         let counts = Counts::choose(tables.meaning()?, kind, unit)?;
-        let frames = tables.resolve(&mut self.naming)?;
-        let stacks = Walk::new(&tables, &frames, counts, &self.options).stacks()?;
-        Ok(Contents { names: frames.names, stacks })
+        let frames = frames.get_or_insert_with(|| tables.resolve(&mut self.naming)).as_ref().map_err(Clone::clone)?;
+        let stacks = Walk::new(tables, frames, counts, &self.options).stacks()?;
+        Ok(Contents { names: Arc::clone(&frames.names), stacks })
     }
 }
 
@@ -60,12 +67,17 @@ impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
         let max_bytes = self.options.max_bytes;
         let message = decompress(bytes, max_bytes);
-        let tables = message.as_ref().map_err(Clone::clone).and_then(|message| Tables::cut(message, max_bytes));
+        let mut tables = message.as_ref().map_err(Clone::clone).and_then(|message| Tables::cut(message, max_bytes));
         let window = tables.as_ref().ok().and_then(Tables::window);
         let level = labels.as_ref().ok().filter(|_| tables.as_ref().is_ok_and(Tables::holds_level)).and_then(Labels::level_beside);
-        let level = level.map(|level| one_profile(&Ok(level), window, |kind, unit| self.contents(tables.clone()?, kind, unit)));
-        let counts = one_profile(labels, window, |kind, unit| self.contents(tables?, kind, unit));
-        std::iter::once(counts).chain(level).collect()
+        let mut frames = None;
+        let mut part = |labels: &Result<Labels, Rejection>| {
+            one_profile(labels, window, |kind, unit| {
+                self.contents(tables.as_mut().map_err(|fault| fault.clone())?, &mut frames, kind, unit)
+            })
+        };
+        let counts = part(labels);
+        std::iter::once(counts).chain(level.map(|level| part(&Ok(level)))).collect()
     }
 }
 

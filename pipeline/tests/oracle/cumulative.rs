@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::testing::fleet::FleetBuilder;
 use fleetdiff_pipeline::testing::incremental::incremental;
-use fleetdiff_pipeline::testing::oracle;
 use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rows::LedgerRow;
 use fleetdiff_schemas::time::Nanos;
 
-use super::{builder, config, shuffle, without_records};
+use super::{agreed, builder, config, shuffle, without_records};
 
 /// Every other fleet knows when processes began; in every third it is the sample that names its cohort.
 fn snapshots(seed: u64) -> FleetBuilder {
@@ -36,11 +35,7 @@ fn oracle_fleets_of_snapshots() {
         let seldom = if seed % 4 == 0 { 0.6 } else { 0.1 };
         let fleet = snapshots(seed).missing(seldom).late(0.1, Nanos::from_seconds(150)).duplicates(0.03).partition_count(3).pods_per_record(5);
         let partitions = fleet.build().partitions(3);
-        let expected = oracle::batch(&config, &partitions);
-        let got = incremental(&config, &partitions, 1 + usize::try_from(seed % 3).unwrap()).unwrap();
-        if let Err(difference) = oracle::compare(&expected, &got) {
-            panic!("seed {seed}: {difference}");
-        }
+        let got = agreed(seed, &config, &partitions);
         assert!(got.ledger.iter().all(LedgerRow::balances), "seed {seed}");
         let of: [fn(&LedgerRow) -> i64; 6] = [
             |row| row.samples_counted,

@@ -3,11 +3,10 @@
 use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::testing::fleet::FleetBuilder;
 use fleetdiff_pipeline::testing::incremental::incremental;
-use fleetdiff_pipeline::testing::oracle;
 use fleetdiff_schemas::rows::{LedgerRow, Tables};
 use fleetdiff_schemas::time::Nanos;
 
-use super::{builder, config, without_records};
+use super::{agreed, builder, config, without_records};
 
 fn drained(tables: &Tables) -> i64 {
     tables.ledger.iter().map(|row| row.samples_drain).sum()
@@ -29,11 +28,7 @@ fn oracle_the_last_moments_of_a_process_are_left_out() {
         let config = Config { window, drain: Nanos::from_seconds(10 + 15 * i64::try_from(seed % 3).unwrap()), ..config() };
         let fleet = leaving(seed).late(0.05, Nanos::from_seconds(150)).duplicates(0.02).partition_count(3).pods_per_record(5);
         let partitions = fleet.build().partitions(3);
-        let expected = oracle::batch(&config, &partitions);
-        let got = incremental(&config, &partitions, 1 + usize::try_from(seed % 3).unwrap()).unwrap();
-        if let Err(difference) = oracle::compare(&expected, &got) {
-            panic!("seed {seed}: {difference}");
-        }
+        let got = agreed(seed, &config, &partitions);
         assert!(got.ledger.iter().all(LedgerRow::balances), "seed {seed}");
         let of: [fn(&LedgerRow) -> i64; 4] =
             [|row| row.samples_counted, |row| row.samples_drain, |row| row.samples_late_counted, |row| row.samples_late_dropped];

@@ -8,28 +8,23 @@ use fleetdiff_schemas::time::{Nanos, TimeRange};
 use super::ids::Ids;
 use crate::formats::counts::Columns;
 use crate::formats::names::{Names, Naming};
+use crate::formats::pprof::proto::ValueType;
 use crate::formats::wire::{Value, fields};
 
 /// The tables of a profile; strings, samples and lines still lie in the record's bytes.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Tables<'a> {
     strings: Vec<&'a [u8]>,
     /// Columns, as indexes of their type and unit.
-    sample_types: Vec<TypeAndUnit>,
+    sample_types: Vec<ValueType>,
     pub(super) samples: Vec<&'a [u8]>,
     locations: Vec<&'a [u8]>,
     functions: Vec<Function>,
-    period_type: TypeAndUnit,
+    period_type: ValueType,
     period: i64,
     time_nanos: i64,
     duration_nanos: i64,
     entries_left: usize,
-}
-
-#[derive(Clone, Copy, Default)]
-struct TypeAndUnit {
-    kind: i64,
-    unit: i64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -56,14 +51,14 @@ impl<'a> Tables<'a> {
 
     fn take(&mut self, tag: u32, value: Value<'a>) -> Result<(), Rejection> {
         match tag {
-            1 => self.sample_types.push(type_and_unit(value)?),
+            1 => self.sample_types.push(value_type(value)?),
             2 => self.samples.push(value.bytes()?),
             4 => self.locations.push(value.bytes()?),
             5 => self.functions.push(function(value)?),
             6 => self.strings.push(value.bytes()?),
             9 => self.time_nanos = value.signed()?,
             10 => self.duration_nanos = value.signed()?,
-            11 => self.period_type = type_and_unit(value)?,
+            11 => self.period_type = value_type(value)?,
             12 => self.period = value.signed()?,
             _ => {}
         }
@@ -106,8 +101,8 @@ impl<'a> Tables<'a> {
         Ok(Columns { kinds: self.columns()?, period_type, period: self.period })
     }
 
-    fn texts(&self, of: TypeAndUnit) -> Result<(&'a str, &'a str), Rejection> {
-        Ok((self.text(of.kind)?, self.text(of.unit)?))
+    fn texts(&self, of: ValueType) -> Result<(&'a str, &'a str), Rejection> {
+        Ok((self.text(of.r#type)?, self.text(of.unit)?))
     }
 
     /// A string of the table; index 0 is the empty one even where the table is missing.
@@ -120,7 +115,7 @@ impl<'a> Tables<'a> {
         std::str::from_utf8(bytes).map_err(|_| malformed(&format!("string {index} is not UTF-8")))
     }
 
-    /// Second pass: the name of each function, in the order of the table, and the frames of each location.
+    /// Second pass, once: the name of each function, in the order of the table, and the frames of each location.
     pub(super) fn resolve(&mut self, naming: &mut Naming) -> Result<Frames, Rejection> {
         let mut names = Names::with_capacity(naming, self.functions.len());
         let mut functions = Ids::with_capacity(self.functions.len());
@@ -216,16 +211,16 @@ impl Frames {
     }
 }
 
-fn out_of_range(kind: &str, index: i64, length: usize) -> Rejection {
+pub(super) fn out_of_range(kind: &str, index: i64, length: usize) -> Rejection {
     Rejection::new(Reason::IndexOutOfRange, format!("{kind} {index} in a table of {length}"))
 }
 
-fn type_and_unit(value: Value<'_>) -> Result<TypeAndUnit, Rejection> {
-    let mut read = TypeAndUnit::default();
+pub(super) fn value_type(value: Value<'_>) -> Result<ValueType, Rejection> {
+    let mut read = ValueType::default();
     let mut parts = fields(value.bytes()?);
     while let Some((tag, value)) = parts.next()? {
         match tag {
-            1 => read.kind = value.signed()?,
+            1 => read.r#type = value.signed()?,
             2 => read.unit = value.signed()?,
             _ => {}
         }

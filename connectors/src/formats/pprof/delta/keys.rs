@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use fleetdiff_schemas::rejected::Rejection;
 
 use super::numbers::{Rows, Texts, place, words};
-use super::side::{Side, out_of_range};
+use super::side::Side;
 use crate::formats::pprof::ids::Ids;
 use crate::formats::pprof::proto::{Function, Label, Line, Mapping};
+use crate::formats::pprof::tables::out_of_range;
 use crate::formats::wire::{Value, fields};
 
 /// Numbers of both files' entries.
@@ -138,7 +139,7 @@ fn text_number(texts: &[u32], empty: u32, index: i64) -> Result<u32, Rejection> 
     match found {
         Some(number) => Ok(*number),
         None if index == 0 => Ok(empty),
-        None => Err(out_of_range("string", index.into(), texts.len())),
+        None => Err(out_of_range("string", index, texts.len())),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use crate::formats::pprof::proto::{Function, Label, Mapping, Profile, ValueType};
-use crate::formats::pprof::tables::malformed;
+use crate::formats::pprof::proto::{Function, Label, Mapping, Profile};
+use crate::formats::pprof::tables::{malformed, out_of_range, value_type};
 use crate::formats::wire::{Value, fields};
 
 /// A file's tables.
@@ -89,26 +89,13 @@ impl<'a> Side<'a> {
         match found {
             Some(text) => Ok(text),
             None if index == 0 => Ok(""),
-            None => Err(out_of_range("string", index.into(), self.strings.len())),
+            None => Err(out_of_range("string", index, self.strings.len())),
         }
     }
 }
 
 fn text(value: Value<'_>) -> Result<&str, Rejection> {
     std::str::from_utf8(value.bytes()?).map_err(|_| malformed("a string is not UTF-8"))
-}
-
-fn value_type(value: Value<'_>) -> Result<ValueType, Rejection> {
-    let mut read = ValueType::default();
-    let mut parts = fields(value.bytes()?);
-    while let Some((tag, value)) = parts.next()? {
-        match tag {
-            1 => read.r#type = value.signed()?,
-            2 => read.unit = value.signed()?,
-            _ => {}
-        }
-    }
-    Ok(read)
 }
 
 fn mapping(value: Value<'_>) -> Result<Mapping, Rejection> {
@@ -161,8 +148,4 @@ pub(super) fn label(value: Value<'_>) -> Result<Label, Rejection> {
         }
     }
     Ok(read)
-}
-
-pub(super) fn out_of_range(kind: &str, index: i128, length: usize) -> Rejection {
-    Rejection::new(Reason::IndexOutOfRange, format!("{kind} {index} in a table of {length}"))
 }
