@@ -44,16 +44,19 @@ impl Rgb {
         Self(channel(self.0, full.0), channel(self.1, full.1), channel(self.2, full.2))
     }
 
-    /// Relative luminance, 0 to 1, as WCAG 2 defines it but with a gamma of 2, which decides black or white alike.
+    /// Relative luminance, 0 to 1, as WCAG 2 defines it.
     fn luminance(self) -> f64 {
-        let linear = |channel: u8| (f64::from(channel) / 255.0).powi(2);
+        let linear = |channel: u8| {
+            let channel = f64::from(channel) / 255.0;
+            if channel <= 0.04045 { channel / 12.92 } else { libm::pow((channel + 0.055) / 1.055, 2.4) }
+        };
         0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2)
     }
 
     /// The colour of text on it, black or white, whichever stands out more.
     pub fn ink(self) -> Self {
         let light = self.luminance() + 0.05;
-        if 1.05 / light > light / 0.05 { Self(255, 255, 255) } else { Self(17, 17, 17) }
+        if 1.05 / light > light / 0.05 { Self(255, 255, 255) } else { Self(0, 0, 0) }
     }
 }
 
@@ -110,7 +113,7 @@ impl Colours {
     pub fn of(scheme: Scheme, palette: Palette) -> Self {
         let (more, less) = match (scheme, palette) {
             (Scheme::Light, Palette::OrangeBlue) => (ramp(0xfcd7b6, 0xd9480f), ramp(0xc3def3, 0x1565b0)),
-            (Scheme::Light, Palette::RedGreen) => (ramp(0xf9cbc5, 0xc92a2a), ramp(0xc5e7c6, 0x23803a)),
+            (Scheme::Light, Palette::RedGreen) => (ramp(0xf9cbc5, 0xc92a2a), ramp(0xbdeabf, 0x138a2e)),
             (Scheme::Dark, Palette::OrangeBlue) => (ramp(0x74492e, 0xff7d36), ramp(0x2c4f73, 0x4dabff)),
             (Scheme::Dark, Palette::RedGreen) => (ramp(0x743c3c, 0xff6161), ramp(0x2f5c3a, 0x55d26e)),
         };

@@ -1,6 +1,9 @@
 //! Other shapes of the same samples: leaves first, and runtime frames folded.
 
-use super::{Browser, opened};
+use fleetdiff_diff::page::page;
+use fleetdiff_schemas::verdict::Verdict;
+
+use super::{Browser, opened, reports};
 
 /// All nodes of the tree that is shown: path, base, head.
 fn nodes(browser: &mut Browser) -> Vec<(String, u64, u64)> {
@@ -73,6 +76,19 @@ fn oracle_folded() {
     let inverted = nodes(&mut browser);
     assert!(inverted.contains(&("runtime.alloc;encode;serve;main".to_owned(), 40, 40)), "{inverted:?}");
     assert!(!inverted.iter().any(|(path, ..)| path.contains("sweep")), "{inverted:?}");
+}
+
+/// What is in colour is never folded away.
+#[test]
+fn called_frames_of_the_runtime_stay() {
+    let mut report = reports::small();
+    for row in report.functions.iter_mut().filter(|row| &*row.name == "runtime.sweep") {
+        (row.verdict, row.called) = (Verdict::Regressed, true);
+    }
+    let mut browser = Browser::start(1200, 900, 1);
+    browser.open(&page(&report).unwrap(), "collapse=1");
+    let paths: Vec<_> = nodes(&mut browser).into_iter().map(|(path, ..)| path).collect();
+    assert!(paths.iter().any(|path| path == "main;serve;encode;runtime.alloc;runtime.sweep"), "{paths:?}");
 }
 
 /// What a reader looks at is found again in another shape.
