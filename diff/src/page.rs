@@ -13,13 +13,13 @@ use sha2::{Digest, Sha256};
 use self::embedded::Embedded;
 use crate::escape::{for_script, for_text};
 
-pub use report::{Function, FrameClass, Ratio, Report, ReportSide};
+pub use report::{FrameClass, Function, Ratio, Report, ReportSide};
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 
 /// The scripts of the page, one after the other: what is below uses what is above.
-const SCRIPTS: [&str; 14] = [
+const SCRIPTS: [&str; 15] = [
     include_str!("page/data.js"),
     include_str!("page/words.js"),
     include_str!("page/tree.js"),
@@ -31,6 +31,7 @@ const SCRIPTS: [&str; 14] = [
     include_str!("page/draw.js"),
     include_str!("page/card.js"),
     include_str!("page/link.js"),
+    include_str!("page/interval.js"),
     include_str!("page/table.js"),
     include_str!("page/input.js"),
     include_str!("page/page.js"),

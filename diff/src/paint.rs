@@ -246,4 +246,3 @@ pub(crate) fn count(samples: u64) -> f64 {
     let count = samples as f64;
     count
 }
-

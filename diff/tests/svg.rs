@@ -8,6 +8,7 @@ use fleetdiff_diff::flame::{CallTree, Run};
 use fleetdiff_diff::page::{FrameClass, Report};
 use fleetdiff_diff::paint::{Colours, Paint, Painter, Palette, STEPS, Scheme, changes};
 use fleetdiff_diff::svg::svg;
+use fleetdiff_schemas::verdict::Verdict;
 
 /// The small report with each side recorded so often.
 fn repeated(base: usize, head: usize, head_weight: f64) -> Report {
@@ -49,6 +50,19 @@ fn strength_is_linear_in_the_change_of_what_is_called() {
     assert_eq!(paint(&report, "runtime.sweep"), Paint::Quiet(FrameClass::Runtime));
     assert_eq!(paint(&report, "poll"), Paint::Unknown(FrameClass::User));
     assert_eq!(paint(&report, "serve"), Paint::Unknown(FrameClass::User));
+}
+
+/// A frame that grew by sixteen percent of everything is grey as long as the test does not call it.
+#[test]
+fn what_is_not_called_has_no_colour_however_much_it_moved() {
+    let mut report = reports::small();
+    for row in report.functions.iter_mut().filter(|row| ["encode", "legacy"].contains(&&*row.name)) {
+        (row.called, row.verdict) = (false, Verdict::Inconclusive);
+    }
+    assert_eq!(paint(&report, "encode"), Paint::Unknown(FrameClass::User));
+    assert_eq!(paint(&report, "legacy"), Paint::Unknown(FrameClass::User));
+    // The strongest is then the one that is still called.
+    assert_eq!(paint(&report, "compress"), Paint::More(STEPS - 1));
 }
 
 /// A side is the average of its runs: recording it again changes no width and no colour.
@@ -112,8 +126,11 @@ fn published_contrast_of_names() {
         let channel = f64::from(channel) / 255.0;
         if channel <= 0.040_45 { channel / 12.92 } else { ((channel + 0.055) / 1.055).powf(2.4) }
     };
-    let luminance = |rgb: fleetdiff_diff::paint::Rgb| 0.2126 * linear(rgb.0) + 0.7152 * linear(rgb.1) + 0.0722 * linear(rgb.2) + 0.05;
-    for (scheme, palette) in [Scheme::Light, Scheme::Dark].into_iter().flat_map(|scheme| [(scheme, Palette::OrangeBlue), (scheme, Palette::RedGreen)]) {
+    let luminance =
+        |rgb: fleetdiff_diff::paint::Rgb| 0.2126 * linear(rgb.0) + 0.7152 * linear(rgb.1) + 0.0722 * linear(rgb.2) + 0.05;
+    for (scheme, palette) in
+        [Scheme::Light, Scheme::Dark].into_iter().flat_map(|scheme| [(scheme, Palette::OrangeBlue), (scheme, Palette::RedGreen)])
+    {
         let colours = Colours::of(scheme, palette);
         for fill in colours.quiet.iter().chain(&colours.unknown).chain(&colours.more).chain(&colours.less) {
             let (ground, ink) = (luminance(fill.fill), luminance(fill.ink));

@@ -22,13 +22,15 @@ function figuresOf(node) {
 
 const perRun = (side) => (side.runs === 1 ? '' : ' a run');
 
+const of = (side, share, samples) => `${percent(share)} of ${side} (${count(samples)})`;
+
 /** The lines of a card that say what the test makes of a function: [term, words]. */
 function findings(row) {
   if (!row) return [['verdict', 'not tested']];
   const kind = row.counted === 'self' ? 'at leaves' : 'anywhere on the stack';
   const lines = [
     ['verdict', verdict(row)],
-    ['function', `${kind}: ${percent(row.base_share)} of base (${count(row.base_count)}), ${percent(row.head_share)} of head (${count(row.head_count)})`],
+    ['function', `${kind}: ${of('base', row.base_share, row.base_count)}, ${of('head', row.head_share, row.head_count)}`],
   ];
   if (row.ratio) lines.push(['head / base', `${factor(row.ratio.estimate)}, interval ${interval(row.ratio)}`]);
   lines.push(['p', probability(row.ln_p)], ['q', rate(row.q_value)]);

@@ -15,12 +15,15 @@ function withoutFolders(name) {
   return name.slice(name.lastIndexOf('/', open < 0 ? name.length : open) + 1);
 }
 
+const NAMESPACES = /^(?:\w+::)+(?=\w)/;
+const PACKAGE = /^\w[\w-]*\.(?=[(\w])(?!(?:part|cold|isra|constprop|lto_priv)\b|\d)/;
+
 /**
  * Without its package or namespaces too, and a Go receiver without brackets. Compilers end names of C with parts of their own, which
  * are no package's.
  */
 function bare(name) {
-  const own = name.replace(/^(?:(?:\w+::)+(?=\w)|\w[\w-]*\.(?=[(\w])(?!(?:part|cold|isra|constprop|lto_priv)\b|\d))/, '');
+  const own = name.replace(NAMESPACES, '').replace(PACKAGE, '');
   return own.replace(/^\(\*?(\w+)\)\./, '$1.');
 }
 
@@ -127,15 +130,22 @@ function fitting(name, room) {
   return letters < 2 ? '' : `${texts[name].slice(0, letters)}…`;
 }
 
+/** The last pattern, and what it was made for. */
+let hatched = { ratio: 0, colour: '', pattern: null };
+
 /** Lines over what is not known, as fine on a screen with many pixels as on one with few. */
 function hatching() {
   const ratio = window.devicePixelRatio || 1;
-  const { hatch } = state.colours;
-  if (hatching.made?.ratio === ratio && hatching.made.hatch === hatch) return hatching.made.pattern;
+  const colour = state.colours.hatch;
+  if (hatched.ratio !== ratio || hatched.colour !== colour) hatched = { ratio, colour, pattern: hatch(ratio, colour) };
+  return hatched.pattern;
+}
+
+function hatch(ratio, colour) {
   const size = Math.round(8 * ratio);
   const tile = new OffscreenCanvas(size, size);
   const pen = tile.getContext('2d');
-  pen.strokeStyle = hatch;
+  pen.strokeStyle = colour;
   pen.lineWidth = 1.2 * ratio;
   for (const shift of [-size, 0, size]) {
     pen.moveTo(shift - 1, size + 1);
@@ -144,7 +154,6 @@ function hatching() {
   pen.stroke();
   const pattern = context.createPattern(tile, 'repeat');
   pattern.setTransform(new DOMMatrix().scale(1 / ratio));
-  hatching.made = { ratio, hatch, pattern };
   return pattern;
 }
 

@@ -7,13 +7,14 @@ const calledRows = data.functions
 
 function fillTable() {
   const body = document.querySelector('#called tbody');
-  body.replaceChildren(...calledRows.map(tableRow));
+  const reach = reachOf(calledRows);
+  body.replaceChildren(...calledRows.map((row) => tableRow(row, reach)));
   document.getElementById('called').hidden = calledRows.length === 0;
   document.getElementById('none-called').hidden = calledRows.length > 0;
   document.getElementById('others').textContent = othersInWords();
 }
 
-function tableRow(row) {
+function tableRow(row, reach) {
   const line = element('tr');
   const name = element('th');
   name.scope = 'row';
@@ -28,11 +29,17 @@ function tableRow(row) {
     element('td', percent(row.base_share), 'number'),
     element('td', percent(row.head_share), 'number'),
     element('td', row.ratio ? factor(row.ratio.estimate) : '', 'number'),
-    element('td', row.ratio ? interval(row.ratio) : '', 'number'),
+    intervalCell(row, reach),
     element('td', probability(row.ln_p), 'number'),
     element('td', rate(row.q_value), 'number'),
   );
   return line;
+}
+
+function intervalCell(row, reach) {
+  const cell = element('td', row.ratio ? interval(row.ratio) : '', 'number');
+  if (row.ratio) cell.prepend(intervalPicture(row.ratio, reach));
+  return cell;
 }
 
 /** Searches a function and zooms to its widest frame. */

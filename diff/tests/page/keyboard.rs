@@ -24,13 +24,22 @@ fn arrows_walk_enter_zooms_escape_resets() {
         ("ArrowLeft", "main;serve;parse"),
         ("ArrowRight", "main;serve;encode"),
         ("ArrowDown", "main;serve;encode;runtime.alloc"),
+        // The next on this level has another caller.
+        ("ArrowRight", "main;serve;encode;runtime.alloc"),
         ("ArrowUp", "main;serve;encode"),
     ] {
         browser.press(key);
         assert_eq!(focused(&mut browser), path, "after {key}");
     }
     let said = browser.text("live.textContent");
-    for part in ["encode. Level 3.", "base 14.0 %, head 30.0 %", "called slower", "×2.14, interval ×1.93 to ×2.36", "p: 3.7e-348", "q: 1.0e-9"] {
+    for part in [
+        "encode. Level 3.",
+        "base 14.0 %, head 30.0 %",
+        "called slower",
+        "×2.14, interval ×1.93 to ×2.36",
+        "p: 3.7e-348",
+        "q: 1.0e-9",
+    ] {
         assert!(said.contains(part), "{part:?} is not in {said:?}");
     }
     assert_eq!(browser.text("card.querySelector('strong').textContent"), "encode");

@@ -62,10 +62,9 @@ impl Pod {
         let Samples::Stacks(stacks) = profile.samples else { panic!("a recorded profile is folded") };
         let first = u32::try_from(self.names.len()).unwrap();
         self.names.extend(profile.names.iter().cloned());
-        self.stacks.extend(stacks.into_iter().map(|stack| Stack {
-            frames: stack.frames.iter().map(|frame| first + frame).collect(),
-            ..stack
-        }));
+        self.stacks.extend(
+            stacks.into_iter().map(|stack| Stack { frames: stack.frames.iter().map(|frame| first + frame).collect(), ..stack }),
+        );
     }
 
     fn run(&self) -> Run<'_> {
@@ -121,7 +120,9 @@ fn class(name: &str) -> FrameClass {
 fn row(pair: &Pair, name: &Arc<str>, counts: [u64; 2], all: [u64; 2]) -> Function {
     let ends = |known: &[&str]| known.iter().any(|end| name.ends_with(end));
     let mut row = reports::function(name, class(name), Verdict::Inconclusive, counts, all);
-    let spread = |ratio: f64| 1.96 * ratio * (counts.iter().map(|&count| 1.0 / f64::from(u32::try_from(count).unwrap()))).sum::<f64>().sqrt();
+    let spread = |ratio: f64| {
+        1.96 * ratio * (counts.iter().map(|&count| 1.0 / f64::from(u32::try_from(count).unwrap()))).sum::<f64>().sqrt()
+    };
     if let Some(ratio) = row.ratio.as_mut() {
         let wide = if counts[1] > 0 { spread(ratio.estimate) } else { 0.0 };
         ratio.low = (ratio.estimate - wide).max(0.0);
@@ -166,10 +167,7 @@ fn report(pair: &Pair) -> Report {
         head: head_side,
         head_weight: whole(base_all, &base) / whole(head_all, &head),
         functions,
-        tree: CallTree::merge(
-            &base.iter().map(Pod::run).collect::<Vec<_>>(),
-            &head.iter().map(Pod::run).collect::<Vec<_>>(),
-        ),
+        tree: CallTree::merge(&base.iter().map(Pod::run).collect::<Vec<_>>(), &head.iter().map(Pod::run).collect::<Vec<_>>()),
     }
 }
 

@@ -29,14 +29,14 @@ fn the_policy_forbids_what_the_page_does_not_do() {
 #[test]
 fn names_and_titles_stay_text() {
     let mut report = reports::small();
-    let (names, stacks) = reports::run_of(&[("</script><script>hurt()</script>;{{data}};a\u{2029}<!--", 10)]);
+    let (names, stacks) = reports::run_of(&[("</script ><script >hurt()</script >;{{data}};a\u{2029}<!--", 10)]);
     let run = fleetdiff_diff::flame::Run { names: &names, stacks: &stacks };
     report.tree = fleetdiff_diff::flame::CallTree::merge(&[run], &[run]);
     let html = page(&report).unwrap();
     assert_eq!(html, page(&report).unwrap(), "the same report gives the same bytes");
     let mut browser = Browser::start(900, 700, 1);
     browser.open(&html, "");
-    assert_eq!(browser.text("names[1]"), "</script><script>hurt()</script>");
+    assert_eq!(browser.text("names[1]"), "</script ><script >hurt()</script >");
     assert_eq!(browser.text("names[2] + names[3]"), "{{data}}a\u{2029}<!--");
     assert_eq!(browser.text("document.querySelector('h1').textContent"), report.title);
     assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
@@ -45,16 +45,32 @@ fn names_and_titles_stay_text() {
 #[test]
 fn the_table_holds_what_is_called_and_leads_to_it() {
     let mut browser = opened("");
-    let rows = browser.evaluate("[...document.querySelectorAll('#called tbody tr')].map((row) => row.innerText.replace(/\\s+/g, ' ').trim())");
+    let rows = browser
+        .evaluate("[...document.querySelectorAll('#called tbody tr')].map((row) => row.innerText.replace(/\\s+/g, ' ').trim())");
     assert_eq!(rows.as_array().unwrap().len(), 3, "{rows}");
     assert_eq!(rows[0], "encode ▲ called slower 14.0 % 30.0 % ×2.14 ×1.93 to ×2.36 3.7e-348 1.0e-9");
     assert_eq!(rows[1], "legacy ▼ called faster 10.0 % 2.00 % ×0.20 ×0.18 to ×0.22 3.7e-348 1.0e-9");
     assert!(rows[2].as_str().unwrap().starts_with("compress ▲ called slower (only in the head) 0.00 % 5.00 %"), "{rows}");
+    // Below ×1 stands left of the middle, above it right; each guess stands on its line.
+    let places = browser.evaluate(
+        "[...document.querySelectorAll('#called .interval')].map((picture) => {
+            const [low, wide, dot] = [['.line', 'left'], ['.line', 'width'], ['.dot', 'left']]
+                .map(([part, what]) => parseFloat(picture.querySelector(part).style[what]));
+            return [low, dot, low + wide];
+        })",
+    );
+    let places: Vec<Vec<f64>> = serde_json::from_value(places).unwrap();
+    assert_eq!(places.len(), 2, "compress has no ratio");
+    assert!(places.iter().all(|place| place.is_sorted()), "{places:?}");
+    assert!(places[0][0] > 50.0 && places[1][2] < 50.0, "{places:?}");
     browser.evaluate("document.querySelectorAll('#called button')[1].click()");
     browser.settle();
     assert_eq!(browser.text("pathOf(state.tree, state.zoom).join(';')"), "main;serve;legacy");
     assert_eq!(browser.text("search.value"), "^legacy$");
-    assert_eq!(browser.text("document.getElementById('others').textContent"), "Not called: 3 shown to be alike; 1 not known yet.");
+    assert_eq!(
+        browser.text("document.getElementById('others').textContent"),
+        "Not called: 3 shown to be alike; 1 not known yet."
+    );
 }
 
 #[test]
@@ -68,7 +84,14 @@ fn the_pointer_shows_a_frame_and_zooms_to_it() {
     let (x, y) = (at[0].as_f64().unwrap(), at[1].as_f64().unwrap());
     browser.point(x, y, false);
     let card = browser.text("card.hidden ? '' : card.innerText");
-    for part in ["poll", "400 samples, 40.0 %", "270 samples, 27.0 %", "−13.0 % of the base’s total", "not known yet", "×0.68, interval ×0.61 to ×0.74"] {
+    for part in [
+        "poll",
+        "400 samples, 40.0 %",
+        "270 samples, 27.0 %",
+        "−13.0 % of the base’s total",
+        "not known yet",
+        "×0.68, interval ×0.61 to ×0.74",
+    ] {
         assert!(card.contains(part), "{part:?} is not in {card:?}");
     }
     browser.point(x, y, true);

@@ -68,7 +68,8 @@ impl Browser {
         self.call("Page.navigate", json!({"url": "about:blank"}));
         self.call("Page.navigate", json!({"url": format!("file://{}#{fragment}", file.display())}));
         while !self.events.iter().any(|event| {
-            event["method"] == "Page.frameNavigated" && event["params"]["frame"]["url"].as_str().is_some_and(|url| url.starts_with("file:"))
+            event["method"] == "Page.frameNavigated"
+                && event["params"]["frame"]["url"].as_str().is_some_and(|url| url.starts_with("file:"))
         }) {
             self.next_event();
         }
@@ -201,11 +202,18 @@ fn launch(folder: &Path) -> Child {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
     });
-    let program = program.unwrap_or_else(|| panic!("this test needs Chromium, and none of {PROGRAMS:?} is there: run scripts/setup.sh"));
+    let program =
+        program.unwrap_or_else(|| panic!("this test needs Chromium, and none of {PROGRAMS:?} is there: run scripts/setup.sh"));
     // Chromium reads from 3 and writes to 4.
     let mut command = Command::new("sh");
     command.args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null", program]);
-    command.args(["--headless=new", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb"]);
+    command.args([
+        "--headless=new",
+        "--remote-debugging-pipe",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--force-color-profile=srgb",
+    ]);
     command.args(["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]);
     command.arg(format!("--user-data-dir={}", folder.join("profile").display()));
     // Its sandbox refuses to run as root.

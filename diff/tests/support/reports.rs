@@ -105,30 +105,3 @@ pub fn small() -> Report {
         tree,
     }
 }
-
-/// More than 100,000 nodes: up to six children a node, eight levels deep, 90,000 leaves.
-pub fn huge() -> Report {
-    let names: Vec<Arc<str>> = (0..2_000).map(|number| format!("package{}/module.function{number}", number % 40).into()).collect();
-    let stacks = |salt: u32| -> Vec<Stack> {
-        let leaves = 0..90_000;
-        let stack = leaves.map(|leaf: u32| {
-            let path = (0..8).map(|level| (leaf / 6u32.pow(7 - level) * 31 + level * 197) % 2_000);
-            Stack { frames: path.collect(), count: u64::from((leaf * 7 + salt) % 90 + 1), cohort: None }
-        });
-        stack.collect()
-    };
-    let (base, head) = (stacks(0), stacks(41));
-    let tree = CallTree::merge(&[Run { names: &names, stacks: &base }], &[Run { names: &names, stacks: &head }]);
-    let verdicts = [Verdict::Regressed, Verdict::Improved, Verdict::Equivalent, Verdict::Inconclusive, Verdict::TooRare];
-    let rows = names.iter().zip(verdicts.iter().cycle());
-    let functions = rows.map(|(name, &verdict)| function(name, FrameClass::User, verdict, [10, 11], [1000, 1000])).collect();
-    Report {
-        title: "large".to_owned(),
-        headline: "A large tree.".to_owned(),
-        base: side("v1", 1),
-        head: side("v2", 1),
-        head_weight: 1.0,
-        functions,
-        tree,
-    }
-}
