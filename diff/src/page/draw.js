@@ -36,13 +36,21 @@ const lengths = [(name) => name, withoutFolders, (name) => bare(withoutFolders(n
 /** The window through which samples are seen: the first, and pixels a sample. */
 function windowNow() {
   const { layout, zoom } = state;
-  return { first: layout.start[zoom], scale: canvas.clientWidth / (layout.width[zoom] || 1), top: scroller.scrollTop };
+  const wide = canvas.clientWidth;
+  return {
+    first: layout.start[zoom],
+    scale: wide / (layout.width[zoom] || 1),
+    top: scroller.scrollTop,
+    wide,
+    high: scroller.clientHeight,
+    ratio: window.devicePixelRatio || 1,
+  };
 }
 
 /** Left edge and width on the screen, cut to it. */
 function span(node, view) {
   const left = Math.max(0, (state.layout.start[node] - view.first) * view.scale);
-  const right = Math.min(canvas.clientWidth, (state.layout.start[node] + state.layout.width[node] - view.first) * view.scale);
+  const right = Math.min(view.wide, (state.layout.start[node] + state.layout.width[node] - view.first) * view.scale);
   return { left, width: right - left };
 }
 
@@ -64,7 +72,7 @@ function draw() {
   const view = windowNow();
   context.globalAlpha = 1;
   context.fillStyle = getComputedStyle(scroller).backgroundColor;
-  context.fillRect(0, 0, canvas.clientWidth, scroller.clientHeight);
+  context.fillRect(0, 0, view.wide, view.high);
   context.font = FONT;
   context.textBaseline = 'middle';
   drawFrames(view, hatching());
@@ -75,7 +83,7 @@ function draw() {
 function drawFrames(view, hatch) {
   const { tree, layout, zoom } = state;
   const last = view.first + layout.width[zoom];
-  const bottom = view.top + scroller.clientHeight;
+  const bottom = view.top + view.high;
   let node = 0;
   while (node < tree.size) {
     const start = layout.start[node];
@@ -93,8 +101,10 @@ function drawFrames(view, hatch) {
 
 function drawFrame(node, top, view, hatch) {
   const { tree, layout, paint, colours, matches, zoom } = state;
-  const left = Math.max(0, (layout.start[node] - view.first) * view.scale);
-  const right = Math.min(canvas.clientWidth, (layout.start[node] + layout.width[node] - view.first) * view.scale);
+  // Edges on whole pixels of the screen: sharp, and cheap to draw.
+  const left = Math.round(Math.max(0, (layout.start[node] - view.first) * view.scale) * view.ratio) / view.ratio;
+  const end = Math.min(view.wide, (layout.start[node] + layout.width[node] - view.first) * view.scale);
+  const right = Math.max(Math.round(end * view.ratio) / view.ratio, left + 1 / view.ratio);
   const width = right - left > 2 ? right - left - 1 : right - left;
   const isMatch = matches !== null && matches[tree.name[node]] === 1;
   context.globalAlpha = matches !== null && !isMatch ? 0.45 : node < zoom ? 0.65 : 1;

@@ -28,17 +28,24 @@ function tableRow(row, reach) {
     element('td', `${more ? '▲' : '▼'} ${verdict(row)}`, more ? 'more' : 'less'),
     element('td', percent(row.base_share), 'number'),
     element('td', percent(row.head_share), 'number'),
-    element('td', row.ratio ? factor(row.ratio.estimate) : '', 'number'),
-    intervalCell(row, reach),
+    element('td', row.ratio ? factor(row.ratio.estimate) : presence(row), 'number'),
+    pictureCell(row, reach),
+    element('td', row.ratio ? interval(row.ratio) : '', 'number'),
     element('td', probability(row.ln_p), 'number'),
     element('td', rate(row.q_value), 'number'),
   );
   return line;
 }
 
-function intervalCell(row, reach) {
-  const cell = element('td', row.ratio ? interval(row.ratio) : '', 'number');
-  if (row.ratio) cell.prepend(intervalPicture(row.ratio, reach));
+/** What stands in the place of a ratio that cannot be taken. */
+function presence(row) {
+  if (row.base_count === 0) return 'new';
+  return row.head_count === 0 ? 'gone' : '';
+}
+
+function pictureCell(row, reach) {
+  const cell = element('td', '', 'number');
+  if (row.ratio) cell.append(intervalPicture(row.ratio, reach));
   return cell;
 }
 

@@ -219,6 +219,9 @@ fn walk(browser: &mut Browser, pair: &Pair) {
     picture(browser, &name("focus"));
     browser.evaluate("canvas.blur(); document.querySelector('#called button').click()");
     picture(browser, &name("zoomed"));
+    browser.evaluate("scrollTo(0, 100000)");
+    picture(browser, &name("table"));
+    browser.evaluate("scrollTo(0, 0)");
     browser.press("Escape");
     browser.press("Escape");
     browser.press("i");
