@@ -153,6 +153,27 @@ fn the_address_keeps_what_is_looked_at() {
     assert!(other.complaints().is_empty());
 }
 
+/// Nothing on both sides, and nothing on one: still a page, whose every key may be pressed.
+#[test]
+fn sides_without_samples_are_a_page() {
+    let (names, stacks) = reports::run_of(reports::HEAD);
+    let head = [fleetdiff_diff::flame::Run { names: &names, stacks: &stacks }];
+    for (head, nodes) in [(&head[..0], 1.0), (&head[..], 12.0)] {
+        let mut report = reports::small();
+        report.functions.clear();
+        report.tree = fleetdiff_diff::flame::CallTree::merge(&[], head);
+        let mut browser = Browser::start(900, 700, 1);
+        browser.open(&page(&report).unwrap(), "");
+        assert_eq!(browser.number("state.tree.size"), nodes);
+        browser.evaluate("canvas.focus()");
+        for key in ["ArrowDown", "Enter", "ArrowRight", "b", "ArrowDown", "Enter", "i", "c", "h", "Escape", "n", "Home"] {
+            browser.press(key);
+        }
+        assert_eq!(browser.evaluate("document.getElementById('none-called').hidden"), false);
+        assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
+    }
+}
+
 #[test]
 fn the_picture_follows_the_window() {
     let mut browser = opened("");
