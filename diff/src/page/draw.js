@@ -107,7 +107,8 @@ function drawFrame(node, top, view, hatch) {
   const right = Math.max(Math.round(end * view.ratio) / view.ratio, left + 1 / view.ratio);
   const width = right - left > 2 ? right - left - 1 : right - left;
   const isMatch = matches !== null && matches[tree.name[node]] === 1;
-  context.globalAlpha = matches !== null && !isMatch ? 0.45 : node < zoom ? 0.65 : 1;
+  const opacity = matches !== null && !isMatch ? 0.45 : node < zoom ? 0.65 : 1;
+  context.globalAlpha = opacity;
   context.fillStyle = colours.fills[paint[node]];
   context.fillRect(left, top, width, ROW - 1);
   if (width > 4 && isHatched(paint[node]) && node > 0) {
@@ -118,7 +119,9 @@ function drawFrame(node, top, view, hatch) {
     context.fillStyle = colours.inks[paint[node]];
     context.fillRect(left, top + ROW - 3, width, 2);
   }
-  if (width > 26) drawName(tree.name[node], colours.inks[paint[node]], left, top, width);
+  // What is faded comes near to the paper, where the ink of a full colour cannot be read.
+  const ink = opacity < 1 ? colours.inks[0] : colours.inks[paint[node]];
+  if (width > 26) drawName(tree.name[node], ink, left, top, width);
 }
 
 function drawName(name, ink, left, top, width) {

@@ -17,6 +17,7 @@ const signedPercent = (share) => (share > 0 ? `+${percent(share)}` : percent(sha
 /** A factor with three digits; null is infinite. */
 function factor(value) {
   if (value === null) return '∞';
+  if (value === 0) return '×0';
   return `×${value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(value < 0.1 ? 3 : 2)}`;
 }
 
