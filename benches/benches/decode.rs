@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use fleetdiff_benches::large;
 use fleetdiff_benches::spread::Spread;
 use fleetdiff_connectors::files::RecordedFleet;
 use fleetdiff_connectors::formats::otlp::{self, proto::Request};
@@ -17,6 +18,10 @@ use fleetdiff_connectors::identity::IdentityMapping;
 use fleetdiff_schemas::profile::{Profile, Samples};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use prost::Message;
+
+/// The program's: a stack is a vector of its own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Passes over all records of an input; `--quick` has fewer.
 const WHOLE: usize = 41;
@@ -77,7 +82,9 @@ fn inputs() -> Vec<Input> {
     let collected = collected.map(|file| (read(&collector.join(file)), nobody())).collect();
     let collected = Input { name: "otlp: records of a Collector", format: Format::Otlp, records: collected };
     let folded = recorded("folded: cpu of rd-listpack", Format::Folded, "rd-listpack");
-    vec![pprof, same, collected, folded]
+    let labels = pprof.records.first().map_or_else(nobody, |(_, labels)| labels.clone());
+    let large = Input { name: "pprof: 100,000 samples over 5,000 locations", format: Format::Pprof, records: vec![(large::profile(), labels)] };
+    vec![large, pprof, same, collected, folded]
 }
 
 /// The files of a fleet without their compression.

@@ -7,12 +7,16 @@
 //! | How is the dataflow driven, and what is inside the clock? | [`drive`] |
 //! | What should it have flagged? | [`plain`] |
 //! | What could this machine do at most? | [`roof`] |
+//! | What is decoded, beside what is recorded? | [`large`] |
+//! | What stands beside deltas? | [`peer`] |
 //! | How are measurements told? | [`spread`] |
 //!
 //! `README.md` in this folder says how to read the figures.
 
 pub mod cell;
 pub mod drive;
+pub mod large;
+pub mod peer;
 pub mod plain;
 pub mod roof;
 pub mod spread;

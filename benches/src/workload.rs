@@ -214,7 +214,7 @@ impl Workload {
         };
         let offset = i64::try_from(hop).unwrap_or(0) * 1000 + i64::try_from(number).unwrap_or(0);
         let position = Position { source: "bench".into(), partition, offset, file: None };
-        Decoded { position, broker_time: None, parts: vec![Ok(profile)] }
+        Decoded { position, broker_time: None, parts: vec![Ok(profile)], points: Vec::new() }
     }
 
     /// When a hop counted from 0 starts.

@@ -43,6 +43,12 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Whether a line may hold something that passes: profiles of memory hold two types.
+    fn passes_line(&self, line: &Line) -> bool {
+        let both = self.profile_type == Some(ProfileType::LiveHeap) && line.profile_type == Some(ProfileType::Heap);
+        self.passes(line.service.as_ref(), line.profile_type.filter(|_| !both))
+    }
+
     /// Whether what is known of a profile lets it pass.
     fn passes(&self, service: Option<&Service>, profile_type: Option<ProfileType>) -> bool {
         let same = self.service.as_ref().is_none_or(|wanted| service.is_none_or(|found| found == wanted));
@@ -125,7 +131,7 @@ impl RecordedFleet {
     /// Keeps only the lines that pass the filter.
     #[must_use]
     pub fn filtered(mut self, filter: &Filter) -> Self {
-        self.lines.retain(|line| filter.passes(line.service.as_ref(), line.profile_type));
+        self.lines.retain(|line| filter.passes_line(line));
         self.filter = filter.clone();
         self
     }
@@ -211,7 +217,7 @@ impl Source for RecordedFleet {
         let parts = self.decode(&line);
         let position =
             Position { source: Arc::clone(&self.name), partition: PARTITION, offset: line.number, file: line.file };
-        Ok(Polled::Record(Box::new(Decoded { position, broker_time: None, parts })))
+        Ok(Polled::Record(Box::new(Decoded { position, broker_time: None, parts, points: Vec::new() })))
     }
 
     fn set_paused(&mut self, partition: i32, paused: bool) {

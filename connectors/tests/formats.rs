@@ -2,6 +2,8 @@
 //! back, and under bytes that nobody meant.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "formats/changes.rs"]
+mod changes;
 #[path = "formats/cpuprofile.rs"]
 mod cpuprofile;
 #[path = "formats/delta.rs"]
@@ -16,6 +18,8 @@ mod faults;
 mod fixtures;
 #[path = "formats/folded.rs"]
 mod folded;
+#[path = "formats/mutated_messages.rs"]
+mod mutated_messages;
 #[path = "formats/mutations.rs"]
 mod mutations;
 #[path = "formats/otlp.rs"]

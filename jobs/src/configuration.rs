@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fleetdiff_connectors::formats::names::Rewrites;
+use fleetdiff_connectors::formats::otlp::metrics::REQUEST_METRICS;
 use fleetdiff_connectors::formats::{Format, Options};
 use fleetdiff_connectors::identity::IdentityMapping;
 use fleetdiff_connectors::kafka::alerts;
@@ -63,6 +64,10 @@ pub struct Kafka {
     pub topic: String,
     /// The format of its records.
     pub format: Format,
+    /// The topic of metrics that count requests; empty for none.
+    pub metrics_topic: String,
+    /// The metrics that do.
+    pub request_metrics: Vec<String>,
     cohort: String,
     contention: ProfileType,
     max_record_bytes: usize,
@@ -105,6 +110,8 @@ impl Default for Configuration {
                 client: ClientSettings::new("127.0.0.1:9092"),
                 topic: "fleetdiff.profiles".to_owned(),
                 format: Format::Pprof,
+                metrics_topic: String::new(),
+                request_metrics: REQUEST_METRICS.map(str::to_owned).to_vec(),
                 cohort: options.cohort_label.to_string(),
                 contention: options.contention,
                 max_record_bytes: options.max_bytes,
@@ -153,7 +160,7 @@ impl Configuration {
             let base = self.named.base.iter().map(|build| build.as_str().into()).collect();
             Comparing::Named { base, head: self.named.head.as_str().into() }
         };
-        Config { comparing, ..self.dataflow.clone() }
+        Config { comparing, requests_from_metrics: !self.kafka.metrics_topic.is_empty(), ..self.dataflow.clone() }
     }
 
     /// How the records of a topic are decoded.
@@ -195,6 +202,7 @@ impl Configuration {
             }
         };
         need(config.hop.0 > 0, "dataflow.hop", "must be longer than 0s");
+        need(config.drain < config.window, "dataflow.drain", "must be shorter than dataflow.window: profiles are held back for so long");
         need(config.window >= config.hop, "dataflow.window", "must be at least one hop");
         need(config.evaluate_every.0 > 0, "dataflow.evaluate_every", "must be longer than 0s");
         need(config.report_every.0 > 0, "dataflow.report_every", "must be longer than 0s");
@@ -220,6 +228,8 @@ impl Configuration {
         }
         need(FlushInterval::new(self.output.flush).is_ok(), "output.flush", "must divide an hour: 60s, 10m, 1h");
         need(self.alerts.partitions > 0, "alerts.partitions", "must be at least 1");
+        need(self.kafka.metrics_topic != self.kafka.topic, "kafka.metrics_topic", "must be another than kafka.topic");
+        need(!self.kafka.request_metrics.is_empty(), "kafka.request_metrics", "must name a metric");
         need(self.alerts.topic != self.kafka.topic, "alerts.topic", "must be another than kafka.topic");
         if let Err(bad) = Rewrites::parse(&self.rewrites.0) {
             need(false, "dataflow.rewrites", &bad.to_string());

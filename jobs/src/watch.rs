@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use fleetdiff_connectors::kafka::source::{Share, TopicSettings, TopicSource};
+use fleetdiff_connectors::formats::otlp::metrics::Decoder as RequestDecoder;
+use fleetdiff_connectors::kafka::source::{Contents, Share, TopicSettings, TopicSource};
 use fleetdiff_connectors::kafka::topic;
 use fleetdiff_pipeline::run::{self, Ended, SourceFactory, run_service};
 use fleetdiff_schemas::source::{Source, SourceError};
@@ -69,8 +70,9 @@ fn open(configuration: &Configuration, clock: HopClock) -> Result<Service, Failu
         AlertTarget::topic(&kafka.client, &alerts.topic, alerts.partitions).map_err(broker_failure)?
     };
     let output = Output::create(folder, configuration.of_topic_as_json(), configuration.output.flush, target)?;
+    let requests = if kafka.metrics_topic.is_empty() { String::new() } else { format!(", requests of topic {}", kafka.metrics_topic) };
     tracing::info!(
-        "reading topic {} ({partitions} partitions, {}) at {} with {} workers; tables to {}, alerts to {}",
+        "reading topic {} ({partitions} partitions, {}){requests} at {} with {} workers; tables to {}, alerts to {}",
         kafka.topic,
         kafka.format.name(),
         kafka.client.brokers,
@@ -89,16 +91,22 @@ fn open(configuration: &Configuration, clock: HopClock) -> Result<Service, Failu
 fn sources(configuration: &Configuration, until_end: bool) -> Arc<SourceFactory> {
     let (kafka, options) = (configuration.kafka.clone(), configuration.of_records());
     Arc::new(move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> {
-        let settings = TopicSettings {
-            until_end,
-            identity: kafka.identity(),
-            give_up_after: kafka.give_up_after,
-            ..TopicSettings::new(&kafka.topic)
+        let open = |topic: &str, contents| -> Result<Box<dyn Source>, SourceError> {
+            let settings = TopicSettings {
+                until_end,
+                identity: kafka.identity(),
+                give_up_after: kafka.give_up_after,
+                ..TopicSettings::new(topic)
+            };
+            let source = TopicSource::open(&kafka.client, settings, Share { worker, workers }, contents);
+            Ok(Box::new(source.map_err(|failure| failure.into_source_error(topic))?))
         };
-        let decoder = kafka.format.decoder(&options);
-        let source = TopicSource::open(&kafka.client, settings, Share { worker, workers }, decoder);
-        let source = source.map_err(|failure| failure.into_source_error(&kafka.topic))?;
-        Ok(vec![Box::new(source)])
+        let mut sources = vec![open(&kafka.topic, Contents::Profiles(kafka.format.decoder(&options)))?];
+        if !kafka.metrics_topic.is_empty() {
+            let requests = RequestDecoder::new(&options, kafka.request_metrics.iter().cloned());
+            sources.push(open(&kafka.metrics_topic, Contents::Requests(Box::new(requests)))?);
+        }
+        Ok(sources)
     })
 }
 

@@ -24,3 +24,5 @@ mod power;
 mod program;
 #[path = "commands/replay.rs"]
 mod replay;
+#[path = "commands/same_formats.rs"]
+mod same_formats;

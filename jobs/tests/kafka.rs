@@ -8,6 +8,8 @@ mod broker;
 mod collector;
 #[path = "kafka/faults.rs"]
 mod faults;
+#[path = "kafka/metrics.rs"]
+mod metrics;
 #[path = "kafka/program.rs"]
 mod program;
 #[path = "kafka/results.rs"]

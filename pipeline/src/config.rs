@@ -89,6 +89,11 @@ pub struct Config {
     pub lateness: Nanos,
     /// What is cropped after a process start. 60 s: *guess* (caches and JIT of most services settle within it).
     pub warm_up: Nanos,
+    /// What is cropped before the end of a process, for which each profile is held back by so much and by the length of one
+    /// more profile. 0: *guess* (few programs cost otherwise at their end, and results would come later).
+    pub drain: Nanos,
+    /// Whether requests come as metrics of their own: what is counted is then remembered for them through the window.
+    pub requests_from_metrics: bool,
     /// Evaluate at every hop whose end is a multiple of this. One hop: alerts come as early as they can.
     pub evaluate_every: Nanos,
     /// Write the table `cells` at every hop whose end is a multiple of this, and at the end. 10 min: *guess*.
@@ -125,6 +130,8 @@ impl Default for Config {
             window: Nanos::from_seconds(1800),
             lateness: Nanos::from_seconds(30),
             warm_up: Nanos::from_seconds(60),
+            drain: Nanos(0),
+            requests_from_metrics: false,
             evaluate_every: Nanos::from_seconds(10),
             report_every: Nanos::from_seconds(600),
             epoch: Nanos::from_seconds(21_600),

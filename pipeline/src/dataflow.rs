@@ -24,24 +24,26 @@ use crate::operators::fan_out::FanOut;
 use crate::operators::ledger::{Balance, Term};
 use crate::operators::registry::Register;
 use crate::operators::split::Split;
-use crate::rules::admission::PodProfile;
+use crate::rules::admission::OfPod;
 use crate::rules::comparisons::ComparisonRules;
 use crate::rules::pods::PodRules;
 
-/// What enters: a decoded profile at its application hop, or a part that was refused.
+/// What enters: what is told of a pod at its application hop, or a part that was refused.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Arrived {
     /// The hop under which it is booked.
     pub hop: Hop,
-    /// A profile, or why there is none.
-    pub content: Result<PodProfile, Box<RejectedRow>>,
+    /// What is told, or why that is nothing.
+    pub content: Result<OfPod, Box<RejectedRow>>,
 }
 
 impl Arrived {
-    fn term(&self) -> Term {
+    /// What the ledger takes in: profiles and what was refused.
+    fn term(&self) -> Option<Term> {
         match &self.content {
-            Ok(profile) => Term::received(self.hop, profile),
-            Err(row) => Term::rejected(self.hop, row),
+            Ok(OfPod::Profile(profile)) => Some(Term::received(self.hop, profile)),
+            Ok(OfPod::Requests(_) | OfPod::Seen(_)) => None,
+            Err(row) => Some(Term::rejected(self.hop, row)),
         }
     }
 }
@@ -57,11 +59,11 @@ pub fn build<'scope>(arrived: StreamVec<'scope, u64, Arrived>, config: &Config, 
     let scope = arrived.scope();
 
     // What came, counted where it came in.
-    let (content, received) = arrived.flat_map(|arrived| [Err(arrived.term()), Ok(arrived.content)]).split(identity);
-    let (profiles, rejected) = content.split(identity);
+    let (content, received) = arrived.flat_map(|arrived| arrived.term().map(Err).into_iter().chain([Ok(arrived.content)])).split(identity);
+    let (told, rejected) = content.split(identity);
 
-    // By pod: duplicates, snapshots made deltas, warm-up, requests; then which cell gets what.
-    let pods = profiles.decide_by_pod(PodRules::new(config), Arc::clone(table));
+    // By pod: duplicates, snapshots made deltas, warm-up, drain, requests; then which cell gets what.
+    let pods = told.decide_by_pod(PodRules::new(config), Arc::clone(table));
     let (additions, seen) = pods.split(PodOutput::addition);
     let (activity, dropped) = seen.split(identity);
 

@@ -12,6 +12,7 @@ pub mod method;
 pub mod naive;
 pub mod outlook;
 pub mod pods;
+pub mod requests;
 pub mod self_check;
 pub mod summary;
 pub mod table;

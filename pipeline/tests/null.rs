@@ -12,6 +12,8 @@ mod calibration;
 mod demo;
 #[path = "null/experiment.rs"]
 mod experiment;
+#[path = "null/levels.rs"]
+mod levels;
 #[path = "null/past.rs"]
 mod past;
 #[path = "null/seeds.rs"]

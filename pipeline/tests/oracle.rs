@@ -4,8 +4,12 @@
 
 #[path = "oracle/cumulative.rs"]
 mod cumulative;
+#[path = "oracle/drain.rs"]
+mod drain;
 #[path = "oracle/extremes.rs"]
 mod extremes;
+#[path = "oracle/requests.rs"]
+mod requests;
 
 use std::sync::Arc;
 

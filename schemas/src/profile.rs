@@ -19,8 +19,10 @@ pub enum ProfileType {
     OffCpu,
     /// Time that passed, on a processor or off.
     Wall,
-    /// Memory.
+    /// Memory that was allocated.
     Heap,
+    /// Memory in use: a level, the others count what happens.
+    LiveHeap,
     /// Waiting for a lock, seen by who held it.
     Mutex,
     /// Waiting, seen by who waited.
@@ -29,11 +31,12 @@ pub enum ProfileType {
 
 impl ProfileType {
     /// Every profile type, with its name in files and tables.
-    pub const ALL: [(Self, &'static str); 6] = [
+    pub const ALL: [(Self, &'static str); 7] = [
         (Self::Cpu, "cpu"),
         (Self::OffCpu, "off_cpu"),
         (Self::Wall, "wall"),
         (Self::Heap, "heap"),
+        (Self::LiveHeap, "live_heap"),
         (Self::Mutex, "mutex"),
         (Self::Block, "block"),
     ];
@@ -45,9 +48,15 @@ impl ProfileType {
             Self::OffCpu => "off_cpu",
             Self::Wall => "wall",
             Self::Heap => "heap",
+            Self::LiveHeap => "live_heap",
             Self::Mutex => "mutex",
             Self::Block => "block",
         }
+    }
+
+    /// Whether its profiles are levels at one moment ([`Temporality::Gauge`]).
+    pub fn is_level(self) -> bool {
+        self == Self::LiveHeap
     }
 
     /// The measure whose raw samples are counted for this type.
@@ -56,6 +65,7 @@ impl ProfileType {
             Self::Cpu => Measure::Samples,
             Self::OffCpu | Self::Wall => Measure::Time,
             Self::Heap => Measure::AllocSpace,
+            Self::LiveHeap => Measure::InuseSpace,
             Self::Mutex | Self::Block => Measure::Contentions,
         }
     }
@@ -83,13 +93,15 @@ pub enum Measure {
     Time,
     /// Sampled allocations, which are drawn by allocated bytes.
     AllocSpace,
+    /// Sampled allocations that are still in use, seen once in each snapshot.
+    InuseSpace,
     /// Observed waits.
     Contentions,
 }
 
 impl Measure {
     /// Every measure.
-    pub const ALL: [Self; 4] = [Self::Samples, Self::Time, Self::AllocSpace, Self::Contentions];
+    pub const ALL: [Self; 5] = [Self::Samples, Self::Time, Self::AllocSpace, Self::InuseSpace, Self::Contentions];
 
     /// Its name in files and tables.
     pub fn name(self) -> &'static str {
@@ -97,6 +109,7 @@ impl Measure {
             Self::Samples => "samples",
             Self::Time => "time",
             Self::AllocSpace => "alloc_space",
+            Self::InuseSpace => "inuse_space",
             Self::Contentions => "contentions",
         }
     }
@@ -204,6 +217,28 @@ pub struct Requests {
     pub window: TimeRange,
 }
 
+/// One data point of a metric: operations that a pod served, in all that one series counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestPoint {
+    /// Who served them.
+    pub identity: Arc<Identity>,
+    /// The stable hash of what tells the series from others of its pod: its points follow each other.
+    pub series: u64,
+    /// Whether the count is of the window ([`Temporality::Delta`]) or since its start ([`Temporality::Cumulative`]).
+    pub temporality: Temporality,
+    /// From the start of the count (that of the process, if it is cumulative; 0 if unknown) to the moment of the point.
+    pub window: TimeRange,
+    /// How many.
+    pub count: u64,
+}
+
+impl RequestPoint {
+    /// The midpoint of its window; of a count since its start, its moment.
+    pub fn event_time(&self) -> Nanos {
+        self.temporality.window(self.window).midpoint()
+    }
+}
+
 /// One stack and how often it was seen.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stack {
@@ -276,10 +311,13 @@ impl Profile {
         self.temporality.window(self.window).midpoint()
     }
 
-    /// Why its values cannot be counted, if they cannot: levels never; what was counted since the process began only with
-    /// its stacks, since a difference is taken stack by stack.
+    /// Why its values cannot be counted, if they cannot: levels only of what is one (memory in use), and that only as levels; what
+    /// was counted since the process began only with its stacks, since a difference is taken stack by stack.
     pub fn uncountable(&self) -> Option<Rejection> {
+        let level = self.profile_type.is_level();
         let held = match (self.temporality, &self.samples) {
+            (Temporality::Gauge, _) if level => return None,
+            _ if level => "counts (delta or cumulative), expected levels at one moment (gauge)",
             (Temporality::Delta, _) | (Temporality::Cumulative, Samples::Stacks(_)) => return None,
             (Temporality::Cumulative, Samples::Folded { .. }) => "counts since the process began (cumulative) that are folded by function, expected whole stacks",
             (Temporality::Gauge, _) => "levels at one moment (gauge), expected counts (delta or cumulative)",
@@ -323,6 +361,8 @@ pub struct Decoded {
     pub broker_time: Option<Nanos>,
     /// What it held.
     pub parts: Vec<Result<Profile, Rejection>>,
+    /// Requests that it tells of, if it is a record of metrics.
+    pub points: Vec<RequestPoint>,
 }
 
 /// The 128-bit hash of a multiset of stacks: equal for equal samples whatever their order and however they were

@@ -259,6 +259,8 @@ pub struct LedgerRow {
     pub samples_late_counted: i64,
     /// Dropped: within a pod's warm-up.
     pub samples_warm_up: i64,
+    /// Dropped: within the last moments of a process.
+    pub samples_drain: i64,
     /// Dropped: older than the window.
     pub samples_late_dropped: i64,
     /// Dropped: seen before.
@@ -276,6 +278,7 @@ impl LedgerRow {
     pub fn balances(&self) -> bool {
         let accounted = self.samples_counted
             + self.samples_warm_up
+            + self.samples_drain
             + self.samples_late_dropped
             + self.samples_duplicate
             + self.samples_superseded

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use fleetdiff_schemas::profile::{Profile, Temporality};
 use serde::Serialize;
 
 use super::{FleetError, MANIFEST};
-use crate::formats::{folded, pprof};
+use crate::formats::{folded, otlp, pprof};
+use crate::identity::IdentityMapping;
 
 /// In which format the files of a fleet are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub enum FileFormat {
     Pprof,
     /// `root;...;leaf COUNT`; has no place for cohorts of single samples.
     Folded,
+    /// A record of OTLP for each profile.
+    Otlp,
 }
 
 impl FileFormat {
@@ -25,13 +29,16 @@ impl FileFormat {
         match self {
             Self::Pprof => "pb.gz",
             Self::Folded => "folded.gz",
+            Self::Otlp => "otlp.pb",
         }
     }
 
-    fn name(self) -> &'static str {
+    /// Its name in manifests.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Pprof => "pprof",
             Self::Folded => "folded",
+            Self::Otlp => "otlp",
         }
     }
 }
@@ -72,6 +79,7 @@ impl FleetWriter {
         let encoded = match self.format {
             FileFormat::Pprof => pprof::encode(profile),
             FileFormat::Folded => folded::encode(profile),
+            FileFormat::Otlp => otlp::encode(slice::from_ref(profile), &IdentityMapping::default()),
         };
         let bytes = encoded.map_err(|source| FleetError::Encode { path: path.clone(), source })?;
         let made = path.parent().map_or(Ok(()), fs::create_dir_all);

@@ -50,6 +50,7 @@ impl Counts {
     /// | wall, off_cpu | `samples/count`; any count but those of the lines below; time over the period |
     /// | mutex, block | `contentions/count` |
     /// | heap | `alloc_objects/count` with `alloc_space/bytes` |
+    /// | live_heap | `inuse_objects/count` with `inuse_space/bytes` |
     ///
     /// NB: Go multiplies contentions by its sampling rate (1 in 5, say) and does not write the rate down, so that these
     /// counts may be multiples of what was sampled; the dispersion between pods sees it, a test that trusts counts does not.
@@ -64,15 +65,18 @@ impl Counts {
         let other = |name: &str| ["alloc_objects", "inuse_objects", "contentions"].contains(&name);
         let any_count = || kinds.iter().position(|(name, unit)| *unit == Unit::Count.name() && !other(name));
         let samples = || find("samples", "count").or_else(|| find("sample", "count"));
+        let allocations = |objects, bytes| {
+            let (objects, bytes) = find(objects, "count").zip(find(bytes, "bytes"))?;
+            Some(Self::Allocations { objects, bytes, period: columns.period })
+        };
         let found = match kind {
             ProfileType::Cpu => samples().map(Self::Column).or_else(|| time(&columns, Some("cpu"))),
             ProfileType::Wall | ProfileType::OffCpu => {
                 samples().or_else(any_count).map(Self::Column).or_else(|| time(&columns, None))
             }
             ProfileType::Mutex | ProfileType::Block => find("contentions", "count").map(Self::Column),
-            ProfileType::Heap => find("alloc_objects", "count")
-                .zip(find("alloc_space", "bytes"))
-                .map(|(objects, bytes)| Self::Allocations { objects, bytes, period: columns.period }),
+            ProfileType::Heap => allocations("alloc_objects", "alloc_space"),
+            ProfileType::LiveHeap => allocations("inuse_objects", "inuse_space"),
         };
         found.ok_or_else(|| no_column(kind, &columns))
     }
@@ -123,6 +127,7 @@ fn no_column(kind: ProfileType, columns: &Columns<'_>) -> Rejection {
         ProfileType::Wall | ProfileType::OffCpu => "a count, or a unit of time with a period",
         ProfileType::Mutex | ProfileType::Block => "contentions/count",
         ProfileType::Heap => "alloc_objects/count with alloc_space/bytes",
+        ProfileType::LiveHeap => "inuse_objects/count with inuse_space/bytes",
     };
     let named = columns.kinds.iter().filter(|column| **column != ("", ""));
     let found: Vec<String> = named.map(|(kind, unit)| format!("{kind}/{unit}")).collect();

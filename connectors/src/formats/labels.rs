@@ -105,7 +105,23 @@ impl Labels {
         self.labelled(Rejection::new(reason, detail), None)
     }
 
-    /// Why a record with these labels cannot be counted whatever it holds: levels cannot be.
+    /// The labels of what a record with these holds beside its counts, or of all that it holds: the memory in use, which is a
+    /// level whatever was said, and no matter of requests.
+    pub(super) fn of_level(&self) -> Self {
+        Self { profile_type: ProfileType::LiveHeap, temporality: Temporality::Gauge, requests: None, requests_window: None, ..self.clone() }
+    }
+
+    /// The labels of the memory in use, if a record with these may hold it beside what was allocated.
+    pub(super) fn level_beside(&self) -> Option<Self> {
+        (self.profile_type == ProfileType::Heap && !self.asks_for_level()).then(|| self.of_level())
+    }
+
+    /// Whether all that is asked for is the memory in use.
+    pub(super) fn asks_for_level(&self) -> bool {
+        self.profile_type.is_level() || self.profile_type == ProfileType::Heap && self.temporality == Temporality::Gauge
+    }
+
+    /// Why a record with these labels cannot be counted whatever it holds: levels can be of memory alone.
     pub fn uncountable(&self) -> Option<Rejection> {
         uncountable(self.profile_type, self.temporality).map(|fault| self.labelled(fault, None))
     }
@@ -141,7 +157,7 @@ impl Labels {
 
 /// The rejection of what holds no counts.
 fn uncountable(kind: ProfileType, temporality: Temporality) -> Option<Rejection> {
-    if temporality != Temporality::Gauge {
+    if temporality != Temporality::Gauge || matches!(kind, ProfileType::Heap | ProfileType::LiveHeap) {
         return None;
     }
     let detail = format!("{} profile with levels at one moment (gauge), expected counts (delta or cumulative)", kind.name());
@@ -168,11 +184,10 @@ impl Contents {
         self.stacks.iter().fold(0, |sum, stack| sum.saturating_add(stack.count))
     }
 
-    /// These contents, if they are some and not too many. A snapshot without samples tells that the process has not yet had
-    /// any.
+    /// These contents, if they are some and not too many. A snapshot without samples tells that the process has none yet.
     pub(super) fn checked(self, temporality: Temporality) -> Result<Self, Rejection> {
         match self.total() {
-            0 if temporality == Temporality::Cumulative => Ok(self),
+            0 if temporality != Temporality::Delta => Ok(self),
             0 => Err(Rejection::new(Reason::Empty, "the profile holds no sample")),
             1..=MAX_SAMPLES => Ok(self),
             more => {
@@ -191,12 +206,16 @@ pub(super) fn one_profile(
 ) -> Result<Profile, Rejection> {
     match labels {
         Err(fault) => Err(ownerless(fault, own, read)),
-        Ok(labels) => match labels.uncountable() {
-            Some(fault) => Err(labels.labelled(fault, own)),
-            None => read(labels.profile_type, labels.unit)
-                .and_then(|contents| labels.profile(contents, own))
-                .map_err(|fault| labels.labelled(fault, own)),
-        },
+        Ok(labels) => {
+            let level = labels.asks_for_level().then(|| labels.of_level());
+            let labels = level.as_ref().unwrap_or(labels);
+            match labels.uncountable() {
+                Some(fault) => Err(labels.labelled(fault, own)),
+                None => read(labels.profile_type, labels.unit)
+                    .and_then(|contents| labels.profile(contents, own))
+                    .map_err(|fault| labels.labelled(fault, own)),
+            }
+        }
     }
 }
 

@@ -180,7 +180,7 @@ fn chosen(events: &BTreeMap<&str, usize>, kind: ProfileType) -> Result<Option<us
     let measures: &[&str] = match kind {
         ProfileType::Cpu => &["cycles", "cpu-clock", "task-clock"],
         ProfileType::OffCpu => &["sched:sched_switch"],
-        ProfileType::Wall | ProfileType::Heap | ProfileType::Mutex | ProfileType::Block => &[],
+        _ => &[],
     };
     let only = events.keys().next().filter(|_| events.len() == 1);
     let event = only.or_else(|| measures.iter().find(|measure| events.contains_key(*measure)));

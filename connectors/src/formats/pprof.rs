@@ -11,6 +11,7 @@
 
 pub mod delta;
 mod encode;
+mod ids;
 pub mod proto;
 mod tables;
 
@@ -21,7 +22,7 @@ use fleetdiff_schemas::identity::Cohort;
 use fleetdiff_schemas::profile::{Profile, ProfileType, Stack};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use self::tables::{Frames, Tables, malformed};
+use self::tables::{Frames, Span, Tables, malformed};
 use super::compression::decompress;
 use super::counts::Counts;
 use super::labels::{Contents, one_profile};
@@ -61,7 +62,10 @@ impl Decode for Decoder {
         let message = decompress(bytes, max_bytes);
         let tables = message.as_ref().map_err(Clone::clone).and_then(|message| Tables::cut(message, max_bytes));
         let window = tables.as_ref().ok().and_then(Tables::window);
-        vec![one_profile(labels, window, |kind, unit| self.contents(tables?, kind, unit))]
+        let level = labels.as_ref().ok().filter(|_| tables.as_ref().is_ok_and(Tables::holds_level)).and_then(Labels::level_beside);
+        let level = level.map(|level| one_profile(&Ok(level), window, |kind, unit| self.contents(tables.clone()?, kind, unit)));
+        let counts = one_profile(labels, window, |kind, unit| self.contents(tables?, kind, unit));
+        std::iter::once(counts).chain(level).collect()
     }
 }
 
@@ -72,11 +76,16 @@ struct Walk<'a> {
     counts: Counts,
     columns: usize,
     cohort_label: &'a str,
+    /// The last key of a label that was looked at, and whether it is the cohort's: that of most labels.
+    cohort_key: Option<(i64, bool)>,
     /// Cohorts by the index of their text.
     cohorts: BTreeMap<i64, Option<Cohort>>,
     /// Frames that may still be made. A location of many functions that many samples share would else unfold without end.
     frames_left: usize,
-    locations: Vec<u64>,
+    /// Where the frames of each location of the sample at hand stand, leaf first.
+    spans: Vec<Span>,
+    /// A location of that sample that is in no table.
+    unknown: Option<u64>,
     values: Vec<i64>,
 }
 
@@ -88,9 +97,11 @@ impl<'a> Walk<'a> {
             counts,
             columns: tables.columns().map_or(0, |columns| columns.len()),
             cohort_label: &options.cohort_label,
+            cohort_key: None,
             cohorts: BTreeMap::new(),
             frames_left: options.max_bytes / 4,
-            locations: Vec::new(),
+            spans: Vec::new(),
+            unknown: None,
             values: Vec::new(),
         }
     }
@@ -111,20 +122,31 @@ impl<'a> Walk<'a> {
             return Err(malformed(&detail));
         }
         let count = self.counts.of(&self.values)?;
-        let frames = self.unfold()?;
-        Ok((count > 0).then_some(Stack { frames, count, cohort }))
+        let length = self.length()?;
+        Ok((count > 0).then(|| Stack { frames: self.unfold(length), count, cohort }))
     }
 
     /// Reads locations and values into their buffers and gives the sample's own cohort.
     fn read(&mut self, sample: &[u8]) -> Result<Option<Cohort>, Rejection> {
-        self.locations.clear();
+        self.spans.clear();
         self.values.clear();
         let mut cohort = None;
         let mut parts = fields(sample);
         while let Some((tag, value)) = parts.next()? {
             match tag {
-                1 => value.each(|id| push(&mut self.locations, id, self.frames_left, too_deep))?,
-                2 => value.each(|number| push(&mut self.values, number.cast_signed(), self.columns, too_wide))?,
+                1 => {
+                    let (frames, unknown) = (self.frames, &mut self.unknown);
+                    let span = |id| {
+                        frames.of_location(id).unwrap_or_else(|| {
+                            unknown.get_or_insert(id);
+                            Span::default()
+                        })
+                    };
+                    if !value.append_to(&mut self.spans, self.frames_left, span)? {
+                        return Err(too_deep());
+                    }
+                }
+                2 if !value.append_to(&mut self.values, self.columns, u64::cast_signed)? => return Err(too_wide()),
                 3 if cohort.is_none() => cohort = self.cohort(value.bytes()?)?,
                 _ => {}
             }
@@ -143,7 +165,7 @@ impl<'a> Walk<'a> {
                 _ => {}
             }
         }
-        if self.tables.text(key)? != self.cohort_label {
+        if !self.names_cohort(key)? {
             return Ok(None);
         }
         if let Some(known) = self.cohorts.get(&text) {
@@ -155,31 +177,37 @@ impl<'a> Walk<'a> {
         Ok(cohort)
     }
 
+    /// Whether a key is the label for cohorts.
+    fn names_cohort(&mut self, key: i64) -> Result<bool, Rejection> {
+        if let Some((_, names)) = self.cohort_key.filter(|(last, _)| *last == key) {
+            return Ok(names);
+        }
+        let names = self.tables.text(key)? == self.cohort_label;
+        self.cohort_key = Some((key, names));
+        Ok(names)
+    }
+
+    /// How many frames the sample at hand has; they are no longer left.
+    fn length(&mut self) -> Result<usize, Rejection> {
+        if let Some(id) = self.unknown {
+            return Err(self.frames.missing(id));
+        }
+        let length = self.spans.iter().map(|span| span.len()).sum();
+        self.frames_left = self.frames_left.checked_sub(length).ok_or_else(too_deep)?;
+        Ok(length)
+    }
+
     /// The frames of the sample at hand, root first.
-    fn unfold(&mut self) -> Result<Vec<u32>, Rejection> {
-        let mut length = 0;
-        for &id in &self.locations {
-            length += self.frames.of_location(id)?.len();
-            if length > self.frames_left {
-                return Err(too_deep());
+    fn unfold(&self, length: usize) -> Vec<u32> {
+        let mut frames = Vec::with_capacity(length);
+        for span in self.spans.iter().rev() {
+            match self.frames.of_span(*span) {
+                [frame] => frames.push(*frame),
+                inlined => frames.extend(inlined.iter().rev()),
             }
         }
-        self.frames_left -= length;
-        let mut frames = Vec::with_capacity(length);
-        for &id in self.locations.iter().rev() {
-            frames.extend(self.frames.of_location(id)?.iter().rev());
-        }
-        Ok(frames)
+        frames
     }
-}
-
-/// Appends to a buffer that holds at most `limit`.
-fn push<T>(buffer: &mut Vec<T>, entry: T, limit: usize, full: fn() -> Rejection) -> Result<(), Rejection> {
-    if buffer.len() == limit {
-        return Err(full());
-    }
-    buffer.push(entry);
-    Ok(())
 }
 
 #[cold]

@@ -148,7 +148,7 @@ fn check(document: &Document<'_>, kind: ProfileType, unit: Option<Unit>) -> Resu
             other => other == Unit::Count.name(),
         },
         ProfileType::Mutex | ProfileType::Block => ["lock_samples", "contentions", "count"].contains(&units),
-        ProfileType::Heap => false,
+        ProfileType::Heap | ProfileType::LiveHeap => false,
     };
     if taken { Ok(()) } else { Err(unit_mismatch(kind, units, *sample_rate)) }
 }
@@ -156,7 +156,7 @@ fn check(document: &Document<'_>, kind: ProfileType, unit: Option<Unit>) -> Resu
 fn unit_mismatch(kind: ProfileType, units: &str, sample_rate: u64) -> Rejection {
     let kind_name = kind.name();
     let detail = match (kind, units) {
-        (ProfileType::Heap, _) => {
+        (ProfileType::Heap | ProfileType::LiveHeap, _) => {
             format!("{kind_name} profile in {units:?}: objects and bytes were scaled up from samples; pprof holds what undoes that")
         }
         (_, "samples") => format!(

@@ -81,6 +81,28 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Appends what `of` makes of each number of a repeated field, as long as there are at most `most` entries; says whether those
+    /// were all.
+    #[inline]
+    pub(super) fn append_to<T>(self, entries: &mut Vec<T>, most: usize, mut of: impl FnMut(u64) -> T) -> Result<bool, WireFault> {
+        match self {
+            Self::Number(number) if entries.len() < most => entries.push(of(number)),
+            Self::Bytes(mut packed) => {
+                // NB: a number takes a byte at least, so this is room for all of them.
+                entries.reserve(packed.len().min(most.saturating_sub(entries.len())));
+                while !packed.is_empty() {
+                    if entries.len() >= most {
+                        return Ok(false);
+                    }
+                    entries.push(of(varint(&mut packed)?));
+                }
+            }
+            Self::Number(_) => return Ok(false),
+            Self::Fixed(_) | Self::Short => return Err(WireFault::OtherKind("a field that should hold numbers holds none")),
+        }
+        Ok(true)
+    }
+
     /// Calls `take` with each number of a repeated field of numbers of eight bytes, packed or one by one.
     pub(super) fn each_fixed(self, mut take: impl FnMut(u64)) -> Result<(), WireFault> {
         match self {
@@ -111,7 +133,8 @@ pub(super) fn fields(message: &[u8]) -> Fields<'_> {
 
 impl<'a> Fields<'a> {
     /// The next field, or nothing at the end.
-    #[inline]
+    // Called from one loop a message; its result takes longer to hand over through memory than to find.
+    #[inline(always)]
     pub(super) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, WireFault> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -130,7 +153,7 @@ impl<'a> Fields<'a> {
         Ok(Some((tag, value)))
     }
 
-    #[inline]
+    #[inline(always)]
     fn key(&mut self) -> Result<(u32, WireType), WireFault> {
         match self.rest {
             // Tags of our formats are below 16: a key is one byte.
@@ -160,10 +183,21 @@ impl<'a> Fields<'a> {
 
 #[inline]
 fn varint(bytes: &mut &[u8]) -> Result<u64, WireFault> {
-    if let [byte @ 0..0x80, rest @ ..] = *bytes {
-        *bytes = rest;
-        return Ok(u64::from(*byte));
+    // Ids, indexes and lengths are mostly below 2^14.
+    match *bytes {
+        [byte @ 0..0x80, rest @ ..] => {
+            *bytes = rest;
+            Ok(u64::from(*byte))
+        }
+        [low, high @ 0..0x80, rest @ ..] => {
+            *bytes = rest;
+            Ok(u64::from(low & 0x7f) | u64::from(*high) << 7)
+        }
+        _ => long_varint(bytes),
     }
+}
+
+fn long_varint(bytes: &mut &[u8]) -> Result<u64, WireFault> {
     decode_varint(bytes).map_err(|error| broken(&error))
 }
 

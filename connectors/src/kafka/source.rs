@@ -6,25 +6,22 @@
 //! fetched is thrown away, and no record comes twice.
 
 mod partition;
+mod record;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fleetdiff_schemas::profile::{Decoded, Position};
-use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
-use fleetdiff_schemas::time::Nanos;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::message::{BorrowedMessage, Message};
+use rdkafka::message::Message;
 
 use self::partition::{Partition, Step};
+pub use self::record::Contents;
 use super::client::{ClientSettings, Reporter};
 use super::error::BrokerError;
-use super::headers::RecordHeaders;
 use super::topic;
-use crate::formats::Decode;
 use crate::identity::IdentityMapping;
 
 /// How long one poll waits when nothing is there.
@@ -89,7 +86,7 @@ pub struct TopicSource {
     name: Arc<str>,
     brokers: String,
     identity: IdentityMapping,
-    decoder: Box<dyn Decode>,
+    contents: Contents,
     give_up_after: Duration,
     connect_timeout: Duration,
     /// When all brokers were found to be gone, unless one has answered a question since. A record proves nothing: it may
@@ -98,7 +95,7 @@ pub struct TopicSource {
 }
 
 impl TopicSource {
-    /// Opens this share of the topic; `decoder` turns its records into profiles.
+    /// Opens this share of the topic, whose records hold `contents`.
     ///
     /// # Errors
     /// [`BrokerError::Unreachable`] when no broker answers within the connect timeout, [`BrokerError::UnknownTopic`],
@@ -108,7 +105,7 @@ impl TopicSource {
         client: &ClientSettings,
         settings: TopicSettings,
         share: Share,
-        decoder: Box<dyn Decode>,
+        contents: Contents,
     ) -> Result<Self, BrokerError> {
         let consumer = Arc::new(consumer(client, &settings)?);
         let count = topic::partition_count_by(&consumer, client, &settings.topic)?;
@@ -124,7 +121,7 @@ impl TopicSource {
             name: settings.topic.into(),
             brokers: client.brokers.clone(),
             identity: settings.identity,
-            decoder,
+            contents,
             give_up_after: settings.give_up_after,
             connect_timeout: client.connect_timeout,
             gone_since: None,
@@ -138,7 +135,7 @@ impl TopicSource {
             let index = (self.turn + ahead) % count;
             let Some(partition) = self.partitions.get_mut(index) else { continue };
             let number = partition.number;
-            let step = partition.step(|message| decoded(&message, &self.name, &self.identity, self.decoder.as_mut()));
+            let step = partition.step(|message| self.contents.decode(&message, &self.name, &self.identity));
             match step {
                 Step::Nothing => {}
                 Step::Record(record) => {
@@ -278,22 +275,4 @@ fn mends_itself(code: RDKafkaErrorCode) -> bool {
             | RDKafkaErrorCode::OffsetNotAvailable
             | RDKafkaErrorCode::NetworkException
     )
-}
-
-fn decoded(
-    message: &BorrowedMessage<'_>,
-    topic: &Arc<str>,
-    identity: &IdentityMapping,
-    decoder: &mut dyn Decode,
-) -> Decoded {
-    let broker_time = message.timestamp().to_millis().map(|millis| Nanos(millis.saturating_mul(1_000_000)));
-    let headers = RecordHeaders::of(message.headers());
-    let labels = headers.labels(identity, broker_time);
-    let parts = match message.payload() {
-        Some(bytes) => decoder.decode(bytes, &labels),
-        None => vec![Err(Rejection::new(Reason::Empty, "the record has no value"))],
-    };
-    let position =
-        Position { source: Arc::clone(topic), partition: message.partition(), offset: message.offset(), file: None };
-    Decoded { position, broker_time, parts }
 }

@@ -97,21 +97,23 @@ fn records_come_by_end_and_line_with_their_place() {
         assert_eq!((&*position.source, position.partition), ("kv-snapshot", 0));
         assert_eq!(position.offset, i64::try_from(place + 1).unwrap());
         assert_eq!(position.file.as_deref(), lines[*place]["file"].as_str());
-        assert_eq!((record.broker_time, record.parts.len()), (None, 1));
+        // Of memory, what was allocated and what is in use.
+        let parts = if lines[*place]["profile_type"] == "heap" { 2 } else { 1 };
+        assert_eq!((record.broker_time, record.parts.len()), (None, parts));
     }
     assert_eq!(records.len(), order.len());
 }
 
 #[test]
-fn levels_are_refused_unread_one_by_one() {
+fn levels_but_of_memory_are_refused_unread_one_by_one() {
     // A folder with the manifest alone: whatever is read is missing.
     let folder = tempfile::tempdir().unwrap();
     let manifest = fs::read_to_string(fleet("kv-snapshot").join("manifest.jsonl")).unwrap();
     fs::write(folder.path().join("manifest.jsonl"), manifest.replace("\"cumulative\"", "\"gauge\"")).unwrap();
     let records = read_folder(folder.path());
     let reason = |record: &Decoded, reason| matches!(&record.parts[..], [Err(fault)] if fault.reason == reason);
-    assert_eq!(records.iter().filter(|record| reason(record, Reason::UnsupportedType)).count(), 228);
-    assert_eq!(records.iter().filter(|record| reason(record, Reason::MissingFile)).count(), 216);
+    assert_eq!(records.iter().filter(|record| reason(record, Reason::UnsupportedType)).count(), 108);
+    assert_eq!(records.iter().filter(|record| reason(record, Reason::MissingFile)).count(), 216 + 120);
     for fault in records.iter().flat_map(|record| &record.parts).filter_map(|part| part.as_ref().err()) {
         assert!(fault.at.is_some() && fault.profile_type.is_some(), "{fault:?}");
     }
@@ -123,6 +125,11 @@ fn a_filter_leaves_the_rest_out() {
     let kv = || RecordedFleet::open(fleet("kv-snapshot")).unwrap();
     assert_eq!(kv().filtered(&of_type(ProfileType::Cpu)).len(), 216);
     assert_eq!(kv().filtered(&of_type(ProfileType::Heap)).len(), 120);
+    assert_eq!(kv().filtered(&of_type(ProfileType::LiveHeap)).len(), 120);
+    for kind in [ProfileType::Heap, ProfileType::LiveHeap] {
+        let of_kind = read_all(kv().filtered(&of_type(kind)));
+        assert!(of_kind.iter().all(|record| matches!(&record.parts[..], [Ok(profile)] if profile.profile_type == kind)), "{kind:?}");
+    }
     assert!(kv().filtered(&Filter { service: Some("redis".into()), profile_type: None }).is_empty());
     let cpu = read_all(kv().filtered(&of_type(ProfileType::Cpu)));
     let all = read_all(kv());
@@ -144,8 +151,8 @@ fn raw_entries_decode_to_what_is_read() {
             .filter_map(Result::ok)
             .collect();
         assert!(good(&read_all(fleet)).eq(&decoded));
-        let snapshots = decoded.iter().filter(|profile| profile.temporality == Temporality::Cumulative);
-        assert_eq!(snapshots.count(), in_all - decoded.iter().filter(|profile| profile.temporality == Temporality::Delta).count());
-        assert_eq!(decoded.len(), in_all);
+        let of = |temporality| decoded.iter().filter(|profile| profile.temporality == temporality).count();
+        assert_eq!(of(Temporality::Delta) + of(Temporality::Cumulative), in_all);
+        assert_eq!(of(Temporality::Gauge), decoded.iter().filter(|profile| profile.profile_type == ProfileType::Heap).count());
     }
 }

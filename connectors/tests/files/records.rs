@@ -40,7 +40,7 @@ fn a_file_of_records_is_of_many_pods() {
     let within = tempfile::tempdir().unwrap();
     let records = read_folder(&folder(within.path(), &both()));
     let pods: BTreeSet<String> = good(&records).map(|profile| profile.identity.pod.to_string()).collect();
-    assert_eq!((records.len(), good(&records).count(), pods.len()), (2, 12, 6));
+    assert_eq!((records.len(), good(&records).count(), pods.len()), (2, 18, 6));
     assert_eq!(good(&records).filter(|profile| profile.profile_type == ProfileType::Cpu).count(), 6);
     assert!(good(&records).all(|profile| profile.identity.service.as_str() == "etcd"));
     let fleet = RecordedFleet::open(within.path()).unwrap();

@@ -55,11 +55,13 @@ pub fn labels(profile_type: ProfileType) -> Labels {
     }
 }
 
-/// The one part of a record.
+/// The one part of a record, or that beside which the memory in use stands.
 pub fn part(decoder: &mut dyn Decode, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Result<Profile, Rejection> {
     let mut parts = decoder.decode(bytes, labels);
-    assert_eq!(parts.len(), 1);
-    parts.remove(0)
+    let counts = parts.remove(0);
+    let is_level = |part: &Result<Profile, Rejection>| part.as_ref().is_ok_and(|profile| profile.profile_type == ProfileType::LiveHeap);
+    assert!(parts.len() < 2 && parts.iter().all(is_level), "{parts:?}");
+    counts
 }
 
 pub fn stacks_of(profile: &Profile) -> &[Stack] {
@@ -119,9 +121,9 @@ pub fn profiles() -> impl Strategy<Value = Profile> {
             stacks.prop_map(move |stacks| Profile {
                 identity: Arc::clone(&identity),
                 profile_type,
-                temporality: Temporality::Delta,
+                temporality: if profile_type.is_level() { Temporality::Gauge } else { Temporality::Delta },
                 window,
-                requests: requests.map(|(count, window)| Requests { count, window }),
+                requests: requests.filter(|_| !profile_type.is_level()).map(|(count, window)| Requests { count, window }),
                 names: Arc::clone(&names),
                 samples: Samples::Stacks(stacks),
             })

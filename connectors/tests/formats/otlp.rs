@@ -45,17 +45,25 @@ fn unscaled(mut request: Request) -> Vec<u8> {
     request.encode_to_vec()
 }
 
+/// The sample types whose values are raw samples, by profile type.
+const COUNTED: [(ProfileType, &str); 4] = [
+    (ProfileType::Cpu, "samples/count"),
+    (ProfileType::Heap, "alloc_objects/count"),
+    (ProfileType::LiveHeap, "inuse_objects/count"),
+    (ProfileType::Mutex, "contentions/count"),
+];
+
 /// Holds every profile of a record against the entries of the same pods and hops; gives how many there were.
 fn assert_as_expected(request: Request, entries: &[Json]) -> usize {
     let profiles = good(&unscaled(request), &by_pod_name());
-    let mut left: BTreeMap<(String, i64), &Json> = BTreeMap::new();
+    let mut left: BTreeMap<(String, i64, &str), &Json> = BTreeMap::new();
     for entry in entries {
         for (kind, of_type) in entry["types"].as_object().unwrap() {
-            if ["samples/count", "alloc_objects/count", "contentions/count"].contains(&kind.as_str()) {
+            if COUNTED.iter().any(|(_, counted)| counted == kind) {
                 if of_type["total"] == 0 {
                     continue;
                 }
-                left.insert((entry["pod"].as_str().unwrap().to_owned(), nanos(of_type, "time_unix_nano")), of_type);
+                left.insert((entry["pod"].as_str().unwrap().to_owned(), nanos(of_type, "time_unix_nano"), kind), of_type);
             }
         }
     }
@@ -71,7 +79,8 @@ fn assert_as_expected(request: Request, entries: &[Json]) -> usize {
         ] {
             assert_eq!(entry[key], found, "{about}");
         }
-        let Some(of_type) = left.remove(&(identity.pod.to_string(), profile.window.start.0)) else { continue };
+        let (_, kind) = COUNTED.iter().find(|(counted, _)| *counted == profile.profile_type).unwrap();
+        let Some(of_type) = left.remove(&(identity.pod.to_string(), profile.window.start.0, *kind)) else { continue };
         assert_eq!(profile.window.end.since(profile.window.start), Nanos(nanos(of_type, "duration_nano")), "{about}");
         let rows: Vec<(Vec<String>, i64)> = written_out(profile)
             .into_iter()
@@ -98,8 +107,8 @@ fn published_raw_samples_of_every_pod_and_hop() {
         assert_as_expected(message(record["file"].as_str().unwrap()), &entries)
     };
     let found: usize = lines("records.jsonl").iter().map(of_record).sum();
-    // 36 pods and hops of cpu, 24 of heap, 12 of mutex of which one is empty.
-    assert_eq!((found, entries.len()), (72, 36));
+    // 36 pods and hops of cpu, 24 of heap and as many of what is in use, 12 of mutex of which one is empty.
+    assert_eq!((found, entries.len()), (96, 36));
 }
 
 /// The values of all ten sample types, by the slow reader that the decoder is held against elsewhere.
@@ -139,21 +148,27 @@ fn published_identities_of_every_pod() {
             found += 1;
         }
     }
-    assert_eq!(found, 72);
+    assert_eq!(found, 96);
 }
 
 /// What is since the process began is told apart from what is of a window, and both are read.
 #[test]
 fn snapshots_of_memory_and_locks_are_cumulative() {
-    for (_, file) in records() {
+    for (hop, file) in records() {
         for profile in good(&bytes(&file), &Options::default()) {
-            let expected = if profile.profile_type == ProfileType::Cpu { Temporality::Delta } else { Temporality::Cumulative };
+            let expected = match profile.profile_type {
+                ProfileType::Cpu => Temporality::Delta,
+                ProfileType::LiveHeap => Temporality::Gauge,
+                _ => Temporality::Cumulative,
+            };
             assert_eq!(profile.temporality, expected);
         }
+        // Three pods of cpu and locks, or of cpu and both sides of memory.
+        let types = if hop == 2 { 6 } else { 9 };
         let mut decoder = Decoder::new(&Options::default());
         let nobody = Err(Rejection::new(Reason::MissingIdentity, "no headers"));
         let parts = decoder.decode(&bytes(&file), &nobody);
-        assert_eq!((parts.len(), parts.iter().filter(|part| part.is_ok()).count()), (6, 6), "{file}");
+        assert_eq!((parts.len(), parts.iter().filter(|part| part.is_ok()).count()), (types, types), "{file}");
     }
 }
 
@@ -186,7 +201,7 @@ fn published_cohorts_of_samples() {
     let faults = refused(Decoder::new(&Options::default()).profiles(&file));
     let reasons: Vec<_> = faults.iter().map(|fault| (fault.reason, fault.profile_type, fault.samples)).collect();
     assert_eq!(reasons[0], (Reason::MissingIdentity, Some(ProfileType::Cpu), 591));
-    assert_eq!((reasons[1].0, reasons[1].1, reasons.len()), (Reason::MissingIdentity, Some(ProfileType::Heap), 2));
+    assert_eq!((reasons[1].0, reasons[1].1, reasons.len()), (Reason::MissingIdentity, Some(ProfileType::Heap), 3));
     assert!(faults[0].detail.contains("k8s.pod.uid") && faults[0].detail.contains("resource_profiles[0]"), "{}", faults[0].detail);
 
     let identity = IdentityMapping { pod: vec!["service.name".into()], ..IdentityMapping::default() };

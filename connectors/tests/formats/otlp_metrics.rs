@@ -1,20 +1,14 @@
-//! Requests from OTLP metrics: which points count, whose they are, and what a series has grown by.
-
-use std::collections::BTreeMap;
-use std::sync::Arc;
+//! Requests from OTLP metrics: which points count, and whose they are.
 
 use fleetdiff_connectors::formats::Options;
-use fleetdiff_connectors::formats::otlp::metrics::differences::{Differences, Outcome};
-use fleetdiff_connectors::formats::otlp::metrics::{Decoder, Point, REQUEST_METRICS};
+use fleetdiff_connectors::formats::otlp::metrics::{Decoder, REQUEST_METRICS};
 use fleetdiff_connectors::formats::otlp::proto::{Any, KeyValue, Resource, Scope};
-use fleetdiff_schemas::profile::{Requests, Temporality};
+use fleetdiff_schemas::profile::{RequestPoint, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 use prost::Message;
-use proptest::collection::vec;
-use proptest::prelude::*;
 
-use super::fixtures::{START, identity};
+use super::fixtures::START;
 use super::otlp_rules::{POD, inline};
 
 /// The messages of `metrics.proto` 1.10 that tests write.
@@ -178,8 +172,26 @@ fn numbers(double: Option<f64>, int: Option<i64>, temporality: i32, monotonic: b
     Numbers { points: vec![point], temporality, monotonic }
 }
 
-fn points(bytes: &[u8]) -> Vec<Result<Point, Rejection>> {
+fn points(bytes: &[u8]) -> Vec<Result<RequestPoint, Rejection>> {
     Decoder::new(&Options::default(), REQUEST_METRICS).points(bytes)
+}
+
+/// Good records: one of every kind of metric, and one of several series of two metrics.
+pub fn good_metrics() -> Vec<Vec<u8>> {
+    let spread = Spread { attributes: route("/"), start: at(0), time: at(10), count: 9, scale: -2 };
+    let kinds = vec![
+        (REQUEST_METRICS[0], histogram(DELTA, vec![bucketed(7, route("/"))])),
+        (REQUEST_METRICS[1], Data::Exponential(Exponential { points: vec![spread], temporality: CUMULATIVE })),
+        (REQUEST_METRICS[2], Data::Sum(numbers(None, Some(4), DELTA, true))),
+        (REQUEST_METRICS[0], Data::Sum(numbers(Some(4.0), None, CUMULATIVE, true))),
+        (REQUEST_METRICS[0], Data::Summary(Summary { points: vec![bucketed(3, route("/"))] })),
+        (REQUEST_METRICS[0], Data::Gauge(numbers(None, Some(4), DELTA, true))),
+    ];
+    let series = histogram(CUMULATIVE, vec![bucketed(7, vec![]), bucketed(8, route("/")), bucketed(300, route("/upload"))]);
+    let several = vec![(REQUEST_METRICS[0], series.clone()), (REQUEST_METRICS[1], series)];
+    let mut records: Vec<Vec<u8>> = kinds.into_iter().map(|kind| record(&POD, vec![kind])).collect();
+    records.push(record(&POD, several));
+    records
 }
 
 /// Temporality and count of the points of one metric, or why there is none.
@@ -199,7 +211,7 @@ fn each_kind_of_metric_counts_requests() {
         (histogram(0, vec![bucketed(7, vec![])]), vec![Err(Reason::UnsupportedType)]),
         (exponential(DELTA), vec![Ok((Delta, 9))]),
         (exponential(CUMULATIVE), vec![Ok((Cumulative, 9))]),
-        (Data::Summary(Summary { points: vec![bucketed(4, vec![])] }), vec![Ok((Cumulative, 4))]),
+        (Data::Summary(Summary { points: vec![Bucketed { bounds: Vec::new(), ..bucketed(4, vec![]) }] }), vec![Ok((Cumulative, 4))]),
         (Data::Sum(numbers(None, Some(5), CUMULATIVE, true)), vec![Ok((Cumulative, 5))]),
         (Data::Sum(numbers(Some(5.0), None, DELTA, true)), vec![Ok((Delta, 5))]),
         (Data::Sum(numbers(None, Some(5), CUMULATIVE, false)), vec![Err(Reason::UnsupportedType)]),
@@ -233,6 +245,16 @@ fn only_named_metrics_of_known_pods_count() {
     assert!(fault.detail.contains("rpc.server.duration"), "{}", fault.detail);
 }
 
+/// The attribute of a point comes before that of its resource.
+#[test]
+fn a_point_is_for_the_cohort_that_it_names() {
+    let tv = vec![inline("cohort", Any::Text("tv".to_owned()))];
+    let bytes = record(&POD, vec![(REQUEST_METRICS[0], histogram(DELTA, vec![bucketed(1, tv), bucketed(2, route("/"))]))]);
+    let cohorts: Vec<String> = points(&bytes).into_iter().map(|point| point.unwrap().identity.cohort.to_string()).collect();
+    assert_eq!(cohorts[0], "tv");
+    assert_ne!(cohorts[1], "tv");
+}
+
 /// Series are told apart by their attributes, whatever the order of these.
 #[test]
 fn a_series_is_its_metric_and_attributes() {
@@ -254,90 +276,4 @@ fn every_cut_is_points_or_a_fault() {
         assert!(found.iter().all(|point| point.as_ref().is_err_and(|fault| fault.reason == Reason::Malformed)), "cut at {end}");
         assert!(!found.is_empty());
     }
-}
-
-fn point(series: u64, from: i64, to: i64, count: u64) -> Point {
-    Point { identity: identity("pod-1"), series, temporality: Temporality::Cumulative, window: window(from, to), count }
-}
-
-fn counted(from: i64, to: i64, count: u64) -> Outcome {
-    Outcome::Counted(Requests { count, window: window(from, to) })
-}
-
-#[test]
-fn a_series_counts_what_it_has_grown_by() {
-    let mut differences = Differences::default();
-    let mut take = |point: Point| differences.take(&point);
-    assert_eq!(take(point(1, 0, 10, 100)), Outcome::Baseline);
-    assert_eq!(take(point(1, 0, 20, 130)), counted(10, 20, 30));
-    assert_eq!(take(point(2, 0, 20, 7)), Outcome::Baseline, "another series");
-    assert_eq!(take(point(1, 0, 20, 130)), Outcome::Superseded);
-    assert_eq!(take(point(1, 0, 15, 120)), Outcome::Superseded);
-    assert_eq!(take(point(1, 0, 40, 130)), counted(20, 40, 0));
-    // The process has begun anew and says when: what it counts is of the time since.
-    assert_eq!(take(point(1, 42, 50, 12)), counted(42, 50, 12));
-    // It has fallen and does not say when it began anew: nobody knows what was lost.
-    assert_eq!(take(point(1, 42, 60, 3)), Outcome::Baseline);
-    assert_eq!(take(point(1, 42, 70, 5)), counted(60, 70, 2));
-    assert_eq!(take(point(1, 65, 80, 4)), counted(70, 80, 4), "a start before the last point counts nothing twice");
-    let delta = Point { temporality: Temporality::Delta, ..point(3, 5, 6, 9) };
-    assert_eq!(take(delta), counted(5, 6, 9));
-    assert_eq!(differences.len(), 2);
-    differences.forget(window(0, 30).end);
-    assert_eq!(differences.len(), 1);
-    assert_eq!(differences.take(&point(2, 0, 90, 9)), Outcome::Baseline);
-}
-
-#[test]
-fn the_series_of_a_pod_are_added_up_by_window() {
-    let mut differences = Differences::default();
-    let other = |point: Point| Point { identity: identity("pod-2"), ..point };
-    let first = vec![point(1, 0, 10, 5), point(2, 0, 10, 50), other(point(1, 0, 10, 500))];
-    assert_eq!(differences.close(first), BTreeMap::new());
-    let second = vec![point(1, 0, 20, 6), point(2, 0, 20, 57), other(point(1, 0, 20, 501)), point(1, 0, 30, 9)];
-    let requests = |from, to, count| Requests { count, window: window(from, to) };
-    let pod = |pod: &str| (identity(pod).service.clone(), identity(pod).pod.clone());
-    let expected = [(pod("pod-1"), vec![requests(10, 20, 8), requests(20, 30, 3)]), (pod("pod-2"), vec![requests(10, 20, 1)])];
-    assert_eq!(differences.close(second), BTreeMap::from(expected));
-}
-
-proptest! {
-    /// Whatever is served between the first point and the last is counted once, in windows that do not overlap, in whatever
-    /// order the points of a close come.
-    #[test]
-    fn order_of_points_changes_nothing_and_none_is_lost(grown in vec((1u64..3, 0u64..50), 2..30), closes in 1usize..4, seed in any::<u64>()) {
-        let mut count = BTreeMap::from([(1, 100), (2, 1_000)]);
-        let mut points = Vec::new();
-        for (second, (series, more)) in grown.iter().enumerate() {
-            *count.get_mut(series).unwrap() += more;
-            points.push(point(*series, 0, i64::try_from(second).unwrap() + 10, count[series]));
-        }
-        let total = |series: u64| {
-            let counts: Vec<u64> = points.iter().filter(|point| point.series == series).map(|point| point.count).collect();
-            counts.last().zip(counts.first()).map_or(0, |(last, first)| last - first)
-        };
-        let expected = total(1) + total(2);
-        let run = |turn: bool| {
-            let mut differences = Differences::default();
-            let mut sum = 0;
-            for chunk in points.chunks(points.len().div_ceil(closes)) {
-                let mut chunk = chunk.to_vec();
-                if turn {
-                    chunk.sort_by_key(|point| (point.count ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-                }
-                sum += differences.close(chunk).into_values().flatten().map(|requests| requests.count).sum::<u64>();
-            }
-            sum
-        };
-        prop_assert_eq!([run(false), run(true)], [expected; 2]);
-    }
-}
-
-/// Shared identities need not be the same object.
-#[test]
-fn a_pod_is_known_by_its_name() {
-    let mut differences = Differences::default();
-    let again = |point: Point| Point { identity: Arc::new((*point.identity).clone()), ..point };
-    assert_eq!(differences.take(&point(1, 0, 10, 5)), Outcome::Baseline);
-    assert_eq!(differences.take(&again(point(1, 0, 20, 6))), counted(10, 20, 1));
 }

@@ -118,7 +118,7 @@ fn outcome(columns: &[Column<'_>], period: (&str, i64), seconds: u64, resource: 
 
 #[test]
 fn each_type_counts_raw_samples() {
-    use ProfileType::{Block, Cpu, Heap, Mutex, OffCpu, Wall};
+    use ProfileType::{Block, Cpu, Heap, LiveHeap, Mutex, OffCpu, Wall};
     use Temporality::{Cumulative, Delta, Gauge};
     let (samples, cpu) = (("samples", "count", &[3][..], &[][..]), ("cpu", "nanoseconds", &[50_000_000][..], &[][..]));
     let events = ("off_cpu", "nanoseconds", &[9, 7][..], &[1, 2][..]);
@@ -147,11 +147,12 @@ fn each_type_counts_raw_samples() {
         (vec![("off_cpu", "nanoseconds", &[4], &[])], none, 10, vec![], vec![Err(Reason::UnitMismatch)]),
         (vec![samples, events], ("cpu", 1), 10, vec![], vec![Ok((Cpu, Delta, 3)), Ok((OffCpu, Delta, 2))]),
         // Two objects of 512 KiB at a period of 512 KiB: 2 x (1 - 1/e) were drawn.
-        (vec![objects, space, live, live_space], ("space", 524_288), 0, vec![], vec![Ok((Heap, Cumulative, 1))]),
+        (vec![objects, space, live, live_space], ("space", 524_288), 0, vec![], vec![Ok((Heap, Cumulative, 1)), Ok((LiveHeap, Gauge, 1))]),
         (vec![objects, space], ("space", 1), 10, vec![], vec![Ok((Heap, Delta, 2))]),
         (vec![objects, space], ("space", 1), 0, said("fleetdiff.temporality", "delta"), vec![Ok((Heap, Delta, 2))]),
         (vec![objects, space], ("space", 1), 0, said("fleetdiff.temporality", "sum"), vec![Err(Reason::UnsupportedType)]),
-        (vec![live, live_space], ("space", 1), 0, vec![], vec![Ok((Heap, Gauge, 2))]),
+        (vec![live, live_space], ("space", 1), 0, vec![], vec![Ok((LiveHeap, Gauge, 2))]),
+        (vec![live, live_space], ("space", 1), 0, said("fleetdiff.temporality", "delta"), vec![Ok((LiveHeap, Gauge, 2))]),
         (vec![objects], ("space", 1), 0, vec![], vec![Err(Reason::UnitMismatch)]),
         (vec![("allocated_objects", "count", &[2], &[]), ("allocated_space", "bytes", &[9], &[])], ("space", 1), 10, vec![],
             vec![Ok((Heap, Delta, 2))]),

@@ -5,9 +5,9 @@ use std::fs;
 
 use fleetdiff_connectors::formats::pprof::proto::{Profile as Message, Sample, ValueType};
 use fleetdiff_connectors::formats::pprof::{Decoder, encode};
-use fleetdiff_connectors::formats::{Labels, Options};
+use fleetdiff_connectors::formats::{Decode, Labels, Options};
 use fleetdiff_schemas::fold::fold_stacks;
-use fleetdiff_schemas::profile::{Profile, ProfileType, Requests, Samples};
+use fleetdiff_schemas::profile::{Profile, ProfileType, Requests, Samples, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 use prost::Message as _;
@@ -195,4 +195,26 @@ proptest! {
         prop_assert_eq!(&read, &profile);
         prop_assert_eq!(encode(&read).unwrap(), bytes);
     }
+}
+
+/// What is in use stands beside what was allocated, is asked for by its own type or as a level, and is of no number of requests.
+#[test]
+fn a_heap_profile_holds_a_level_too() {
+    let heap = [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")];
+    let bytes = columns(&heap, &[9, 90, 4, 40], ("space", "bytes", 1));
+    let read = |labels: Labels, bytes: &[u8]| -> Vec<(ProfileType, Temporality, u64, bool)> {
+        let parts = Decoder::new(&Options::default()).decode(bytes, &Ok(Labels { requests: Some(5), ..labels }));
+        parts.into_iter().map(Result::unwrap).map(|profile| (profile.profile_type, profile.temporality, profile.total(), profile.requests.is_some())).collect()
+    };
+    let of = |kind, temporality| read(Labels { temporality, ..labels(kind) }, &bytes);
+    let level = (ProfileType::LiveHeap, Temporality::Gauge, 4, false);
+    for temporality in [Temporality::Delta, Temporality::Cumulative] {
+        assert_eq!(of(ProfileType::Heap, temporality), [(ProfileType::Heap, temporality, 9, true), level]);
+    }
+    assert_eq!(of(ProfileType::Heap, Temporality::Gauge), [level]);
+    assert_eq!(of(ProfileType::LiveHeap, Temporality::Delta), [level]);
+    let without = columns(&heap[..2], &[9, 90], ("space", "bytes", 1));
+    assert_eq!(read(labels(ProfileType::Heap), &without).len(), 1);
+    let nothing_left = columns(&heap, &[9, 90, 0, 0], ("space", "bytes", 1));
+    assert_eq!(read(labels(ProfileType::Heap), &nothing_left)[1], (ProfileType::LiveHeap, Temporality::Gauge, 0, false));
 }

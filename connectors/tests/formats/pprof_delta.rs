@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 const MAX: usize = 1 << 24;
 
-fn godeltaprof(name: &str) -> Vec<u8> {
+pub fn godeltaprof(name: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/godeltaprof");
     fs::read(folder.join(format!("{name}.pb.gz"))).unwrap()
 }
@@ -88,11 +88,11 @@ fn a_delta_spans_the_time_between_and_names_what_it_holds_alone() {
     assert!(ours("heap", 1, 1).sample.iter().all(|sample| sample.value[..2] == [0, 0]), "its levels stay");
 }
 
-type Rows = BTreeMap<(Vec<u8>, u8), [i64; 2]>;
+pub type Rows = BTreeMap<(Vec<u8>, u8), [i64; 2]>;
 
 /// A heap profile of these rows: stacks of functions 0 to 5 and a label, with objects allocated and in use. `shift` numbers
 /// everything otherwise, and each row is split in two.
-fn heap(rows: &Rows, shift: u64) -> Vec<u8> {
+pub fn heap(rows: &Rows, shift: u64) -> Vec<u8> {
     let shifted = |number: u8| (u64::from(number) + shift) % 6 + 1;
     let mut strings: Vec<String> = ["", "alloc_objects", "inuse_objects", "count", "size", "prog"].map(str::to_owned).to_vec();
     strings.extend((0..shift).map(|unused| format!("unused {unused}")));

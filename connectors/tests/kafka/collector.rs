@@ -58,6 +58,6 @@ fn every_record_of_a_collector_is_read_as_its_bytes_are() {
             assert_eq!(record.parts, decoder.decode(bytes, &nobody));
             profiles += record.parts.iter().flatten().count();
         }
-        assert_eq!((records.len(), profiles), (12, 72), "{readers} readers");
+        assert_eq!((records.len(), profiles), (12, 96), "{readers} readers");
     }
 }

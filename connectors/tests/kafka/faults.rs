@@ -7,7 +7,7 @@ use fleetdiff_connectors::kafka::alerts::AlertProducer;
 use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::kafka::error::BrokerError;
 use fleetdiff_connectors::kafka::publish::{Key, Outgoing, PublishSettings, Publisher, RecordForm};
-use fleetdiff_connectors::kafka::source::{Share, TopicSettings, TopicSource};
+use fleetdiff_connectors::kafka::source::{Contents, Share, TopicSettings, TopicSource};
 use fleetdiff_connectors::kafka::topic::{self, TopicPlan};
 use fleetdiff_schemas::profile::{Decoded, Position, Profile};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
@@ -172,7 +172,7 @@ fn failures(client: &ClientSettings, topic: &str) -> Vec<BrokerError> {
     std::thread::scope(|scope| {
         let source = scope.spawn(|| {
             let decoder = Format::Pprof.decoder(&Options::default());
-            TopicSource::open(client, TopicSettings::new(topic), Share::WHOLE, decoder).err().unwrap()
+            TopicSource::open(client, TopicSettings::new(topic), Share::WHOLE, Contents::Profiles(decoder)).err().unwrap()
         });
         let publisher = scope.spawn(|| {
             let settings = PublishSettings::new(topic, RecordForm::Pprof, Key::None);
@@ -214,7 +214,7 @@ fn a_broker_that_goes_away_ends_the_run_after_the_limit() {
     let client = ClientSettings { connect_timeout: Duration::from_secs(1), ..client };
     let settings = TopicSettings { give_up_after: Duration::from_millis(200), ..TopicSettings::new("lost") };
     let mut source =
-        TopicSource::open(&client, settings, Share::WHOLE, Format::Pprof.decoder(&Options::default())).unwrap();
+        TopicSource::open(&client, settings, Share::WHOLE, Contents::Profiles(Format::Pprof.decoder(&Options::default()))).unwrap();
     drop(own);
     let deadline = Instant::now() + PATIENCE;
     let error = loop {
@@ -231,7 +231,7 @@ fn a_broker_that_goes_away_ends_the_run_after_the_limit() {
 fn an_unknown_topic_is_an_error_and_asking_does_not_make_it() {
     for _ in 0..2 {
         let decoder = Format::Pprof.decoder(&Options::default());
-        let error = TopicSource::open(&client(), TopicSettings::new("nowhere"), Share::WHOLE, decoder).err().unwrap();
+        let error = TopicSource::open(&client(), TopicSettings::new("nowhere"), Share::WHOLE, Contents::Profiles(decoder)).err().unwrap();
         assert_eq!(error.code(), "kafka_unknown_topic");
         assert!(error.to_string().contains("nowhere") && error.to_string().contains(broker::shared().address()));
     }
@@ -243,7 +243,7 @@ fn a_start_beyond_the_end_is_an_error_with_both_offsets() {
     publish("short", RecordForm::Pprof, Key::None, &fleet(3, 1));
     let settings = TopicSettings { start: [(1, 40)].into(), ..TopicSettings::new("short") };
     let decoder = Format::Pprof.decoder(&Options::default());
-    let error = TopicSource::open(&client(), settings, Share::WHOLE, decoder).err().unwrap();
+    let error = TopicSource::open(&client(), settings, Share::WHOLE, Contents::Profiles(decoder)).err().unwrap();
     assert_eq!(error.code(), "kafka_offset");
     let text = error.to_string();
     assert!(text.contains("short") && text.contains("partition 1") && text.contains("40"), "{text}");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::formats::{Format, Options};
 use fleetdiff_connectors::kafka::client::ClientSettings;
-use fleetdiff_connectors::kafka::source::{Share, TopicSettings, TopicSource};
+use fleetdiff_connectors::kafka::source::{Contents, Share, TopicSettings, TopicSource};
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::source::{Polled, Source};
 
@@ -55,7 +55,7 @@ pub fn until_end(topic: &str) -> TopicSettings {
 
 /// Opens one share of a topic.
 pub fn open(settings: TopicSettings, share: Share, format: Format) -> TopicSource {
-    TopicSource::open(&client(), settings, share, format.decoder(&Options::default())).unwrap()
+    TopicSource::open(&client(), settings, share, Contents::Profiles(format.decoder(&Options::default()))).unwrap()
 }
 
 /// Polls until `done`, which sees everything read so far and the latest answer.

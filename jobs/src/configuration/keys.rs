@@ -83,7 +83,7 @@ macro_rules! key {
 }
 
 /// Every key, by section.
-pub const KEYS: [Key; 41] = [
+pub const KEYS: [Key; 44] = [
     key!("dataflow.hop", "hop", ROWS, dataflow.hop,
         "Width of a hop: event time is counted in these.", "published: agents upload every 10 s"),
     key!("dataflow.window", "window", ROWS, dataflow.window,
@@ -92,6 +92,8 @@ pub const KEYS: [Key; 41] = [
         "How far the event times of one partition may lie apart; at least half of the longest profile and its transport.", "guess: half a 30 s profile and its transport"),
     key!("dataflow.warm_up", "warm-up", ROWS, dataflow.warm_up,
         "What is cropped after the start of a process.", "guess: caches and compilers of most services settle within it"),
+    key!("dataflow.drain", "drain", ROWS, dataflow.drain,
+        "What is cropped before the end of a process; each profile then waits for so long and one more profile, and so do alerts.", "guess: few programs cost otherwise at their end, and results would come later"),
     key!("dataflow.evaluate_every", "evaluate-every", ROWS, dataflow.evaluate_every,
         "How often the live rule looks.", "every hop: alerts come as early as they can"),
     key!("dataflow.report_every", "report-every", ROWS, dataflow.report_every,
@@ -130,6 +132,10 @@ pub const KEYS: [Key; 41] = [
         "Topic of profiles.", "guess"),
     key!("kafka.format", "format", ROWS, kafka.format,
         "Format of its records: delta and otlp carry the identity, all others have it in headers.", "published: what continuous profilers send"),
+    key!("kafka.metrics_topic", "metrics-topic", ROWS, kafka.metrics_topic,
+        "Topic of OTLP metrics that count requests, for profiles that bring no requests of their own; empty: none.", "guess: many fleets put requests elsewhere"),
+    key!("kafka.request_metrics", "request-metrics", ROWS, kafka.request_metrics,
+        "Metrics of that topic whose points count requests; all that are named are added up.", "published: OpenTelemetry's names"),
     key!("kafka.cohort", "cohort", ROWS, kafka.cohort,
         "Attribute that names the cohort, looked for on the sample first, then on the record.", "guess"),
     key!("kafka.contention", "contention", ROWS, kafka.contention,

@@ -25,6 +25,7 @@ fn decoded(decoder: &mut Box<dyn Decode>, partition: i32, records: &[Vec<u8>]) -
         position: Position { source: "profiles".into(), partition, offset, file: None },
         broker_time: None,
         parts: decoder.decode(record, &anonymous),
+        points: Vec::new(),
     };
     (0..).zip(records).map(decode).collect()
 }

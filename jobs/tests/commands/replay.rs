@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::rows::CellRow;
 use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
@@ -92,14 +92,16 @@ fn one_pod_a_cell_is_untestable_and_says_so() {
 }
 
 #[test]
-fn levels_are_one_rejected_row_each_and_one_line_in_all() {
+fn levels_but_of_memory_are_one_rejected_row_each_and_one_line_in_all() {
     let (fleet, folder) = (recorded("kv-snapshot"), tempfile::tempdir().unwrap());
     let manifest = std::fs::read_to_string(fleet.join("manifest.jsonl")).unwrap().replace("\"cumulative\"", "\"gauge\"");
     std::fs::write(folder.path().join("manifest.jsonl"), &manifest).unwrap();
     std::os::unix::fs::symlink(fleet.join("profiles"), folder.path().join("profiles")).unwrap();
     let done = done(&["replay", folder.path().to_str().unwrap(), "--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B"]);
-    let levels = manifest.lines().filter(|line| line.contains("\"gauge\"")).count();
-    assert!(levels > 200);
+    let levels = manifest.lines().filter(|line| line.contains("\"gauge\"") && !line.contains("\"heap\"")).count();
+    assert!(levels > 100);
+    let in_use = done.tables.cells.iter().filter(|row| row.comparison.profile_type == ProfileType::LiveHeap).count();
+    assert!(in_use > 100 && done.tables.cells.iter().all(|row| row.comparison.profile_type != ProfileType::Heap), "{in_use} rows");
     let rejected = &done.tables.rejected;
     assert_eq!(rejected.len(), levels);
     assert!(rejected.iter().all(|row| row.rejection.reason == Reason::UnsupportedType));

@@ -77,7 +77,7 @@ fn pprof_files_as_they_are() {
     assert!(cells > 100 && comparisons > 10 && ledger > 10, "{:?}", results.sizes());
     assert_eq!(results.refused(), 0);
     let types: BTreeSet<ProfileType> = results.tables.cells.iter().map(|row| row.comparison.profile_type).collect();
-    assert_eq!(types.len(), 3, "{types:?}");
+    assert_eq!(types.len(), 4, "{types:?}");
 }
 
 /// Builds follow each other as deploys, and flags are raised.

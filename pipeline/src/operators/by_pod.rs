@@ -12,7 +12,7 @@ use super::at_close::{AtClose, Closed};
 use super::ledger::Term;
 use super::route;
 use crate::counts::functions::FunctionTable;
-use crate::rules::admission::PodProfile;
+use crate::rules::admission::OfPod;
 use crate::rules::pods::{CellAddition, Decided, PodHistory, PodRules, Presence};
 
 /// What follows from the pods of one hop.
@@ -51,17 +51,17 @@ pub enum Activity {
 
 /// See [`DecideByPod::decide_by_pod`].
 pub trait DecideByPod<'scope> {
-    /// Brings all profiles of a pod to one worker and decides over them at the close of their application hop, in the order
+    /// Brings all that is told of a pod to one worker and decides over them at the close of their application hop, in the order
     /// of [`PodHistory::close`].
     fn decide_by_pod(self, rules: PodRules, table: Arc<FunctionTable>) -> StreamVec<'scope, u64, PodOutput>;
 }
 
-impl<'scope> DecideByPod<'scope> for StreamVec<'scope, u64, PodProfile> {
+impl<'scope> DecideByPod<'scope> for StreamVec<'scope, u64, OfPod> {
     fn decide_by_pod(self, rules: PodRules, table: Arc<FunctionTable>) -> StreamVec<'scope, u64, PodOutput> {
         let mut pods = Pods { rules, table, histories: HashMap::new() };
         self.at_close(
             "ByPod",
-            |profile| route(&[profile.identity.service.as_str(), profile.identity.pod.as_str()]),
+            |told| route(&[told.identity().service.as_str(), told.identity().pod.as_str()]),
             move |closed| pods.close(closed),
         )
     }
@@ -77,15 +77,18 @@ struct Pods {
 }
 
 impl Pods {
-    fn close(&mut self, closed: Closed<PodProfile>) -> Vec<PodOutput> {
+    fn close(&mut self, closed: Closed<OfPod>) -> Vec<PodOutput> {
         let hop = Hop(closed.hop);
-        let mut by_pod: BTreeMap<(Service, PodId), Vec<PodProfile>> = BTreeMap::new();
-        for profile in closed.items {
-            by_pod.entry((profile.identity.service.clone(), profile.identity.pod.clone())).or_default().push(profile);
+        let mut by_pod: BTreeMap<(Service, PodId), Vec<OfPod>> = BTreeMap::new();
+        let mut output = Vec::new();
+        for told in closed.items {
+            if output.is_empty() && matches!(told, OfPod::Profile(_)) {
+                output.push(PodOutput::Activity(Activity::Applied));
+            }
+            by_pod.entry((told.identity().service.clone(), told.identity().pod.clone())).or_default().push(told);
         }
-        let mut output = vec![PodOutput::Activity(Activity::Applied)];
-        for (pod, profiles) in by_pod {
-            let decided = self.histories.entry(pod).or_default().close(hop, profiles, &self.rules, &self.table);
+        for (pod, told) in by_pod {
+            let decided = self.histories.entry(pod).or_default().close(hop, told, &self.rules, &self.table);
             output.extend(outputs(hop, decided));
         }
         if closed.hop.is_multiple_of(360) {

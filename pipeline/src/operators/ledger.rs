@@ -68,6 +68,7 @@ impl Term {
             }
             Entry::Dropped(dropped) => {
                 row.samples_warm_up += whole(dropped.warm_up);
+                row.samples_drain += whole(dropped.drain);
                 row.samples_duplicate += whole(dropped.duplicate);
                 row.samples_late_dropped += whole(dropped.late_dropped);
                 row.samples_superseded += whole(dropped.superseded);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::fold::fold_stacks;
 use fleetdiff_schemas::identity::{Cohort, Identity};
-use fleetdiff_schemas::profile::{Decoded, Folded, Position, Profile, ProfileType, Requests, Samples, Stack, Temporality, content_hash};
+use fleetdiff_schemas::profile::{Decoded, Folded, Position, Profile, ProfileType, RequestPoint, Requests, Samples, Stack, Temporality, content_hash};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::rows::RejectedRow;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
@@ -85,11 +85,42 @@ pub struct CohortCounts {
     pub paths: Vec<u8>,
 }
 
+/// That a process was alive at an instant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sighting {
+    /// Of which pod.
+    pub identity: Arc<Identity>,
+    /// When: the end of a profile's window.
+    pub at: Nanos,
+}
+
+/// What is told of a pod.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OfPod {
+    /// What a profiler saw.
+    Profile(PodProfile),
+    /// Requests that it served, as a metric has them.
+    Requests(RequestPoint),
+    /// That it was alive; told where profiles are held back until that is known.
+    Seen(Sighting),
+}
+
+impl OfPod {
+    /// Whose it is.
+    pub fn identity(&self) -> &Identity {
+        match self {
+            Self::Profile(profile) => &profile.identity,
+            Self::Requests(point) => &point.identity,
+            Self::Seen(sighting) => &sighting.identity,
+        }
+    }
+}
+
 /// What a record became.
 #[derive(Clone, Debug)]
 pub enum Admitted {
-    /// A profile, at its application hop.
-    Profile(Hop, PodProfile),
+    /// What it tells of a pod, at its application hop.
+    OfPod(Hop, OfPod),
     /// A refused part, at the hop under which it is booked.
     Rejected(Hop, RejectedRow),
 }
@@ -99,6 +130,7 @@ pub enum Admitted {
 pub struct Admission {
     clock: HopClock,
     lateness: Nanos,
+    drain: Nanos,
     window: u64,
     partitions: BTreeMap<i32, Partition>,
     last_names: Option<NumberedNames>,
@@ -120,6 +152,7 @@ impl Admission {
         Self {
             clock: config.clock(),
             lateness: config.lateness,
+            drain: config.drain,
             window: config.window_hops(),
             partitions: BTreeMap::new(),
             last_names: None,
@@ -146,8 +179,17 @@ impl Admission {
                 Ok(profile) => {
                     let at = profile.event_time();
                     latest = latest.max(Some(at));
-                    let (hop, pod) = self.apply(profile, watermark, &record.position, part, table);
-                    admitted.push(Admitted::Profile(hop, pod));
+                    self.apply(profile, watermark, &record.position, part, table, &mut admitted);
+                }
+                Err(rejection) => self.refuse(rejection, &record.position, part, record.broker_time, watermark, &mut admitted),
+            }
+        }
+        for (part, point) in (0..).zip(record.points) {
+            match dated(point.event_time(), record.broker_time) {
+                Ok(at) => {
+                    latest = latest.max(Some(at));
+                    let hop = self.clock.hop_of(at).max(watermark.unwrap_or_default());
+                    admitted.push(Admitted::OfPod(hop, OfPod::Requests(point)));
                 }
                 Err(rejection) => self.refuse(rejection, &record.position, part, record.broker_time, watermark, &mut admitted),
             }
@@ -162,12 +204,19 @@ impl Admission {
         waiting.map(|row| Admitted::Rejected(Hop(0), row)).collect()
     }
 
-    fn apply(&mut self, profile: Profile, watermark: Option<Hop>, from: &Position, part: u32, table: &FunctionTable) -> (Hop, PodProfile) {
+    fn apply(&mut self, profile: Profile, watermark: Option<Hop>, from: &Position, part: u32, table: &FunctionTable, out: &mut Vec<Admitted>) {
         let own = self.clock.hop_of(profile.event_time());
-        let (hop, arrival) = match watermark {
-            Some(watermark) if own < watermark && own.plus(self.window) > watermark => (watermark, Arrival::Late),
-            Some(watermark) if own < watermark => (watermark, Arrival::TooLate),
-            _ => (own, Arrival::InTime),
+        let seen = own.max(watermark.unwrap_or_default());
+        let held = self.held_back(&profile);
+        if held > 0 {
+            let sighting = Sighting { identity: Arc::clone(&profile.identity), at: profile.window.end };
+            out.push(Admitted::OfPod(seen, OfPod::Seen(sighting)));
+        }
+        let hop = seen.plus(held);
+        let arrival = match watermark {
+            _ if own.plus(self.window) <= hop => Arrival::TooLate,
+            Some(watermark) if own < watermark => Arrival::Late,
+            _ => Arrival::InTime,
         };
         let (content, cohorts) = self.fold(&profile, table);
         let pod = PodProfile {
@@ -184,7 +233,20 @@ impl Admission {
             part,
             cohorts,
         };
-        (hop, pod)
+        out.push(Admitted::OfPod(hop, OfPod::Profile(pod)));
+    }
+
+    /// Hops for which a profile waits to see whether its process goes on: as long as what is cropped before an end and one more
+    /// profile last. A snapshot does not say how far the next is; the lateness is at least half of the longest profile.
+    fn held_back(&self, profile: &Profile) -> u64 {
+        if self.drain.0 == 0 {
+            return 0;
+        }
+        let more = match profile.temporality {
+            Temporality::Delta => profile.window.end.since(profile.window.start),
+            Temporality::Cumulative | Temporality::Gauge => self.lateness.plus(self.lateness),
+        };
+        self.clock.hops_in(self.drain.plus(more))
     }
 
     fn fold(&mut self, profile: &Profile, table: &FunctionTable) -> (u128, Vec<CohortCounts>) {
@@ -244,18 +306,23 @@ fn countable(profile: Profile) -> Result<Profile, Rejection> {
 }
 
 fn not_from_future(profile: Profile, broker: Option<Nanos>) -> Result<Profile, Rejection> {
-    let at = profile.event_time();
+    match dated(profile.event_time(), broker) {
+        Ok(_) => Ok(profile),
+        Err(fault) => Err(Rejection { profile_type: Some(profile.profile_type), samples: profile.total(), ..fault }),
+    }
+}
+
+/// An event time, unless it lies so far after the moment the broker took the record that a clock must be wrong.
+fn dated(at: Nanos, broker: Option<Nanos>) -> Result<Nanos, Rejection> {
     match broker {
         Some(taken) if at > taken.plus(FUTURE) => Err(Rejection {
-            profile_type: Some(profile.profile_type),
-            samples: profile.total(),
             at: Some(taken),
             ..Rejection::new(
                 Reason::FromFuture,
                 format!("event time {} ns lies more than 60 s after the broker took the record ({} ns); check the sender's clock", at.0, taken.0),
             )
         }),
-        _ => Ok(profile),
+        _ => Ok(at),
     }
 }
 

@@ -1,19 +1,21 @@
-//! What of a pod's profiles is counted, decided when their application hop closes.
+//! What of a pod's profiles is counted, decided when their application hop closes, and what requests go with it.
 //!
 //! All profiles of a pod that were applied at one hop are taken in one fixed order, so that neither arrival order nor
 //! batching can change which of two duplicates stays, where warm-up begins, what a pod's requests are or between which
 //! snapshots of a process an interval lies.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
 
-use fleetdiff_schemas::identity::{Build, Cohort, MERGED, PodId, Region, Service};
+use fleetdiff_schemas::identity::{Build, Cohort, Identity, MERGED, PodId, Region, Service};
 use fleetdiff_schemas::profile::{ProfileType, Requests, Temporality};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
 use serde::{Deserialize, Serialize};
 
-use super::admission::{Arrival, CohortCounts, PodProfile};
+use super::admission::{Arrival, CohortCounts, OfPod, PodProfile, Sighting};
 use super::cumulative::{PathSamples, Process, Snapshot, Told};
+use super::requests::{CountedWindow, Part, Served};
 use crate::config::{CellBy, Config};
 use crate::counts::bucket::Addition;
 use crate::counts::encoding::encode;
@@ -60,6 +62,8 @@ pub struct Presence {
 pub struct Dropped {
     /// Within the warm-up of their process.
     pub warm_up: u64,
+    /// Within the last moments of their process.
+    pub drain: u64,
     /// Seen before.
     pub duplicate: u64,
     /// Older than the window.
@@ -88,7 +92,9 @@ pub struct PodHistory {
     seen_order: VecDeque<(Hop, ProfileKey)>,
     first_sight: BTreeMap<Build, Nanos>,
     processes: BTreeMap<ProcessKey, Process>,
+    alive_until: BTreeMap<(Build, Option<Nanos>), Nanos>,
     requests: BTreeMap<RequestsKey, (u64, Hop)>,
+    served: Served,
     last: Hop,
 }
 
@@ -102,13 +108,33 @@ pub struct PodRules {
     clock: HopClock,
     window: u64,
     warm_up: Nanos,
+    drain: Nanos,
+    requests_from_metrics: bool,
     cell_by: CellBy,
 }
 
 impl PodRules {
     /// Takes what matters here from the configuration.
     pub fn new(config: &Config) -> Self {
-        Self { clock: config.clock(), window: config.window_hops(), warm_up: config.warm_up, cell_by: config.cell_by }
+        Self {
+            clock: config.clock(),
+            window: config.window_hops(),
+            warm_up: config.warm_up,
+            drain: config.drain,
+            requests_from_metrics: config.requests_from_metrics,
+            cell_by: config.cell_by,
+        }
+    }
+
+    /// Requests of a counted window, for the cell of those for whom they were served.
+    fn served(&self, part: Part) -> CellAddition {
+        let CountedWindow { identity, profile_type, own, started, .. } = part.of;
+        let addition = Addition { requests: part.count, ..bare(&identity, own, started) };
+        CellAddition { cell: self.cell_of(&identity, profile_type, &part.cohort), addition, late: false }
+    }
+
+    fn cell_of(&self, identity: &Identity, profile_type: ProfileType, cohort: &Cohort) -> CellId {
+        CellId { service: identity.service.clone(), profile_type, cell: self.cell(&identity.region, cohort) }
     }
 
     /// The cell of a region and cohort.
@@ -133,11 +159,19 @@ impl PodHistory {
     }
 
     /// Decides over everything of this pod that is applied at `hop`.
-    pub fn close(&mut self, hop: Hop, mut profiles: Vec<PodProfile>, rules: &PodRules, table: &FunctionTable) -> Decided {
-        profiles.sort_by_cached_key(in_order);
+    pub fn close(&mut self, hop: Hop, told: Vec<OfPod>, rules: &PodRules, table: &FunctionTable) -> Decided {
         self.last = hop;
         self.forget(hop, rules);
         let mut decided = Decided::default();
+        let (mut profiles, mut points, mut windows) = (Vec::new(), Vec::new(), Vec::new());
+        for one in told {
+            match one {
+                OfPod::Profile(profile) => profiles.push(profile),
+                OfPod::Requests(point) => points.push(point),
+                OfPod::Seen(sighting) => self.see(&sighting),
+            }
+        }
+        profiles.sort_by_cached_key(in_order);
         for mut profile in profiles {
             let samples = profile.samples();
             let dropped = decided.dropped.entry(profile.profile_type).or_default();
@@ -150,11 +184,18 @@ impl PodHistory {
                 let Some(interval) = self.interval_of(&mut profile, rules, table, dropped) else { continue };
                 if interval.midpoint() < started.plus(rules.warm_up) {
                     dropped.warm_up += profile.samples();
+                } else if self.is_drained(&profile, interval, rules) {
+                    dropped.drain += profile.samples();
                 } else {
+                    if rules.requests_from_metrics && profile.requests.is_none() && !profile.profile_type.is_level() {
+                        windows.push(counted_window(&profile, started, interval));
+                    }
                     self.count(hop, started, profile, rules, &mut decided);
                 }
             }
         }
+        let parts = self.served.close(points, windows, rules.clock.length_of(rules.window));
+        decided.additions.extend(parts.into_iter().map(|part| rules.served(part)));
         decided.presences.sort_unstable();
         decided.presences.dedup();
         decided
@@ -170,9 +211,24 @@ impl PodHistory {
             }
         }
         self.requests.retain(|_, (_, at)| at.plus(window) > hop);
+        self.served.forget(hop, rules.clock, window);
+        self.alive_until.retain(|_, at| rules.clock.hop_of(*at).plus(window) > hop);
         // What is applied from now on lies further from these snapshots than any interval is long.
         let at_hand = |at| rules.clock.hop_of(at).plus(window.saturating_mul(2)) > hop;
         self.processes.retain(|_, process| process.last().is_some_and(at_hand));
+    }
+
+    fn see(&mut self, sighting: &Sighting) {
+        let process = (sighting.identity.build.clone(), sighting.identity.process_start);
+        let until = self.alive_until.entry(process).or_insert(sighting.at);
+        *until = sighting.at.max(*until);
+    }
+
+    /// Whether nothing came of the process later than what is cropped before its end.
+    fn is_drained(&self, profile: &PodProfile, interval: TimeRange, rules: &PodRules) -> bool {
+        let process = (profile.identity.build.clone(), profile.identity.process_start);
+        let alive = |until: &Nanos| interval.midpoint().plus(rules.drain) <= *until;
+        rules.drain.0 > 0 && !self.alive_until.get(&process).is_some_and(alive)
     }
 
     fn is_new(&mut self, hop: Hop, profile: &PodProfile) -> bool {
@@ -225,23 +281,8 @@ impl PodHistory {
             pod: identity.pod.clone(),
             process_start: identity.process_start,
         });
-        let addition = |own, samples, requests| Addition {
-            own,
-            hardware: identity.hardware.clone(),
-            build: identity.build.clone(),
-            pod: identity.pod.clone(),
-            bucket: identity.bucket(),
-            started,
-            samples,
-            requests,
-            functions: Vec::new(),
-            paths: Vec::new(),
-        };
-        let cell = |cohort: &Cohort| CellId {
-            service: identity.service.clone(),
-            profile_type: profile.profile_type,
-            cell: rules.cell(&identity.region, cohort),
-        };
+        let addition = |own, samples, requests| Addition { samples, requests, ..bare(identity, own, started) };
+        let cell = |cohort: &Cohort| rules.cell_of(identity, profile.profile_type, cohort);
         let late = profile.arrival == Arrival::Late;
         if let Some((own, more)) = self.more_requests(hop, &profile, rules) {
             decided.additions.push(CellAddition { cell: cell(&identity.cohort), addition: addition(own, 0, more), late });
@@ -266,6 +307,26 @@ impl PodHistory {
         *known = (known.0.max(count), hop);
         (more > 0).then_some((own, more))
     }
+}
+
+/// What adds nothing yet.
+fn bare(identity: &Identity, own: Hop, started: Nanos) -> Addition {
+    Addition {
+        own,
+        hardware: identity.hardware.clone(),
+        build: identity.build.clone(),
+        pod: identity.pod.clone(),
+        bucket: identity.bucket(),
+        started,
+        samples: 0,
+        requests: 0,
+        functions: Vec::new(),
+        paths: Vec::new(),
+    }
+}
+
+fn counted_window(profile: &PodProfile, started: Nanos, window: TimeRange) -> CountedWindow {
+    CountedWindow { identity: Arc::clone(&profile.identity), profile_type: profile.profile_type, own: profile.own, started, window }
 }
 
 fn folded(samples: PathSamples, table: &FunctionTable) -> Vec<CohortCounts> {

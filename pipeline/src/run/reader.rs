@@ -130,7 +130,7 @@ impl Reader {
         let not_before = self.take_back(partition, offset, open_from)?;
         let mut any_good = not_before > Hop(0);
         for admitted in self.admission.admit(record, not_before, table) {
-            any_good |= matches!(admitted, Admitted::Profile(..));
+            any_good |= matches!(admitted, Admitted::OfPod(..));
             let (hop, arrived) = arrived(admitted);
             give(hop, arrived);
         }
@@ -197,7 +197,7 @@ impl Reader {
 
 fn arrived(admitted: Admitted) -> (Hop, Arrived) {
     match admitted {
-        Admitted::Profile(hop, profile) => (hop, Arrived { hop, content: Ok(profile) }),
+        Admitted::OfPod(hop, told) => (hop, Arrived { hop, content: Ok(told) }),
         Admitted::Rejected(hop, row) => (hop, Arrived { hop, content: Err(Box::new(row)) }),
     }
 }

@@ -89,7 +89,7 @@ pub fn steady(pods: &[Identity], from: i64, to: i64, stacks: &[(&str, u64)]) -> 
 
 /// One record.
 pub fn record(partition: i32, offset: i64, broker_time: Option<Nanos>, parts: Vec<Result<Profile, Rejection>>) -> Decoded {
-    Decoded { position: Position { source: "test".into(), partition, offset, file: None }, broker_time, parts }
+    Decoded { position: Position { source: "test".into(), partition, offset, file: None }, broker_time, parts, points: Vec::new() }
 }
 
 /// One record a profile, in this order.

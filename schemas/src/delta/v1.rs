@@ -44,13 +44,14 @@ const HAS_PROCESS_START: u8 = 2;
 const HAS_REQUESTS: u8 = 1;
 
 /// The bytes of profile types; never reused.
-const TYPES: [(ProfileType, u8); 6] = [
+const TYPES: [(ProfileType, u8); 7] = [
     (ProfileType::Cpu, 0),
     (ProfileType::OffCpu, 1),
     (ProfileType::Wall, 2),
     (ProfileType::Heap, 3),
     (ProfileType::Mutex, 4),
     (ProfileType::Block, 5),
+    (ProfileType::LiveHeap, 6),
 ];
 
 /// The bytes of temporalities; never reused.

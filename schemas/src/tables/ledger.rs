@@ -20,6 +20,7 @@ impl TableRow for LedgerRow {
                 "samples_counted": samples_counted,
                 "samples_late_counted": samples_late_counted,
                 "samples_warm_up": samples_warm_up,
+                "samples_drain": samples_drain,
                 "samples_late_dropped": samples_late_dropped,
                 "samples_duplicate": samples_duplicate,
                 "samples_superseded": samples_superseded,

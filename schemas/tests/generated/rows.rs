@@ -193,6 +193,7 @@ impl Generator {
             samples_duplicate: self.count(),
             samples_superseded: self.count(),
             samples_baseline: self.count(),
+            samples_drain: self.count(),
             samples_rejected: self.count(),
         }
     }

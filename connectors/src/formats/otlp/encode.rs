@@ -202,6 +202,7 @@ fn columns(kind: ProfileType) -> (&'static [Column], Column) {
         ProfileType::OffCpu => (&[("samples", "count", 1)], ("off_cpu", "nanoseconds", CLOCK_PERIOD)),
         ProfileType::Mutex | ProfileType::Block => (&[("contentions", "count", 1)], ("contentions", "count", 1)),
         ProfileType::Heap => (&[("alloc_objects", "count", 1), ("alloc_space", "bytes", 0)], ("space", "bytes", 1)),
+        ProfileType::LiveHeap => (&[("inuse_objects", "count", 1), ("inuse_space", "bytes", 0)], ("space", "bytes", 1)),
     }
 }
 

@@ -18,17 +18,12 @@ pub(super) struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Whether all it holds are levels.
-    pub(super) fn is_live(&self) -> bool {
-        self.columns.iter().all(|column| column.family == Family::Live)
-    }
-
     /// Whether its values are of its window, where no attribute says it: levels are never; memory and contention at a moment
     /// (of no duration) are since the process began, as Go's endpoints give them; all else is.
     pub(super) fn temporality(&self) -> Temporality {
         let moment = self.window.is_none_or(|window| window.start == window.end);
         match self.profile_type {
-            ProfileType::Heap if self.is_live() => Temporality::Gauge,
+            ProfileType::LiveHeap => Temporality::Gauge,
             ProfileType::Heap | ProfileType::Mutex | ProfileType::Block if moment => Temporality::Cumulative,
             _ => Temporality::Delta,
         }
@@ -78,10 +73,11 @@ impl Types {
         said: Option<ProfileType>,
         clocks: &[(Option<TimeRange>, ProfileType)],
     ) -> ProfileType {
-        use ProfileType::{Block, Cpu, Heap, Mutex, OffCpu, Wall};
+        use ProfileType::{Block, Cpu, Heap, LiveHeap, Mutex, OffCpu, Wall};
         let said = |open: &[ProfileType]| said.or(self.said).filter(|said| open.contains(said));
         match head.family {
-            Family::Allocated | Family::Live => Heap,
+            Family::Allocated => Heap,
+            Family::Live => LiveHeap,
             Family::Contended => said(&[Mutex, Block]).unwrap_or(self.contention),
             Family::Sampled(named) => said(&[Cpu, Wall, OffCpu])
                 .or(named)

@@ -2,20 +2,17 @@
 //!
 //! A data point of a histogram of durations counts requests, and so does one of a monotonic sum. [`Decoder`] gives each such
 //! point as it stands and keeps nothing from record to record: a difference between two points needs both, and which reader
-//! sees them, and when, must not matter. [`differences`] then makes requests of windows out of the points of one pod, in their
-//! order.
+//! sees them, and when, must not matter.
 //!
-//! What is joined with profiles are requests by (pod, window), all series added up ([`differences::Differences::close`]); a
-//! profile's own requests have the same form ([`fleetdiff_schemas::profile::Requests`]).
+//! A point is for the cohort that its own attribute names, else for that of its resource.
 
 mod data_points;
-pub mod differences;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use fleetdiff_schemas::identity::{Identity, stable_hash};
-use fleetdiff_schemas::profile::Temporality;
+use fleetdiff_schemas::profile::{RequestPoint, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::TimeRange;
 
@@ -40,21 +37,6 @@ const POINT: usize = 256;
 /// A flag of a data point that holds no value.
 const NO_RECORDED_VALUE: u64 = 1;
 
-/// One data point: requests that a pod served, in all that one series counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Point {
-    /// Who served them.
-    pub identity: Arc<Identity>,
-    /// The stable hash of metric, scope and attributes: points of one pod and series follow each other.
-    pub series: u64,
-    /// Whether the count is of the window ([`Temporality::Delta`]) or since its start ([`Temporality::Cumulative`]).
-    pub temporality: Temporality,
-    /// From the start of the count (that of the process, if it is cumulative; 0 if unknown) to the moment of the point.
-    pub window: TimeRange,
-    /// How many.
-    pub count: u64,
-}
-
 /// Decodes metrics of requests.
 #[derive(Clone, Debug)]
 pub struct Decoder {
@@ -69,7 +51,7 @@ impl Decoder {
     }
 
     /// The points of a record; none if it holds no metric of these names. A bad one spoils no other.
-    pub fn points(&self, bytes: &[u8]) -> Vec<Result<Point, Rejection>> {
+    pub fn points(&self, bytes: &[u8]) -> Vec<Result<RequestPoint, Rejection>> {
         let message = decompress(bytes, self.options.max_bytes);
         let points = message.and_then(|message| {
             let budget = Budget(self.options.max_bytes.saturating_mul(UNFOLDING));
@@ -85,7 +67,7 @@ impl Decoder {
 struct Reading<'d> {
     decoder: &'d Decoder,
     budget: Budget,
-    points: Vec<Result<Point, Rejection>>,
+    points: Vec<Result<RequestPoint, Rejection>>,
 }
 
 /// What the points of a metric have in common.
@@ -184,7 +166,8 @@ impl Reading<'_> {
         let series = Series { identity, scope, name, temporality, kind };
         for point in points {
             self.budget.take(POINT)?;
-            let point = series.point(point).map_err(|fault| about(name, fault));
+            let point = series.point(point, &self.decoder.options.cohort_label, &mut self.budget);
+            let point = point.map_err(|fault| about(name, fault));
             self.points.extend(point.transpose());
         }
         Ok(())
@@ -193,7 +176,7 @@ impl Reading<'_> {
 
 impl Series<'_> {
     /// One data point; nothing if it holds no value.
-    fn point(&self, message: &[u8]) -> Result<Option<Point>, Rejection> {
+    fn point(&self, message: &[u8], cohort_label: &str, budget: &mut Budget) -> Result<Option<RequestPoint>, Rejection> {
         let raw = Raw::read(message, self.kind)?;
         if raw.flags & NO_RECORDED_VALUE != 0 {
             return Ok(None);
@@ -205,8 +188,9 @@ impl Series<'_> {
         if start > end || (start.0 == 0 && self.temporality == Temporality::Delta) {
             return Err(timed(Rejection::new(Reason::Malformed, "a point that does not say since when it counts")));
         }
-        Ok(Some(Point {
-            identity: self.identity.clone().map_err(timed)?,
+        let identity = self.identity.clone().map_err(timed)?;
+        Ok(Some(RequestPoint {
+            identity: for_cohort(identity, &raw.attributes, cohort_label, budget).map_err(timed)?,
             series: self.hash(raw.attributes),
             temporality: self.temporality,
             window: TimeRange { start, end },
@@ -220,6 +204,26 @@ impl Series<'_> {
         let parts = [self.name.as_bytes(), self.scope].into_iter().chain(attributes);
         let hashes: Vec<u8> = parts.flat_map(|part| stable_hash(part).to_le_bytes()).collect();
         stable_hash(&hashes)
+    }
+}
+
+/// The pod with the cohort that a point's own attributes name, if they name one.
+fn for_cohort(
+    identity: Arc<Identity>,
+    attributes: &[&[u8]],
+    cohort_label: &str,
+    budget: &mut Budget,
+) -> Result<Arc<Identity>, Rejection> {
+    let (none, mut own) = (Dictionary::default(), Attributes::default());
+    for attribute in attributes {
+        own.add(attribute, &none, budget)?;
+    }
+    match own.get(cohort_label).map(str::trim).filter(|cohort| !cohort.is_empty()) {
+        Some(cohort) if cohort != identity.cohort.as_str() => {
+            budget.take(size(&identity))?;
+            Ok(Arc::new(Identity { cohort: cohort.into(), ..(*identity).clone() }))
+        }
+        _ => Ok(identity),
     }
 }
 

@@ -179,7 +179,8 @@ impl<'d, 'a> Record<'d, 'a> {
         let labelled = |fault: Rejection| Rejection { profile_type: Some(group.profile_type), at, ..fault };
         let stacks = Walk { symbols: &mut self.symbols, budget: &mut self.budget }.stacks(group);
         let said = Said { what: "attribute", lookup: &|name| owner.attribute(&group.columns, name) };
-        let temporality = said.temporality().map(|temporality| temporality.unwrap_or_else(|| group.temporality()));
+        let level = group.profile_type.is_level();
+        let temporality = said.temporality().map(|said| said.filter(|_| !level).unwrap_or_else(|| group.temporality()));
         let expected = temporality.as_ref().copied().unwrap_or_default();
         let contents = stacks.and_then(|stacks| Contents { names: Arc::default(), stacks }.checked(expected));
         let identity = owner.identity.clone().map_err(|fault| {
@@ -189,7 +190,7 @@ impl<'d, 'a> Record<'d, 'a> {
         let contents = contents.map_err(labelled)?;
         let window = group.window.ok_or_else(|| labelled(timeless()))?;
         let requests_window = said.window(REQUESTS_START, REQUESTS_END).map_err(labelled)?.unwrap_or(window);
-        let requests = said.requests().map_err(labelled)?;
+        let requests = said.requests().map_err(labelled)?.filter(|_| !level);
         Ok(Profile {
             identity,
             profile_type: group.profile_type,

@@ -124,15 +124,9 @@ impl<'a> Walk<'_, '_, 'a> {
     }
 }
 
-/// The columns that hold raw samples. Levels alone are read as what was allocated, since the profiler scales both alike.
+/// The columns that hold raw samples.
 fn choose(group: &Group<'_>) -> Result<Counts, Rejection> {
-    let live = group.is_live();
-    let kinds = group.columns.iter().map(|column| match column.kind {
-        ("inuse_objects", unit) if live => ("alloc_objects", unit),
-        ("inuse_space", unit) if live => ("alloc_space", unit),
-        other => other,
-    });
-    let kinds: Vec<(&str, &str)> = kinds.collect();
+    let kinds: Vec<(&str, &str)> = group.columns.iter().map(|column| column.kind).collect();
     let first = group.columns.first();
     let columns = Columns {
         kinds,

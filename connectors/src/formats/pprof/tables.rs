@@ -5,12 +5,13 @@ use std::sync::Arc;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
+use super::ids::Ids;
 use crate::formats::counts::Columns;
 use crate::formats::names::{Names, Naming};
 use crate::formats::wire::{Value, fields};
 
 /// The tables of a profile; strings, samples and lines still lie in the record's bytes.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Tables<'a> {
     strings: Vec<&'a [u8]>,
     /// Columns, as indexes of their type and unit.
@@ -82,6 +83,12 @@ impl<'a> Tables<'a> {
         self.samples.is_empty() && self.sample_types.is_empty()
     }
 
+    /// Whether there is a column of memory in use.
+    pub(super) fn holds_level(&self) -> bool {
+        let both = [("inuse_objects", "count"), ("inuse_space", "bytes")];
+        self.columns().is_ok_and(|columns| both.iter().all(|column| columns.contains(column)))
+    }
+
     /// The window that the profile itself names; nothing without a time.
     pub(super) fn window(&self) -> Option<TimeRange> {
         let start = Nanos(self.time_nanos);
@@ -128,7 +135,7 @@ impl<'a> Tables<'a> {
         for location in std::mem::take(&mut self.locations) {
             let start = frames.len();
             let id = self.location(location, &functions, &mut names, &mut frames)?;
-            ids.push(id, (start, frames.len()));
+            ids.push(id, Span::of(start, frames.len()));
         }
         Ok(Frames { names: names.into_list(), frames, locations: ids.checked("location")? })
     }
@@ -166,56 +173,46 @@ impl<'a> Tables<'a> {
 pub(super) struct Frames {
     pub(super) names: Arc<[Arc<str>]>,
     frames: Vec<u32>,
-    locations: Ids<(usize, usize)>,
+    locations: Ids<Span>,
+}
+
+/// Where the frames of a location stand.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    /// NB: a profile has fewer than 2^32 lines.
+    fn of(start: usize, end: usize) -> Self {
+        let [start, end] = [start, end].map(|place| u32::try_from(place).unwrap_or(u32::MAX));
+        Self { start, end }
+    }
+
+    /// How many frames.
+    pub(super) fn len(self) -> usize {
+        usize::try_from(self.end - self.start).unwrap_or(usize::MAX)
+    }
 }
 
 impl Frames {
-    /// The frames of a location, innermost first, as indexes into the names.
-    pub(super) fn of_location(&self, id: u64) -> Result<&[u32], Rejection> {
-        let (start, end) = self.locations.get(id)?;
-        Ok(self.frames.get(start..end).unwrap_or_default())
-    }
-}
-
-/// A table by id. Ids are mostly 1, 2, 3, ..., which makes the place of an id known; else it is searched.
-struct Ids<T> {
-    entries: Vec<(u64, T)>,
-    kind: &'static str,
-}
-
-impl<T: Copy> Ids<T> {
-    fn with_capacity(entries: usize) -> Self {
-        Self { entries: Vec::with_capacity(entries), kind: "" }
+    /// Where the frames of a location stand, if it is in the table.
+    #[inline]
+    pub(super) fn of_location(&self, id: u64) -> Option<Span> {
+        self.locations.find(id)
     }
 
-    fn push(&mut self, id: u64, entry: T) {
-        self.entries.push((id, entry));
+    /// Why a location has no frames.
+    pub(super) fn missing(&self, id: u64) -> Rejection {
+        self.locations.missing(id)
     }
 
-    fn checked(mut self, kind: &'static str) -> Result<Self, Rejection> {
-        self.kind = kind;
-        if !self.entries.is_sorted_by_key(|(id, _)| *id) {
-            self.entries.sort_by_key(|(id, _)| *id);
-        }
-        let twice = self.entries.windows(2).find(|pair| matches!(pair, [a, b] if a.0 == b.0));
-        let zero = self.entries.first().is_some_and(|(id, _)| *id == 0);
-        match twice {
-            Some(pair) => Err(malformed(&format!("two {kind}s with the id {}", pair.first().map_or(0, |(id, _)| *id)))),
-            None if zero => Err(malformed(&format!("a {kind} with the id 0"))),
-            None => Ok(self),
-        }
-    }
-
-    fn get(&self, id: u64) -> Result<T, Rejection> {
-        let expected = usize::try_from(id.wrapping_sub(1)).ok().and_then(|place| self.entries.get(place));
-        let found = expected.filter(|(at, _)| *at == id).or_else(|| {
-            let place = self.entries.binary_search_by_key(&id, |(at, _)| *at).ok()?;
-            self.entries.get(place)
-        });
-        found.map(|(_, entry)| *entry).ok_or_else(|| {
-            let detail = format!("{} {id} is in no table of {} {}s", self.kind, self.entries.len(), self.kind);
-            Rejection::new(Reason::IndexOutOfRange, detail)
-        })
+    /// Frames, innermost first, as indexes into the names.
+    #[inline]
+    pub(super) fn of_span(&self, span: Span) -> &[u32] {
+        let [start, end] = [span.start, span.end].map(|place| usize::try_from(place).unwrap_or(usize::MAX));
+        self.frames.get(start..end).unwrap_or_default()
     }
 }
 

@@ -122,7 +122,7 @@ impl Partition {
             file: None,
         };
         let parts = profiles.into_iter().map(Ok).collect();
-        self.ready.push_back(Decoded { position, broker_time: Some(sent_at.plus(TRANSPORT)), parts });
+        self.ready.push_back(Decoded { position, broker_time: Some(sent_at.plus(TRANSPORT)), parts, points: Vec::new() });
         self.offset += 1;
     }
 

@@ -64,6 +64,8 @@ struct Applied<'a> {
 
 /// What tells one profile from a repetition of it.
 type DuplicateKey = (Service, Build, PodId, Option<Nanos>, ProfileType, TimeRange, u128);
+/// What tells one process from another.
+type ProcessKey = (Service, Build, PodId, Option<Nanos>);
 /// What tells requests served from a repetition of them.
 type RequestsKey = (Service, Build, PodId, ProfileType, Cohort, TimeRange);
 
@@ -94,20 +96,21 @@ pub(super) fn admit(config: &Config, partitions: &[Vec<Decoded>]) -> Admitted {
     for records in partitions {
         apply(config, records, &mut applied, &mut ledger, &mut admitted.rejected);
     }
+    let alive = sightings(config, &applied);
     admitted.last = applied.iter().map(|profile| profile.at).max();
     applied.retain(|profile| {
         let row = ledger.at(profile.at, Some(profile.profile.profile_type));
         row.records_consumed += 1;
         row.records_decoded += 1;
         row.samples_received += samples(profile.profile.total());
-        let dropped = profile.late && profile.own.plus(config.window_hops()) <= profile.at;
+        let dropped = profile.own.plus(config.window_hops()) <= profile.at;
         if dropped {
             row.samples_late_dropped += samples(profile.profile.total());
         }
         !dropped
     });
     applied.sort_by(|a, b| order(a).cmp(&order(b)));
-    by_pod(config, &applied, &mut ledger, &mut admitted);
+    by_pod(config, &applied, &alive, &mut ledger, &mut admitted);
     admitted.ledger = ledger.rows(config);
     admitted
 }
@@ -139,7 +142,7 @@ fn apply<'a>(
                     latest = latest.max(Some(event));
                     let own = clock.hop_of(event);
                     let late = watermark.is_some_and(|watermark| own < watermark);
-                    let at = watermark.filter(|_| late).unwrap_or(own);
+                    let at = watermark.filter(|_| late).unwrap_or(own).plus(held_back(config, &profile));
                     let content = content_of(&profile);
                     applied.push(Applied { profile: Arc::new(profile), content, position: &record.position, part, own, at, late });
                 }
@@ -161,6 +164,30 @@ fn apply<'a>(
     waiting.into_iter().for_each(|row| book(config, None, row, ledger, rejected));
 }
 
+/// Hops that a profile waits for, to see whether its process goes on.
+fn held_back(config: &Config, profile: &Profile) -> u64 {
+    let next = match profile.temporality {
+        Temporality::Delta => profile.window.end.since(profile.window.start),
+        _ => Nanos(config.lateness.0 * 2),
+    };
+    if config.drain == Nanos(0) { 0 } else { config.clock().hops_in(Nanos(config.drain.0 + next.0)) }
+}
+
+/// When processes are known to have been alive: the hop at which that is told, and the instant.
+fn sightings(config: &Config, applied: &[Applied<'_>]) -> BTreeMap<ProcessKey, Vec<(Hop, Nanos)>> {
+    let mut alive: BTreeMap<ProcessKey, Vec<(Hop, Nanos)>> = BTreeMap::new();
+    for one in applied {
+        let told = Hop(one.at.0 - held_back(config, &one.profile));
+        alive.entry(process(&one.profile)).or_default().push((told, one.profile.window.end));
+    }
+    alive
+}
+
+fn process(profile: &Profile) -> ProcessKey {
+    let id = &profile.identity;
+    (id.service.clone(), id.build.clone(), id.pod.clone(), id.process_start)
+}
+
 /// A rejected part in the ledger and in its table.
 fn book(config: &Config, hop: Option<Hop>, mut row: RejectedRow, ledger: &mut Ledger, rejected: &mut Vec<RejectedRow>) {
     let entry = ledger.at(hop.unwrap_or_default(), row.rejection.profile_type);
@@ -176,8 +203,9 @@ fn book(config: &Config, hop: Option<Hop>, mut row: RejectedRow, ledger: &mut Le
 fn countable(profile: Profile) -> Result<Profile, Rejection> {
     let end = profile.window.end;
     match (profile.temporality, &profile.samples) {
-        (Temporality::Delta, _) => Ok(profile),
-        (Temporality::Cumulative, Samples::Stacks(_)) => Ok(Profile { window: TimeRange { start: end, end }, ..profile }),
+        (Temporality::Gauge, _) if profile.profile_type == ProfileType::LiveHeap => Ok(Profile { window: TimeRange { start: end, end }, ..profile }),
+        (Temporality::Delta, _) if profile.profile_type != ProfileType::LiveHeap => Ok(profile),
+        (Temporality::Cumulative, Samples::Stacks(_)) if profile.profile_type != ProfileType::LiveHeap => Ok(Profile { window: TimeRange { start: end, end }, ..profile }),
         _ => Err(Rejection {
             profile_type: Some(profile.profile_type),
             samples: profile.total(),
@@ -207,7 +235,7 @@ fn content_of(profile: &Profile) -> u128 {
 }
 
 /// Section 2: duplicates, warm-up, counted profiles and requests, in the order of all application hops.
-fn by_pod(config: &Config, applied: &[Applied<'_>], ledger: &mut Ledger, admitted: &mut Admitted) {
+fn by_pod(config: &Config, applied: &[Applied<'_>], alive: &BTreeMap<ProcessKey, Vec<(Hop, Nanos)>>, ledger: &mut Ledger, admitted: &mut Admitted) {
     let window = config.window_hops();
     let mut seen: BTreeMap<DuplicateKey, Hop> = BTreeMap::new();
     let mut first_sight: BTreeMap<(Service, Build, PodId), Nanos> = BTreeMap::new();
@@ -243,6 +271,11 @@ fn by_pod(config: &Config, applied: &[Applied<'_>], ledger: &mut Ledger, admitte
         row.samples_baseline += total - new;
         if interval.midpoint() < start.plus(config.warm_up) {
             row.samples_warm_up += new;
+            continue;
+        }
+        let until = alive.get(&process(&profile)).and_then(|seen| seen.iter().filter(|(hop, _)| *hop <= one.at).map(|(_, at)| *at).max());
+        if config.drain > Nanos(0) && until.is_none_or(|until| until < interval.midpoint().plus(config.drain)) {
+            row.samples_drain += new;
             continue;
         }
         row.samples_counted += new;

@@ -264,6 +264,7 @@ fn ledger(pair: &mut Pair<'_>, expected: &LedgerRow, got: &LedgerRow) {
     pair.same("samples_late_dropped", &expected.samples_late_dropped, &got.samples_late_dropped);
     pair.same("samples_duplicate", &expected.samples_duplicate, &got.samples_duplicate);
     pair.same("samples_superseded", &expected.samples_superseded, &got.samples_superseded);
+    pair.same("samples_drain", &expected.samples_drain, &got.samples_drain);
     pair.same("samples_baseline", &expected.samples_baseline, &got.samples_baseline);
     pair.same("samples_rejected", &expected.samples_rejected, &got.samples_rejected);
 }

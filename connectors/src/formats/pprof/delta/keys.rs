@@ -1,112 +1,183 @@
-//! What a sample is of, in words that hold in both files.
+//! What a sample is of, in numbers that hold in both files.
 
 use std::collections::HashMap;
 
-use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::rejected::Rejection;
 
-use crate::formats::pprof::proto::{Function, Label, Location, Mapping, Profile, Sample};
+use super::numbers::{Rows, Texts, place, words};
+use super::side::{Side, out_of_range};
+use crate::formats::pprof::ids::Ids;
+use crate::formats::pprof::proto::{Function, Label, Line, Mapping};
+use crate::formats::wire::{Value, fields};
 
-/// Stack (places by number, leaf first) and labels (ascending) of a sample.
-pub(super) type Key<'a> = (Vec<usize>, Vec<LabelKey<'a>>);
-/// Key, text, number, unit.
-pub(super) type LabelKey<'a> = [Part<'a>; 4];
-/// A program counter: file, build and offset of its mapping; its address within that; whether its functions were
-/// merged; for each function name, linker's name, file, first line, line and column.
-type Place<'a> = Vec<Part<'a>>;
-
-/// A piece of a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Part<'a> {
-    /// A string of the table.
-    Text(&'a str),
-    /// A number.
-    Number(i128),
-}
-
-/// The strings of a profile.
-#[derive(Clone, Copy)]
-pub(super) struct Names<'a>(pub(super) &'a Profile);
-
-impl<'a> Names<'a> {
-    pub(super) fn text(self, index: i64) -> Result<&'a str, Rejection> {
-        let found = usize::try_from(index).ok().and_then(|index| self.0.string_table.get(index));
-        match found {
-            Some(text) => Ok(text),
-            None if index == 0 => Ok(""),
-            None => Err(out_of_range("string", index.into(), self.0.string_table.len())),
-        }
-    }
-
-    fn part(self, index: i64) -> Result<Part<'a>, Rejection> {
-        self.text(index).map(Part::Text)
-    }
-
-    /// A stack for people: its leaf, and how many locations it has.
-    pub(super) fn stack(self, sample: &Sample) -> String {
-        let leaf = sample.location_id.first().and_then(|id| self.0.location.iter().find(|location| location.id == *id));
-        let function = leaf.and_then(|leaf| leaf.line.first()).and_then(|line| self.0.function.iter().find(|function| function.id == line.function_id));
-        let name = function.and_then(|function| self.text(function.name).ok()).unwrap_or("a frame without a name");
-        format!("{name} (a stack of {})", sample.location_id.len())
-    }
-}
-
-/// The program counters of both files, numbered together.
+/// Numbers of both files' entries.
 #[derive(Default)]
-pub(super) struct Stacks<'a> {
-    places: HashMap<Place<'a>, usize>,
+pub(super) struct Numbers<'a> {
+    texts: Texts<'a>,
+    /// Name, linker's name, file, first line.
+    functions: Rows,
+    /// Program counters: for each function its number, line and column; then file, build and offset of the mapping, the
+    /// address within that, and whether functions were merged.
+    counters: Rows,
+    /// Stacks (how many program counters, and which, leaf first) with labels (key, text, number, unit; in ascending order).
+    pub(super) stacks: Rows,
 }
 
-impl<'a> Stacks<'a> {
-    /// Numbers the locations of a profile.
-    pub(super) fn of(&mut self, profile: &'a Profile) -> Result<Keys<'a>, Rejection> {
-        let names = Names(profile);
-        let functions: HashMap<u64, &Function> = profile.function.iter().map(|function| (function.id, function)).collect();
-        let mappings: HashMap<u64, &Mapping> = profile.mapping.iter().map(|mapping| (mapping.id, mapping)).collect();
-        let mut locations = HashMap::with_capacity(profile.location.len());
-        for location in &profile.location {
-            let place = place(location, names, &functions, &mappings)?;
-            let next = self.places.len();
-            locations.insert(location.id, *self.places.entry(place).or_insert(next));
+/// An entry of a file: where it stands in its table, and its number.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    place: u32,
+    number: u32,
+}
+
+impl Entry {
+    pub(super) fn place(self) -> usize {
+        place(self.place)
+    }
+}
+
+/// The numbers of one file's entries, by its own indexes and ids.
+pub(super) struct Keys {
+    texts: Vec<u32>,
+    empty: u32,
+    pub(super) functions: Ids<Entry>,
+    pub(super) locations: Ids<Entry>,
+    /// Numbers of locations by id, where ids are small: every frame of every sample asks for one.
+    counters: Vec<u32>,
+}
+
+const ABSENT: u32 = u32::MAX;
+
+impl<'a> Numbers<'a> {
+    /// Numbers the entries of a file, and makes room for its samples.
+    pub(super) fn of(&mut self, side: &mut Side<'a>) -> Result<Keys, Rejection> {
+        let texts = self.texts.of(&side.strings);
+        let empty = self.texts.number("");
+        let mut functions = Ids::with_capacity(side.functions.len());
+        let text = |index: i64| text_number(&texts, empty, index);
+        self.functions.reserve(side.functions.len(), side.functions.len() * 5);
+        for (function, place) in side.functions.iter().zip(0..) {
+            let Function { id, name, system_name, filename, start_line } = *function;
+            let [low, high] = words(start_line.cast_unsigned());
+            let number = self.functions.number(&[text(name)?, text(system_name)?, text(filename)?, low, high]);
+            functions.push(id, Entry { place, number });
         }
-        Ok(Keys { names, locations })
+        let mut keys = Keys { texts, empty, functions: functions.checked("function")?, locations: Ids::with_capacity(0), counters: Vec::new() };
+        keys.locations = self.locations(side, &keys)?;
+        keys.counters = small(&keys.locations);
+        // A frame is a byte or two.
+        self.stacks.reserve(side.samples.len(), side.samples.iter().map(|sample| sample.len()).sum::<usize>() / 2);
+        Ok(keys)
+    }
+
+    fn locations(&mut self, side: &mut Side<'a>, keys: &Keys) -> Result<Ids<Entry>, Rejection> {
+        let mappings: HashMap<u64, Mapping> = side.mappings.iter().map(|mapping| (mapping.id, *mapping)).collect();
+        let mut ids = Ids::with_capacity(side.locations.len());
+        let mut row = Vec::new();
+        self.counters.reserve(side.locations.len(), side.locations.len() * 12);
+        for (message, place) in std::mem::take(&mut side.locations).into_iter().zip(0..) {
+            row.clear();
+            let head = location(message, |line| {
+                side.count_entry()?;
+                keys.line(line, &mut row)
+            })?;
+            let mapping = mappings.get(&head.mapping_id).copied().unwrap_or_default();
+            row.extend([keys.text(mapping.filename)?, keys.text(mapping.build_id)?]);
+            row.extend(words(mapping.file_offset));
+            row.extend(words(head.address.wrapping_sub(mapping.memory_start)));
+            row.push(u32::from(head.is_folded) * 2 + u32::from(head.address < mapping.memory_start));
+            ids.push(head.id, Entry { place, number: self.counters.number(&row) });
+            side.locations.push(message);
+        }
+        ids.checked("location")
     }
 }
 
-fn place<'a>(location: &Location, names: Names<'a>, functions: &HashMap<u64, &Function>, mappings: &HashMap<u64, &Mapping>) -> Result<Place<'a>, Rejection> {
-    let mapping = mappings.get(&location.mapping_id).copied().copied().unwrap_or_default();
-    let offset = Part::Number(i128::from(location.address) - i128::from(mapping.memory_start));
-    let mut place = vec![names.part(mapping.filename)?, names.part(mapping.build_id)?, Part::Number(mapping.file_offset.into()), offset];
-    place.push(Part::Number(i128::from(location.is_folded)));
-    for line in &location.line {
-        // NB: that it is there was checked when the tables were cut; 0 is no function.
-        let function = functions.get(&line.function_id).copied().copied().unwrap_or_default();
-        place.extend([names.part(function.name)?, names.part(function.system_name)?, names.part(function.filename)?]);
-        place.extend([function.start_line, line.line, line.column].map(|number| Part::Number(number.into())));
-    }
-    Ok(place)
-}
-
-/// The keys of one profile's samples.
-pub(super) struct Keys<'a> {
-    names: Names<'a>,
-    locations: HashMap<u64, usize>,
-}
-
-impl<'a> Keys<'a> {
-    pub(super) fn key(&self, sample: &Sample) -> Result<Key<'a>, Rejection> {
-        let number = |id: &u64| self.locations.get(id).copied().ok_or_else(|| out_of_range("location", i128::from(*id), self.locations.len()));
-        let stack = sample.location_id.iter().map(number).collect::<Result<_, _>>()?;
-        let mut labels = sample.label.iter().map(|label| self.label(label)).collect::<Result<Vec<_>, _>>()?;
-        labels.sort_unstable();
-        Ok((stack, labels))
+impl Keys {
+    /// The number of a location.
+    #[inline]
+    pub(super) fn counter(&self, id: u64) -> Option<u32> {
+        match usize::try_from(id).ok().and_then(|id| self.counters.get(id)) {
+            Some(&counter) if counter != ABSENT => Some(counter),
+            _ => self.locations.find(id).map(|entry| entry.number),
+        }
     }
 
-    fn label(&self, label: &Label) -> Result<LabelKey<'a>, Rejection> {
-        let names = self.names;
-        Ok([names.part(label.key)?, names.part(label.str)?, Part::Number(label.num.into()), names.part(label.num_unit)?])
+    pub(super) fn label(&self, label: &Label) -> Result<[u32; 5], Rejection> {
+        let [low, high] = words(label.num.cast_unsigned());
+        Ok([self.text(label.key)?, self.text(label.str)?, low, high, self.text(label.num_unit)?])
+    }
+
+    /// NB: 0 is no function, so numbers of functions are moved up by one.
+    fn line(&self, line: Line, row: &mut Vec<u32>) -> Result<(), Rejection> {
+        let function = if line.function_id == 0 { 0 } else { self.functions.get(line.function_id)?.number.saturating_add(1) };
+        row.push(function);
+        row.extend(words(line.line.cast_unsigned()));
+        row.extend(words(line.column.cast_unsigned()));
+        Ok(())
+    }
+
+    fn text(&self, index: i64) -> Result<u32, Rejection> {
+        text_number(&self.texts, self.empty, index)
     }
 }
 
-fn out_of_range(kind: &str, index: i128, length: usize) -> Rejection {
-    Rejection::new(Reason::IndexOutOfRange, format!("{kind} {index} in a table of {length}"))
+/// Entries by id as far as ids are not much larger than their number.
+fn small(locations: &Ids<Entry>) -> Vec<u32> {
+    let mut counters = vec![ABSENT; locations.len() * 2 + 1];
+    for (id, entry) in locations.iter() {
+        if let Some(counter) = usize::try_from(id).ok().and_then(|id| counters.get_mut(id)) {
+            *counter = entry.number;
+        }
+    }
+    counters
+}
+
+fn text_number(texts: &[u32], empty: u32, index: i64) -> Result<u32, Rejection> {
+    let found = usize::try_from(index).ok().and_then(|index| texts.get(index));
+    match found {
+        Some(number) => Ok(*number),
+        None if index == 0 => Ok(empty),
+        None => Err(out_of_range("string", index.into(), texts.len())),
+    }
+}
+
+/// A location without its lines.
+#[derive(Default)]
+pub(super) struct Head {
+    id: u64,
+    mapping_id: u64,
+    address: u64,
+    is_folded: bool,
+}
+
+/// Reads a location and calls `each` with its lines, innermost function first.
+pub(super) fn location(message: &[u8], mut each: impl FnMut(Line) -> Result<(), Rejection>) -> Result<Head, Rejection> {
+    let mut head = Head::default();
+    let mut parts = fields(message);
+    while let Some((tag, value)) = parts.next()? {
+        match tag {
+            1 => head.id = value.number()?,
+            2 => head.mapping_id = value.number()?,
+            3 => head.address = value.number()?,
+            4 => each(line(value)?)?,
+            5 => head.is_folded = value.number()? != 0,
+            _ => {}
+        }
+    }
+    Ok(head)
+}
+
+fn line(value: Value<'_>) -> Result<Line, Rejection> {
+    let mut read = Line::default();
+    let mut parts = fields(value.bytes()?);
+    while let Some((tag, value)) = parts.next()? {
+        match tag {
+            1 => read.function_id = value.number()?,
+            2 => read.line = value.signed()?,
+            3 => read.column = value.signed()?,
+            _ => {}
+        }
+    }
+    Ok(read)
 }

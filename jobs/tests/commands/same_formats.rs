@@ -1,0 +1,50 @@
+//! The same profiles in another format give the same rows.
+
+use std::path::Path;
+
+use fleetdiff_connectors::files::{FileFormat, RecordedFleet, write_fleet};
+use fleetdiff_schemas::profile::{Profile, ProfileType};
+use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::source::{Polled, Source};
+
+use super::program::{done, recorded};
+
+/// Every profile of a recorded fleet, in the order of reading.
+fn profiles(fleet: &Path) -> Vec<Profile> {
+    let mut fleet = RecordedFleet::open(fleet).unwrap();
+    let mut all = Vec::new();
+    loop {
+        match fleet.poll().unwrap() {
+            Polled::Record(record) => all.extend(record.parts.into_iter().map(Result::unwrap)),
+            Polled::End => return all,
+            Polled::PartitionEnd(_) | Polled::Idle => {}
+        }
+    }
+}
+
+fn replayed(folder: &Path) -> Tables {
+    done(&["replay", folder.to_str().unwrap(), "--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B"]).tables
+}
+
+/// Counts and snapshots of four types, of Go; and counts of a program in C.
+#[test]
+fn profiles_as_otlp_pprof_and_folded_stacks_give_the_same_rows() {
+    for (name, types) in [("kv-snapshot", 4), ("rd-listpack", 1)] {
+        let profiles = profiles(&recorded(name));
+        let mut found: Vec<ProfileType> = profiles.iter().map(|profile| profile.profile_type).collect();
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(found.len(), types, "{found:?}");
+        let expected = replayed(&recorded(name));
+        assert!(expected.cells.len() > 300 && expected.rejected.is_empty(), "{name}: {} rows", expected.cells.len());
+        for format in [FileFormat::Otlp, FileFormat::Pprof, FileFormat::Folded] {
+            let scratch = tempfile::tempdir().unwrap();
+            let folder = scratch.path().join(name);
+            assert_eq!(write_fleet(&folder, format, &profiles).unwrap(), profiles.len());
+            let got = replayed(&folder);
+            assert_eq!(got.ledger, expected.ledger, "{name} as {}", format.name());
+            assert_eq!(got.cells, expected.cells, "{name} as {}", format.name());
+            assert!(got == expected, "{name} as {}: another table", format.name());
+        }
+    }
+}

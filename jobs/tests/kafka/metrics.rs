@@ -1,0 +1,152 @@
+//! Requests from a topic of metrics: joined with profiles that bring none, they give the rows that a manifest with requests gives.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use fleetdiff_connectors::formats::otlp::proto::{AnyValue, Any, KeyValue, Resource};
+use fleetdiff_connectors::kafka::client::ClientSettings;
+use fleetdiff_connectors::kafka::topic::{self, TopicPlan};
+use prost::Message;
+use rdkafka::ClientConfig;
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+use serde_json::Value;
+
+use crate::program::{brokers, fail, recorded, succeed, text};
+use crate::results::{of_folder, with_topic};
+
+/// The messages of `metrics.proto` that make a histogram of durations of requests.
+mod proto {
+    use super::Resource;
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct Request {
+        #[prost(message, repeated, tag = "1")]
+        pub resource_metrics: Vec<ResourceMetrics>,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct ResourceMetrics {
+        #[prost(message, optional, tag = "1")]
+        pub resource: Option<Resource>,
+        #[prost(message, repeated, tag = "2")]
+        pub scope_metrics: Vec<ScopeMetrics>,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct ScopeMetrics {
+        #[prost(message, repeated, tag = "2")]
+        pub metrics: Vec<Metric>,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct Metric {
+        #[prost(string, tag = "1")]
+        pub name: String,
+        #[prost(message, optional, tag = "9")]
+        pub histogram: Option<Histogram>,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct Histogram {
+        #[prost(message, repeated, tag = "1")]
+        pub points: Vec<Point>,
+        #[prost(int32, tag = "2")]
+        pub temporality: i32,
+    }
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct Point {
+        #[prost(fixed64, tag = "2")]
+        pub start: u64,
+        #[prost(fixed64, tag = "3")]
+        pub time: u64,
+        #[prost(fixed64, tag = "4")]
+        pub count: u64,
+    }
+}
+
+const DELTA: i32 = 1;
+const CUMULATIVE: i32 = 2;
+
+/// One line of the manifest as a record of metrics.
+fn record(line: &Value, point: proto::Point, temporality: i32) -> Vec<u8> {
+    let names = [("service.name", "service"), ("service.version", "build"), ("cloud.region", "region"), ("cohort", "cohort"), ("k8s.pod.uid", "pod")];
+    let attribute = |(key, field): (&str, &str)| {
+        let value = AnyValue { value: Some(Any::Text(line[field].as_str().unwrap().to_owned())) };
+        KeyValue { key: key.to_owned(), value: Some(value), ..KeyValue::default() }
+    };
+    let histogram = proto::Histogram { points: vec![point], temporality };
+    let metric = proto::Metric { name: "rpc.server.duration".to_owned(), histogram: Some(histogram) };
+    let resource = Resource { attributes: names.map(attribute).to_vec() };
+    let scope_metrics = vec![proto::ScopeMetrics { metrics: vec![metric] }];
+    proto::Request { resource_metrics: vec![proto::ResourceMetrics { resource: Some(resource), scope_metrics }] }.encode_to_vec()
+}
+
+/// Puts the requests of a manifest onto a topic of two partitions: of each line a delta, or all of its pod so far.
+fn put_onto(topic: &str, lines: &[Value], temporality: i32) {
+    let plan = TopicPlan { name: topic, partitions: 2, replication: None, configuration: &[("retention.ms", "-1")] };
+    topic::ensure(&ClientSettings::new(brokers()), plan).unwrap();
+    let producer: BaseProducer = ClientConfig::new().set("bootstrap.servers", brokers()).create().unwrap();
+    let mut so_far: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for (number, line) in lines.iter().enumerate() {
+        let instant = |field: &str| line[field].as_u64().unwrap();
+        let (start, time, count) = (instant("requests_start_unix_nano"), instant("requests_end_unix_nano"), instant("requests"));
+        let (since, all) = so_far.entry(line["pod"].as_str().unwrap()).or_insert((start, 0));
+        *all += count;
+        let point = if temporality == DELTA { proto::Point { start, time, count } } else { proto::Point { start: *since, time, count: *all } };
+        let value = record(line, point, temporality);
+        let message = BaseRecord::<(), [u8]>::to(topic).partition(i32::try_from(number % 2).unwrap()).payload(&value);
+        producer.send(message.timestamp(i64::try_from(time / 1_000_000).unwrap())).map_err(|(error, _)| error).unwrap();
+    }
+    producer.flush(Duration::from_secs(60)).unwrap();
+}
+
+const SETTINGS: [&str; 10] = ["--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B", "--count-kind", "self"];
+
+/// A copy of a fleet whose manifest says nothing of requests, and what it said.
+fn without_requests(fleet: &Path, copy: &Path) -> Vec<Value> {
+    let manifest = fs::read_to_string(fleet.join("manifest.jsonl")).unwrap();
+    let lines: Vec<Value> = manifest.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for line in &lines {
+        let file = line["file"].as_str().unwrap();
+        fs::create_dir_all(copy.join(file).parent().unwrap()).unwrap();
+        fs::copy(fleet.join(file), copy.join(file)).unwrap();
+    }
+    let bare = lines.iter().map(|line| {
+        let mut line = line.clone();
+        line.as_object_mut().unwrap().retain(|key, _| !key.starts_with("requests"));
+        line.to_string()
+    });
+    fs::write(copy.join("manifest.jsonl"), bare.collect::<Vec<_>>().join("\n")).unwrap();
+    lines
+}
+
+#[test]
+fn requests_of_metrics_give_the_rows_of_requests_in_a_manifest() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (fleet, bare) = (recorded("rd-listpack"), scratch.path().join("bare"));
+    let lines = without_requests(&fleet, &bare);
+    let replayed = |folder: &Path, name: &str| {
+        let output = scratch.path().join(name);
+        succeed(&[&["replay", text(folder), "--output", text(&output)][..], &SETTINGS].concat());
+        of_folder(&output)
+    };
+    let expected = replayed(&fleet, "expected");
+    let per_request = expected.tables.cells.iter().filter(|row| row.per_request_ratio.is_some()).count();
+    assert!(per_request > 50, "{per_request} rows per request");
+    let unjoined = replayed(&bare, "unjoined");
+    assert!(unjoined.tables.cells.iter().all(|row| row.per_request_ratio.is_none()), "the copy brings requests");
+
+    succeed(&["publish", text(&bare), "--brokers", brokers(), "--topic", "bare-profiles", "--partitions", "3", "--key", "none"]);
+    for (temporality, topic) in [(DELTA, "requests-delta"), (CUMULATIVE, "requests-cumulative")] {
+        put_onto(topic, &lines, temporality);
+        for workers in ["1", "2", "4"] {
+            let about = format!("{topic} with {workers} workers");
+            let output = scratch.path().join(format!("{topic}-{workers}"));
+            let alerts = format!("alerts-{topic}-{workers}");
+            let watch = ["watch", "--until-end", "--brokers", brokers(), "--topic", "bare-profiles", "--metrics-topic", topic];
+            let more = ["--output", text(&output), "--alerts-topic", &alerts, "--workers", workers];
+            succeed(&[&watch[..], &more, &SETTINGS].concat());
+            with_topic(&output, &alerts).assert_same(&expected, &about);
+        }
+    }
+    let said = fail(1, &["watch", "--until-end", "--brokers", brokers(), "--topic", "bare-profiles", "--metrics-topic", "no-such-metrics", "--output", text(&scratch.path().join("none"))]);
+    assert!(said.contains("no-such-metrics"), "{said}");
+}
