@@ -260,17 +260,18 @@ fn read_file(path: &Path, max_bytes: usize) -> Result<Vec<u8>, (Reason, String)>
     Ok(bytes)
 }
 
-/// The format of a file whose manifest line names none: by its name, else text is folded and the rest pprof.
-fn format_of(file: &str, bytes: &[u8]) -> Format {
+/// The format of a file of which nothing else says it: by its name, else text is folded and the rest pprof.
+pub fn format_of(file: &str, bytes: &[u8]) -> Format {
     let name = file.rsplit('/').next().unwrap_or(file);
     let parts: Vec<&str> = name.split('.').skip(1).collect();
     let named = |known: &[&str]| parts.iter().any(|part| known.contains(part));
-    const BY_NAME: [(Format, &[&str]); 5] = [
+    const BY_NAME: [(Format, &[&str]); 6] = [
         (Format::Folded, &["folded", "collapsed"]),
         (Format::PerfScript, &["perf_script", "perf-script", "perfscript"]),
         (Format::Speedscope, &["speedscope"]),
         (Format::Cpuprofile, &["cpuprofile"]),
         (Format::Pyroscope, &["pyroscope", "flamebearer"]),
+        (Format::Otlp, &["otlp"]),
     ];
     if let Some((format, _)) = BY_NAME.into_iter().find(|(_, known)| named(known)) {
         format

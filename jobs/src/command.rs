@@ -8,6 +8,7 @@ use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::time::Nanos;
 
 use crate::calibrate::CalibrateSettings;
+use crate::diff::DiffSettings;
 use crate::configuration::{Everything, Flags, OfDataflow, OfTopic, Setting};
 use crate::power::PowerSettings;
 
@@ -55,6 +56,12 @@ pub enum Command {
     /// is zero in all columns is left out. A value that fell says that the process began anew: that is an error, not a delta.
     #[command(after_help = "Examples:\n  fleetdiff delta mutex-1.pb.gz mutex-2.pb.gz -o mutex.delta.pb.gz\n  fleetdiff delta heap-1.pb.gz heap-2.pb.gz --output heap.delta.pb.gz && go tool pprof -sample_index=alloc_space -top heap.delta.pb.gz")]
     Delta(DeltaSettings),
+    /// Two profiles, or many runs a side: which functions really changed, and a differential flame graph
+    ///
+    /// Each file is a run. With two or more a side, how much runs differ is measured, and a change must exceed it; with one a side
+    /// nobody knows that, and samples alone decide. Ratios have what moved all functions alike taken out, since shares sum to one.
+    #[command(after_help = "Examples:\n  fleetdiff diff --base before.pb.gz --head after.pb.gz\n  fleetdiff diff --base before-*.pb.gz --head after-*.pb.gz --format html -o diff.html\n  fleetdiff diff --base old.folded --head new.folded --count-kind total --top 50")]
+    Diff(DiffSettings),
     /// How often the statistics are wrong, and what they find: measured on simulated fleets whose truth is known
     ///
     /// Exit code 1 says that a figure is outside what is required of it. A rate may miss a bound by three standard errors.

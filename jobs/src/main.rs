@@ -5,6 +5,7 @@ mod command;
 mod configuration;
 mod delta;
 mod demo;
+mod diff;
 mod failure;
 mod generate;
 mod grid;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         command::Command::Publish(settings) => publish::publish(&settings),
         command::Command::Generate(settings) => generate::generate(&settings),
         command::Command::Delta(settings) => delta::delta(&settings),
+        command::Command::Diff(settings) => diff::diff(&settings),
         command::Command::Calibrate(settings) => calibrate::calibrate(&settings),
         command::Command::Power(settings) => power::power(&settings),
     };

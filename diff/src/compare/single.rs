@@ -1,0 +1,166 @@
+//! One run a side: samples taken as independent of each other.
+//!
+//! The same questions as between many runs (a share against the scale of all, by more than delta, controlled over all functions),
+//! but the reference is the chi-square distribution of independent samples, for nothing is known of how runs differ. What is
+//! called differs between these two runs; whether it would between the next two, a second run of each tells.
+
+use fleetdiff_pipeline::statistics::FEW_FUNCTIONS;
+use fleetdiff_pipeline::statistics::families::{bh, bh_among, selected};
+use fleetdiff_pipeline::statistics::g::{g_rate, g_share};
+use fleetdiff_pipeline::statistics::minimum_effect::outside_band;
+use fleetdiff_pipeline::statistics::scale::biweight_of_counts;
+use fleetdiff_pipeline::statistics::special::normal_quantile;
+use fleetdiff_pipeline::statistics::tails::ln_chi1_tail;
+use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
+use fleetdiff_schemas::rows::{Interval, RARE};
+use fleetdiff_schemas::verdict::{RowReason, Verdict};
+
+use super::{Finding, Settings};
+use crate::flame::Sides;
+
+/// Gives every finding the test of independent samples: ratio with 95 % interval, ln p, q and verdict.
+///
+/// `samples` are those of each side. theta = ln(a/N1) - ln(b/N0) - ln scale; se^2 = 1/a - 1/N1 + 1/b - 1/N0; the statistic is G at
+/// scale 1, else the likelihood ratio of rates / (1 - pooled share); the scale is that of self counts: robust over 20 tested
+/// functions and more, else that of [`scale_of_the_rest`]. Assumes that samples are independent.
+pub fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Settings) {
+    let mut scale = 1.0;
+    for kind in CountKind::ALL {
+        let mut tested: Vec<&mut Finding> = findings.iter_mut().filter(|finding| finding.count_kind == kind).filter(|finding| is_tested(finding, samples, settings)).collect();
+        let pairs: Vec<Pair> = tested.iter().map(|finding| Pair::of(finding, samples)).collect();
+        if kind == CountKind::SelfCount {
+            let column = |of: fn(&Pair) -> f64| pairs.iter().map(of).collect::<Vec<_>>();
+            scale = if pairs.len() < FEW_FUNCTIONS {
+                scale_of_the_rest(&pairs, samples, settings)
+            } else {
+                biweight_of_counts(&column(|pair| pair.head), float(samples.head), &column(|pair| pair.base), float(samples.base))
+            };
+        }
+        let ln_p: Vec<f64> = pairs.iter().map(|pair| pair.ln_p_beyond(scale, settings.delta)).collect();
+        let compositional: Vec<f64> = pairs.iter().map(|pair| pair.ln_p_beyond(1.0, settings.delta)).collect();
+        let (q_values, q_compositional) = (bh(&ln_p), bh(&compositional));
+        for (((finding, pair), (ln_p, q_value)), q_compositional) in tested.iter_mut().zip(&pairs).zip(ln_p.iter().zip(q_values)).zip(q_compositional) {
+            let moved = selected(q_compositional, settings.q) && pair.moved_with_the_rest(scale, settings.delta);
+            let (verdict, reason) = pair.verdict(scale, selected(q_value, settings.q), moved);
+            finding.ratio = pair.ratio(scale);
+            finding.ln_p = Some(*ln_p);
+            finding.q_value = Some(q_value);
+            (finding.verdict, finding.reason) = (verdict, reason);
+        }
+    }
+}
+
+/// The scale of a few functions, too few for a robust one: by how much the shares of all those move that are not called.
+///
+/// The function with the smallest p is taken out of both sides' samples as long as it would be called among those that are left;
+/// the scale is then how the share of what is left has moved. Counts are those of leaves, which add up.
+fn scale_of_the_rest(pairs: &[Pair], samples: Sides<u64>, settings: &Settings) -> f64 {
+    let (all_head, all_base) = (float(samples.head), float(samples.base));
+    let (mut head, mut base, mut scale) = (all_head, all_base, 1.0);
+    let mut left: Vec<&Pair> = pairs.iter().collect();
+    while left.len() > 1 {
+        let ln_p: Vec<f64> = left.iter().map(|pair| pair.ln_p_beyond(scale, settings.delta)).collect();
+        let first = ln_p.iter().enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b));
+        let Some((place, ln_p)) = first.filter(|(_, ln_p)| bh_among(&[**ln_p], left.len()).first().is_some_and(|q| selected(*q, settings.q))) else { break };
+        debug_assert!(!ln_p.is_nan());
+        let called = left.remove(place);
+        (head, base) = (head - called.head, base - called.base);
+        if head <= 0.0 || base <= 0.0 {
+            break;
+        }
+        scale = (head / all_head) / (base / all_base);
+    }
+    scale
+}
+
+/// Calls by the rule of the article's first program: p of G below 1e-4, whatever the count, for each function by itself. Not
+/// calibrated: where nothing changed it calls what differs between runs, and what moved because shares sum to one.
+pub fn test_as_the_article(findings: &mut [Finding], samples: Sides<u64>) {
+    for finding in findings.iter_mut().filter(|finding| &*finding.function != RARE) {
+        let pair = Pair::of(finding, samples);
+        let ln_p = pair.ln_p(1.0);
+        let called = ln_p < libm::log(1e-4);
+        (finding.verdict, finding.reason) = pair.verdict(1.0, called, false);
+        (finding.ratio, finding.ln_p, finding.q_value) = (pair.ratio(1.0), Some(ln_p), None);
+        (finding.cause, finding.detail) = (None, None);
+    }
+}
+
+fn is_tested(finding: &Finding, samples: Sides<u64>, settings: &Settings) -> bool {
+    let both = finding.count.base + finding.count.head;
+    let named = ![RARE, UNSYMBOLISED].contains(&&*finding.function);
+    named && both >= settings.min_count && both > 0 && both < samples.base + samples.head
+}
+
+/// The counts of one function and of all samples.
+struct Pair {
+    head: f64,
+    base: f64,
+    all_head: f64,
+    all_base: f64,
+}
+
+impl Pair {
+    fn of(finding: &Finding, samples: Sides<u64>) -> Self {
+        Self { head: float(finding.count.head), base: float(finding.count.base), all_head: float(samples.head), all_base: float(samples.base) }
+    }
+
+    /// ln of the ratio of shares; infinite where a side lacks the function.
+    fn theta(&self) -> f64 {
+        (libm::log(self.head) - libm::log(self.all_head)) - (libm::log(self.base) - libm::log(self.all_base))
+    }
+
+    /// The part of all samples that the function is.
+    fn part(&self) -> f64 {
+        (self.head + self.base) / (self.all_head + self.all_base)
+    }
+
+    fn ln_p(&self, scale: f64) -> f64 {
+        #[expect(clippy::float_cmp, reason = "the scale of shares is 1 exactly")]
+        let statistic = if scale == 1.0 {
+            g_share(self.head, self.all_head, self.base, self.all_base)
+        } else {
+            g_rate(self.head, scale * self.all_head, self.base, self.all_base) / (1.0 - self.part())
+        };
+        ln_chi1_tail(statistic)
+    }
+
+    /// ln p of a change by more than delta against a scale.
+    fn ln_p_beyond(&self, scale: f64, delta: f64) -> f64 {
+        let at = |factor: f64| self.ln_p(scale * libm::exp(factor));
+        self.ln_p(scale).max(outside_band(self.theta() - libm::log(scale), delta, at(delta), at(-delta)))
+    }
+
+    /// Whether the share moved as the scale did, and less so against it.
+    fn moved_with_the_rest(&self, scale: f64, delta: f64) -> bool {
+        let (theta, scale) = (self.theta(), libm::log(scale));
+        scale.abs() >= delta && theta * scale > 0.0 && (theta - scale).abs() < theta.abs()
+    }
+
+    fn verdict(&self, scale: f64, called: bool, moved_with_the_rest: bool) -> (Verdict, Option<RowReason>) {
+        let grew = self.theta() > libm::log(scale);
+        match (called, moved_with_the_rest) {
+            (true, _) if grew => (Verdict::Regressed, (self.base <= 0.0).then_some(RowReason::OnlyInHead)),
+            (true, _) => (Verdict::Improved, (self.head <= 0.0).then_some(RowReason::OnlyInBase)),
+            (false, true) => (Verdict::Compositional, None),
+            (false, false) => (Verdict::Inconclusive, None),
+        }
+    }
+
+    /// The ratio against the scale with its interval; none where a side lacks the function. Against an estimated scale the error
+    /// is larger, for the scale moves against the function.
+    fn ratio(&self, scale: f64) -> Option<Interval> {
+        if self.head <= 0.0 || self.base <= 0.0 {
+            return None;
+        }
+        let variance = 1.0 / self.head - 1.0 / self.all_head + 1.0 / self.base - 1.0 / self.all_base;
+        let half = normal_quantile(0.975) * libm::sqrt(variance) / (1.0 - self.part());
+        let theta = self.theta() - libm::log(scale);
+        Some(Interval { value: libm::exp(theta), low: libm::exp(theta - half), high: libm::exp(theta + half) })
+    }
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts of samples are below 2^53")]
+fn float(count: u64) -> f64 {
+    count as f64
+}

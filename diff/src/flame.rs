@@ -1,0 +1,145 @@
+//! The merged call tree of two sides, the shape behind a differential flame graph.
+//!
+//! A node is a call path, and carries how often each side had its stack end there. Its total, the samples whose stacks go
+//! through it, is what it and all nodes below it have. Laws:
+//! - the total of a node is its own count and the totals of its children, on each side;
+//! - sums do not depend on how stacks are split into runs;
+//! - siblings stand in the order in which they are first met, those of the base first, and a node that only the head has stands
+//!   right after its left neighbour of the head. So A->C, A->B, A->C shows C before a B half as wide.
+
+mod growth;
+mod order;
+
+use std::sync::Arc;
+
+use fleetdiff_schemas::profile::Stack;
+
+use self::growth::Growth;
+
+/// What one replicate of a side recorded. A side is the average of its runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// Function names.
+    pub names: &'a [Arc<str>],
+    /// Its stacks, whose frames are indexes into `names`, root first. A frame beyond them is counted as
+    /// [`UNSYMBOLISED`](fleetdiff_schemas::profile::UNSYMBOLISED).
+    pub stacks: &'a [Stack],
+}
+
+/// One value of each side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sides<T> {
+    /// Of the side that is compared with.
+    pub base: T,
+    /// Of the side in question.
+    pub head: T,
+}
+
+/// One of both.
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    Base,
+    Head,
+}
+
+impl<T> Sides<T> {
+    fn of(&mut self, side: Side) -> &mut T {
+        match side {
+            Side::Base => &mut self.base,
+            Side::Head => &mut self.head,
+        }
+    }
+}
+
+impl Sides<u64> {
+    /// Adds to both; sums are held at `u64::MAX`.
+    fn add(&mut self, other: Self) {
+        self.base = self.base.saturating_add(other.base);
+        self.head = self.head.saturating_add(other.head);
+    }
+}
+
+/// A call path and the samples that end there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Index into [`CallTree::names`].
+    pub name: u32,
+    /// Index of the caller; less than the node's own, and the root is its own.
+    pub parent: u32,
+    /// How many callers it has; the root has none.
+    pub depth: u32,
+    /// Raw samples whose stack ends here, summed over the runs of a side.
+    pub own: Sides<u64>,
+}
+
+/// The call tree of both sides, its nodes in the order of the picture: a node, then all below it, then its right neighbour.
+///
+/// Node 0 is the root, above every stack; its name is the first and is [`ROOT`].
+///
+/// ```
+/// use fleetdiff_diff::flame::{CallTree, Run};
+/// use fleetdiff_schemas::profile::Stack;
+/// let names = ["A".into(), "B".into(), "C".into()];
+/// let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None };
+/// let stacks = [stack(&[0, 2], 1), stack(&[0, 1], 1), stack(&[0, 2], 1)];
+/// let tree = CallTree::merge(&[Run { names: &names, stacks: &stacks }], &[]);
+/// let shown: Vec<_> = tree.nodes().iter().zip(tree.totals()).map(|(node, total)| (tree.name(node), total.base)).collect();
+/// assert_eq!(shown, [("all", 3), ("A", 3), ("C", 2), ("B", 1)]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallTree {
+    names: Vec<Arc<str>>,
+    nodes: Vec<Node>,
+    runs: Sides<u32>,
+}
+
+/// What the root is called.
+pub const ROOT: &str = "all";
+
+impl CallTree {
+    /// Merges the stacks of all runs of both sides. A side without runs has no samples.
+    pub fn merge(base: &[Run<'_>], head: &[Run<'_>]) -> Self {
+        let mut growth = Growth::new();
+        base.iter().for_each(|run| growth.add(Side::Base, run));
+        head.iter().for_each(|run| growth.add(Side::Head, run));
+        let runs = |side: &[Run<'_>]| u32::try_from(side.len()).unwrap_or(u32::MAX);
+        let (names, nodes) = growth.finish();
+        Self { names, nodes, runs: Sides { base: runs(base), head: runs(head) } }
+    }
+
+    /// The names of functions, no name twice, save that a function may be called like the root.
+    pub fn names(&self) -> &[Arc<str>] {
+        &self.names
+    }
+
+    /// All nodes, in the order of the picture.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The name of a node of this tree.
+    pub fn name(&self, node: &Node) -> &str {
+        self.names.get(place(node.name)).map_or("", |name| name)
+    }
+
+    /// Over how many runs each side is summed.
+    pub fn runs(&self) -> Sides<u32> {
+        self.runs
+    }
+
+    /// Raw samples that go through each node, summed over the runs of a side.
+    pub fn totals(&self) -> Vec<Sides<u64>> {
+        let mut totals: Vec<_> = self.nodes.iter().map(|node| node.own).collect();
+        // Backwards, since a node stands after its caller; the root is its own and is not added to itself.
+        for (index, node) in self.nodes.iter().enumerate().skip(1).rev() {
+            let below = totals[index];
+            totals[place(node.parent)].add(below);
+        }
+        totals
+    }
+}
+
+/// Where a number of 32 bits stands in a list.
+pub(crate) fn place(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,11 @@
+//! Two profiles on a laptop: what is compared, and the pictures of it.
+//!
+//! [`compare`] says which differences are real. [`flame`] merges the stacks of both sides into one call tree. [`page`] shows that tree as a differential flame graph beside
+//! what the tests say of each function, [`svg`] draws it once for documents; both take their colours from [`paint`].
+
+pub mod compare;
+mod escape;
+pub mod flame;
+pub mod page;
+pub mod paint;
+pub mod svg;

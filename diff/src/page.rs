@@ -1,0 +1,83 @@
+//! The differential flame graph as one page: no network, nothing beside it, the same bytes for the same report.
+//!
+//! The page is made of `page/page.html`, `page/page.css` and the scripts of `page/`, in the order of [`SCRIPTS`]. What it shows is
+//! JSON within it. Its content security policy forbids every request and every script but its own, by hash.
+
+mod embedded;
+mod report;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+use self::embedded::Embedded;
+use crate::escape::{for_script, for_text};
+
+pub use report::{FrameClass, Function, Ratio, Report, ReportSide};
+
+const TEMPLATE: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+
+/// The scripts of the page, one after the other: what is below uses what is above.
+const SCRIPTS: [&str; 15] = [
+    include_str!("page/data.js"),
+    include_str!("page/words.js"),
+    include_str!("page/tree.js"),
+    include_str!("page/reshape.js"),
+    include_str!("page/layout.js"),
+    include_str!("page/paint.js"),
+    include_str!("page/search.js"),
+    include_str!("page/state.js"),
+    include_str!("page/draw.js"),
+    include_str!("page/card.js"),
+    include_str!("page/link.js"),
+    include_str!("page/interval.js"),
+    include_str!("page/table.js"),
+    include_str!("page/input.js"),
+    include_str!("page/page.js"),
+];
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+#[error("the report cannot be written as JSON: {0}")]
+pub struct Unwritable(#[from] serde_json::Error);
+
+/// The page of a report.
+///
+/// # Errors
+/// [`Unwritable`] if the report cannot be written as JSON.
+pub fn page(report: &Report) -> Result<String, Unwritable> {
+    let script = SCRIPTS.concat();
+    let data = for_script(&serde_json::to_string(&Embedded::of(report))?);
+    Ok(filled(TEMPLATE, |place| match place {
+        "title" => for_text(&report.title),
+        "headline" => for_text(&report.headline),
+        "policy" => policy(&script, STYLE),
+        "style" => STYLE.to_owned(),
+        "data" => data.clone(),
+        "script" => script.clone(),
+        _ => String::new(),
+    }))
+}
+
+/// Nothing may be fetched, and nothing runs or styles but what is known by its hash.
+fn policy(script: &str, style: &str) -> String {
+    let hash = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
+    format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+        hash(script),
+        hash(style)
+    )
+}
+
+/// The template with each `{{place}}` filled; what is filled in is not looked at again, so that a name may hold braces.
+fn filled(template: &str, fill: impl Fn(&str) -> String) -> String {
+    let mut parts = template.split("{{");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (place, rest) = part.split_once("}}").unwrap_or((part, ""));
+        text.push_str(&fill(place));
+        text.push_str(rest);
+    }
+    text
+}

@@ -1,0 +1,66 @@
+//! A report as the JSON within its page, compact: a tree is five columns, not an object a node.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::report::{Function, Report, ReportSide};
+use crate::flame::CallTree;
+use crate::paint::{Colours, Palette, STEPS, Scheme, weights};
+
+/// What the scripts of the page read.
+#[derive(Serialize)]
+pub(super) struct Embedded<'a> {
+    title: &'a str,
+    headline: &'a str,
+    base: &'a ReportSide,
+    head: &'a ReportSide,
+    /// What a count of a side, summed over its runs, is multiplied by.
+    weights: [f64; 2],
+    functions: &'a [Function],
+    tree: Columns<'a>,
+    /// By scheme, then by palette.
+    colours: [[Colours; 2]; 2],
+    steps: u8,
+}
+
+/// The nodes of a call tree in the order of the picture. A caller is the nearest node before with a depth less by one.
+#[derive(Serialize)]
+struct Columns<'a> {
+    names: &'a [Arc<str>],
+    name: Vec<u32>,
+    depth: Vec<u32>,
+    base: Vec<u64>,
+    head: Vec<u64>,
+}
+
+impl<'a> Embedded<'a> {
+    pub(super) fn of(report: &'a Report) -> Self {
+        let colours = |scheme| [Palette::OrangeBlue, Palette::RedGreen].map(|palette| Colours::of(scheme, palette));
+        let weights = weights(report);
+        Self {
+            title: &report.title,
+            headline: &report.headline,
+            base: &report.base,
+            head: &report.head,
+            weights: [weights.base, weights.head],
+            functions: &report.functions,
+            tree: Columns::of(&report.tree),
+            colours: [Scheme::Light, Scheme::Dark].map(colours),
+            steps: STEPS,
+        }
+    }
+}
+
+impl<'a> Columns<'a> {
+    fn of(tree: &'a CallTree) -> Self {
+        let nodes = tree.nodes();
+        Self {
+            names: tree.names(),
+            name: nodes.iter().map(|node| node.name).collect(),
+            depth: nodes.iter().map(|node| node.depth).collect(),
+            base: nodes.iter().map(|node| node.own.base).collect(),
+            head: nodes.iter().map(|node| node.own.head).collect(),
+        }
+    }
+}

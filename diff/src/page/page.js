@@ -1,0 +1,60 @@
+// Brings the rest of the page up to date with what is looked at, and begins.
+
+function tellSides() {
+  for (const key of ['base', 'head']) {
+    const side = data[key];
+    const box = document.getElementById(`side-${key}`);
+    const figures = `${runs(side)}, ${count(side.samples)} samples, ${amount(side.total, side.unit)} of ${side.sample_type}`;
+    box.replaceChildren(element('span', key, 'which'), element('strong', side.label), element('span', figures));
+  }
+}
+
+/** The switches show what is looked at, also where a key or the address changed it. */
+function tellSwitches() {
+  for (const choice of document.querySelectorAll('input[name=side]')) choice.checked = choice.value === state.side;
+  for (const choice of document.querySelectorAll('input[name=palette]')) choice.checked = choice.value === state.palette;
+  document.getElementById('inverted').checked = state.inverted;
+  document.getElementById('collapsed').checked = state.collapsed;
+  document.getElementById('reset').disabled = state.zoom === 0;
+  document.documentElement.dataset.palette = state.palette;
+  if (document.activeElement !== search) search.value = state.query;
+}
+
+function tellSearch() {
+  const found = document.getElementById('found');
+  search.setAttribute('aria-invalid', String(Boolean(state.fault)));
+  if (state.matches === null) found.textContent = '';
+  else if (state.fault) found.textContent = `not a pattern: ${state.fault}`;
+  else {
+    const { base, head, functions } = matchedShare(state.matches);
+    const noun = functions === 1 ? 'function' : 'functions';
+    found.textContent = `${count(functions)} ${noun}: ${percent(base)} of base, ${percent(head)} of head`;
+  }
+}
+
+/** The ramp of the legend: the colours themselves, as they are drawn. */
+function tellLegend() {
+  const { fills, hatch } = state.colours;
+  const more = fills.slice(RAMPS, RAMPS + data.steps);
+  const less = fills.slice(RAMPS + data.steps);
+  const root = document.documentElement.style;
+  root.setProperty('--ramp', `linear-gradient(to right, ${[...less.reverse(), ...more].join(', ')})`);
+  root.setProperty('--quiet', fills[0]);
+  root.setProperty('--unknown', `repeating-linear-gradient(135deg, ${fills[UNKNOWN]} 0 4px, ${hatch} 4px 5px)`);
+  document.getElementById('least').textContent = signedPercent(-strongest);
+  document.getElementById('most').textContent = signedPercent(strongest);
+}
+
+watchers.push(tellSwitches, tellSearch, tellLegend, writeLink, redraw);
+
+scroller.addEventListener('scroll', () => {
+  hideCard();
+  redraw();
+});
+new ResizeObserver(redraw).observe(scroller);
+addEventListener('resize', redraw);
+addEventListener('hashchange', readLink);
+
+tellSides();
+fillTable();
+readLink();

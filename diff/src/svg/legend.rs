@@ -1,0 +1,73 @@
+//! What stands above the static picture: what is compared, what was found, and what colours mean.
+
+use std::fmt::Write;
+
+use super::MARGIN;
+use crate::escape::for_text;
+use crate::page::Report;
+use crate::paint::Colours;
+
+/// Pixels that the legend takes.
+pub(super) const HEIGHT: f64 = 96.0;
+
+/// Width of one step of a ramp in pixels.
+const STEP: f64 = 3.0;
+
+/// Where the keys to the colours stand, and how high they are.
+const TOP: f64 = 70.0;
+const HIGH: f64 = 13.0;
+
+/// The two greys: their left edges and their width.
+const QUIET: f64 = 890.0;
+const UNKNOWN: f64 = 1080.0;
+const SWATCH: f64 = 14.0;
+
+/// Title, headline, both sides, and the keys to the colours; `strongest` is the change that the fullest colour stands for.
+pub(super) fn legend(report: &Report, colours: &Colours, strongest: f64) -> String {
+    let hatch = colours.hatch;
+    let mut text = format!(
+        "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
+         <rect width=\"1.5\" height=\"6\" fill=\"{hatch}\"/></pattern></defs>\n"
+    );
+    let mut line = |y: f64, style: &str, words: &str| {
+        let _ = writeln!(text, "<text x=\"{MARGIN}\" y=\"{y}\" {style}>{}</text>", for_text(words));
+    };
+    line(22.0, "font-size=\"15\" font-weight=\"bold\" fill=\"#111111\"", &report.title);
+    line(41.0, "font-size=\"12\" fill=\"#111111\"", &report.headline);
+    let sides = format!(
+        "base: {} ({} runs, {} samples)   head: {} ({} runs, {} samples)   widths: average of both",
+        report.base.label, report.base.runs, report.base.samples, report.head.label, report.head.runs, report.head.samples
+    );
+    line(58.0, "fill=\"#555555\"", &sides);
+    keys(&mut text, colours, strongest);
+    text
+}
+
+/// The ramp from less to more, and the two greys, with their words.
+fn keys(text: &mut String, colours: &Colours, strongest: f64) {
+    let mut left = MARGIN;
+    for fill in colours.less.iter().rev().chain(&colours.more) {
+        block(text, left, STEP, &fill.fill.to_string());
+        left += STEP;
+    }
+    let percent = 100.0 * strongest;
+    let changed = format!(
+        "called faster to called slower: -{percent:.2} % to +{percent:.2} % of the base. Only what the test calls changed is saturated."
+    );
+    said(text, left + 6.0, &changed);
+    let [quiet, ..] = colours.quiet;
+    block(text, QUIET, SWATCH, &quiet.fill.to_string());
+    said(text, QUIET + SWATCH + 4.0, "alike, or moved by others");
+    let [unknown, ..] = colours.unknown;
+    block(text, UNKNOWN, SWATCH, &unknown.fill.to_string());
+    block(text, UNKNOWN, SWATCH, "url(#hatch)");
+    said(text, UNKNOWN + SWATCH + 4.0, "not known yet");
+}
+
+fn block(text: &mut String, left: f64, width: f64, fill: &str) {
+    let _ = write!(text, "<rect x=\"{left}\" y=\"{TOP}\" width=\"{width}\" height=\"{HIGH}\" fill=\"{fill}\"/>");
+}
+
+fn said(text: &mut String, left: f64, words: &str) {
+    let _ = writeln!(text, "<text x=\"{left}\" y=\"{}\" fill=\"#333333\">{words}</text>", TOP + 10.5);
+}

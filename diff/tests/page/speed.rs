@@ -1,0 +1,89 @@
+//! A tree of more than 100,000 nodes. What it takes is printed, and nothing is asserted of it.
+
+use std::sync::Arc;
+
+use fleetdiff_diff::flame::{CallTree, Run};
+use fleetdiff_diff::page::{FrameClass, Report, page};
+use fleetdiff_schemas::profile::Stack;
+use fleetdiff_schemas::verdict::Verdict;
+
+use super::{Browser, reports};
+
+/// Draws a hundred times, each with another zoom, and waits until the pixels are there.
+const REDRAWS: &str = "(() => {
+    const times = [];
+    const pixel = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+    const widest = [...Array(state.tree.size).keys()].sort((a, b) => state.layout.width[b] - state.layout.width[a]);
+    for (let turn = 0; turn < 100; turn++) {
+        state.zoom = turn % 2 === 0 ? 0 : widest[turn];
+        const start = performance.now();
+        draw();
+        pixel.drawImage(canvas, 0, 0, 1, 1);
+        pixel.getImageData(0, 0, 1, 1);
+        times.push(performance.now() - start);
+    }
+    state.zoom = 0;
+    times.sort((a, b) => a - b);
+    return [times[50], times[99]];
+})()";
+
+#[test]
+fn a_bushy_tree_is_drawn() {
+    // Up to six children a node, eight levels deep: most frames are too narrow to be seen.
+    let leaves = 0..90_000u32;
+    drawn("bushy", leaves.map(|leaf| (0..8).map(|level| (leaf / 6u32.pow(7 - level) * 31 + level * 197) % 2_000).collect()));
+}
+
+#[test]
+fn a_tree_of_chains_is_drawn() {
+    // A thousand frames beside each other on each of 105 levels: all that the window has room for are seen.
+    drawn("chains", (0..1_000).map(|chain| (0..105).map(|level| (chain + level * 197) % 2_000).collect()));
+}
+
+fn drawn(shape: &str, stacks: impl Iterator<Item = Vec<u32>>) {
+    let report = large(stacks);
+    let nodes = report.tree.nodes().len();
+    assert!(nodes > 100_000, "{nodes}");
+    let mut browser = Browser::start(1920, 1080, 1);
+    browser.open(&page(&report).unwrap(), "");
+    for order in ["callers first", "leaves first"] {
+        let made =
+            browser.number("(() => { const start = performance.now(); reshape({}); return performance.now() - start; })()");
+        let size = browser.number("state.tree.size");
+        let times = browser.evaluate(REDRAWS);
+        let [median, worst] = [0, 1].map(|at: usize| times[at].as_f64().unwrap());
+        println!("{shape}, {order}: {size} nodes made in {made:.0} ms; 100 redraws: median {median:.1} ms, worst {worst:.1} ms");
+        // The second row is covered from left to right.
+        let covered = browser.number("[...Array(canvas.clientWidth).keys()].filter((x) => frameUnder(x, 1.5 * ROW) > 0).length");
+        assert!((covered - browser.number("canvas.clientWidth")).abs() < 1.5, "{covered}");
+        browser.evaluate("state.inverted = true");
+    }
+    assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
+}
+
+/// A report of both sides with these stacks, the counts of none alike.
+fn large(stacks: impl Iterator<Item = Vec<u32>>) -> Report {
+    let names: Vec<Arc<str>> =
+        (0..2_000).map(|number| format!("package{}/module.function{number}", number % 40).into()).collect();
+    let counted = |count: fn(u64) -> u64, stacks: &[Vec<u32>]| -> Vec<Stack> {
+        let numbered = (0u64..).zip(stacks);
+        numbered.map(|(number, frames)| Stack { frames: frames.clone(), count: count(number), cohort: None }).collect()
+    };
+    let stacks: Vec<_> = stacks.collect();
+    let base = counted(|number| number * 7 % 90 + 1, &stacks);
+    let head = counted(|number| (number * 7 + 41) % 90 + 1, &stacks);
+    let tree = CallTree::merge(&[Run { names: &names, stacks: &base }], &[Run { names: &names, stacks: &head }]);
+    let verdicts = [Verdict::Regressed, Verdict::Improved, Verdict::Equivalent, Verdict::Inconclusive, Verdict::TooRare];
+    let rows = names.iter().zip(verdicts.iter().cycle());
+    let functions =
+        rows.map(|(name, &verdict)| reports::function(name, FrameClass::User, verdict, [10, 11], [1000, 1000])).collect();
+    Report {
+        title: "large".to_owned(),
+        headline: "A large tree.".to_owned(),
+        base: reports::side("v1", 1),
+        head: reports::side("v2", 1),
+        head_weight: 1.0,
+        functions,
+        tree,
+    }
+}

@@ -1,0 +1,100 @@
+//! What was found, as a page and a picture show it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fleetdiff_connectors::formats::names::FrameClass as NameClass;
+use fleetdiff_diff::compare::{Compared, Finding, Recording, Spread};
+use fleetdiff_diff::flame::{CallTree, Run, Sides};
+use fleetdiff_diff::page::{FrameClass, Function, Ratio, Report, ReportSide};
+use fleetdiff_schemas::profile::{CountKind, Samples};
+
+use super::{DiffSettings, headline};
+
+/// What is said of a single run a side.
+pub const UNKNOWN_SPREAD: &str =
+    "with one run a side nobody knows how much runs differ by themselves: samples alone decide, and what is called may differ again in the next run";
+
+/// The page's contents.
+pub fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, settings: &DiffSettings) -> Report {
+    let side = |recordings: &[Recording], samples| ReportSide {
+        label: label(recordings),
+        runs: u32::try_from(recordings.len()).unwrap_or(u32::MAX),
+        samples,
+        sample_type: compared.profile_type.name().to_owned(),
+        unit: "samples".to_owned(),
+        total: float(samples),
+    };
+    let average = |samples: u64, runs: usize| float(samples) / float(u64::try_from(runs).unwrap_or(u64::MAX));
+    let caution = if compared.spread == Spread::Unknown { format!(". Mind: {UNKNOWN_SPREAD}") } else { String::new() };
+    let [base, head] = [&sides.base, &sides.head];
+    let runs = |recordings| -> Vec<Run<'_>> { <[Recording]>::iter(recordings).filter_map(run).collect() };
+    Report {
+        title: format!("{} against {}", label(head), label(base)),
+        headline: format!("{}{caution}.", headline(compared, settings)),
+        base: side(base, compared.samples.base),
+        head: side(head, compared.samples.head),
+        head_weight: average(compared.samples.base, compared.runs.base) / average(compared.samples.head, compared.runs.head),
+        functions: functions(compared),
+        tree: CallTree::merge(&runs(base), &runs(head)),
+    }
+}
+
+fn run(recording: &Recording) -> Option<Run<'_>> {
+    match &recording.profile.samples {
+        Samples::Stacks(stacks) => Some(Run { names: &recording.profile.names, stacks }),
+        Samples::Folded { .. } => None,
+    }
+}
+
+/// The names of the first run of a side, and how many there are.
+fn label(recordings: &[Recording]) -> String {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let first = recordings.first().map_or_else(String::new, |recording| name(&recording.label));
+    match recordings.len() {
+        0 | 1 => first,
+        more => format!("{first} and {} more", more - 1),
+    }
+}
+
+/// One row a function: what is called wins, then self counts where the function is ever a leaf.
+fn functions(compared: &Compared) -> Vec<Function> {
+    let mut chosen: BTreeMap<&Arc<str>, &Finding> = BTreeMap::new();
+    let rank = |finding: &Finding| (finding.verdict.is_called(), finding.count_kind == CountKind::SelfCount);
+    for finding in compared.findings.iter().filter(|finding| finding.functions.is_none()) {
+        let best = chosen.entry(&finding.function).or_insert(finding);
+        if rank(finding) > rank(best) {
+            *best = finding;
+        }
+    }
+    chosen.into_values().map(function).collect()
+}
+
+fn function(finding: &Finding) -> Function {
+    let named = |reason: fleetdiff_schemas::verdict::RowReason| reason.name().to_owned();
+    let cause = finding.cause.as_ref().map(|cause| format!("moves because {cause} does"));
+    Function {
+        name: Arc::clone(&finding.function),
+        class: match NameClass::of(&finding.function) {
+            NameClass::Program | NameClass::Unknown => FrameClass::User,
+            NameClass::Runtime => FrameClass::Runtime,
+            NameClass::Native | NameClass::Kernel => FrameClass::System,
+        },
+        counted: finding.count_kind,
+        verdict: finding.verdict,
+        reason: finding.detail.clone().or(cause).or_else(|| finding.reason.map(named)),
+        called: finding.verdict.is_called(),
+        base_count: finding.count.base,
+        head_count: finding.count.head,
+        base_share: finding.share.base,
+        head_share: finding.share.head,
+        ratio: finding.ratio.map(|ratio| Ratio { estimate: ratio.value, low: ratio.low, high: ratio.high }),
+        ln_p: finding.ln_p,
+        q_value: finding.q_value,
+    }
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts of samples are below 2^53")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
