@@ -7,6 +7,7 @@
 
 mod replicates;
 pub mod single;
+mod weights;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -25,6 +26,26 @@ pub struct Recording {
     pub label: String,
     /// Its stacks; identity and time are not looked at.
     pub profile: Profile,
+    /// What the profiler wrote beside its samples, if that was read too.
+    pub weights: Option<Weights>,
+}
+
+/// Values that samples stand for: bytes, nanoseconds, periods of an event.
+#[derive(Clone, Debug)]
+pub struct Weights {
+    /// What they are, as `alloc_space/bytes` or `cycles`.
+    pub unit: Arc<str>,
+    /// The stacks of the run with values for counts.
+    pub profile: Profile,
+}
+
+/// How much weight there is in all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weighed {
+    /// What weights are.
+    pub unit: Arc<str>,
+    /// Of each side.
+    pub totals: Sides<u64>,
 }
 
 /// What calls a function changed.
@@ -88,6 +109,8 @@ pub struct Finding {
     pub count_kind: CountKind,
     /// Samples of all runs.
     pub count: Sides<u64>,
+    /// What they stand for, if every run has weights. Tests look at samples, never at weights.
+    pub weight: Option<Sides<u64>>,
     /// Share of the side's samples, 0 to 1.
     pub share: Sides<f64>,
     /// Head against base, the common scale of all functions taken out; none where a side lacks the function or nothing was tested.
@@ -134,6 +157,8 @@ pub struct Compared {
     pub runs: Sides<usize>,
     /// Samples of each side.
     pub samples: Sides<u64>,
+    /// What weights are, and how much of it each side has, if every run has weights.
+    pub weights: Option<Weighed>,
     /// What is known of how much runs differ.
     pub spread: Spread,
     /// Self counts, then total counts, each with what is called first, and by what it comes to at least.
@@ -164,6 +189,18 @@ pub enum NotCompared {
         other: String,
         /// That type.
         other_type: ProfileType,
+    },
+    /// Weights of several units.
+    #[error("{first} has weights of {first_unit} and {other} of {other_unit}")]
+    Units {
+        /// A run.
+        first: String,
+        /// What its weights are.
+        first_unit: Arc<str>,
+        /// One with other weights.
+        other: String,
+        /// What those are.
+        other_unit: Arc<str>,
     },
     /// Profiles of different programs.
     #[error("base and head have no function in common: these are profiles of different programs")]
@@ -200,8 +237,9 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
         Method::Honest if spread == Spread::Unknown => single::test(&mut findings, samples, settings),
         Method::Honest => {}
     }
+    let weights = weights::weigh(&mut findings, sides)?;
     findings.sort_by(in_order);
-    Ok(Compared { profile_type, runs, samples, spread, findings })
+    Ok(Compared { profile_type, runs, samples, weights, spread, findings })
 }
 
 fn one_type(sides: &Sides<Vec<Recording>>) -> Result<ProfileType, NotCompared> {
@@ -229,6 +267,7 @@ fn finding(row: &CellRow) -> Finding {
         functions: row.functions,
         count_kind: row.count_kind,
         count: Sides { base: count(row.base.count), head: count(row.head.count) },
+        weight: None,
         share: Sides { base: row.base.share.unwrap_or(0.0), head: row.head.share.unwrap_or(0.0) },
         ratio: row.adjusted_ratio,
         ln_p: row.adjusted_ln_p,

@@ -38,6 +38,7 @@ fn run(counts: &[(&str, u64)]) -> Recording {
             names: names.into(),
             samples: Samples::Stacks(stacks.map(|(frame, &(_, count))| Stack { frames: vec![0, frame], count, cohort: None }).collect()),
         },
+        weights: None,
     }
 }
 

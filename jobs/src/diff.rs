@@ -1,70 +1,39 @@
 //! `diff`: recorded profiles of two sides, and which of their differences are real.
 
 mod files;
+mod output;
 mod report;
 mod table;
 
-use std::fs;
-use std::io::{self, Write};
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 use fleetdiff_diff::compare::{Compared, Method, NotCompared, Settings, Spread, compare};
-use fleetdiff_diff::page::page;
-use fleetdiff_diff::paint::Palette;
-use fleetdiff_diff::svg::svg;
-use fleetdiff_schemas::profile::{CountKind, ProfileType};
 
-use self::files::read;
+use self::files::{FileSettings, read};
+use self::output::{OutputFormat, OutputSettings};
+use self::table::TableSettings;
 use crate::failure::Failure;
 
 /// Settings of `diff`.
 #[derive(Debug, Args)]
 pub struct DiffSettings {
-    /// Profiles of how it was, each a run
-    #[arg(short, long, required = true, num_args = 1.., value_name = "FILE")]
-    pub base: Vec<PathBuf>,
-    /// Profiles of how it is, each a run
-    #[arg(short = 'H', long, required = true, num_args = 1.., value_name = "FILE")]
-    pub head: Vec<PathBuf>,
-    /// What of the profiles is compared; without it, what the first file holds: cpu, else heap, mutex, wall, off_cpu
-    #[arg(long)]
-    pub profile_type: Option<ProfileType>,
-    /// How the result is written
-    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
-    pub format: OutputFormat,
-    /// File for the result instead of stdout; one that is there is overwritten
-    #[arg(short, long)]
-    pub output: Option<PathBuf>,
-    /// Which counts the table shows: of functions at the leaf (self), or anywhere on the stack (total)
-    #[arg(long, default_value = "self")]
-    pub count_kind: CountKind,
-    /// Rows that the table shows at most; 0: all
-    #[arg(long, default_value_t = 20)]
-    pub top: usize,
+    #[command(flatten)]
+    files: FileSettings,
+    #[command(flatten)]
+    output: OutputSettings,
+    #[command(flatten)]
+    table: TableSettings,
     /// What calls a function changed
     #[arg(long, value_enum, default_value_t = MethodName::Honest)]
-    pub method: MethodName,
+    method: MethodName,
     /// Smallest change that is called, as a log ratio
     #[arg(long, default_value_t = 0.01)]
-    pub delta: f64,
+    delta: f64,
     /// False-discovery rate
     #[arg(long, default_value_t = 0.05)]
-    pub q: f64,
+    q: f64,
     /// Smallest count of both sides together that is tested
     #[arg(long, default_value_t = 30)]
-    pub min_count: u64,
-}
-
-/// How a result is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormat {
-    /// Columns for people
-    Table,
-    /// A page with a differential flame graph, for a browser
-    Html,
-    /// A picture of the same
-    Svg,
+    min_count: u64,
 }
 
 /// What calls a function changed.
@@ -78,21 +47,15 @@ pub enum MethodName {
 
 /// Compares, and writes what was found.
 pub fn diff(settings: &DiffSettings) -> Result<(), Failure> {
-    let sides = read(settings)?;
+    let sides = read(&settings.files)?;
     let method = match settings.method {
         MethodName::Honest => Method::Honest,
         MethodName::Article => Method::Article,
     };
     let decides = Settings { method, q: settings.q, delta: settings.delta, min_count: settings.min_count };
     let compared = compare(&sides, &decides).map_err(explained)?;
-    let mut text = Vec::new();
-    match settings.format {
-        OutputFormat::Table => table::print(&mut text, &compared, settings)?,
-        OutputFormat::Html => text = page(&report::report(&sides, &compared, settings))?.into_bytes(),
-        OutputFormat::Svg => text = svg(&report::report(&sides, &compared, settings), Palette::OrangeBlue).into_bytes(),
-    }
-    write(settings, &text)?;
-    if compared.spread == Spread::Unknown && method == Method::Honest && settings.format != OutputFormat::Table {
+    output::write(&sides, &compared, settings)?;
+    if compared.spread == Spread::Unknown && method == Method::Honest && settings.output.format != OutputFormat::Table {
         tracing::warn!("{}", report::UNKNOWN_SPREAD);
     }
     Ok(())
@@ -100,7 +63,7 @@ pub fn diff(settings: &DiffSettings) -> Result<(), Failure> {
 
 /// The headline: how many shares moved, and how many of them are real.
 fn headline(compared: &Compared, settings: &DiffSettings) -> String {
-    let findings = || compared.of_kind(settings.count_kind).filter(|finding| finding.functions.is_none());
+    let findings = || compared.of_kind(settings.table.count_kind).filter(|finding| finding.functions.is_none());
     let shifted = findings().filter(|finding| finding.has_shifted()).count();
     let called = findings().filter(|finding| finding.verdict.is_called()).count();
     let of = findings().count();
@@ -115,25 +78,9 @@ fn explained(failure: NotCompared) -> Failure {
     let hint = match &failure {
         NotCompared::Empty(_) => "see that the files are profiles of the type asked for (--profile-type)",
         NotCompared::Types { .. } => "give files of one type, or say which with --profile-type",
+        NotCompared::Units { .. } => "give files whose weights are of one unit",
         NotCompared::Strangers => "see that both sides are profiles of the same program, with symbols",
         NotCompared::Failed(_) => return Failure::from(failure),
     };
     Failure::with_hint(failure, hint)
-}
-
-/// A file that cannot be written.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write {path}", path = .path.display())]
-struct Unwritable {
-    path: PathBuf,
-    source: io::Error,
-}
-
-fn write(settings: &DiffSettings, text: &[u8]) -> Result<(), Failure> {
-    match &settings.output {
-        Some(path) => fs::write(path, text).map_err(|source| {
-            Failure::with_hint(Unwritable { path: path.clone(), source }, "see that its folder is there and may be written to")
-        }),
-        None => Ok(io::stdout().write_all(text)?),
-    }
 }

@@ -39,7 +39,11 @@ pub(super) fn rows(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result
     // One worker reads, since there is one moment.
     let sources = move |_, _| -> Result<Vec<Box<dyn Source>>, SourceError> {
         let records = records.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Ok(records.map(|records| Box::new(Runs { records: records.into_iter() }) as Box<dyn Source>).into_iter().collect())
+        let mut sources: Vec<Box<dyn Source>> = Vec::new();
+        if let Some(records) = records {
+            sources.push(Box::new(Runs { records: records.into_iter() }));
+        }
+        Ok(sources)
     };
     run(&config, 1, Arc::new(sources), Box::new(collected.clone()))?;
     let mut tables = std::mem::take(&mut *collected.0.lock().unwrap_or_else(PoisonError::into_inner));

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use fleetdiff_connectors::files::format_of;
 use fleetdiff_connectors::formats::{Format, Labels, Options};
 use fleetdiff_diff::compare::Recording;
@@ -14,8 +15,22 @@ use fleetdiff_schemas::profile::{Profile, ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
-use super::DiffSettings;
 use crate::failure::Failure;
+
+/// What is compared.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What is compared")]
+pub struct FileSettings {
+    /// Profiles of how it was, each a run
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    pub base: Vec<PathBuf>,
+    /// Profiles of how it is, each a run
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    pub head: Vec<PathBuf>,
+    /// What of the profiles is compared; without it, what the first file holds: cpu, else heap, mutex, wall, off_cpu
+    #[arg(long)]
+    pub profile_type: Option<ProfileType>,
+}
 
 /// What a file is taken for where nobody says it, in this order.
 const TYPES: [ProfileType; 5] = [ProfileType::Cpu, ProfileType::Heap, ProfileType::Mutex, ProfileType::Wall, ProfileType::OffCpu];
@@ -30,7 +45,7 @@ enum Unreadable {
 }
 
 /// Reads all files. What the first holds decides what is compared, if nothing else does.
-pub fn read(settings: &DiffSettings) -> Result<Sides<Vec<Recording>>, Failure> {
+pub fn read(settings: &FileSettings) -> Result<Sides<Vec<Recording>>, Failure> {
     let mut reader = Reader { wanted: settings.profile_type, options: Options::default() };
     let mut side = |paths: &[PathBuf]| -> Result<Vec<Recording>, Failure> {
         let read = paths.iter().map(|path| reader.recordings(path)).collect::<Result<Vec<_>, _>>();
@@ -59,7 +74,7 @@ impl Reader {
                     self.wanted = Some(kind);
                     let several = profiles.len() > 1;
                     let label = |number: usize| if several { format!("{} #{number}", path.display()) } else { path.display().to_string() };
-                    return Ok((1..).zip(profiles).map(|(number, profile)| Recording { label: label(number), profile }).collect());
+                    return Ok((1..).zip(profiles).map(|(number, profile)| Recording { label: label(number), profile, weights: None }).collect());
                 }
                 Err(fault) => {
                     let goes_on = fault.reason == Reason::UnitMismatch || fault.reason == Reason::UnsupportedType;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use clap::Args;
 use fleetdiff_diff::compare::{Compared, Finding, Spread};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::Interval;
@@ -9,9 +10,21 @@ use fleetdiff_schemas::verdict::{RowReason, Verdict};
 
 use super::{DiffSettings, MethodName, headline, report};
 
+/// What the table shows.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Table")]
+pub struct TableSettings {
+    /// Which counts the table shows: of functions at the leaf (self), or anywhere on the stack (total)
+    #[arg(long, default_value = "self")]
+    pub count_kind: CountKind,
+    /// Rows that the table shows at most; 0: all
+    #[arg(long, default_value_t = 20)]
+    pub top: usize,
+}
+
 /// Prints the headline, what stands behind it, and the rows.
 pub fn print(out: &mut impl Write, compared: &Compared, settings: &DiffSettings) -> io::Result<()> {
-    let kind = settings.count_kind;
+    let kind = settings.table.count_kind;
     writeln!(out, "{}", headline(compared, settings))?;
     let side = |name: &str, samples: u64, runs: usize| format!("{name} {} samples in {runs} run{}", grouped(samples), if runs == 1 { "" } else { "s" });
     let (base, head) = (side("base", compared.samples.base, compared.runs.base), side("head", compared.samples.head, compared.runs.head));
@@ -27,7 +40,7 @@ pub fn print(out: &mut impl Write, compared: &Compared, settings: &DiffSettings)
         Spread::Known => {}
     }
     let rows: Vec<&Finding> = compared.of_kind(kind).collect();
-    let shown = if settings.top == 0 { rows.len() } else { settings.top };
+    let shown = if settings.table.top == 0 { rows.len() } else { settings.table.top };
     let (first, rest) = rows.split_at(shown.min(rows.len()));
     writeln!(out)?;
     columns(out, first)?;
