@@ -5,8 +5,11 @@
 //! are the findings. With a single run on a side nobody knows how much runs differ; then samples alone decide ([`single`]), which
 //! is said, for a difference between two runs need not be one between two programs.
 
+mod background;
+pub mod contained;
 mod replicates;
 pub mod single;
+pub mod sums;
 mod weights;
 
 use std::cmp::Ordering;
@@ -69,11 +72,14 @@ pub struct Settings {
     pub delta: f64,
     /// Smallest count of both sides together that is tested.
     pub min_count: u64,
+    /// Between single runs, by how much functions differ beyond what independent samples do: a standard deviation of log ratios.
+    /// None: what most functions show.
+    pub background: Option<f64>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { method: Method::Honest, q: 0.05, delta: 0.01, min_count: 30 }
+        Self { method: Method::Honest, q: 0.05, delta: 0.01, min_count: 30, background: None }
     }
 }
 
@@ -161,6 +167,8 @@ pub struct Compared {
     pub weights: Option<Weighed>,
     /// What is known of how much runs differ.
     pub spread: Spread,
+    /// Between single runs, by how much functions differ beyond what independent samples do ([`Settings::background`]).
+    pub background: Option<f64>,
     /// Self counts, then total counts, each with what is called first, and by what it comes to at least.
     pub findings: Vec<Finding>,
 }
@@ -232,14 +240,15 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
     }
     let runs = Sides { base: sides.base.len(), head: sides.head.len() };
     let spread = Spread::of(runs);
+    let mut background = None;
     match settings.method {
         Method::Article => single::test_as_the_article(&mut findings, samples),
-        Method::Honest if spread == Spread::Unknown => single::test(&mut findings, samples, settings),
+        Method::Honest if spread == Spread::Unknown => background = Some(single::test(&mut findings, samples, settings)),
         Method::Honest => {}
     }
     let weights = weights::weigh(&mut findings, sides)?;
     findings.sort_by(in_order);
-    Ok(Compared { profile_type, runs, samples, weights, spread, findings })
+    Ok(Compared { profile_type, runs, samples, weights, spread, background, findings })
 }
 
 fn one_type(sides: &Sides<Vec<Recording>>) -> Result<ProfileType, NotCompared> {
@@ -279,15 +288,22 @@ fn finding(row: &CellRow) -> Finding {
     }
 }
 
-/// Kind, then what is called, then by what it comes to at least, then by how far the share moved; `_rare` last.
+/// Kind, then what is called by what it comes to at least, then what the others moved, then the rest by evidence; `_rare` last.
 fn in_order(a: &Finding, b: &Finding) -> Ordering {
-    let last = |finding: &Finding| &*finding.function == RARE;
+    let rank = |finding: &Finding| match finding.verdict {
+        _ if &*finding.function == RARE => 3,
+        verdict if verdict.is_called() => 0,
+        Verdict::Compositional | Verdict::SomePodsOutlying => 1,
+        _ => 2,
+    };
     let moved = |finding: &Finding| (finding.share.head - finding.share.base).abs();
+    let ln_p = |finding: &Finding| if rank(finding) == 2 { finding.ln_p.unwrap_or(0.0) } else { 0.0 };
+    let impact = |finding: &Finding| if rank(finding) == 0 { finding.impact() } else { 0.0 };
     a.count_kind
         .cmp(&b.count_kind)
-        .then(last(a).cmp(&last(b)))
-        .then(b.verdict.is_called().cmp(&a.verdict.is_called()))
-        .then(b.impact().total_cmp(&a.impact()))
+        .then(rank(a).cmp(&rank(b)))
+        .then(impact(b).total_cmp(&impact(a)))
+        .then(ln_p(a).total_cmp(&ln_p(b)))
         .then(moved(b).total_cmp(&moved(a)))
         .then_with(|| a.function.cmp(&b.function))
 }

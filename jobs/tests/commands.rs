@@ -12,6 +12,8 @@ mod calibrate;
 mod cumulative;
 #[path = "commands/demo.rs"]
 mod demo;
+#[path = "commands/diff.rs"]
+mod diff;
 #[path = "commands/method.rs"]
 mod method;
 #[path = "commands/outputs.rs"]

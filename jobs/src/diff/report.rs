@@ -11,9 +11,24 @@ use fleetdiff_schemas::profile::{CountKind, Samples};
 
 use super::{DiffSettings, headline};
 
-/// What is said of a single run a side.
-pub const UNKNOWN_SPREAD: &str =
-    "with one run a side nobody knows how much runs differ by themselves: samples alone decide, and what is called may differ again in the next run";
+/// What is said of how much runs differ, where that is not known well.
+pub fn caution(compared: &Compared) -> String {
+    match (compared.spread, compared.background) {
+        (Spread::Unknown, Some(background)) if background > 0.0 => format!(
+            "Mind: with one run a side nobody knows how much a function differs from run to run. Most functions differ by {:.1} % here beyond what independent samples do; only what stands out from that is called. Two runs a side and more measure it.",
+            100.0 * background
+        ),
+        (Spread::Unknown, _) => {
+            "Mind: with one run a side nobody knows how much runs differ by themselves: samples alone decide, and what is called may differ again in the next run. Two runs a side and more measure it."
+        }
+        .to_owned(),
+        (Spread::Tentative, _) => {
+            "With fewer than 5 runs a side how much runs differ is known roughly: what is called is tentative, and nothing can be shown to be alike."
+        }
+        .to_owned(),
+        (Spread::Known, _) => String::new(),
+    }
+}
 
 /// The page's contents.
 pub fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, settings: &DiffSettings) -> Report {
@@ -26,12 +41,11 @@ pub fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, settings: &Dif
         total: float(samples),
     };
     let average = |samples: u64, runs: usize| float(samples) / float(u64::try_from(runs).unwrap_or(u64::MAX));
-    let caution = if compared.spread == Spread::Unknown { format!(". Mind: {UNKNOWN_SPREAD}") } else { String::new() };
     let [base, head] = [&sides.base, &sides.head];
     let runs = |recordings| -> Vec<Run<'_>> { <[Recording]>::iter(recordings).filter_map(run).collect() };
     Report {
         title: format!("{} against {}", label(head), label(base)),
-        headline: format!("{}{caution}.", headline(compared, settings)),
+        headline: format!("{}. {}", headline(compared, settings), caution(compared)).trim_end().to_owned(),
         base: side(base, compared.samples.base),
         head: side(head, compared.samples.head),
         head_weight: average(compared.samples.base, compared.runs.base) / average(compared.samples.head, compared.runs.head),
@@ -48,7 +62,7 @@ fn run(recording: &Recording) -> Option<Run<'_>> {
 }
 
 /// The names of the first run of a side, and how many there are.
-fn label(recordings: &[Recording]) -> String {
+pub fn label(recordings: &[Recording]) -> String {
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let first = recordings.first().map_or_else(String::new, |recording| name(&recording.label));
     match recordings.len() {
