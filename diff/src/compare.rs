@@ -7,6 +7,7 @@
 
 mod background;
 pub mod contained;
+pub mod kinship;
 mod replicates;
 pub mod single;
 pub mod sums;
@@ -16,10 +17,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use fleetdiff_pipeline::run::RunError;
-use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType};
 use fleetdiff_schemas::rows::{CellRow, Interval, RARE};
 use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
 
+use self::kinship::Kinship;
 use crate::flame::Sides;
 
 /// What one run recorded.
@@ -169,6 +171,8 @@ pub struct Compared {
     pub spread: Spread,
     /// Between single runs, by how much functions differ beyond what independent samples do ([`Settings::background`]).
     pub background: Option<f64>,
+    /// How much both sides have in common.
+    pub kinship: Kinship,
     /// Self counts, then total counts, each with what is called first, and by what it comes to at least.
     pub findings: Vec<Finding>,
 }
@@ -211,8 +215,8 @@ pub enum NotCompared {
         other_unit: Arc<str>,
     },
     /// Profiles of different programs.
-    #[error("base and head have no function in common: these are profiles of different programs")]
-    Strangers,
+    #[error("base and head have {} of {} functions in common, and {:.1} % of their samples: these are profiles of different programs", .0.common, .0.fewer, 100.0 * .0.overlap)]
+    Strangers(Kinship),
     /// The dataflow failed.
     #[error(transparent)]
     Failed(#[from] RunError),
@@ -230,14 +234,14 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
             return Err(NotCompared::Empty(side));
         }
     }
+    let kinship = Kinship::of(sides);
+    if kinship.are_strangers() {
+        return Err(NotCompared::Strangers(kinship));
+    }
     // The article knows no floor.
     let min_count = if settings.method == Method::Article { 1 } else { settings.min_count };
     let rows = replicates::rows(sides, &Settings { min_count, ..*settings })?;
     let mut findings: Vec<Finding> = rows.iter().filter(|row| row.scope == Scope::Window).map(finding).collect();
-    let is_common = |finding: &Finding| finding.count.base > 0 && finding.count.head > 0 && &*finding.function != UNSYMBOLISED;
-    if !findings.iter().any(is_common) {
-        return Err(NotCompared::Strangers);
-    }
     let runs = Sides { base: sides.base.len(), head: sides.head.len() };
     let spread = Spread::of(runs);
     let mut background = None;
@@ -248,7 +252,7 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
     }
     let weights = weights::weigh(&mut findings, sides)?;
     findings.sort_by(in_order);
-    Ok(Compared { profile_type, runs, samples, weights, spread, background, findings })
+    Ok(Compared { profile_type, runs, samples, weights, spread, background, kinship, findings })
 }
 
 fn one_type(sides: &Sides<Vec<Recording>>) -> Result<ProfileType, NotCompared> {

@@ -300,5 +300,13 @@ fn what_cannot_be_compared_is_an_error() {
     assert!(matches!(fault(good(), heap), NotCompared::Types { .. }));
     let mut stranger = run(&[("rest", 100)]);
     stranger.profile.names = ["start".into(), "rest".into()].into();
-    assert!(matches!(fault(good(), vec![stranger]), NotCompared::Strangers));
+    assert!(matches!(fault(good(), vec![stranger]), NotCompared::Strangers(_)));
+    let of = |prefix: &str| {
+        let names: Vec<String> = (0..20).map(|number| format!("{prefix}_{number}")).collect();
+        vec![run(&names.iter().map(|name| (name.as_str(), 50)).collect::<Vec<_>>())]
+    };
+    let NotCompared::Strangers(kinship) = fault(of("editor"), of("compiler")) else { panic!("they share main alone") };
+    assert_eq!((kinship.common, kinship.fewer), (1, 21));
+    let moved = compare(&Sides { base: vec![run(&[("a", 990), ("rest", 10)])], head: vec![run(&[("b", 990), ("rest", 10)])] }, &Settings::default()).unwrap();
+    assert!(moved.kinship.are_doubtful() && called(&moved).contains(&"b"), "a program whose work moved to another function is the same program");
 }

@@ -10,6 +10,7 @@ mod table;
 
 use clap::{Args, ValueEnum};
 use fleetdiff_diff::compare::contained::head_holds_base;
+use fleetdiff_diff::compare::kinship::Kinship;
 use fleetdiff_diff::compare::{Method, NotCompared, Recording, Settings, compare};
 use fleetdiff_diff::flame::Sides;
 
@@ -83,6 +84,10 @@ pub fn diff(settings: &DiffSettings) -> Result<(), Failure> {
     }
     let compared = compare(&sides, &settings.decides()).map_err(explained)?;
     output::write(&sides, &compared, settings)?;
+    let Kinship { common, fewer, overlap } = compared.kinship;
+    if compared.kinship.are_doubtful() {
+        tracing::warn!("base and head have only {common} of {fewer} functions and {:.1} % of their samples in common: are they of one program and type?", 100.0 * overlap);
+    }
     if head_holds_base(&sides) {
         tracing::warn!("the head has every stack of the base at least as often: if both count since the start of one process, compare instead what came between such snapshots (fleetdiff delta)");
     }
@@ -129,7 +134,7 @@ fn explained(failure: NotCompared) -> Failure {
         NotCompared::Empty(_) => "see that the files are profiles of the type asked for (--profile-type)",
         NotCompared::Types { .. } => "give files of one type, or say which with --profile-type",
         NotCompared::Units { .. } => "give files whose weights are of one unit",
-        NotCompared::Strangers => "see that both sides are profiles of the same program, with symbols",
+        NotCompared::Strangers(_) => "see that both sides are profiles of the same program and type, with symbols",
         NotCompared::Failed(_) => return Failure::from(failure),
     };
     Failure::with_hint(failure, hint)

@@ -32,25 +32,37 @@ pub fn caution(compared: &Compared) -> String {
 
 /// The page's contents.
 pub fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, settings: &DiffSettings) -> Report {
-    let side = |recordings: &[Recording], samples| ReportSide {
-        label: label(recordings),
-        runs: u32::try_from(recordings.len()).unwrap_or(u32::MAX),
-        samples,
-        sample_type: compared.profile_type.name().to_owned(),
-        unit: "samples".to_owned(),
-        total: float(samples),
+    let side = |recordings: &[Recording], samples, weight: Option<u64>| {
+        let (sample_type, unit) = stands_for(compared);
+        ReportSide {
+            label: label(recordings),
+            runs: u32::try_from(recordings.len()).unwrap_or(u32::MAX),
+            samples,
+            sample_type: sample_type.to_owned(),
+            unit: unit.to_owned(),
+            total: float(weight.unwrap_or(samples)),
+        }
     };
+    let weights = compared.weights.as_ref().map(|weighed| weighed.totals);
     let average = |samples: u64, runs: usize| float(samples) / float(u64::try_from(runs).unwrap_or(u64::MAX));
     let [base, head] = [&sides.base, &sides.head];
     let runs = |recordings| -> Vec<Run<'_>> { <[Recording]>::iter(recordings).filter_map(run).collect() };
     Report {
         title: format!("{} against {}", label(head), label(base)),
         headline: format!("{}. {}", headline(compared, settings), caution(compared)).trim_end().to_owned(),
-        base: side(base, compared.samples.base),
-        head: side(head, compared.samples.head),
+        base: side(base, compared.samples.base, weights.map(|totals| totals.base)),
+        head: side(head, compared.samples.head, weights.map(|totals| totals.head)),
         head_weight: average(compared.samples.base, compared.runs.base) / average(compared.samples.head, compared.runs.head),
         functions: functions(compared),
         tree: CallTree::merge(&runs(base), &runs(head)),
+    }
+}
+
+/// What samples stand for, and its unit: `alloc_space` in `bytes`, `cycles` in `count`; samples of the type where files do not say.
+fn stands_for(compared: &Compared) -> (&str, &str) {
+    match &compared.weights {
+        Some(weighed) => weighed.unit.split_once('/').unwrap_or((&weighed.unit, "count")),
+        None => (compared.profile_type.name(), "samples"),
     }
 }
 
