@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use fleetdiff_diff::columns::{ByRun, Compute, Value, rows};
 use fleetdiff_diff::compare::contained::head_holds_base;
+use fleetdiff_diff::compare::sums::Sums;
 use fleetdiff_diff::compare::{Compared, Finding, Method, NotCompared, Recording, Settings, Spread, Weighed, Weights, compare};
 use fleetdiff_diff::flame::Sides;
 use fleetdiff_schemas::identity::Identity;
@@ -81,6 +82,8 @@ fn published_the_two_changes_of_the_article_are_found_and_nothing_else() {
     assert_eq!(called(&compared), ["slower", "faster"]);
     assert_eq!((own(&compared, "slower").verdict, own(&compared, "faster").verdict), (Verdict::Regressed, Verdict::Improved));
     assert_eq!(own(&compared, "_other").verdict, Verdict::Compositional);
+    let order: Vec<_> = compared.of_kind(CountKind::SelfCount).map(|finding| (&*finding.function, finding.verdict)).take(3).collect();
+    assert_eq!(order, [("slower", Verdict::Regressed), ("faster", Verdict::Improved), ("_other", Verdict::Compositional)]);
     let ratio = own(&compared, "slower").ratio.unwrap();
     assert!(ratio.low < 1.165 && ratio.high > 1.165 && ratio.low > 1.14 && ratio.high < 1.18, "{ratio:?}");
 }
@@ -279,6 +282,19 @@ fn published_plain_differences_are_those_of_perf() {
 }
 
 #[test]
+fn sums_count_recursion_once_and_stacks_without_frames_as_one_without_a_symbol() {
+    let mut run = run(&[("a", 1), ("b", 1)]);
+    let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None };
+    run.profile.samples = Samples::Stacks(vec![stack(&[0, 1, 2, 1], 5), stack(&[], 3), stack(&[0, 9], 2)]);
+    let side = [run];
+    let sums = Sums::of_samples(&side);
+    let of = |kind| sums.functions(kind).collect::<Vec<_>>();
+    assert_eq!(of(CountKind::SelfCount), [("_unsymbolised", 5), ("a", 5)]);
+    assert_eq!(of(CountKind::Total), [("_unsymbolised", 5), ("a", 5), ("b", 5), ("main", 7)]);
+    assert_eq!(sums.whole(), 10);
+}
+
+#[test]
 fn columns_are_sorted_as_asked() {
     let (base, first, second) = (vec![run(&[("a", 60), ("b", 40)])], vec![run(&[("a", 50), ("b", 50)])], vec![run(&[("b", 30), ("c", 70)])]);
     let order = |compute, column| rows(&base, &[&first, &second], CountKind::SelfCount, compute, column, false).iter().map(|row| row.function).collect::<Vec<_>>();
@@ -307,6 +323,9 @@ fn what_cannot_be_compared_is_an_error() {
     };
     let NotCompared::Strangers(kinship) = fault(of("editor"), of("compiler")) else { panic!("they share main alone") };
     assert_eq!((kinship.common, kinship.fewer), (1, 21));
+    let mut nameless = run(&[("_unsymbolised", 100)]);
+    nameless.profile.samples = Samples::Stacks(vec![Stack { frames: vec![1], count: 100, cohort: None }]);
+    assert!(matches!(fault(vec![nameless.clone()], vec![nameless]), NotCompared::Strangers(_)), "nothing has a symbol");
     let moved = compare(&Sides { base: vec![run(&[("a", 990), ("rest", 10)])], head: vec![run(&[("b", 990), ("rest", 10)])] }, &Settings::default()).unwrap();
     assert!(moved.kinship.are_doubtful() && called(&moved).contains(&"b"), "a program whose work moved to another function is the same program");
 }

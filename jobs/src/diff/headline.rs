@@ -24,7 +24,11 @@ pub fn headline(compared: &Compared, settings: &DiffSettings) -> String {
     }
     let more = count(&|finding| finding.verdict == Verdict::Regressed);
     let worth = count(&|finding| finding.verdict.is_called() && finding.impact() >= WORTH);
-    let matter = if worth == called { String::new() } else { format!(", and {worth} of these by at least 0.1 % of all samples") };
+    let matter = match worth {
+        all if all == called => String::new(),
+        0 => ", none by as much as 0.1 % of all samples".to_owned(),
+        some => format!(", {some} of them by at least 0.1 % of all samples"),
+    };
     match called {
         0 => format!("{shifts}, none of it is shown to be real"),
         1 => format!("{shifts}, 1 is real ({}){matter}", if more == 1 { "it costs more" } else { "it costs less" }),

@@ -176,8 +176,9 @@ fn why(finding: &Finding) -> String {
     finding.detail.clone().or_else(reason).unwrap_or_else(|| "-".to_owned())
 }
 
+/// Two decimals, and four where these would hide what there is.
 fn percent(share: f64) -> String {
-    format!("{:.2} %", 100.0 * share)
+    if share > 0.0 && share < 5e-4 { format!("{:.4} %", 100.0 * share) } else { format!("{:.2} %", 100.0 * share) }
 }
 
 /// Digits in threes.
