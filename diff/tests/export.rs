@@ -1,0 +1,9 @@
+//! What is written for other programs, as they read it.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "export/examples.rs"]
+mod examples;
+#[path = "export/json.rs"]
+mod json;
+#[path = "export/tables.rs"]
+mod tables;
