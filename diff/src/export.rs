@@ -1,11 +1,12 @@
 //! What was found, for other programs: tables, a comment, stacks of both sides.
 //!
-//! Each writer is a file and a pure function. [`json`], [`csv`] and [`parquet`] write findings, all from one
+//! Each writer is a file and a pure function. [`json`], [`csv`], [`parquet`] and [`markdown`] write findings, all from one
 //! list of [`columns`], so that they cannot disagree. Equal contents give equal bytes.
 
 pub mod columns;
 pub mod csv;
 pub mod json;
+pub mod markdown;
 pub mod parquet;
 
 use fleetdiff_schemas::profile::CountKind;

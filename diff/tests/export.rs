@@ -5,5 +5,7 @@
 mod examples;
 #[path = "export/json.rs"]
 mod json;
+#[path = "export/markdown.rs"]
+mod markdown;
 #[path = "export/tables.rs"]
 mod tables;
