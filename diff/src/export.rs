@@ -1,13 +1,18 @@
 //! What was found, for other programs: tables, a comment, stacks of both sides.
 //!
-//! Each writer is a file and a pure function. [`json`], [`csv`], [`parquet`] and [`markdown`] write findings, all from one
-//! list of [`columns`], so that they cannot disagree. Equal contents give equal bytes.
+//! Two kinds of writers, each a file and a pure function. [`json`], [`csv`], [`parquet`] and [`markdown`] write findings, all from one
+//! list of [`columns`], so that they cannot disagree. [`difffolded`], [`speedscope`] and [`pprof`] write the stacks of each side,
+//! equal stacks of all its runs added up and not averaged. Equal contents give equal bytes.
 
 pub mod columns;
 pub mod csv;
+pub mod difffolded;
 pub mod json;
 pub mod markdown;
 pub mod parquet;
+pub mod pprof;
+pub mod speedscope;
+mod stacks;
 
 use fleetdiff_schemas::profile::CountKind;
 
