@@ -47,6 +47,7 @@ pub enum MethodName {
 
 /// Compares, and writes what was found.
 pub fn diff(settings: &DiffSettings) -> Result<(), Failure> {
+    output::check(settings)?;
     let sides = read(&settings.files)?;
     let method = match settings.method {
         MethodName::Honest => Method::Honest,
