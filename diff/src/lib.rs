@@ -2,11 +2,12 @@
 //!
 //! [`compare`] says which differences are real, [`columns`] computes plain ones. [`flame`] merges the stacks of both sides into one
 //! call tree. [`page`] shows that tree as a differential flame graph beside what the tests say of each function, [`svg`] draws it
-//! once for documents; both take their colours from [`paint`].
+//! once for documents; both take their colours from [`paint`]. [`export`] writes the same for other programs.
 
 pub mod columns;
 pub mod compare;
 mod escape;
+pub mod export;
 pub mod flame;
 pub mod page;
 pub mod paint;

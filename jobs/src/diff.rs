@@ -71,6 +71,7 @@ impl DiffSettings {
 
 /// Compares, and writes what was found.
 pub fn diff(settings: &DiffSettings) -> Result<(), Failure> {
+    output::check(settings)?;
     let sides = read(&settings.files)?;
     let heads = if settings.columns.splits_heads() { sides.head.len() } else { 1 };
     if let Some(column) = settings.columns.missing_column(heads) {
@@ -113,7 +114,7 @@ fn each_head(sides: Sides<Vec<Recording>>, settings: &DiffSettings) -> Result<()
     }
     let columns: Vec<Column<'_>> = compared.iter().map(|(runs, compared)| Column { label: report::label(runs), runs, compared }).collect();
     columns::print(&mut text, &base, &columns, settings)?;
-    output::put(&settings.output, &text)
+    output::put(settings, &text)
 }
 
 /// A column to sort by that is not there.

@@ -14,6 +14,8 @@ mod cumulative;
 mod demo;
 #[path = "commands/diff.rs"]
 mod diff;
+#[path = "commands/diff_exports.rs"]
+mod diff_exports;
 #[path = "commands/method.rs"]
 mod method;
 #[path = "commands/outputs.rs"]

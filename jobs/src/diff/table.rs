@@ -13,6 +13,9 @@ use super::columns::{self, Column};
 use super::lines::{Head, Layout};
 use super::{DiffSettings, MethodName, headline, report};
 
+/// Rows that fit a screen.
+pub const ROWS: usize = 20;
+
 /// What the table shows.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Table")]
@@ -41,6 +44,11 @@ impl TableSettings {
     /// Where functions are counted.
     pub fn count_kind(&self) -> CountKind {
         self.count_kind
+    }
+
+    /// How many rows somebody asked for.
+    pub fn asked_rows(&self) -> Option<usize> {
+        self.top
     }
 
     /// How many rows are shown, where nobody said it so many.
@@ -117,8 +125,6 @@ fn runs(out: &mut impl Write, sides: &Sides<Vec<Recording>>) -> io::Result<()> {
 
 /// Rows by evidence; gives how many are not shown.
 fn evidence(out: &mut impl Write, compared: &Compared, settings: &DiffSettings) -> io::Result<usize> {
-    /// Rows that fit a screen.
-    const ROWS: usize = 20;
     let kept: Vec<&Finding> = compared.of_kind(settings.table.count_kind).filter(|finding| !settings.table.hides(finding.count.base)).collect();
     let shown = settings.table.shown(ROWS).min(kept.len());
     let mut heads: Vec<Head> = ["base", "head", "ratio", "base samples", "head samples", "ln p", "q"].map(Head::figures).into();

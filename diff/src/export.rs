@@ -1,0 +1,82 @@
+//! What was found, for other programs: tables, a comment, stacks of both sides.
+//!
+//! Two kinds of writers, each a file and a pure function. [`json`], [`csv`], [`parquet`] and [`markdown`] write findings, all from one
+//! list of [`columns`], so that they cannot disagree. [`difffolded`], [`speedscope`] and [`pprof`] write the stacks of each side,
+//! equal stacks of all its runs added up and not averaged. Equal contents give equal bytes.
+
+pub mod columns;
+pub mod csv;
+pub mod difffolded;
+pub mod json;
+pub mod markdown;
+pub mod parquet;
+pub mod pprof;
+pub mod speedscope;
+mod stacks;
+
+use fleetdiff_schemas::profile::CountKind;
+
+use crate::compare::{Compared, Settings};
+use crate::flame::Sides;
+
+/// Findings, and what is said beside them.
+#[derive(Clone, Debug)]
+pub struct Export<'a> {
+    /// What was found.
+    pub compared: &'a Compared,
+    /// What decided.
+    pub settings: &'a Settings,
+    /// What the runs of each side are called.
+    pub labels: Sides<Vec<&'a str>>,
+    /// What was found, in a sentence.
+    pub headline: &'a str,
+    /// Which counts the headline is about.
+    pub count_kind: CountKind,
+    /// What is known of how much runs differ, in a sentence without its full stop.
+    pub spread: &'a str,
+}
+
+/// Why something cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum NotExported {
+    /// A calculation went wrong before: unknown is null and never NaN.
+    #[error("{column} of {function} is not a number")]
+    NotANumber {
+        /// The column.
+        column: &'static str,
+        /// The function.
+        function: String,
+    },
+    /// A run whose samples came folded by function.
+    #[error("{0} holds counts by function and no stacks")]
+    NoStacks(String),
+    /// A sum that pprof has no room for.
+    #[error("{value} is more than a pprof file can hold (2^63 - 1)")]
+    TooLarge {
+        /// The sum.
+        value: u64,
+    },
+    /// JSON refused.
+    #[error("cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// CSV refused.
+    #[error("cannot be written as CSV: {0}")]
+    Csv(#[from] ::csv::Error),
+    /// Parquet refused.
+    #[error("cannot be written as Parquet: {0}")]
+    Parquet(#[from] ::parquet::errors::ParquetError),
+}
+
+impl NotExported {
+    /// The stable name of this kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotANumber { .. } => "not_a_number",
+            Self::NoStacks(_) => "no_stacks",
+            Self::TooLarge { .. } => "too_large",
+            Self::Json(_) => "json",
+            Self::Csv(_) => "csv",
+            Self::Parquet(_) => "parquet",
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Stacks of both sides as `difffolded.pl` of FlameGraph writes them: `root;...;leaf BASE HEAD`, a line a stack, sorted.
+//!
+//! Counts are raw samples of all runs of a side, added up: of sides with unlike numbers of samples, `flamegraph.pl` and
+//! `inferno-flamegraph` compare counts and not shares, unless the former are made alike first (`difffolded.pl -n`).
+//!
+//! As other writers of folded stacks do, `;` within a name becomes `:`, and what ends a line a blank; stacks that are equal then are
+//! one line.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::{NotExported, stacks};
+use crate::compare::Recording;
+use crate::flame::Sides;
+
+/// The lines of both sides.
+///
+/// # Errors
+/// [`NotExported::NoStacks`] for a run that came without stacks.
+pub fn difffolded(sides: &Sides<Vec<Recording>>) -> Result<String, NotExported> {
+    let mut lines: BTreeMap<String, Sides<u64>> = BTreeMap::new();
+    for (path, count) in stacks::of_sides(sides)? {
+        let frames: Vec<String> = path.iter().map(|name| frame(name)).collect();
+        let sum = lines.entry(frames.join(";")).or_default();
+        sum.base = sum.base.saturating_add(count.base);
+        sum.head = sum.head.saturating_add(count.head);
+    }
+    let mut text = String::new();
+    for (stack, count) in lines {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{stack} {} {}", count.base, count.head);
+    }
+    Ok(text)
+}
+
+fn frame(name: &str) -> String {
+    let stands = |character: char| match character {
+        ';' => ':',
+        other if other.is_control() || other == '\u{2028}' || other == '\u{2029}' => ' ',
+        other => other,
+    };
+    name.chars().map(stands).collect()
+}

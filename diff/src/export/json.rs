@@ -1,0 +1,151 @@
+//! All that was found as one JSON document, whose shape is published as a JSON Schema.
+//!
+//! Findings have the members of [`COLUMNS`], null where unknown. JSON has no infinity: an infinite number is null too.
+
+use fleetdiff_schemas::tables::Value;
+use serde::ser::{Error, SerializeMap};
+use serde::{Serialize, Serializer};
+
+use super::columns::{COLUMNS, saturated};
+use super::{Export, NotExported};
+use crate::compare::{Finding, Method, Settings, Spread};
+use crate::flame::Sides;
+
+/// The JSON Schema (2020-12) of the document.
+pub const JSON_SCHEMA: &str = include_str!("../../diff.schema.json");
+
+/// Version of the document; it grows when a member changes its name or meaning.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The document, with a line end behind it.
+///
+/// # Errors
+/// [`NotExported::NotANumber`] for NaN.
+pub fn json(export: &Export<'_>) -> Result<String, NotExported> {
+    let findings = &export.compared.findings;
+    // Told apart from what serde may refuse.
+    for column in &COLUMNS {
+        findings.iter().try_for_each(|finding| column.value(finding).map(|_| ()))?;
+    }
+    let document = Document { head: Head::of(export), findings: findings.iter().map(Row).collect() };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// Everything but the findings, as the text of a JSON object.
+pub(super) fn head(export: &Export<'_>) -> Result<String, NotExported> {
+    Ok(serde_json::to_string(&Head::of(export))?)
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    head: Head<'a>,
+    findings: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    format_version: u32,
+    tool: Tool,
+    headline: &'a str,
+    count_kind: &'static str,
+    profile_type: &'static str,
+    base: Side<'a>,
+    head: Side<'a>,
+    weights_unit: Option<&'a str>,
+    spread: SpreadOfRuns<'a>,
+    settings: Decided,
+}
+
+#[derive(Serialize)]
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+}
+
+#[derive(Serialize)]
+struct Side<'a> {
+    labels: &'a [&'a str],
+    runs: usize,
+    samples: i64,
+    weight: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct SpreadOfRuns<'a> {
+    known: &'static str,
+    background: Option<f64>,
+    sentence: &'a str,
+}
+
+#[derive(Serialize)]
+struct Decided {
+    method: &'static str,
+    q: f64,
+    delta: f64,
+    min_count: u64,
+}
+
+impl<'a> Head<'a> {
+    fn of(export: &'a Export<'_>) -> Self {
+        let Export { compared, settings, labels, headline, count_kind, spread } = export;
+        let weights = compared.weights.as_ref();
+        let side = |labels: &'a [&'a str], of: fn(Sides<u64>) -> u64, runs| Side {
+            labels,
+            runs,
+            samples: saturated(of(compared.samples)),
+            weight: weights.map(|weights| saturated(of(weights.totals))),
+        };
+        Self {
+            format_version: FORMAT_VERSION,
+            tool: Tool { name: "fleetdiff", version: env!("CARGO_PKG_VERSION") },
+            headline,
+            count_kind: count_kind.name(),
+            profile_type: compared.profile_type.name(),
+            base: side(&labels.base, |sides| sides.base, compared.runs.base),
+            head: side(&labels.head, |sides| sides.head, compared.runs.head),
+            weights_unit: weights.map(|weights| &*weights.unit),
+            spread: SpreadOfRuns { known: known(compared.spread), background: compared.background, sentence: spread },
+            settings: Decided::of(settings),
+        }
+    }
+}
+
+impl Decided {
+    fn of(settings: &Settings) -> Self {
+        let Settings { method, q, delta, min_count, background: _ } = *settings;
+        let method = match method {
+            Method::Honest => "honest",
+            Method::Article => "article",
+        };
+        Self { method, q, delta, min_count }
+    }
+}
+
+fn known(spread: Spread) -> &'static str {
+    match spread {
+        Spread::Unknown => "unknown",
+        Spread::Tentative => "tentative",
+        Spread::Known => "known",
+    }
+}
+
+/// A finding by its columns.
+struct Row<'a>(&'a Finding);
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(COLUMNS.len()))?;
+        for column in &COLUMNS {
+            match column.value(self.0).map_err(S::Error::custom)? {
+                Value::Text(text) => map.serialize_entry(column.name, text)?,
+                Value::Count(count) => map.serialize_entry(column.name, &count)?,
+                Value::Number(number) => map.serialize_entry(column.name, &number)?,
+                Value::Null | Value::Instant(_) | Value::Texts(_) => map.serialize_entry(column.name, &())?,
+            }
+        }
+        map.end()
+    }
+}

@@ -1,0 +1,150 @@
+//! What was found as a comment for a pull request, in the Markdown of GitHub: the headline, a line of what stands behind it, and a
+//! table of what is called. What is not called is counted.
+//!
+//! A comment may have 65,536 characters; this one stays below [`LONGEST`], whatever names are like.
+
+mod escape;
+
+use std::fmt::Write;
+
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::rows::Interval;
+use fleetdiff_schemas::verdict::{RowReason, Verdict};
+
+use self::escape::{code, text};
+use super::Export;
+use crate::compare::Finding;
+
+/// Most characters of a comment.
+pub const LONGEST: usize = 60_000;
+/// Characters kept for what stands below the table.
+const BELOW: usize = 2_000;
+/// Characters kept of a headline, and of what is said of how runs differ.
+const SENTENCE: usize = 2_000;
+
+/// The comment, with at most `rows` rows of called functions; 0: as many as there is room for.
+pub fn markdown(export: &Export<'_>, rows: usize) -> String {
+    let findings: Vec<&Finding> = export.compared.of_kind(export.count_kind).collect();
+    let called: Vec<&Finding> = findings.iter().copied().filter(|finding| finding.verdict.is_called()).collect();
+    let mut comment = format!("**{}**\n\n{}\n\n", text(export.headline, SENTENCE), behind(export));
+    if called.is_empty() {
+        let tested = findings.iter().filter(|finding| finding.ln_p.is_some()).count();
+        let _ = writeln!(comment, "No function is called changed: {} of {} rows were tested.", grouped(tested), grouped(findings.len()));
+    } else {
+        table(&mut comment, &called, rows);
+    }
+    if let Some(counted) = not_called(&findings) {
+        let _ = writeln!(comment, "\nNot called: {counted}.");
+    }
+    comment
+}
+
+/// What the figures are of, and what is to be borne in mind.
+fn behind(export: &Export<'_>) -> String {
+    let compared = export.compared;
+    let counted = match export.count_kind {
+        CountKind::SelfCount => "at the leaf of the stack (self)",
+        CountKind::Total => "anywhere on the stack (total)",
+    };
+    let side = |name: &str, samples: u64, runs: usize| {
+        format!("{name} {} samples in {} run{}", grouped(samples), grouped(runs), if runs == 1 { "" } else { "s" })
+    };
+    let (base, head) = (side("base", compared.samples.base, compared.runs.base), side("head", compared.samples.head, compared.runs.head));
+    let mut said = format!("{}, functions {counted}: {base}, {head}", text(compared.profile_type.name(), SENTENCE));
+    if let Some(weights) = &compared.weights {
+        let totals = weights.totals;
+        let _ = write!(said, "; weights in {}: base {}, head {}", text(&weights.unit, SENTENCE), grouped(totals.base), grouped(totals.head));
+    }
+    format!("{said}. {}.", text(&begun(export.spread), SENTENCE))
+}
+
+/// A sentence as it begins.
+fn begun(sentence: &str) -> String {
+    let mut characters = sentence.chars();
+    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
+}
+
+fn table(comment: &mut String, called: &[&Finding], rows: usize) {
+    comment.push_str("| function | base | head | ratio (95 % interval) | verdict |\n| :--- | ---: | ---: | ---: | :--- |\n");
+    let most = if rows == 0 { called.len() } else { rows };
+    let mut length = comment.chars().count();
+    let mut shown = 0;
+    for finding in called.iter().take(most) {
+        let row = row(finding);
+        length += row.chars().count();
+        if length > LONGEST - BELOW {
+            break;
+        }
+        comment.push_str(&row);
+        shown += 1;
+    }
+    if called.len() > shown {
+        let left = called.len() - shown;
+        let _ = writeln!(comment, "\n... and {} more called function{}.", grouped(left), if left == 1 { "" } else { "s" });
+    }
+}
+
+fn row(finding: &Finding) -> String {
+    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+    format!(
+        "| {} | {} | {} | {} | {} |\n",
+        code(&finding.function),
+        percent(finding.share.base),
+        percent(finding.share.head),
+        finding.ratio.map_or_else(|| one_sided(finding).to_owned(), ratio),
+        verdict(finding),
+    )
+}
+
+fn ratio(ratio: Interval) -> String {
+    format!("x {:.3} ({:.3} to {:.3})", ratio.value, ratio.low, ratio.high)
+}
+
+fn one_sided(finding: &Finding) -> &'static str {
+    match (finding.count.base, finding.count.head) {
+        (0, 1..) => "new",
+        (1.., 0) => "gone",
+        _ => "-",
+    }
+}
+
+fn verdict(finding: &Finding) -> String {
+    let name = spoken(finding.verdict.name());
+    match (&finding.cause, finding.reason) {
+        (Some(cause), _) => format!("{name} (with {})", code(cause)),
+        (None, Some(reason @ (RowReason::OnlyInHead | RowReason::OnlyInBase | RowReason::FewPods))) => {
+            format!("{name} ({})", spoken(reason.name()))
+        }
+        _ => name,
+    }
+}
+
+/// How many functions each other verdict has, in the order in which verdicts are decided.
+fn not_called(findings: &[&Finding]) -> Option<String> {
+    let counted = Verdict::NAMES.iter().filter_map(|name| {
+        let functions = |finding: &&Finding| usize::try_from(finding.functions.unwrap_or(1)).unwrap_or(0);
+        let of = findings.iter().copied().filter(|finding| !finding.verdict.is_called() && finding.verdict.name() == *name);
+        let number: usize = of.map(|finding| functions(&finding)).sum();
+        (number > 0).then(|| format!("{} {}", grouped(number), spoken(name)))
+    });
+    let counted: Vec<String> = counted.collect();
+    (!counted.is_empty()).then(|| counted.join(", "))
+}
+
+/// A name of a closed list, as words.
+fn spoken(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+/// Digits in threes.
+fn grouped(number: impl ToString) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,54 @@
+//! The stacks of all runs of a side, equal ones added up.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::profile::{Profile, Samples, UNSYMBOLISED};
+
+use super::NotExported;
+use crate::compare::Recording;
+use crate::flame::{Sides, place};
+
+/// Names from the root to the leaf; never empty.
+pub(super) type Path<'a> = Vec<&'a str>;
+
+/// The stacks of both sides with the samples of each; a stack that one side lacks has 0 there.
+pub(super) fn of_sides(sides: &Sides<Vec<Recording>>) -> Result<BTreeMap<Path<'_>, Sides<u64>>, NotExported> {
+    let mut both: BTreeMap<Path<'_>, Sides<u64>> = BTreeMap::new();
+    for (path, count) in of_side(&sides.base)? {
+        both.entry(path).or_default().base = count;
+    }
+    for (path, count) in of_side(&sides.head)? {
+        both.entry(path).or_default().head = count;
+    }
+    Ok(both)
+}
+
+/// The stacks of one side with their samples, none of them 0.
+pub(super) fn of_side(side: &[Recording]) -> Result<BTreeMap<Path<'_>, u64>, NotExported> {
+    let mut sums = BTreeMap::new();
+    side.iter().try_for_each(|run| add(&mut sums, &run.profile, &run.label))?;
+    Ok(sums)
+}
+
+/// The stacks of one side with their weights, none of them 0; runs without weights have none.
+pub(super) fn weights_of_side(side: &[Recording]) -> Result<BTreeMap<Path<'_>, u64>, NotExported> {
+    let mut sums = BTreeMap::new();
+    let weighed = side.iter().filter_map(|run| Some((run, run.weights.as_ref()?)));
+    weighed.into_iter().try_for_each(|(run, weights)| add(&mut sums, &weights.profile, &run.label))?;
+    Ok(sums)
+}
+
+/// A frame whose name is not known has no symbol, and so has the leaf of a stack without frames. Sums are held at `u64::MAX`.
+fn add<'a>(sums: &mut BTreeMap<Path<'a>, u64>, profile: &'a Profile, label: &str) -> Result<(), NotExported> {
+    let Samples::Stacks(stacks) = &profile.samples else { return Err(NotExported::NoStacks(label.to_owned())) };
+    let name = |frame: &u32| profile.names.get(place(*frame)).map_or(UNSYMBOLISED, |name| &**name);
+    for stack in stacks.iter().filter(|stack| stack.count > 0) {
+        let mut path: Path<'a> = stack.frames.iter().map(name).collect();
+        if path.is_empty() {
+            path.push(UNSYMBOLISED);
+        }
+        let sum = sums.entry(path).or_default();
+        *sum = sum.saturating_add(stack.count);
+    }
+    Ok(())
+}

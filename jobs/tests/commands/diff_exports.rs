@@ -1,0 +1,171 @@
+//! `diff --format` for other programs, on pods as they were recorded.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fleetdiff_connectors::formats::{Format, Labels, Options};
+use fleetdiff_diff::export::columns::COLUMNS;
+use fleetdiff_diff::export::json::JSON_SCHEMA;
+use fleetdiff_schemas::identity::Identity;
+use fleetdiff_schemas::profile::{ProfileType, Temporality};
+use fleetdiff_schemas::time::{Nanos, TimeRange};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::program::{Run, recorded, run};
+
+/// The last profiles of pods that serve sessions: builds A and A2, and build B with another encoding.
+const BASE: [&str; 3] = ["rd-00", "rd-01", "rd-04"];
+const HEAD: [&str; 2] = ["rd-08", "rd-09"];
+
+fn profiles(pods: &[&str]) -> Vec<String> {
+    let file = |pod: &&str| recorded("rd-listpack").join("profiles").join(pod).join("cpu-011.folded.gz");
+    pods.iter().map(|pod| file(pod).to_str().unwrap().to_owned()).collect()
+}
+
+fn diff(base: &[String], head: &[String], more: &[&str]) -> Run {
+    let named = |side: &'static str, files: &[String]| [vec![side.to_owned()], files.to_vec()].concat();
+    let arguments = [vec!["diff".to_owned()], named("--base", base), named("--head", head)].concat();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).chain(more.iter().copied()).collect();
+    run(&arguments)
+}
+
+fn written(more: &[&str]) -> String {
+    let run = diff(&profiles(&BASE), &profiles(&HEAD), more);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    run.stdout
+}
+
+/// The lines of all files, `root;...;leaf COUNT`, added up.
+fn samples(pods: &[&str]) -> u64 {
+    let decode = |file: &String| {
+        let parts = Format::Folded.decoder(&Options::default()).decode(&fs::read(file).unwrap(), &Ok(labels()));
+        parts.into_iter().map(|part| part.unwrap().total()).sum::<u64>()
+    };
+    profiles(pods).iter().map(decode).sum()
+}
+
+fn labels() -> Labels {
+    let identity = Identity {
+        service: "redis".into(),
+        build: "-".into(),
+        region: "-".into(),
+        cohort: "-".into(),
+        hardware: "-".into(),
+        node: None,
+        pod: "-".into(),
+        process_start: None,
+    };
+    Labels {
+        identity: identity.into(),
+        profile_type: ProfileType::Cpu,
+        temporality: Temporality::Delta,
+        window: Some(TimeRange { start: Nanos(1), end: Nanos(2) }),
+        sent_at: None,
+        requests: None,
+        requests_window: None,
+        unit: None,
+    }
+}
+
+#[test]
+fn json_of_recorded_pods_fits_the_schema() {
+    let document: Value = serde_json::from_str(&written(&["--format", "json", "--q", "0.1"])).unwrap();
+    let schema: Value = serde_json::from_str(JSON_SCHEMA).unwrap();
+    let validator = jsonschema::options().build(&schema).unwrap();
+    let problems: Vec<String> = validator.iter_errors(&document).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
+    assert_eq!(problems, Vec::<String>::new());
+    assert_eq!(document["base"]["samples"], samples(&BASE));
+    assert_eq!(document["head"]["labels"], serde_json::json!(profiles(&HEAD)));
+    assert_eq!(document["settings"]["q"], 0.1);
+    assert_eq!(document["spread"]["known"], "tentative");
+    assert!(document["spread"]["sentence"].as_str().unwrap().contains("fewer than 5 runs"));
+    let findings = document["findings"].as_array().unwrap();
+    let sums = findings.iter().filter(|row| row["count_kind"] == "self").map(|row| row["head_count"].as_u64().unwrap());
+    assert_eq!(sums.sum::<u64>(), samples(&HEAD));
+    let table = written(&["--q", "0.1"]);
+    assert_eq!(table.lines().next(), document["headline"].as_str());
+}
+
+#[test]
+fn csv_and_parquet_hold_the_rows_of_json() {
+    let document: Value = serde_json::from_str(&written(&["--format", "json"])).unwrap();
+    let findings = document["findings"].as_array().unwrap();
+    let table = written(&["--format", "csv"]);
+    assert_eq!(table.lines().count(), findings.len() + 1);
+    assert_eq!(table.lines().next().unwrap().split(',').collect::<Vec<_>>(), COLUMNS.map(|column| column.name));
+    assert!(table.lines().any(|line| line.starts_with("lpFind,,self,")), "{table}");
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("findings.parquet");
+    assert_eq!(written(&["--format", "parquet", "--output", file.to_str().unwrap()]), "");
+    let bytes = fs::read(&file).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{} bytes", bytes.len());
+    let holds = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(holds("fleetdiff.headline") && holds(document["headline"].as_str().unwrap()));
+}
+
+#[test]
+fn markdown_shows_what_is_called() {
+    let comment = written(&["--format", "markdown", "--top", "1"]);
+    assert!(comment.starts_with("**") && comment.contains("\n| function | base | head | ratio (95 % interval) | verdict |\n"), "{comment}");
+    assert_eq!(comment.lines().filter(|line| line.starts_with("| `")).count(), 1, "{comment}");
+    assert!(comment.contains("\n... and 1 more called function.\n") && comment.contains(". With fewer than 5 runs a side"), "{comment}");
+}
+
+#[test]
+fn stacks_of_both_sides_are_whole() {
+    let (base, head) = (samples(&BASE), samples(&HEAD));
+    let mut sums = [0, 0];
+    for line in written(&["--format", "difffolded"]).lines() {
+        let mut fields = line.rsplitn(3, ' ');
+        sums[1] += fields.next().unwrap().parse::<u64>().unwrap();
+        sums[0] += fields.next().unwrap().parse::<u64>().unwrap();
+        assert!(fields.next().unwrap().contains(';'), "{line}");
+    }
+    assert_eq!(sums, [base, head]);
+    let file: Value = serde_json::from_str(&written(&["--format", "speedscope"])).unwrap();
+    assert_eq!([&file["profiles"][0]["endValue"], &file["profiles"][1]["endValue"]], [&Value::from(base), &Value::from(head)]);
+    let names: Vec<&str> = file["shared"]["frames"].as_array().unwrap().iter().map(|frame| frame["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"lpFind") && names.len() > 50, "{names:?}");
+}
+
+fn exist(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// What the pair holds is compared like what it was made of.
+#[test]
+fn a_pair_of_pprof_files_is_read_again() {
+    let folder = TempDir::new().unwrap();
+    let name = |name: &str| -> PathBuf { folder.path().join(name) };
+    assert_eq!(written(&["--format", "pprof", "--output", name("redis").to_str().unwrap()]), "");
+    assert_eq!(written(&["--format", "pprof", "--output", name("redis.v2.pb.gz").to_str().unwrap()]), "");
+    assert_eq!(exist(folder.path()), ["redis.base.pb.gz", "redis.head.pb.gz", "redis.v2.base.pb.gz", "redis.v2.head.pb.gz"]);
+    let side = |side: &str| vec![name(&format!("redis.{side}.pb.gz")).to_str().unwrap().to_owned()];
+    let again = diff(&side("base"), &side("head"), &["--format", "difffolded"]);
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert!(again.stdout == written(&["--format", "difffolded"]), "other stacks");
+    assert!(again.stdout.lines().count() > 100);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_read() {
+    let nowhere = ["nowhere.folded".to_owned()];
+    let cases: [(&[&str], &str, &str); 4] = [
+        (&["--format", "parquet"], "--format parquet writes bytes that are no text", "--output FILE"),
+        (&["--format", "pprof"], "--format pprof writes bytes that are no text", "NAME.base.pb.gz"),
+        (&["--format", "json", "--top", "3"], "no use for --top 3", "leave --top out"),
+        (&["--format", "speedscope", "--top", "0"], "no use for --top 0", "leave --top out"),
+    ];
+    for (arguments, said, hint) in cases {
+        let run = diff(&nowhere, &nowhere, arguments);
+        assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);
+        assert!(run.stderr.contains(said) && run.stderr.contains(hint) && run.stdout.is_empty(), "{arguments:?}: {}", run.stderr);
+    }
+    let unknown = diff(&nowhere, &nowhere, &["--format", "yaml"]);
+    assert!(unknown.code == 2 && unknown.stderr.contains("difffolded"), "{}", unknown.stderr);
+    let missing = diff(&profiles(&BASE), &profiles(&HEAD), &["--format", "csv", "--output", "/nowhere/table.csv"]);
+    assert!(missing.code == 1 && missing.stderr.contains("cannot write /nowhere/table.csv"), "{}", missing.stderr);
+}
