@@ -8,7 +8,7 @@ mod table;
 use clap::{Args, ValueEnum};
 use fleetdiff_diff::compare::{Compared, Method, NotCompared, Settings, Spread, compare};
 
-use self::files::{FileSettings, read};
+use self::files::{FileSettings, Read, read};
 use self::output::{OutputFormat, OutputSettings};
 use self::table::TableSettings;
 use crate::failure::Failure;
@@ -47,7 +47,8 @@ pub enum MethodName {
 
 /// Compares, and writes what was found.
 pub fn diff(settings: &DiffSettings) -> Result<(), Failure> {
-    let sides = read(&settings.files)?;
+    let Read { sides, notes } = read(&settings.files)?;
+    notes.iter().for_each(|note| tracing::warn!("{note}"));
     let method = match settings.method {
         MethodName::Honest => Method::Honest,
         MethodName::Article => Method::Article,

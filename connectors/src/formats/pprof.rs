@@ -10,9 +10,12 @@
 //! that no finished garbage collection has seen.
 
 pub mod delta;
+mod details;
 mod encode;
 mod ids;
+mod observe;
 pub mod proto;
+mod sample_labels;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -31,6 +34,7 @@ use super::wire::fields;
 use super::{Decode, Labels, Options, Unit};
 
 pub use encode::encode;
+pub(super) use observe::observe;
 
 /// Decodes pprof profiles.
 #[derive(Debug)]
