@@ -59,7 +59,7 @@ fn demanding(format: Format) -> Reading {
     let (keys, timed) = match format {
         Format::PerfScript => ("comm,pid,cpu,dso,symbol,parent", true),
         Format::Speedscope => ("comm,symbol", true),
-        Format::Cpuprofile => ("symbol,parent", true),
+        Format::Cpuprofile | Format::Otlp => ("symbol,parent", true),
         _ => ("symbol,parent", false),
     };
     Reading {

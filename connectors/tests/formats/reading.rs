@@ -9,7 +9,7 @@ use fleetdiff_connectors::files::format_of;
 use fleetdiff_connectors::formats::reading::{Reading, Run, Unread};
 use fleetdiff_connectors::formats::{Format, Labels, Options};
 use fleetdiff_schemas::profile::{Profile, ProfileType};
-use fleetdiff_schemas::rejected::Reason;
+use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::examples::good;
 use super::fixtures::{labels, recorded, written_out};
@@ -108,12 +108,12 @@ fn what_cannot_be_decoded_cannot_be_read() {
         let cut = &bytes[..bytes.len() / 2];
         let decoded = format.decoder(&Options::default()).decode(cut, &Ok(labels(ProfileType::Cpu))).remove(0);
         let read = Reading::default().runs(format, cut, &labels(ProfileType::Cpu), &Options::default()).remove(0);
-        let reason = match read {
-            Ok(run) => Err(run.profile),
-            Err(Unread::Rejected(fault)) => Ok(fault.reason),
-            Err(other) => panic!("{}: {other}", format.name()),
-        };
-        assert_eq!(reason, decoded.map_or_else(|fault| Ok(fault.reason), Err), "{}", format.name());
+        let (read, decoded) = (read.map(|run| run.profile), decoded.map_err(|fault| Unread::Rejected(Rejection { detail: String::new(), ..fault })));
+        let read = read.map_err(|fault| match fault {
+            Unread::Rejected(fault) => Unread::Rejected(Rejection { detail: String::new(), ..fault }),
+            other => other,
+        });
+        assert_eq!(read, decoded, "{}", format.name());
     }
     let empty = Reading::default().runs(Format::Folded, b"", &labels(ProfileType::Cpu), &Options::default()).remove(0);
     assert!(matches!(empty, Err(Unread::Rejected(fault)) if fault.reason == Reason::Empty));

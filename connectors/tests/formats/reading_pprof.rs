@@ -43,8 +43,8 @@ fn message() -> Profile {
         function: vec![function(1, "main", "src/main.c"), function(2, "encode", "src/encode.c")],
         location: vec![location(1, 1, vec![line(1, 3)]), location(2, 1, vec![line(2, 17)]), location(3, 2, Vec::new())],
         sample: vec![
-            sample(&[2, 1], [2, 20_000_000], [labels(7, 1_000), vec![named.clone()]].concat()),
-            sample(&[3, 1], [1, 10_000_000], [labels(8, 3_000), vec![named.clone()]].concat()),
+            sample(&[2, 1], [2, 20_000_000], [labels(7, 1_000), vec![named]].concat()),
+            sample(&[3, 1], [1, 10_000_000], [labels(8, 3_000), vec![named]].concat()),
             sample(&[2, 1], [1, 11_000_000], [labels(8, 2_000), vec![named]].concat()),
         ],
         string_table: STRINGS.map(str::to_owned).to_vec(),

@@ -27,8 +27,10 @@ impl Sink for Observed<'_> {
     }
 
     fn frame(&mut self, name: &str, line: Option<&FrameLine<'_>>) -> Result<u32, Rejection> {
-        let said = line.map_or(Said { kind: FrameKind::Nameless, ..Said::default() }, |line| said(line, name));
-        Observed::frame(self, name, said)
+        match line {
+            Some(line) => Observed::frame(self, name, said(line, name)),
+            None => Observed::frame(self, name, Said { kind: FrameKind::Nameless, ..Said::default() }),
+        }
     }
 
     fn source(&mut self, frame: u32, line: &str) -> Result<u32, Rejection> {

@@ -24,7 +24,7 @@ pub(super) fn resolve(message: &[u8], tables: &Tables<'_>, observed: &mut Observ
     let mut parts = fields(message);
     while let Some((tag, value)) = parts.next()? {
         match tag {
-            3 => drop(mappings.extend([mapping(value.bytes()?)?])),
+            3 => mappings.extend([mapping(value.bytes()?)?]),
             5 => functions.push(function(value.bytes()?)?),
             _ => {}
         }
