@@ -20,6 +20,8 @@ mod method;
 mod outputs;
 #[path = "commands/past.rs"]
 mod past;
+#[path = "commands/perf_diff.rs"]
+mod perf_diff;
 #[path = "commands/power.rs"]
 mod power;
 #[path = "commands/program.rs"]

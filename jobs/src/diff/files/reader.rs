@@ -147,7 +147,7 @@ fn labels(kind: ProfileType) -> Labels {
 /// Digits in threes.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
-    let starts = (0..digits.len()).filter(|place| (digits.len() - place) % 3 == 0 && *place > 0);
+    let starts = (0..digits.len()).filter(|place| *place > 0 && (digits.len() - place).is_multiple_of(3));
     let mut text = digits.clone();
     for (added, place) in starts.enumerate() {
         text.insert(place + added, ',');
