@@ -1,13 +1,13 @@
 //! pprof profiles read as `perf diff` reads a recording.
 
-use fleetdiff_connectors::formats::Format;
 use fleetdiff_connectors::formats::pprof::proto::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
 use fleetdiff_connectors::formats::reading::{Filters, Percentage, Reading, Run, Unread};
+use fleetdiff_connectors::formats::{Format, Options};
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::time::Nanos;
 use prost::Message;
 
-use super::reading::{leaves, listed, read_as, stacks};
+use super::reading::{leaves, listed, of_file, read_as, stacks};
 
 const STRINGS: [&str; 21] = [
     "", "samples", "count", "cpu", "nanoseconds", "/srv/shop", "/usr/lib/libc.so.6", "main", "encode", "src/main.c", "src/encode.c", "pid",
@@ -74,6 +74,18 @@ fn the_other_column_is_the_weight() {
     let weights = run.weights.unwrap();
     assert_eq!(&*weights.unit, "cpu/nanoseconds");
     assert_eq!(listed(&leaves(&weights.profile)), [("_unsymbolised", 10_000_000), ("encode", 31_000_000)]);
+}
+
+/// Names are those of the table of functions, whether they are used or not, then those of frames without one.
+#[test]
+fn oracle_names_stand_in_the_order_of_their_table() {
+    let mut message = message();
+    message.function.reverse();
+    message.function.push(Function { id: 9, name: index("worker"), ..Function::default() });
+    let bytes = message.encode_to_vec();
+    let decoded = Format::Pprof.decoder(&Options::default()).decode(&bytes, &Ok(of_file(ProfileType::Cpu))).remove(0).unwrap();
+    assert_eq!(decoded.names.iter().map(|name| &**name).collect::<Vec<_>>(), ["encode", "main", "worker", "_unsymbolised"]);
+    assert_eq!(read_of(&message, &Reading::default()).unwrap().profile, decoded);
 }
 
 #[test]
