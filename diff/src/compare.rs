@@ -5,18 +5,23 @@
 //! are the findings. With a single run on a side nobody knows how much runs differ; then samples alone decide ([`single`]), which
 //! is said, for a difference between two runs need not be one between two programs.
 
+mod background;
+pub mod contained;
+pub mod kinship;
 mod replicates;
 pub mod single;
+pub mod sums;
 mod weights;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use fleetdiff_pipeline::run::RunError;
-use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType};
 use fleetdiff_schemas::rows::{CellRow, Interval, RARE};
 use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
 
+use self::kinship::Kinship;
 use crate::flame::Sides;
 
 /// What one run recorded.
@@ -69,11 +74,14 @@ pub struct Settings {
     pub delta: f64,
     /// Smallest count of both sides together that is tested.
     pub min_count: u64,
+    /// Between single runs, by how much functions differ beyond what independent samples do: a standard deviation of log ratios.
+    /// None: what most functions show.
+    pub background: Option<f64>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { method: Method::Honest, q: 0.05, delta: 0.01, min_count: 30 }
+        Self { method: Method::Honest, q: 0.05, delta: 0.01, min_count: 30, background: None }
     }
 }
 
@@ -161,6 +169,10 @@ pub struct Compared {
     pub weights: Option<Weighed>,
     /// What is known of how much runs differ.
     pub spread: Spread,
+    /// Between single runs, by how much functions differ beyond what independent samples do ([`Settings::background`]).
+    pub background: Option<f64>,
+    /// How much both sides have in common.
+    pub kinship: Kinship,
     /// Self counts, then total counts, each with what is called first, and by what it comes to at least.
     pub findings: Vec<Finding>,
 }
@@ -203,8 +215,8 @@ pub enum NotCompared {
         other_unit: Arc<str>,
     },
     /// Profiles of different programs.
-    #[error("base and head have no function in common: these are profiles of different programs")]
-    Strangers,
+    #[error("base and head have {} of {} functions in common, and {:.1} % of their samples: these are profiles of different programs", .0.common, .0.fewer, 100.0 * .0.overlap)]
+    Strangers(Kinship),
     /// The dataflow failed.
     #[error(transparent)]
     Failed(#[from] RunError),
@@ -222,24 +234,25 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
             return Err(NotCompared::Empty(side));
         }
     }
+    let kinship = Kinship::of(sides);
+    if kinship.are_strangers() {
+        return Err(NotCompared::Strangers(kinship));
+    }
     // The article knows no floor.
     let min_count = if settings.method == Method::Article { 1 } else { settings.min_count };
     let rows = replicates::rows(sides, &Settings { min_count, ..*settings })?;
     let mut findings: Vec<Finding> = rows.iter().filter(|row| row.scope == Scope::Window).map(finding).collect();
-    let is_common = |finding: &Finding| finding.count.base > 0 && finding.count.head > 0 && &*finding.function != UNSYMBOLISED;
-    if !findings.iter().any(is_common) {
-        return Err(NotCompared::Strangers);
-    }
     let runs = Sides { base: sides.base.len(), head: sides.head.len() };
     let spread = Spread::of(runs);
+    let mut background = None;
     match settings.method {
         Method::Article => single::test_as_the_article(&mut findings, samples),
-        Method::Honest if spread == Spread::Unknown => single::test(&mut findings, samples, settings),
+        Method::Honest if spread == Spread::Unknown => background = Some(single::test(&mut findings, samples, settings)),
         Method::Honest => {}
     }
     let weights = weights::weigh(&mut findings, sides)?;
     findings.sort_by(in_order);
-    Ok(Compared { profile_type, runs, samples, weights, spread, findings })
+    Ok(Compared { profile_type, runs, samples, weights, spread, background, kinship, findings })
 }
 
 fn one_type(sides: &Sides<Vec<Recording>>) -> Result<ProfileType, NotCompared> {
@@ -279,15 +292,22 @@ fn finding(row: &CellRow) -> Finding {
     }
 }
 
-/// Kind, then what is called, then by what it comes to at least, then by how far the share moved; `_rare` last.
+/// Kind, then what is called by what it comes to at least, then what the others moved, then the rest by evidence; `_rare` last.
 fn in_order(a: &Finding, b: &Finding) -> Ordering {
-    let last = |finding: &Finding| &*finding.function == RARE;
+    let rank = |finding: &Finding| match finding.verdict {
+        _ if &*finding.function == RARE => 3,
+        verdict if verdict.is_called() => 0,
+        Verdict::Compositional | Verdict::SomePodsOutlying => 1,
+        _ => 2,
+    };
     let moved = |finding: &Finding| (finding.share.head - finding.share.base).abs();
+    let ln_p = |finding: &Finding| if rank(finding) == 2 { finding.ln_p.unwrap_or(0.0) } else { 0.0 };
+    let impact = |finding: &Finding| if rank(finding) == 0 { finding.impact() } else { 0.0 };
     a.count_kind
         .cmp(&b.count_kind)
-        .then(last(a).cmp(&last(b)))
-        .then(b.verdict.is_called().cmp(&a.verdict.is_called()))
-        .then(b.impact().total_cmp(&a.impact()))
+        .then(rank(a).cmp(&rank(b)))
+        .then(impact(b).total_cmp(&impact(a)))
+        .then(ln_p(a).total_cmp(&ln_p(b)))
         .then(moved(b).total_cmp(&moved(a)))
         .then_with(|| a.function.cmp(&b.function))
 }

@@ -1,8 +1,10 @@
 //! Two profiles on a laptop: what is compared, and the pictures of it.
 //!
-//! [`compare`] says which differences are real. [`flame`] merges the stacks of both sides into one call tree. [`page`] shows that tree as a differential flame graph beside
-//! what the tests say of each function, [`svg`] draws it once for documents; both take their colours from [`paint`].
+//! [`compare`] says which differences are real, [`columns`] computes plain ones. [`flame`] merges the stacks of both sides into one
+//! call tree. [`page`] shows that tree as a differential flame graph beside what the tests say of each function, [`svg`] draws it
+//! once for documents; both take their colours from [`paint`].
 
+pub mod columns;
 pub mod compare;
 mod escape;
 pub mod flame;

@@ -4,7 +4,10 @@
 
 use std::sync::Arc;
 
-use fleetdiff_diff::compare::{Compared, Finding, Method, NotCompared, Recording, Settings, Spread, compare};
+use fleetdiff_diff::columns::{ByRun, Compute, Value, rows};
+use fleetdiff_diff::compare::contained::head_holds_base;
+use fleetdiff_diff::compare::sums::Sums;
+use fleetdiff_diff::compare::{Compared, Finding, Method, NotCompared, Recording, Settings, Spread, Weighed, Weights, compare};
 use fleetdiff_diff::flame::Sides;
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType, Samples, Stack, Temporality};
@@ -79,6 +82,8 @@ fn published_the_two_changes_of_the_article_are_found_and_nothing_else() {
     assert_eq!(called(&compared), ["slower", "faster"]);
     assert_eq!((own(&compared, "slower").verdict, own(&compared, "faster").verdict), (Verdict::Regressed, Verdict::Improved));
     assert_eq!(own(&compared, "_other").verdict, Verdict::Compositional);
+    let order: Vec<_> = compared.of_kind(CountKind::SelfCount).map(|finding| (&*finding.function, finding.verdict)).take(3).collect();
+    assert_eq!(order, [("slower", Verdict::Regressed), ("faster", Verdict::Improved), ("_other", Verdict::Compositional)]);
     let ratio = own(&compared, "slower").ratio.unwrap();
     assert!(ratio.low < 1.165 && ratio.high > 1.165 && ratio.low > 1.14 && ratio.high < 1.18, "{ratio:?}");
 }
@@ -95,11 +100,16 @@ fn published_the_rule_of_the_article_calls_four() {
 
 const FUNCTIONS: u32 = 300;
 
+/// Nearly a standard normal.
+fn normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
+    (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
+}
+
 /// A program whose functions cost as 1/rank, one of them `factor` times that, in a run that differs from others by `cv`.
 fn drawn(samples: f64, cv: f64, factor: f64, rng: &mut Xoshiro256PlusPlus) -> Recording {
     let mut counts = Vec::new();
     for rank in 0..FUNCTIONS {
-        let normal = (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
+        let normal = normal(rng);
         let changed = if rank == 10 { factor } else { 1.0 };
         let mean = samples * changed * libm::exp(cv * normal - cv * cv / 2.0) / (6.3 * f64::from(rank + 1));
         counts.push((format!("function_{rank}"), poisson(mean, rng)));
@@ -107,8 +117,12 @@ fn drawn(samples: f64, cv: f64, factor: f64, rng: &mut Xoshiro256PlusPlus) -> Re
     run(&counts.iter().map(|(name, count)| (name.as_str(), *count)).collect::<Vec<_>>())
 }
 
-/// How many arrivals come within a time of `mean` times their mean distance.
+/// How many arrivals come within a time of `mean` times their mean distance; of many, by the normal law.
 fn poisson(mean: f64, rng: &mut Xoshiro256PlusPlus) -> u64 {
+    if mean > 100_000.0 {
+        let drawn = libm::round(mean + mean.sqrt() * normal(rng));
+        return format!("{drawn:.0}").parse().unwrap();
+    }
     let (mut count, mut passed) = (0, -libm::log(1.0 - rng.random::<f64>()));
     while passed < mean {
         count += 1;
@@ -117,43 +131,81 @@ fn poisson(mean: f64, rng: &mut Xoshiro256PlusPlus) -> u64 {
     count
 }
 
-fn pair(seed: u64, runs: usize, cv: f64, factor: f64) -> Compared {
+/// What is drawn.
+#[derive(Clone, Copy)]
+struct Drawn {
+    runs: usize,
+    samples: f64,
+    cv: f64,
+    factor: f64,
+}
+
+fn pair(seed: u64, Drawn { runs, samples, cv, factor }: Drawn, settings: &Settings) -> Compared {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut side = |factor: f64| (0..runs).map(|_| drawn(20_000.0, cv, factor, &mut rng)).collect::<Vec<_>>();
-    compare(&Sides { base: side(1.0), head: side(factor) }, &Settings::default()).unwrap()
+    let mut side = |factor: f64| (0..runs).map(|_| drawn(samples, cv, factor, &mut rng)).collect::<Vec<_>>();
+    compare(&Sides { base: side(1.0), head: side(factor) }, settings).unwrap()
 }
 
 /// Runs with a called function, functions tested in all, and runs in which function 10 is called.
-fn outcomes(runs: usize, cv: f64, factor: f64, seeds: std::ops::RangeInclusive<u64>) -> [usize; 3] {
+fn outcomes(what: Drawn, settings: &Settings, seeds: std::ops::RangeInclusive<u64>) -> [usize; 3] {
     let mut sums = [0; 3];
     for seed in seeds {
-        let compared = pair(seed, runs, cv, factor);
+        let compared = pair(seed, what, settings);
         let names = called(&compared);
         sums[0] += usize::from(names.iter().any(|name| *name != "function_10"));
         sums[1] += compared.of_kind(CountKind::SelfCount).filter(|finding| finding.q_value.is_some()).count();
         sums[2] += usize::from(names.contains(&"function_10"));
     }
-    println!("{runs} v {runs} runs, CV {cv}, x {factor}: {} pairs with another called function, {} functions tested, {} with the one", sums[0], sums[1], sums[2]);
+    let Drawn { runs, samples, cv, factor } = what;
+    println!(
+        "{runs} v {runs} runs of {samples} samples, CV {cv}, x {factor}, background {:?}: {} pairs with another called function, {} functions tested, {} with the one",
+        settings.background, sums[0], sums[1], sums[2]
+    );
     sums
 }
 
+/// Settings under which samples alone decide.
+const SAMPLES_ALONE: Settings = Settings { method: Method::Honest, q: 0.05, delta: 0.01, min_count: 30, background: Some(0.0) };
+
 #[test]
 fn null_two_runs_of_independent_samples() {
-    let [any, tested, one] = outcomes(1, 0.0, 1.0, 1..=100);
-    assert!(any + one <= 12 && tested > 100 * 150, "{any} pairs of 100, {tested} tested");
-    let [any, _, found] = outcomes(1, 0.0, 1.5, 101..=120);
-    assert!(found == 20 && any <= 4, "found {found}, others in {any}");
+    let drawn = |factor| Drawn { runs: 1, samples: 20_000.0, cv: 0.0, factor };
+    for settings in [Settings::default(), SAMPLES_ALONE] {
+        let [any, tested, one] = outcomes(drawn(1.0), &settings, 1..=100);
+        assert!(any + one <= 12 && tested > 100 * 150, "{any} pairs of 100, {tested} tested");
+        let [any, _, found] = outcomes(drawn(1.5), &settings, 101..=120);
+        assert!(found == 20 && any <= 4, "found {found}, others in {any}");
+    }
 }
 
 /// Runs that differ by themselves: what two of them show is no change of the program, and more of them tell.
 #[test]
 fn null_runs_that_differ() {
-    let [any, tested, one] = outcomes(6, 0.1, 1.0, 201..=240);
+    let drawn = |runs, factor| Drawn { runs, samples: 20_000.0, cv: 0.1, factor };
+    let [any, tested, one] = outcomes(drawn(6, 1.0), &Settings::default(), 201..=240);
     assert!(any + one <= 6 && tested > 40 * 150, "{any} pairs of 40, {tested} tested");
-    let [_, _, found] = outcomes(6, 0.1, 1.6, 241..=250);
+    let [_, _, found] = outcomes(drawn(6, 1.6), &Settings::default(), 241..=250);
     assert!(found == 10, "found {found}");
-    let [any, ..] = outcomes(1, 0.1, 1.0, 251..=260);
-    assert!(any >= 8, "one run a side would do: {any} of 10");
+    let [any, ..] = outcomes(drawn(1, 1.0), &SAMPLES_ALONE, 251..=260);
+    assert!(any >= 8, "samples alone would do: {any} of 10");
+    let [any, tested, _] = outcomes(drawn(1, 1.0), &Settings::default(), 251..=290);
+    assert!(any <= 12 && tested > 40 * 150, "{any} pairs of 40, {tested} tested");
+}
+
+/// So many samples that any two runs differ everywhere: what stands out is found, and nothing else.
+#[test]
+fn null_hundreds_of_millions_of_samples() {
+    let drawn = |factor| Drawn { runs: 1, samples: 3e8, cv: 0.03, factor };
+    let [any, tested, one] = outcomes(drawn(1.0), &Settings::default(), 301..=340);
+    assert!(any + one <= 8 && tested == 40 * 300, "{any} pairs of 40, {tested} tested");
+    for seed in 341..=350 {
+        let compared = pair(seed, drawn(1.6), &Settings::default());
+        assert_eq!(called(&compared).first(), Some(&"function_10"), "seed {seed}");
+        assert!(called(&compared).len() <= 3, "seed {seed}: {:?}", called(&compared));
+        let background = compared.background.unwrap();
+        assert!((0.03..0.06).contains(&background), "seed {seed}: {background}, sqrt(2) * 0.03 is true");
+        assert!(called(&pair(seed, drawn(1.6), &SAMPLES_ALONE)).len() > 100, "seed {seed}: samples alone would do");
+    }
 }
 
 #[test]
@@ -179,6 +231,81 @@ fn what_one_side_lacks_is_new_or_gone() {
 }
 
 #[test]
+fn a_head_that_holds_the_base_may_be_the_same_process_later() {
+    let later = |kind, base: &[(&str, u64)], head: &[(&str, u64)]| {
+        let side = |counts| {
+            let mut run = run(counts);
+            run.profile.profile_type = kind;
+            vec![run]
+        };
+        head_holds_base(&Sides { base: side(base), head: side(head) })
+    };
+    assert!(later(ProfileType::Heap, &[("a", 10), ("b", 5)], &[("b", 5), ("a", 11), ("c", 1)]));
+    assert!(!later(ProfileType::Heap, &[("a", 10), ("b", 5)], &[("a", 11), ("b", 4)]));
+    assert!(!later(ProfileType::Heap, &[("a", 10), ("b", 5)], &[("a", 11)]));
+    assert!(!later(ProfileType::Cpu, &[("a", 10)], &[("a", 11)]), "processors are sampled, not counted since the start");
+}
+
+#[test]
+fn weights_are_added_up_beside_samples_and_must_be_of_one_unit() {
+    let weighed = |counts: &[(&str, u64)], unit: &str, by: u64| {
+        let plain = run(counts);
+        let heavy = run(&counts.iter().map(|(name, count)| (*name, count * by)).collect::<Vec<_>>());
+        Recording { weights: Some(Weights { unit: unit.into(), profile: heavy.profile }), ..plain }
+    };
+    let sides = |unit: &str| Sides {
+        base: vec![weighed(&[("a", 60), ("b", 40)], "cycles", 10), weighed(&[("a", 30), ("b", 70)], "cycles", 5)],
+        head: vec![weighed(&[("a", 50), ("b", 50)], unit, 3)],
+    };
+    let compared = compare(&sides("cycles"), &Settings::default()).unwrap();
+    assert_eq!(compared.weights, Some(Weighed { unit: "cycles".into(), totals: Sides { base: 1_500, head: 300 } }));
+    assert_eq!((own(&compared, "a").weight, own(&compared, "a").count), (Some(Sides { base: 750, head: 150 }), Sides { base: 90, head: 50 }));
+    assert!(matches!(compare(&sides("bytes"), &Settings::default()).unwrap_err(), NotCompared::Units { .. }));
+    let mut some = sides("cycles");
+    some.head[0].weights = None;
+    assert_eq!(compare(&some, &Settings::default()).unwrap().weights, None);
+}
+
+/// The columns of perf 6.1 for periods 1001001 of 11011011 and 2002002 of 14014014: `+5.19%`, `2.000000`, `4004004` of `wdiff:2,3`.
+#[test]
+fn published_plain_differences_are_those_of_perf() {
+    let (base, head) = (Value { own: 1_001_001, whole: 11_011_011 }, Value { own: 2_002_002, whole: 14_014_014 });
+    let gone = Value { own: 0, ..base };
+    assert_eq!(format!("{:.2} {:+.2}", base.percent(), Compute::Delta.of(base, head).unwrap()), "9.09 +5.19");
+    assert_eq!(Compute::Ratio.of(base, head), Some(2.0));
+    assert_eq!(Compute::WeightedDiff { base: 2, head: 3 }.of(base, head), Some(4_004_004.0));
+    assert_eq!(Compute::Delta.formula(base, head), "(2002002 * 100 / 14014014) - (1001001 * 100 / 11011011)");
+    assert_eq!(Compute::WeightedDiff { base: 2, head: 3 }.formula(base, head), "(2002002 * 3) - (1001001 * 2)");
+    assert_eq!(Compute::Ratio.formula(base, head), "2002002 / 1001001");
+    assert_eq!((Compute::Ratio.of(gone, head), Compute::WeightedDiff { base: 2, head: 3 }.of(gone, head)), (None, None));
+    assert_eq!(format!("{:+.2}", Compute::DeltaAbs.of(gone, head).unwrap()), "+14.29");
+}
+
+#[test]
+fn sums_count_recursion_once_and_stacks_without_frames_as_one_without_a_symbol() {
+    let mut run = run(&[("a", 1), ("b", 1)]);
+    let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None };
+    run.profile.samples = Samples::Stacks(vec![stack(&[0, 1, 2, 1], 5), stack(&[], 3), stack(&[0, 9], 2)]);
+    let side = [run];
+    let sums = Sums::of_samples(&side);
+    let of = |kind| sums.functions(kind).collect::<Vec<_>>();
+    assert_eq!(of(CountKind::SelfCount), [("_unsymbolised", 5), ("a", 5)]);
+    assert_eq!(of(CountKind::Total), [("_unsymbolised", 5), ("a", 5), ("b", 5), ("main", 7)]);
+    assert_eq!(sums.whole(), 10);
+}
+
+#[test]
+fn columns_are_sorted_as_asked() {
+    let (base, first, second) = (vec![run(&[("a", 60), ("b", 40)])], vec![run(&[("a", 50), ("b", 50)])], vec![run(&[("b", 30), ("c", 70)])]);
+    let order = |compute, column| rows(&base, &[&first, &second], CountKind::SelfCount, compute, column, false).iter().map(|row| row.function).collect::<Vec<_>>();
+    assert_eq!(order(Compute::Delta, 0), ["a", "b", "c"]);
+    assert_eq!(order(Compute::Delta, 1), ["b", "c", "a"]);
+    assert_eq!(order(Compute::Delta, 2), ["c", "b", "a"]);
+    assert_eq!(order(Compute::DeltaAbs, 2), ["c", "a", "b"]);
+    assert_eq!(ByRun::of(&base).shares(CountKind::SelfCount, "a"), [60.0]);
+}
+
+#[test]
 fn what_cannot_be_compared_is_an_error() {
     let good = || vec![run(&[("work", 100)])];
     let fault = |base, head| compare(&Sides { base, head }, &Settings::default()).unwrap_err();
@@ -189,5 +316,16 @@ fn what_cannot_be_compared_is_an_error() {
     assert!(matches!(fault(good(), heap), NotCompared::Types { .. }));
     let mut stranger = run(&[("rest", 100)]);
     stranger.profile.names = ["start".into(), "rest".into()].into();
-    assert!(matches!(fault(good(), vec![stranger]), NotCompared::Strangers));
+    assert!(matches!(fault(good(), vec![stranger]), NotCompared::Strangers(_)));
+    let of = |prefix: &str| {
+        let names: Vec<String> = (0..20).map(|number| format!("{prefix}_{number}")).collect();
+        vec![run(&names.iter().map(|name| (name.as_str(), 50)).collect::<Vec<_>>())]
+    };
+    let NotCompared::Strangers(kinship) = fault(of("editor"), of("compiler")) else { panic!("they share main alone") };
+    assert_eq!((kinship.common, kinship.fewer), (1, 21));
+    let mut nameless = run(&[("_unsymbolised", 100)]);
+    nameless.profile.samples = Samples::Stacks(vec![Stack { frames: vec![1], count: 100, cohort: None }]);
+    assert!(matches!(fault(vec![nameless.clone()], vec![nameless]), NotCompared::Strangers(_)), "nothing has a symbol");
+    let moved = compare(&Sides { base: vec![run(&[("a", 990), ("rest", 10)])], head: vec![run(&[("b", 990), ("rest", 10)])] }, &Settings::default()).unwrap();
+    assert!(moved.kinship.are_doubtful() && called(&moved).contains(&"b"), "a program whose work moved to another function is the same program");
 }

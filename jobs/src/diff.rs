@@ -1,14 +1,22 @@
 //! `diff`: recorded profiles of two sides, and which of their differences are real.
 
+mod columns;
 mod files;
+mod headline;
+mod lines;
 mod output;
 mod report;
 mod table;
 
 use clap::{Args, ValueEnum};
-use fleetdiff_diff::compare::{Compared, Method, NotCompared, Settings, Spread, compare};
+use fleetdiff_diff::compare::contained::head_holds_base;
+use fleetdiff_diff::compare::kinship::Kinship;
+use fleetdiff_diff::compare::{Method, NotCompared, Recording, Settings, compare};
+use fleetdiff_diff::flame::Sides;
 
+use self::columns::{Column, ColumnSettings};
 use self::files::{FileSettings, Read, read};
+use self::headline::headline;
 use self::output::{OutputFormat, OutputSettings};
 use self::table::TableSettings;
 use crate::failure::Failure;
@@ -22,6 +30,8 @@ pub struct DiffSettings {
     output: OutputSettings,
     #[command(flatten)]
     table: TableSettings,
+    #[command(flatten)]
+    columns: ColumnSettings,
     /// What calls a function changed
     #[arg(long, value_enum, default_value_t = MethodName::Honest)]
     method: MethodName,
@@ -34,6 +44,10 @@ pub struct DiffSettings {
     /// Smallest count of both sides together that is tested
     #[arg(long, default_value_t = 30)]
     min_count: u64,
+    /// With one run a side: by how much functions differ from run to run beyond what independent samples do, as a standard deviation
+    /// of log ratios (0.03: 3 %); without it, what most functions show; 0: samples alone decide
+    #[arg(long, value_name = "DEVIATION")]
+    background: Option<f64>,
 }
 
 /// What calls a function changed.
@@ -45,42 +59,85 @@ pub enum MethodName {
     Article,
 }
 
+impl DiffSettings {
+    fn decides(&self) -> Settings {
+        let method = match self.method {
+            MethodName::Honest => Method::Honest,
+            MethodName::Article => Method::Article,
+        };
+        Settings { method, q: self.q, delta: self.delta, min_count: self.min_count, background: self.background }
+    }
+}
+
 /// Compares, and writes what was found.
 pub fn diff(settings: &DiffSettings) -> Result<(), Failure> {
     let Read { sides, notes } = read(&settings.files)?;
-    notes.iter().for_each(|note| tracing::warn!("{note}"));
-    let method = match settings.method {
-        MethodName::Honest => Method::Honest,
-        MethodName::Article => Method::Article,
-    };
-    let decides = Settings { method, q: settings.q, delta: settings.delta, min_count: settings.min_count };
-    let compared = compare(&sides, &decides).map_err(explained)?;
+    if !settings.table.is_quiet() {
+        notes.iter().for_each(|note| tracing::warn!("{note}"));
+    }
+    let heads = if settings.columns.splits_heads() { sides.head.len() } else { 1 };
+    if let Some(column) = settings.columns.missing_column(heads) {
+        return Err(Failure::with_hint(NoColumn { column, heads }, "0 is the base's share, 1 the first head; --columns gives each head file a column"));
+    }
+    if settings.columns.are_wanted() && settings.output.format != OutputFormat::Table {
+        return Err(Failure::with_hint(NoColumns, "leave --format out, or the options of plain differences"));
+    }
+    if settings.columns.splits_heads() {
+        return each_head(sides, settings);
+    }
+    let compared = compare(&sides, &settings.decides()).map_err(explained)?;
     output::write(&sides, &compared, settings)?;
-    if compared.spread == Spread::Unknown && method == Method::Honest && settings.output.format != OutputFormat::Table {
-        tracing::warn!("{}", report::UNKNOWN_SPREAD);
+    let Kinship { common, fewer, overlap } = compared.kinship;
+    if compared.kinship.are_doubtful() {
+        tracing::warn!("base and head have only {common} of {fewer} functions and {:.1} % of their samples in common: are they of one program and type?", 100.0 * overlap);
+    }
+    if head_holds_base(&sides) {
+        tracing::warn!("the head has every stack of the base at least as often: if both count since the start of one process, compare instead what came between such snapshots (fleetdiff delta)");
+    }
+    let caution = report::caution(&compared);
+    if settings.method == MethodName::Honest && settings.output.format != OutputFormat::Table && !caution.is_empty() {
+        tracing::warn!("{caution}");
     }
     Ok(())
 }
 
-/// The headline: how many shares moved, and how many of them are real.
-fn headline(compared: &Compared, settings: &DiffSettings) -> String {
-    let findings = || compared.of_kind(settings.table.count_kind).filter(|finding| finding.functions.is_none());
-    let shifted = findings().filter(|finding| finding.has_shifted()).count();
-    let called = findings().filter(|finding| finding.verdict.is_called()).count();
-    let of = findings().count();
-    let are = if called == 1 { "is" } else { "are" };
-    match settings.method {
-        MethodName::Honest => format!("{shifted} of {of} functions shifted by more than 1 %, {called} {are} real"),
-        MethodName::Article => format!("{shifted} of {of} functions shifted by more than 1 %, {called} {are} called by the article's rule, which is not calibrated"),
+/// Compares each head by itself with the base, and writes a column for each.
+fn each_head(sides: Sides<Vec<Recording>>, settings: &DiffSettings) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    let base = sides.base;
+    let mut compared = Vec::new();
+    for head in sides.head {
+        let pair = Sides { base: base.clone(), head: vec![head] };
+        let found = compare(&pair, &settings.decides()).map_err(explained)?;
+        if !settings.table.is_quiet() {
+            table::say(&mut text, &pair, &found, settings)?;
+        }
+        compared.push((pair.head, found));
     }
+    let columns: Vec<Column<'_>> = compared.iter().map(|(runs, compared)| Column { label: report::label(runs), runs, compared }).collect();
+    columns::print(&mut text, &base, &columns, settings)?;
+    output::put(&settings.output, &text)
 }
+
+/// A column to sort by that is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("--order {column}, but there are {heads} columns to sort by")]
+struct NoColumn {
+    column: usize,
+    heads: usize,
+}
+
+/// Plain differences in a format that has no place for them.
+#[derive(Debug, thiserror::Error)]
+#[error("plain differences (--compute, --period, --formula, --columns, --order) are of the table")]
+struct NoColumns;
 
 fn explained(failure: NotCompared) -> Failure {
     let hint = match &failure {
         NotCompared::Empty(_) => "see that the files are profiles of the type asked for (--profile-type)",
         NotCompared::Types { .. } => "give files of one type, or say which with --profile-type",
         NotCompared::Units { .. } => "give files whose weights are of one unit",
-        NotCompared::Strangers => "see that both sides are profiles of the same program, with symbols",
+        NotCompared::Strangers(_) => "see that both sides are profiles of the same program and type, with symbols",
         NotCompared::Failed(_) => return Failure::from(failure),
     };
     Failure::with_hint(failure, hint)

@@ -12,6 +12,8 @@ mod calibrate;
 mod cumulative;
 #[path = "commands/demo.rs"]
 mod demo;
+#[path = "commands/diff.rs"]
+mod diff;
 #[path = "commands/diff_reading.rs"]
 mod diff_reading;
 #[path = "commands/method.rs"]

@@ -57,7 +57,7 @@ fn records(sides: &Sides<Vec<Recording>>) -> Vec<Decoded> {
     for (build, side) in [(BASE, &sides.base), (HEAD, &sides.head)] {
         let mut taken = BTreeSet::new();
         for recording in side {
-            let pod = pod(build, &mut taken);
+            let pod = pod(&recording.label, &mut taken);
             let offset = i64::try_from(records.len()).unwrap_or(i64::MAX);
             records.push(record(build, pod, &recording.profile, offset));
         }
@@ -65,12 +65,13 @@ fn records(sides: &Sides<Vec<Recording>>) -> Vec<Decoded> {
     records
 }
 
-fn pod(build: &str, taken: &mut BTreeSet<Bucket>) -> PodId {
+/// The pod of a run: called like the run, so that rows can name it, and more where another has its bucket.
+fn pod(label: &str, taken: &mut BTreeSet<Bucket>) -> PodId {
     /// Names that are tried for a bucket that nobody has.
     const TRIED: usize = 10_000;
-    let named = |number: usize| PodId::from(format!("{build}-{}-{number}", taken.len()).as_str());
+    let named = |number: usize| if number == 0 { PodId::from(label) } else { PodId::from(format!("{label} ({number})").as_str()) };
     let found = (0..TRIED).map(named).find(|pod| !taken.contains(&Bucket::of(None, pod)));
-    let pod = found.unwrap_or_else(|| named(TRIED));
+    let pod = found.unwrap_or_else(|| named(TRIED + taken.len()));
     taken.insert(Bucket::of(None, &pod));
     pod
 }

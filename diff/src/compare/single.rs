@@ -1,8 +1,9 @@
 //! One run a side: samples taken as independent of each other.
 //!
 //! The same questions as between many runs (a share against the scale of all, by more than delta, controlled over all functions),
-//! but the reference is the chi-square distribution of independent samples, for nothing is known of how runs differ. What is
-//! called differs between these two runs; whether it would between the next two, a second run of each tells.
+//! but the reference is the chi-square distribution of independent samples, for little is known of how runs differ: no more than
+//! what most functions show of it together ([`background`]). What is called differs between these two runs; whether it would between
+//! the next two, a second run of each tells.
 
 use fleetdiff_pipeline::statistics::FEW_FUNCTIONS;
 use fleetdiff_pipeline::statistics::families::{bh, bh_among, selected};
@@ -15,19 +16,22 @@ use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{Interval, RARE};
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 
-use super::{Finding, Settings};
+use super::{Finding, Settings, background};
 use crate::flame::Sides;
 
 /// Gives every finding the test of independent samples: ratio with 95 % interval, ln p, q and verdict.
 ///
 /// `samples` are those of each side. theta = ln(a/N1) - ln(b/N0) - ln scale; se^2 = 1/a - 1/N1 + 1/b - 1/N0; the statistic is G at
-/// scale 1, else the likelihood ratio of rates / (1 - pooled share); the scale is that of self counts: robust over 20 tested
-/// functions and more, else that of [`scale_of_the_rest`]. Assumes that samples are independent.
-pub fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Settings) {
-    let mut scale = 1.0;
+/// scale 1, else the likelihood ratio of rates / (1 - pooled share), over 1 + tau^2 / se^2; the scale is that of self counts: robust
+/// over 20 tested functions and more, else that of [`scale_of_the_rest`]; tau is the background, 0 below 20 functions. Assumes that
+/// samples are independent but for it.
+///
+/// Gives tau, the standard deviation of log ratios beyond that of independent samples.
+pub fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Settings) -> f64 {
+    let (mut scale, mut tau2) = (1.0, settings.background.map_or(0.0, |tau| tau * tau));
     for kind in CountKind::ALL {
         let mut tested: Vec<&mut Finding> = findings.iter_mut().filter(|finding| finding.count_kind == kind).filter(|finding| is_tested(finding, samples, settings)).collect();
-        let pairs: Vec<Pair> = tested.iter().map(|finding| Pair::of(finding, samples)).collect();
+        let mut pairs: Vec<Pair> = tested.iter().map(|finding| Pair::of(finding, samples)).collect();
         if kind == CountKind::SelfCount {
             let column = |of: fn(&Pair) -> f64| pairs.iter().map(of).collect::<Vec<_>>();
             scale = if pairs.len() < FEW_FUNCTIONS {
@@ -35,7 +39,12 @@ pub fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Settings) 
             } else {
                 biweight_of_counts(&column(|pair| pair.head), float(samples.head), &column(|pair| pair.base), float(samples.base))
             };
+            if settings.background.is_none() && pairs.len() >= FEW_FUNCTIONS {
+                let on_both = pairs.iter().filter(|pair| pair.head > 0.0 && pair.base > 0.0);
+                tau2 = background::variance(&on_both.map(|pair| (pair.theta() - libm::log(scale), pair.variance())).collect::<Vec<_>>());
+            }
         }
+        pairs.iter_mut().for_each(|pair| pair.tau2 = tau2);
         let ln_p: Vec<f64> = pairs.iter().map(|pair| pair.ln_p_beyond(scale, settings.delta)).collect();
         let compositional: Vec<f64> = pairs.iter().map(|pair| pair.ln_p_beyond(1.0, settings.delta)).collect();
         let (q_values, q_compositional) = (bh(&ln_p), bh(&compositional));
@@ -48,6 +57,7 @@ pub fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Settings) 
             (finding.verdict, finding.reason) = (verdict, reason);
         }
     }
+    libm::sqrt(tau2)
 }
 
 /// The scale of a few functions, too few for a robust one: by how much the shares of all those move that are not called.
@@ -98,11 +108,13 @@ struct Pair {
     base: f64,
     all_head: f64,
     all_base: f64,
+    /// Variance of theta beyond that of independent samples.
+    tau2: f64,
 }
 
 impl Pair {
     fn of(finding: &Finding, samples: Sides<u64>) -> Self {
-        Self { head: float(finding.count.head), base: float(finding.count.base), all_head: float(samples.head), all_base: float(samples.base) }
+        Self { head: float(finding.count.head), base: float(finding.count.base), all_head: float(samples.head), all_base: float(samples.base), tau2: 0.0 }
     }
 
     /// ln of the ratio of shares; infinite where a side lacks the function.
@@ -122,7 +134,12 @@ impl Pair {
         } else {
             g_rate(self.head, scale * self.all_head, self.base, self.all_base) / (1.0 - self.part())
         };
-        ln_chi1_tail(statistic)
+        ln_chi1_tail(statistic / (1.0 + self.tau2 / self.variance()))
+    }
+
+    /// Of theta, if samples are independent; infinite where a side lacks the function.
+    fn variance(&self) -> f64 {
+        1.0 / self.head - 1.0 / self.all_head + 1.0 / self.base - 1.0 / self.all_base
     }
 
     /// ln p of a change by more than delta against a scale.
@@ -153,8 +170,7 @@ impl Pair {
         if self.head <= 0.0 || self.base <= 0.0 {
             return None;
         }
-        let variance = 1.0 / self.head - 1.0 / self.all_head + 1.0 / self.base - 1.0 / self.all_base;
-        let half = normal_quantile(0.975) * libm::sqrt(variance) / (1.0 - self.part());
+        let half = normal_quantile(0.975) * libm::sqrt(self.variance() + self.tau2) / (1.0 - self.part());
         let theta = self.theta() - libm::log(scale);
         Some(Interval { value: libm::exp(theta), low: libm::exp(theta - half), high: libm::exp(theta + half) })
     }

@@ -4,7 +4,8 @@ function tellSides() {
   for (const key of ['base', 'head']) {
     const side = data[key];
     const box = document.getElementById(`side-${key}`);
-    const figures = `${runs(side)}, ${count(side.samples)} samples, ${amount(side.total, side.unit)} of ${side.sample_type}`;
+    const stands = side.unit === 'samples' ? ` of ${side.sample_type}` : `, ${amount(side.total, side.unit)} of ${side.sample_type}`;
+  const figures = `${runs(side)}, ${count(side.samples)} samples${stands}`;
     box.replaceChildren(element('span', key, 'which'), element('strong', side.label), element('span', figures));
   }
 }

@@ -41,15 +41,20 @@ pub enum OutputFormat {
 pub fn write(sides: &Sides<Vec<Recording>>, compared: &Compared, settings: &DiffSettings) -> Result<(), Failure> {
     let mut text = Vec::new();
     match settings.output.format {
-        OutputFormat::Table => table::print(&mut text, compared, settings)?,
+        OutputFormat::Table => table::print(&mut text, sides, compared, settings)?,
         OutputFormat::Html => text = page(&report(sides, compared, settings))?.into_bytes(),
         OutputFormat::Svg => text = svg(&report(sides, compared, settings), Palette::OrangeBlue).into_bytes(),
     }
-    match &settings.output.output {
+    put(&settings.output, &text)
+}
+
+/// Writes bytes to where the result goes.
+pub fn put(settings: &OutputSettings, text: &[u8]) -> Result<(), Failure> {
+    match &settings.output {
         Some(path) => fs::write(path, text).map_err(|source| {
             Failure::with_hint(Unwritable { path: path.clone(), source }, "see that its folder is there and may be written to")
         }),
-        None => Ok(io::stdout().write_all(&text)?),
+        None => Ok(io::stdout().write_all(text)?),
     }
 }
 

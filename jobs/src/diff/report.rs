@@ -11,32 +11,58 @@ use fleetdiff_schemas::profile::{CountKind, Samples};
 
 use super::{DiffSettings, headline};
 
-/// What is said of a single run a side.
-pub const UNKNOWN_SPREAD: &str =
-    "with one run a side nobody knows how much runs differ by themselves: samples alone decide, and what is called may differ again in the next run";
+/// What is said of how much runs differ, where that is not known well.
+pub fn caution(compared: &Compared) -> String {
+    match (compared.spread, compared.background) {
+        (Spread::Unknown, Some(background)) if background > 0.0 => format!(
+            "Mind: with one run a side nobody knows how much a function differs from run to run. Most functions differ by {:.1} % here beyond what independent samples do; only what stands out from that is called. Two runs a side and more measure it.",
+            100.0 * background
+        ),
+        (Spread::Unknown, _) => {
+            "Mind: with one run a side nobody knows how much runs differ by themselves: samples alone decide, and what is called may differ again in the next run. Two runs a side and more measure it."
+        }
+        .to_owned(),
+        (Spread::Tentative, _) => {
+            "With fewer than 5 runs a side how much runs differ is known roughly: what is called is tentative, and nothing can be shown to be alike."
+        }
+        .to_owned(),
+        (Spread::Known, _) => String::new(),
+    }
+}
 
 /// The page's contents.
 pub fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, settings: &DiffSettings) -> Report {
-    let side = |recordings: &[Recording], samples| ReportSide {
-        label: label(recordings),
-        runs: u32::try_from(recordings.len()).unwrap_or(u32::MAX),
-        samples,
-        sample_type: compared.profile_type.name().to_owned(),
-        unit: "samples".to_owned(),
-        total: float(samples),
+    let side = |recordings: &[Recording], samples, weight: Option<u64>| {
+        let (sample_type, unit) = stands_for(compared);
+        ReportSide {
+            label: label(recordings),
+            runs: u32::try_from(recordings.len()).unwrap_or(u32::MAX),
+            samples,
+            sample_type: sample_type.to_owned(),
+            unit: unit.to_owned(),
+            total: float(weight.unwrap_or(samples)),
+        }
     };
+    let weights = compared.weights.as_ref().map(|weighed| weighed.totals);
     let average = |samples: u64, runs: usize| float(samples) / float(u64::try_from(runs).unwrap_or(u64::MAX));
-    let caution = if compared.spread == Spread::Unknown { format!(". Mind: {UNKNOWN_SPREAD}") } else { String::new() };
     let [base, head] = [&sides.base, &sides.head];
     let runs = |recordings| -> Vec<Run<'_>> { <[Recording]>::iter(recordings).filter_map(run).collect() };
     Report {
         title: format!("{} against {}", label(head), label(base)),
-        headline: format!("{}{caution}.", headline(compared, settings)),
-        base: side(base, compared.samples.base),
-        head: side(head, compared.samples.head),
+        headline: format!("{}. {}", headline(compared, settings), caution(compared)).trim_end().to_owned(),
+        base: side(base, compared.samples.base, weights.map(|totals| totals.base)),
+        head: side(head, compared.samples.head, weights.map(|totals| totals.head)),
         head_weight: average(compared.samples.base, compared.runs.base) / average(compared.samples.head, compared.runs.head),
         functions: functions(compared),
         tree: CallTree::merge(&runs(base), &runs(head)),
+    }
+}
+
+/// What samples stand for, and its unit: `alloc_space` in `bytes`, `cycles` in `count`; samples of the type where files do not say.
+fn stands_for(compared: &Compared) -> (&str, &str) {
+    match &compared.weights {
+        Some(weighed) => weighed.unit.split_once('/').unwrap_or((&weighed.unit, "count")),
+        None => (compared.profile_type.name(), "samples"),
     }
 }
 
@@ -48,7 +74,7 @@ fn run(recording: &Recording) -> Option<Run<'_>> {
 }
 
 /// The names of the first run of a side, and how many there are.
-fn label(recordings: &[Recording]) -> String {
+pub fn label(recordings: &[Recording]) -> String {
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let first = recordings.first().map_or_else(String::new, |recording| name(&recording.label));
     match recordings.len() {

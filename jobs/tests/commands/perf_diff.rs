@@ -60,7 +60,16 @@ fn rows_of_perf(text: &str, keys: &str) -> Rows {
         };
         (parts.join("  "), figures)
     };
-    text.lines().map(row).filter(|(name, _)| comparable(name, keys)).collect()
+    let mut rows = Rows::new();
+    for (name, figures) in text.lines().map(row).filter(|(name, _)| comparable(name, keys)) {
+        // perf tells functions of one name apart by their addresses.
+        let sum = rows.entry(name).or_insert(Figures { baseline: 0, base_period: 0, delta: None, period: 0 });
+        sum.baseline += figures.baseline;
+        sum.base_period += figures.base_period;
+        sum.delta = figures.delta.map(|delta| delta + sum.delta.unwrap_or(0)).or(sum.delta);
+        sum.period += figures.period;
+    }
+    rows
 }
 
 /// `[k] read` is `read_[k]`, `[.] work` is `work`.

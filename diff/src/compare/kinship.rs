@@ -1,0 +1,58 @@
+//! Whether both sides are profiles of one program.
+
+use std::collections::BTreeSet;
+
+use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
+
+use super::Recording;
+use super::sums::Sums;
+use crate::flame::Sides;
+
+/// How much two sides have in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Kinship {
+    /// Functions of both sides, anywhere on their stacks.
+    pub common: usize,
+    /// Functions of the side that has fewer.
+    pub fewer: usize,
+    /// The part of the samples that both sides have at the same leaves: the sum of the smaller share of each function, 0 to 1.
+    pub overlap: f64,
+}
+
+impl Kinship {
+    /// Of two sides; frames without a symbol are nothing in common.
+    pub(super) fn of(sides: &Sides<Vec<Recording>>) -> Self {
+        let (base, head) = (Sums::of_samples(&sides.base), Sums::of_samples(&sides.head));
+        let named = |(function, _): &(&str, u64)| *function != UNSYMBOLISED;
+        let names = |sums: &Sums<'_>| sums.functions(CountKind::Total).filter(named).count();
+        let of_base: BTreeSet<&str> = base.functions(CountKind::Total).filter(named).map(|(function, _)| function).collect();
+        let common = head.functions(CountKind::Total).filter(|(function, _)| of_base.contains(function)).count();
+        let share = |sums: &Sums<'_>, function| part(sums.of(CountKind::SelfCount, function), sums.whole());
+        let overlap = base.functions(CountKind::SelfCount).filter(named).map(|(function, _)| share(&base, function).min(share(&head, function))).sum();
+        Self { common, fewer: names(&base).min(names(&head)), overlap }
+    }
+
+    /// Nothing in common, or next to nothing both in names and in samples.
+    pub fn are_strangers(&self) -> bool {
+        self.common == 0 || self.few_names() && self.little_overlap()
+    }
+
+    /// One of both: a comparison, but perhaps not the one that was meant.
+    pub fn are_doubtful(&self) -> bool {
+        self.few_names() || self.little_overlap()
+    }
+
+    /// Fewer than a fifth of the names.
+    fn few_names(&self) -> bool {
+        self.common.saturating_mul(5) < self.fewer
+    }
+
+    fn little_overlap(&self) -> bool {
+        self.overlap < 0.05
+    }
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts of samples are below 2^53")]
+fn part(own: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { own as f64 / whole as f64 }
+}
