@@ -113,7 +113,7 @@ impl Recorded {
         match made.status.code() {
             Some(0) => {}
             Some(3) => {
-                println!("perf cannot record here, so the kept recording is compared: {}", String::from_utf8_lossy(&made.stderr).trim());
+                eprintln!("perf cannot record here, so the kept recording is compared: {}", String::from_utf8_lossy(&made.stderr).trim());
                 recorded.unpack();
             }
             _ => panic!("record.sh: {}", String::from_utf8_lossy(&made.stderr)),
