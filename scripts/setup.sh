@@ -27,6 +27,7 @@ need() {
 }
 
 has_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome || command -v google-chrome-stable; }
+has_perf() { perf --version; }
 has_compilers() { command -v cc && command -v c++ && command -v make; }
 # A library counts as there if pkg-config knows it, or, while pkg-config itself is missing, if its header is there.
 has_library() {
@@ -40,12 +41,13 @@ need libssl-dev has_library openssl openssl/ssl.h
 need zlib1g-dev has_library zlib zlib.h
 if [ "$purpose" = test ]; then
     # The tests start a real Kafka broker, whose jars Maven fetches, read output folders from Python, and open the page of a
-    # comparison in a browser.
+    # comparison in a browser. perf records a program whose comparison by perf is held against ours.
     need default-jre-headless java -version
     need maven command -v mvn
     need python3 command -v python3
     need python3-venv python3 -c 'import venv, ensurepip'
     need chromium has_browser
+    need linux-perf has_perf
 fi
 
 if [ "${#missing[@]}" -gt 0 ]; then

@@ -18,6 +18,7 @@ pub mod otlp;
 pub mod perf_script;
 pub mod pprof;
 pub mod pyroscope;
+pub mod reading;
 pub mod speedscope;
 mod wire;
 

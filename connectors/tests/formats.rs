@@ -44,5 +44,15 @@ mod pprof_delta;
 mod pprof_oracle;
 #[path = "formats/pyroscope.rs"]
 mod pyroscope;
+#[path = "formats/reading.rs"]
+mod reading;
+#[path = "formats/reading_otlp.rs"]
+mod reading_otlp;
+#[path = "formats/reading_others.rs"]
+mod reading_others;
+#[path = "formats/reading_perf_script.rs"]
+mod reading_perf_script;
+#[path = "formats/reading_pprof.rs"]
+mod reading_pprof;
 #[path = "formats/speedscope.rs"]
 mod speedscope;

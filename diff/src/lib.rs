@@ -8,6 +8,7 @@ pub mod columns;
 pub mod compare;
 mod escape;
 pub mod export;
+pub mod figures;
 pub mod flame;
 pub mod page;
 pub mod paint;

@@ -61,7 +61,7 @@ pub enum Command {
     /// Each file is a run. With two or more a side, how much runs differ is measured, and a change must exceed it; with one a side
     /// nobody knows that, and samples alone decide. Ratios have what moved all functions alike taken out, since shares sum to one.
     #[command(after_help = "Examples:\n  fleetdiff diff --base before.pb.gz --head after.pb.gz\n  fleetdiff diff --base before-*.pb.gz --head after-*.pb.gz --format html --output diff.html\n  fleetdiff diff --base old.folded --head new.folded --count-kind total --top 50")]
-    Diff(DiffSettings),
+    Diff(Box<DiffSettings>),
     /// How often the statistics are wrong, and what they find: measured on simulated fleets whose truth is known
     ///
     /// Exit code 1 says that a figure is outside what is required of it. A rate may miss a bound by three standard errors.

@@ -4,20 +4,19 @@ mod columns;
 mod files;
 mod headline;
 mod lines;
+mod notes;
 mod output;
 mod report;
 mod table;
 
 use clap::{Args, ValueEnum};
-use fleetdiff_diff::compare::contained::head_holds_base;
-use fleetdiff_diff::compare::kinship::Kinship;
 use fleetdiff_diff::compare::{Method, NotCompared, Recording, Settings, compare};
 use fleetdiff_diff::flame::Sides;
 
 use self::columns::{Column, ColumnSettings};
-use self::files::{FileSettings, read};
+use self::files::{FileSettings, Read, read};
 use self::headline::headline;
-use self::output::{OutputFormat, OutputSettings};
+use self::output::OutputSettings;
 use self::table::TableSettings;
 use crate::failure::Failure;
 
@@ -72,30 +71,15 @@ impl DiffSettings {
 /// Compares, and writes what was found.
 pub fn diff(settings: &DiffSettings) -> Result<(), Failure> {
     output::check(settings)?;
-    let sides = read(&settings.files)?;
-    let heads = if settings.columns.splits_heads() { sides.head.len() } else { 1 };
-    if let Some(column) = settings.columns.missing_column(heads) {
-        return Err(Failure::with_hint(NoColumn { column, heads }, "0 is the base's share, 1 the first head; --columns gives each head file a column"));
-    }
-    if settings.columns.are_wanted() && settings.output.format != OutputFormat::Table {
-        return Err(Failure::with_hint(NoColumns, "leave --format out, or the options of plain differences"));
-    }
+    let Read { sides, notes } = read(&settings.files)?;
+    settings.columns.check(sides.head.len())?;
+    notes::tell(&notes, settings);
     if settings.columns.splits_heads() {
         return each_head(sides, settings);
     }
     let compared = compare(&sides, &settings.decides()).map_err(explained)?;
     output::write(&sides, &compared, settings)?;
-    let Kinship { common, fewer, overlap } = compared.kinship;
-    if compared.kinship.are_doubtful() {
-        tracing::warn!("base and head have only {common} of {fewer} functions and {:.1} % of their samples in common: are they of one program and type?", 100.0 * overlap);
-    }
-    if head_holds_base(&sides) {
-        tracing::warn!("the head has every stack of the base at least as often: if both count since the start of one process, compare instead what came between such snapshots (fleetdiff delta)");
-    }
-    let caution = report::caution(&compared);
-    if settings.method == MethodName::Honest && settings.output.format != OutputFormat::Table && !caution.is_empty() {
-        tracing::warn!("{caution}");
-    }
+    notes::tell(&notes::of(&sides, &compared, settings), settings);
     Ok(())
 }
 
@@ -116,19 +100,6 @@ fn each_head(sides: Sides<Vec<Recording>>, settings: &DiffSettings) -> Result<()
     columns::print(&mut text, &base, &columns, settings)?;
     output::put(settings, &text)
 }
-
-/// A column to sort by that is not there.
-#[derive(Debug, thiserror::Error)]
-#[error("--order {column}, but there are {heads} columns to sort by")]
-struct NoColumn {
-    column: usize,
-    heads: usize,
-}
-
-/// Plain differences in a format that has no place for them.
-#[derive(Debug, thiserror::Error)]
-#[error("plain differences (--compute, --period, --formula, --columns, --order) are of the table")]
-struct NoColumns;
 
 fn explained(failure: NotCompared) -> Failure {
     let hint = match &failure {

@@ -16,12 +16,16 @@ mod demo;
 mod diff;
 #[path = "commands/diff_exports.rs"]
 mod diff_exports;
+#[path = "commands/diff_reading.rs"]
+mod diff_reading;
 #[path = "commands/method.rs"]
 mod method;
 #[path = "commands/outputs.rs"]
 mod outputs;
 #[path = "commands/past.rs"]
 mod past;
+#[path = "commands/perf_diff.rs"]
+mod perf_diff;
 #[path = "commands/power.rs"]
 mod power;
 #[path = "commands/program.rs"]

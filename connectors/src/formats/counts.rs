@@ -95,6 +95,20 @@ impl Counts {
     }
 }
 
+/// The column that says what samples of a type stand for, and its name and unit: the one that goes with the column of counts.
+pub(super) fn weight_column(columns: &Columns<'_>, kind: ProfileType) -> Option<(usize, String)> {
+    let is_time = |unit: &str| unit.parse::<Unit>().ok().and_then(Unit::nanoseconds).is_some();
+    let goes_with = |(name, unit): (&str, &str)| match kind {
+        ProfileType::Cpu => name == "cpu" && is_time(unit),
+        ProfileType::Wall | ProfileType::OffCpu => !["cpu", "delay"].contains(&name) && is_time(unit),
+        ProfileType::Mutex | ProfileType::Block => name == "delay" && is_time(unit),
+        ProfileType::Heap => (name, unit) == ("alloc_space", "bytes"),
+        ProfileType::LiveHeap => (name, unit) == ("inuse_space", "bytes"),
+    };
+    let place = columns.kinds.iter().position(|column| goes_with(*column))?;
+    columns.kinds.get(place).map(|(name, unit)| (place, format!("{name}/{unit}")))
+}
+
 /// How many periods a value of time is, to the nearest; `scale` nanoseconds are in one of its unit.
 pub(super) fn periods(value: u64, scale: i64, period: i64) -> u64 {
     let nanoseconds = u128::from(value) * u128::from(scale.unsigned_abs());

@@ -8,6 +8,8 @@
 //! `(garbage collector)` are functions like others. A function is its name and its file, since names repeat, and one
 //! without a name is `(anonymous)`. Times count from the start of the machine, so the labels must say when it was taken.
 
+mod observe;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -19,6 +21,8 @@ use serde::de::IgnoredAny;
 use super::collected::{Collected, Collector};
 use super::labels::{Contents, one_profile};
 use super::{Decode, Labels, Options, json};
+
+pub(super) use observe::observe;
 
 /// Decodes `.cpuprofile` files.
 #[derive(Debug)]
@@ -153,9 +157,9 @@ impl<'a> Tree<'a> {
     }
 
     fn stacks(&self, ticks: &[u64], kind: ProfileType, mut collected: Collected<'_>) -> Result<Contents, Rejection> {
-        let names = self.nodes.iter().map(|node| node.name(&mut collected)).collect::<Result<Vec<_>, _>>()?;
+        let names = self.nodes.iter().map(|node| collected.name(&node.full_name())).collect::<Result<Vec<_>, _>>()?;
         for (place, (node, &count)) in self.nodes.iter().zip(ticks).enumerate() {
-            let idle = node.call_frame.function_name == "(idle)" && kind == ProfileType::Cpu;
+            let idle = node.is_idle() && kind == ProfileType::Cpu;
             if count > 0 && !idle {
                 collected.push(self.path(place, &names)?, count)?;
             }
@@ -185,12 +189,22 @@ impl Node<'_> {
         self.call_frame.function_name == "(root)"
     }
 
-    fn name(&self, collected: &mut Collected<'_>) -> Result<u32, Rejection> {
-        let CallFrame { function_name, url } = &self.call_frame;
-        let name = if function_name.is_empty() { "(anonymous)" } else { function_name };
+    /// Whether the engine was waiting.
+    fn is_idle(&self) -> bool {
+        self.call_frame.function_name == "(idle)"
+    }
+
+    fn name(&self) -> &str {
+        let name = &self.call_frame.function_name;
+        if name.is_empty() { "(anonymous)" } else { name }
+    }
+
+    /// The name with the file.
+    fn full_name(&self) -> Cow<'_, str> {
+        let CallFrame { url, .. } = &self.call_frame;
         match url.strip_prefix("file://").unwrap_or(url) {
-            "" => collected.name(name),
-            file => collected.name(&format!("{name} ({file})")),
+            "" => Cow::Borrowed(self.name()),
+            file => format!("{} ({file})", self.name()).into(),
         }
     }
 }

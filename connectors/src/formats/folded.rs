@@ -9,15 +9,21 @@
 //! line ends in two counts, as tools write that compare two profiles; and one whose counts are all multiples of a large
 //! number, which is then a period: some tools add up the periods of `perf script` instead of its events.
 
+mod counts;
+mod observe;
+
 use std::num::IntErrorKind;
 
 use fleetdiff_schemas::profile::{Profile, Samples};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
+use self::counts::{Columns, Counts};
 use super::collected::{Collected, Collector};
 use super::compression::gzip;
 use super::labels::{Contents, one_profile};
 use super::{Decode, Labels, Options, Unencodable, Unit};
+
+pub(super) use observe::observe;
 
 /// Decodes folded stacks.
 #[derive(Debug)]
@@ -35,7 +41,7 @@ impl Decode for Decoder {
         let part = one_profile(labels, None, |_, unit| {
             refuse_values(unit)?;
             let text = self.0.text(bytes)?;
-            let counts = Counts { meant: unit == Some(Unit::Count), ..Counts::default() };
+            let counts = Counts::new(unit == Some(Unit::Count));
             read(&text, counts, self.0.begin())
         });
         vec![part]
@@ -89,23 +95,28 @@ fn refuse_values(unit: Option<Unit>) -> Result<(), Rejection> {
     }
 }
 
-fn read(text: &[u8], mut counts: Counts, mut collected: Collected<'_>) -> Result<Contents, Rejection> {
+fn read(text: &[u8], counts: Counts, mut collected: Collected<'_>) -> Result<Contents, Rejection> {
+    let (counts, columns) = lines(text, counts, |line| stack(line, &mut collected))?;
+    counts.check()?;
+    columns.check()?;
+    Ok(collected.finish())
+}
+
+/// Takes each line that holds a stack; gives what its counts are like.
+fn lines<'a>(
+    text: &'a [u8],
+    mut counts: Counts,
+    mut take: impl FnMut(&Line<'a>) -> Result<(), Rejection>,
+) -> Result<(Counts, Columns), Rejection> {
     let mut columns = Columns::default();
     for (line, number) in text.split(|&byte| byte == b'\n').zip(1u64..) {
         let at_line = |fault: Rejection| Rejection { detail: format!("line {number}: {}", fault.detail), ..fault };
         let Some(line) = line_of(line).map_err(at_line)? else { continue };
         columns.take(line.stack);
         counts.take(line.count);
-        stack(&line, &mut collected).map_err(at_line)?;
+        take(&line).map_err(at_line)?;
     }
-    counts.check()?;
-    match columns.are_two() {
-        Some(line) => {
-            let detail = format!("each line ends in two counts, as in {line:?} and a count: the difference of two profiles, expected one");
-            Err(Rejection::new(Reason::UnsupportedType, detail))
-        }
-        None => Ok(collected.finish()),
-    }
+    Ok((counts, columns))
 }
 
 /// What a line says.
@@ -118,12 +129,16 @@ fn stack(line: &Line<'_>, collected: &mut Collected<'_>) -> Result<(), Rejection
     if line.count == 0 {
         return Ok(());
     }
-    let frames = if line.stack.is_empty() {
-        Vec::new()
-    } else {
-        line.stack.split(';').map(|frame| collected.name(frame)).collect::<Result<_, _>>()?
-    };
+    let frames = line.frames().map(|frame| collected.name(frame)).collect::<Result<_, _>>()?;
     collected.push(frames, line.count)
+}
+
+impl<'a> Line<'a> {
+    /// Its frames, root first; an empty stack has none.
+    fn frames(&self) -> impl Iterator<Item = &'a str> {
+        let frames = (!self.stack.is_empty()).then(|| self.stack.split(';'));
+        frames.into_iter().flatten()
+    }
 }
 
 /// The stack and the count of a line; nothing if it holds none.
@@ -155,69 +170,6 @@ fn count_of(text: &str) -> Result<u64, Rejection> {
 
 fn is_decimal(text: &str) -> bool {
     text.starts_with(|character: char| character.is_ascii_digit()) && text.parse().is_ok_and(f64::is_finite)
-}
-
-/// Whether every line has two counts.
-///
-/// NB: a file of nothing but lines like `worker 7 12` cannot be told from that, and is refused.
-#[derive(Default)]
-struct Columns {
-    lines: u64,
-    two: u64,
-    example: Option<String>,
-}
-
-impl Columns {
-    /// Takes what stands before the count of a line.
-    fn take(&mut self, stack: &str) {
-        self.lines += 1;
-        let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        if stack.rsplit_once([' ', '\t']).is_some_and(|(_, last)| number(last)) {
-            self.two += 1;
-            self.example.get_or_insert_with(|| stack.to_owned());
-        }
-    }
-
-    /// The first line, if all are so.
-    fn are_two(self) -> Option<String> {
-        self.example.filter(|_| self.two == self.lines)
-    }
-}
-
-/// From so many on, what every count is a multiple of is no accident.
-const PERIOD: u64 = 1_000;
-
-/// What all counts are multiples of.
-#[derive(Default)]
-struct Counts {
-    /// The labels say that they are counts, whatever they look like.
-    meant: bool,
-    lines: u64,
-    divisor: u64,
-}
-
-impl Counts {
-    fn take(&mut self, count: u64) {
-        self.lines += u64::from(count > 0);
-        let (mut a, mut b) = (self.divisor, count);
-        while b > 0 {
-            (a, b) = (b, a % b);
-        }
-        self.divisor = a;
-    }
-
-    /// NB: one or two counts may well be multiples of a thousand; three or more are so once in millions.
-    fn check(&self) -> Result<(), Rejection> {
-        if self.meant || self.lines < 3 || self.divisor < PERIOD {
-            return Ok(());
-        }
-        let detail = format!(
-            "every count is a multiple of {}: periods that were added up, not samples; fold without periods (perf script \
-             without the field period), or label the unit count",
-            self.divisor
-        );
-        Err(Rejection::new(Reason::UnitMismatch, detail))
-    }
 }
 
 fn malformed(what: &str) -> Rejection {

@@ -127,7 +127,7 @@ impl Labels {
     }
 
     /// Adds what is known here to a fault found in the record; `own` is the record's own window.
-    fn labelled(&self, fault: Rejection, own: Option<TimeRange>) -> Rejection {
+    pub(super) fn labelled(&self, fault: Rejection, own: Option<TimeRange>) -> Rejection {
         let at = self.window_with(own).map(|window| self.temporality.window(window).midpoint()).or(fault.at);
         Rejection { profile_type: Some(self.profile_type), at, ..fault }
     }
@@ -137,7 +137,8 @@ impl Labels {
         self.window.or(own).or_else(sent)
     }
 
-    fn profile(&self, contents: Contents, own: Option<TimeRange>) -> Result<Profile, Rejection> {
+    /// The profile of a record that holds one; `own` is the window that the record itself names.
+    pub(super) fn profile(&self, contents: Contents, own: Option<TimeRange>) -> Result<Profile, Rejection> {
         let Some(window) = self.window_with(own) else {
             return Err(Rejection::new(Reason::Malformed, "neither the profile nor its labels say when it was taken"));
         };

@@ -113,6 +113,20 @@ impl<'a> Names<'a> {
         index
     }
 
+    /// The name with this index; none has one beyond the table.
+    pub(super) fn name(&self, index: u32) -> Arc<str> {
+        let found = usize::try_from(index).ok().and_then(|place| self.list.get(place));
+        found.map_or_else(|| UNSYMBOLISED.into(), Arc::clone)
+    }
+
+    /// The index of a name that is counted as it is, whatever it looks like.
+    pub(super) fn index_of_counted(&mut self, name: &str) -> u32 {
+        match self.index.get(name) {
+            Some(&index) => index,
+            None => self.add(name.into()),
+        }
+    }
+
     /// How many names came, equal ones once.
     pub(super) fn len(&self) -> usize {
         self.seen.len()

@@ -10,6 +10,7 @@
 //! part is a profile type of one resource and window, and a bad one spoils no other. `docs/formats.md` has the rules for types,
 //! counts and temporality.
 
+mod beside;
 mod dictionary;
 mod encode;
 mod groups;
@@ -33,6 +34,7 @@ use super::names::Naming;
 use super::wire::fields;
 use super::{Decode, Labels, Options};
 
+pub(super) use beside::{Beside, BesideStacks};
 pub use encode::encode;
 
 /// How many times the limit of a record what is made of it may take.
@@ -53,8 +55,16 @@ impl Decoder {
 
     /// All profiles of a record, those that are no counts of a window among them ([`Decode::decode`] refuses these).
     pub fn profiles(&mut self, bytes: &[u8]) -> Vec<Result<Profile, Rejection>> {
-        let parts = decompress(bytes, self.options.max_bytes).and_then(|message| parts(&message, &self.options, &mut self.naming));
+        let parts = decompress(bytes, self.options.max_bytes).and_then(|message| parts(&message, &self.options, &mut self.naming, |record, resources| record.read(resources)));
         parts.unwrap_or_else(|fault| vec![Err(fault)])
+    }
+
+    /// The profiles of a record that can be counted, with what stands beside their stacks.
+    pub(super) fn profiles_with_beside(&mut self, bytes: &[u8]) -> Vec<(Result<Profile, Rejection>, BesideStacks)> {
+        let message = decompress(bytes, self.options.max_bytes);
+        let parts = message.and_then(|message| parts(&message, &self.options, &mut self.naming, |record, resources| record.read_with_beside(resources)));
+        let parts = parts.unwrap_or_else(|fault| vec![(Err(fault), BesideStacks::default())]);
+        parts.into_iter().map(|(part, beside)| (part.and_then(countable), beside)).collect()
     }
 }
 
@@ -64,8 +74,13 @@ impl Decode for Decoder {
     }
 }
 
-/// The parts of a record, at least one.
-fn parts(message: &[u8], options: &Options, naming: &mut Naming) -> Result<Vec<Result<Profile, Rejection>>, Rejection> {
+/// The parts of a record, at least one, as they are read of it.
+fn parts<T>(
+    message: &[u8],
+    options: &Options,
+    naming: &mut Naming,
+    read: for<'d, 'a> fn(Record<'d, 'a>, &[&'a [u8]]) -> T,
+) -> Result<T, Rejection> {
     if message.first() == Some(&b'{') {
         let detail = "JSON, expected protobuf: set the exporter's encoding to otlp_proto";
         return Err(Rejection::new(Reason::Malformed, detail));
@@ -84,5 +99,5 @@ fn parts(message: &[u8], options: &Options, naming: &mut Naming) -> Result<Vec<R
         return Err(Rejection::new(Reason::Empty, "the record holds no profile"));
     }
     dictionary.check()?;
-    Ok(Record::of(&dictionary, budget, options, naming).read(&resources))
+    Ok(read(Record::of(&dictionary, budget, options, naming), &resources))
 }

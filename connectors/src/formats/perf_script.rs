@@ -14,6 +14,7 @@
 
 mod frame;
 mod header;
+mod observe;
 
 use std::collections::BTreeMap;
 
@@ -21,10 +22,12 @@ use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use self::frame::FrameLine;
-use self::header::{bare_header, header, plain_event};
+use self::header::{Header, bare_header, header, plain_event};
 use super::collected::{Collected, Collector};
-use super::labels::{Contents, one_profile};
+use super::labels::one_profile;
 use super::{Decode, Labels, Options};
+
+pub(super) use observe::observe;
 
 /// Decodes the text of `perf script`.
 #[derive(Debug)]
@@ -41,18 +44,60 @@ impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
         let part = one_profile(labels, None, |kind, _| {
             let text = self.0.text(bytes)?;
-            let reader = Reader::new(self.0.begin());
-            reader.read(&text)?.finish(kind)
+            let mut collected = self.0.begin();
+            Reader::new(&mut collected).read(&text)?.finish(kind)?;
+            Ok(collected.finish())
         });
         vec![part]
     }
 }
 
+/// What takes the frames and events of a text.
+trait Sink {
+    /// The place of a thread's name as the root of a stack.
+    fn thread(&mut self, name: &str) -> Result<u32, Rejection>;
+
+    /// The place of a frame by its name; `line` is where it stands, if it stands anywhere.
+    fn frame(&mut self, name: &str, line: Option<&FrameLine<'_>>) -> Result<u32, Rejection>;
+
+    /// The place of a frame of which this line of the source was printed.
+    fn source(&mut self, frame: u32, line: &str) -> Result<u32, Rejection>;
+
+    /// Takes an event, its frames root first.
+    fn event(&mut self, frames: Vec<u32>, header: &Header<'_>) -> Result<(), Rejection>;
+
+    /// Keeps the events for whose number this holds.
+    fn keep(&mut self, wanted: impl FnMut(usize) -> bool);
+}
+
+/// A decoder needs names and counts alone.
+impl Sink for Collected<'_> {
+    fn thread(&mut self, name: &str) -> Result<u32, Rejection> {
+        self.name(name)
+    }
+
+    fn frame(&mut self, name: &str, _: Option<&FrameLine<'_>>) -> Result<u32, Rejection> {
+        self.name(name)
+    }
+
+    fn source(&mut self, frame: u32, _: &str) -> Result<u32, Rejection> {
+        Ok(frame)
+    }
+
+    fn event(&mut self, frames: Vec<u32>, _: &Header<'_>) -> Result<(), Rejection> {
+        self.push(frames, 1)
+    }
+
+    fn keep(&mut self, wanted: impl FnMut(usize) -> bool) {
+        Self::keep(self, wanted);
+    }
+}
+
 /// Reads line by line.
-struct Reader<'n, 'a> {
-    collected: Collected<'n>,
+struct Reader<'s, 'a, S> {
+    sink: &'s mut S,
     /// The event whose stack is being read.
-    open: Option<Open>,
+    open: Option<Open<'a>>,
     /// The plain names of the events with their number.
     events: BTreeMap<&'a str, usize>,
     /// The event of each stack that was collected.
@@ -60,16 +105,19 @@ struct Reader<'n, 'a> {
 }
 
 /// An event whose stack is being read.
-struct Open {
+struct Open<'a> {
+    header: Header<'a>,
     root: u32,
     /// Frames as they come: the innermost first.
     frames: Vec<u32>,
+    /// Where the innermost frame of the last line stands.
+    last: usize,
     event: usize,
 }
 
-impl<'n, 'a> Reader<'n, 'a> {
-    fn new(collected: Collected<'n>) -> Self {
-        Self { collected, open: None, events: BTreeMap::new(), event_of: Vec::new() }
+impl<'s, 'a, S: Sink> Reader<'s, 'a, S> {
+    fn new(sink: &'s mut S) -> Self {
+        Self { sink, open: None, events: BTreeMap::new(), event_of: Vec::new() }
     }
 
     fn read(mut self, text: &'a [u8]) -> Result<Self, Rejection> {
@@ -98,23 +146,27 @@ impl<'n, 'a> Reader<'n, 'a> {
             return self.begin(&header);
         }
         match (&mut self.open, FrameLine::read(line)) {
-            (Some(open), Some(frame)) => add(&frame, open, &mut self.collected),
-            (Some(_), None) if is_source_line(line) => Ok(()),
+            (Some(open), Some(frame)) => add(&frame, open, self.sink),
+            (Some(open), None) if is_source_line(line) => open.frames.get_mut(open.last).map_or(Ok(()), |frame| {
+                *frame = self.sink.source(*frame, line.trim())?;
+                Ok(())
+            }),
+            (Some(_), None) if is_unresolved(line) => Ok(()),
             (open, _) => Err(unexpected(line, open.is_some())),
         }
     }
 
-    fn begin(&mut self, header: &header::Header<'a>) -> Result<(), Rejection> {
+    fn begin(&mut self, header: &Header<'a>) -> Result<(), Rejection> {
         if header.event.starts_with("PERF_RECORD_") {
             return Ok(());
         }
-        let root = self.collected.name(&header.comm.replace(' ', "_").replace(';', ":"))?;
+        let root = self.sink.thread(&header.comm.replace(' ', "_").replace(';', ":"))?;
         let event = self.event(plain_event(header.event));
-        let mut open = Open { root, frames: Vec::new(), event };
+        let mut open = Open { header: *header, root, frames: Vec::new(), last: 0, event };
         // Without call chains the only frame stands behind the header, and nothing follows.
         let only = FrameLine::read(header.rest).filter(|_| !header.rest.is_empty());
         if let Some(frame) = &only {
-            add(frame, &mut open, &mut self.collected)?;
+            add(frame, &mut open, self.sink)?;
         }
         self.open = Some(open);
         if only.is_some() { self.close() } else { Ok(()) }
@@ -126,22 +178,21 @@ impl<'n, 'a> Reader<'n, 'a> {
     }
 
     fn close(&mut self) -> Result<(), Rejection> {
-        let Some(Open { root, mut frames, event }) = self.open.take() else { return Ok(()) };
+        let Some(Open { header, root, mut frames, event, .. }) = self.open.take() else { return Ok(()) };
         if frames.is_empty() {
-            frames.push(self.collected.name("")?);
+            frames.push(self.sink.frame("", None)?);
         }
         frames.push(root);
         frames.reverse();
         self.event_of.push(event);
-        self.collected.push(frames, 1)
+        self.sink.event(frames, &header)
     }
 
-    /// The samples of the event that fits a profile type.
-    fn finish(mut self, kind: ProfileType) -> Result<Contents, Rejection> {
-        if let Some(wanted) = chosen(&self.events, kind)? {
-            self.collected.keep(|place| self.event_of.get(place) == Some(&wanted));
-        }
-        Ok(self.collected.finish())
+    /// Keeps the samples of the event that fits a profile type, and gives its name; none if there is no event.
+    fn finish(self, kind: ProfileType) -> Result<Option<&'a str>, Rejection> {
+        let Some(wanted) = chosen(&self.events, kind)? else { return Ok(None) };
+        self.sink.keep(|place| self.event_of.get(place) == Some(&wanted));
+        Ok(self.events.iter().find(|(_, event)| **event == wanted).map(|(name, _)| *name))
     }
 }
 
@@ -160,12 +211,13 @@ fn whole_line(line: &[u8]) -> Result<&str, Rejection> {
 }
 
 /// Adds the frames of a line to its event.
-fn add(frame: &FrameLine<'_>, open: &mut Open, collected: &mut Collected<'_>) -> Result<(), Rejection> {
+fn add<S: Sink>(frame: &FrameLine<'_>, open: &mut Open<'_>, sink: &mut S) -> Result<(), Rejection> {
     let first = open.frames.len();
     frame.each_name(|name| -> Result<(), Rejection> {
-        open.frames.push(collected.name(name)?);
+        open.frames.push(sink.frame(name, Some(frame))?);
         Ok(())
     })?;
+    open.last = first;
     // The frames of one line come outermost first, those of a stack innermost first.
     open.frames.get_mut(first..).unwrap_or_default().reverse();
     Ok(())
@@ -175,6 +227,13 @@ fn add(frame: &FrameLine<'_>, open: &mut Open, collected: &mut Collected<'_>) ->
 fn is_source_line(line: &str) -> bool {
     let number = line.rsplit_once(':').map(|(_, number)| number);
     line.starts_with([' ', '\t']) && number.is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// `[module][address]`, printed instead of a line of source that could not be found.
+fn is_unresolved(line: &str) -> bool {
+    let address = line.trim().strip_suffix(']').and_then(|text| text.rsplit_once('['));
+    let hexadecimal = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    address.is_some_and(|(module, address)| line.starts_with([' ', '\t']) && !module.is_empty() && hexadecimal(address))
 }
 
 fn unexpected(line: &str, within: bool) -> Rejection {

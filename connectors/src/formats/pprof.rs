@@ -9,10 +9,14 @@
 //! without locations is an empty stack. Samples whose raw count is 0 are dropped: Go emits them for allocation sites
 //! that no finished garbage collection has seen.
 
+mod clock;
 pub mod delta;
+mod details;
 mod encode;
 mod ids;
+mod observe;
 pub mod proto;
+mod sample_labels;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -30,7 +34,9 @@ use super::names::Naming;
 use super::wire::fields;
 use super::{Decode, Labels, Options, Unit};
 
+pub use clock::clock;
 pub use encode::encode;
+pub(super) use observe::observe;
 
 /// Decodes pprof profiles.
 #[derive(Debug)]

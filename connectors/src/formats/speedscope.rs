@@ -15,6 +15,7 @@
 //! many that were added up, and the file does not say which. The format names no time either: the labels must.
 
 mod counts;
+mod observe;
 
 use std::borrow::Cow;
 
@@ -27,6 +28,8 @@ use super::collected::{Collected, Collector};
 use super::json::{self, Lists};
 use super::labels::{Contents, one_profile};
 use super::{Decode, Labels, Options, Unit};
+
+pub(super) use observe::observe;
 
 /// Decodes speedscope files.
 #[derive(Debug)]
@@ -166,7 +169,7 @@ impl Part<'_> {
     fn collect(&self, counting: Counting, names: &[u32], collected: &mut Collected<'_>) -> Result<(), Rejection> {
         match (self.kind, &self.samples, &self.weights, &self.events) {
             (Kind::Sampled, Some(samples), Some(weights), _) => sampled(samples, weights, counting, names, collected),
-            (Kind::Evented, _, _, Some(events)) => counting.lengths().and_then(|()| evented(events, names, collected)),
+            (Kind::Evented, _, _, Some(events)) => counting.lengths().and_then(|()| evented(events, names, |frames, count| collected.push(frames, count))),
             (Kind::Sampled, ..) => Err(malformed("a sampled profile without samples or weights")),
             (Kind::Evented, ..) => Err(malformed("an evented profile without events")),
         }
@@ -190,7 +193,7 @@ fn sampled(
 }
 
 /// The lengths of time between events, as samples of the stack that was open meanwhile.
-fn evented(events: &[Event], names: &[u32], collected: &mut Collected<'_>) -> Result<(), Rejection> {
+fn evented(events: &[Event], names: &[u32], mut push: impl FnMut(Vec<u32>, u64) -> Result<(), Rejection>) -> Result<(), Rejection> {
     let mut stack: Vec<u32> = Vec::new();
     let mut last = events.first().map_or(0.0, |event| event.at);
     for (event, number) in events.iter().zip(1u64..) {
@@ -199,7 +202,7 @@ fn evented(events: &[Event], names: &[u32], collected: &mut Collected<'_>) -> Re
             return Err(malformed(&format!("event {number} lies before the one before it")));
         }
         if !stack.is_empty() {
-            collected.push(stack.clone(), counts::whole(length)?)?;
+            push(stack.clone(), counts::whole(length)?)?;
         }
         last = event.at;
         let name = name_of(event.frame, names)?;

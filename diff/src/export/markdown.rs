@@ -14,6 +14,7 @@ use fleetdiff_schemas::verdict::{RowReason, Verdict};
 use self::escape::{code, text};
 use super::Export;
 use crate::compare::Finding;
+use crate::figures::grouped;
 
 /// Most characters of a comment.
 pub const LONGEST: usize = 60_000;
@@ -134,17 +135,4 @@ fn not_called(findings: &[&Finding]) -> Option<String> {
 /// A name of a closed list, as words.
 fn spoken(name: &str) -> String {
     name.replace('_', " ")
-}
-
-/// Digits in threes.
-fn grouped(number: impl ToString) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

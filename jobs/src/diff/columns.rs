@@ -12,6 +12,7 @@ use fleetdiff_schemas::profile::CountKind;
 use super::DiffSettings;
 use super::lines::Head;
 use super::table;
+use crate::failure::Failure;
 
 /// What is computed of each function, as `perf diff` does.
 #[derive(Debug, Args)]
@@ -45,10 +46,24 @@ impl ColumnSettings {
         self.columns
     }
 
-    /// A column to sort by that is not there.
-    pub fn missing_column(&self, heads: usize) -> Option<usize> {
-        self.order.filter(|order| *order > heads)
+    /// Refuses a column to sort by that is not there.
+    pub fn check(&self, head_files: usize) -> Result<(), Failure> {
+        let heads = if self.columns { head_files } else { 1 };
+        match self.order {
+            Some(column) if column > heads => {
+                Err(Failure::usage(NoColumn { column, heads }, "0 is the base's share, 1 the first head; --columns gives each head file a column"))
+            }
+            _ => Ok(()),
+        }
     }
+}
+
+/// A column to sort by that is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("--order {column}, but the last column to sort by is {heads}")]
+struct NoColumn {
+    column: usize,
+    heads: usize,
 }
 
 /// What is computed, by its name.

@@ -1,20 +1,22 @@
 //! The files of both sides, decoded.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+mod reader;
+mod settings;
+mod texts;
+mod times;
+mod warm_up;
+
+use std::path::PathBuf;
 
 use clap::Args;
-use fleetdiff_connectors::files::format_of;
-use fleetdiff_connectors::formats::{Format, Labels, Options};
+use fleetdiff_connectors::formats::reading::Unread;
 use fleetdiff_diff::compare::Recording;
 use fleetdiff_diff::flame::Sides;
-use fleetdiff_schemas::identity::Identity;
-use fleetdiff_schemas::profile::{Profile, ProfileType, Temporality};
-use fleetdiff_schemas::rejected::{Reason, Rejection};
-use fleetdiff_schemas::time::{Nanos, TimeRange};
+use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::rejected::Reason;
 
+use self::reader::{Reader, Unreadable};
+use self::settings::ReadingSettings;
 use crate::failure::Failure;
 
 /// What is compared.
@@ -30,114 +32,48 @@ pub struct FileSettings {
     /// What of the profiles is compared; without it, what the first file holds: cpu, else heap, mutex, wall, off_cpu
     #[arg(long)]
     pub profile_type: Option<ProfileType>,
+    #[command(flatten)]
+    reading: ReadingSettings,
 }
 
-/// What a file is taken for where nobody says it, in this order.
-const TYPES: [ProfileType; 5] = [ProfileType::Cpu, ProfileType::Heap, ProfileType::Mutex, ProfileType::Wall, ProfileType::OffCpu];
-
-/// Why a file gives no profile.
-#[derive(Debug, thiserror::Error)]
-enum Unreadable {
-    #[error("cannot read {path}", path = .path.display())]
-    File { path: PathBuf, source: io::Error },
-    #[error("{path} is no profile that can be compared ({reason}): {detail}", path = .path.display(), reason = .fault.reason.name(), detail = .fault.detail)]
-    Profile { path: PathBuf, fault: Rejection },
+/// What was read.
+pub struct Read {
+    /// The runs of each side.
+    pub sides: Sides<Vec<Recording>>,
+    /// What whoever looks at a result ought to know of the files.
+    pub notes: Vec<String>,
 }
 
 /// Reads all files. What the first holds decides what is compared, if nothing else does.
-pub fn read(settings: &FileSettings) -> Result<Sides<Vec<Recording>>, Failure> {
-    let mut reader = Reader { wanted: settings.profile_type, options: Options::default() };
-    let mut side = |paths: &[PathBuf]| -> Result<Vec<Recording>, Failure> {
-        let read = paths.iter().map(|path| reader.recordings(path)).collect::<Result<Vec<_>, _>>();
-        Ok(read.map_err(explained)?.into_iter().flatten().collect())
+pub fn read(settings: &FileSettings) -> Result<Read, Failure> {
+    let readings = settings.reading.of_files(settings.base.len(), settings.head.len())?;
+    let mut reader = Reader::new(settings.profile_type);
+    let mut side = |name: &str, paths: &[PathBuf], readings: &[_]| -> Result<Vec<Recording>, Failure> {
+        let mut runs = Vec::new();
+        for (path, reading) in paths.iter().zip(readings) {
+            runs.extend(reader.runs(path, reading).map_err(explained)?);
+        }
+        if let Some(crop) = settings.reading.crop {
+            reader.notes.extend(warm_up::leave_out(name, &mut runs, crop)?);
+        }
+        Ok(runs.into_iter().map(|run| run.recording).collect())
     };
-    Ok(Sides { base: side(&settings.base)?, head: side(&settings.head)? })
-}
-
-struct Reader {
-    wanted: Option<ProfileType>,
-    options: Options,
-}
-
-impl Reader {
-    /// The runs of one file: one, or as many as a record of OTLP has profiles of the type.
-    fn recordings(&mut self, path: &Path) -> Result<Vec<Recording>, Unreadable> {
-        let bytes = fs::read(path).map_err(|source| Unreadable::File { path: path.to_owned(), source })?;
-        let format = format_of(&path.to_string_lossy(), &bytes);
-        let wanted = self.wanted;
-        let candidates = TYPES.into_iter().filter(|kind| wanted.is_none_or(|wanted| wanted == *kind));
-        let candidates: Vec<ProfileType> = candidates.chain(wanted.filter(|wanted| !TYPES.contains(wanted))).collect();
-        let mut first_fault = None;
-        for kind in candidates {
-            match self.of_type(kind, format, &bytes) {
-                Ok(profiles) => {
-                    self.wanted = Some(kind);
-                    let several = profiles.len() > 1;
-                    let label = |number: usize| if several { format!("{} #{number}", path.display()) } else { path.display().to_string() };
-                    return Ok((1..).zip(profiles).map(|(number, profile)| Recording { label: label(number), profile, weights: None }).collect());
-                }
-                Err(fault) => {
-                    let goes_on = fault.reason == Reason::UnitMismatch || fault.reason == Reason::UnsupportedType;
-                    first_fault.get_or_insert(fault);
-                    if !goes_on {
-                        break;
-                    }
-                }
-            }
-        }
-        let fault = first_fault.unwrap_or_else(|| Rejection::new(Reason::UnsupportedType, "no such profile"));
-        Err(Unreadable::Profile { path: path.to_owned(), fault })
-    }
-
-    /// The profiles of one type, in their order; why there is none.
-    fn of_type(&self, kind: ProfileType, format: Format, bytes: &[u8]) -> Result<Vec<Profile>, Rejection> {
-        let parts = format.decoder(&self.options).decode(bytes, &Ok(labels(kind)));
-        let mut found = Vec::new();
-        let mut fault = None;
-        for part in parts {
-            match part {
-                Ok(profile) if profile.profile_type == kind => found.push(profile),
-                Ok(_) => {}
-                Err(refused) => fault = fault.or(Some(refused)),
-            }
-        }
-        match fault {
-            Some(fault) if found.is_empty() => Err(fault),
-            None if found.is_empty() => Err(Rejection::new(Reason::UnsupportedType, format!("no {} profile", kind.name()))),
-            _ => Ok(found),
-        }
-    }
-}
-
-/// What stands in for what a file does not say; none of it is looked at.
-fn labels(kind: ProfileType) -> Labels {
-    let nobody = Identity {
-        service: "-".into(),
-        build: "-".into(),
-        region: "-".into(),
-        cohort: "-".into(),
-        hardware: "-".into(),
-        node: None,
-        pod: "-".into(),
-        process_start: None,
-    };
-    Labels {
-        identity: Arc::new(nobody),
-        profile_type: kind,
-        temporality: Temporality::Delta,
-        window: Some(TimeRange { start: Nanos(1), end: Nanos(2) }),
-        sent_at: None,
-        requests: None,
-        requests_window: None,
-        unit: None,
-    }
+    let base = side("base", &settings.base, &readings.base)?;
+    let head = side("head", &settings.head, &readings.head)?;
+    Ok(Read { sides: Sides { base, head }, notes: reader.notes })
 }
 
 fn explained(fault: Unreadable) -> Failure {
     let hint = match &fault {
         Unreadable::File { .. } => "give profiles in pprof, folded stacks, perf script's text, or the JSON of speedscope, V8 or Pyroscope",
-        Unreadable::Profile { fault, .. } if fault.reason == Reason::UnitMismatch => "say what is compared with --profile-type: cpu, wall, off_cpu, heap, live_heap, mutex, block",
-        Unreadable::Profile { .. } => "the format is told by the name (.pb.gz, .folded, .perf_script, .speedscope, .cpuprofile, .pyroscope) or the bytes",
+        Unreadable::Profile { fault, .. } => match fault {
+            Unread::Rejected(fault) if fault.reason == Reason::UnitMismatch => "say what is compared with --profile-type: cpu, wall, off_cpu, heap, live_heap, mutex, block",
+            Unread::Rejected(_) => "the format is told by the name (.pb.gz, .folded, .perf_script, .speedscope, .cpuprofile, .pyroscope) or the bytes",
+            Unread::Unsaid(_) => "write the text with more fields, as in perf script -F +pid,+cpu,+srcline, or do not ask for this (--sort, --cpu, --pid, --tid, --comms, --dsos)",
+            Unread::Timeless => "--time and --crop need a format with times: perf script, OTLP, cpuprofile, speedscope in a unit of time; --crop also takes many files a side that each say when they were taken, as pprof does",
+            Unread::OutOfTime { .. } => "ask for a stretch within these times with --time, or crop less with --crop",
+            Unread::NothingLeft(_) => "see that --cpu, --pid, --tid, --comms, --dsos and --symbols name what the file holds; with --percentage absolute a side may have none of it",
+        },
     };
     Failure::with_hint(fault, hint)
 }

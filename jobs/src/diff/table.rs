@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use fleetdiff_diff::compare::{Compared, Finding, Recording};
+use fleetdiff_diff::figures::grouped;
 use fleetdiff_diff::flame::Sides;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::Interval;
@@ -185,17 +186,4 @@ fn why(finding: &Finding) -> String {
 /// Two decimals, and four where these would hide what there is.
 fn percent(share: f64) -> String {
     if share > 0.0 && share < 5e-4 { format!("{:.4} %", 100.0 * share) } else { format!("{:.2} %", 100.0 * share) }
-}
-
-/// Digits in threes.
-fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -8,6 +8,7 @@ use fleetdiff_schemas::profile::{Profile, ProfileType, Requests, Samples};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::TimeRange;
 
+use super::beside::BesideStacks;
 use super::dictionary::{Budget, Dictionary};
 use super::groups::{Group, Types};
 use super::heads::Head;
@@ -31,6 +32,8 @@ pub(super) struct Record<'d, 'a> {
     options: &'d Options,
     /// Names are put into profiles at the end, when all are known.
     parts: Vec<Result<Profile, Rejection>>,
+    /// What stands beside the stacks of each part, if that is asked for; nothing for one that is no profile.
+    beside: Option<Vec<BesideStacks>>,
 }
 
 /// Whose the profiles of a scope are.
@@ -54,11 +57,26 @@ impl<'d, 'a> Record<'d, 'a> {
     /// Begins a record with these tables.
     pub(super) fn of(dictionary: &'d Dictionary<'a>, budget: Budget, options: &'d Options, naming: &'d mut Naming) -> Self {
         let symbols = Symbols::of(dictionary, &options.cohort_label, naming);
-        Self { dictionary, symbols, budget, options, parts: Vec::new() }
+        Self { dictionary, symbols, budget, options, parts: Vec::new(), beside: None }
+    }
+
+    /// Its parts, at least one, and what stands beside the stacks of each.
+    pub(super) fn read_with_beside(mut self, resources: &[&'a [u8]]) -> Vec<(Result<Profile, Rejection>, BesideStacks)> {
+        self.beside = Some(Vec::new());
+        self.read_all(resources);
+        let mut beside = self.beside.take().unwrap_or_default();
+        let parts = self.into_parts();
+        beside.resize_with(parts.len(), BesideStacks::default);
+        parts.into_iter().zip(beside).collect()
     }
 
     /// Its parts, at least one.
     pub(super) fn read(mut self, resources: &[&'a [u8]]) -> Vec<Result<Profile, Rejection>> {
+        self.read_all(resources);
+        self.into_parts()
+    }
+
+    fn read_all(&mut self, resources: &[&'a [u8]]) {
         for (number, resource) in resources.iter().enumerate() {
             let place = format!("resource_profiles[{number}]");
             if let Err(fault) = self.resource(resource, &place) {
@@ -72,6 +90,10 @@ impl<'d, 'a> Record<'d, 'a> {
         if self.parts.is_empty() {
             self.parts.push(Err(Rejection::new(Reason::Empty, "the record holds no profile")));
         }
+    }
+
+    /// The parts with their names.
+    fn into_parts(mut self) -> Vec<Result<Profile, Rejection>> {
         let names = self.symbols.into_names();
         for profile in self.parts.iter_mut().flatten() {
             profile.names = Arc::clone(&names);
@@ -177,7 +199,13 @@ impl<'d, 'a> Record<'d, 'a> {
     fn part(&mut self, group: &Group<'a>, owner: &Owner<'a>) -> Result<Profile, Rejection> {
         let at = group.window.map(TimeRange::midpoint);
         let labelled = |fault: Rejection| Rejection { profile_type: Some(group.profile_type), at, ..fault };
-        let stacks = Walk { symbols: &mut self.symbols, budget: &mut self.budget }.stacks(group);
+        let mut beside = self.beside.is_some().then(BesideStacks::default);
+        let stacks = Walk { symbols: &mut self.symbols, budget: &mut self.budget, beside: beside.as_mut() }.stacks(group);
+        if let Some((all, beside)) = self.beside.as_mut().zip(beside) {
+            // This part comes behind those that are there.
+            all.resize_with(self.parts.len(), BesideStacks::default);
+            all.push(beside);
+        }
         let said = Said { what: "attribute", lookup: &|name| owner.attribute(&group.columns, name) };
         let level = group.profile_type.is_level();
         let temporality = said.temporality().map(|said| said.filter(|_| !level).unwrap_or_else(|| group.temporality()));

@@ -29,12 +29,23 @@ pub(super) struct Row {
     values: usize,
     sum: u64,
     timestamps: usize,
+    /// Whether values and timestamps are kept one by one.
+    keeps: bool,
+    each: Vec<u64>,
+    times: Vec<u64>,
 }
 
 impl Row {
+    /// None yet; whether the values and timestamps of each are to be kept one by one.
+    pub(super) fn keeping(keeps: bool) -> Self {
+        Self { keeps, ..Self::default() }
+    }
+
     /// Reads the next sample.
     pub(super) fn read(&mut self, sample: &[u8]) -> Result<(), Rejection> {
         self.attributes.clear();
+        self.each.clear();
+        self.times.clear();
         (self.stack, self.values, self.sum, self.timestamps) = (0, 0, 0, 0);
         let mut parts = fields(sample);
         while let Some((tag, value)) = parts.next()? {
@@ -59,8 +70,13 @@ impl Row {
             // A link; read only since older versions have something else here.
             3 => drop(value.number()?),
             5 => {
-                let timestamps = &mut self.timestamps;
-                value.each_fixed(|_| *timestamps += 1)?;
+                let (timestamps, times, keeps) = (&mut self.timestamps, &mut self.times, self.keeps);
+                value.each_fixed(|at| {
+                    *timestamps += 1;
+                    if keeps {
+                        times.push(at);
+                    }
+                })?;
             }
             _ => {}
         }
@@ -72,13 +88,16 @@ impl Row {
         if let Value::Number(_) = value {
             return Err(of_other_version(WireFault::OtherKind("a sample whose values are not packed")));
         }
-        let (values, sum) = (&mut self.values, &mut self.sum);
+        let (values, sum, each, keeps) = (&mut self.values, &mut self.sum, &mut self.each, self.keeps);
         value.each(|number| {
             let value = number.cast_signed();
             *values += 1;
-            *sum = sum.saturating_add(u64::try_from(value).map_err(|_| {
-                Rejection::new(Reason::NegativeValue, format!("a sample with the value {value}"))
-            })?);
+            let value = u64::try_from(value)
+                .map_err(|_| Rejection::new(Reason::NegativeValue, format!("a sample with the value {value}")))?;
+            *sum = sum.saturating_add(value);
+            if keeps {
+                each.push(value);
+            }
             Ok(())
         })
     }
@@ -99,6 +118,21 @@ impl Row {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Whether it has values, not timestamps alone.
+    pub(super) fn has_values(&self) -> bool {
+        self.values > 0
+    }
+
+    /// Its values, if they are kept.
+    pub(super) fn each_value(&self) -> &[u64] {
+        &self.each
+    }
+
+    /// Its timestamps, if they are kept.
+    pub(super) fn times(&self) -> &[u64] {
+        &self.times
     }
 
     /// What says that two rows are of the same.

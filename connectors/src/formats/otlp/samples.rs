@@ -6,12 +6,13 @@ use fleetdiff_schemas::identity::Cohort;
 use fleetdiff_schemas::profile::Stack;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
+use super::beside::BesideStacks;
 use super::dictionary::Budget;
 use super::groups::Group;
 use super::heads::{Family, Head};
 use super::rows::{Row, Rule};
 use super::symbols::Symbols;
-use crate::formats::counts::{Columns, Counts, sampled_allocations};
+use crate::formats::counts::{Columns, Counts, sampled_allocations, weight_column};
 
 /// What a stack is counted as besides its frames.
 const STACK: usize = 96;
@@ -20,6 +21,8 @@ const STACK: usize = 96;
 pub(super) struct Walk<'s, 'd, 'a> {
     pub(super) symbols: &'s mut Symbols<'d, 'a>,
     pub(super) budget: &'s mut Budget,
+    /// What stands beside the stacks, if that is asked for.
+    pub(super) beside: Option<&'s mut BesideStacks>,
 }
 
 impl<'a> Walk<'_, '_, 'a> {
@@ -47,18 +50,31 @@ impl<'a> Walk<'_, '_, 'a> {
 
     fn of_column(&mut self, group: &Group<'a>, column: usize, rule: Rule) -> Result<Vec<Stack>, Rejection> {
         let Some(column) = group.columns.get(column) else { return Ok(Vec::new()) };
+        let weighed = self.beside.is_some().then(|| weights_of(group, column)).flatten();
+        self.begin(weighed);
         let mut stacks = Vec::with_capacity(column.samples.len());
-        let mut row = Row::default();
-        for sample in &column.samples {
+        let mut row = Row::keeping(self.beside.is_some());
+        for (place, sample) in column.samples.iter().enumerate() {
             row.read(sample)?;
             let count = row.count(rule)?;
-            stacks.extend(self.stack(&row, count)?);
+            let stack = self.stack(&row, count)?;
+            if let Some(beside) = self.beside.as_deref_mut().filter(|_| stack.is_some()) {
+                beside.add(&row, rule, weighed.and_then(|weights| weight_at(weights, place, &row)));
+            }
+            stacks.extend(stack);
         }
         Ok(stacks)
     }
 
+    fn begin(&mut self, weights: Option<&Head<'a>>) {
+        if let Some(beside) = self.beside.as_deref_mut() {
+            beside.begin(weights);
+        }
+    }
+
     /// Allocations: the two columns list the same rows, and in the same order where they come from pprof.
     fn of_allocations(&mut self, objects: &Head<'a>, bytes: &Head<'a>, period: i64) -> Result<Vec<Stack>, Rejection> {
+        self.begin(Some(bytes));
         if objects.samples.len() == bytes.samples.len() {
             let mut stacks = Vec::with_capacity(objects.samples.len());
             let (mut row, mut other) = (Row::default(), Row::default());
@@ -70,7 +86,7 @@ impl<'a> Walk<'_, '_, 'a> {
                     return Err(None);
                 }
                 let count = sampled_allocations(row.total(), other.total(), period);
-                stacks.extend(self.stack(&row, count)?);
+                stacks.extend(self.weighed(&row, count, other.total())?);
                 Ok::<(), Option<Rejection>>(())
             });
             match side_by_side {
@@ -84,6 +100,7 @@ impl<'a> Walk<'_, '_, 'a> {
 
     /// Allocations listed in any order: joined by stack and attributes, rows of the same added up.
     fn joined(&mut self, objects: &Head<'a>, bytes: &Head<'a>, period: i64) -> Result<Vec<Stack>, Rejection> {
+        self.begin(Some(bytes));
         let mut rows: BTreeMap<(u64, Vec<u64>), [u64; 2]> = BTreeMap::new();
         let mut row = Row::default();
         for (side, column) in [objects, bytes].into_iter().enumerate() {
@@ -100,9 +117,18 @@ impl<'a> Walk<'_, '_, 'a> {
         let mut stacks = Vec::with_capacity(rows.len());
         for ((stack, attributes), [objects, bytes]) in rows {
             (row.stack, row.attributes) = (stack, attributes);
-            stacks.extend(self.stack(&row, sampled_allocations(objects, bytes, period))?);
+            stacks.extend(self.weighed(&row, sampled_allocations(objects, bytes, period), bytes)?);
         }
         Ok(stacks)
+    }
+
+    /// The stack of a row of allocations, its weight put beside it.
+    fn weighed(&mut self, row: &Row, count: u64, weight: u64) -> Result<Option<Stack>, Rejection> {
+        let stack = self.stack(row, count)?;
+        if let Some(beside) = self.beside.as_deref_mut().filter(|_| stack.is_some()) {
+            beside.add(row, Rule::Count, Some(weight));
+        }
+        Ok(stack)
     }
 
     /// The stack of a row; nothing if it holds no raw sample.
@@ -124,14 +150,29 @@ impl<'a> Walk<'_, '_, 'a> {
     }
 }
 
+/// The column that says what the samples of another weigh: itself, if it is of time.
+fn weights_of<'g, 'a>(group: &'g Group<'a>, counted: &Head<'a>) -> Option<&'g Head<'a>> {
+    let (column, _) = weight_column(&columns_of(group), group.profile_type)?;
+    group.columns.get(column).filter(|column| column.samples.len() == counted.samples.len())
+}
+
+/// The weight that stands in another column at the place of a row, if it is one of the same.
+fn weight_at(weights: &Head<'_>, place: usize, row: &Row) -> Option<u64> {
+    let mut other = Row::default();
+    other.read(weights.samples.get(place)?).ok()?;
+    (other.key() == row.key() && other.has_values()).then(|| other.total())
+}
+
 /// The columns that hold raw samples.
 fn choose(group: &Group<'_>) -> Result<Counts, Rejection> {
-    let kinds: Vec<(&str, &str)> = group.columns.iter().map(|column| column.kind).collect();
+    Counts::choose(columns_of(group), group.profile_type, None)
+}
+
+fn columns_of<'a>(group: &Group<'a>) -> Columns<'a> {
     let first = group.columns.first();
-    let columns = Columns {
-        kinds,
+    Columns {
+        kinds: group.columns.iter().map(|column| column.kind).collect(),
         period_type: first.map(|column| column.period_type),
         period: first.map_or(0, |column| column.period),
-    };
-    Counts::choose(columns, group.profile_type, None)
+    }
 }

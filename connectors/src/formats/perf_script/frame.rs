@@ -49,7 +49,17 @@ impl<'a> FrameLine<'a> {
         Ok(())
     }
 
-    fn has_no_symbol(&self) -> bool {
+    /// The file as it was printed.
+    pub(super) fn module(&self) -> Option<&'a str> {
+        self.module
+    }
+
+    /// The file, if it is known.
+    pub(super) fn dso(&self) -> Option<&'a str> {
+        self.module.filter(|module| *module != UNKNOWN)
+    }
+
+    pub(super) fn has_no_symbol(&self) -> bool {
         self.symbol.is_empty() || self.symbol == UNKNOWN
     }
 

@@ -1,10 +1,17 @@
 //! The line that begins an event: `comm pid/tid [cpu] time: period event:`, of which tools print what they were asked for.
 
 /// What the first line of an event says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Header<'a> {
     /// Name of the thread; may hold spaces.
     pub(super) comm: &'a str,
+    /// The thread, or `pid/tid`.
+    pub(super) thread: &'a str,
+    /// The processor in its brackets.
+    pub(super) cpu: Option<&'a str>,
+    /// The time with its colon.
+    pub(super) time: Option<&'a str>,
+    pub(super) period: Option<&'a str>,
     /// The event as it was printed, without its last colon; empty if none was.
     pub(super) event: &'a str,
     /// What follows: nothing, the only frame, or the fields of a tracepoint.
@@ -20,10 +27,10 @@ pub(super) fn header(line: &str) -> Option<Header<'_>> {
     let mut rest = line;
     while let Some((word, after)) = first_word(rest) {
         rest = after;
-        let Some((event, rest)) = Some(after).filter(|_| is_pid(word)).and_then(after_pid) else { continue };
+        let Some(header) = Some(after).filter(|_| is_pid(word)).and_then(after_pid) else { continue };
         let comm = line.get(..line.len() - after.len() - word.len()).unwrap_or_default().trim();
         if !comm.is_empty() {
-            return Some(Header { comm, event, rest });
+            return Some(Header { comm, thread: word, ..header });
         }
     }
     None
@@ -36,25 +43,25 @@ pub(super) fn bare_header(line: &str) -> Option<Header<'_>> {
     let mut rest = line;
     while let Some((word, after)) = first_word(rest) {
         rest = after;
-        let cpu = skip(after, is_cpu).unwrap_or(after);
-        let period = skip(cpu, is_number).unwrap_or(cpu);
-        if is_pid(word) && period.trim().is_empty() {
+        let (cpu, end) = take(after, is_cpu);
+        let (period, end) = take(end, is_number);
+        if is_pid(word) && end.trim().is_empty() {
             let comm = line.get(..line.len() - after.len() - word.len()).unwrap_or_default().trim();
-            return (!comm.is_empty()).then_some(Header { comm, event: "", rest: "" });
+            return (!comm.is_empty()).then_some(Header { comm, thread: word, cpu, period, ..Header::default() });
         }
     }
     None
 }
 
-/// Event and rest of what stands behind the pid: `[cpu] time: period event: rest`, of which parts may be missing.
-fn after_pid(text: &str) -> Option<(&str, &str)> {
-    let text = skip(text, is_cpu).unwrap_or(text);
-    let timed = skip(text, is_time);
-    let text = timed.unwrap_or(text);
-    let text = skip(text, is_number).unwrap_or(text);
+/// What stands behind the pid: `[cpu] time: period event: rest`, of which parts may be missing.
+fn after_pid(text: &str) -> Option<Header<'_>> {
+    let (cpu, text) = take(text, is_cpu);
+    let (time, text) = take(text, is_time);
+    let (period, text) = take(text, is_number);
+    let header = Header { cpu, time, period, ..Header::default() };
     match first_word(text) {
-        Some((word, rest)) if is_event(word) => Some((word.strip_suffix(':')?, rest.trim())),
-        _ => timed.map(|_| ("", text.trim())),
+        Some((word, rest)) if is_event(word) => Some(Header { event: word.strip_suffix(':')?, rest: rest.trim(), ..header }),
+        _ => time.map(|_| Header { rest: text.trim(), ..header }),
     }
 }
 
@@ -67,9 +74,12 @@ pub(super) fn plain_event(event: &str) -> &str {
     if name == "cpu-cycles" { "cycles" } else { name }
 }
 
-/// What follows the first word, if that word is of a kind.
-fn skip(text: &str, kind: fn(&str) -> bool) -> Option<&str> {
-    first_word(text).filter(|(word, _)| kind(word)).map(|(_, rest)| rest)
+/// The first word, if it is of a kind, and what follows it.
+fn take(text: &str, kind: fn(&str) -> bool) -> (Option<&str>, &str) {
+    match first_word(text) {
+        Some((word, rest)) if kind(word) => (Some(word), rest),
+        _ => (None, text),
+    }
 }
 
 /// The first word and what follows it.
@@ -128,8 +138,19 @@ mod tests {
             (":-1 -1 [000] 1.5: cpu_core/cycles/P:", ":-1", "cpu_core/cycles/P", ""),
         ];
         for (line, comm, event, rest) in cases {
-            assert_eq!(header(line), Some(Header { comm, event, rest }), "{line}");
+            let found = header(line).map(|header| (header.comm, header.event, header.rest));
+            assert_eq!(found, Some((comm, event, rest)), "{line}");
         }
+    }
+
+    #[test]
+    fn where_and_when_a_sample_was_taken() {
+        let whole = header("Thread 7 24636/25607 [000] 94564.109216:     250000 cycles:uhH:").unwrap();
+        assert_eq!((whole.thread, whole.cpu, whole.time, whole.period), ("24636/25607", Some("[000]"), Some("94564.109216:"), Some("250000")));
+        let few = header("java 25607 cycles:").unwrap();
+        assert_eq!((few.thread, few.cpu, few.time, few.period), ("25607", None, None, None));
+        let bare = bare_header("Thread 7 25607 [002]    250000").unwrap();
+        assert_eq!((bare.thread, bare.cpu, bare.time, bare.period), ("25607", Some("[002]"), None, Some("250000")));
     }
 
     #[test]

@@ -180,7 +180,7 @@ pub(super) struct Span {
 
 impl Span {
     /// NB: a profile has fewer than 2^32 lines.
-    fn of(start: usize, end: usize) -> Self {
+    pub(super) fn of(start: usize, end: usize) -> Self {
         let [start, end] = [start, end].map(|place| u32::try_from(place).unwrap_or(u32::MAX));
         Self { start, end }
     }
@@ -192,6 +192,11 @@ impl Span {
 }
 
 impl Frames {
+    /// Frames of locations that are so long.
+    pub(super) fn new(names: Arc<[Arc<str>]>, frames: Vec<u32>, locations: Ids<Span>) -> Self {
+        Self { names, frames, locations }
+    }
+
     /// Where the frames of a location stand, if it is in the table.
     #[inline]
     pub(super) fn of_location(&self, id: u64) -> Option<Span> {

@@ -22,11 +22,16 @@ enum Unfit {
     NeedsFile(&'static str),
     #[error("--format {0} has all rows or none, and no use for --top {1}")]
     NoRows(&'static str, usize),
+    #[error("plain differences (--compute, --period, --formula, --columns, --order) are of the table")]
+    NoColumns,
 }
 
 /// Refuses a format together with what it cannot be together with.
 pub fn check(settings: &DiffSettings) -> Result<(), Failure> {
     use OutputFormat::{Csv, Difffolded, Html, Json, Markdown, Parquet, Pprof, Speedscope, Svg, Table};
+    if settings.columns.are_wanted() && settings.output.format != Table {
+        return Err(Failure::usage(Unfit::NoColumns, "leave --format out, or the options of plain differences"));
+    }
     let (name, needs_file) = match settings.output.format {
         Table | Html | Svg | Markdown => return Ok(()),
         Json => ("json", false),
