@@ -15,10 +15,13 @@ pub fn clock(bytes: &[u8], options: &Options) -> Option<ProfileType> {
     let meaning = meaning.meaning().ok()?;
     let names: Vec<&str> = meaning.kinds.iter().chain(&meaning.period_type).map(|(name, _)| *name).collect();
     let named = |known: &[&str]| names.iter().any(|name| known.contains(name));
-    let clocks = [
-        (ProfileType::Cpu, &["cpu", "cycles", "cpu-clock", "task-clock"] as &[&str]),
-        (ProfileType::OffCpu, &["off_cpu", "offcpu", "off-cpu"]),
-        (ProfileType::Wall, &["wall", "time", "wallclock"]),
-    ];
-    clocks.into_iter().find(|(_, known)| named(known)).map(|(clock, _)| clock)
+    if named(&["cpu", "cycles", "cpu-clock", "task-clock"]) {
+        Some(ProfileType::Cpu)
+    } else if named(&["off_cpu", "offcpu", "off-cpu"]) {
+        Some(ProfileType::OffCpu)
+    } else if named(&["wall", "time", "wallclock"]) {
+        Some(ProfileType::Wall)
+    } else {
+        None
+    }
 }
