@@ -8,6 +8,7 @@
 //! | What should it have flagged? | [`plain`] |
 //! | What could this machine do at most? | [`roof`] |
 //! | What is decoded, beside what is recorded? | [`large`] |
+//! | What is compared on a laptop? | [`pair`] |
 //! | What stands beside deltas? | [`peer`] |
 //! | How are measurements told? | [`spread`] |
 //!
@@ -16,6 +17,7 @@
 pub mod cell;
 pub mod drive;
 pub mod large;
+pub mod pair;
 pub mod peer;
 pub mod plain;
 pub mod roof;

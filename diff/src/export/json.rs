@@ -115,12 +115,11 @@ impl<'a> Head<'a> {
 
 impl Decided {
     fn of(settings: &Settings) -> Self {
-        let Settings { method, q, delta, min_count, background: _ } = *settings;
-        let method = match method {
+        let method = match settings.method {
             Method::Honest => "honest",
             Method::Article => "article",
         };
-        Self { method, q, delta, min_count }
+        Self { method, q: settings.q, delta: settings.delta, min_count: settings.min_count }
     }
 }
 
