@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::program::{Run, run};
+use super::program::{Run, recorded, run};
 
 /// A sample of `perf script`, and how often it stands in the text, a tenth of a second apart.
 struct Block {
@@ -159,6 +159,28 @@ fn stretches_of_time_and_a_warm_up() {
     assert!(fault.contains("base.perf_script holds no sample in the time asked for: its first is at 100.000000 s and its last at 129.900000 s"), "{fault}");
     let fault = files.fault(&["--time", "1,2:3,4:5,6"]);
     assert!(fault.contains("--time names 3 stretches separated by ':' for 2 files"), "{fault}");
+}
+
+/// pprof says when a profile was taken, and of no sample when.
+#[test]
+fn files_that_lie_within_the_warm_up_of_their_side_are_left_out_whole() {
+    let file = |pod: u32, number: u32| recorded("kv-snapshot").join(format!("profiles/kv-{pod:02}/cpu-{number:03}.pb.gz")).to_str().unwrap().to_owned();
+    let side = |pod: u32| (0..4).map(|number| file(pod, number)).collect::<Vec<_>>();
+    let (base, head) = (side(0), side(1));
+    let diff = |crop: &str| {
+        let paths = |side: &[String]| side.to_vec();
+        let args = [vec!["diff".to_owned(), "--base".to_owned()], paths(&base), vec!["--head".to_owned()], paths(&head), vec!["--crop".to_owned(), crop.to_owned()]].concat();
+        run(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let whole = diff("0s");
+    assert!(whole.code == 0 && whole.stdout.contains("in 4 runs, head"), "{}{}", whole.stdout, whole.stderr);
+    let later = diff("15s");
+    assert!(later.code == 0 && later.stdout.contains("in 2 runs, head") && later.stdout.contains("in 2 runs\n"), "{}{}", later.stdout, later.stderr);
+    for side in ["base", "head"] {
+        assert!(later.stderr.contains(&format!("2 of 4 files of the {side} begin less than 15 s after its first and are left out whole")), "{}", later.stderr);
+    }
+    let nothing = diff("1h");
+    assert!(nothing.code != 0 && nothing.stderr.contains("every file of the base begins less than 3600 s after its first: nothing is left"), "{}", nothing.stderr);
 }
 
 #[test]
