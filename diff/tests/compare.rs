@@ -281,17 +281,24 @@ fn published_plain_differences_are_those_of_perf() {
     assert_eq!(format!("{:+.2}", Compute::DeltaAbs.of(gone, head).unwrap()), "+14.29");
 }
 
+/// As the dataflow counts, whose rows stand beside these sums.
 #[test]
-fn sums_count_recursion_once_and_stacks_without_frames_as_one_without_a_symbol() {
+fn sums_count_recursion_once_and_stacks_without_frames_as_no_function() {
     let mut run = run(&[("a", 1), ("b", 1)]);
     let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None };
-    run.profile.samples = Samples::Stacks(vec![stack(&[0, 1, 2, 1], 5), stack(&[], 3), stack(&[0, 9], 2)]);
-    let side = [run];
+    run.profile.samples = Samples::Stacks(vec![stack(&[0, 1, 2, 1], 50), stack(&[], 30), stack(&[0, 2], 20)]);
+    let side = vec![run];
     let sums = Sums::of_samples(&side);
     let of = |kind| sums.functions(kind).collect::<Vec<_>>();
-    assert_eq!(of(CountKind::SelfCount), [("_unsymbolised", 5), ("a", 5)]);
-    assert_eq!(of(CountKind::Total), [("_unsymbolised", 5), ("a", 5), ("b", 5), ("main", 7)]);
-    assert_eq!(sums.whole(), 10);
+    assert_eq!(of(CountKind::SelfCount), [("a", 50), ("b", 20)]);
+    assert_eq!(of(CountKind::Total), [("a", 50), ("b", 70), ("main", 70)]);
+    assert_eq!(sums.whole(), 100);
+    let compared = compare(&Sides { base: side.clone(), head: side.clone() }, &Settings { min_count: 1, ..Settings::default() }).unwrap();
+    assert_eq!(compared.samples.base, 100);
+    for finding in &compared.findings {
+        assert_eq!(finding.count.base, sums.of(finding.count_kind, &finding.function), "{finding:?}");
+    }
+    assert_eq!(compared.findings.len(), 5);
 }
 
 #[test]

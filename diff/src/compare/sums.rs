@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetdiff_schemas::profile::{CountKind, Profile, Samples, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{CountKind, Profile, Samples};
 
 use super::Recording;
 use crate::flame::place;
 
-/// The sums of one side, or of one run. Functions without a symbol are one, and so are stacks without a frame.
+/// The sums of one side, or of one run, as the dataflow counts: a stack without a frame is part of the whole and of no function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sums<'a> {
     whole: u64,
@@ -49,12 +49,13 @@ impl<'a> Sums<'a> {
     /// A function that recurs on a stack is counted once; sums are held at `u64::MAX`.
     fn add(&mut self, profile: &'a Profile) {
         let Samples::Stacks(stacks) = &profile.samples else { return };
-        let name = |frame: &u32| profile.names.get(place(*frame)).map_or(UNSYMBOLISED, |name| name);
+        let name = |frame: &u32| profile.names.get(place(*frame)).map(|name| &**name);
         for stack in stacks {
             self.whole = self.whole.saturating_add(stack.count);
-            let leaf = stack.frames.last().map_or(UNSYMBOLISED, name);
-            self.give(CountKind::SelfCount, leaf, stack.count);
-            let on_stack: BTreeSet<&str> = stack.frames.iter().map(name).chain([leaf]).collect();
+            if let Some(leaf) = stack.frames.last().and_then(name) {
+                self.give(CountKind::SelfCount, leaf, stack.count);
+            }
+            let on_stack: BTreeSet<&str> = stack.frames.iter().filter_map(name).collect();
             on_stack.into_iter().for_each(|function| self.give(CountKind::Total, function, stack.count));
         }
     }

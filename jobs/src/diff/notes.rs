@@ -1,5 +1,7 @@
 //! What whoever looks at a result ought to know beside it, on stderr.
 
+use std::io::{self, Write};
+
 use fleetdiff_diff::compare::contained::head_holds_base;
 use fleetdiff_diff::compare::kinship::Kinship;
 use fleetdiff_diff::compare::{Compared, Recording};
@@ -11,7 +13,11 @@ use super::{DiffSettings, MethodName, report};
 /// Tells them, unless rows alone are wanted.
 pub fn tell(notes: &[String], settings: &DiffSettings) {
     if !settings.table.is_quiet() {
-        notes.iter().for_each(|note| tracing::warn!("{note}"));
+        let mut stderr = io::stderr().lock();
+        for note in notes {
+            // Whoever closed stderr does not want them.
+            let _ = writeln!(stderr, "note: {note}");
+        }
     }
 }
 
