@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use fleetdiff_connectors::formats::reading::FILTERED;
 use fleetdiff_schemas::profile::CountKind;
 
 use crate::compare::Recording;
@@ -98,7 +99,7 @@ pub struct Row<'a> {
 pub fn rows<'a>(base: &'a [Recording], heads: &[&'a [Recording]], kind: CountKind, compute: Compute, order: usize, are_weights: bool) -> Vec<Row<'a>> {
     let sums = |side: &'a [Recording]| if are_weights { Sums::of_weights(side) } else { Sums::of_samples(side) };
     let (base, heads) = (sums(base), heads.iter().map(|side| sums(side)).collect::<Vec<_>>());
-    let functions: BTreeSet<&'a str> = std::iter::once(&base).chain(&heads).flat_map(|sums| sums.functions(kind)).map(|(function, _)| function).collect();
+    let functions: BTreeSet<&'a str> = std::iter::once(&base).chain(&heads).flat_map(|sums| sums.functions(kind)).map(|(function, _)| function).filter(|function| *function != FILTERED).collect();
     let value = |sums: &Sums<'_>, function| Value { own: sums.of(kind, function), whole: sums.whole() };
     let row = |function| Row { function, base: value(&base, function), heads: heads.iter().map(|head| value(head, function)).collect() };
     let mut rows: Vec<Row<'a>> = functions.into_iter().map(row).collect();

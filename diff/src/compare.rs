@@ -16,6 +16,7 @@ mod weights;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use fleetdiff_connectors::formats::reading::FILTERED;
 use fleetdiff_pipeline::run::RunError;
 use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType};
 use fleetdiff_schemas::rows::{CellRow, Interval, RARE};
@@ -250,6 +251,8 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
         Method::Honest if spread == Spread::Unknown => background = Some(single::test(&mut findings, samples, settings)),
         Method::Honest => {}
     }
+    // It is part of the whole, and no function.
+    findings.retain(|finding| &*finding.function != FILTERED);
     let weights = weights::weigh(&mut findings, sides)?;
     findings.sort_by(in_order);
     Ok(Compared { profile_type, runs, samples, weights, spread, background, kinship, findings })

@@ -301,6 +301,25 @@ fn sums_count_recursion_once_and_stacks_without_frames_as_no_function() {
     assert_eq!(compared.findings.len(), 5);
 }
 
+/// What filters leave out of shares of the whole is no function: not tested, not shown, and nothing in common.
+#[test]
+fn filtered_samples_are_part_of_the_whole_alone() {
+    let side = |counts: [u64; 3]| {
+        let mut run = run(&[("a", counts[0]), ("b", counts[1]), ("[filtered]", counts[2])]);
+        if let Samples::Stacks(stacks) = &mut run.profile.samples {
+            stacks[2].frames = vec![3];
+        }
+        vec![run]
+    };
+    let sides = Sides { base: side([60, 40, 9_900]), head: side([40, 60, 9_900]) };
+    let compared = compare(&sides, &Settings::default()).unwrap();
+    assert!(compared.findings.iter().all(|finding| &*finding.function != "[filtered]") && compared.findings.len() == 5);
+    assert_eq!((compared.samples.base, own(&compared, "a").share.base), (10_000, 0.006));
+    assert!((compared.kinship.overlap - 0.8).abs() < 1e-12 && compared.kinship.common == 3);
+    let shown: Vec<_> = rows(&sides.base, &[&sides.head], CountKind::SelfCount, Compute::Delta, 1, false).iter().map(|row| (row.function, row.base.whole)).collect();
+    assert_eq!(shown, [("b", 10_000), ("a", 10_000)]);
+}
+
 #[test]
 fn columns_are_sorted_as_asked() {
     let (base, first, second) = (vec![run(&[("a", 60), ("b", 40)])], vec![run(&[("a", 50), ("b", 50)])], vec![run(&[("b", 30), ("c", 70)])]);

@@ -59,7 +59,8 @@ pub enum Command {
     /// Two profiles, or many runs a side: which functions really changed, and a differential flame graph
     ///
     /// Each file is a run. With two or more a side, how much runs differ is measured, and a change must exceed it; with one a side
-    /// nobody knows that, and samples alone decide. Ratios have what moved all functions alike taken out, since shares sum to one.
+    /// nobody knows that: what stands out from most functions is called, and a warning stands beside it. Ratios have what moved all
+    /// functions alike taken out, since shares sum to one. Exit code 0 says that sides were compared, whatever was found.
     #[command(after_help = "Examples:\n  fleetdiff diff --base before.pb.gz --head after.pb.gz\n  fleetdiff diff --base before-*.pb.gz --head after-*.pb.gz --format html --output diff.html\n  fleetdiff diff --base old.folded --head new.folded --count-kind total --top 50")]
     Diff(Box<DiffSettings>),
     /// How often the statistics are wrong, and what they find: measured on simulated fleets whose truth is known

@@ -20,6 +20,9 @@ use self::output::OutputSettings;
 use self::table::TableSettings;
 use crate::failure::Failure;
 
+/// Heading of the options that decide what is called.
+const WHAT_IS_CALLED: &str = "What is called";
+
 /// Settings of `diff`.
 #[derive(Debug, Args)]
 pub struct DiffSettings {
@@ -32,20 +35,20 @@ pub struct DiffSettings {
     #[command(flatten)]
     columns: ColumnSettings,
     /// What calls a function changed
-    #[arg(long, value_enum, default_value_t = MethodName::Honest)]
+    #[arg(long, help_heading = WHAT_IS_CALLED, value_enum, default_value_t = MethodName::Honest)]
     method: MethodName,
     /// Smallest change that is called, as a log ratio
-    #[arg(long, default_value_t = 0.01)]
+    #[arg(long, help_heading = WHAT_IS_CALLED, default_value_t = 0.01)]
     delta: f64,
     /// False-discovery rate
-    #[arg(long, default_value_t = 0.05)]
+    #[arg(long, help_heading = WHAT_IS_CALLED, default_value_t = 0.05)]
     q: f64,
     /// Smallest count of both sides together that is tested
-    #[arg(long, default_value_t = 30)]
+    #[arg(long, help_heading = WHAT_IS_CALLED, default_value_t = 30)]
     min_count: u64,
     /// With one run a side: by how much functions differ from run to run beyond what independent samples do, as a standard deviation
     /// of log ratios (0.03: 3 %); without it, what most functions show; 0: samples alone decide
-    #[arg(long, value_name = "DEVIATION")]
+    #[arg(long, help_heading = WHAT_IS_CALLED, value_name = "DEVIATION")]
     background: Option<f64>,
 }
 

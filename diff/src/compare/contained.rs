@@ -12,8 +12,11 @@ use crate::flame::{Sides, place};
 pub fn head_holds_base(sides: &Sides<Vec<Recording>>) -> bool {
     let ([base], [head]) = (sides.base.as_slice(), sides.head.as_slice()) else { return false };
     let since_start = matches!(base.profile.profile_type, ProfileType::Heap | ProfileType::Mutex | ProfileType::Block);
+    if !since_start {
+        return false;
+    }
     let (base, head) = (by_stack(&base.profile), by_stack(&head.profile));
-    since_start && !base.is_empty() && base.iter().all(|(stack, count)| head.get(stack).is_some_and(|more| more >= count))
+    !base.is_empty() && base.iter().all(|(stack, count)| head.get(stack).is_some_and(|more| more >= count))
 }
 
 fn by_stack(profile: &Profile) -> HashMap<Vec<&str>, u64> {

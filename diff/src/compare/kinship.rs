@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fleetdiff_connectors::formats::reading::FILTERED;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 
 use super::Recording;
@@ -15,7 +16,8 @@ pub struct Kinship {
     pub common: usize,
     /// Functions of the side that has fewer.
     pub fewer: usize,
-    /// The part of the samples that both sides have at the same leaves: the sum of the smaller share of each function, 0 to 1.
+    /// The part of the samples that both sides have at the same leaves: the sum of the smaller share of each function, 0 to 1. Shares
+    /// are of samples whose leaf has a name.
     pub overlap: f64,
 }
 
@@ -23,12 +25,17 @@ impl Kinship {
     /// Of two sides; frames without a symbol are nothing in common.
     pub(super) fn of(sides: &Sides<Vec<Recording>>) -> Self {
         let (base, head) = (Sums::of_samples(&sides.base), Sums::of_samples(&sides.head));
-        let named = |(function, _): &(&str, u64)| *function != UNSYMBOLISED;
+        let named = |(function, _): &(&str, u64)| ![UNSYMBOLISED, FILTERED].contains(function);
         let names = |sums: &Sums<'_>| sums.functions(CountKind::Total).filter(named).count();
         let of_base: BTreeSet<&str> = base.functions(CountKind::Total).filter(named).map(|(function, _)| function).collect();
         let common = head.functions(CountKind::Total).filter(|(function, _)| of_base.contains(function)).count();
-        let share = |sums: &Sums<'_>, function| part(sums.of(CountKind::SelfCount, function), sums.whole());
-        let overlap = base.functions(CountKind::SelfCount).filter(named).map(|(function, _)| share(&base, function).min(share(&head, function))).sum();
+        let whole = |sums: &Sums<'_>| sums.functions(CountKind::SelfCount).filter(named).map(|(_, count)| count).fold(0, u64::saturating_add);
+        let (whole_base, whole_head) = (whole(&base), whole(&head));
+        let smaller = |function| {
+            let own = |sums: &Sums<'_>| sums.of(CountKind::SelfCount, function);
+            part(own(&base), whole_base).min(part(own(&head), whole_head))
+        };
+        let overlap = base.functions(CountKind::SelfCount).filter(named).map(|(function, _)| smaller(function)).sum();
         Self { common, fewer: names(&base).min(names(&head)), overlap }
     }
 

@@ -1,6 +1,6 @@
 //! Samples, or what they stand for, added up by function.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fleetdiff_schemas::profile::{CountKind, Profile, Samples};
 
@@ -49,19 +49,38 @@ impl<'a> Sums<'a> {
     /// A function that recurs on a stack is counted once; sums are held at `u64::MAX`.
     fn add(&mut self, profile: &'a Profile) {
         let Samples::Stacks(stacks) = &profile.samples else { return };
-        let name = |frame: &u32| profile.names.get(place(*frame)).map(|name| &**name);
-        for stack in stacks {
+        let mut counts = vec![Counts::default(); profile.names.len()];
+        for (stack, number) in stacks.iter().zip(1..) {
             self.whole = self.whole.saturating_add(stack.count);
-            if let Some(leaf) = stack.frames.last().and_then(name) {
-                self.give(CountKind::SelfCount, leaf, stack.count);
+            for frame in &stack.frames {
+                if let Some(of) = counts.get_mut(place(*frame)).filter(|of| of.last != number) {
+                    (of.last, of.total) = (number, of.total.saturating_add(stack.count));
+                }
             }
-            let on_stack: BTreeSet<&str> = stack.frames.iter().filter_map(name).collect();
-            on_stack.into_iter().for_each(|function| self.give(CountKind::Total, function, stack.count));
+            if let Some(of) = stack.frames.last().and_then(|leaf| counts.get_mut(place(*leaf))) {
+                of.own = of.own.saturating_add(stack.count);
+            }
+        }
+        for (name, of) in profile.names.iter().zip(counts) {
+            self.give(CountKind::SelfCount, name, of.own);
+            self.give(CountKind::Total, name, of.total);
         }
     }
 
     fn give(&mut self, kind: CountKind, function: &'a str, count: u64) {
+        if count == 0 {
+            return;
+        }
         let sum = self.functions.entry((kind, function)).or_default();
         *sum = sum.saturating_add(count);
     }
+}
+
+/// The counts of one name of a profile.
+#[derive(Clone, Default)]
+struct Counts {
+    own: u64,
+    total: u64,
+    /// The number of the stack that was counted last; stacks are counted from 1.
+    last: usize,
 }

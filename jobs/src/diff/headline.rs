@@ -8,9 +8,13 @@ use super::{DiffSettings, MethodName};
 /// What a change must cost or save at least, of all samples of the base, to be spoken of by itself: a tenth of a percent.
 const WORTH: f64 = 0.001;
 
-/// How many shares moved, how many of them are real, and how many of those matter.
+/// How many shares of the counts in question moved, how many of them are real, and how many of those matter.
 pub fn headline(compared: &Compared, settings: &DiffSettings) -> String {
-    let findings: Vec<&Finding> = compared.of_kind(settings.table.count_kind()).filter(|finding| finding.functions.is_none()).collect();
+    of(&compared.of_kind(settings.table.count_kind()).filter(|finding| finding.functions.is_none()).collect::<Vec<_>>(), compared, settings)
+}
+
+/// The same of these findings, each of another function.
+pub fn of(findings: &[&Finding], compared: &Compared, settings: &DiffSettings) -> String {
     if findings.iter().all(|finding| finding.ln_p.is_none()) {
         let floor = settings.min_count;
         return format!("not enough data: no function could be tested (base {} samples, head {}; a function needs {floor} of both together)", compared.samples.base, compared.samples.head);

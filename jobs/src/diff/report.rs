@@ -47,13 +47,14 @@ pub fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, settings: &Dif
     let average = |samples: u64, runs: usize| float(samples) / float(u64::try_from(runs).unwrap_or(u64::MAX));
     let [base, head] = [&sides.base, &sides.head];
     let runs = |recordings| -> Vec<Run<'_>> { <[Recording]>::iter(recordings).filter_map(run).collect() };
+    let chosen = chosen(compared);
     Report {
         title: format!("{} against {}", label(head), label(base)),
-        headline: format!("{}. {}", headline(compared, settings), caution(compared)).trim_end().to_owned(),
+        headline: format!("{}. {}", headline::of(&chosen, compared, settings), caution(compared)).trim_end().to_owned(),
         base: side(base, compared.samples.base, weights.map(|totals| totals.base)),
         head: side(head, compared.samples.head, weights.map(|totals| totals.head)),
         head_weight: average(compared.samples.base, compared.runs.base) / average(compared.samples.head, compared.runs.head),
-        functions: functions(compared),
+        functions: chosen.into_iter().map(function).collect(),
         tree: CallTree::merge(&runs(base), &runs(head)),
     }
 }
@@ -83,8 +84,8 @@ pub fn label(recordings: &[Recording]) -> String {
     }
 }
 
-/// One row a function: what is called wins, then self counts where the function is ever a leaf.
-fn functions(compared: &Compared) -> Vec<Function> {
+/// One finding a function: what is called wins, then self counts where the function is ever a leaf.
+fn chosen(compared: &Compared) -> Vec<&Finding> {
     let mut chosen: BTreeMap<&Arc<str>, &Finding> = BTreeMap::new();
     let rank = |finding: &Finding| (finding.verdict.is_called(), finding.count_kind == CountKind::SelfCount);
     for finding in compared.findings.iter().filter(|finding| finding.functions.is_none()) {
@@ -93,7 +94,7 @@ fn functions(compared: &Compared) -> Vec<Function> {
             *best = finding;
         }
     }
-    chosen.into_values().map(function).collect()
+    chosen.into_values().collect()
 }
 
 fn function(finding: &Finding) -> Function {

@@ -182,7 +182,7 @@ fn two_profiles_and_one_command() {
     let made = diff(&[&base], &[&head], &["--format", "html", "--output", page.to_str().unwrap()]);
     assert_eq!((made.code, made.stdout.as_str()), (0, ""), "{}", made.stderr);
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("9 of 12 functions shifted by more than 1 %, 2 are real") && page.contains("Mind: with one run a side"), "no headline");
+    assert!(page.contains("9 of 13 functions shifted by more than 1 %, 2 are real") && page.contains("Mind: with one run a side"), "no headline");
     assert!(!page.contains("http://") && !page.contains("https://"), "the page asks for something of the network");
     let table = diff(&[&base], &[&head], &["-q", "-t", "\t"]).stdout;
     assert!(table.lines().next().unwrap().ends_with("\tslower"), "{table}");
