@@ -5,9 +5,7 @@ use std::sync::Arc;
 use fleetdiff_diff::compare::{Compared, Finding, Recording};
 use fleetdiff_diff::flame::{CallTree, Run, Sides};
 use fleetdiff_diff::page::{FrameClass, Function, Ratio, Report, ReportSide};
-use fleetdiff_schemas::identity::Identity;
-use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType, Samples, Stack, Temporality};
-use fleetdiff_schemas::time::{Nanos, TimeRange};
+use fleetdiff_schemas::profile::{CountKind, ProfileType, Samples, Stack};
 
 use crate::workload::{Draws, zipf};
 
@@ -84,29 +82,7 @@ impl Program {
                 stacks.push(Stack { frames: frames.clone(), count, cohort: None });
             }
         }
-        Recording { label: format!("run-{seed}"), profile: self.profile(stacks), weights: None }
-    }
-
-    fn profile(&self, stacks: Vec<Stack>) -> Profile {
-        let identity = Identity {
-            service: "-".into(),
-            build: "-".into(),
-            region: "-".into(),
-            cohort: "-".into(),
-            hardware: "-".into(),
-            node: None,
-            pod: "-".into(),
-            process_start: None,
-        };
-        Profile {
-            identity: Arc::new(identity),
-            profile_type: ProfileType::Cpu,
-            temporality: Temporality::Delta,
-            window: TimeRange { start: Nanos(1), end: Nanos(2) },
-            requests: None,
-            names: Arc::clone(&self.names),
-            samples: Samples::Stacks(stacks),
-        }
+        Recording::of_stacks(format!("run-{seed}"), ProfileType::Cpu, Arc::clone(&self.names), stacks)
     }
 }
 

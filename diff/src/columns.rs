@@ -10,6 +10,7 @@ use fleetdiff_schemas::profile::CountKind;
 
 use crate::compare::Recording;
 use crate::compare::sums::Sums;
+use crate::figures::float;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,10 +147,6 @@ pub fn standard_deviation(figures: &[f64]) -> Option<f64> {
     Some(libm::sqrt(squares / (number - 1.0)))
 }
 
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "for display")]
-fn float(count: u64) -> f64 {
-    count as f64
-}
 
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "for display; exact to 2^53")]
 fn whole(amount: i128) -> f64 {

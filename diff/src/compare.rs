@@ -8,6 +8,7 @@
 mod background;
 pub mod contained;
 pub mod kinship;
+mod recording;
 mod replicates;
 pub mod single;
 pub mod sums;
@@ -18,32 +19,13 @@ use std::sync::Arc;
 
 use fleetdiff_connectors::formats::reading::FILTERED;
 use fleetdiff_pipeline::run::RunError;
-use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType};
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellRow, Interval, RARE};
 use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
 
 use self::kinship::Kinship;
+pub use self::recording::{Recording, Weights};
 use crate::flame::Sides;
-
-/// What one run recorded.
-#[derive(Clone, Debug)]
-pub struct Recording {
-    /// Where it comes from, as it is shown.
-    pub label: String,
-    /// Its stacks; identity and time are not looked at.
-    pub profile: Profile,
-    /// What the profiler wrote beside its samples, if that was read too.
-    pub weights: Option<Weights>,
-}
-
-/// Values that samples stand for: bytes, nanoseconds, periods of an event.
-#[derive(Clone, Debug)]
-pub struct Weights {
-    /// What they are, as `alloc_space/bytes` or `cycles`.
-    pub unit: Arc<str>,
-    /// The stacks of the run with values for counts.
-    pub profile: Profile,
-}
 
 /// How much weight there is in all.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Figures as people read them.
+//! Figures, as they are computed with and as people read them.
 
 /// Digits in threes.
 ///
@@ -16,4 +16,10 @@ pub fn grouped(count: impl ToString) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A count of samples as a number; exact below 2^53.
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts of samples are below 2^53")]
+pub fn float(count: u64) -> f64 {
+    count as f64
 }

@@ -9,9 +9,7 @@ use fleetdiff_diff::compare::contained::head_holds_base;
 use fleetdiff_diff::compare::sums::Sums;
 use fleetdiff_diff::compare::{Compared, Finding, Method, NotCompared, Recording, Settings, Spread, Weighed, Weights, compare};
 use fleetdiff_diff::flame::Sides;
-use fleetdiff_schemas::identity::Identity;
-use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType, Samples, Stack, Temporality};
-use fleetdiff_schemas::time::{Nanos, TimeRange};
+use fleetdiff_schemas::profile::{CountKind, ProfileType, Samples, Stack};
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -20,29 +18,8 @@ use rand::{RngExt, SeedableRng};
 fn run(counts: &[(&str, u64)]) -> Recording {
     let names: Vec<Arc<str>> = ["main"].into_iter().chain(counts.iter().map(|(name, _)| *name)).map(Arc::from).collect();
     let stacks = (1..).zip(counts).filter(|(_, (_, count))| *count > 0);
-    let identity = Identity {
-        service: "-".into(),
-        build: "-".into(),
-        region: "-".into(),
-        cohort: "-".into(),
-        hardware: "-".into(),
-        node: None,
-        pod: "-".into(),
-        process_start: None,
-    };
-    Recording {
-        label: "run".to_owned(),
-        profile: Profile {
-            identity: Arc::new(identity),
-            profile_type: ProfileType::Cpu,
-            temporality: Temporality::Delta,
-            window: TimeRange { start: Nanos(1), end: Nanos(2) },
-            requests: None,
-            names: names.into(),
-            samples: Samples::Stacks(stacks.map(|(frame, &(_, count))| Stack { frames: vec![0, frame], count, cohort: None }).collect()),
-        },
-        weights: None,
-    }
+    let stacks = stacks.map(|(frame, &(_, count))| Stack { frames: vec![0, frame], count, cohort: None }).collect();
+    Recording::of_stacks("run", ProfileType::Cpu, names.into(), stacks)
 }
 
 fn own<'c>(compared: &'c Compared, function: &str) -> &'c Finding {

@@ -7,6 +7,7 @@ use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 
 use super::Recording;
 use super::sums::Sums;
+use crate::figures::float;
 use crate::flame::Sides;
 
 /// How much two sides have in common.
@@ -59,7 +60,6 @@ impl Kinship {
     }
 }
 
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts of samples are below 2^53")]
 fn part(own: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { own as f64 / whole as f64 }
+    if whole == 0 { 0.0 } else { float(own) / float(whole) }
 }

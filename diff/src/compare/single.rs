@@ -18,6 +18,7 @@ use fleetdiff_schemas::rows::{Interval, RARE};
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 
 use super::{Finding, Settings, background};
+use crate::figures::float;
 use crate::flame::Sides;
 
 /// Gives every finding the test of independent samples: ratio with 95 % interval, ln p, q and verdict.
@@ -175,9 +176,4 @@ impl Pair {
         let theta = self.theta() - libm::log(scale);
         Some(Interval { value: libm::exp(theta), low: libm::exp(theta - half), high: libm::exp(theta + half) })
     }
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts of samples are below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
 }

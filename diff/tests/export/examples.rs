@@ -6,10 +6,8 @@ use std::sync::Arc;
 use fleetdiff_diff::compare::{Compared, Finding, Recording, Settings, Weights, compare};
 use fleetdiff_diff::export::Export;
 use fleetdiff_diff::flame::Sides;
-use fleetdiff_schemas::identity::Identity;
-use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType, Samples, Stack, Temporality};
+use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType, Samples, Stack};
 use fleetdiff_schemas::rows::Interval;
-use fleetdiff_schemas::time::{Nanos, TimeRange};
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 use proptest::prelude::*;
 
@@ -25,26 +23,8 @@ pub fn profile(profile_type: ProfileType, stacks: &[(Vec<&str>, u64)]) -> Profil
         u32::try_from(place).unwrap()
     };
     let stacks = stacks.iter().map(|(frames, count)| Stack { frames: frames.iter().map(|name| number(name)).collect(), count: *count, cohort: None });
-    let samples = Samples::Stacks(stacks.collect());
-    let identity = Identity {
-        service: "-".into(),
-        build: "-".into(),
-        region: "-".into(),
-        cohort: "-".into(),
-        hardware: "-".into(),
-        node: None,
-        pod: "-".into(),
-        process_start: None,
-    };
-    Profile {
-        identity: Arc::new(identity),
-        profile_type,
-        temporality: Temporality::Delta,
-        window: TimeRange { start: Nanos(1), end: Nanos(2) },
-        requests: None,
-        names: names.into(),
-        samples,
-    }
+    let stacks = stacks.collect();
+    Recording::of_stacks("", profile_type, names.into(), stacks).profile
 }
 
 /// A run of these stacks, `root;...;leaf`; nothing is a stack without frames.

@@ -68,6 +68,7 @@ fn explained(fault: Unreadable) -> Failure {
         Unreadable::File { .. } => "give profiles in pprof, folded stacks, perf script's text, or the JSON of speedscope, V8 or Pyroscope",
         Unreadable::Profile { fault, .. } => match fault {
             Unread::Rejected(fault) if fault.reason == Reason::UnitMismatch => "say what is compared with --profile-type: cpu, wall, off_cpu, heap, live_heap, mutex, block",
+            Unread::Rejected(fault) if fault.reason == Reason::Empty => "see how it was recorded: a program that slept, or a sampler that was not allowed to look, leaves no samples",
             Unread::Rejected(_) => "the format is told by the name (.pb.gz, .folded, .perf_script, .speedscope, .cpuprofile, .pyroscope) or the bytes",
             Unread::Unsaid(_) => "write the text with more fields, as in perf script -F +pid,+cpu,+srcline, or do not ask for this (--sort, --cpu, --pid, --tid, --comms, --dsos)",
             Unread::Timeless => "--time and --crop need a format with times: perf script, OTLP, cpuprofile, speedscope in a unit of time; --crop also takes many files a side that each say when they were taken, as pprof does",

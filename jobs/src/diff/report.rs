@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fleetdiff_connectors::formats::names::FrameClass as NameClass;
 use fleetdiff_diff::compare::{Compared, Finding, Recording, Spread};
+use fleetdiff_diff::figures::float;
 use fleetdiff_diff::flame::{CallTree, Run, Sides};
 use fleetdiff_diff::page::{FrameClass, Function, Ratio, Report, ReportSide};
 use fleetdiff_schemas::profile::{CountKind, Samples};
@@ -119,9 +120,4 @@ fn function(finding: &Finding) -> Function {
         ln_p: finding.ln_p,
         q_value: finding.q_value,
     }
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts of samples are below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
 }

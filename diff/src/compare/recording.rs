@@ -1,0 +1,53 @@
+//! What is compared: runs, and what their samples weigh.
+
+use std::sync::Arc;
+
+use fleetdiff_schemas::identity::Identity;
+use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporality};
+use fleetdiff_schemas::time::{Nanos, TimeRange};
+
+/// What one run recorded.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// Where it comes from, as it is shown.
+    pub label: String,
+    /// Its stacks; identity and time are not looked at.
+    pub profile: Profile,
+    /// What the profiler wrote beside its samples, if that was read too.
+    pub weights: Option<Weights>,
+}
+
+/// Values that samples stand for: bytes, nanoseconds, periods of an event.
+#[derive(Clone, Debug)]
+pub struct Weights {
+    /// What they are, as `alloc_space/bytes` or `cycles`.
+    pub unit: Arc<str>,
+    /// The stacks of the run with values for counts.
+    pub profile: Profile,
+}
+
+impl Recording {
+    /// A run of these stacks, whose frames are indexes into `names`, root first; it has no weights.
+    pub fn of_stacks(label: impl Into<String>, profile_type: ProfileType, names: Arc<[Arc<str>]>, stacks: Vec<Stack>) -> Self {
+        let nobody = Identity {
+            service: "-".into(),
+            build: "-".into(),
+            region: "-".into(),
+            cohort: "-".into(),
+            hardware: "-".into(),
+            node: None,
+            pod: "-".into(),
+            process_start: None,
+        };
+        let profile = Profile {
+            identity: Arc::new(nobody),
+            profile_type,
+            temporality: if profile_type.is_level() { Temporality::Gauge } else { Temporality::Delta },
+            window: TimeRange { start: Nanos(1), end: Nanos(2) },
+            requests: None,
+            names,
+            samples: Samples::Stacks(stacks),
+        };
+        Self { label: label.into(), profile, weights: None }
+    }
+}
