@@ -5,6 +5,7 @@
 //! [`RecordedFleet::entries`] gives the same profiles undecoded, to be sent on. [`write_fleet`] writes such a folder.
 
 mod error;
+mod format;
 mod manifest;
 mod write;
 
@@ -21,9 +22,10 @@ use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::TimeRange;
 
 use self::manifest::{Entry, Line, Lines};
-use crate::formats::{Decode, Format, Labels, Options, compression};
+use crate::formats::{Decode, Format, Labels, Options};
 
 pub use error::FleetError;
+pub use format::format_of;
 pub use write::{FileFormat, FleetWriter, write_fleet};
 
 /// Name of the manifest in the folder.
@@ -258,38 +260,4 @@ fn read_file(path: &Path, max_bytes: usize) -> Result<Vec<u8>, (Reason, String)>
         return Err((Reason::TooLarge, format!("more than {max_bytes} bytes")));
     }
     Ok(bytes)
-}
-
-/// The format of a file of which nothing else says it: by its name, else text is folded and the rest pprof.
-pub fn format_of(file: &str, bytes: &[u8]) -> Format {
-    let name = file.rsplit('/').next().unwrap_or(file);
-    let parts: Vec<&str> = name.split('.').skip(1).collect();
-    let named = |known: &[&str]| parts.iter().any(|part| known.contains(part));
-    const BY_NAME: [(Format, &[&str]); 6] = [
-        (Format::Folded, &["folded", "collapsed"]),
-        (Format::PerfScript, &["perf_script", "perf-script", "perfscript"]),
-        (Format::Speedscope, &["speedscope"]),
-        (Format::Cpuprofile, &["cpuprofile"]),
-        (Format::Pyroscope, &["pyroscope", "flamebearer"]),
-        (Format::Otlp, &["otlp"]),
-    ];
-    if let Some((format, _)) = BY_NAME.into_iter().find(|(_, known)| named(known)) {
-        format
-    } else if named(&["pb", "pprof"]) || !is_text(&compression::prefix(bytes, 4096)) {
-        Format::Pprof
-    } else {
-        Format::Folded
-    }
-}
-
-fn is_text(bytes: &[u8]) -> bool {
-    let whole = match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        // A character may be cut at the end of what was read.
-        Err(error) if error.error_len().is_none() => bytes.get(..error.valid_up_to()).map_or("", |valid| {
-            std::str::from_utf8(valid).unwrap_or_default()
-        }),
-        Err(_) => return false,
-    };
-    !whole.contains(|character: char| character.is_control() && !matches!(character, '\n' | '\r' | '\t'))
 }

@@ -196,6 +196,14 @@ impl<'s, 'a, S: Sink> Reader<'s, 'a, S> {
     }
 }
 
+/// Whether a text begins as one of `perf script` does: an event with its time, or with a frame below it.
+pub fn begins(text: &str) -> bool {
+    let mut lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    let Some(first) = lines.next().and_then(|line| header(line.trim_end())) else { return false };
+    let dated = first.time.is_some() && !first.event.is_empty();
+    dated || lines.next().is_some_and(|line| line.starts_with([' ', '\t']) && FrameLine::read(line).is_some())
+}
+
 /// Whether a line that is still to come is a frame.
 fn is_frame(line: &[u8]) -> bool {
     whole_line(line).is_ok_and(|line| line.starts_with([' ', '\t']) && FrameLine::read(line).is_some())

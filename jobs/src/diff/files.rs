@@ -66,6 +66,7 @@ pub fn read(settings: &FileSettings) -> Result<Read, Failure> {
 fn explained(fault: Unreadable) -> Failure {
     let hint = match &fault {
         Unreadable::File { .. } => "give profiles in pprof, folded stacks, perf script's text, or the JSON of speedscope, V8 or Pyroscope",
+        Unreadable::PerfData { .. } => "write its text: perf script -F +pid,+cpu,+period -i perf.data > run.perf_script",
         Unreadable::Profile { fault, .. } => match fault {
             Unread::Rejected(fault) if fault.reason == Reason::UnitMismatch => "say what is compared with --profile-type: cpu, wall, off_cpu, heap, live_heap, mutex, block",
             Unread::Rejected(fault) if fault.reason == Reason::Empty => "see how it was recorded: a program that slept, or a sampler that was not allowed to look, leaves no samples",

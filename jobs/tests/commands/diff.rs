@@ -150,6 +150,7 @@ fn what_cannot_be_compared_says_why() {
     fails(&good, &files.with("other.folded", "start;a 60\nstart;b 40\n"), &[], &["0 of 3 functions in common", "different programs", "same program"]);
     fails(&good, &files.with("two.folded", "main;a 1 2\nmain;b 3 4\n"), &[], &["two.folded", "difference of two profiles"]);
     fails(&good, &files.with("bad.folded", "main;a x\n"), &[], &["bad.folded", "line 1"]);
+    fails(&good, &files.with("perf.data", b"PERFILE2\0\0"), &[], &["perf.data is perf's own recording", "perf script -F"]);
     fails(&good, "/nowhere/x.pb.gz", &[], &["cannot read /nowhere/x.pb.gz"]);
     let kv = recorded("kv-snapshot");
     let pprof = |kind: &str| {

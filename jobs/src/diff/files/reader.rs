@@ -27,6 +27,9 @@ pub enum Unreadable {
     /// It is not there, or may not be read.
     #[error("cannot read {path}", path = .path.display())]
     File { path: PathBuf, source: io::Error },
+    /// A recording in perf's own format.
+    #[error("{path} is perf's own recording, of which symbols are still to be found", path = .path.display())]
+    PerfData { path: PathBuf },
     /// It holds nothing of what is asked for.
     #[error("{path} {fault}", path = .path.display())]
     Profile { path: PathBuf, fault: Unread },
@@ -61,6 +64,9 @@ impl Reader {
     /// The runs of one file: one, or as many as a record of OTLP has profiles of the type.
     pub fn runs(&mut self, path: &Path, reading: &Reading) -> Result<Vec<ReadRun>, Unreadable> {
         let bytes = fs::read(path).map_err(|source| Unreadable::File { path: path.to_owned(), source })?;
+        if bytes.starts_with(b"PERFILE2") {
+            return Err(Unreadable::PerfData { path: path.to_owned() });
+        }
         let format = format_of(&path.to_string_lossy(), &bytes);
         let runs = self.of_first_type(format, &bytes, reading).map_err(|fault| Unreadable::Profile { path: path.to_owned(), fault })?;
         if let Some(period) = runs.iter().find_map(|run| run.period) {
