@@ -9,6 +9,8 @@ mod output;
 mod report;
 mod table;
 
+use std::io::Write;
+
 use clap::{Args, ValueEnum};
 use fleetdiff_diff::compare::{Method, NotCompared, Recording, Settings, compare};
 use fleetdiff_diff::flame::Sides;
@@ -91,15 +93,16 @@ fn each_head(sides: Sides<Vec<Recording>>, settings: &DiffSettings) -> Result<()
     let mut text = Vec::new();
     let base = sides.base;
     let mut compared = Vec::new();
-    for head in sides.head {
+    for (head, number) in sides.head.into_iter().zip(1..) {
         let pair = Sides { base: base.clone(), head: vec![head] };
         let found = compare(&pair, &settings.decides()).map_err(explained)?;
         if !settings.table.is_quiet() {
+            writeln!(text, "Column {number}: {}", report::label(&pair.head))?;
             table::say(&mut text, &pair, &found, settings)?;
         }
         compared.push((pair.head, found));
     }
-    let columns: Vec<Column<'_>> = compared.iter().map(|(runs, compared)| Column { label: report::label(runs), runs, compared }).collect();
+    let columns: Vec<Column<'_>> = compared.iter().map(|(runs, compared)| Column { runs, compared }).collect();
     columns::print(&mut text, &base, &columns, settings)?;
     output::put(settings, &text)
 }

@@ -93,10 +93,8 @@ fn order(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| format!("{text:?} is no number of a column (0: the base); a file for the result is --output"))
 }
 
-/// A head as a column: what it is called, its runs, what was found.
+/// A head as a column.
 pub struct Column<'a> {
-    /// The names of its files.
-    pub label: String,
     /// Its runs.
     pub runs: &'a [Recording],
     /// What differs from the base.
@@ -122,13 +120,8 @@ pub fn print(out: &mut impl Write, base: &[Recording], columns: &[Column<'_>], s
     Ok(rows.len() - shown)
 }
 
-/// Which file is which column, and what values are.
+/// What values are.
 fn said(out: &mut impl Write, columns: &[Column<'_>], are_weights: bool) -> io::Result<()> {
-    if columns.len() > 1 {
-        for (column, number) in columns.iter().zip(1..) {
-            writeln!(out, "column {number}: {}", column.label)?;
-        }
-    }
     let unit = columns.first().filter(|_| are_weights).and_then(|column| column.compared.weights.as_ref());
     let values = unit.map_or("samples", |weighed| &weighed.unit);
     writeln!(out, "Shares and differences are of {values}, as they are; verdicts and ratios in them are of the tests.\n")

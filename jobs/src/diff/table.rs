@@ -82,7 +82,7 @@ pub fn print(out: &mut impl Write, sides: &Sides<Vec<Recording>>, compared: &Com
         say(out, sides, compared, settings)?;
     }
     let hidden = if settings.columns.are_wanted() {
-        let column = Column { label: String::new(), runs: &sides.head, compared };
+        let column = Column { runs: &sides.head, compared };
         columns::print(out, &sides.base, &[column], settings)?
     } else {
         evidence(out, compared, settings)?

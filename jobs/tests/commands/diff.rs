@@ -126,6 +126,9 @@ fn plain_differences_in_columns() {
     let each = diff(&[&base], &[&first, &second], &["--columns", "-c", "ratio", "-q", "-t", ",", "-o", "2"]);
     assert_eq!(each.stdout.lines().next().unwrap().split(',').next().unwrap(), "40.00%");
     assert!(each.stdout.contains("40.00%,1.250000,inconclusive,0.750000,") && each.stdout.contains(",N/A,too_rare,N/A,"), "{}", each.stdout);
+    let said = diff(&[&base], &[&first, &second], &["--columns"]).stdout;
+    let columns: Vec<&str> = said.lines().filter(|line| line.starts_with("Column ")).collect();
+    assert_eq!(columns, ["Column 1: b.folded", "Column 2: c.folded"], "{said}");
     let both = diff(&[&base], &[&second], &["-c", "delta-abs", "-b", "-q", "-t", ","]);
     assert_eq!(both.stdout.lines().map(|line| line.rsplit(',').next().unwrap()).collect::<Vec<_>>(), ["work", "rest"]);
     let spread = diff(&[&base, &first], &[&first, &second], &["-c", "spread", "-q", "-t", ","]);
