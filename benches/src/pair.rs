@@ -116,21 +116,7 @@ pub fn report(compared: &Compared, tree: CallTree) -> Report {
         unit: "samples".to_owned(),
         total: float(samples),
     };
-    let function = |finding: &Finding| Function {
-        name: finding.function.clone(),
-        class: FrameClass::User,
-        counted: finding.count_kind,
-        verdict: finding.verdict,
-        reason: finding.detail.clone(),
-        called: finding.verdict.is_called(),
-        base_count: finding.count.base,
-        head_count: finding.count.head,
-        base_share: finding.share.base,
-        head_share: finding.share.head,
-        ratio: finding.ratio.map(|ratio| Ratio { estimate: ratio.value, low: ratio.low, high: ratio.high }),
-        ln_p: finding.ln_p,
-        q_value: finding.q_value,
-    };
+    let function = |finding: &Finding| Function::of(finding, FrameClass::User, finding.detail.clone());
     Report {
         title: "head against base".to_owned(),
         headline: "What differs.".to_owned(),

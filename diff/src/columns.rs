@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use fleetdiff_connectors::formats::reading::FILTERED;
 use fleetdiff_schemas::profile::CountKind;
 
 use crate::compare::Recording;
@@ -96,11 +95,11 @@ pub struct Row<'a> {
 
 /// Every function of any side, sorted by a column: 0 is the base's share, others are what is computed of each head.
 ///
-/// `are_weights` says what values are; see [`every_run_has_weights`].
+/// `are_weights` says what values are: only where every run has some.
 pub fn rows<'a>(base: &'a [Recording], heads: &[&'a [Recording]], kind: CountKind, compute: Compute, order: usize, are_weights: bool) -> Vec<Row<'a>> {
     let sums = |side: &'a [Recording]| if are_weights { Sums::of_weights(side) } else { Sums::of_samples(side) };
     let (base, heads) = (sums(base), heads.iter().map(|side| sums(side)).collect::<Vec<_>>());
-    let functions: BTreeSet<&'a str> = std::iter::once(&base).chain(&heads).flat_map(|sums| sums.functions(kind)).map(|(function, _)| function).filter(|function| *function != FILTERED).collect();
+    let functions: BTreeSet<&'a str> = std::iter::once(&base).chain(&heads).flat_map(|sums| sums.functions(kind)).map(|(function, _)| function).collect();
     let value = |sums: &Sums<'_>, function| Value { own: sums.of(kind, function), whole: sums.whole() };
     let row = |function| Row { function, base: value(&base, function), heads: heads.iter().map(|head| value(head, function)).collect() };
     let mut rows: Vec<Row<'a>> = functions.into_iter().map(row).collect();
@@ -110,11 +109,6 @@ pub fn rows<'a>(base: &'a [Recording], heads: &[&'a [Recording]], kind: CountKin
     };
     rows.sort_by(|a, b| key(b).total_cmp(&key(a)).then_with(|| b.base.own.cmp(&a.base.own)).then_with(|| a.function.cmp(b.function)));
     rows
-}
-
-/// Whether values are weights: every run has some.
-pub fn every_run_has_weights<'a>(mut runs: impl Iterator<Item = &'a Recording>) -> bool {
-    runs.all(|run| run.weights.is_some())
 }
 
 /// The runs of a side one by one, for how much they differ.
@@ -146,7 +140,6 @@ pub fn standard_deviation(figures: &[f64]) -> Option<f64> {
     let squares: f64 = figures.iter().map(|figure| (figure - mean) * (figure - mean)).sum();
     Some(libm::sqrt(squares / (number - 1.0)))
 }
-
 
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "for display; exact to 2^53")]
 fn whole(amount: i128) -> f64 {

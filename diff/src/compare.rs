@@ -2,8 +2,8 @@
 //!
 //! Each file is a run, and runs are to this comparison what pods are to a fleet: how much they differ is measured, and a change
 //! must exceed it. So the runs of both sides go through the dataflow of fleets, as pods of two builds in one cell, and its rows
-//! are the findings. With a single run on a side nobody knows how much runs differ; then samples alone decide ([`single`]), which
-//! is said, for a difference between two runs need not be one between two programs.
+//! are the findings. With a single run on a side nobody knows how much runs differ; then samples decide ([`single`]), against what most
+//! functions show together, which is said, for a difference between two runs need not be one between two programs.
 
 mod background;
 pub mod contained;
@@ -24,7 +24,8 @@ use fleetdiff_schemas::rows::{CellRow, Interval, RARE};
 use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
 
 use self::kinship::Kinship;
-pub use self::recording::{Recording, Weights};
+pub use self::recording::{Recording, nobody};
+pub use fleetdiff_connectors::formats::reading::Weights;
 use crate::flame::Sides;
 
 /// How much weight there is in all.
@@ -224,7 +225,9 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
     // The article knows no floor.
     let min_count = if settings.method == Method::Article { 1 } else { settings.min_count };
     let rows = replicates::rows(sides, &Settings { min_count, ..*settings })?;
-    let mut findings: Vec<Finding> = rows.iter().filter(|row| row.scope == Scope::Window).map(finding).collect();
+    // What a filter left out is part of the whole, and no function.
+    let of_functions = rows.iter().filter(|row| row.scope == Scope::Window && row.function != FILTERED);
+    let mut findings: Vec<Finding> = of_functions.map(finding).collect();
     let runs = Sides { base: sides.base.len(), head: sides.head.len() };
     let spread = Spread::of(runs);
     let mut background = None;
@@ -233,8 +236,6 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
         Method::Honest if spread == Spread::Unknown => background = Some(single::test(&mut findings, samples, settings)),
         Method::Honest => {}
     }
-    // It is part of the whole, and no function.
-    findings.retain(|finding| &*finding.function != FILTERED);
     let weights = weights::weigh(&mut findings, sides)?;
     findings.sort_by(in_order);
     Ok(Compared { profile_type, runs, samples, weights, spread, background, kinship, findings })

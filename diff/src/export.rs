@@ -12,12 +12,12 @@ pub mod markdown;
 pub mod parquet;
 pub mod pprof;
 pub mod speedscope;
-mod stacks;
 
 use fleetdiff_schemas::profile::CountKind;
 
 use crate::compare::{Compared, Settings};
 use crate::flame::Sides;
+use crate::stacks::NoStacks;
 
 /// Findings, and what is said beside them.
 #[derive(Clone, Debug)]
@@ -65,6 +65,12 @@ pub enum NotExported {
     /// Parquet refused.
     #[error("cannot be written as Parquet: {0}")]
     Parquet(#[from] ::parquet::errors::ParquetError),
+}
+
+impl From<NoStacks> for NotExported {
+    fn from(NoStacks(label): NoStacks) -> Self {
+        Self::NoStacks(label)
+    }
 }
 
 impl NotExported {

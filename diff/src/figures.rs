@@ -1,5 +1,9 @@
 //! Figures, as they are computed with and as people read them.
 
+use fleetdiff_schemas::rows::Interval;
+
+use crate::compare::Finding;
+
 /// Digits in threes.
 ///
 /// ```
@@ -16,6 +20,21 @@ pub fn grouped(count: impl ToString) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A ratio with its interval.
+pub fn ratio(ratio: Interval) -> String {
+    format!("x {:.3} ({:.3} to {:.3})", ratio.value, ratio.low, ratio.high)
+}
+
+/// The ratio of a function, or which side has it alone.
+pub fn ratio_or_side(finding: &Finding) -> String {
+    match (finding.ratio, finding.count.base, finding.count.head) {
+        (Some(of), ..) => ratio(of),
+        (None, 0, 1..) => "new".to_owned(),
+        (None, 1.., 0) => "gone".to_owned(),
+        _ => "-".to_owned(),
+    }
 }
 
 /// A count of samples as a number; exact below 2^53.

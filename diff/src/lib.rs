@@ -12,4 +12,5 @@ pub mod figures;
 pub mod flame;
 pub mod page;
 pub mod paint;
+mod stacks;
 pub mod svg;

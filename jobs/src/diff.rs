@@ -90,20 +90,19 @@ pub fn diff(settings: &DiffSettings) -> Result<(), Failure> {
 
 /// Compares each head by itself with the base, and writes a column for each.
 fn each_head(sides: Sides<Vec<Recording>>, settings: &DiffSettings) -> Result<(), Failure> {
-    let mut text = Vec::new();
-    let base = sides.base;
-    let mut compared = Vec::new();
+    let (mut text, mut compared) = (Vec::new(), Vec::new());
+    let mut pair = Sides { base: sides.base, head: Vec::new() };
     for (head, number) in sides.head.into_iter().zip(1..) {
-        let pair = Sides { base: base.clone(), head: vec![head] };
+        pair.head = vec![head];
         let found = compare(&pair, &settings.decides()).map_err(explained)?;
         if !settings.table.is_quiet() {
             writeln!(text, "Column {number}: {}", report::label(&pair.head))?;
             table::say(&mut text, &pair, &found, settings)?;
         }
-        compared.push((pair.head, found));
+        compared.push((std::mem::take(&mut pair.head), found));
     }
     let columns: Vec<Column<'_>> = compared.iter().map(|(runs, compared)| Column { runs, compared }).collect();
-    columns::print(&mut text, &base, &columns, settings)?;
+    columns::print(&mut text, &pair.base, &columns, settings)?;
     output::put(settings, &text)
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use fleetdiff_connectors::formats::reading::FILTERED;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 
 use super::Recording;
@@ -26,7 +25,7 @@ impl Kinship {
     /// Of two sides; frames without a symbol are nothing in common.
     pub(super) fn of(sides: &Sides<Vec<Recording>>) -> Self {
         let (base, head) = (Sums::of_samples(&sides.base), Sums::of_samples(&sides.head));
-        let named = |(function, _): &(&str, u64)| ![UNSYMBOLISED, FILTERED].contains(function);
+        let named = |(function, _): &(&str, u64)| *function != UNSYMBOLISED;
         let names = |sums: &Sums<'_>| sums.functions(CountKind::Total).filter(named).count();
         let of_base: BTreeSet<&str> = base.functions(CountKind::Total).filter(named).map(|(function, _)| function).collect();
         let common = head.functions(CountKind::Total).filter(|(function, _)| of_base.contains(function)).count();

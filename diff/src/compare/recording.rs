@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fleetdiff_connectors::formats::reading::Weights;
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporality};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
@@ -17,30 +18,11 @@ pub struct Recording {
     pub weights: Option<Weights>,
 }
 
-/// Values that samples stand for: bytes, nanoseconds, periods of an event.
-#[derive(Clone, Debug)]
-pub struct Weights {
-    /// What they are, as `alloc_space/bytes` or `cycles`.
-    pub unit: Arc<str>,
-    /// The stacks of the run with values for counts.
-    pub profile: Profile,
-}
-
 impl Recording {
     /// A run of these stacks, whose frames are indexes into `names`, root first; it has no weights.
     pub fn of_stacks(label: impl Into<String>, profile_type: ProfileType, names: Arc<[Arc<str>]>, stacks: Vec<Stack>) -> Self {
-        let nobody = Identity {
-            service: "-".into(),
-            build: "-".into(),
-            region: "-".into(),
-            cohort: "-".into(),
-            hardware: "-".into(),
-            node: None,
-            pod: "-".into(),
-            process_start: None,
-        };
         let profile = Profile {
-            identity: Arc::new(nobody),
+            identity: Arc::new(nobody()),
             profile_type,
             temporality: if profile_type.is_level() { Temporality::Gauge } else { Temporality::Delta },
             window: TimeRange { start: Nanos(1), end: Nanos(2) },
@@ -49,5 +31,19 @@ impl Recording {
             samples: Samples::Stacks(stacks),
         };
         Self { label: label.into(), profile, weights: None }
+    }
+}
+
+/// Whose a profile is where nobody asks.
+pub fn nobody() -> Identity {
+    Identity {
+        service: "-".into(),
+        build: "-".into(),
+        region: "-".into(),
+        cohort: "-".into(),
+        hardware: "-".into(),
+        node: None,
+        pod: "-".into(),
+        process_start: None,
     }
 }

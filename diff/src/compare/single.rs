@@ -5,7 +5,6 @@
 //! what most functions show of it together ([`background`]). What is called differs between these two runs; whether it would between
 //! the next two, a second run of each tells.
 
-use fleetdiff_connectors::formats::reading::FILTERED;
 use fleetdiff_pipeline::statistics::FEW_FUNCTIONS;
 use fleetdiff_pipeline::statistics::families::{bh, bh_among, selected};
 use fleetdiff_pipeline::statistics::g::{g_rate, g_share};
@@ -100,7 +99,7 @@ pub fn test_as_the_article(findings: &mut [Finding], samples: Sides<u64>) {
 
 fn is_tested(finding: &Finding, samples: Sides<u64>, settings: &Settings) -> bool {
     let both = finding.count.base + finding.count.head;
-    let named = ![RARE, UNSYMBOLISED, FILTERED].contains(&&*finding.function);
+    let named = ![RARE, UNSYMBOLISED].contains(&&*finding.function);
     named && both >= settings.min_count && both > 0 && both < samples.base + samples.head
 }
 

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_connectors::formats::reading::FILTERED;
+use fleetdiff_schemas::fold::fold_stacks;
 use fleetdiff_schemas::profile::{CountKind, Profile, Samples};
 
 use super::Recording;
 use crate::flame::place;
 
-/// The sums of one side, or of one run, as the dataflow counts: a stack without a frame is part of the whole and of no function.
+/// The sums of one side, or of one run, as the dataflow counts: a stack without a frame is part of the whole and of no function. So are
+/// samples that a filter left out. Sums are held at `u64::MAX`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sums<'a> {
     whole: u64,
@@ -46,24 +49,16 @@ impl<'a> Sums<'a> {
         self.functions.iter().filter(move |((of, _), _)| *of == kind).map(|((_, function), sum)| (*function, *sum))
     }
 
-    /// A function that recurs on a stack is counted once; sums are held at `u64::MAX`.
     fn add(&mut self, profile: &'a Profile) {
         let Samples::Stacks(stacks) = &profile.samples else { return };
-        let mut counts = vec![Counts::default(); profile.names.len()];
-        for (stack, number) in stacks.iter().zip(1..) {
-            self.whole = self.whole.saturating_add(stack.count);
-            for frame in &stack.frames {
-                if let Some(of) = counts.get_mut(place(*frame)).filter(|of| of.last != number) {
-                    (of.last, of.total) = (number, of.total.saturating_add(stack.count));
-                }
+        for part in fold_stacks(&profile.names, stacks, &"".into()) {
+            self.whole = self.whole.saturating_add(part.samples);
+            for function in part.functions {
+                let name = profile.names.get(place(function.name)).map(|name| &**name).filter(|name| *name != FILTERED);
+                let Some(name) = name else { continue };
+                self.give(CountKind::SelfCount, name, function.own);
+                self.give(CountKind::Total, name, function.total);
             }
-            if let Some(of) = stack.frames.last().and_then(|leaf| counts.get_mut(place(*leaf))) {
-                of.own = of.own.saturating_add(stack.count);
-            }
-        }
-        for (name, of) in profile.names.iter().zip(counts) {
-            self.give(CountKind::SelfCount, name, of.own);
-            self.give(CountKind::Total, name, of.total);
         }
     }
 
@@ -74,13 +69,4 @@ impl<'a> Sums<'a> {
         let sum = self.functions.entry((kind, function)).or_default();
         *sum = sum.saturating_add(count);
     }
-}
-
-/// The counts of one name of a profile.
-#[derive(Clone, Default)]
-struct Counts {
-    own: u64,
-    total: u64,
-    /// The number of the stack that was counted last; stacks are counted from 1.
-    last: usize,
 }

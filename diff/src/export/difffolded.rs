@@ -9,9 +9,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{NotExported, stacks};
+use super::NotExported;
 use crate::compare::Recording;
 use crate::flame::Sides;
+use crate::stacks;
 
 /// The lines of both sides.
 ///

@@ -8,13 +8,12 @@ mod escape;
 use std::fmt::Write;
 
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::Interval;
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 
 use self::escape::{code, text};
 use super::Export;
 use crate::compare::Finding;
-use crate::figures::grouped;
+use crate::figures::{grouped, ratio_or_side};
 
 /// Most characters of a comment.
 pub const LONGEST: usize = 60_000;
@@ -92,21 +91,9 @@ fn row(finding: &Finding) -> String {
         code(&finding.function),
         percent(finding.share.base),
         percent(finding.share.head),
-        finding.ratio.map_or_else(|| one_sided(finding).to_owned(), ratio),
+        ratio_or_side(finding),
         verdict(finding),
     )
-}
-
-fn ratio(ratio: Interval) -> String {
-    format!("x {:.3} ({:.3} to {:.3})", ratio.value, ratio.low, ratio.high)
-}
-
-fn one_sided(finding: &Finding) -> &'static str {
-    match (finding.count.base, finding.count.head) {
-        (0, 1..) => "new",
-        (1.., 0) => "gone",
-        _ => "-",
-    }
 }
 
 fn verdict(finding: &Finding) -> String {

@@ -18,10 +18,10 @@ use fleetdiff_connectors::formats::pprof::proto::{Function, Line, Location, Prof
 use fleetdiff_schemas::profile::ProfileType;
 use prost::Message;
 
-use super::stacks::{self, Path};
 use super::{Export, NotExported};
 use crate::compare::{Compared, Recording};
 use crate::flame::Sides;
+use crate::stacks::{self, Path};
 
 /// The gzipped file of each side.
 ///

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::stacks::{self, Path};
 use super::{NotExported, columns::saturated};
 use crate::compare::Recording;
 use crate::flame::Sides;
+use crate::stacks::{self, Path};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 

@@ -6,6 +6,7 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::Verdict;
 use serde::Serialize;
 
+use crate::compare::Finding;
 use crate::flame::CallTree;
 
 /// A comparison of two sides, and what the tests say of each function.
@@ -86,6 +87,27 @@ pub struct Function {
     pub ln_p: Option<f64>,
     /// The false discovery rate at which it is called, 0 to 1; none where nothing was tested.
     pub q_value: Option<f64>,
+}
+
+impl Function {
+    /// What was found, of a function of this class; `reason` as it is to be read.
+    pub fn of(finding: &Finding, class: FrameClass, reason: Option<String>) -> Self {
+        Self {
+            name: Arc::clone(&finding.function),
+            class,
+            counted: finding.count_kind,
+            verdict: finding.verdict,
+            reason,
+            called: finding.verdict.is_called(),
+            base_count: finding.count.base,
+            head_count: finding.count.head,
+            base_share: finding.share.base,
+            head_share: finding.share.head,
+            ratio: finding.ratio.map(|ratio| Ratio { estimate: ratio.value, low: ratio.low, high: ratio.high }),
+            ln_p: finding.ln_p,
+            q_value: finding.q_value,
+        }
+    }
 }
 
 /// A ratio with its interval, all at least 0 and `low <= estimate <= high`. An infinite value becomes null in JSON.

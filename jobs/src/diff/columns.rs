@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use std::str::FromStr;
 
 use clap::Args;
-use fleetdiff_diff::columns::{ByRun, Compute, Row, every_run_has_weights, rows, standard_deviation};
+use fleetdiff_diff::columns::{ByRun, Compute, Row, rows, standard_deviation};
 use fleetdiff_diff::compare::{Compared, Finding, Recording};
+use fleetdiff_diff::figures;
 use fleetdiff_schemas::profile::CountKind;
 
 use super::DiffSettings;
 use super::lines::Head;
-use super::table;
 use crate::failure::Failure;
 
 /// What is computed of each function, as `perf diff` does.
@@ -106,7 +106,7 @@ pub fn print(out: &mut impl Write, base: &[Recording], columns: &[Column<'_>], s
     let (kind, wanted) = (settings.table.count_kind(), &settings.columns);
     let compute = wanted.compute.map_or(Compute::DeltaAbs, |name| name.0);
     let heads: Vec<&[Recording]> = columns.iter().map(|column| column.runs).collect();
-    let are_weights = every_run_has_weights(base.iter().chain(heads.iter().copied().flatten()));
+    let are_weights = columns.iter().all(|column| column.compared.weights.is_some());
     if !settings.table.is_quiet() {
         said(out, columns, are_weights)?;
     }
@@ -197,7 +197,7 @@ impl Printer<'_> {
 /// Verdict, with the ratio where something is called.
 fn verdict(finding: &Finding) -> String {
     match finding.ratio.filter(|_| finding.verdict.is_called()) {
-        Some(ratio) => format!("{} {}", finding.verdict.name(), table::ratio(ratio)),
+        Some(ratio) => format!("{} {}", finding.verdict.name(), figures::ratio(ratio)),
         None => finding.verdict.name().to_owned(),
     }
 }

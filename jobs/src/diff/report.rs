@@ -101,23 +101,10 @@ fn chosen(compared: &Compared) -> Vec<&Finding> {
 fn function(finding: &Finding) -> Function {
     let named = |reason: fleetdiff_schemas::verdict::RowReason| reason.name().to_owned();
     let cause = finding.cause.as_ref().map(|cause| format!("moves because {cause} does"));
-    Function {
-        name: Arc::clone(&finding.function),
-        class: match NameClass::of(&finding.function) {
-            NameClass::Program | NameClass::Unknown => FrameClass::User,
-            NameClass::Runtime => FrameClass::Runtime,
-            NameClass::Native | NameClass::Kernel => FrameClass::System,
-        },
-        counted: finding.count_kind,
-        verdict: finding.verdict,
-        reason: finding.detail.clone().or(cause).or_else(|| finding.reason.map(named)),
-        called: finding.verdict.is_called(),
-        base_count: finding.count.base,
-        head_count: finding.count.head,
-        base_share: finding.share.base,
-        head_share: finding.share.head,
-        ratio: finding.ratio.map(|ratio| Ratio { estimate: ratio.value, low: ratio.low, high: ratio.high }),
-        ln_p: finding.ln_p,
-        q_value: finding.q_value,
-    }
+    let class = match NameClass::of(&finding.function) {
+        NameClass::Program | NameClass::Unknown => FrameClass::User,
+        NameClass::Runtime => FrameClass::Runtime,
+        NameClass::Native | NameClass::Kernel => FrameClass::System,
+    };
+    Function::of(finding, class, finding.detail.clone().or(cause).or_else(|| finding.reason.map(named)))
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use fleetdiff_diff::compare::{Compared, Finding, Recording};
-use fleetdiff_diff::figures::grouped;
+use fleetdiff_diff::figures::{grouped, ratio_or_side};
 use fleetdiff_diff::flame::Sides;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::Interval;
@@ -142,7 +142,7 @@ fn line(finding: &Finding, verbose: bool) -> Vec<String> {
     let mut line = vec![
         percent(finding.share.base),
         percent(finding.share.head),
-        finding.ratio.map_or_else(|| one_sided(finding), ratio),
+        ratio_or_side(finding),
         grouped(finding.count.base),
         grouped(finding.count.head),
         number(finding.ln_p, |ln_p| format!("{ln_p:.1}")),
@@ -152,19 +152,6 @@ fn line(finding: &Finding, verbose: bool) -> Vec<String> {
     line.extend(verbose.then(|| why(finding)));
     line.push(finding.functions.map_or_else(|| finding.function.to_string(), |number| format!("{number} functions below the floor")));
     line
-}
-
-fn one_sided(finding: &Finding) -> String {
-    match (finding.count.base, finding.count.head) {
-        (0, 1..) => "new".to_owned(),
-        (1.., 0) => "gone".to_owned(),
-        _ => "-".to_owned(),
-    }
-}
-
-/// A ratio with its interval.
-pub fn ratio(ratio: Interval) -> String {
-    format!("x {:.3} ({:.3} to {:.3})", ratio.value, ratio.low, ratio.high)
 }
 
 fn verdict(finding: &Finding) -> String {

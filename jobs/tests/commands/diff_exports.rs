@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use fleetdiff_connectors::formats::{Format, Labels, Options};
 use fleetdiff_diff::export::columns::COLUMNS;
 use fleetdiff_diff::export::json::JSON_SCHEMA;
-use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 use serde_json::Value;
@@ -46,18 +45,8 @@ fn samples(pods: &[&str]) -> u64 {
 }
 
 fn labels() -> Labels {
-    let identity = Identity {
-        service: "redis".into(),
-        build: "-".into(),
-        region: "-".into(),
-        cohort: "-".into(),
-        hardware: "-".into(),
-        node: None,
-        pod: "-".into(),
-        process_start: None,
-    };
     Labels {
-        identity: identity.into(),
+        identity: nobody().into(),
         profile_type: ProfileType::Cpu,
         temporality: Temporality::Delta,
         window: Some(TimeRange { start: Nanos(1), end: Nanos(2) }),

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use fleetdiff_connectors::files::format_of;
 use fleetdiff_connectors::formats::reading::{Reading, Run, Unread};
 use fleetdiff_connectors::formats::{Format, Labels, Options, pprof};
-use fleetdiff_diff::compare::{Recording, Weights};
+use fleetdiff_diff::compare::{Recording, nobody};
 use fleetdiff_diff::figures::grouped;
-use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
@@ -134,9 +133,8 @@ impl Reader {
 }
 
 fn read_run(label: String, run: Run) -> ReadRun {
-    let weights = run.weights.map(|weights| Weights { unit: weights.unit, profile: weights.profile });
     ReadRun {
-        recording: Recording { label, profile: run.profile, weights },
+        recording: Recording { label, profile: run.profile, weights: run.weights },
         began: run.window.map(|window| window.start),
         timed: run.timed,
     }
@@ -144,18 +142,8 @@ fn read_run(label: String, run: Run) -> ReadRun {
 
 /// What stands in for what a file does not say; none of it is looked at.
 fn labels(kind: ProfileType) -> Labels {
-    let nobody = Identity {
-        service: "-".into(),
-        build: "-".into(),
-        region: "-".into(),
-        cohort: "-".into(),
-        hardware: "-".into(),
-        node: None,
-        pod: "-".into(),
-        process_start: None,
-    };
     Labels {
-        identity: Arc::new(nobody),
+        identity: Arc::new(nobody()),
         profile_type: kind,
         temporality: Temporality::Delta,
         window: None,

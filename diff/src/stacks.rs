@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 
 use fleetdiff_schemas::profile::{Profile, Samples, UNSYMBOLISED};
 
-use super::NotExported;
 use crate::compare::Recording;
 use crate::flame::{Sides, place};
 
+/// A run that came folded by function; its label.
+pub(crate) struct NoStacks(pub String);
+
 /// Names from the root to the leaf; never empty.
-pub(super) type Path<'a> = Vec<&'a str>;
+pub(crate) type Path<'a> = Vec<&'a str>;
 
 /// The stacks of both sides with the samples of each; a stack that one side lacks has 0 there.
-pub(super) fn of_sides(sides: &Sides<Vec<Recording>>) -> Result<BTreeMap<Path<'_>, Sides<u64>>, NotExported> {
+pub(crate) fn of_sides(sides: &Sides<Vec<Recording>>) -> Result<BTreeMap<Path<'_>, Sides<u64>>, NoStacks> {
     let mut both: BTreeMap<Path<'_>, Sides<u64>> = BTreeMap::new();
     for (path, count) in of_side(&sides.base)? {
         both.entry(path).or_default().base = count;
@@ -24,14 +26,14 @@ pub(super) fn of_sides(sides: &Sides<Vec<Recording>>) -> Result<BTreeMap<Path<'_
 }
 
 /// The stacks of one side with their samples, none of them 0.
-pub(super) fn of_side(side: &[Recording]) -> Result<BTreeMap<Path<'_>, u64>, NotExported> {
+pub(crate) fn of_side(side: &[Recording]) -> Result<BTreeMap<Path<'_>, u64>, NoStacks> {
     let mut sums = BTreeMap::new();
     side.iter().try_for_each(|run| add(&mut sums, &run.profile, &run.label))?;
     Ok(sums)
 }
 
 /// The stacks of one side with their weights, none of them 0; runs without weights have none.
-pub(super) fn weights_of_side(side: &[Recording]) -> Result<BTreeMap<Path<'_>, u64>, NotExported> {
+pub(crate) fn weights_of_side(side: &[Recording]) -> Result<BTreeMap<Path<'_>, u64>, NoStacks> {
     let mut sums = BTreeMap::new();
     let weighed = side.iter().filter_map(|run| Some((run, run.weights.as_ref()?)));
     weighed.into_iter().try_for_each(|(run, weights)| add(&mut sums, &weights.profile, &run.label))?;
@@ -39,8 +41,8 @@ pub(super) fn weights_of_side(side: &[Recording]) -> Result<BTreeMap<Path<'_>, u
 }
 
 /// A frame whose name is not known has no symbol, and so has the leaf of a stack without frames. Sums are held at `u64::MAX`.
-fn add<'a>(sums: &mut BTreeMap<Path<'a>, u64>, profile: &'a Profile, label: &str) -> Result<(), NotExported> {
-    let Samples::Stacks(stacks) = &profile.samples else { return Err(NotExported::NoStacks(label.to_owned())) };
+fn add<'a>(sums: &mut BTreeMap<Path<'a>, u64>, profile: &'a Profile, label: &str) -> Result<(), NoStacks> {
+    let Samples::Stacks(stacks) = &profile.samples else { return Err(NoStacks(label.to_owned())) };
     let name = |frame: &u32| profile.names.get(place(*frame)).map_or(UNSYMBOLISED, |name| &**name);
     for stack in stacks.iter().filter(|stack| stack.count > 0) {
         let mut path: Path<'a> = stack.frames.iter().map(name).collect();
