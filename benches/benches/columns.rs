@@ -41,7 +41,10 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let times = if options.iter().any(|option| option == "--quick") { 5 } else { 21 };
-    for (mix, what) in [(Mix::CanaryInEveryCell, "2 of 19 pods are the head's, 1 stratum"), (Mix::Half, "half of 19 pods are the head's, 2 strata")] {
+    for (mix, what) in [
+        (Mix::CanaryInEveryCell, "2 of 19 pods are the head's, 1 stratum"),
+        (Mix::Half, "half of 19 pods are the head's, 2 strata"),
+    ] {
         measure(mix, what, times);
     }
     ExitCode::SUCCESS
@@ -56,7 +59,9 @@ fn measure(mix: Mix, what: &str, times: u32) {
     let rows = rows_of(moments.clone(), None, view.delta);
     let pods = WindowPods::of(&cell.counts, &cell.comparison.id);
     let (tested, functions) = (rows.moments.tests, cell.counts.functions().len());
-    say(&format!("one cell of medium, {what}: {functions} functions, {tested} tested; median [quartiles] of {times}, ms"));
+    say(&format!(
+        "one cell of medium, {what}: {functions} functions, {tested} tested; median [quartiles] of {times}, ms"
+    ));
     let line = |columns: &str, run: &dyn Fn()| {
         let each = (0..times).map(|_| {
             let start = Instant::now();
@@ -66,24 +71,46 @@ fn measure(mix: Mix, what: &str, times: u32) {
         say(&format!("  {columns:<84}{:>20}", Spread::of(each.collect()).to_string()));
     };
     line("g, ln_p_iid", &|| drop(black_box(independent(&rows))));
-    line("dispersion, df, ratio (counts read, dispersion moderated)", &|| drop(black_box(Moments::measure(&arms.contrast(kind, None), Model::Share, MIN_COUNT))));
-    line("ln_p, f, adjusted_ln_p, ln_p_delta, ln_e and what is compositional", &|| drop(black_box(rows_of(moments.clone(), None, view.delta))));
+    line("dispersion, df, ratio (counts read, dispersion moderated)", &|| {
+        drop(black_box(Moments::measure(&arms.contrast(kind, None), Model::Share, MIN_COUNT)))
+    });
+    line("ln_p, f, adjusted_ln_p, ln_p_delta, ln_e and what is compositional", &|| {
+        drop(black_box(rows_of(moments.clone(), None, view.delta)))
+    });
     line("always_valid_ratio", &|| drop(black_box(always_valid(&rows))));
-    line("minimum_detectable_ratio, seconds_to_significance, pods_needed, samples_needed_iid", &|| drop(black_box(power(&rows))));
-    line("per_request_ratio, per_request_ln_p and the row (all)", &|| drop(black_box(arms.served(kind, None).map(|served| PerRequest::measure(&served)))));
+    line("minimum_detectable_ratio, seconds_to_significance, pods_needed, samples_needed_iid", &|| {
+        drop(black_box(power(&rows)))
+    });
+    line("per_request_ratio, per_request_ln_p and the row (all)", &|| {
+        drop(black_box(arms.served(kind, None).map(|served| PerRequest::measure(&served))))
+    });
     line("rare_ln_p", &|| drop(black_box(rare(&rows, &pods))));
     line("samples by pod, from the ring", &|| drop(black_box(WindowPods::of(&cell.counts, &cell.comparison.id))));
-    line("outlier_ln_p, outlying_pods", &|| drop(black_box(outliers(functions, &pods.rows(Side::Head, kind), &pods.rows(Side::Base, kind), &Settings::default()))));
-    line("counts for the rows over several cells and the self-check", &|| drop(black_box(Snapshot::of(cell.counts.functions(), &arms))));
+    line("outlier_ln_p, outlying_pods", &|| {
+        drop(black_box(outliers(
+            functions,
+            &pods.rows(Side::Head, kind),
+            &pods.rows(Side::Base, kind),
+            &Settings::default(),
+        )))
+    });
+    line("counts for the rows over several cells and the self-check", &|| {
+        drop(black_box(Snapshot::of(cell.counts.functions(), &arms)))
+    });
     let closed = ClosedStrata::default();
     let families = [Family::default(), Family::default()];
-    let whole = |scope, kinds: &[CountKind]| drop(black_box(report(&view, &cell.comparison, scope, kinds, &families, &closed)));
+    let whole =
+        |scope, kinds: &[CountKind]| drop(black_box(report(&view, &cell.comparison, scope, kinds, &families, &closed)));
     line("a report of self counts, window", &|| whole(Scope::Window, &[kind]));
     line("a report of self and total counts, window", &|| whole(Scope::Window, &CountKind::ALL));
     line("a report of self and total counts, epoch", &|| whole(Scope::Epoch, &CountKind::ALL));
     line("a look at self and total counts", &|| {
         let mut families = [Family::default(), Family::default()];
-        drop(black_box(look(&LookAt { view: &view, comparison: &cell.comparison, closed: &closed }, &CountKind::ALL, &mut families)));
+        drop(black_box(look(
+            &LookAt { view: &view, comparison: &cell.comparison, closed: &closed },
+            &CountKind::ALL,
+            &mut families,
+        )));
     });
 }
 
@@ -108,7 +135,13 @@ fn power(rows: &CellRows) -> Vec<(f64, f64, Option<u32>, f64)> {
     let samples_per_pod = (moments.n_head + moments.n_base) / (moments.k_head + moments.k_base);
     let z = detection_z(1e-4, 0.8);
     let row = |f: usize| {
-        let design = Design { z, head_pods: moments.k_head, base_pods: moments.k_base, share: moments.part(f), tau2: moments.tau2 };
+        let design = Design {
+            z,
+            head_pods: moments.k_head,
+            base_pods: moments.k_base,
+            share: moments.part(f),
+            tau2: moments.tau2,
+        };
         let seconds = design.seconds_to_detect(samples_per_pod / 1800.0, 1.05);
         let pods = seconds.is_infinite().then(|| design.pods_needed(samples_per_pod / 1800.0, 1.05, 1800.0)).flatten();
         (design.mde(samples_per_pod), seconds, pods, samples_by_rule(design.share, 0.05))
@@ -121,12 +154,26 @@ fn rare(rows: &CellRows, pods: &WindowPods) -> Vec<f64> {
     let Moments { a, b, n_head, n_base, .. } = &rows.moments;
     let showing = [Side::Head, Side::Base].map(|side| pods.showing(side, CountKind::SelfCount));
     let number = |side| u64::try_from(pods.len(side)).unwrap_or(0);
-    let arm = |side, count: f64, total: f64, showing: &[u64], f: usize| RareArm { count: whole(count), total: whole(total), showing: showing.get(f).copied().unwrap_or(0), pods: number(side) };
+    let arm = |side, count: f64, total: f64, showing: &[u64], f: usize| RareArm {
+        count: whole(count),
+        total: whole(total),
+        showing: showing.get(f).copied().unwrap_or(0),
+        pods: number(side),
+    };
     let under = (0..a.len()).filter(|&f| a[f] + b[f] < MIN_COUNT && a[f] + b[f] > 0.0);
-    under.map(|f| ln_p_rare(arm(Side::Head, a[f], *n_head, &showing[0], f), arm(Side::Base, b[f], *n_base, &showing[1], f))).collect()
+    under
+        .map(|f| {
+            ln_p_rare(arm(Side::Head, a[f], *n_head, &showing[0], f), arm(Side::Base, b[f], *n_base, &showing[1], f))
+        })
+        .collect()
 }
 
-#[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sums of whole counts below 2^53")]
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "sums of whole counts below 2^53"
+)]
 fn whole(count: f64) -> u64 {
     count as u64
 }

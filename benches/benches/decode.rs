@@ -83,7 +83,11 @@ fn inputs() -> Vec<Input> {
     let collected = Input { name: "otlp: records of a Collector", format: Format::Otlp, records: collected };
     let folded = recorded("folded: cpu of rd-listpack", Format::Folded, "rd-listpack");
     let labels = pprof.records.first().map_or_else(nobody, |(_, labels)| labels.clone());
-    let large = Input { name: "pprof: 100,000 samples over 5,000 locations", format: Format::Pprof, records: vec![(large::profile(), labels)] };
+    let large = Input {
+        name: "pprof: 100,000 samples over 5,000 locations",
+        format: Format::Pprof,
+        records: vec![(large::profile(), labels)],
+    };
     vec![large, pprof, same, collected, folded]
 }
 
@@ -145,10 +149,13 @@ fn seconds<T>(work: impl FnOnce() -> T) -> f64 {
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "figures for people")]
 fn tell(input: &Input, decoded: Spread, structs: Spread) {
     let profiles = decode(input);
-    let stacks: usize = profiles.iter().map(|profile| match &profile.samples {
-        Samples::Stacks(stacks) => stacks.len(),
-        Samples::Folded { .. } => 0,
-    }).sum();
+    let stacks: usize = profiles
+        .iter()
+        .map(|profile| match &profile.samples {
+            Samples::Stacks(stacks) => stacks.len(),
+            Samples::Folded { .. } => 0,
+        })
+        .sum();
     assert!(stacks > 1_000, "{}: only {stacks} stacks", input.name);
     let made = self::structs(input);
     let whole = input.format == Format::Folded || made.pprof.len() + made.otlp.len() == input.records.len();

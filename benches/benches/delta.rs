@@ -45,7 +45,9 @@ fn main() -> ExitCode {
     let peer = match Fastdelta::build(Path::new(env!("CARGO_TARGET_TMPDIR"))) {
         Ok(peer) => peer,
         Err(missing) => {
-            say(&format!("nothing was measured: both the peer and the profiles are of a Go module, and it could not be built\n{missing}"));
+            say(&format!(
+                "nothing was measured: both the peer and the profiles are of a Go module, and it could not be built\n{missing}"
+            ));
             return ExitCode::FAILURE;
         }
     };
@@ -61,7 +63,8 @@ fn main() -> ExitCode {
 }
 
 fn pairs(testdata: &Path) -> Vec<Pair> {
-    let pair = |name, before: &str, after: &str| Pair { name, before: testdata.join(before), after: testdata.join(after) };
+    let pair =
+        |name, before: &str, after: &str| Pair { name, before: testdata.join(before), after: testdata.join(after) };
     vec![
         pair("big-heap, with itself", "big-heap.pprof", "big-heap.pprof"),
         pair("stress-failure.2, before and after", "stress-failure.2.before.pprof", "stress-failure.2.after.pprof"),
@@ -73,11 +76,18 @@ fn measure(peer: &Fastdelta, pair: &Pair, passes: usize) {
     agree(peer, pair, &before, &after);
     let clock = Clock::start(peer.command(&pair.before, &pair.after, &COLUMNS).arg("clock"));
     let mut clock = clock.unwrap_or_else(|failure| panic!("fastdelta: {failure}"));
-    let mut beside = |way: &str| clock.milliseconds(way).unwrap_or_else(|failure| panic!("fastdelta, {way}: {failure}"));
+    let mut beside =
+        |way: &str| clock.milliseconds(way).unwrap_or_else(|failure| panic!("fastdelta, {way}: {failure}"));
     let mut times: [Vec<f64>; 5] = std::array::from_fn(|_| Vec::with_capacity(passes));
     // In turn, so that a disturbance of the machine hits all alike; the first pass of each warms it up.
     for pass in 0..=passes {
-        let spent = [ours("plain", &before, &after), beside("plain"), beside("onward"), ours("gzip", &before, &after), beside("gzip")];
+        let spent = [
+            ours("plain", &before, &after),
+            beside("plain"),
+            beside("onward"),
+            ours("gzip", &before, &after),
+            beside("gzip"),
+        ];
         if pass > 0 {
             times.iter_mut().zip(spent).for_each(|(times, spent)| times.push(spent));
         }
@@ -85,13 +95,21 @@ fn measure(peer: &Fastdelta, pair: &Pair, passes: usize) {
     let [plain, peer_plain, onward, packed, peer_packed] = times.map(Spread::of);
     let mut text = format!("\n{}: {} and {} bytes", pair.name, before.len(), after.len());
     let mut line = |what: &str, ours: Spread, theirs: Spread| {
-        let _ = write!(text, "\n  {what:32} {} us, fastdelta {} us: x {:.1}", ours.map(|ms| ms * 1e3), theirs.map(|ms| ms * 1e3), theirs.median / ours.median);
+        let _ = write!(
+            text,
+            "\n  {what:32} {} us, fastdelta {} us: x {:.1}",
+            ours.map(|ms| ms * 1e3),
+            theirs.map(|ms| ms * 1e3),
+            theirs.median / ours.median
+        );
     };
     line("uncompressed", plain, peer_plain);
     line("  fastdelta knows the earlier one", plain, onward);
     line("gzipped, level 6", packed, peer_packed);
     let memory = |way: &str| (0..PROCESSES).map(|_| peak(peer, pair, way)).unzip::<f64, f64, Vec<_>, Vec<_>>();
-    for (way, what) in [("read", "peak KiB, files read only"), ("plain", "peak KiB, uncompressed"), ("gzip", "peak KiB, gzipped")] {
+    for (way, what) in
+        [("read", "peak KiB, files read only"), ("plain", "peak KiB, uncompressed"), ("gzip", "peak KiB, gzipped")]
+    {
         let (ours, theirs) = memory(way);
         let (ours, theirs) = (Spread::of(ours), Spread::of(theirs));
         let _ = write!(text, "\n  {what:32} {ours}, fastdelta {theirs}");
@@ -108,7 +126,10 @@ fn agree(peer: &Fastdelta, pair: &Pair, before: &[u8], after: &[u8]) {
         let profile = Profile::decode(bytes).unwrap_or_else(|failure| panic!("{}: {failure}", pair.name));
         assert!(profile.sample.len() > 10, "{}: {} samples", pair.name, profile.sample.len());
         let mut sums = vec![0i64; profile.sample_type.len()];
-        profile.sample.iter().for_each(|sample| sums.iter_mut().zip(&sample.value).for_each(|(sum, value)| *sum += value));
+        profile
+            .sample
+            .iter()
+            .for_each(|sample| sums.iter_mut().zip(&sample.value).for_each(|(sum, value)| *sum += value));
         sums
     };
     assert_eq!(sums(&ours), sums(&theirs), "{}", pair.name);

@@ -52,7 +52,10 @@ fn measure(sides: &Sides<Vec<Recording>>, slower: &[&str], passes: usize) {
     let html = page(&report).unwrap_or_else(|fault| panic!("{fault}"));
     let picture = svg(&report, Palette::OrangeBlue);
     let called = |kind| compared.of_kind(kind).filter(|finding| finding.verdict.is_called()).count();
-    let found = compared.of_kind(CountKind::SelfCount).filter(|finding| finding.verdict.is_called() && slower.contains(&&*finding.function)).count();
+    let found = compared
+        .of_kind(CountKind::SelfCount)
+        .filter(|finding| finding.verdict.is_called() && slower.contains(&&*finding.function))
+        .count();
     say(&format!(
         "\n{} runs a side, {} stacks in {} and {} samples; {} functions, {} called by self counts ({found} of the {} that cost more) and {} by total; {} nodes",
         compared.runs.base,
@@ -127,7 +130,12 @@ fn agree(compared: &Compared, plain: &Counts<'_>) {
         let findings: Vec<&Finding> = compared.of_kind(kind).filter(|finding| finding.functions.is_none()).collect();
         assert!(findings.len() > 3_000, "{} functions", findings.len());
         for finding in findings {
-            assert_eq!(plain.get(&*finding.function).map(|counts| counts[place]), Some(finding.count), "{}", finding.function);
+            assert_eq!(
+                plain.get(&*finding.function).map(|counts| counts[place]),
+                Some(finding.count),
+                "{}",
+                finding.function
+            );
         }
     }
 }

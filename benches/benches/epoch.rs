@@ -30,7 +30,9 @@ fn main() -> ExitCode {
     let (looks, reports) = (if has("--quick") { 5 } else { 41 }, if has("--reports") { 5 } else { 0 });
     for (mix, hardware) in [(Mix::CanaryInEveryCell, "1 kind of machine"), (Mix::Half, "2 kinds of machine")] {
         say(&format!("one cell of medium, {hardware}, self and total; median [quartiles] of {looks} looks"));
-        say("  closed blocks    tests  look on sums, ms      look anew, ms         report, ms  taking in, ms  columns, MB  deviations, MB  sums, MB");
+        say(
+            "  closed blocks    tests  look on sums, ms      look anew, ms         report, ms  taking in, ms  columns, MB  deviations, MB  sums, MB",
+        );
         for closed in CLOSED {
             say(&measure(mix, closed, (looks, reports)));
         }
@@ -69,7 +71,9 @@ fn measure(mix: Mix, closed: u64, (looks, reports): (u32, u32)) -> String {
     let [on_sums, anew, reports] = [on_sums, anew, reports.collect()].map(|times| Spread::of(times).to_string());
     let megabytes = |bytes: usize| f64::from(u32::try_from(bytes >> 10).unwrap_or(u32::MAX)) / 1024.0;
     let [columns, deviations, sums] = [cell.counts.size().0, held.size().0, held.size().1].map(megabytes);
-    format!("  {closed:>13} {tests:>8} {on_sums:>17} {anew:>18} {reports:>18} {taking_in:>14.1} {columns:>12.1} {deviations:>15.1} {sums:>9.1}")
+    format!(
+        "  {closed:>13} {tests:>8} {on_sums:>17} {anew:>18} {reports:>18} {taking_in:>14.1} {columns:>12.1} {deviations:>15.1} {sums:>9.1}"
+    )
 }
 
 fn say(line: &str) {

@@ -35,13 +35,20 @@ fn main() -> ExitCode {
     let names = &sides.base[0].profile.names;
     assert!(!stacks(&sides.base[0]).is_empty());
     let run = [Run { names, stacks: &chains() }];
-    measure("chains: 1,000 frames a row, each wide enough to be drawn", &Report { tree: CallTree::merge(&run, &run), ..pair });
+    measure(
+        "chains: 1,000 frames a row, each wide enough to be drawn",
+        &Report { tree: CallTree::merge(&run, &run), ..pair },
+    );
     ExitCode::SUCCESS
 }
 
 /// Every stack by itself, 105 frames deep.
 fn chains() -> Vec<Stack> {
-    let chain = |number: u32| Stack { frames: (0..105).map(|level| (number + level * 197) % 2_000).collect(), count: u64::from(number % 90) + 1, cohort: None };
+    let chain = |number: u32| Stack {
+        frames: (0..105).map(|level| (number + level * 197) % 2_000).collect(),
+        count: u64::from(number % 90) + 1,
+        cohort: None,
+    };
     (0..1_000).map(chain).collect()
 }
 
@@ -55,7 +62,8 @@ fn measure(shape: &str, report: &Report) {
     let opened = milliseconds(start);
     for order in ["callers first", "leaves first"] {
         let size = browser.number("state.tree.size");
-        let times: Vec<f64> = browser.evaluate(REDRAWS).as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).collect();
+        let times: Vec<f64> =
+            browser.evaluate(REDRAWS).as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).collect();
         assert_eq!(times.len(), 100);
         let worst = times.last().copied().unwrap();
         let over = times.iter().filter(|time| **time > LIMIT).count();

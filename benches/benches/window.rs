@@ -60,17 +60,31 @@ fn measure(size: Size, mix: Mix, window: u64, measured: u64) {
         let before = scatter_add(size, columns(&workload), workers, 5);
         let outcome = drive(&workload, workers).expect("the dataflow runs");
         let after = scatter_add(size, columns(&workload), workers, 5);
-        let whole = i64::from(size.samples) * i64::try_from(workload.pods.len()).unwrap_or(0) * i64::try_from(workload.hops() - 1).unwrap_or(0);
+        let whole = i64::from(size.samples)
+            * i64::try_from(workload.pods.len()).unwrap_or(0)
+            * i64::try_from(workload.hops() - 1).unwrap_or(0);
         assert_eq!(outcome.counted, whole, "samples are lost");
         assert_eq!(outcome.raised, plain.raised, "flags differ from the plain evaluation's with {workers} workers");
         assert_eq!(*rows.get_or_insert(outcome.rows), outcome.rows, "rows differ with the number of workers");
-        report(&workload, workers, &outcome, Spread { low: before.low.min(after.low), median: f64::midpoint(before.median, after.median), high: before.high.max(after.high) });
+        report(
+            &workload,
+            workers,
+            &outcome,
+            Spread {
+                low: before.low.min(after.low),
+                median: f64::midpoint(before.median, after.median),
+                high: before.high.max(after.high),
+            },
+        );
     }
 }
 
 fn report(workload: &Workload, workers: usize, outcome: &Outcome, roof: Spread) {
-    let samples = float(u64::from(workload.size.samples)) * float(u64::try_from(workload.pods.len()).unwrap_or(0)) / 1e3;
-    let of = |look: bool, time: fn(&HopTime) -> f64| Spread::of(outcome.hops.iter().filter(|hop| hop.look == look).map(time).collect());
+    let samples =
+        float(u64::from(workload.size.samples)) * float(u64::try_from(workload.pods.len()).unwrap_or(0)) / 1e3;
+    let of = |look: bool, time: fn(&HopTime) -> f64| {
+        Spread::of(outcome.hops.iter().filter(|hop| hop.look == look).map(time).collect())
+    };
     let whole = |look| of(look, |hop| hop.intake + hop.close);
     let (folding, looking) = (whole(false).map(|ms| samples / ms), whole(true).map(|ms| samples / ms));
     let pairs = outcome.hops.windows(2).filter(|pair| pair[1].look).map(|pair| pair[1].close - pair[0].close);
@@ -83,17 +97,27 @@ fn report(workload: &Workload, workers: usize, outcome: &Outcome, roof: Spread) 
         ("hop close to flags", of(true, |hop| hop.close), "ms"),
         ("evaluation", Spread::of(pairs.collect()), "ms"),
     ];
-    say(&format!("  {workers} worker{}, {} tests at the last look", if workers == 1 { "" } else { "s" }, outcome.tests));
+    say(&format!(
+        "  {workers} worker{}, {} tests at the last look",
+        if workers == 1 { "" } else { "s" },
+        outcome.tests
+    ));
     for (what, spread, unit) in lines {
         say(&format!("    {what:<28}{spread:>24} {unit}"));
     }
-    say(&format!("    {:<28}{:>24} of the roof; with looks {:.3}", "fold and expire", format!("{:.3}", folding.median / roof.median), looking.median / roof.median));
+    say(&format!(
+        "    {:<28}{:>24} of the roof; with looks {:.3}",
+        "fold and expire",
+        format!("{:.3}", folding.median / roof.median),
+        looking.median / roof.median
+    ));
     say(&format!("    rows {:016x}", outcome.rows));
 }
 
 /// Columns that the window holds: one for each occupied bucket of each arm, stratum and cell.
 fn columns(workload: &Workload) -> usize {
-    let mut columns: Vec<_> = workload.pods.iter().map(|pod| (pod.cell, pod.head, &pod.identity.hardware, pod.identity.bucket().0)).collect();
+    let mut columns: Vec<_> =
+        workload.pods.iter().map(|pod| (pod.cell, pod.head, &pod.identity.hardware, pod.identity.bucket().0)).collect();
     columns.sort();
     columns.dedup();
     columns.len() * (1 + workload.block(workload.hops() - 1))

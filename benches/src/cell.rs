@@ -103,7 +103,8 @@ fn addition(fleet: &Workload, pod: &Pod, start: Hop, ids: &[FunctionId], request
             counts.entry(place(function / CALLERS)).or_default().1 += u64::from(samples);
         }
     }
-    let entries: Vec<Entry> = counts.into_iter().map(|(function, (own, total))| Entry { function, own, total }).collect();
+    let entries: Vec<Entry> =
+        counts.into_iter().map(|(function, (own, total))| Entry { function, own, total }).collect();
     Addition {
         own: start,
         hardware: pod.identity.hardware.clone(),

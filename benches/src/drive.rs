@@ -233,12 +233,18 @@ impl Sink for Rows {
         self.clock.note(number, |moment| moment.flagged = Some(now));
         if number <= self.last {
             let mut outcome = self.clock.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-            outcome.rows = stable_hash(format!("{:x} {:?} {:?}", outcome.rows, rows.flags, rows.comparisons).as_bytes());
+            outcome.rows =
+                stable_hash(format!("{:x} {:?} {:?}", outcome.rows, rows.flags, rows.comparisons).as_bytes());
             let raised = rows.flags.into_iter().filter(|flag| flag.state == FlagState::Raised);
             outcome.raised.extend(raised.map(|flag| (number, flag.row.cell, flag.row.function)));
             outcome.counted += rows.ledger.iter().map(|row| row.samples_counted).sum::<i64>();
             if number == self.last {
-                outcome.tests = rows.comparisons.iter().filter(|row| row.cell.region.as_str() != "*").map(|row| row.functions_tested).sum();
+                outcome.tests = rows
+                    .comparisons
+                    .iter()
+                    .filter(|row| row.cell.region.as_str() != "*")
+                    .map(|row| row.functions_tested)
+                    .sum();
             }
         }
         self.clock.flagged.store(number + 1, Ordering::Release);

@@ -11,7 +11,9 @@ const SAMPLES: usize = 100_000;
 #[must_use]
 pub fn profile() -> Vec<u8> {
     let mut strings: Vec<String> = ["", "samples", "count", "cpu", "nanoseconds"].map(str::to_owned).to_vec();
-    strings.extend((0..FUNCTIONS).map(|function| format!("service/part{}.Type{}.method{function}", function % 40, function % 700)));
+    strings.extend(
+        (0..FUNCTIONS).map(|function| format!("service/part{}.Type{}.method{function}", function % 40, function % 700)),
+    );
     let column = |kind, unit| ValueType { r#type: kind, unit };
     let mut message = Profile {
         sample_type: vec![column(1, 2), column(3, 4)],
@@ -28,7 +30,8 @@ pub fn profile() -> Vec<u8> {
     let mut draw = Draw(1);
     for _ in 0..SAMPLES {
         let frames = 8 + draw.below(48);
-        let mut stack: Vec<u64> = (0..frames).map(|depth| 1 + draw.below((2 << depth.min(12)).min(FUNCTIONS))).collect();
+        let mut stack: Vec<u64> =
+            (0..frames).map(|depth| 1 + draw.below((2 << depth.min(12)).min(FUNCTIONS))).collect();
         stack.reverse();
         let count = if draw.below(8) == 0 { 2 } else { 1 };
         message.sample.push(Sample { location_id: stack, value: vec![count, count * 10_000_000], label: Vec::new() });

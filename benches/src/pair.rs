@@ -34,7 +34,8 @@ impl Program {
     /// ones more often, so that stacks share callers as those of real programs do. Popularity of stacks falls like one over the rank.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
-        let names = (0..FUNCTIONS).map(|function| format!("service/part{}.Type{}.method{function}", function % 40, function % 700).into());
+        let names = (0..FUNCTIONS)
+            .map(|function| format!("service/part{}.Type{}.method{function}", function % 40, function % 700).into());
         let mut draws = Draws::seeded(seed);
         let scale = (f64::from(FUNCTIONS) + 1.0).ln();
         let mut stacks: Vec<Vec<u32>> = vec![(0..24).collect()];
@@ -53,7 +54,9 @@ impl Program {
     /// So many runs a side; five functions of the head cost a quarter more.
     #[must_use]
     pub fn sides(&self, runs: u32) -> Sides<Vec<Recording>> {
-        let side = |seed: u64, head: bool| (0..runs).map(|run| self.run(seed + u64::from(run), f64::from(runs), head)).collect();
+        let side = |seed: u64, head: bool| {
+            (0..runs).map(|run| self.run(seed + u64::from(run), f64::from(runs), head)).collect()
+        };
         Sides { base: side(1_000, false), head: side(2_000, true) }
     }
 
@@ -123,7 +126,11 @@ pub fn report(compared: &Compared, tree: CallTree) -> Report {
         base: side("base", compared.samples.base, compared.runs.base),
         head: side("head", compared.samples.head, compared.runs.head),
         head_weight: float(compared.samples.base) / float(compared.samples.head),
-        functions: compared.of_kind(CountKind::SelfCount).filter(|finding| finding.functions.is_none()).map(function).collect(),
+        functions: compared
+            .of_kind(CountKind::SelfCount)
+            .filter(|finding| finding.functions.is_none())
+            .map(function)
+            .collect(),
         tree,
     }
 }
@@ -133,12 +140,23 @@ fn float(count: u64) -> f64 {
     count as f64
 }
 
-#[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "between 0 and the limit")]
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "between 0 and the limit"
+)]
 fn below(draws: &mut Draws, limit: usize) -> usize {
     (draws.unit() * limit as f64) as usize
 }
 
-#[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 0 and far below 2^53")]
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "at least 0 and far below 2^53"
+)]
 fn whole(count: f64) -> u64 {
     count.max(0.0).round() as u64
 }
@@ -162,13 +180,18 @@ mod tests {
             assert!((290_000_000..320_000_000).contains(&total(side)), "{}", total(side));
         }
         let of = |side: &[Recording], function: u32| {
-            side.iter().flat_map(stacks).filter(|stack| stack.frames.last() == Some(&function)).map(|stack| stack.count).sum::<u64>()
+            side.iter()
+                .flat_map(stacks)
+                .filter(|stack| stack.frames.last() == Some(&function))
+                .map(|stack| stack.count)
+                .sum::<u64>()
         };
         for function in SLOWER {
             let [base, head] = [of(&sides.base, function), of(&sides.head, function)];
             assert!(base > 0 && head * 100 > base * 115 && head * 100 < base * 135, "{function}: {base}, {head}");
         }
-        let distinct: std::collections::BTreeSet<&Vec<u32>> = sides.base.iter().flat_map(stacks).map(|stack| &stack.frames).collect();
+        let distinct: std::collections::BTreeSet<&Vec<u32>> =
+            sides.base.iter().flat_map(stacks).map(|stack| &stack.frames).collect();
         assert!(distinct.len() > 48_000, "{}", distinct.len());
     }
 }

@@ -7,7 +7,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 const MODULE: &str = "github.com/DataDog/dd-trace-go/v2";
 
 /// What of the module the package needs.
-const NEEDED: [&str; 5] = ["go.mod", "go.sum", "profiler/internal/fastdelta", "profiler/internal/pproflite", "profiler/internal/pprofutils"];
+const NEEDED: [&str; 5] =
+    ["go.mod", "go.sum", "profiler/internal/fastdelta", "profiler/internal/pproflite", "profiler/internal/pprofutils"];
 
 /// The module as it lies in the cache, and the program made of it.
 #[derive(Debug)]
@@ -29,7 +30,9 @@ impl Fastdelta {
         let told = run(Command::new("go").args(["mod", "download", "-json", MODULE]).current_dir(&source))?;
         let field = |name: &str| {
             let line = told.lines().find_map(|line| line.trim().strip_prefix(&format!("\"{name}\": \"")));
-            line.and_then(|line| line.trim_end_matches(',').strip_suffix('"')).map(str::to_owned).ok_or_else(|| format!("go names no {name}: {told}"))
+            line.and_then(|line| line.trim_end_matches(',').strip_suffix('"'))
+                .map(str::to_owned)
+                .ok_or_else(|| format!("go names no {name}: {told}"))
         };
         let (module, version) = (PathBuf::from(field("Dir")?), field("Version")?);
         // The package is internal to its module, so the program is built within a copy of that.
@@ -37,10 +40,15 @@ impl Fastdelta {
         for part in NEEDED {
             copy(&module.join(part), &tree.join(part)).map_err(|failure| format!("{part}: {failure}"))?;
         }
-        copy(&source.join("main.go"), &tree.join("profiler/fleetdiff/main.go")).map_err(|failure| failure.to_string())?;
+        copy(&source.join("main.go"), &tree.join("profiler/fleetdiff/main.go"))
+            .map_err(|failure| failure.to_string())?;
         let program = folder.join("fastdelta");
         // `-mod=mod` since sums of what the rest of the module needs are not asked for.
-        run(Command::new("go").args(["build", "-mod=mod", "-o"]).arg(&program).arg("./profiler/fleetdiff").current_dir(&tree))?;
+        run(Command::new("go")
+            .args(["build", "-mod=mod", "-o"])
+            .arg(&program)
+            .arg("./profiler/fleetdiff")
+            .current_dir(&tree))?;
         Ok(Self { version, testdata: module.join("profiler/internal/fastdelta/testdata"), program })
     }
 
@@ -67,7 +75,8 @@ impl Clock {
     /// # Errors
     /// If it cannot be started.
     pub fn start(command: &mut Command) -> Result<Self, String> {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|failure| failure.to_string())?;
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|failure| failure.to_string())?;
         let words = child.stdin.take();
         let times = child.stdout.take().ok_or("no stdout")?;
         Ok(Self { child, words, times: BufReader::new(times) })

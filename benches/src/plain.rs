@@ -85,7 +85,9 @@ pub fn evaluate(workload: &Workload, threads: usize) -> Plain {
             hold_against_oracle(&cells, &rows);
         }
     }
-    let named = raised.into_iter().map(|((cell, function), hop)| (hop, workload.cell(cell), workload.name(function).to_string()));
+    let named = raised
+        .into_iter()
+        .map(|((cell, function), hop)| (hop, workload.cell(cell), workload.name(function).to_string()));
     plain.raised = named.collect();
     plain
 }
@@ -137,7 +139,8 @@ impl Cell {
         }
         let arm = |columns| Arm { rows: rows(columns) };
         let strata = self.strata.values().map(|[head, base]| Stratum { head: arm(head), base: arm(base) });
-        let functions = self.strata.values().flatten().flat_map(BTreeMap::values).map(|column| column.counts.len()).max();
+        let functions =
+            self.strata.values().flatten().flat_map(BTreeMap::values).map(|column| column.counts.len()).max();
         let contrast = Contrast::new(functions.unwrap_or(0), strata.collect(), head, base);
         let moments = Moments::measure(&contrast, Model::Share, MIN_COUNT);
         let (share, adjusted) = (moments.at_scale(1.0), moments.at_scale(moments.scale()));
@@ -155,8 +158,12 @@ impl Cell {
     /// The cell's arm as the oracle takes it, for these functions.
     fn oracle_arm(&self, arm: usize, functions: &[usize]) -> oracle::strata::Arm {
         let pods = self.pods(arm);
-        let of = |columns: &BTreeMap<u8, Column>, bucket: &u16| u8::try_from(*bucket).ok().and_then(|bucket| columns.get(&bucket)).cloned();
-        let counts = |column: Option<Column>| functions.iter().map(|&f| column.as_ref().map_or(0.0, |column| f64::from(column.counts[f]))).collect();
+        let of = |columns: &BTreeMap<u8, Column>, bucket: &u16| {
+            u8::try_from(*bucket).ok().and_then(|bucket| columns.get(&bucket)).cloned()
+        };
+        let counts = |column: Option<Column>| {
+            functions.iter().map(|&f| column.as_ref().map_or(0.0, |column| f64::from(column.counts[f]))).collect()
+        };
         let samples = |column: Option<Column>| column.map_or(0.0, |column| float(column.samples));
         let strata = || self.strata.values().map(|arms| &arms[arm]);
         oracle::strata::Arm {
@@ -169,7 +176,11 @@ impl Cell {
 }
 
 fn rows(columns: &BTreeMap<u8, Column>) -> Vec<BucketRow<'_>> {
-    let row = |(bucket, column): (&u8, &'_ Column)| BucketRow { bucket: u16::from(*bucket), exposure: column.samples, counts: Vec::new() };
+    let row = |(bucket, column): (&u8, &'_ Column)| BucketRow {
+        bucket: u16::from(*bucket),
+        exposure: column.samples,
+        counts: Vec::new(),
+    };
     let mut rows: Vec<BucketRow<'_>> = columns.iter().map(row).collect();
     for (row, column) in rows.iter_mut().zip(columns.values()) {
         row.counts.push(&column.counts);
@@ -182,7 +193,8 @@ fn called(rows: &[Vec<Row>], family: usize) -> Vec<(usize, Row)> {
     let numbered = rows.iter().enumerate().flat_map(|(cell, rows)| rows.iter().map(move |&row| (cell, row)));
     let mut all: Vec<(usize, Row)> = numbered.collect();
     all.sort_by(|a, b| b.1.ln_e.total_cmp(&a.1.ln_e));
-    let threshold = |k: usize| (float(u64::try_from(family).unwrap_or(0)) / (Q * float(u64::try_from(k).unwrap_or(1)))).ln();
+    let threshold =
+        |k: usize| (float(u64::try_from(family).unwrap_or(0)) / (Q * float(u64::try_from(k).unwrap_or(1)))).ln();
     let k = (1..=all.len()).rev().find(|&k| all[k - 1].1.ln_e >= threshold(k)).unwrap_or(0);
     all.truncate(k);
     all
@@ -193,7 +205,10 @@ fn hold_against_oracle(cells: &[Cell], rows: &[Vec<Row>]) {
     for (cell, rows) in cells.iter().zip(rows) {
         for (row, (ln_p, theta)) in rows.iter().zip(by_oracle(cell, rows)) {
             let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b.abs().max(1.0);
-            assert!(near(row.ln_p, ln_p) && near(row.theta, theta), "the oracle's statistics differ: {row:?}, ln p {ln_p}, theta {theta}");
+            assert!(
+                near(row.ln_p, ln_p) && near(row.theta, theta),
+                "the oracle's statistics differ: {row:?}, ln p {ln_p}, theta {theta}"
+            );
         }
     }
 }
@@ -206,7 +221,8 @@ fn by_oracle(cell: &Cell, rows: &[Row]) -> Vec<(f64, f64)> {
     }
     let (head, base) = (cell.oracle_arm(0, &functions), cell.oracle_arm(1, &functions));
     let share = oracle::strata::strata_test(&head, &base, oracle::strata::Model::Share, 1.0, MIN_COUNT);
-    let both: Vec<usize> = (0..functions.len()).filter(|&i| share.tested[i] && share.a[i] > 0.0 && share.b[i] > 0.0).collect();
+    let both: Vec<usize> =
+        (0..functions.len()).filter(|&i| share.tested[i] && share.a[i] > 0.0 && share.b[i] > 0.0).collect();
     let theta: Vec<f64> = both.iter().map(|&i| share.theta[i]).collect();
     let variances: Vec<f64> = both.iter().map(|&i| share.se[i] * share.se[i]).collect();
     let scale = oracle::moderation::scale_from(&theta, &variances);

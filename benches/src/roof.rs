@@ -24,7 +24,9 @@ const DRAWN: usize = 999_983;
 pub fn scatter_add(size: Size, columns: usize, threads: usize, repeats: usize) -> Spread {
     let one = |_| {
         std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || add_at_random(size, columns / threads, thread))).collect();
+            let threads: Vec<_> = (0..threads)
+                .map(|thread| scope.spawn(move || add_at_random(size, columns / threads, thread)))
+                .collect();
             threads.into_iter().map(|thread| thread.join().unwrap_or(f64::NAN)).sum::<f64>()
         })
     };
@@ -37,7 +39,8 @@ fn add_at_random(size: Size, columns: usize, thread: usize) -> f64 {
     let scale = f64::from(size.functions + 1).ln();
     let functions = usize::try_from(size.functions).unwrap_or(1);
     let samples = usize::try_from(size.samples).unwrap_or(1);
-    let place = |draws: &mut Draws| usize::try_from(zipf(draws.unit(), scale)).map_or(0, |rank| rank.min(functions - 1));
+    let place =
+        |draws: &mut Draws| usize::try_from(zipf(draws.unit(), scale)).map_or(0, |rank| rank.min(functions - 1));
     let places: Vec<usize> = (0..DRAWN).map(|_| place(&mut draws)).collect();
     let mut counters = vec![vec![black_box(1u8); functions]; columns];
     let begun = Instant::now();

@@ -19,7 +19,9 @@ impl Spread {
     #[must_use]
     pub fn of(mut repeats: Vec<f64>) -> Self {
         repeats.sort_by(f64::total_cmp);
-        let at = |quarter: usize| repeats.get((repeats.len().saturating_sub(1) * quarter + 2) / 4).copied().unwrap_or(f64::NAN);
+        let at = |quarter: usize| {
+            repeats.get((repeats.len().saturating_sub(1) * quarter + 2) / 4).copied().unwrap_or(f64::NAN)
+        };
         Self { low: at(1), median: at(2), high: at(3) }
     }
 

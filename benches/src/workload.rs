@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use fleetdiff_pipeline::config::{Comparing, Config};
 use fleetdiff_schemas::identity::{Build, Identity, stable_hash};
-use fleetdiff_schemas::profile::{CountKind, Decoded, Folded, FoldedFunction, Position, Profile, ProfileType, Samples, Temporality};
+use fleetdiff_schemas::profile::{
+    CountKind, Decoded, Folded, FoldedFunction, Position, Profile, ProfileType, Samples, Temporality,
+};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
 
@@ -115,7 +117,8 @@ impl Workload {
     #[must_use]
     pub fn new(size: Size, mix: Mix, window: u64, measured: u64) -> Self {
         let pods = (0..PODS).map(|number| pod(number, mix)).collect();
-        let names = (0..size.functions).map(|rank| Arc::from(format!("service/module{:03}.Type{}::method{rank}", rank % 251, rank % 17)));
+        let names = (0..size.functions)
+            .map(|rank| Arc::from(format!("service/module{:03}.Type{}::method{rank}", rank % 251, rank % 17)));
         Self { size, mix, window, measured, pods, names: names.collect() }
     }
 
@@ -135,7 +138,10 @@ impl Workload {
     #[must_use]
     pub fn cell(&self, number: usize) -> CellKey {
         let (region, cohort) = (number % CELLS.0, number / CELLS.0);
-        CellKey { region: format!("region-{region}").as_str().into(), cohort: format!("cohort-{cohort}").as_str().into() }
+        CellKey {
+            region: format!("region-{region}").as_str().into(),
+            cohort: format!("cohort-{cohort}").as_str().into(),
+        }
     }
 
     /// Number of cells.
@@ -200,8 +206,16 @@ impl Workload {
     #[must_use]
     pub fn record(&self, number: usize, hop: u64, partition: i32) -> Decoded {
         let pod = &self.pods[number];
-        let functions = self.samples(pod, hop).into_iter().map(|(name, count)| FoldedFunction { name, own: u64::from(count), total: u64::from(count) });
-        let part = Folded { cohort: pod.identity.cohort.clone(), samples: u64::from(self.size.samples), functions: functions.collect() };
+        let functions = self.samples(pod, hop).into_iter().map(|(name, count)| FoldedFunction {
+            name,
+            own: u64::from(count),
+            total: u64::from(count),
+        });
+        let part = Folded {
+            cohort: pod.identity.cohort.clone(),
+            samples: u64::from(self.size.samples),
+            functions: functions.collect(),
+        };
         let start = self.instant(hop);
         let profile = Profile {
             identity: Arc::clone(&pod.identity),
@@ -219,7 +233,8 @@ impl Workload {
 
     /// When a hop counted from 0 starts.
     fn instant(&self, number: u64) -> Nanos {
-        let into_the_hour = if self.mix == Mix::Half { -(HOP.0 * i64::try_from(self.window * 2 / 3).unwrap_or(0)) } else { 0 };
+        let into_the_hour =
+            if self.mix == Mix::Half { -(HOP.0 * i64::try_from(self.window * 2 / 3).unwrap_or(0)) } else { 0 };
         Nanos::from_seconds(HOUR).plus(Nanos(into_the_hour + HOP.0 * i64::try_from(number).unwrap_or(0)))
     }
 }
@@ -244,7 +259,12 @@ fn pod(number: usize, mix: Mix) -> Pod {
 }
 
 /// The rank whose share falls like one over it: the whole part of (n + 1)^u, less 1; `scale` is ln(n + 1).
-#[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the number of functions")]
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 0 and the number of functions"
+)]
 #[must_use]
 pub fn zipf(u: f64, scale: f64) -> u32 {
     ((u * scale).exp() as u32).saturating_sub(1)
@@ -296,7 +316,8 @@ mod tests {
             assert!(samples.is_sorted_by(|a, b| a.0 < b.0), "{samples:?}");
             assert!((300..1000).contains(&samples.len()), "{} functions in 1,000 samples", samples.len());
             assert_eq!(samples.iter().map(|(_, count)| count).sum::<u32>(), 1000);
-            of_hit[usize::from(pod.head)] += samples.iter().filter(|(f, _)| *f == 3).map(|(_, count)| count).sum::<u32>();
+            of_hit[usize::from(pod.head)] +=
+                samples.iter().filter(|(f, _)| *f == 3).map(|(_, count)| count).sum::<u32>();
         }
         assert!(of_hit[1] * 10 > of_hit[0] * 12, "{of_hit:?}");
     }

@@ -114,8 +114,8 @@ impl RecordedFleet {
         let folder = fs::canonicalize(path).and_then(|folder| fs::read_dir(&folder).map(|_| folder));
         let folder = folder.map_err(|source| FleetError::Folder { path: path.to_owned(), source })?;
         let manifest = folder.join(MANIFEST);
-        let lines = read_manifest(&manifest)
-            .map_err(|source| FleetError::Manifest { path: path.join(MANIFEST), source })?;
+        let lines =
+            read_manifest(&manifest).map_err(|source| FleetError::Manifest { path: path.join(MANIFEST), source })?;
         let name = folder.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy().into_owned());
         Ok(Self {
             folder,

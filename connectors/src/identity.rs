@@ -9,7 +9,6 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
 use serde::Deserialize;
 
-
 /// The value of a region, cohort or hardware that no attribute names: such pods are compared among themselves.
 pub const UNKNOWN: &str = "unknown";
 
@@ -89,9 +88,8 @@ impl IdentityMapping {
         };
         let named: &Lookup<'_> = &|name| attribute(name).filter(|value| !value.starts_with(UNNAMED_SERVICE));
         let service = first(&self.service, named).map(|(_, value)| value);
-        let or_unknown = |names: &[String]| {
-            first(names, attribute).map_or_else(|| UNKNOWN.to_owned(), |(_, value)| value)
-        };
+        let or_unknown =
+            |names: &[String]| first(names, attribute).map_or_else(|| UNKNOWN.to_owned(), |(_, value)| value);
         Ok(Identity {
             service: service.ok_or_else(|| missing("service", &self.service))?.as_str().into(),
             build: required("build", &self.build)?.as_str().into(),
@@ -127,8 +125,7 @@ impl IdentityMapping {
     fn process_start_by(&self, attribute: &Lookup<'_>) -> Result<Option<Nanos>, Rejection> {
         let Some((name, value)) = first(&self.process_start, attribute) else { return Ok(None) };
         instant::parse(&value).map(Some).ok_or_else(|| {
-            let detail =
-                format!("{name} is {value:?}, expected RFC 3339 or nanoseconds since the Unix epoch");
+            let detail = format!("{name} is {value:?}, expected RFC 3339 or nanoseconds since the Unix epoch");
             Rejection::new(Reason::Malformed, detail)
         })
     }
@@ -198,8 +195,7 @@ mod tests {
 
     #[test]
     fn image_tags_may_be_a_list() {
-        let attributes =
-            [("service.name", "s"), ("container.image.tags", r#"["v7","latest"]"#), ("container.id", "c")];
+        let attributes = [("service.name", "s"), ("container.image.tags", r#"["v7","latest"]"#), ("container.id", "c")];
         assert_eq!(resolve(&attributes).expect("identity").build.as_str(), "v7");
     }
 

@@ -75,11 +75,7 @@ impl ParquetOutput {
     /// # Errors
     /// [`OutputError::Unwritable`]: no thread for the store could be started.
     /// [`OutputError::FlushInterval`]: `flush` does not divide an hour.
-    pub fn in_store(
-        store: Arc<dyn ObjectStore>,
-        configuration: String,
-        flush: Duration,
-    ) -> Result<Self, OutputError> {
+    pub fn in_store(store: Arc<dyn ObjectStore>, configuration: String, flush: Duration) -> Result<Self, OutputError> {
         let interval = FlushInterval::new(flush)?;
         Ok(Self::of_folder(Folder::of_store(store)?, configuration, interval))
     }

@@ -46,10 +46,10 @@ mod pprof_oracle;
 mod pyroscope;
 #[path = "formats/reading.rs"]
 mod reading;
-#[path = "formats/reading_otlp.rs"]
-mod reading_otlp;
 #[path = "formats/reading_others.rs"]
 mod reading_others;
+#[path = "formats/reading_otlp.rs"]
+mod reading_otlp;
 #[path = "formats/reading_perf_script.rs"]
 mod reading_perf_script;
 #[path = "formats/reading_pprof.rs"]

@@ -2,10 +2,10 @@
 //! one, and a cluster that is not there is an error in words.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "support/broker.rs"]
-mod broker;
 #[path = "kafka/alerts.rs"]
 mod alerts;
+#[path = "support/broker.rs"]
+mod broker;
 #[path = "kafka/collector.rs"]
 mod collector;
 #[path = "kafka/faults.rs"]

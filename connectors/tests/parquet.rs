@@ -123,7 +123,10 @@ fn another_result_stops_and_names_the_file() {
     let mut output = ParquetOutput::create(folder.path(), "{}".to_owned(), TEN_MINUTES).unwrap();
     let error = output.write(&tables).unwrap_err();
     assert_eq!(error.code(), "nondeterministic_output");
-    assert!(error.to_string().contains(r#"fleetdiff.configuration {"q":0.05,"method":"honest"}, now it is {}"#), "{error}");
+    assert!(
+        error.to_string().contains(r#"fleetdiff.configuration {"q":0.05,"method":"honest"}, now it is {}"#),
+        "{error}"
+    );
 
     tables.ledger[7].samples_counted += 1;
     let error = write(folder.path(), &tables).unwrap_err();
@@ -168,7 +171,8 @@ fn files_lie_in_the_hour_of_their_rows() {
 fn files_say_what_they_are() {
     let folder = TempDir::new().unwrap();
     write(folder.path(), &Generator(9).tables(300)).unwrap();
-    let file = files_below(folder.path()).remove(Path::new("cells/date=2026-03-01/hour=09/1772358000.parquet")).unwrap();
+    let file =
+        files_below(folder.path()).remove(Path::new("cells/date=2026-03-01/hour=09/1772358000.parquet")).unwrap();
     let reader = SerializedFileReader::new(file).unwrap();
     let metadata = reader.metadata().file_metadata();
     let entries = metadata.key_value_metadata().unwrap();
@@ -227,11 +231,16 @@ fn instants_are_cut_to_microseconds() {
 fn a_large_table_has_several_row_groups() {
     let folder = TempDir::new().unwrap();
     let rows: Vec<LedgerRow> = (0..140_000)
-        .map(|hop| LedgerRow { hop_at: Nanos::from_seconds(START_SECONDS), records_consumed: hop, ..LedgerRow::default() })
+        .map(|hop| LedgerRow {
+            hop_at: Nanos::from_seconds(START_SECONDS),
+            records_consumed: hop,
+            ..LedgerRow::default()
+        })
         .collect();
     let tables = Tables { ledger: rows, ..Tables::default() };
     write(folder.path(), &tables).unwrap();
-    let file = files_below(folder.path()).remove(Path::new("ledger/date=2026-03-01/hour=09/1772358000.parquet")).unwrap();
+    let file =
+        files_below(folder.path()).remove(Path::new("ledger/date=2026-03-01/hour=09/1772358000.parquet")).unwrap();
     assert_eq!(SerializedFileReader::new(file).unwrap().num_row_groups(), 2);
     assert_eq!(read_tables(folder.path()).unwrap().ledger, tables.ledger);
 }
@@ -245,7 +254,10 @@ fn a_folder_that_cannot_be_written_is_refused_at_once() {
         let error = ParquetOutput::create(&root, String::new(), TEN_MINUTES).err().unwrap();
         assert_eq!(error.code(), "unwritable_output");
         let text = error.to_string();
-        assert!(text.contains(&format!("cannot write {}: ", root.display())) && text.contains("name a folder"), "{text}");
+        assert!(
+            text.contains(&format!("cannot write {}: ", root.display())) && text.contains("name a folder"),
+            "{text}"
+        );
     }
     assert_eq!(files_below(folder.path()).len(), 1);
 

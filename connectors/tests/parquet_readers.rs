@@ -50,7 +50,8 @@ fn four_readers_see_what_was_written() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("flags 0 rows"));
 
-    let wrong = fs::read_to_string(full.path().join("expected.json")).unwrap().replacen("\"rows\":300", "\"rows\":301", 1);
+    let wrong =
+        fs::read_to_string(full.path().join("expected.json")).unwrap().replacen("\"rows\":300", "\"rows\":301", 1);
     fs::write(full.path().join("expected.json"), wrong).unwrap();
     let output = read(full.path());
     assert_eq!(output.status.code(), Some(1));

@@ -96,18 +96,35 @@ pub struct Row<'a> {
 /// Every function of any side, sorted by a column: 0 is the base's share, others are what is computed of each head.
 ///
 /// `are_weights` says what values are: only where every run has some.
-pub fn rows<'a>(base: &'a [Recording], heads: &[&'a [Recording]], kind: CountKind, compute: Compute, order: usize, are_weights: bool) -> Vec<Row<'a>> {
+pub fn rows<'a>(
+    base: &'a [Recording],
+    heads: &[&'a [Recording]],
+    kind: CountKind,
+    compute: Compute,
+    order: usize,
+    are_weights: bool,
+) -> Vec<Row<'a>> {
     let sums = |side: &'a [Recording]| if are_weights { Sums::of_weights(side) } else { Sums::of_samples(side) };
     let (base, heads) = (sums(base), heads.iter().map(|side| sums(side)).collect::<Vec<_>>());
-    let functions: BTreeSet<&'a str> = std::iter::once(&base).chain(&heads).flat_map(|sums| sums.functions(kind)).map(|(function, _)| function).collect();
+    let functions: BTreeSet<&'a str> = std::iter::once(&base)
+        .chain(&heads)
+        .flat_map(|sums| sums.functions(kind))
+        .map(|(function, _)| function)
+        .collect();
     let value = |sums: &Sums<'_>, function| Value { own: sums.of(kind, function), whole: sums.whole() };
-    let row = |function| Row { function, base: value(&base, function), heads: heads.iter().map(|head| value(head, function)).collect() };
+    let row = |function| Row {
+        function,
+        base: value(&base, function),
+        heads: heads.iter().map(|head| value(head, function)).collect(),
+    };
     let mut rows: Vec<Row<'a>> = functions.into_iter().map(row).collect();
     let key = |row: &Row<'_>| match order.checked_sub(1).and_then(|column| row.heads.get(column)) {
         Some(head) => compute.order(compute.of(row.base, *head)),
         None => row.base.percent(),
     };
-    rows.sort_by(|a, b| key(b).total_cmp(&key(a)).then_with(|| b.base.own.cmp(&a.base.own)).then_with(|| a.function.cmp(b.function)));
+    rows.sort_by(|a, b| {
+        key(b).total_cmp(&key(a)).then_with(|| b.base.own.cmp(&a.base.own)).then_with(|| a.function.cmp(b.function))
+    });
     rows
 }
 

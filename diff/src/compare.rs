@@ -25,8 +25,8 @@ use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
 
 use self::kinship::Kinship;
 pub use self::recording::{Recording, nobody};
-pub use fleetdiff_connectors::formats::reading::Weights;
 use crate::flame::Sides;
+pub use fleetdiff_connectors::formats::reading::Weights;
 
 /// How much weight there is in all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -233,7 +233,9 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
     let mut background = None;
     match settings.method {
         Method::Article => single::test_as_the_article(&mut findings, samples),
-        Method::Honest if spread == Spread::Unknown => background = Some(single::test(&mut findings, samples, settings)),
+        Method::Honest if spread == Spread::Unknown => {
+            background = Some(single::test(&mut findings, samples, settings))
+        }
         Method::Honest => {}
     }
     let weights = weights::weigh(&mut findings, sides)?;

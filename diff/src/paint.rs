@@ -242,7 +242,10 @@ pub fn changes(report: &Report, totals: &[Sides<u64>]) -> Vec<f64> {
 
 /// A count as a float: exact to 2^53, far more than a profile holds.
 pub(crate) fn count(samples: u64) -> f64 {
-    #[expect(clippy::as_conversions, reason = "no other conversion from u64 to f64; rounding beyond 2^53 does not show")]
+    #[expect(
+        clippy::as_conversions,
+        reason = "no other conversion from u64 to f64; rounding beyond 2^53 does not show"
+    )]
     let count = samples as f64;
     count
 }

@@ -97,7 +97,8 @@ impl<'a> Picture<'a> {
         for frame in self.nodes().filter(|frame| frame.is_shown) {
             let function = self.painter.function(self.report, frame.node);
             let is_root = frame.node.depth == 0;
-            let paint = if is_root { Paint::Quiet(FrameClass::User) } else { self.painter.paint(function, frame.change) };
+            let paint =
+                if is_root { Paint::Quiet(FrameClass::User) } else { self.painter.paint(function, frame.change) };
             self.draw(&mut text, &frame, function, paint);
         }
         text
@@ -107,10 +108,18 @@ impl<'a> Picture<'a> {
         let name = self.report.tree.name(frame.node);
         let top = legend::HEIGHT + MARGIN + ROW * f64::from(frame.node.depth);
         let colours = paint.fill(&self.colours);
-        let place =
-            format!("x=\"{:.2}\" y=\"{top}\" width=\"{:.2}\" height=\"{}\"", frame.left, (frame.width - 0.5).max(0.5), ROW - 1.0);
-        let _ =
-            write!(text, "<g><title>{}</title><rect {place} fill=\"{}\"/>", for_text(&self.said(frame, function)), colours.fill);
+        let place = format!(
+            "x=\"{:.2}\" y=\"{top}\" width=\"{:.2}\" height=\"{}\"",
+            frame.left,
+            (frame.width - 0.5).max(0.5),
+            ROW - 1.0
+        );
+        let _ = write!(
+            text,
+            "<g><title>{}</title><rect {place} fill=\"{}\"/>",
+            for_text(&self.said(frame, function)),
+            colours.fill
+        );
         if matches!(paint, Paint::Unknown(_)) {
             let _ = write!(text, "<rect {place} fill=\"url(#hatch)\"/>");
         }

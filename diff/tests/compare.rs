@@ -7,7 +7,9 @@ use std::sync::Arc;
 use fleetdiff_diff::columns::{ByRun, Compute, Value, rows};
 use fleetdiff_diff::compare::contained::head_holds_base;
 use fleetdiff_diff::compare::sums::Sums;
-use fleetdiff_diff::compare::{Compared, Finding, Method, NotCompared, Recording, Settings, Spread, Weighed, Weights, compare};
+use fleetdiff_diff::compare::{
+    Compared, Finding, Method, NotCompared, Recording, Settings, Spread, Weighed, Weights, compare,
+};
 use fleetdiff_diff::flame::Sides;
 use fleetdiff_schemas::profile::{CountKind, ProfileType, Samples, Stack};
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
@@ -16,7 +18,8 @@ use rand::{RngExt, SeedableRng};
 
 /// A run of these leaves, all below `main`.
 fn run(counts: &[(&str, u64)]) -> Recording {
-    let names: Vec<Arc<str>> = ["main"].into_iter().chain(counts.iter().map(|(name, _)| *name)).map(Arc::from).collect();
+    let names: Vec<Arc<str>> =
+        ["main"].into_iter().chain(counts.iter().map(|(name, _)| *name)).map(Arc::from).collect();
     let stacks = (1..).zip(counts).filter(|(_, (_, count))| *count > 0);
     let stacks = stacks.map(|(frame, &(_, count))| Stack { frames: vec![0, frame], count, cohort: None }).collect();
     Recording::of_stacks("run", ProfileType::Cpu, names.into(), stacks)
@@ -27,7 +30,11 @@ fn own<'c>(compared: &'c Compared, function: &str) -> &'c Finding {
 }
 
 fn called(compared: &Compared) -> Vec<&str> {
-    compared.of_kind(CountKind::SelfCount).filter(|finding| finding.verdict.is_called()).map(|finding| &*finding.function).collect()
+    compared
+        .of_kind(CountKind::SelfCount)
+        .filter(|finding| finding.verdict.is_called())
+        .map(|finding| &*finding.function)
+        .collect()
 }
 
 /// Counts of canary and control that the article's first program makes; its first function stands for all others.
@@ -57,10 +64,17 @@ fn published_the_two_changes_of_the_article_are_found_and_nothing_else() {
     let compared = compare(&article(), &Settings::default()).unwrap();
     assert_eq!((compared.samples, compared.spread), (Sides { base: 720_000, head: 748_000 }, Spread::Unknown));
     assert_eq!(called(&compared), ["slower", "faster"]);
-    assert_eq!((own(&compared, "slower").verdict, own(&compared, "faster").verdict), (Verdict::Regressed, Verdict::Improved));
+    assert_eq!(
+        (own(&compared, "slower").verdict, own(&compared, "faster").verdict),
+        (Verdict::Regressed, Verdict::Improved)
+    );
     assert_eq!(own(&compared, "_other").verdict, Verdict::Compositional);
-    let order: Vec<_> = compared.of_kind(CountKind::SelfCount).map(|finding| (&*finding.function, finding.verdict)).take(3).collect();
-    assert_eq!(order, [("slower", Verdict::Regressed), ("faster", Verdict::Improved), ("_other", Verdict::Compositional)]);
+    let order: Vec<_> =
+        compared.of_kind(CountKind::SelfCount).map(|finding| (&*finding.function, finding.verdict)).take(3).collect();
+    assert_eq!(
+        order,
+        [("slower", Verdict::Regressed), ("faster", Verdict::Improved), ("_other", Verdict::Compositional)]
+    );
     let ratio = own(&compared, "slower").ratio.unwrap();
     assert!(ratio.low < 1.165 && ratio.high > 1.165 && ratio.low > 1.14 && ratio.high < 1.18, "{ratio:?}");
 }
@@ -142,7 +156,8 @@ fn outcomes(what: Drawn, settings: &Settings, seeds: std::ops::RangeInclusive<u6
 }
 
 /// Settings under which samples alone decide.
-const SAMPLES_ALONE: Settings = Settings { method: Method::Honest, q: 0.05, delta: 0.01, min_count: 30, background: Some(0.0) };
+const SAMPLES_ALONE: Settings =
+    Settings { method: Method::Honest, q: 0.05, delta: 0.01, min_count: 30, background: Some(0.0) };
 
 #[test]
 fn null_two_runs_of_independent_samples() {
@@ -191,15 +206,25 @@ fn order_of_runs_changes_nothing() {
     let mut side = |factor| (0..4).map(|_| drawn(5_000.0, 0.1, factor, &mut rng)).collect::<Vec<_>>();
     let (base, head) = (side(1.0), side(1.5));
     let turned = Sides { base: base.iter().rev().cloned().collect(), head: head.iter().rev().cloned().collect() };
-    let (one, other) = (compare(&Sides { base, head }, &Settings::default()).unwrap(), compare(&turned, &Settings::default()).unwrap());
+    let (one, other) = (
+        compare(&Sides { base, head }, &Settings::default()).unwrap(),
+        compare(&turned, &Settings::default()).unwrap(),
+    );
     assert_eq!(one.spread, Spread::Tentative);
-    let facts = |compared: &Compared| compared.findings.iter().map(|finding| (finding.function.clone(), finding.count_kind, finding.count, finding.verdict)).collect::<Vec<_>>();
+    let facts = |compared: &Compared| {
+        compared
+            .findings
+            .iter()
+            .map(|finding| (finding.function.clone(), finding.count_kind, finding.count, finding.verdict))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(facts(&one), facts(&other));
 }
 
 #[test]
 fn what_one_side_lacks_is_new_or_gone() {
-    let sides = Sides { base: vec![run(&[("kept", 1_000), ("old", 400)])], head: vec![run(&[("kept", 1_000), ("new", 400)])] };
+    let sides =
+        Sides { base: vec![run(&[("kept", 1_000), ("old", 400)])], head: vec![run(&[("kept", 1_000), ("new", 400)])] };
     let compared = compare(&sides, &Settings::default()).unwrap();
     let of = |name| (own(&compared, name).verdict, own(&compared, name).reason, own(&compared, name).ratio.is_some());
     assert_eq!(of("new"), (Verdict::Regressed, Some(RowReason::OnlyInHead), false));
@@ -220,7 +245,10 @@ fn a_head_that_holds_the_base_may_be_the_same_process_later() {
     assert!(later(ProfileType::Heap, &[("a", 10), ("b", 5)], &[("b", 5), ("a", 11), ("c", 1)]));
     assert!(!later(ProfileType::Heap, &[("a", 10), ("b", 5)], &[("a", 11), ("b", 4)]));
     assert!(!later(ProfileType::Heap, &[("a", 10), ("b", 5)], &[("a", 11)]));
-    assert!(!later(ProfileType::Cpu, &[("a", 10)], &[("a", 11)]), "processors are sampled, not counted since the start");
+    assert!(
+        !later(ProfileType::Cpu, &[("a", 10)], &[("a", 11)]),
+        "processors are sampled, not counted since the start"
+    );
 }
 
 #[test]
@@ -236,7 +264,10 @@ fn weights_are_added_up_beside_samples_and_must_be_of_one_unit() {
     };
     let compared = compare(&sides("cycles"), &Settings::default()).unwrap();
     assert_eq!(compared.weights, Some(Weighed { unit: "cycles".into(), totals: Sides { base: 1_500, head: 300 } }));
-    assert_eq!((own(&compared, "a").weight, own(&compared, "a").count), (Some(Sides { base: 750, head: 150 }), Sides { base: 90, head: 50 }));
+    assert_eq!(
+        (own(&compared, "a").weight, own(&compared, "a").count),
+        (Some(Sides { base: 750, head: 150 }), Sides { base: 90, head: 50 })
+    );
     assert!(matches!(compare(&sides("bytes"), &Settings::default()).unwrap_err(), NotCompared::Units { .. }));
     let mut some = sides("cycles");
     some.head[0].weights = None;
@@ -254,7 +285,10 @@ fn published_plain_differences_are_those_of_perf() {
     assert_eq!(Compute::Delta.formula(base, head), "(2002002 * 100 / 14014014) - (1001001 * 100 / 11011011)");
     assert_eq!(Compute::WeightedDiff { base: 2, head: 3 }.formula(base, head), "(2002002 * 3) - (1001001 * 2)");
     assert_eq!(Compute::Ratio.formula(base, head), "2002002 / 1001001");
-    assert_eq!((Compute::Ratio.of(gone, head), Compute::WeightedDiff { base: 2, head: 3 }.of(gone, head)), (None, None));
+    assert_eq!(
+        (Compute::Ratio.of(gone, head), Compute::WeightedDiff { base: 2, head: 3 }.of(gone, head)),
+        (None, None)
+    );
     assert_eq!(format!("{:+.2}", Compute::DeltaAbs.of(gone, head).unwrap()), "+14.29");
 }
 
@@ -270,7 +304,9 @@ fn sums_count_recursion_once_and_stacks_without_frames_as_no_function() {
     assert_eq!(of(CountKind::SelfCount), [("a", 50), ("b", 20)]);
     assert_eq!(of(CountKind::Total), [("a", 50), ("b", 70), ("main", 70)]);
     assert_eq!(sums.whole(), 100);
-    let compared = compare(&Sides { base: side.clone(), head: side.clone() }, &Settings { min_count: 1, ..Settings::default() }).unwrap();
+    let compared =
+        compare(&Sides { base: side.clone(), head: side.clone() }, &Settings { min_count: 1, ..Settings::default() })
+            .unwrap();
     assert_eq!(compared.samples.base, 100);
     for finding in &compared.findings {
         assert_eq!(finding.count.base, sums.of(finding.count_kind, &finding.function), "{finding:?}");
@@ -293,14 +329,23 @@ fn filtered_samples_are_part_of_the_whole_alone() {
     assert!(compared.findings.iter().all(|finding| &*finding.function != "[filtered]") && compared.findings.len() == 5);
     assert_eq!((compared.samples.base, own(&compared, "a").share.base), (10_000, 0.006));
     assert!((compared.kinship.overlap - 0.8).abs() < 1e-12 && compared.kinship.common == 3);
-    let shown: Vec<_> = rows(&sides.base, &[&sides.head], CountKind::SelfCount, Compute::Delta, 1, false).iter().map(|row| (row.function, row.base.whole)).collect();
+    let shown: Vec<_> = rows(&sides.base, &[&sides.head], CountKind::SelfCount, Compute::Delta, 1, false)
+        .iter()
+        .map(|row| (row.function, row.base.whole))
+        .collect();
     assert_eq!(shown, [("b", 10_000), ("a", 10_000)]);
 }
 
 #[test]
 fn columns_are_sorted_as_asked() {
-    let (base, first, second) = (vec![run(&[("a", 60), ("b", 40)])], vec![run(&[("a", 50), ("b", 50)])], vec![run(&[("b", 30), ("c", 70)])]);
-    let order = |compute, column| rows(&base, &[&first, &second], CountKind::SelfCount, compute, column, false).iter().map(|row| row.function).collect::<Vec<_>>();
+    let (base, first, second) =
+        (vec![run(&[("a", 60), ("b", 40)])], vec![run(&[("a", 50), ("b", 50)])], vec![run(&[("b", 30), ("c", 70)])]);
+    let order = |compute, column| {
+        rows(&base, &[&first, &second], CountKind::SelfCount, compute, column, false)
+            .iter()
+            .map(|row| row.function)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(order(Compute::Delta, 0), ["a", "b", "c"]);
     assert_eq!(order(Compute::Delta, 1), ["b", "c", "a"]);
     assert_eq!(order(Compute::Delta, 2), ["c", "b", "a"]);
@@ -329,6 +374,13 @@ fn what_cannot_be_compared_is_an_error() {
     let mut nameless = run(&[("_unsymbolised", 100)]);
     nameless.profile.samples = Samples::Stacks(vec![Stack { frames: vec![1], count: 100, cohort: None }]);
     assert!(matches!(fault(vec![nameless.clone()], vec![nameless]), NotCompared::Strangers(_)), "nothing has a symbol");
-    let moved = compare(&Sides { base: vec![run(&[("a", 990), ("rest", 10)])], head: vec![run(&[("b", 990), ("rest", 10)])] }, &Settings::default()).unwrap();
-    assert!(moved.kinship.are_doubtful() && called(&moved).contains(&"b"), "a program whose work moved to another function is the same program");
+    let moved = compare(
+        &Sides { base: vec![run(&[("a", 990), ("rest", 10)])], head: vec![run(&[("b", 990), ("rest", 10)])] },
+        &Settings::default(),
+    )
+    .unwrap();
+    assert!(
+        moved.kinship.are_doubtful() && called(&moved).contains(&"b"),
+        "a program whose work moved to another function is the same program"
+    );
 }

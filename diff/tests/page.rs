@@ -1,5 +1,10 @@
 //! The page in a real Chromium: what is drawn, what the keyboard does, what is said, what the address keeps.
-#![expect(clippy::unwrap_used, clippy::float_cmp, clippy::print_stdout, reason = "a test fails by panicking, means whole numbers by floats, and prints what it saw")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, means whole numbers by floats, and prints what it saw"
+)]
 
 #[path = "page/colours.rs"]
 mod colours;

@@ -1,5 +1,9 @@
 //! The static picture, and the colours that it shares with the page.
-#![expect(clippy::unwrap_used, clippy::float_cmp, reason = "a test fails by panicking, and means exact numbers by floats")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    reason = "a test fails by panicking, and means exact numbers by floats"
+)]
 
 #[path = "support/reports.rs"]
 mod reports;
@@ -126,10 +130,12 @@ fn published_contrast_of_names() {
         let channel = f64::from(channel) / 255.0;
         if channel <= 0.040_45 { channel / 12.92 } else { ((channel + 0.055) / 1.055).powf(2.4) }
     };
-    let luminance =
-        |rgb: fleetdiff_diff::paint::Rgb| 0.2126 * linear(rgb.0) + 0.7152 * linear(rgb.1) + 0.0722 * linear(rgb.2) + 0.05;
-    for (scheme, palette) in
-        [Scheme::Light, Scheme::Dark].into_iter().flat_map(|scheme| [(scheme, Palette::OrangeBlue), (scheme, Palette::RedGreen)])
+    let luminance = |rgb: fleetdiff_diff::paint::Rgb| {
+        0.2126 * linear(rgb.0) + 0.7152 * linear(rgb.1) + 0.0722 * linear(rgb.2) + 0.05
+    };
+    for (scheme, palette) in [Scheme::Light, Scheme::Dark]
+        .into_iter()
+        .flat_map(|scheme| [(scheme, Palette::OrangeBlue), (scheme, Palette::RedGreen)])
     {
         let colours = Colours::of(scheme, palette);
         for fill in colours.quiet.iter().chain(&colours.unknown).chain(&colours.more).chain(&colours.less) {

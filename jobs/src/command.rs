@@ -8,8 +8,8 @@ use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::time::Nanos;
 
 use crate::calibrate::CalibrateSettings;
-use crate::diff::DiffSettings;
 use crate::configuration::{Everything, Flags, OfDataflow, OfTopic, Setting};
+use crate::diff::DiffSettings;
 use crate::power::PowerSettings;
 
 /// An honest differential profiler for fleets: which difference between two builds is real, where, and by how much.
@@ -25,10 +25,14 @@ pub struct Program {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// A synthetic fleet with a canary, through the real dataflow, and what it finds
-    #[command(after_help = "Examples:\n  fleetdiff demo\n  fleetdiff demo --by 1.0 --seed 7\n  fleetdiff demo --regress cache::probe --cells eu-west-1:Web-Desktop --by 1.2")]
+    #[command(
+        after_help = "Examples:\n  fleetdiff demo\n  fleetdiff demo --by 1.0 --seed 7\n  fleetdiff demo --regress cache::probe --cells eu-west-1:Web-Desktop --by 1.2"
+    )]
     Demo(DemoSettings),
     /// A recorded fleet through the same dataflow
-    #[command(after_help = "Example:\n  fleetdiff replay fleets/rd-listpack --output out --warm-up 0s --cell cohort --base A,A2 --head B --count-kind self")]
+    #[command(
+        after_help = "Example:\n  fleetdiff replay fleets/rd-listpack --output out --warm-up 0s --cell cohort --base A,A2 --head B --count-kind self"
+    )]
     Replay(ReplaySettings),
     /// The service: profiles of a Kafka topic through the dataflow, to Parquet and an alert topic
     ///
@@ -36,43 +40,57 @@ pub enum Command {
     /// the alerts of all hops that were closed; started again on the same folder, it reads the topic anew, compares what is
     /// there, and goes on. With --until-end it reads up to the offsets found at the start, closes all hops, and writes all
     /// rows. What a wall clock decided stands in decisions.jsonl of the output folder and is decided the same again.
-    #[command(after_help = "Examples:\n  fleetdiff watch --config fleetdiff.toml\n  fleetdiff watch --brokers kafka:9092 --topic profiles --output out --until-end\n  FLEETDIFF_KAFKA_CLIENT_SASL_PASSWORD=... fleetdiff watch --config fleetdiff.toml --warm-up 2m\n  fleetdiff watch --show-config > fleetdiff.toml")]
+    #[command(
+        after_help = "Examples:\n  fleetdiff watch --config fleetdiff.toml\n  fleetdiff watch --brokers kafka:9092 --topic profiles --output out --until-end\n  FLEETDIFF_KAFKA_CLIENT_SASL_PASSWORD=... fleetdiff watch --config fleetdiff.toml --warm-up 2m\n  fleetdiff watch --show-config > fleetdiff.toml"
+    )]
     Watch(WatchSettings),
     /// A recorded fleet onto a Kafka topic
     ///
     /// Records go in order of the ends of their profiles, which are their times. The topic is made if it is absent, so that
     /// records of any age stay in it. As pprof every file is sent, also a damaged one; as delta what cannot be decoded is
     /// left out and told.
-    #[command(after_help = "Examples:\n  fleetdiff publish fleets/kv-snapshot --brokers kafka:9092 --topic profiles --key pod\n  fleetdiff publish fleets/rd-listpack --brokers kafka:9092 --topic deltas --format delta --key none --partitions 8")]
+    #[command(
+        after_help = "Examples:\n  fleetdiff publish fleets/kv-snapshot --brokers kafka:9092 --topic profiles --key pod\n  fleetdiff publish fleets/rd-listpack --brokers kafka:9092 --topic deltas --format delta --key none --partitions 8"
+    )]
     Publish(PublishSettings),
     /// A synthetic fleet whose truth is known, as a folder to be replayed or onto a Kafka topic
     ///
     /// A folder is read in order of time, so nothing in it is late; a topic gets late and duplicate records as they would come.
-    #[command(after_help = "Examples:\n  fleetdiff generate --output fleet --seed 7 --pods 5:20 --lasts 10m\n  fleetdiff generate --brokers kafka:9092 --topic profiles --format delta --late 0.02 --late-by 7m --duplicates 0.01\n  fleetdiff generate --output quiet --preset null-cells --lasts 10m")]
+    #[command(
+        after_help = "Examples:\n  fleetdiff generate --output fleet --seed 7 --pods 5:20 --lasts 10m\n  fleetdiff generate --brokers kafka:9092 --topic profiles --format delta --late 0.02 --late-by 7m --duplicates 0.01\n  fleetdiff generate --output quiet --preset null-cells --lasts 10m"
+    )]
     Generate(GenerateSettings),
     /// What a process counted between two cumulative pprof profiles, as pprof
     ///
     /// Every column is subtracted stack by stack and label by label, but for levels (inuse_...), which are those of AFTER; what
     /// is zero in all columns is left out. A value that fell says that the process began anew: that is an error, not a delta.
-    #[command(after_help = "Examples:\n  fleetdiff delta mutex-1.pb.gz mutex-2.pb.gz -o mutex.delta.pb.gz\n  fleetdiff delta heap-1.pb.gz heap-2.pb.gz --output heap.delta.pb.gz && go tool pprof -sample_index=alloc_space -top heap.delta.pb.gz")]
+    #[command(
+        after_help = "Examples:\n  fleetdiff delta mutex-1.pb.gz mutex-2.pb.gz -o mutex.delta.pb.gz\n  fleetdiff delta heap-1.pb.gz heap-2.pb.gz --output heap.delta.pb.gz && go tool pprof -sample_index=alloc_space -top heap.delta.pb.gz"
+    )]
     Delta(DeltaSettings),
     /// Two profiles, or many runs a side: which functions really changed, and a differential flame graph
     ///
     /// Each file is a run. With two or more a side, how much runs differ is measured, and a change must exceed it; with one a side
     /// nobody knows that: what stands out from most functions is called, and a warning stands beside it. Ratios have what moved all
     /// functions alike taken out, since shares sum to one. Exit code 0 says that sides were compared, whatever was found.
-    #[command(after_help = "Examples:\n  fleetdiff diff --base before.pb.gz --head after.pb.gz\n  fleetdiff diff --base before-*.pb.gz --head after-*.pb.gz --format html --output diff.html\n  fleetdiff diff --base old.folded --head new.folded --count-kind total --top 50")]
+    #[command(
+        after_help = "Examples:\n  fleetdiff diff --base before.pb.gz --head after.pb.gz\n  fleetdiff diff --base before-*.pb.gz --head after-*.pb.gz --format html --output diff.html\n  fleetdiff diff --base old.folded --head new.folded --count-kind total --top 50"
+    )]
     Diff(Box<DiffSettings>),
     /// How often the statistics are wrong, and what they find: measured on simulated fleets whose truth is known
     ///
     /// Exit code 1 says that a figure is outside what is required of it. A rate may miss a bound by three standard errors.
-    #[command(after_help = "Examples:\n  fleetdiff calibrate --runs 20\n  fleetdiff calibrate --row aa looks-cv10 --runs 1000 --seed 7\n  fleetdiff calibrate --method article --runs 20\n  fleetdiff calibrate --list")]
+    #[command(
+        after_help = "Examples:\n  fleetdiff calibrate --runs 20\n  fleetdiff calibrate --row aa looks-cv10 --runs 1000 --seed 7\n  fleetdiff calibrate --method article --runs 20\n  fleetdiff calibrate --list"
+    )]
     Calibrate(CalibrateSettings),
     /// Before a deploy: how long, or how many pods, until a change of some size can be known
     ///
     /// Pods of one build differ, and no time makes that smaller: where it hides the change, more pods are asked for. Time is event
     /// time, counted from the first sample that both builds have.
-    #[command(after_help = "Examples:\n  fleetdiff power\n  fleetdiff power --head-pods 5 --base-pods 180 --samples-per-pod-second 19 --share 2% --change 3%,5%,10% --cv 3%\n  fleetdiff power --from out\n  fleetdiff power --from out --head-pods 60 --change 5% --format json")]
+    #[command(
+        after_help = "Examples:\n  fleetdiff power\n  fleetdiff power --head-pods 5 --base-pods 180 --samples-per-pod-second 19 --share 2% --change 3%,5%,10% --cv 3%\n  fleetdiff power --from out\n  fleetdiff power --from out --head-pods 60 --change 5% --format json"
+    )]
     Power(PowerSettings),
 }
 

@@ -119,7 +119,11 @@ impl Default for Configuration {
                 give_up_after: Duration::from_secs(60),
                 identity: IdentityMapping::default(),
             },
-            output: Output { folder: "fleetdiff-output".into(), flush: Duration::from_secs(600), metrics: String::new() },
+            output: Output {
+                folder: "fleetdiff-output".into(),
+                flush: Duration::from_secs(600),
+                metrics: String::new(),
+            },
             alerts: Alerts { topic: alerts::DEFAULT_TOPIC.to_owned(), partitions: 1 },
         }
     }
@@ -136,7 +140,8 @@ impl Configuration {
         if let Some(path) = path {
             file::read(path, &mut configuration, &mut problems);
         }
-        let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let variables =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         configuration.take_variables(variables.collect(), &mut problems);
         flags.apply(&mut configuration, &mut problems);
         configuration.check(&mut problems);
@@ -147,7 +152,9 @@ impl Configuration {
     pub fn of_dataflow(config: Config) -> Self {
         let named = match &config.comparing {
             Comparing::Deploys => Named::default(),
-            Comparing::Named { base, head } => Named { base: base.iter().map(ToString::to_string).collect(), head: head.to_string() },
+            Comparing::Named { base, head } => {
+                Named { base: base.iter().map(ToString::to_string).collect(), head: head.to_string() }
+            }
         };
         Self { dataflow: config, named, ..Self::default() }
     }
@@ -202,7 +209,11 @@ impl Configuration {
             }
         };
         need(config.hop.0 > 0, "dataflow.hop", "must be longer than 0s");
-        need(config.drain < config.window, "dataflow.drain", "must be shorter than dataflow.window: profiles are held back for so long");
+        need(
+            config.drain < config.window,
+            "dataflow.drain",
+            "must be shorter than dataflow.window: profiles are held back for so long",
+        );
         need(config.window >= config.hop, "dataflow.window", "must be at least one hop");
         need(config.evaluate_every.0 > 0, "dataflow.evaluate_every", "must be longer than 0s");
         need(config.report_every.0 > 0, "dataflow.report_every", "must be longer than 0s");
@@ -211,8 +222,16 @@ impl Configuration {
         need(config.q > 0.0 && config.q < 1.0, "dataflow.q", "must lie between 0 and 1");
         need((0.0..10.0).contains(&config.delta), "dataflow.delta", "must be at least 0 and less than 10");
         need(config.min_head_pods > 0, "dataflow.min_head_pods", "must be at least 1");
-        need(self.named.head.is_empty() || !self.named.base.is_empty(), "dataflow.base", "must name a build where dataflow.head does");
-        need(self.named.base.is_empty() || !self.named.head.is_empty(), "dataflow.head", "must name a build where dataflow.base does");
+        need(
+            self.named.head.is_empty() || !self.named.base.is_empty(),
+            "dataflow.base",
+            "must name a build where dataflow.head does",
+        );
+        need(
+            self.named.base.is_empty() || !self.named.head.is_empty(),
+            "dataflow.head",
+            "must name a build where dataflow.base does",
+        );
         need((1..=1024).contains(&self.workers), "run.workers", "must lie between 1 and 1024");
         need(!self.kafka.client.brokers.trim().is_empty(), "kafka.brokers", "must name a broker");
         need(!self.kafka.topic.is_empty(), "kafka.topic", "must name a topic");

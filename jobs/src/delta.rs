@@ -32,7 +32,10 @@ pub fn delta(settings: &DeltaSettings) -> Result<(), Failure> {
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     fs::read(path).map_err(|source| {
-        Failure::with_hint(FileError { what: "cannot read", path: path.to_owned(), source }, "give two pprof files, the earlier one first")
+        Failure::with_hint(
+            FileError { what: "cannot read", path: path.to_owned(), source },
+            "give two pprof files, the earlier one first",
+        )
     })
 }
 
@@ -40,7 +43,11 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let created = OpenOptions::new().write(true).create_new(true).open(path).and_then(|mut file| file.write_all(bytes));
     match created {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && fs::read(path).is_ok_and(|found| found == bytes) => Ok(()),
+        Err(error)
+            if error.kind() == io::ErrorKind::AlreadyExists && fs::read(path).is_ok_and(|found| found == bytes) =>
+        {
+            Ok(())
+        }
         Err(source) => {
             let hint = match source.kind() {
                 io::ErrorKind::AlreadyExists => "it holds something else; give a file that is not there",

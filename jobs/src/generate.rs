@@ -16,9 +16,12 @@ use crate::publish::bar;
 
 /// Makes a fleet and prints what was made.
 pub fn generate(settings: &GenerateSettings) -> Result<(), Failure> {
-    let to_topic = settings.config.is_some() || settings.flags.has("kafka.brokers") || settings.flags.has("kafka.topic");
+    let to_topic =
+        settings.config.is_some() || settings.flags.has("kafka.brokers") || settings.flags.has("kafka.topic");
     match &settings.output {
-        Some(_) if to_topic => Err(Failure::usage("a fleet goes to one place", "give either --output or --brokers and --topic")),
+        Some(_) if to_topic => {
+            Err(Failure::usage("a fleet goes to one place", "give either --output or --brokers and --topic"))
+        }
         Some(folder) => into_folder(settings, folder),
         None if to_topic => onto_topic(settings),
         None => Err(Failure::usage("nowhere to put the fleet", "give --output DIR, or --brokers and --topic")),
@@ -30,7 +33,14 @@ fn into_folder(settings: &GenerateSettings, folder: &Path) -> Result<(), Failure
     let mut writer = FleetWriter::create(folder, FileFormat::Pprof).map_err(Failure::of_fleet)?;
     let written = each_profile(&fleet, |profile| writer.write(&profile).map_err(Failure::of_fleet))?;
     writer.finish().map_err(Failure::of_fleet)?;
-    writeln!(std::io::stdout(), "{written} profiles of {} pods, build {} beside {}, are in {}", fleet.pods(), fleet.head(), fleet.base(), folder.display())?;
+    writeln!(
+        std::io::stdout(),
+        "{written} profiles of {} pods, build {} beside {}, are in {}",
+        fleet.pods(),
+        fleet.head(),
+        fleet.base(),
+        folder.display()
+    )?;
     Ok(())
 }
 
@@ -43,7 +53,13 @@ fn onto_topic(settings: &GenerateSettings) -> Result<(), Failure> {
     let sent = each_profile(&fleet, |profile| publisher.publish(Outgoing::Profile(profile)).map_err(broker_failure))?;
     let acknowledged = publisher.finish(|_| {}).map_err(broker_failure)?;
     let summary = summary(&configuration, settings.spread, acknowledged)?;
-    writeln!(std::io::stdout(), "{sent} profiles of {} pods, build {} beside {}: {summary}", fleet.pods(), fleet.head(), fleet.base())?;
+    writeln!(
+        std::io::stdout(),
+        "{sent} profiles of {} pods, build {} beside {}: {summary}",
+        fleet.pods(),
+        fleet.head(),
+        fleet.base()
+    )?;
     Ok(())
 }
 
@@ -81,9 +97,14 @@ fn builder(settings: &GenerateSettings) -> Result<FleetBuilder, Failure> {
     }
     if settings.regress.is_some() || settings.cells.is_some() || settings.by.is_some() {
         let cells = settings.cells.as_deref().unwrap_or(Fleet::DEMO_CELLS);
-        let cells: Cells = cells.parse().map_err(|failure: String| Failure::usage(failure, "cells are written REGION:COHORT,..."))?;
+        let cells: Cells =
+            cells.parse().map_err(|failure: String| Failure::usage(failure, "cells are written REGION:COHORT,..."))?;
         let function = settings.regress.as_deref().unwrap_or(Fleet::DEMO_FUNCTION);
         builder = builder.unchanged().regress(function, cells, settings.by.unwrap_or(Fleet::DEMO_FACTOR));
     }
-    Ok(builder.requests_per_second(settings.requests).late(settings.late, settings.late_by).duplicates(settings.duplicates).restarts(settings.restarts))
+    Ok(builder
+        .requests_per_second(settings.requests)
+        .late(settings.late, settings.late_by)
+        .duplicates(settings.duplicates)
+        .restarts(settings.restarts))
 }

@@ -38,7 +38,15 @@ impl Paint {
 pub fn print(out: &mut impl Write, tables: &Tables, config: &Config, paint: Paint) -> io::Result<()> {
     for findings in Findings::of(tables) {
         let key = findings.key;
-        writeln!(out, "\n{} {} ({} samples): {} against {}\n", key.service, key.profile_type.name(), findings.kind.name(), key.head_build, key.base_build)?;
+        writeln!(
+            out,
+            "\n{} {} ({} samples): {} against {}\n",
+            key.service,
+            key.profile_type.name(),
+            findings.kind.name(),
+            key.head_build,
+            key.base_build
+        )?;
         grid_of(&findings).print(out, paint)?;
         print_others(out, &findings)?;
         writeln!(out, "\n{}", sentence::sentence(&findings, config))?;
@@ -105,7 +113,9 @@ fn of_cell(verdict: ComparisonVerdict, alike: Option<f64>) -> Entry {
 
 /// A line for each called function but the worst.
 fn print_others(out: &mut impl Write, findings: &Findings<'_>) -> io::Result<()> {
-    let Some((_, others)) = findings.called.split_first().filter(|(_, others)| !others.is_empty()) else { return Ok(()) };
+    let Some((_, others)) = findings.called.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return Ok(());
+    };
     writeln!(out, "\nalso called:")?;
     let shown = &others[..others.len().min(LINES)];
     let width = shown.iter().map(|called| called.function.chars().count()).max().unwrap_or(0).min(60);

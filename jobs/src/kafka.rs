@@ -16,8 +16,9 @@ use crate::failure::Failure;
 /// # Errors
 /// All its problems, as a failure of usage.
 pub fn configure<S>(path: Option<&Path>, flags: &Flags<S>) -> Result<Configuration, Failure> {
-    Configuration::load(path, flags)
-        .map_err(|problems| Failure::usage(problems, "`fleetdiff watch --show-config` prints every key with its meaning"))
+    Configuration::load(path, flags).map_err(|problems| {
+        Failure::usage(problems, "`fleetdiff watch --show-config` prints every key with its meaning")
+    })
 }
 
 /// A failure of the cluster, with what to do.
@@ -50,10 +51,15 @@ pub fn open_publisher(configuration: &Configuration, spread: SpreadSettings) -> 
 }
 
 /// What was published, in one line.
-pub fn summary(configuration: &Configuration, spread: SpreadSettings, acknowledged: Acknowledged) -> Result<String, Failure> {
+pub fn summary(
+    configuration: &Configuration,
+    spread: SpreadSettings,
+    acknowledged: Acknowledged,
+) -> Result<String, Failure> {
     let kafka = &configuration.kafka;
     let partitions = topic::partition_count(&kafka.client, &kafka.topic).map_err(broker_failure)?;
-    let used = spread.spread.map_or_else(String::new, |spread| format!("the first {} of ", spread.clamp(1, partitions)));
+    let used =
+        spread.spread.map_or_else(String::new, |spread| format!("the first {} of ", spread.clamp(1, partitions)));
     let key = match spread.key {
         RecordKey::Pod => "keyed by pod",
         RecordKey::None => "without keys",

@@ -59,6 +59,8 @@ fn log_to_stderr(command: &command::Command) {
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
-        .with_env_filter(tracing_subscriber::EnvFilter::try_from_env("FLEETDIFF_LOG").unwrap_or_else(|_| default.into()))
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_env("FLEETDIFF_LOG").unwrap_or_else(|_| default.into()),
+        )
         .init();
 }

@@ -73,7 +73,12 @@ pub struct Output {
 
 impl Output {
     /// Tables in a folder, one file for each `flush` of event time; `configuration` is JSON and goes into every file.
-    pub fn create(root: &Path, configuration: String, flush: Duration, alerts: AlertTarget) -> Result<Self, OutputError> {
+    pub fn create(
+        root: &Path,
+        configuration: String,
+        flush: Duration,
+        alerts: AlertTarget,
+    ) -> Result<Self, OutputError> {
         let parquet = ParquetOutput::create(root, configuration, flush)?;
         let pending = PendingRows::new(parquet.interval());
         Ok(Self { parquet, pending, alerts, verdicts: AnnouncedVerdicts::default() })
@@ -120,13 +125,24 @@ pub struct Keeper {
 
 impl Keeper {
     /// Keeps the latest rows, and writes all of them to `folder` if there is one. The bar goes over the hops of `span`.
-    pub fn new(folder: Option<&Path>, configuration: String, clock: HopClock, span: TimeRange) -> Result<Self, OutputError> {
-        let output = folder.map(|root| Output::create(root, configuration, FLUSH, AlertTarget::file(root)?)).transpose()?;
+    pub fn new(
+        folder: Option<&Path>,
+        configuration: String,
+        clock: HopClock,
+        span: TimeRange,
+    ) -> Result<Self, OutputError> {
+        let output =
+            folder.map(|root| Output::create(root, configuration, FLUSH, AlertTarget::file(root)?)).transpose()?;
         Ok(Self::of(output, clock, span))
     }
 
     /// [`Self::new`] for rows that make no alerts.
-    pub fn without_alerts(folder: &Path, configuration: String, clock: HopClock, span: TimeRange) -> Result<Self, OutputError> {
+    pub fn without_alerts(
+        folder: &Path,
+        configuration: String,
+        clock: HopClock,
+        span: TimeRange,
+    ) -> Result<Self, OutputError> {
         Ok(Self::of(Some(Output::create(folder, configuration, FLUSH, AlertTarget::Nowhere)?), clock, span))
     }
 
@@ -136,7 +152,16 @@ impl Keeper {
         if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} hops, {eta} left") {
             bar.set_style(style);
         }
-        Self { kept: Arc::new(Mutex::new(Kept { output, tables: Tables::default(), self_check: SelfCheckRate::default(), bar, first })), clock }
+        Self {
+            kept: Arc::new(Mutex::new(Kept {
+                output,
+                tables: Tables::default(),
+                self_check: SelfCheckRate::default(),
+                bar,
+                first,
+            })),
+            clock,
+        }
     }
 
     /// Ends the output and gives what was kept.

@@ -88,7 +88,11 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 fn change(text: &str) -> Result<f64, String> {
-    checked(fraction(text), |change| change > -1.0 && change != 0.0, "a change, as in 5%, 0.05 or -5%, of more than -100%")
+    checked(
+        fraction(text),
+        |change| change > -1.0 && change != 0.0,
+        "a change, as in 5%, 0.05 or -5%, of more than -100%",
+    )
 }
 
 fn spread(text: &str) -> Result<f64, String> {

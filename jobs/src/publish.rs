@@ -31,7 +31,8 @@ pub fn publish(settings: &PublishSettings) -> Result<(), Failure> {
 /// A bar on a terminal, nothing elsewhere.
 pub fn bar(length: usize, of: &str) -> ProgressBar {
     let bar = ProgressBar::new(u64::try_from(length).unwrap_or(u64::MAX));
-    if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {of}, {{msg}}, {{eta}} left")) {
+    if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {of}, {{msg}}, {{eta}} left"))
+    {
         bar.set_style(style);
     }
     bar
@@ -45,6 +46,9 @@ fn tell_skipped(skipped: &[RejectedLine]) {
     }
     for (reason, (count, first)) in by_reason {
         let (line, detail) = (first.line, &first.rejection.detail);
-        tracing::warn!("{count} lines of the manifest left out as {}, the first of them line {line}: {detail}", reason.name());
+        tracing::warn!(
+            "{count} lines of the manifest left out as {}, the first of them line {line}: {detail}",
+            reason.name()
+        );
     }
 }

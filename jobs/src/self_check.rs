@@ -20,7 +20,8 @@ impl SelfCheckRate {
     /// Adds the rows of one evaluation: those over all cells hold the sums of their cells.
     pub fn take(&mut self, rows: &[ComparisonRow]) {
         let over_all = rows.iter().filter(|row| row.cell.is_over_all());
-        let checked: Vec<(i64, i64)> = over_all.filter_map(|row| Some((row.self_check_tests?, row.self_check_flags?))).collect();
+        let checked: Vec<(i64, i64)> =
+            over_all.filter_map(|row| Some((row.self_check_tests?, row.self_check_flags?))).collect();
         self.reports += u64::from(!checked.is_empty());
         self.tests += checked.iter().filter_map(|(tests, _)| u64::try_from(*tests).ok()).sum::<u64>();
         self.flags += checked.iter().filter_map(|(_, flags)| u64::try_from(*flags).ok()).sum::<u64>();

@@ -37,8 +37,14 @@ pub fn watch(settings: &WatchSettings) -> Result<(), Failure> {
     }
     let config = configuration.dataflow();
     if !config.method.is_calibrated() {
-        let refusal = format!("watch does not take the method {}: it is not calibrated and would wake people for nothing", config.method.name());
-        return Err(Failure::usage(refusal, "leave dataflow.method at honest; `fleetdiff replay --method` compares methods on a recorded fleet"));
+        let refusal = format!(
+            "watch does not take the method {}: it is not calibrated and would wake people for nothing",
+            config.method.name()
+        );
+        return Err(Failure::usage(
+            refusal,
+            "leave dataflow.method at honest; `fleetdiff replay --method` compares methods on a recorded fleet",
+        ));
     }
     tracing::info!("{}", promise::false_alerts(&config));
     let stop = stop_on_signals()?;
@@ -54,7 +60,10 @@ pub fn watch(settings: &WatchSettings) -> Result<(), Failure> {
         Ended::Stopped => tell(&service.leave(), "stopped", config.clock()),
     }
     if ended == Ended::Stopped && settings.until_end {
-        return Err(Failure::with_hint("stopped before the end of the topic", "rows of the last interval are not written; run it again"));
+        return Err(Failure::with_hint(
+            "stopped before the end of the topic",
+            "rows of the last interval are not written; run it again",
+        ));
     }
     Ok(())
 }
@@ -70,7 +79,11 @@ fn open(configuration: &Configuration, clock: HopClock) -> Result<Service, Failu
         AlertTarget::topic(&kafka.client, &alerts.topic, alerts.partitions).map_err(broker_failure)?
     };
     let output = Output::create(folder, configuration.of_topic_as_json(), configuration.output.flush, target)?;
-    let requests = if kafka.metrics_topic.is_empty() { String::new() } else { format!(", requests of topic {}", kafka.metrics_topic) };
+    let requests = if kafka.metrics_topic.is_empty() {
+        String::new()
+    } else {
+        format!(", requests of topic {}", kafka.metrics_topic)
+    };
     tracing::info!(
         "reading topic {} ({partitions} partitions, {}){requests} at {} with {} workers; tables to {}, alerts to {}",
         kafka.topic,
@@ -122,7 +135,11 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
 }
 
 fn tell(done: &Done, how: &str, clock: HopClock) {
-    let closed = if done.hops == 0 { "nothing was closed".to_owned() } else { format!("closed through {}", rfc3339(clock.end_of(done.through))) };
+    let closed = if done.hops == 0 {
+        "nothing was closed".to_owned()
+    } else {
+        format!("closed through {}", rfc3339(clock.end_of(done.through)))
+    };
     tracing::info!("{how}; {closed}: {} profiles, {} changes of flags", done.decoded, done.flags);
     if done.self_check.tests > 0 {
         tracing::info!("{}", done.self_check);

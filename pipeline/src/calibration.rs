@@ -42,9 +42,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use figure::{Bound, Estimate, Figure, Statistic};
 
 use crate::run::RunError;
+use crate::testing::fleet::random::Generator;
 use chance::generator_of;
 use figure::{Observed, Seen};
-use crate::testing::fleet::random::Generator;
 
 /// False-discovery rate of every family here.
 const Q: f64 = 0.05;
@@ -73,7 +73,12 @@ pub struct Row {
 
 impl Row {
     /// A row whose experiment cannot fail.
-    fn new(name: &'static str, simulates: &'static str, figures: Vec<Figure>, experiment: impl Fn(&mut Chance) -> Vec<Observed> + Send + Sync + 'static) -> Self {
+    fn new(
+        name: &'static str,
+        simulates: &'static str,
+        figures: Vec<Figure>,
+        experiment: impl Fn(&mut Chance) -> Vec<Observed> + Send + Sync + 'static,
+    ) -> Self {
         Self { name, simulates, figures, repeats: 1, experiment: Box::new(move |chance| Ok(experiment(chance))) }
     }
 }
@@ -173,7 +178,9 @@ pub fn measure(row: &Row, effort: Effort, after_each: impl Fn() + Sync) -> Resul
     let each_thread = std::thread::scope(|scope| {
         let others: Vec<_> = (1..effort.threads).map(|_| scope.spawn(work)).collect();
         let mut all = vec![work()];
-        all.extend(others.into_iter().map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))));
+        all.extend(
+            others.into_iter().map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
+        );
         all
     });
     let mut observed = Vec::new();
@@ -181,7 +188,15 @@ pub fn measure(row: &Row, effort: Effort, after_each: impl Fn() + Sync) -> Resul
         observed.extend(done?);
     }
     observed.sort_unstable_by_key(|(run, _)| *run);
-    Ok(Measured { runs, figures: row.figures.iter().enumerate().map(|(place, figure)| put_together(*figure, place, &observed)).collect() })
+    Ok(Measured {
+        runs,
+        figures: row
+            .figures
+            .iter()
+            .enumerate()
+            .map(|(place, figure)| put_together(*figure, place, &observed))
+            .collect(),
+    })
 }
 
 /// Runs of a row at this effort.

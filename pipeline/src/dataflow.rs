@@ -55,11 +55,16 @@ pub struct Outputs<'scope> {
 }
 
 /// Builds the dataflow behind a stream of arrivals.
-pub fn build<'scope>(arrived: StreamVec<'scope, u64, Arrived>, config: &Config, table: &Arc<FunctionTable>) -> Outputs<'scope> {
+pub fn build<'scope>(
+    arrived: StreamVec<'scope, u64, Arrived>,
+    config: &Config,
+    table: &Arc<FunctionTable>,
+) -> Outputs<'scope> {
     let scope = arrived.scope();
 
     // What came, counted where it came in.
-    let (content, received) = arrived.flat_map(|arrived| arrived.term().map(Err).into_iter().chain([Ok(arrived.content)])).split(identity);
+    let (content, received) =
+        arrived.flat_map(|arrived| arrived.term().map(Err).into_iter().chain([Ok(arrived.content)])).split(identity);
     let (told, rejected) = content.split(identity);
 
     // By pod: duplicates, snapshots made deltas, warm-up, drain, requests; then which cell gets what.

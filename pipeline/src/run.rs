@@ -88,9 +88,21 @@ pub fn run(config: &Config, workers: usize, sources: Arc<SourceFactory>, sink: B
 ///
 /// # Errors
 /// See [`RunError`]. A bad record is no error.
-pub fn run_service(config: &Config, workers: usize, sources: Arc<SourceFactory>, sink: Box<dyn Sink>, service: Service) -> Result<Ended, RunError> {
+pub fn run_service(
+    config: &Config,
+    workers: usize,
+    sources: Arc<SourceFactory>,
+    sink: Box<dyn Sink>,
+    service: Service,
+) -> Result<Ended, RunError> {
     let sink = SharedSink::new(sink);
-    let shared = Shared { table: Arc::default(), sink: sink.clone(), service, broken_off: Arc::default(), failure: Arc::default() };
+    let shared = Shared {
+        table: Arc::default(),
+        sink: sink.clone(),
+        service,
+        broken_off: Arc::default(),
+        failure: Arc::default(),
+    };
     let for_workers = (config.clone(), shared.clone());
     let guards = timely::execute(timely::Config::process(workers.max(1)), move |worker| {
         let (config, shared) = &for_workers;
@@ -152,7 +164,11 @@ fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceF
             false
         });
         feeder.heed();
-        if busy { worker.step() } else { worker.step_or_park(Some(NAP)) };
+        if busy {
+            worker.step()
+        } else {
+            worker.step_or_park(Some(NAP))
+        };
     }
     // NB: dataflows go before the capabilities in the feeder, lest a hop seem closed that is not. What is in flight is
     // thrown away; nothing of an unfinished hop has left.

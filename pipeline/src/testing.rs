@@ -4,5 +4,5 @@
 
 pub mod experiment;
 pub mod fleet;
-pub mod oracle;
 pub mod incremental;
+pub mod oracle;

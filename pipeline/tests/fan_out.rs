@@ -30,7 +30,11 @@ fn records(seed: u64) -> (Vec<Vec<Decoded>>, Fleet) {
         .starts_at(Nanos::from_seconds(START))
         .lasts(Nanos::from_seconds(1300))
         .deploy_after(Nanos::from_seconds(100))
-        .regress("serialize_video_chunk", if seed.is_multiple_of(2) { Cells::cohort("tv") } else { "east:tv,west:tv,west:web".parse().unwrap() }, 1.6)
+        .regress(
+            "serialize_video_chunk",
+            if seed.is_multiple_of(2) { Cells::cohort("tv") } else { "east:tv,west:tv,west:web".parse().unwrap() },
+            1.6,
+        )
         .partition_count(3)
         .pods_per_record(5)
         .build();
@@ -38,7 +42,8 @@ fn records(seed: u64) -> (Vec<Vec<Decoded>>, Fleet) {
     let taken_back = Nanos::from_seconds(START + 650);
     for record in partitions.iter_mut().flatten() {
         let stays = |part: &Result<fleetdiff_schemas::profile::Profile, _>| {
-            part.as_ref().is_ok_and(|profile| profile.identity.build != *fleet.head() || profile.window.end < taken_back)
+            part.as_ref()
+                .is_ok_and(|profile| profile.identity.build != *fleet.head() || profile.window.end < taken_back)
         };
         record.parts.retain(stays);
     }
@@ -46,7 +51,14 @@ fn records(seed: u64) -> (Vec<Vec<Decoded>>, Fleet) {
 }
 
 fn config() -> Config {
-    Config { window: Nanos::from_seconds(400), report_every: Nanos::from_seconds(400), evaluate_every: Nanos::from_seconds(50), epoch: Nanos::from_seconds(350), warm_up: Nanos(0), ..Config::default() }
+    Config {
+        window: Nanos::from_seconds(400),
+        report_every: Nanos::from_seconds(400),
+        evaluate_every: Nanos::from_seconds(50),
+        epoch: Nanos::from_seconds(350),
+        warm_up: Nanos(0),
+        ..Config::default()
+    }
 }
 
 type Function = (ComparisonKey, CountKind, String);
@@ -55,19 +67,30 @@ type Reach = BTreeMap<CellKey, FanOutState>;
 /// What is known at the close of a hop, from all that was written up to it.
 fn known_at(tables: &Tables, end: Nanos) -> BTreeMap<Function, Reach> {
     let mut last: BTreeMap<&str, &FlagRow> = BTreeMap::new();
-    tables.flags.iter().filter(|flag| Nanos::from_seconds(10).0 * i64::try_from(flag.sequence.0 + 1).unwrap() <= end.0).for_each(|flag| {
-        last.insert(&flag.flag_id, flag);
-    });
+    tables
+        .flags
+        .iter()
+        .filter(|flag| Nanos::from_seconds(10).0 * i64::try_from(flag.sequence.0 + 1).unwrap() <= end.0)
+        .for_each(|flag| {
+            last.insert(&flag.flag_id, flag);
+        });
     let mut known: BTreeMap<Function, Reach> = BTreeMap::new();
     for flag in last.values().filter(|flag| flag.state != FlagState::Cleared) {
         let row = &flag.row;
         let state = if row.verdict == Verdict::Improved { FanOutState::Improved } else { FanOutState::Regressed };
-        known.entry((row.comparison.clone(), row.count_kind, row.function.clone())).or_default().insert(row.cell.clone(), state);
+        known
+            .entry((row.comparison.clone(), row.count_kind, row.function.clone()))
+            .or_default()
+            .insert(row.cell.clone(), state);
     }
     for ((comparison, kind, _), reach) in &mut known {
-        let of_spread = tables.comparisons.iter().filter(|row| row.comparison == *comparison && row.count_kind == *kind && row.cell.region.as_str() != "*");
+        let of_spread = tables
+            .comparisons
+            .iter()
+            .filter(|row| row.comparison == *comparison && row.count_kind == *kind && row.cell.region.as_str() != "*");
         for row in of_spread.filter(|row| row.window_end_at <= end) {
-            let clean = row.verdict != ComparisonVerdict::NotComparable && row.equivalent_share.is_some_and(|share| share >= 0.7);
+            let clean = row.verdict != ComparisonVerdict::NotComparable
+                && row.equivalent_share.is_some_and(|share| share >= 0.7);
             let state = if clean { FanOutState::Clean } else { FanOutState::Unknown };
             let entry = reach.entry(row.cell.clone()).or_insert(state);
             if matches!(entry, FanOutState::Clean | FanOutState::Unknown) {
@@ -107,7 +130,8 @@ fn oracle_fan_out_equals_one_made_from_each_hop_alone() {
         let (partitions, _) = records(seed);
         let truth = oracle::batch(&config(), &partitions);
         let tables = incremental(&config(), &partitions, 1 + usize::try_from(seed % 3).unwrap()).unwrap();
-        let agreement = oracle::compare(&truth, &tables).unwrap_or_else(|difference| panic!("seed {seed}: {difference}"));
+        let agreement =
+            oracle::compare(&truth, &tables).unwrap_or_else(|difference| panic!("seed {seed}: {difference}"));
         assert!(agreement.flags > 100, "too little to compare: {agreement:?}");
         let (expected, got) = (plainly(&truth), tables.fan_out);
         let got_plain: Vec<_> = got.iter().map(reach).collect();
@@ -115,7 +139,8 @@ fn oracle_fan_out_equals_one_made_from_each_hop_alone() {
         for row in &got {
             let grid: Vec<&CellKey> = row.cells.iter().map(|known| &known.cell).collect();
             for (state, words) in [(FanOutState::Regressed, &row.regressed), (FanOutState::Improved, &row.improved)] {
-                let meant: BTreeSet<&CellKey> = row.cells.iter().filter(|known| known.state == state).map(|known| &known.cell).collect();
+                let meant: BTreeSet<&CellKey> =
+                    row.cells.iter().filter(|known| known.state == state).map(|known| &known.cell).collect();
                 assert_eq!(named(words, &grid), meant, "seed {seed}: {words:?}");
             }
         }
@@ -124,7 +149,10 @@ fn oracle_fan_out_equals_one_made_from_each_hop_alone() {
         withdrawn += got.iter().filter(|row| row.cells.is_empty()).count();
         partly += got.iter().filter(|row| !row.regressed.is_empty() && row.regressed != [Extent::Everywhere]).count();
     }
-    assert!(rows > 100 && withdrawn > 20 && partly > 20 && clean > 20, "too little to compare: {rows} rows, {partly} partly, {clean} clean, {withdrawn} withdrawn");
+    assert!(
+        rows > 100 && withdrawn > 20 && partly > 20 && clean > 20,
+        "too little to compare: {rows} rows, {partly} partly, {clean} clean, {withdrawn} withdrawn"
+    );
 }
 
 #[test]

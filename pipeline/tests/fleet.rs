@@ -2,7 +2,11 @@
 //!
 //! Where a number is drawn, the test allows five standard errors of it; seeds are fixed and printed.
 
-#![expect(clippy::as_conversions, clippy::unwrap_used, reason = "small counts become floats; a test fails by panicking")]
+#![expect(
+    clippy::as_conversions,
+    clippy::unwrap_used,
+    reason = "small counts become floats; a test fails by panicking"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -188,14 +192,18 @@ fn fleet_effect_changes_one_function_by_the_factor() {
         for cohort in Fleet::COHORTS {
             for build in [fleet.base(), fleet.head()] {
                 let here = |p: &&Profile| {
-                    (p.identity.region.as_str(), p.identity.cohort.as_str(), &p.identity.build) == (region, cohort, build)
+                    (p.identity.region.as_str(), p.identity.cohort.as_str(), &p.identity.build)
+                        == (region, cohort, build)
                 };
                 let (own, all) = own_counts(profiles.iter().filter(here));
-                let is_hit = build == fleet.head() && (region == "eu-west-1" || (region, cohort) == ("ap-south-1", "Android-TV"));
+                let is_hit = build == fleet.head()
+                    && (region == "eu-west-1" || (region, cohort) == ("ap-south-1", "Android-TV"));
                 let factor = if is_hit { 1.5 } else { 1.0 };
                 hits += u32::from(is_hit);
                 // 4 clone pods x 60 profiles of 1,000 samples: self counts and the rest are Poisson.
-                for (count, mean) in [(own[HIT], 240_000.0 * share * factor), (all - own[HIT], 240_000.0 * (1.0 - share))] {
+                for (count, mean) in
+                    [(own[HIT], 240_000.0 * share * factor), (all - own[HIT], 240_000.0 * (1.0 - share))]
+                {
                     assert!((count - mean).abs() < 5.0 * mean.sqrt(), "{region} {cohort} {build}: {count} for {mean}");
                 }
             }
@@ -206,8 +214,19 @@ fn fleet_effect_changes_one_function_by_the_factor() {
 
 #[test]
 fn fleet_effect_hits_everything_or_some_pods() {
-    let clones = Fleet::seeded(13).regions(["a"]).cohorts(["c"]).pods_per_cell(40, 40).already_deployed().pod_cv(0.0).size_cv(0.0);
-    let fleet = clones.regress_all(Cells::all(), 1.2).regress_some(HIT, Cells::all(), 2.0, 0.25).unknown_frames(0.1).folded().build();
+    let clones = Fleet::seeded(13)
+        .regions(["a"])
+        .cohorts(["c"])
+        .pods_per_cell(40, 40)
+        .already_deployed()
+        .pod_cv(0.0)
+        .size_cv(0.0);
+    let fleet = clones
+        .regress_all(Cells::all(), 1.2)
+        .regress_some(HIT, Cells::all(), 2.0, 0.25)
+        .unknown_frames(0.1)
+        .folded()
+        .build();
     let share = fleet.functions().iter().find(|(name, _)| **name == *HIT).unwrap().1;
     let mut pods: BTreeMap<PodId, Vec<Profile>> = BTreeMap::new();
     for profile in profiles(&fleet) {
@@ -222,7 +241,9 @@ fn fleet_effect_hits_everything_or_some_pods() {
         let is_hit = own[HIT] > 1.5 * mean;
         hit += u32::from(is_hit);
         assert!(!is_hit || factor > 1.0, "a pod of the base is hit");
-        for (count, mean) in [(own[HIT], mean * if is_hit { 2.0 } else { 1.0 }), (all - own[HIT], 60_000.0 * (1.0 - share) * factor)] {
+        for (count, mean) in
+            [(own[HIT], mean * if is_hit { 2.0 } else { 1.0 }), (all - own[HIT], 60_000.0 * (1.0 - share) * factor)]
+        {
             assert!((count - mean).abs() < 5.0 * mean.sqrt(), "{count} for {mean}");
         }
     }
@@ -359,7 +380,8 @@ fn fleet_folded_profiles_are_its_stacks_folded() {
         let folds = profiles(&builder.folded().build());
         assert_eq!(stacks.len(), folds.len());
         for (stacked, fold) in stacks.iter().zip(&folds) {
-            let (Samples::Stacks(stacks), Samples::Folded { content, cohorts }) = (&stacked.samples, &fold.samples) else {
+            let (Samples::Stacks(stacks), Samples::Folded { content, cohorts }) = (&stacked.samples, &fold.samples)
+            else {
                 panic!("one form was asked for twice")
             };
             assert_eq!((&stacked.identity, stacked.window), (&fold.identity, fold.window));

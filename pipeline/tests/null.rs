@@ -30,54 +30,80 @@ fn null_cells() {
 
 #[test]
 fn null_request_labels() {
-    let outcomes = run("3 regions of 13 v 253 pods, 3 cohorts by request label, CV 10 %", &Experiment::named(Fleet::null_request_labels), 1..=40);
+    let outcomes = run(
+        "3 regions of 13 v 253 pods, 3 cohorts by request label, CV 10 %",
+        &Experiment::named(Fleet::null_request_labels),
+        1..=40,
+    );
     assert_quiet(&outcomes, 9 * 400);
 }
 
 #[test]
 fn null_hour_edge() {
-    let outcomes = run("6 cells of 5 v 30 pods across an hour, CV 50 %", &Experiment::named(Fleet::null_hour_edge), 1..=40);
+    let outcomes =
+        run("6 cells of 5 v 30 pods across an hour, CV 50 %", &Experiment::named(Fleet::null_hour_edge), 1..=40);
     assert_quiet(&outcomes, 6 * 400);
 }
 
 #[test]
 fn null_rollout_under_drift() {
-    let outcomes = run("0 to 100 % of 100 pods in 30 minutes, drift 5 %", &Experiment::deployed(Fleet::rollout), 1..=20);
+    let outcomes =
+        run("0 to 100 % of 100 pods in 30 minutes, drift 5 %", &Experiment::deployed(Fleet::rollout), 1..=20);
     let (alerting, pooled) = (count(&outcomes, |run| run.raised > 0), count(&outcomes, |run| run.plain > 0));
     assert!(outcomes.iter().all(|run| run.looked >= 400), "too few rows were looked at");
     assert!(alerting <= 3, "{alerting} of 20 runs have an alert");
-    assert!(pooled >= 18, "the plain test on counts pooled over time called in {pooled} runs only: the drift is no test");
+    assert!(
+        pooled >= 18,
+        "the plain test on counts pooled over time called in {pooled} runs only: the drift is no test"
+    );
 }
 
 #[test]
 fn twin_cells() {
     let hit = Cells::one("ap-south-1", "Android-TV");
-    let outcomes = run("twin: 9 cells, one function x 1.6", &Experiment::named(Fleet::null_cells).regressing(hit, 1.6), 1..=5);
+    let outcomes =
+        run("twin: 9 cells, one function x 1.6", &Experiment::named(Fleet::null_cells).regressing(hit, 1.6), 1..=5);
     assert_found(&outcomes, 1);
 }
 
 #[test]
 fn twin_request_labels() {
     let hit = Cells::one("ap-south-1", "Android-TV");
-    let outcomes = run("twin: request labels, one function x 1.4", &Experiment::named(Fleet::null_request_labels).regressing(hit, 1.4), 1..=5);
+    let outcomes = run(
+        "twin: request labels, one function x 1.4",
+        &Experiment::named(Fleet::null_request_labels).regressing(hit, 1.4),
+        1..=5,
+    );
     assert_found(&outcomes, 1);
 }
 
 #[test]
 fn twin_hour_edge() {
-    let outcomes = run("twin: across an hour, one function x 8", &Experiment::named(Fleet::null_hour_edge).regressing(Cells::all(), 8.0), 1..=5);
+    let outcomes = run(
+        "twin: across an hour, one function x 8",
+        &Experiment::named(Fleet::null_hour_edge).regressing(Cells::all(), 8.0),
+        1..=5,
+    );
     assert_found(&outcomes, 6);
 }
 
 #[test]
 fn twin_rollout_under_drift() {
-    let outcomes = run("twin: roll-out, one function x 1.3", &Experiment::deployed(Fleet::rollout).regressing(Cells::all(), 1.3), 1..=5);
+    let outcomes = run(
+        "twin: roll-out, one function x 1.3",
+        &Experiment::deployed(Fleet::rollout).regressing(Cells::all(), 1.3),
+        1..=5,
+    );
     assert_found(&outcomes, 1);
 }
 
 /// At most 5 of 40 runs with an alert and 6 with a called row, while the plain test calls rows in nearly all.
 fn assert_quiet(outcomes: &[Outcome], rows: usize) {
-    let (alerting, calling, plain) = (count(outcomes, |run| run.raised > 0), count(outcomes, |run| run.called > 0), count(outcomes, |run| run.plain > 0));
+    let (alerting, calling, plain) = (
+        count(outcomes, |run| run.raised > 0),
+        count(outcomes, |run| run.called > 0),
+        count(outcomes, |run| run.plain > 0),
+    );
     assert_eq!(outcomes.len(), 40);
     assert!(outcomes.iter().all(|run| run.looked >= rows), "fewer than {rows} rows were tested in a run");
     assert!(alerting <= 5, "{alerting} of 40 runs have an alert");

@@ -31,7 +31,13 @@ fn fleet(seed: u64) -> Fleet {
 
 /// Some profiles come late, some twice, some pods restart.
 fn delivered(builder: FleetBuilder) -> Fleet {
-    builder.late(0.02, Nanos::from_seconds(120)).duplicates(0.02).restarts(2).partition_count(3).pods_per_record(5).build()
+    builder
+        .late(0.02, Nanos::from_seconds(120))
+        .duplicates(0.02)
+        .restarts(2)
+        .partition_count(3)
+        .pods_per_record(5)
+        .build()
 }
 
 /// A deploy with a real change, nothing late and nothing twice.
@@ -49,7 +55,13 @@ fn builder(seed: u64) -> FleetBuilder {
 }
 
 fn config() -> Config {
-    Config { window: Nanos::from_seconds(400), report_every: Nanos::from_seconds(300), evaluate_every: Nanos::from_seconds(40), warm_up: Nanos::from_seconds(30), ..Config::default() }
+    Config {
+        window: Nanos::from_seconds(400),
+        report_every: Nanos::from_seconds(300),
+        evaluate_every: Nanos::from_seconds(40),
+        warm_up: Nanos::from_seconds(30),
+        ..Config::default()
+    }
 }
 
 /// Every sort of fleet in turn, each with a change that its own statistics are for.
@@ -70,15 +82,29 @@ fn random_fleet(seed: u64) -> (FleetBuilder, Config) {
         // A minority of the head's pods differs.
         3 => {
             let hit = plain.regions(["east"]).pods_per_cell(10, 14).unchanged().folded();
-            (hit.regress_some("gc::mark_object", Cells::all(), 1.6, 0.2).regress_some("cache::probe", Cells::all(), 2.0, 0.15), config())
+            (
+                hit.regress_some("gc::mark_object", Cells::all(), 1.6, 0.2).regress_some(
+                    "cache::probe",
+                    Cells::all(),
+                    2.0,
+                    0.15,
+                ),
+                config(),
+            )
         }
         // Cohorts by request on two kinds of machine, folded, with frames without names; epochs end, looks are seldom, and the base
         // is two builds, whose pods have the same names.
         4 => {
-            let mixed = plain.cohorts_by_request().pods_per_cell(6, 8).hardware(["old", "new"]).unknown_frames(0.02).folded();
-            let rolling = Config { evaluate_every: Nanos::from_seconds(70), epoch: Nanos::from_seconds(300), ..config() };
+            let mixed =
+                plain.cohorts_by_request().pods_per_cell(6, 8).hardware(["old", "new"]).unknown_frames(0.02).folded();
+            let rolling =
+                Config { evaluate_every: Nanos::from_seconds(70), epoch: Nanos::from_seconds(300), ..config() };
             let two_builds = Comparing::Named { base: vec!["v40".into(), "v41".into()], head: "v42".into() };
-            if seed.is_multiple_of(2) { (mixed.other_build("v40", 5), Config { comparing: two_builds, ..rolling }) } else { (mixed, rolling) }
+            if seed.is_multiple_of(2) {
+                (mixed.other_build("v40", 5), Config { comparing: two_builds, ..rolling })
+            } else {
+                (mixed, rolling)
+            }
         }
         // Another floor and rate; or a cell that has no base.
         _ if seed.is_multiple_of(2) => (plain, Config { q: 0.1, min_count: 50, ..config() }),
@@ -116,7 +142,9 @@ fn with_names_of_before(partitions: &mut [Vec<Decoded>]) {
 /// Three times as many requests for each pod of the head.
 fn with_thrice_the_requests(partitions: &mut [Vec<Decoded>], head: &Build) {
     let profiles = partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten();
-    for requests in profiles.filter(|profile| profile.identity.build == *head).filter_map(|profile| profile.requests.as_mut()) {
+    for requests in
+        profiles.filter(|profile| profile.identity.build == *head).filter_map(|profile| profile.requests.as_mut())
+    {
         requests.count *= 3;
     }
 }
@@ -154,7 +182,8 @@ impl Occurred {
             *warned += warnings().filter(|words| words.starts_with(subject)).count();
         }
         self.pods_needed += rows(|row| row.pods_needed.is_some());
-        self.always_valid += rows(|row| row.always_valid_ln_p.is_some_and(|ln_p| ln_p < 0.0) && row.always_valid_ratio.is_some());
+        self.always_valid +=
+            rows(|row| row.always_valid_ln_p.is_some_and(|ln_p| ln_p < 0.0) && row.always_valid_ratio.is_some());
     }
 }
 
@@ -177,7 +206,19 @@ fn oracle_random_fleets() {
         occurred.count(&got);
     }
     println!("{rows} rows of cells equal over seeds 1 to 20: {occurred:?}");
-    let Occurred { flags, uniform, rare, outlying, compositional, checked, pods_needed, always_valid, explained, apart, unlike } = occurred;
+    let Occurred {
+        flags,
+        uniform,
+        rare,
+        outlying,
+        compositional,
+        checked,
+        pods_needed,
+        always_valid,
+        explained,
+        apart,
+        unlike,
+    } = occurred;
     assert!(rows > 1000 && flags >= 50 && checked > 1000, "too little to compare: {rows} rows, {occurred:?}");
     let each = [uniform, rare, outlying, compositional, pods_needed, always_valid, explained, apart];
     assert!(each.iter().chain(&unlike).all(|&times| times > 0), "something never occurred: {occurred:?}");
@@ -191,7 +232,13 @@ fn oracle_cost_shift() {
     let partitions = shifted.build().partitions(2);
     let got = incremental(&config(), &partitions, 2).unwrap();
     oracle::compare(&oracle::batch(&config(), &partitions), &got).unwrap_or_else(|difference| panic!("{difference}"));
-    let said = |function: &str| got.flags.iter().filter(|flag| flag.row.function == function).filter_map(|flag| flag.row.detail.as_deref()).collect::<Vec<_>>();
+    let said = |function: &str| {
+        got.flags
+            .iter()
+            .filter(|flag| flag.row.function == function)
+            .filter_map(|flag| flag.row.detail.as_deref())
+            .collect::<Vec<_>>()
+    };
     let (to, from) = (said("gc::sweep_block"), said("gc::mark_object"));
     assert!(to.contains(&"cost shift under gc::incremental_step: work moved here from gc::mark_object"), "{to:?}");
     assert!(from.contains(&"cost shift under gc::incremental_step: work moved to gc::sweep_block"), "{from:?}");
@@ -216,9 +263,15 @@ fn rolled_out(seed: u64) -> (FleetBuilder, Config) {
     let config = Config { baseline_every: Nanos::from_seconds(30), report_every: Nanos::from_seconds(200), ..config() };
     match seed % 3 {
         // Pods come back, on other machines; the whole base is forgotten before the end.
-        0 => (plain.hardware(["old", "new"]).unknown_frames(0.02).folded(), Config { baseline: Nanos::from_seconds(300), ..config }),
+        0 => (
+            plain.hardware(["old", "new"]).unknown_frames(0.02).folded(),
+            Config { baseline: Nanos::from_seconds(300), ..config },
+        ),
         // Cohorts by request, with requests; every hop is kept.
-        1 => (plain.cohorts_by_request().pods_per_cell(0, 12).requests_per_second(30.0).folded(), Config { baseline_every: Nanos::from_seconds(10), ..config }),
+        1 => (
+            plain.cohorts_by_request().pods_per_cell(0, 12).requests_per_second(30.0).folded(),
+            Config { baseline_every: Nanos::from_seconds(10), ..config },
+        ),
         _ => (plain, config),
     }
 }
@@ -238,7 +291,11 @@ struct PastOccurred {
 
 impl PastOccurred {
     fn count(&mut self, tables: &Tables) {
-        let of_past: Vec<&CellRow> = tables.cells.iter().filter(|row| row.detail.as_ref().is_some_and(|detail| detail.starts_with("base is the past"))).collect();
+        let of_past: Vec<&CellRow> = tables
+            .cells
+            .iter()
+            .filter(|row| row.detail.as_ref().is_some_and(|detail| detail.starts_with("base is the past")))
+            .collect();
         let rows = |of: fn(&CellRow) -> bool| of_past.iter().filter(|row| of(row)).count();
         let verdicts = || tables.comparisons.iter().filter(|row| row.baseline == Baseline::Past);
         self.verdicts += verdicts().count();
@@ -250,9 +307,15 @@ impl PastOccurred {
         self.apart += rows(|row| row.reason == Some(RowReason::NoCommonStratum));
         let last = tables.ledger.iter().map(|row| row.hop_at).max().unwrap();
         self.ended += usize::from(verdicts().count() > 0 && verdicts().all(|row| row.window_end_at <= last));
-        assert!(of_past.iter().all(|row| row.scope == Scope::Window && row.rare_ln_p.is_none() && row.outlier_ln_p.is_none() && row.per_request_ln_p.is_none()));
+        assert!(of_past.iter().all(|row| row.scope == Scope::Window
+            && row.rare_ln_p.is_none()
+            && row.outlier_ln_p.is_none()
+            && row.per_request_ln_p.is_none()));
         let after = verdicts().map(|row| row.window_end_at).min();
-        assert!(tables.flags.iter().all(|flag| after.is_none_or(|after| flag.row.window_end_at < after)), "no flag is raised against the past");
+        assert!(
+            tables.flags.iter().all(|flag| after.is_none_or(|after| flag.row.window_end_at < after)),
+            "no flag is raised against the past"
+        );
     }
 }
 
@@ -279,11 +342,18 @@ fn oracle_full_roll_outs() {
 /// from their sums.
 #[test]
 fn oracle_roll_out_over_closed_blocks() {
-    let config = Config { window: Nanos::from_seconds(180), report_every: Nanos::from_seconds(600), evaluate_every: Nanos::from_seconds(40), ..config() };
+    let config = Config {
+        window: Nanos::from_seconds(180),
+        report_every: Nanos::from_seconds(600),
+        evaluate_every: Nanos::from_seconds(40),
+        ..config()
+    };
     let (mut most, mut flags, mut dropped) = (0, 0, 0);
     for seed in 31..=34 {
-        let rolling = builder(seed).regions(["east"]).pods_per_cell(0, 12).hardware(["old", "new"]).samples_per_second(60.0);
-        let rolling = rolling.lasts(Nanos::from_seconds(2100)).rollout(Nanos::from_seconds(150), Nanos::from_seconds(1800));
+        let rolling =
+            builder(seed).regions(["east"]).pods_per_cell(0, 12).hardware(["old", "new"]).samples_per_second(60.0);
+        let rolling =
+            rolling.lasts(Nanos::from_seconds(2100)).rollout(Nanos::from_seconds(150), Nanos::from_seconds(1800));
         let partitions = delivered(rolling.requests_per_second(20.0)).partitions(3);
         let expected = oracle::batch(&config, &partitions);
         if let Err(difference) = oracle::compare(&expected, &incremental(&config, &partitions, 2).unwrap()) {
@@ -293,13 +363,23 @@ fn oracle_roll_out_over_closed_blocks() {
         dropped = dropped.max(expected.comparisons.iter().map(|row| row.strata_dropped).max().unwrap_or(0));
         flags += expected.flags.len();
     }
-    println!("equal over seeds 31 to 34: up to {most} time blocks with both builds, {dropped} strata without, {flags} flags");
-    assert!(most >= 5 && flags > 0 && dropped > 0, "nothing closed: {most} blocks, {dropped} strata dropped, {flags} flags");
+    println!(
+        "equal over seeds 31 to 34: up to {most} time blocks with both builds, {dropped} strata without, {flags} flags"
+    );
+    assert!(
+        most >= 5 && flags > 0 && dropped > 0,
+        "nothing closed: {most} blocks, {dropped} strata dropped, {flags} flags"
+    );
 }
 
 #[test]
 fn order_workers_and_batches_change_nothing() {
-    let config = Config { window: Nanos::from_seconds(400), report_every: Nanos::from_seconds(200), warm_up: Nanos::from_seconds(30), ..Config::default() };
+    let config = Config {
+        window: Nanos::from_seconds(400),
+        report_every: Nanos::from_seconds(200),
+        warm_up: Nanos::from_seconds(30),
+        ..Config::default()
+    };
     for seed in 101..=103 {
         let partitions = fleet(seed).partitions(3);
         let one = incremental(&config, &partitions, 1).unwrap();
@@ -314,7 +394,12 @@ fn order_workers_and_batches_change_nothing() {
 /// partitions, or how many pods shared a record. Only `ledger` counts records, which is what batching changes.
 #[test]
 fn order_arrival_and_batches_within_lateness_change_nothing() {
-    let config = Config { window: Nanos::from_seconds(400), report_every: Nanos::from_seconds(200), warm_up: Nanos::from_seconds(30), ..Config::default() };
+    let config = Config {
+        window: Nanos::from_seconds(400),
+        report_every: Nanos::from_seconds(200),
+        warm_up: Nanos::from_seconds(30),
+        ..Config::default()
+    };
     for seed in 201..=204 {
         println!("seed {seed}");
         let fleet = |pods_per_record| builder(seed).pods_per_record(pods_per_record).build();
@@ -326,7 +411,10 @@ fn order_arrival_and_batches_within_lateness_change_nothing() {
                 shuffle(records, config.lateness, seed * 100 + partition);
             }
             let got = without_records(incremental(&config, &records, workers).unwrap());
-            assert_eq!(in_order, got, "seed {seed}: {pods_per_record} pods a record, {partitions} partitions, {workers} workers");
+            assert_eq!(
+                in_order, got,
+                "seed {seed}: {pods_per_record} pods a record, {partitions} partitions, {workers} workers"
+            );
         }
     }
 }

@@ -85,7 +85,8 @@ impl Source for Faltering {
 
 /// Two partitions of a fleet of ten minutes.
 fn partitions() -> (Fleet, Vec<Vec<Decoded>>) {
-    let fleet = Fleet::seeded(4).regions(["eu-west-1"]).pods_per_cell(2, 3).lasts(Nanos::from_seconds(600)).restarts(3).build();
+    let fleet =
+        Fleet::seeded(4).regions(["eu-west-1"]).pods_per_cell(2, 3).lasts(Nanos::from_seconds(600)).restarts(3).build();
     let partitions = fleet.partitions(2);
     (fleet, partitions)
 }
@@ -121,8 +122,9 @@ fn live(fleet: &Fleet, partitions: &[Vec<Decoded>]) -> (Tables, Vec<Decision>) {
 fn again(partitions: &[Vec<Decoded>], known: &[Decision], workers: usize) -> Tables {
     let collected = Collected::default();
     let partitions = partitions.to_vec();
-    let sources =
-        move |worker: usize, workers: usize| -> Result<Vec<Box<dyn Source>>, SourceError> { Ok(vec![Box::new(InMemory::of(&partitions, worker, workers))]) };
+    let sources = move |worker: usize, workers: usize| -> Result<Vec<Box<dyn Source>>, SourceError> {
+        Ok(vec![Box::new(InMemory::of(&partitions, worker, workers))])
+    };
     let service = Service { decisions: Decisions::new(Box::new(Forgetful), known.to_vec()), ..Service::default() };
     run_service(&config(), workers, Arc::new(sources), Box::new(collected.clone()), service).unwrap();
     collected.tables()
@@ -155,8 +157,12 @@ fn order_without_a_limit_a_silent_partition_is_waited_for() {
         let (partitions, collected, stop) = given.clone();
         let records: VecDeque<Decoded> = partitions[1].iter().cloned().collect();
         let silent_at = records.len();
-        let never = Faltering { partition: 1, records, silent_at, log: Log::default(), collected, goes_on_at: Nanos(i64::MAX) };
-        Ok(vec![Box::new(InMemory::of(&partitions[..1], 0, 1)), Box::new(StopsAfter { inner: never, begun: Instant::now(), stop })])
+        let never =
+            Faltering { partition: 1, records, silent_at, log: Log::default(), collected, goes_on_at: Nanos(i64::MAX) };
+        Ok(vec![
+            Box::new(InMemory::of(&partitions[..1], 0, 1)),
+            Box::new(StopsAfter { inner: never, begun: Instant::now(), stop }),
+        ])
     };
     let service = Service { stop, ..Service::default() };
     let ended = run_service(&config(), 1, Arc::new(sources), Box::new(collected.clone()), service).unwrap();

@@ -67,7 +67,8 @@ pub fn decode_after(record: &[u8], seen: &mut SeenNames) -> Result<Vec<Result<Pr
         None => Err(Rejection::new(Reason::Truncated, "the record ends before its version")),
         Some((&v1::VERSION, body)) => v1::decode(body, seen),
         Some((&version, _)) => {
-            let detail = format!("version {version} of the columnar delta, this program reads 1 to {}", current::VERSION);
+            let detail =
+                format!("version {version} of the columnar delta, this program reads 1 to {}", current::VERSION);
             Err(Rejection::new(Reason::UnsupportedVersion, detail))
         }
     }

@@ -178,7 +178,8 @@ mod tests {
 
     #[test]
     fn empty_stacks_count_to_samples_only() {
-        let stacks = [Stack { frames: vec![], count: 7, cohort: None }, Stack { frames: vec![9], count: 1, cohort: None }];
+        let stacks =
+            [Stack { frames: vec![], count: 7, cohort: None }, Stack { frames: vec![9], count: 1, cohort: None }];
         let folded = fold_stacks(&names(), &stacks, &"x".into());
         assert_eq!(folded, vec![Folded { cohort: "x".into(), samples: 8, functions: vec![] }]);
     }

@@ -319,7 +319,9 @@ impl Profile {
             (Temporality::Gauge, _) if level => return None,
             _ if level => "counts (delta or cumulative), expected levels at one moment (gauge)",
             (Temporality::Delta, _) | (Temporality::Cumulative, Samples::Stacks(_)) => return None,
-            (Temporality::Cumulative, Samples::Folded { .. }) => "counts since the process began (cumulative) that are folded by function, expected whole stacks",
+            (Temporality::Cumulative, Samples::Folded { .. }) => {
+                "counts since the process began (cumulative) that are folded by function, expected whole stacks"
+            }
             (Temporality::Gauge, _) => "levels at one moment (gauge), expected counts (delta or cumulative)",
         };
         let detail = format!("{} profile with {held}", self.profile_type.name());

@@ -98,7 +98,18 @@ fn mutations_of(event: &Value) -> Vec<Value> {
 
 /// Where any text may stand, `NaN` may.
 fn is_free_text(name: &str, value: &Value) -> bool {
-    let free = ["subject", "service", "base_build", "head_build", "region", "cohort", "function", "cause", "detail", "sentence"];
+    let free = [
+        "subject",
+        "service",
+        "base_build",
+        "head_build",
+        "region",
+        "cohort",
+        "function",
+        "cause",
+        "detail",
+        "sentence",
+    ];
     value.is_string() && free.contains(&name)
 }
 

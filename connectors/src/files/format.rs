@@ -44,12 +44,13 @@ fn text(bytes: &[u8]) -> Option<&str> {
     let whole = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         // A character may be cut at the end of what was read.
-        Err(error) if error.error_len().is_none() => bytes.get(..error.valid_up_to()).map_or("", |valid| {
-            std::str::from_utf8(valid).unwrap_or_default()
-        }),
+        Err(error) if error.error_len().is_none() => {
+            bytes.get(..error.valid_up_to()).map_or("", |valid| std::str::from_utf8(valid).unwrap_or_default())
+        }
         Err(_) => return None,
     };
-    let printable = !whole.contains(|character: char| character.is_control() && !matches!(character, '\n' | '\r' | '\t'));
+    let printable =
+        !whole.contains(|character: char| character.is_control() && !matches!(character, '\n' | '\r' | '\t'));
     printable.then_some(whole)
 }
 
@@ -66,7 +67,11 @@ mod tests {
             ("out.txt", "worker 7 12\nmain 2 3\n", Format::Folded),
             ("out.txt", perf, Format::PerfScript),
             ("perf", "redis-server 7 12.5: cpu-clock:  55d0 dictFind (/usr/bin/redis)\n", Format::PerfScript),
-            ("a.json", "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"shared\":{}}", Format::Speedscope),
+            (
+                "a.json",
+                "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"shared\":{}}",
+                Format::Speedscope,
+            ),
             ("a.json", " {\"nodes\":[{\"id\":1,\"callFrame\":{}}]}", Format::Cpuprofile),
             ("a.json", "{\"version\":1,\"flamebearer\":{\"names\":[]}}", Format::Pyroscope),
             ("x.otlp.pb", "", Format::Otlp),

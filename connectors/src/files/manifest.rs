@@ -81,7 +81,8 @@ impl Lines {
             Ok(_) => Err(not_an_object("")),
             Err(error) => Err(not_an_object(&format!(": {error}"))),
         };
-        line.entry = line.entry.map_err(|fault| Rejection { detail: format!("line {number}: {}", fault.detail), ..fault });
+        line.entry =
+            line.entry.map_err(|fault| Rejection { detail: format!("line {number}: {}", fault.detail), ..fault });
         self.lines.push(line);
     }
 
@@ -252,7 +253,11 @@ fn refuse_future(lines: &mut [Line]) {
         let others = if pod == first.0 { second.1 } else { first.1 };
         let ahead = line.ends.since(others);
         if ahead > FUTURE {
-            let detail = format!("line {}: ends {} s after every profile of every other pod", line.number, ahead.0 / 1_000_000_000);
+            let detail = format!(
+                "line {}: ends {} s after every profile of every other pod",
+                line.number,
+                ahead.0 / 1_000_000_000
+            );
             line.entry = Err(entry.rejection(Reason::FromFuture, detail));
         }
     }

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
-use fleetdiff_schemas::rejected::{Reason, Rejection};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
+use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];

@@ -85,9 +85,7 @@ impl Counts {
     pub(super) fn of(self, values: &[i64]) -> Result<u64, Rejection> {
         match self {
             Self::Column(column) => value(values, column),
-            Self::Time { column, scale, period } => {
-                Ok(periods(value(values, column)?, scale, period))
-            }
+            Self::Time { column, scale, period } => Ok(periods(value(values, column)?, scale, period)),
             Self::Allocations { objects, bytes, period } => {
                 Ok(sampled_allocations(value(values, objects)?, value(values, bytes)?, period))
             }
@@ -173,7 +171,12 @@ mod tests {
 
     /// `scaleHeapSample` of Go 1.22's runtime/pprof/protomem.go.
     fn scaled_by_go(count: i64, size: i64, rate: i64) -> (i64, i64) {
-        #![expect(clippy::as_conversions, clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "Go's")]
+        #![expect(
+            clippy::as_conversions,
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            reason = "Go's"
+        )]
         let average = size as f64 / count as f64;
         let scale = 1.0 / (1.0 - (-average / rate as f64).exp());
         ((count as f64 * scale) as i64, (size as f64 * scale) as i64)

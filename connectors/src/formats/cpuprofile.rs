@@ -101,7 +101,9 @@ impl Document<'_> {
         };
         let mut ticks = vec![0; tree.nodes.len()];
         for (id, number) in samples.iter().zip(1u64..) {
-            let place = tree.place(*id).map_err(|fault| Rejection { detail: format!("sample {number}: {}", fault.detail), ..fault })?;
+            let place = tree
+                .place(*id)
+                .map_err(|fault| Rejection { detail: format!("sample {number}: {}", fault.detail), ..fault })?;
             ticks.get_mut(place).into_iter().for_each(|count| *count += 1);
         }
         Ok(ticks)

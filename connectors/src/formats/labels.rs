@@ -108,7 +108,13 @@ impl Labels {
     /// The labels of what a record with these holds beside its counts, or of all that it holds: the memory in use, which is a
     /// level whatever was said, and no matter of requests.
     pub(super) fn of_level(&self) -> Self {
-        Self { profile_type: ProfileType::LiveHeap, temporality: Temporality::Gauge, requests: None, requests_window: None, ..self.clone() }
+        Self {
+            profile_type: ProfileType::LiveHeap,
+            temporality: Temporality::Gauge,
+            requests: None,
+            requests_window: None,
+            ..self.clone()
+        }
     }
 
     /// The labels of the memory in use, if a record with these may hold it beside what was allocated.
@@ -161,7 +167,8 @@ fn uncountable(kind: ProfileType, temporality: Temporality) -> Option<Rejection>
     if temporality != Temporality::Gauge || matches!(kind, ProfileType::Heap | ProfileType::LiveHeap) {
         return None;
     }
-    let detail = format!("{} profile with levels at one moment (gauge), expected counts (delta or cumulative)", kind.name());
+    let detail =
+        format!("{} profile with levels at one moment (gauge), expected counts (delta or cumulative)", kind.name());
     Some(Rejection { profile_type: Some(kind), ..Rejection::new(Reason::UnsupportedType, detail) })
 }
 

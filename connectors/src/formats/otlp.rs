@@ -55,14 +55,18 @@ impl Decoder {
 
     /// All profiles of a record, those that are no counts of a window among them ([`Decode::decode`] refuses these).
     pub fn profiles(&mut self, bytes: &[u8]) -> Vec<Result<Profile, Rejection>> {
-        let parts = decompress(bytes, self.options.max_bytes).and_then(|message| parts(&message, &self.options, &mut self.naming, |record, resources| record.read(resources)));
+        let parts = decompress(bytes, self.options.max_bytes).and_then(|message| {
+            parts(&message, &self.options, &mut self.naming, |record, resources| record.read(resources))
+        });
         parts.unwrap_or_else(|fault| vec![Err(fault)])
     }
 
     /// The profiles of a record that can be counted, with what stands beside their stacks.
     pub(super) fn profiles_with_beside(&mut self, bytes: &[u8]) -> Vec<(Result<Profile, Rejection>, BesideStacks)> {
         let message = decompress(bytes, self.options.max_bytes);
-        let parts = message.and_then(|message| parts(&message, &self.options, &mut self.naming, |record, resources| record.read_with_beside(resources)));
+        let parts = message.and_then(|message| {
+            parts(&message, &self.options, &mut self.naming, |record, resources| record.read_with_beside(resources))
+        });
         let parts = parts.unwrap_or_else(|fault| vec![(Err(fault), BesideStacks::default())]);
         parts.into_iter().map(|(part, beside)| (part.and_then(countable), beside)).collect()
     }

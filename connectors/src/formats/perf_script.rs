@@ -246,7 +246,8 @@ fn is_unresolved(line: &str) -> bool {
 
 fn unexpected(line: &str, within: bool) -> Rejection {
     let found: String = line.trim().chars().take(60).collect();
-    let expected = if within { "a frame (address symbol (module)) or the next event" } else { "an event (comm pid time: event:)" };
+    let expected =
+        if within { "a frame (address symbol (module)) or the next event" } else { "an event (comm pid time: event:)" };
     Rejection::new(Reason::Malformed, format!("{found:?}, expected {expected}"))
 }
 
@@ -263,7 +264,9 @@ fn chosen(events: &BTreeMap<&str, usize>, kind: ProfileType) -> Result<Option<us
     let event = only.or_else(|| measures.iter().find(|measure| events.contains_key(*measure)));
     match event {
         None if events.is_empty() => Ok(None),
-        Some(&"offcpu-time") => Err(unit_mismatch("offcpu-time holds time that was added up, expected an event a sample")),
+        Some(&"offcpu-time") => {
+            Err(unit_mismatch("offcpu-time holds time that was added up, expected an event a sample"))
+        }
         Some(event) => Ok(events.get(event).copied()),
         None => Err(several(events, kind, measures)),
     }

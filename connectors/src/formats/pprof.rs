@@ -75,7 +75,11 @@ impl Decode for Decoder {
         let message = decompress(bytes, max_bytes);
         let mut tables = message.as_ref().map_err(Clone::clone).and_then(|message| Tables::cut(message, max_bytes));
         let window = tables.as_ref().ok().and_then(Tables::window);
-        let level = labels.as_ref().ok().filter(|_| tables.as_ref().is_ok_and(Tables::holds_level)).and_then(Labels::level_beside);
+        let level = labels
+            .as_ref()
+            .ok()
+            .filter(|_| tables.as_ref().is_ok_and(Tables::holds_level))
+            .and_then(Labels::level_beside);
         let mut frames = None;
         let mut part = |labels: &Result<Labels, Rejection>| {
             one_profile(labels, window, |kind, unit| {

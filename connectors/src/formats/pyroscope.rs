@@ -42,7 +42,8 @@ impl Decoder {
 impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
         let text = self.0.text(bytes);
-        let document = text.as_ref().map_err(Clone::clone).and_then(|text| json::read::<Document<'_>>("flame graph", text));
+        let document =
+            text.as_ref().map_err(Clone::clone).and_then(|text| json::read::<Document<'_>>("flame graph", text));
         let window = document.as_ref().ok().and_then(Document::window);
         let part = one_profile(labels, window, |kind, unit| {
             let document = document?;
@@ -137,7 +138,8 @@ fn check(document: &Document<'_>, kind: ProfileType, unit: Option<Unit>) -> Resu
         return Err(Rejection::new(Reason::UnsupportedVersion, detail));
     }
     if format != "single" || document.left_ticks.is_some() {
-        let detail = format!("a flame graph of the format {format:?}, expected \"single\": one profile, not two compared");
+        let detail =
+            format!("a flame graph of the format {format:?}, expected \"single\": one profile, not two compared");
         return Err(Rejection::new(Reason::UnsupportedType, detail));
     }
     let units: &str = if units.is_empty() { unit.map_or("", Unit::name) } else { units };
@@ -157,13 +159,17 @@ fn unit_mismatch(kind: ProfileType, units: &str, sample_rate: u64) -> Rejection 
     let kind_name = kind.name();
     let detail = match (kind, units) {
         (ProfileType::Heap | ProfileType::LiveHeap, _) => {
-            format!("{kind_name} profile in {units:?}: objects and bytes were scaled up from samples; pprof holds what undoes that")
+            format!(
+                "{kind_name} profile in {units:?}: objects and bytes were scaled up from samples; pprof holds what undoes that"
+            )
         }
         (_, "samples") => format!(
             "{kind_name} profile in samples at {sample_rate} a second: these are parts of a second, not samples; \
              ask for the type with samples:count, or for pprof"
         ),
-        _ => format!("{kind_name} profile in {units:?}, expected a count of samples; ask for samples:count, or for pprof"),
+        _ => format!(
+            "{kind_name} profile in {units:?}, expected a count of samples; ask for samples:count, or for pprof"
+        ),
     };
     Rejection::new(Reason::UnitMismatch, detail)
 }

@@ -190,7 +190,9 @@ impl Reading {
             None => {
                 let mut observed = Observed::new(&mut naming, options);
                 observed.times_wanted = self.times.is_some() || self.crop.is_some();
-                observe(bytes, labels, options, &mut observed).map_err(Unread::from).and_then(|()| self.run(observed, |contents, own| labels.profile(contents, own)))
+                observe(bytes, labels, options, &mut observed)
+                    .map_err(Unread::from)
+                    .and_then(|()| self.run(observed, |contents, own| labels.profile(contents, own)))
             }
         };
         vec![run.map_err(|fault| match fault {
@@ -200,12 +202,17 @@ impl Reading {
     }
 
     /// Chooses samples, names frames, and makes profiles of both.
-    fn run(&self, mut observed: Observed<'_>, profile: impl FnOnce(Contents, Option<TimeRange>) -> Result<Profile, Rejection>) -> Result<Run, Unread> {
+    fn run(
+        &self,
+        mut observed: Observed<'_>,
+        profile: impl FnOnce(Contents, Option<TimeRange>) -> Result<Profile, Rejection>,
+    ) -> Result<Run, Unread> {
         let (timed, window, period) = (observed.span.is_some(), observed.window, observed.period);
         self.check_keys(&observed)?;
         let passed = self.select(&mut observed)?;
         let unit = observed.unit.take().filter(|_| observed.samples.iter().all(|sample| sample.about.weight.is_some()));
-        let weights: Vec<u64> = unit.iter().flat_map(|_| observed.samples.iter().filter_map(|sample| sample.about.weight)).collect();
+        let weights: Vec<u64> =
+            unit.iter().flat_map(|_| observed.samples.iter().filter_map(|sample| sample.about.weight)).collect();
         let contents = self.named(observed, &passed)?;
         let profile = profile(contents, window)?;
         let weights = unit.map(|unit| Weights { unit, profile: weighed(&profile, &weights) });

@@ -146,7 +146,8 @@ fn contents(
             Err(fault) if fault.reason == Reason::TooLarge => return Err(fault),
             Err(fault) => {
                 collected.cut_back(before);
-                broken.push(Rejection { detail: format!("profile {number} {:?}: {}", part.name, fault.detail), ..fault });
+                broken
+                    .push(Rejection { detail: format!("profile {number} {:?}: {}", part.name, fault.detail), ..fault });
             }
             Ok(()) => {}
         }
@@ -169,7 +170,9 @@ impl Part<'_> {
     fn collect(&self, counting: Counting, names: &[u32], collected: &mut Collected<'_>) -> Result<(), Rejection> {
         match (self.kind, &self.samples, &self.weights, &self.events) {
             (Kind::Sampled, Some(samples), Some(weights), _) => sampled(samples, weights, counting, names, collected),
-            (Kind::Evented, _, _, Some(events)) => counting.lengths().and_then(|()| evented(events, names, |frames, count| collected.push(frames, count))),
+            (Kind::Evented, _, _, Some(events)) => {
+                counting.lengths().and_then(|()| evented(events, names, |frames, count| collected.push(frames, count)))
+            }
             (Kind::Sampled, ..) => Err(malformed("a sampled profile without samples or weights")),
             (Kind::Evented, ..) => Err(malformed("an evented profile without events")),
         }
@@ -193,7 +196,11 @@ fn sampled(
 }
 
 /// The lengths of time between events, as samples of the stack that was open meanwhile.
-fn evented(events: &[Event], names: &[u32], mut push: impl FnMut(Vec<u32>, u64) -> Result<(), Rejection>) -> Result<(), Rejection> {
+fn evented(
+    events: &[Event],
+    names: &[u32],
+    mut push: impl FnMut(Vec<u32>, u64) -> Result<(), Rejection>,
+) -> Result<(), Rejection> {
     let mut stack: Vec<u32> = Vec::new();
     let mut last = events.first().map_or(0.0, |event| event.at);
     for (event, number) in events.iter().zip(1u64..) {
@@ -216,9 +223,11 @@ fn evented(events: &[Event], names: &[u32], mut push: impl FnMut(Vec<u32>, u64) 
 }
 
 fn name_of(frame: u32, names: &[u32]) -> Result<u32, Rejection> {
-    usize::try_from(frame).ok().and_then(|place| names.get(place)).copied().ok_or_else(|| {
-        Rejection::new(Reason::IndexOutOfRange, format!("frame {frame} in a table of {}", names.len()))
-    })
+    usize::try_from(frame)
+        .ok()
+        .and_then(|place| names.get(place))
+        .copied()
+        .ok_or_else(|| Rejection::new(Reason::IndexOutOfRange, format!("frame {frame} in a table of {}", names.len())))
 }
 
 fn malformed(detail: &str) -> Rejection {

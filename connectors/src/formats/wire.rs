@@ -77,14 +77,21 @@ impl<'a> Value<'a> {
                 }
                 Ok(())
             }
-            Self::Fixed(_) | Self::Short => Err(WireFault::OtherKind("a field that should hold numbers holds none").into()),
+            Self::Fixed(_) | Self::Short => {
+                Err(WireFault::OtherKind("a field that should hold numbers holds none").into())
+            }
         }
     }
 
     /// Appends what `of` makes of each number of a repeated field, as long as there are at most `most` entries; says whether those
     /// were all.
     #[inline]
-    pub(super) fn append_to<T>(self, entries: &mut Vec<T>, most: usize, mut of: impl FnMut(u64) -> T) -> Result<bool, WireFault> {
+    pub(super) fn append_to<T>(
+        self,
+        entries: &mut Vec<T>,
+        most: usize,
+        mut of: impl FnMut(u64) -> T,
+    ) -> Result<bool, WireFault> {
         match self {
             Self::Number(number) if entries.len() < most => entries.push(of(number)),
             Self::Bytes(mut packed) => {
@@ -98,7 +105,9 @@ impl<'a> Value<'a> {
                 }
             }
             Self::Number(_) => return Ok(false),
-            Self::Fixed(_) | Self::Short => return Err(WireFault::OtherKind("a field that should hold numbers holds none")),
+            Self::Fixed(_) | Self::Short => {
+                return Err(WireFault::OtherKind("a field that should hold numbers holds none"));
+            }
         }
         Ok(true)
     }
@@ -174,8 +183,8 @@ impl<'a> Fields<'a> {
 
     fn take(&mut self, length: u64) -> Result<&'a [u8], WireFault> {
         let split = usize::try_from(length).ok().and_then(|length| self.rest.split_at_checked(length));
-        let (taken, rest) =
-            split.ok_or_else(|| broken(&format_args!("a field of {length} bytes where {} are left", self.rest.len())))?;
+        let (taken, rest) = split
+            .ok_or_else(|| broken(&format_args!("a field of {length} bytes where {} are left", self.rest.len())))?;
         self.rest = rest;
         Ok(taken)
     }

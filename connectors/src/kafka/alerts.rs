@@ -5,7 +5,7 @@ use rdkafka::message::{Header, OwnedHeaders};
 
 use super::client::ClientSettings;
 use super::error::BrokerError;
-use super::outbox::{Outbox, Envelope};
+use super::outbox::{Envelope, Outbox};
 use super::topic::{self, TopicPlan};
 
 /// The topic on which alerts are announced if no other is named.

@@ -207,7 +207,9 @@ mod tests {
     #[test]
     fn only_harmless_values_are_shown() {
         let mut settings = ClientSettings::new("localhost:1");
-        for property in ["sasl.password", "ssl.key.pem", "sasl.username", "sasl.oauthbearer.config", "ssl.keystore.password"] {
+        for property in
+            ["sasl.password", "ssl.key.pem", "sasl.username", "sasl.oauthbearer.config", "ssl.keystore.password"]
+        {
             settings.properties.insert(property.into(), "hunter2".into());
         }
         settings.properties.insert("security.protocol".into(), "SASL_SSL".into());

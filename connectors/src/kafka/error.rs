@@ -121,7 +121,9 @@ impl BrokerError {
             Self::Property { .. } => "see the configuration page of librdkafka for its name and values",
             Self::Offset { .. } => "start from another offset; records that retention has deleted cannot be read again",
             Self::TooLarge { .. } => "raise max.message.bytes of the topic and message.max.bytes of the client",
-            Self::Delivery { .. } => "check that the cluster is healthy and has as many in-sync replicas as the topic asks for",
+            Self::Delivery { .. } => {
+                "check that the cluster is healthy and has as many in-sync replicas as the topic asks for"
+            }
             Self::Encode { .. } => "choose another record format",
             Self::Client { .. } => "check the state of the cluster and the client's properties",
         }
@@ -129,11 +131,7 @@ impl BrokerError {
 
     /// The same failure as the dataflow's readers report it.
     pub fn into_source_error(self, topic: &str) -> SourceError {
-        SourceError {
-            source_name: topic.to_owned(),
-            detail: self.to_string(),
-            hint: self.hint().to_owned(),
-        }
+        SourceError { source_name: topic.to_owned(), detail: self.to_string(), hint: self.hint().to_owned() }
     }
 
     /// Sorts an error of the client library into the kinds above; `seen` is what the client logged last.
@@ -173,10 +171,9 @@ impl BrokerError {
                 property: property.clone(),
                 detail: "unknown to the client library, or a value that it does not take".to_owned(),
             }),
-            KafkaError::ClientCreation(detail) => Some(Self::Property {
-                property: "(all together)".to_owned(),
-                detail: detail.clone(),
-            }),
+            KafkaError::ClientCreation(detail) => {
+                Some(Self::Property { property: "(all together)".to_owned(), detail: detail.clone() })
+            }
             _ => None,
         }
     }

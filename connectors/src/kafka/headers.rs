@@ -66,8 +66,7 @@ impl<'a> RecordHeaders<'a> {
             unit: match self.get(UNIT) {
                 None => None,
                 Some(name) => Some(
-                    name.parse()
-                        .map_err(|detail: String| timed(said.fault(Reason::UnitMismatch, UNIT, &detail)))?,
+                    name.parse().map_err(|detail: String| timed(said.fault(Reason::UnitMismatch, UNIT, &detail)))?,
                 ),
             },
         })

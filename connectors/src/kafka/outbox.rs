@@ -52,11 +52,7 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     /// An outbox for a topic that is known to exist; `defaults` are client properties that the user's overrule.
-    pub(crate) fn open(
-        client: &ClientSettings,
-        topic: &str,
-        defaults: &[(&str, &str)],
-    ) -> Result<Self, BrokerError> {
+    pub(crate) fn open(client: &ClientSettings, topic: &str, defaults: &[(&str, &str)]) -> Result<Self, BrokerError> {
         let mut all = vec![
             ("compression.type", "zstd"),
             ("message.max.bytes", MAX_RECORD_BYTES),
@@ -120,10 +116,7 @@ impl Outbox {
 
     pub(crate) fn acknowledged(&self) -> Acknowledged {
         let context = self.producer.client().context();
-        Acknowledged {
-            records: context.records.load(Ordering::Relaxed),
-            bytes: context.bytes.load(Ordering::Relaxed),
-        }
+        Acknowledged { records: context.records.load(Ordering::Relaxed), bytes: context.bytes.load(Ordering::Relaxed) }
     }
 
     fn check(&self) -> Result<(), BrokerError> {
@@ -141,7 +134,8 @@ impl Outbox {
                 BrokerError::Delivery { topic, brokers, about, detail }
             }
             Some(RDKafkaErrorCode::InvalidTimestamp) => {
-                let detail = format!("{error}: outside of message.timestamp.before.max.ms or .after.max.ms of the topic");
+                let detail =
+                    format!("{error}: outside of message.timestamp.before.max.ms or .after.max.ms of the topic");
                 BrokerError::Delivery { topic, brokers, about, detail }
             }
             _ => match BrokerError::from_client(&error, &topic, &brokers, complaint.words.as_deref()) {
@@ -201,11 +195,7 @@ impl ProducerContext for Deliveries {
             }
             Err((error, _)) => {
                 let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-                failure.get_or_insert_with(|| Failure {
-                    about: sent.about,
-                    bytes: sent.bytes,
-                    error: error.clone(),
-                });
+                failure.get_or_insert_with(|| Failure { about: sent.about, bytes: sent.bytes, error: error.clone() });
             }
         }
     }

@@ -133,7 +133,8 @@ impl Publisher {
         };
         let partitions = topic::ensure(client, plan)?;
         let spread = settings.spread.unwrap_or(partitions).clamp(1, partitions);
-        let outbox = Outbox::open(client, &settings.topic, &[("linger.ms", "20"), ("queue.buffering.max.kbytes", "65536")])?;
+        let outbox =
+            Outbox::open(client, &settings.topic, &[("linger.ms", "20"), ("queue.buffering.max.kbytes", "65536")])?;
         // Only for a warning, so a cluster that does not tell is no failure.
         let retention = topic::retention(client, &settings.topic).unwrap_or_default();
         let deleted_before = retention.and_then(|kept| SystemTime::now().checked_sub(kept)).and_then(instant_of);

@@ -110,9 +110,8 @@ impl TopicSource {
         let consumer = Arc::new(consumer(client, &settings)?);
         let count = topic::partition_count_by(&consumer, client, &settings.topic)?;
         let owned = (0..count).filter(|&number| share.owns(number));
-        let spans = owned
-            .map(|number| partition::span(&consumer, client, &settings, number))
-            .collect::<Result<Vec<_>, _>>()?;
+        let spans =
+            owned.map(|number| partition::span(&consumer, client, &settings, number)).collect::<Result<Vec<_>, _>>()?;
         let partitions = partition::assign(&consumer, client, &settings.topic, &spans)?;
         Ok(Self {
             partitions,

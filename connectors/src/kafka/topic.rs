@@ -77,12 +77,7 @@ pub(crate) fn partition_count_by(
 }
 
 /// Puts what the client library logged meanwhile into the error: "timed out" alone would help nobody.
-pub(crate) fn explain(
-    client: &BaseConsumer<Reporter>,
-    error: &KafkaError,
-    topic: &str,
-    brokers: &str,
-) -> BrokerError {
+pub(crate) fn explain(client: &BaseConsumer<Reporter>, error: &KafkaError, topic: &str, brokers: &str) -> BrokerError {
     // What it had to say waits in its event queue.
     for _ in 0..100 {
         if client.poll(Duration::ZERO).is_some() {

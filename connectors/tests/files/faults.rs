@@ -24,7 +24,8 @@ fn spoilt(spoil: impl FnOnce(&Path, &mut Value)) -> Rejection {
     write_manifest(&folder, &lines);
     let records = read_folder(&folder);
     assert_eq!(records.len(), 12);
-    let rest: Vec<Profile> = profiles().into_iter().enumerate().filter(|(place, _)| *place != BAD - 1).map(|(_, p)| p).collect();
+    let rest: Vec<Profile> =
+        profiles().into_iter().enumerate().filter(|(place, _)| *place != BAD - 1).map(|(_, p)| p).collect();
     assert!(good(&records).eq(&rest), "the rest changed");
     rejection(&records, BAD)
 }
@@ -136,7 +137,10 @@ fn lines_that_are_no_json_keep_their_place() {
     lines.insert(BAD + 1, b"   ".to_vec());
     fs::write(folder.join("manifest.jsonl"), lines.join(&b'\n')).unwrap();
     let records = read_folder(&folder);
-    assert_eq!(records.iter().map(|record| record.position.offset).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13]);
+    assert_eq!(
+        records.iter().map(|record| record.position.offset).collect::<Vec<_>>(),
+        [1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13]
+    );
     assert_eq!([rejection(&records, 5), rejection(&records, 6)].map(|fault| fault.reason), [Reason::Malformed; 2]);
     assert_eq!(good(&records).count(), 10);
 }
@@ -183,7 +187,8 @@ fn a_profile_from_the_future_is_refused() {
 fn a_fleet_of_one_pod_has_no_future() {
     let within = tempfile::tempdir().unwrap();
     let alone = [profile("pod-a", 0), profile("pod-a", 100_000)];
-    fleetdiff_connectors::files::write_fleet(within.path(), fleetdiff_connectors::files::FileFormat::Pprof, &alone).unwrap();
+    fleetdiff_connectors::files::write_fleet(within.path(), fleetdiff_connectors::files::FileFormat::Pprof, &alone)
+        .unwrap();
     assert!(good(&read_folder(within.path())).eq(&alone));
 }
 

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use super::reading::{good, read_all};
 
 const FOLDED: &str = "main;work 2\n";
-const PERF_SCRIPT: &str = "shop 7 1.5: cycles:\n\t55d0 work (/srv/shop)\n\nshop 7 1.6: cycles:\n\t55d0 work (/srv/shop)\n\n";
+const PERF_SCRIPT: &str =
+    "shop 7 1.5: cycles:\n\t55d0 work (/srv/shop)\n\nshop 7 1.6: cycles:\n\t55d0 work (/srv/shop)\n\n";
 const SPEEDSCOPE: &str = r#"{"shared": {"frames": [{"name": "work"}]}, "profiles": [
     {"type": "sampled", "name": "t", "unit": "none", "startValue": 0, "endValue": 2, "samples": [[0]], "weights": [2]}]}"#;
 const CPUPROFILE: &str = r#"{"nodes": [{"id": 1, "callFrame": {"functionName": "work", "url": ""}, "hitCount": 2}]}"#;

@@ -37,7 +37,8 @@ const START: i64 = 1_700_000_000;
 
 /// The profile of one pod and hop of 10 s; hop and pod decide its counts.
 pub fn profile(pod: &str, hop: i64) -> Profile {
-    let window = TimeRange { start: Nanos::from_seconds(START + 10 * hop), end: Nanos::from_seconds(START + 10 * hop + 10) };
+    let window =
+        TimeRange { start: Nanos::from_seconds(START + 10 * hop), end: Nanos::from_seconds(START + 10 * hop + 10) };
     let identity = Identity {
         service: "shop".into(),
         build: "2.1".into(),

@@ -128,7 +128,10 @@ fn a_filter_leaves_the_rest_out() {
     assert_eq!(kv().filtered(&of_type(ProfileType::LiveHeap)).len(), 120);
     for kind in [ProfileType::Heap, ProfileType::LiveHeap] {
         let of_kind = read_all(kv().filtered(&of_type(kind)));
-        assert!(of_kind.iter().all(|record| matches!(&record.parts[..], [Ok(profile)] if profile.profile_type == kind)), "{kind:?}");
+        assert!(
+            of_kind.iter().all(|record| matches!(&record.parts[..], [Ok(profile)] if profile.profile_type == kind)),
+            "{kind:?}"
+        );
     }
     assert!(kv().filtered(&Filter { service: Some("redis".into()), profile_type: None }).is_empty());
     let cpu = read_all(kv().filtered(&of_type(ProfileType::Cpu)));
@@ -145,14 +148,14 @@ fn raw_entries_decode_to_what_is_read() {
         let raw: Vec<_> = fleet.entries().map(Result::unwrap).collect();
         assert_eq!(raw.len(), in_all);
         assert!(raw.iter().all(|entry| entry.format == format && entry.bytes.starts_with(&[0x1f, 0x8b])));
-        let decoded: Vec<_> = raw
-            .iter()
-            .flat_map(|entry| decoder.decode(&entry.bytes, &entry.labels))
-            .filter_map(Result::ok)
-            .collect();
+        let decoded: Vec<_> =
+            raw.iter().flat_map(|entry| decoder.decode(&entry.bytes, &entry.labels)).filter_map(Result::ok).collect();
         assert!(good(&read_all(fleet)).eq(&decoded));
         let of = |temporality| decoded.iter().filter(|profile| profile.temporality == temporality).count();
         assert_eq!(of(Temporality::Delta) + of(Temporality::Cumulative), in_all);
-        assert_eq!(of(Temporality::Gauge), decoded.iter().filter(|profile| profile.profile_type == ProfileType::Heap).count());
+        assert_eq!(
+            of(Temporality::Gauge),
+            decoded.iter().filter(|profile| profile.profile_type == ProfileType::Heap).count()
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! V8's `.cpuprofile`.
 
-use fleetdiff_connectors::formats::cpuprofile::Decoder;
 use fleetdiff_connectors::formats::Options;
+use fleetdiff_connectors::formats::cpuprofile::Decoder;
 use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use serde_json::{Value, json};
@@ -30,7 +30,8 @@ const ANONYMOUS: &str = "(anonymous) (/srv/shop/server.js)";
 #[test]
 fn ticks_are_samples_and_waiting_is_none_of_the_processor() {
     let stacks = |idle: Option<&str>| -> Vec<String> {
-        let on: [String; 3] = [format!("{SERVE} 1"), format!("{SERVE};{ANONYMOUS} 2"), format!("{SERVE};{ANONYMOUS};parse 1")];
+        let on: [String; 3] =
+            [format!("{SERVE} 1"), format!("{SERVE};{ANONYMOUS} 2"), format!("{SERVE};{ANONYMOUS};parse 1")];
         on.into_iter().chain(idle.map(str::to_owned)).chain(["(program) 1".to_owned()]).collect()
     };
     assert_eq!(lines(&decode(ProfileType::Cpu, CPUPROFILE).unwrap()), stacks(None));
@@ -49,7 +50,11 @@ fn oracle_hit_counts_and_parents_say_the_same() {
         for (node, parent) in [(1, 1), (2, 2), (3, 3), (4, 1), (5, 1)] {
             document["nodes"][node]["parent"] = json!(parent);
         }
-        document["nodes"].as_array_mut().unwrap().iter_mut().for_each(|node| drop(node.as_object_mut().unwrap().remove("children")));
+        document["nodes"]
+            .as_array_mut()
+            .unwrap()
+            .iter_mut()
+            .for_each(|node| drop(node.as_object_mut().unwrap().remove("children")));
     });
     assert_eq!(with_parents.unwrap(), plain);
 }
@@ -65,7 +70,10 @@ fn trees_that_are_none_are_refused() {
     assert_eq!(reason(|document| document["samples"][0] = json!(77)), Err(Reason::IndexOutOfRange));
     assert_eq!(reason(|document| document["samples"] = json!([])), Err(Reason::Empty));
     assert_eq!(reason(|document| document["nodes"] = json!({})), Err(Reason::Malformed));
-    assert_eq!(reason(|document| *document = json!({"head": {"functionName": "(root)"}})), Err(Reason::UnsupportedVersion));
+    assert_eq!(
+        reason(|document| *document = json!({"head": {"functionName": "(root)"}})),
+        Err(Reason::UnsupportedVersion)
+    );
     assert_eq!(reason(|document| *document = json!({})), Err(Reason::Malformed));
 }
 

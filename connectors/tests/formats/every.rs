@@ -82,7 +82,8 @@ fn levels_are_refused_and_sums_since_the_start_are_not() {
 
 #[test]
 fn without_an_owner_the_samples_that_are_lost_are_known() {
-    let nobody = Rejection { profile_type: Some(ProfileType::Cpu), ..Rejection::new(Reason::MissingIdentity, "no pod") };
+    let nobody =
+        Rejection { profile_type: Some(ProfileType::Cpu), ..Rejection::new(Reason::MissingIdentity, "no pod") };
     for format in labelled() {
         let (bytes, samples) = good(format).remove(0);
         let fault = total(format, &bytes, &Err(nobody.clone())).unwrap_err();
@@ -100,7 +101,10 @@ fn rewrites_reach_every_format() {
         let profile = part(decoder.as_mut(), &bytes, &Ok(labels(ProfileType::Cpu))).unwrap();
         assert_eq!(profile.total(), samples);
         let mut names = profile.names.to_vec();
-        assert!(names.iter().all(|name| **name == *"_unsymbolised" || name.split('(').next().unwrap().len() <= 1), "{names:?}");
+        assert!(
+            names.iter().all(|name| **name == *"_unsymbolised" || name.split('(').next().unwrap().len() <= 1),
+            "{names:?}"
+        );
         names.sort();
         names.dedup();
         assert_eq!(names.len(), profile.names.len(), "{}: a name stands twice", format.name());

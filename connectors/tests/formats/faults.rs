@@ -156,7 +156,8 @@ fn levels_and_snapshots_without_stacks_are_refused_with_their_moment() {
             (Format::Delta, delta::encode(std::slice::from_ref(&held))),
         ];
         for ((format, bytes), refused) in records.into_iter().zip(refused) {
-            let labels = Ok(Labels { temporality, window: (format != Format::Pprof).then(window), ..labels(ProfileType::Cpu) });
+            let labels =
+                Ok(Labels { temporality, window: (format != Format::Pprof).then(window), ..labels(ProfileType::Cpu) });
             match part(format.decoder(&Options::default()).as_mut(), &bytes, &labels) {
                 Ok(profile) => assert_eq!((refused, profile.temporality, profile.total()), (false, temporality, 12)),
                 Err(fault) => {
@@ -183,7 +184,8 @@ fn a_snapshot_without_samples_is_one_and_a_delta_without_is_empty() {
 
 #[test]
 fn a_record_without_an_owner_says_when_and_how_much_is_lost() {
-    let nobody = Rejection { profile_type: Some(ProfileType::Cpu), ..Rejection::new(Reason::MissingIdentity, "no pod") };
+    let nobody =
+        Rejection { profile_type: Some(ProfileType::Cpu), ..Rejection::new(Reason::MissingIdentity, "no pod") };
     let bytes = encode(&profile()).unwrap();
     let fault = part(Format::Pprof.decoder(&Options::default()).as_mut(), &bytes, &Err(nobody.clone())).unwrap_err();
     let at = Some(window().midpoint());
@@ -196,11 +198,15 @@ fn a_record_without_an_owner_says_when_and_how_much_is_lost() {
 
 #[test]
 fn a_bad_profile_of_a_delta_spoils_no_other() {
-    let nameless = fleetdiff_schemas::identity::Identity { pod: "".into(), ..fleetdiff_schemas::identity::Identity::clone(&identity("x")) };
+    let nameless = fleetdiff_schemas::identity::Identity {
+        pod: "".into(),
+        ..fleetdiff_schemas::identity::Identity::clone(&identity("x"))
+    };
     let empty = Profile { samples: Samples::Folded { content: 3, cohorts: vec![] }, ..profile() };
     let owner = Profile { identity: nameless.into(), ..profile() };
     let far = TimeRange { start: window().end, end: window().end };
-    let parts = delta::decode(&delta::encode(&[owner, profile(), empty, Profile { window: far, ..profile() }])).unwrap();
+    let parts =
+        delta::decode(&delta::encode(&[owner, profile(), empty, Profile { window: far, ..profile() }])).unwrap();
     let reasons: Vec<Result<u64, Reason>> =
         parts.iter().map(|part| part.as_ref().map(Profile::total).map_err(|fault| fault.reason)).collect();
     assert_eq!(reasons, [Err(Reason::MissingIdentity), Ok(12), Err(Reason::Empty), Ok(12)]);

@@ -59,7 +59,9 @@ pub fn labels(profile_type: ProfileType) -> Labels {
 pub fn part(decoder: &mut dyn Decode, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Result<Profile, Rejection> {
     let mut parts = decoder.decode(bytes, labels);
     let counts = parts.remove(0);
-    let is_level = |part: &Result<Profile, Rejection>| part.as_ref().is_ok_and(|profile| profile.profile_type == ProfileType::LiveHeap);
+    let is_level = |part: &Result<Profile, Rejection>| {
+        part.as_ref().is_ok_and(|profile| profile.profile_type == ProfileType::LiveHeap)
+    };
     assert!(parts.len() < 2 && parts.iter().all(is_level), "{parts:?}");
     counts
 }
@@ -86,10 +88,12 @@ pub fn written_out(profile: &Profile) -> Vec<(Vec<String>, u64, Option<String>)>
 fn identities() -> impl Strategy<Value = Arc<Identity>> {
     let node = option::of(select(vec!["node-1", "node-2"]));
     let start = option::of(any::<i64>().prop_map(Nanos));
-    (select(vec!["a", "b", "c"]), select(vec!["eu", "us"]), node, start).prop_map(|(pod, region, node, process_start)| {
-        let node = node.map(Into::into);
-        Arc::new(Identity { region: region.into(), node, process_start, ..Identity::clone(&identity(pod)) })
-    })
+    (select(vec!["a", "b", "c"]), select(vec!["eu", "us"]), node, start).prop_map(
+        |(pod, region, node, process_start)| {
+            let node = node.map(Into::into);
+            Arc::new(Identity { region: region.into(), node, process_start, ..Identity::clone(&identity(pod)) })
+        },
+    )
 }
 
 fn windows() -> impl Strategy<Value = TimeRange> {
@@ -123,7 +127,9 @@ pub fn profiles() -> impl Strategy<Value = Profile> {
                 profile_type,
                 temporality: if profile_type.is_level() { Temporality::Gauge } else { Temporality::Delta },
                 window,
-                requests: requests.filter(|_| !profile_type.is_level()).map(|(count, window)| Requests { count, window }),
+                requests: requests
+                    .filter(|_| !profile_type.is_level())
+                    .map(|(count, window)| Requests { count, window }),
                 names: Arc::clone(&names),
                 samples: Samples::Stacks(stacks),
             })

@@ -25,8 +25,14 @@ fn frames_stand_as_they_are() {
 
 #[test]
 fn white_space_at_the_end_of_a_line_is_no_part_of_it() {
-    for text in [&b"main;do work 12\nmain 3"[..], b"main;do work 12\r\nmain 3\r\n", b"main;do work\t12\nmain\t3\n", b"main;do work 12 \nmain 3\t\n"] {
-        let expected = vec![(vec!["main".to_owned(), "do work".to_owned()], 12, None), (vec!["main".to_owned()], 3, None)];
+    for text in [
+        &b"main;do work 12\nmain 3"[..],
+        b"main;do work 12\r\nmain 3\r\n",
+        b"main;do work\t12\nmain\t3\n",
+        b"main;do work 12 \nmain 3\t\n",
+    ] {
+        let expected =
+            vec![(vec!["main".to_owned(), "do work".to_owned()], 12, None), (vec!["main".to_owned()], 3, None)];
         assert_eq!(written_out(&decode(text).unwrap()), expected);
     }
 }
@@ -95,7 +101,9 @@ fn each_fault_has_its_reason_and_its_line() {
 /// inferno adds up the periods that `perf script` prints: what it writes then are no samples.
 #[test]
 fn oracle_periods_that_inferno_added_up_are_refused() {
-    let text: String = ["a", "b", "a", "c"].map(|leaf| format!("shop 7 1.5: 250000 cpu-clock:\n\t55d0 {leaf} (/srv/shop)\n\n")).concat();
+    let text: String = ["a", "b", "a", "c"]
+        .map(|leaf| format!("shop 7 1.5: 250000 cpu-clock:\n\t55d0 {leaf} (/srv/shop)\n\n"))
+        .concat();
     let mut folded = Vec::new();
     inferno::collapse::perf::Folder::default().collapse(text.as_bytes(), &mut folded).unwrap();
     let fault = decode(&folded).unwrap_err();
@@ -112,7 +120,8 @@ fn values_that_are_no_counts_are_refused() {
     let mut decoder = Decoder::new(&Options::default());
     for unit in Unit::ALL {
         let unit_label = Ok(Labels { unit: Some(unit), ..labels(ProfileType::Cpu) });
-        let found = part(&mut decoder, b"main 8", &unit_label).map(|profile| profile.total()).map_err(|fault| fault.reason);
+        let found =
+            part(&mut decoder, b"main 8", &unit_label).map(|profile| profile.total()).map_err(|fault| fault.reason);
         assert_eq!(found, if unit == Unit::Count { Ok(8) } else { Err(Reason::UnitMismatch) });
     }
 }

@@ -44,7 +44,9 @@ fn mutated_metrics() {
 
 /// Pairs that have a delta, the earlier one first: made ones with two numberings, and recorded ones.
 fn pairs() -> Vec<[Vec<u8>; 2]> {
-    let rows = |values: [i64; 2]| BTreeMap::from([((vec![0, 1, 2], 0), values), ((vec![3, 1, 2], 0), values), ((vec![], 1), values)]);
+    let rows = |values: [i64; 2]| {
+        BTreeMap::from([((vec![0, 1, 2], 0), values), ((vec![3, 1, 2], 0), values), ((vec![], 1), values)])
+    };
     let (before, after) = (rows([4, 300]), rows([900, 20]));
     let unpacked = |name: &str| decompress(&godeltaprof(name), LIMIT).unwrap().into_owned();
     vec![
@@ -68,7 +70,9 @@ fn stands_alone(delta: &[u8]) {
         assert!(sample.location_id.iter().all(|id| locations.contains(id)));
         assert!(sample.label.iter().all(|label| known(&[label.key, label.str, label.num_unit])));
     }
-    assert!(delta.location.iter().flat_map(|location| &location.line).all(|line| functions.contains(&line.function_id)));
+    assert!(
+        delta.location.iter().flat_map(|location| &location.line).all(|line| functions.contains(&line.function_id))
+    );
     assert!(delta.function.iter().all(|function| known(&[function.name, function.system_name, function.filename])));
     assert!(delta.sample_type.iter().chain(&delta.period_type).all(|column| known(&[column.r#type, column.unit])));
 }

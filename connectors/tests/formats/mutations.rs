@@ -74,7 +74,12 @@ fn demanding(format: Format) -> Reading {
 /// Whatever a record was made into, reading it for a comparison harms nobody either, and asking for nothing gives what the decoder gave.
 ///
 /// NB: of pprof more is read than is decoded, which may be what is broken.
-fn reads_no_worse(format: Format, bytes: &[u8], parts: &[Result<Profile, Rejection>], [plain, demanding]: &[Reading; 2]) -> Result<(), TestCaseError> {
+fn reads_no_worse(
+    format: Format,
+    bytes: &[u8],
+    parts: &[Result<Profile, Rejection>],
+    [plain, demanding]: &[Reading; 2],
+) -> Result<(), TestCaseError> {
     let options = Options { max_bytes: LIMIT, ..Options::default() };
     let labels = labels(ProfileType::Cpu);
     let read = plain.runs(format, bytes, &labels, &options);
@@ -82,8 +87,12 @@ fn reads_no_worse(format: Format, bytes: &[u8], parts: &[Result<Profile, Rejecti
     for (read, decoded) in read.iter().zip(parts) {
         match (read, decoded) {
             (Ok(read), Ok(decoded)) => prop_assert_eq!(&read.profile, decoded),
-            (Ok(read), Err(fault)) => prop_assert!(read.period.is_some() && fault.reason == Reason::UnitMismatch, "{fault:?}"),
-            (Err(Unread::Rejected(fault)), Err(decoded)) => prop_assert!(format == Format::Pprof || fault.reason == decoded.reason, "{fault:?} {decoded:?}"),
+            (Ok(read), Err(fault)) => {
+                prop_assert!(read.period.is_some() && fault.reason == Reason::UnitMismatch, "{fault:?}")
+            }
+            (Err(Unread::Rejected(fault)), Err(decoded)) => {
+                prop_assert!(format == Format::Pprof || fault.reason == decoded.reason, "{fault:?} {decoded:?}")
+            }
             (Err(fault), Ok(_)) => prop_assert!(format == Format::Pprof, "{fault}"),
             (Err(fault), Err(_)) => prop_assert!(false, "{fault}"),
         }
@@ -144,7 +153,10 @@ fn seeds(format: Format) -> Vec<Vec<u8>> {
         Format::Otlp => {
             let first = recorded_profile(KV, Format::Pprof);
             let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: Some("ios".into()) };
-            let small = Profile { samples: Samples::Stacks(vec![stack(&[0, 1], 3), stack(&[], 200)]), ..recorded_profile(RD, Format::Folded) };
+            let small = Profile {
+                samples: Samples::Stacks(vec![stack(&[0, 1], 3), stack(&[], 200)]),
+                ..recorded_profile(RD, Format::Folded)
+            };
             let small = Profile { names: ["main".into(), "work".into()].into(), ..small };
             let pair = [Profile { window: first.window, ..small.clone() }, small];
             seeds.push(otlp::encode(&pair, &IdentityMapping::default()).unwrap());
@@ -163,14 +175,19 @@ fn recorded_profile(file: &str, format: Format) -> Profile {
 
 /// Reasons that broken records of a format must have been refused for, or the changes do not reach its decoder.
 fn expected(format: Format) -> &'static [Reason] {
-    use Reason::{Empty, IndexOutOfRange, Malformed, MissingIdentity, NegativeValue, TooLarge, Truncated, UnitMismatch, UnsupportedType, UnsupportedVersion};
+    use Reason::{
+        Empty, IndexOutOfRange, Malformed, MissingIdentity, NegativeValue, TooLarge, Truncated, UnitMismatch,
+        UnsupportedType, UnsupportedVersion,
+    };
     match format {
         Format::Pprof => &[Truncated, Malformed, IndexOutOfRange, UnitMismatch, Empty],
         Format::Folded => &[Truncated, Malformed, NegativeValue, TooLarge, UnitMismatch],
         Format::PerfScript => &[Truncated, Malformed, Empty],
         Format::Speedscope => &[Truncated, Malformed, IndexOutOfRange, UnitMismatch],
         Format::Cpuprofile => &[Truncated, Malformed, IndexOutOfRange],
-        Format::Pyroscope => &[Truncated, Malformed, IndexOutOfRange, NegativeValue, UnitMismatch, UnsupportedType, UnsupportedVersion],
+        Format::Pyroscope => {
+            &[Truncated, Malformed, IndexOutOfRange, NegativeValue, UnitMismatch, UnsupportedType, UnsupportedVersion]
+        }
         Format::Delta => &[Truncated, Malformed, UnsupportedVersion, IndexOutOfRange],
         Format::Otlp => &[Truncated, Malformed, UnsupportedVersion, IndexOutOfRange, MissingIdentity, UnsupportedType],
     }

@@ -10,8 +10,8 @@ use fleetdiff_connectors::identity::IdentityMapping;
 use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
-use prost::Message;
 use proptest::prelude::*;
+use prost::Message;
 use serde_json::Value as Json;
 
 use super::fixtures::{part, profiles, written_out};
@@ -63,7 +63,10 @@ fn assert_as_expected(request: Request, entries: &[Json]) -> usize {
                 if of_type["total"] == 0 {
                     continue;
                 }
-                left.insert((entry["pod"].as_str().unwrap().to_owned(), nanos(of_type, "time_unix_nano"), kind), of_type);
+                left.insert(
+                    (entry["pod"].as_str().unwrap().to_owned(), nanos(of_type, "time_unix_nano"), kind),
+                    of_type,
+                );
             }
         }
     }
@@ -101,7 +104,8 @@ fn assert_as_expected(request: Request, entries: &[Json]) -> usize {
 fn published_raw_samples_of_every_pod_and_hop() {
     let entries = expected();
     let of_record = |record: &Json| {
-        let held = |entry: &&Json| entry["hop"] == record["hop"] && !record["pods"][entry["pod"].as_str().unwrap()].is_null();
+        let held =
+            |entry: &&Json| entry["hop"] == record["hop"] && !record["pods"][entry["pod"].as_str().unwrap()].is_null();
         let entries: Vec<Json> = entries.iter().filter(held).cloned().collect();
         assert_eq!(entries.len(), 3);
         assert_as_expected(message(record["file"].as_str().unwrap()), &entries)
@@ -202,7 +206,11 @@ fn published_cohorts_of_samples() {
     let reasons: Vec<_> = faults.iter().map(|fault| (fault.reason, fault.profile_type, fault.samples)).collect();
     assert_eq!(reasons[0], (Reason::MissingIdentity, Some(ProfileType::Cpu), 591));
     assert_eq!((reasons[1].0, reasons[1].1, reasons.len()), (Reason::MissingIdentity, Some(ProfileType::Heap), 3));
-    assert!(faults[0].detail.contains("k8s.pod.uid") && faults[0].detail.contains("resource_profiles[0]"), "{}", faults[0].detail);
+    assert!(
+        faults[0].detail.contains("k8s.pod.uid") && faults[0].detail.contains("resource_profiles[0]"),
+        "{}",
+        faults[0].detail
+    );
 
     let identity = IdentityMapping { pod: vec!["service.name".into()], ..IdentityMapping::default() };
     let profiles = good(&file, &Options { identity, ..Options::default() });
@@ -217,7 +225,10 @@ fn published_cohorts_of_samples() {
     let without = total - said.values().sum::<u64>();
     assert_eq!(cohorts.remove(""), Some(without));
     assert_eq!(cohorts, said);
-    let rows: Vec<_> = written_out(&profiles[0]).into_iter().map(|(frames, count, _)| (frames, i64::try_from(count).unwrap())).collect();
+    let rows: Vec<_> = written_out(&profiles[0])
+        .into_iter()
+        .map(|(frames, count, _)| (frames, i64::try_from(count).unwrap()))
+        .collect();
     assert_eq!(summary(&rows), expected_summary(of_type));
 }
 
@@ -235,7 +246,11 @@ fn published_odd_records_that_are_to_be_refused() {
     let nameless = reasons("attribute-keys-erased.otlp.pb", "lost their names");
     // The pods are those of another record, so their samples are known: they are lost, and counted as such.
     let case = odd("attributes-inline.otlp.pb");
-    let totals = case["expected"].as_array().unwrap().iter().map(|entry| entry["types"]["samples/count"]["total"].as_u64().unwrap());
+    let totals = case["expected"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["types"]["samples/count"]["total"].as_u64().unwrap());
     assert_eq!(nameless, totals.map(|total| (Reason::MissingIdentity, total)).collect::<Vec<_>>());
 }
 

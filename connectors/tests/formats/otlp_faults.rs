@@ -29,7 +29,10 @@ fn three_pods() -> Draft {
 
 fn outcomes(bytes: &[u8]) -> Vec<Result<String, Reason>> {
     let parts = Decoder::new(&Options::default()).profiles(bytes);
-    parts.into_iter().map(|part| part.map(|profile| profile.identity.pod.to_string()).map_err(|fault| fault.reason)).collect()
+    parts
+        .into_iter()
+        .map(|part| part.map(|profile| profile.identity.pod.to_string()).map_err(|fault| fault.reason))
+        .collect()
 }
 
 /// The reason for which the second pod is refused after a change; the others stay.
@@ -78,7 +81,8 @@ fn a_bad_part_spoils_no_other() {
         }),
     ];
     assert_eq!(out_of_range, [Reason::IndexOutOfRange; 9]);
-    let missing = |draft: &mut Draft| drop(draft.request.resource_profiles[1].resource.as_mut().unwrap().attributes.pop());
+    let missing =
+        |draft: &mut Draft| drop(draft.request.resource_profiles[1].resource.as_mut().unwrap().attributes.pop());
     assert_eq!(after(missing), Reason::MissingIdentity);
     assert_eq!(after(|draft| second(draft).samples[0].values = vec![-1]), Reason::NegativeValue);
     assert_eq!(after(|draft| second(draft).samples.clear()), Reason::Empty);
@@ -247,5 +251,8 @@ fn labels_are_not_looked_at() {
     assert_eq!(decoder.decode(&record, &nobody), decoder.decode(&record, &somebody));
     let profile = decoder.decode(&record, &nobody).remove(0).unwrap();
     let again = encode(std::slice::from_ref(&profile), &IdentityMapping::default()).unwrap();
-    assert_eq!(super::fixtures::written_out(&decoder.decode(&again, &nobody).remove(0).unwrap()), super::fixtures::written_out(&profile));
+    assert_eq!(
+        super::fixtures::written_out(&decoder.decode(&again, &nobody).remove(0).unwrap()),
+        super::fixtures::written_out(&profile)
+    );
 }

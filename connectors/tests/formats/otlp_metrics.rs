@@ -148,7 +148,11 @@ fn window(from: i64, to: i64) -> TimeRange {
 
 fn record(pod: &[(&str, &str)], metrics: Vec<(&str, Data)>) -> Vec<u8> {
     let attributes = pod.iter().map(|(key, value)| inline(key, Any::Text((*value).to_owned()))).collect();
-    let metrics = metrics.into_iter().map(|(name, data)| Metric { name: name.to_owned(), unit: "s".to_owned(), data: Some(data) });
+    let metrics = metrics.into_iter().map(|(name, data)| Metric {
+        name: name.to_owned(),
+        unit: "s".to_owned(),
+        data: Some(data),
+    });
     let scope = proto::ScopeMetrics { scope: Some(Scope::default()), metrics: metrics.collect() };
     let resource = proto::ResourceMetrics { resource: Some(Resource { attributes }), scope_metrics: vec![scope] };
     proto::Request { resource_metrics: vec![resource] }.encode_to_vec()
@@ -187,7 +191,8 @@ pub fn good_metrics() -> Vec<Vec<u8>> {
         (REQUEST_METRICS[0], Data::Summary(Summary { points: vec![bucketed(3, route("/"))] })),
         (REQUEST_METRICS[0], Data::Gauge(numbers(None, Some(4), DELTA, true))),
     ];
-    let series = histogram(CUMULATIVE, vec![bucketed(7, vec![]), bucketed(8, route("/")), bucketed(300, route("/upload"))]);
+    let series =
+        histogram(CUMULATIVE, vec![bucketed(7, vec![]), bucketed(8, route("/")), bucketed(300, route("/upload"))]);
     let several = vec![(REQUEST_METRICS[0], series.clone()), (REQUEST_METRICS[1], series)];
     let mut records: Vec<Vec<u8>> = kinds.into_iter().map(|kind| record(&POD, vec![kind])).collect();
     records.push(record(&POD, several));
@@ -197,7 +202,10 @@ pub fn good_metrics() -> Vec<Vec<u8>> {
 /// Temporality and count of the points of one metric, or why there is none.
 fn outcome(data: Data) -> Vec<Result<(Temporality, u64), Reason>> {
     let points = points(&record(&POD, vec![(REQUEST_METRICS[0], data)]));
-    points.into_iter().map(|point| point.map(|point| (point.temporality, point.count)).map_err(|fault| fault.reason)).collect()
+    points
+        .into_iter()
+        .map(|point| point.map(|point| (point.temporality, point.count)).map_err(|fault| fault.reason))
+        .collect()
 }
 
 #[test]
@@ -207,11 +215,17 @@ fn each_kind_of_metric_counts_requests() {
     let exponential = |temporality| Data::Exponential(Exponential { points: vec![spread.clone()], temporality });
     let cases = [
         (histogram(DELTA, vec![bucketed(7, route("/"))]), vec![Ok((Delta, 7))]),
-        (histogram(CUMULATIVE, vec![bucketed(7, vec![]), bucketed(8, route("/"))]), vec![Ok((Cumulative, 7)), Ok((Cumulative, 8))]),
+        (
+            histogram(CUMULATIVE, vec![bucketed(7, vec![]), bucketed(8, route("/"))]),
+            vec![Ok((Cumulative, 7)), Ok((Cumulative, 8))],
+        ),
         (histogram(0, vec![bucketed(7, vec![])]), vec![Err(Reason::UnsupportedType)]),
         (exponential(DELTA), vec![Ok((Delta, 9))]),
         (exponential(CUMULATIVE), vec![Ok((Cumulative, 9))]),
-        (Data::Summary(Summary { points: vec![Bucketed { bounds: Vec::new(), ..bucketed(4, vec![]) }] }), vec![Ok((Cumulative, 4))]),
+        (
+            Data::Summary(Summary { points: vec![Bucketed { bounds: Vec::new(), ..bucketed(4, vec![]) }] }),
+            vec![Ok((Cumulative, 4))],
+        ),
         (Data::Sum(numbers(None, Some(5), CUMULATIVE, true)), vec![Ok((Cumulative, 5))]),
         (Data::Sum(numbers(Some(5.0), None, DELTA, true)), vec![Ok((Delta, 5))]),
         (Data::Sum(numbers(None, Some(5), CUMULATIVE, false)), vec![Err(Reason::UnsupportedType)]),
@@ -249,8 +263,10 @@ fn only_named_metrics_of_known_pods_count() {
 #[test]
 fn a_point_is_for_the_cohort_that_it_names() {
     let tv = vec![inline("cohort", Any::Text("tv".to_owned()))];
-    let bytes = record(&POD, vec![(REQUEST_METRICS[0], histogram(DELTA, vec![bucketed(1, tv), bucketed(2, route("/"))]))]);
-    let cohorts: Vec<String> = points(&bytes).into_iter().map(|point| point.unwrap().identity.cohort.to_string()).collect();
+    let bytes =
+        record(&POD, vec![(REQUEST_METRICS[0], histogram(DELTA, vec![bucketed(1, tv), bucketed(2, route("/"))]))]);
+    let cohorts: Vec<String> =
+        points(&bytes).into_iter().map(|point| point.unwrap().identity.cohort.to_string()).collect();
     assert_eq!(cohorts[0], "tv");
     assert_ne!(cohorts[1], "tv");
 }
@@ -270,10 +286,14 @@ fn a_series_is_its_metric_and_attributes() {
 
 #[test]
 fn every_cut_is_points_or_a_fault() {
-    let whole = record(&POD, vec![(REQUEST_METRICS[0], histogram(DELTA, vec![bucketed(7, route("/")), bucketed(8, vec![])]))]);
+    let whole =
+        record(&POD, vec![(REQUEST_METRICS[0], histogram(DELTA, vec![bucketed(7, route("/")), bucketed(8, vec![])]))]);
     for end in 1..whole.len() {
         let found = points(&whole[..end]);
-        assert!(found.iter().all(|point| point.as_ref().is_err_and(|fault| fault.reason == Reason::Malformed)), "cut at {end}");
+        assert!(
+            found.iter().all(|point| point.as_ref().is_err_and(|fault| fault.reason == Reason::Malformed)),
+            "cut at {end}"
+        );
         assert!(!found.is_empty());
     }
 }

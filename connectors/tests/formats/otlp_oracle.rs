@@ -7,10 +7,10 @@ use fleetdiff_connectors::formats::otlp::proto::{
     ResourceProfiles, Sample, ScopeProfiles, Stack, ValueType,
 };
 use fleetdiff_schemas::rejected::{Reason, Rejection};
-use prost::Message;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use prost::Message;
 
 use super::fixtures::written_out;
 use super::otlp_slow::{Row, Slow, bytes, message, records, slow};
@@ -19,7 +19,8 @@ type Stacks = Vec<(Vec<String>, u64, Option<String>)>;
 
 /// Rows as stacks, by a count for each; those without one left out.
 fn stacks(rows: &[Row], count: impl Fn(usize, &Row) -> u64) -> Stacks {
-    let counted = rows.iter().enumerate().map(|(place, row)| (row.frames.clone(), count(place, row), row.cohort.clone()));
+    let counted =
+        rows.iter().enumerate().map(|(place, row)| (row.frames.clone(), count(place, row), row.cohort.clone()));
     counted.filter(|(_, count, _)| *count > 0).collect()
 }
 
@@ -53,7 +54,8 @@ fn truth(all: &[Slow]) -> Vec<Stacks> {
 #[test]
 fn oracle_every_recorded_profile() {
     let mut found = 0;
-    let edge = ["edge/headers.otlp.pb", "edge/batch-merged.otlp.pb", "edge/attributes-inline.otlp.pb"].map(str::to_owned);
+    let edge =
+        ["edge/headers.otlp.pb", "edge/batch-merged.otlp.pb", "edge/attributes-inline.otlp.pb"].map(str::to_owned);
     for file in records().into_iter().map(|(_, file)| file).chain(edge) {
         let parts = Decoder::new(&Options::default()).profiles(&bytes(&file));
         let stacks = |part: &Result<_, Rejection>| match part {
@@ -77,7 +79,9 @@ fn oracle_columns_in_any_order() {
     let mut turned = message(&file);
     for profile in turned.resource_profiles.iter_mut().flat_map(|resource| &mut resource.scope_profiles[0].profiles) {
         let kind = profile.sample_type.unwrap();
-        if turned.dictionary.as_ref().unwrap().string_table[usize::try_from(kind.type_strindex).unwrap()] == "alloc_space" {
+        if turned.dictionary.as_ref().unwrap().string_table[usize::try_from(kind.type_strindex).unwrap()]
+            == "alloc_space"
+        {
             profile.samples.reverse();
         }
     }
@@ -112,7 +116,8 @@ fn index(below: usize) -> impl Strategy<Value = i32> {
 
 fn functions() -> impl Strategy<Value = Vec<Function>> {
     let names = (word(), word());
-    let function = names.prop_map(|(name_strindex, system_name_strindex)| Function { name_strindex, system_name_strindex });
+    let function =
+        names.prop_map(|(name_strindex, system_name_strindex)| Function { name_strindex, system_name_strindex });
     vec(function, 0..6).prop_map(|table| [vec![Function::default()], table].concat())
 }
 
@@ -120,7 +125,8 @@ fn attributes() -> impl Strategy<Value = Vec<KeyValueAndUnit>> {
     let text = word().prop_map(|text| Some(Any::Reference(text)));
     let inline = select(vec!["", "tv", "ios"]).prop_map(|text| Some(Any::Text(text.to_owned())));
     let value = prop_oneof![text, inline, Just(None)].prop_map(|value| Some(AnyValue { value }));
-    let entry = (word(), value).prop_map(|(key_strindex, value)| KeyValueAndUnit { key_strindex, value, unit_strindex: 0 });
+    let entry =
+        (word(), value).prop_map(|(key_strindex, value)| KeyValueAndUnit { key_strindex, value, unit_strindex: 0 });
     vec(entry, 0..5).prop_map(|table| [vec![KeyValueAndUnit::default()], table].concat())
 }
 
@@ -168,11 +174,9 @@ fn resource(inline: bool) -> Resource {
             value: Some(AnyValue { value: Some(Any::Text("shop".to_owned())) }),
             key_strindex: 0,
         },
-        false => KeyValue {
-            key: String::new(),
-            value: Some(AnyValue { value: Some(Any::Reference(8)) }),
-            key_strindex: key,
-        },
+        false => {
+            KeyValue { key: String::new(), value: Some(AnyValue { value: Some(Any::Reference(8)) }), key_strindex: key }
+        }
     };
     Resource { attributes: [5, 6, 7].map(attribute).to_vec() }
 }

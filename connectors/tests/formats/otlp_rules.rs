@@ -3,8 +3,8 @@
 use fleetdiff_connectors::formats::Options;
 use fleetdiff_connectors::formats::otlp::Decoder;
 use fleetdiff_connectors::formats::otlp::proto::{
-    Any, AnyValue, Array, Dictionary, KeyValue, KeyValueAndUnit, Profile, Request, Resource, ResourceProfiles, Sample, Scope,
-    ScopeProfiles, Stack, ValueType,
+    Any, AnyValue, Array, Dictionary, KeyValue, KeyValueAndUnit, Profile, Request, Resource, ResourceProfiles, Sample,
+    Scope, ScopeProfiles, Stack, ValueType,
 };
 use fleetdiff_schemas::profile::{self, ProfileType, Requests, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
@@ -67,13 +67,22 @@ impl Draft {
     }
 
     /// Adds a profile to the last scope, of one sample with the empty stack.
-    pub fn profile(&mut self, (name, unit, values, times): Column<'_>, period: (&str, i64), seconds: u64) -> &mut Profile {
+    pub fn profile(
+        &mut self,
+        (name, unit, values, times): Column<'_>,
+        period: (&str, i64),
+        seconds: u64,
+    ) -> &mut Profile {
         let kind = |draft: &mut Self, name: &str, unit: &str| {
             Some(ValueType { type_strindex: draft.string(name), unit_strindex: draft.string(unit) })
         };
         let profile = Profile {
             sample_type: kind(self, name, unit),
-            samples: vec![Sample { values: values.to_vec(), timestamps_unix_nano: times.to_vec(), ..Sample::default() }],
+            samples: vec![Sample {
+                values: values.to_vec(),
+                timestamps_unix_nano: times.to_vec(),
+                ..Sample::default()
+            }],
             time_unix_nano: START.unsigned_abs(),
             duration_nano: seconds * SECONDS,
             period_type: kind(self, period.0, "nanoseconds"),
@@ -112,7 +121,10 @@ fn outcome(columns: &[Column<'_>], period: (&str, i64), seconds: u64, resource: 
     }
     let parts = draft.read().into_iter();
     parts
-        .map(|part| part.map(|profile| (profile.profile_type, profile.temporality, profile.total())).map_err(|fault| fault.reason))
+        .map(|part| {
+            part.map(|profile| (profile.profile_type, profile.temporality, profile.total()))
+                .map_err(|fault| fault.reason)
+        })
         .collect()
 }
 
@@ -122,8 +134,10 @@ fn each_type_counts_raw_samples() {
     use Temporality::{Cumulative, Delta, Gauge};
     let (samples, cpu) = (("samples", "count", &[3][..], &[][..]), ("cpu", "nanoseconds", &[50_000_000][..], &[][..]));
     let events = ("off_cpu", "nanoseconds", &[9, 7][..], &[1, 2][..]);
-    let (objects, space) = (("alloc_objects", "count", &[2][..], &[][..]), ("alloc_space", "bytes", &[1 << 20][..], &[][..]));
-    let (live, live_space) = (("inuse_objects", "count", &[2][..], &[][..]), ("inuse_space", "bytes", &[1 << 20][..], &[][..]));
+    let (objects, space) =
+        (("alloc_objects", "count", &[2][..], &[][..]), ("alloc_space", "bytes", &[1 << 20][..], &[][..]));
+    let (live, live_space) =
+        (("inuse_objects", "count", &[2][..], &[][..]), ("inuse_space", "bytes", &[1 << 20][..], &[][..]));
     let (waits, delay) = (("contentions", "count", &[5][..], &[][..]), ("delay", "nanoseconds", &[9][..], &[][..]));
     let none = ("", 0);
     let said = |name, value| vec![(name, value)];
@@ -147,26 +161,67 @@ fn each_type_counts_raw_samples() {
         (vec![("off_cpu", "nanoseconds", &[4], &[])], none, 10, vec![], vec![Err(Reason::UnitMismatch)]),
         (vec![samples, events], ("cpu", 1), 10, vec![], vec![Ok((Cpu, Delta, 3)), Ok((OffCpu, Delta, 2))]),
         // Two objects of 512 KiB at a period of 512 KiB: 2 x (1 - 1/e) were drawn.
-        (vec![objects, space, live, live_space], ("space", 524_288), 0, vec![], vec![Ok((Heap, Cumulative, 1)), Ok((LiveHeap, Gauge, 1))]),
+        (
+            vec![objects, space, live, live_space],
+            ("space", 524_288),
+            0,
+            vec![],
+            vec![Ok((Heap, Cumulative, 1)), Ok((LiveHeap, Gauge, 1))],
+        ),
         (vec![objects, space], ("space", 1), 10, vec![], vec![Ok((Heap, Delta, 2))]),
         (vec![objects, space], ("space", 1), 0, said("fleetdiff.temporality", "delta"), vec![Ok((Heap, Delta, 2))]),
-        (vec![objects, space], ("space", 1), 0, said("fleetdiff.temporality", "sum"), vec![Err(Reason::UnsupportedType)]),
+        (
+            vec![objects, space],
+            ("space", 1),
+            0,
+            said("fleetdiff.temporality", "sum"),
+            vec![Err(Reason::UnsupportedType)],
+        ),
         (vec![live, live_space], ("space", 1), 0, vec![], vec![Ok((LiveHeap, Gauge, 2))]),
-        (vec![live, live_space], ("space", 1), 0, said("fleetdiff.temporality", "delta"), vec![Ok((LiveHeap, Gauge, 2))]),
+        (
+            vec![live, live_space],
+            ("space", 1),
+            0,
+            said("fleetdiff.temporality", "delta"),
+            vec![Ok((LiveHeap, Gauge, 2))],
+        ),
         (vec![objects], ("space", 1), 0, vec![], vec![Err(Reason::UnitMismatch)]),
-        (vec![("allocated_objects", "count", &[2], &[]), ("allocated_space", "bytes", &[9], &[])], ("space", 1), 10, vec![],
-            vec![Ok((Heap, Delta, 2))]),
+        (
+            vec![("allocated_objects", "count", &[2], &[]), ("allocated_space", "bytes", &[9], &[])],
+            ("space", 1),
+            10,
+            vec![],
+            vec![Ok((Heap, Delta, 2))],
+        ),
         (vec![waits, delay], ("contentions", 1), 0, vec![], vec![Ok((Mutex, Cumulative, 5))]),
-        (vec![waits, delay], ("contentions", 1), 0, said("fleetdiff.profile_type", "block"), vec![Ok((Block, Cumulative, 5))]),
+        (
+            vec![waits, delay],
+            ("contentions", 1),
+            0,
+            said("fleetdiff.profile_type", "block"),
+            vec![Ok((Block, Cumulative, 5))],
+        ),
         (vec![waits], ("contentions", 1), 10, vec![], vec![Ok((Mutex, Delta, 5))]),
-        (vec![("goroutine", "count", &[5], &[]), samples], none, 10, vec![], vec![Err(Reason::UnsupportedType), Ok((Cpu, Delta, 3))]),
+        (
+            vec![("goroutine", "count", &[5], &[]), samples],
+            none,
+            10,
+            vec![],
+            vec![Err(Reason::UnsupportedType), Ok((Cpu, Delta, 3))],
+        ),
         // The same sample type again is another profile.
         (vec![samples, cpu, samples, cpu], none, 10, vec![], vec![Ok((Cpu, Delta, 3)), Ok((Cpu, Delta, 3))]),
         (vec![("samples", "count", &[-3], &[])], none, 10, vec![], vec![Err(Reason::NegativeValue)]),
         (vec![("samples", "count", &[0], &[])], none, 10, vec![], vec![Err(Reason::Empty)]),
         (vec![("samples", "count", &[1, 2], &[1, 2, 3])], none, 10, vec![], vec![Err(Reason::Malformed)]),
         (vec![("samples", "count", &[], &[])], none, 10, vec![], vec![Err(Reason::Malformed)]),
-        (vec![("samples", "count", &[i64::MAX, i64::MAX, i64::MAX], &[])], none, 10, vec![], vec![Err(Reason::TooLarge)]),
+        (
+            vec![("samples", "count", &[i64::MAX, i64::MAX, i64::MAX], &[])],
+            none,
+            10,
+            vec![],
+            vec![Err(Reason::TooLarge)],
+        ),
     ];
     for (place, (columns, period, seconds, resource, expected)) in cases.into_iter().enumerate() {
         assert_eq!(outcome(&columns, period, seconds, &resource), expected, "case {place}: {columns:?}");
@@ -215,7 +270,8 @@ fn requests_are_said_by_a_profile_or_its_resource() {
 fn an_identity_is_of_the_resource_then_of_the_scope() {
     let mut draft = Draft::new();
     draft.resource(&[("service.name", "unknown_service:go"), ("k8s.deployment.name", "shop"), ("k8s.pod.uid", " ")]);
-    let tags = Array { values: ["v7", "latest"].map(|tag| AnyValue { value: Some(Any::Text(tag.to_owned())) }).to_vec() };
+    let tags =
+        Array { values: ["v7", "latest"].map(|tag| AnyValue { value: Some(Any::Text(tag.to_owned())) }).to_vec() };
     draft.request.resource_profiles[0].resource.as_mut().unwrap().attributes.extend([
         inline("container.image.tags", Any::Array(tags)),
         inline("host.name", Any::Text("node-1".to_owned())),
@@ -229,7 +285,8 @@ fn an_identity_is_of_the_resource_then_of_the_scope() {
     assert_eq!(identity.cohort.as_str(), "unknown");
 
     let scope = draft.scope().scope.as_mut().unwrap();
-    scope.attributes = vec![inline("cohort", Any::Text("tv".to_owned())), inline("host.name", Any::Text("other".to_owned()))];
+    scope.attributes =
+        vec![inline("cohort", Any::Text("tv".to_owned())), inline("host.name", Any::Text("other".to_owned()))];
     let profile = draft.read().remove(0).unwrap();
     let identity = &profile.identity;
     assert_eq!((identity.cohort.as_str(), identity.pod.as_str()), ("tv", "node-1/4711"));

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use fleetdiff_connectors::formats::otlp::proto::{AnyValue, Any, Dictionary, KeyValue, Request, Sample};
+use fleetdiff_connectors::formats::otlp::proto::{Any, AnyValue, Dictionary, KeyValue, Request, Sample};
 use prost::Message;
 use serde_json::Value as Json;
 
@@ -75,9 +75,11 @@ fn frames(dictionary: &Dictionary, stack: i32) -> Vec<String> {
 }
 
 fn row(dictionary: &Dictionary, sample: &Sample) -> Row {
-    let attributes = sample.attribute_indices.iter().map(|index| &dictionary.attribute_table[usize::try_from(*index).unwrap()]);
+    let attributes =
+        sample.attribute_indices.iter().map(|index| &dictionary.attribute_table[usize::try_from(*index).unwrap()]);
     let mut cohorts = attributes.filter(|attribute| text(dictionary, attribute.key_strindex) == "cohort");
-    let cohort = cohorts.find_map(|attribute| Some(value(dictionary, attribute.value.as_ref())).filter(|name| !name.is_empty()));
+    let cohort =
+        cohorts.find_map(|attribute| Some(value(dictionary, attribute.value.as_ref())).filter(|name| !name.is_empty()));
     Row {
         frames: frames(dictionary, sample.stack_index),
         cohort,
@@ -130,7 +132,10 @@ pub fn lines(file: &str) -> Vec<Json> {
 /// The twelve records of the recorded fleet.
 pub fn records() -> Vec<(u64, String)> {
     let records = lines("records.jsonl");
-    records.iter().map(|record| (record["hop"].as_u64().unwrap(), record["file"].as_str().unwrap().to_owned())).collect()
+    records
+        .iter()
+        .map(|record| (record["hop"].as_u64().unwrap(), record["file"].as_str().unwrap().to_owned()))
+        .collect()
 }
 
 /// What the separate reader found of the recorded fleet, an entry a pod and hop.

@@ -155,7 +155,13 @@ fn an_event_is_a_sample_whatever_its_period() {
 #[test]
 fn of_several_events_the_one_of_the_type_is_counted() {
     let event = |name: &str, leaf: &str| format!("shop 7 1.5: 1 {name}:\n\t55d0 {leaf} (/srv/shop)\n\n");
-    let several = [event("cache-misses:u", "miss"), event("cpu_core/cycles/P", "a"), event("cpu_atom/cycles/P", "b"), event("cache-misses:u", "miss")].concat();
+    let several = [
+        event("cache-misses:u", "miss"),
+        event("cpu_core/cycles/P", "a"),
+        event("cpu_atom/cycles/P", "b"),
+        event("cache-misses:u", "miss"),
+    ]
+    .concat();
     let expected = BTreeMap::from([("shop;a".to_owned(), 1), ("shop;b".to_owned(), 1)]);
     assert_eq!(stacks(&decode(&several).unwrap()), expected);
     let fault = decode_as(ProfileType::OffCpu, &several).unwrap_err();
@@ -163,7 +169,11 @@ fn of_several_events_the_one_of_the_type_is_counted() {
     assert!(fault.detail.contains("cache-misses, cycles"), "{fault:?}");
     let misses = [event("cache-misses:u", "miss"), event("branch-misses", "miss")].concat();
     assert_eq!(decode(&misses).unwrap_err().reason, Reason::UnitMismatch);
-    assert_eq!(decode(&event("cache-misses", "miss")).unwrap().total(), 1, "a single event is taken at the labels' word");
+    assert_eq!(
+        decode(&event("cache-misses", "miss")).unwrap().total(),
+        1,
+        "a single event is taken at the labels' word"
+    );
     let added_up = decode_as(ProfileType::OffCpu, &event("offcpu-time", "wait")).unwrap_err();
     assert_eq!(added_up.reason, Reason::UnitMismatch);
 }
@@ -199,7 +209,8 @@ fn events_may_follow_each_other_without_a_blank_line() {
 /// `perf script -F comm,pid,tid,ip,sym,dso`, with and without the processor and the period.
 #[test]
 fn fields_may_hold_neither_time_nor_event() {
-    let block = |header: &str| format!("{header}\n\t    55d0 inner+0x1 (/srv/shop)\n\t    55d8 main+0x9 (/srv/shop)\n\n");
+    let block =
+        |header: &str| format!("{header}\n\t    55d0 inner+0x1 (/srv/shop)\n\t    55d8 main+0x9 (/srv/shop)\n\n");
     let text = ["shop  12/13 ", "    my shop  12/14 [001]", "shop 12 [001]  250000"].map(block).concat();
     let found = stacks(&decode(&text).unwrap());
     assert_eq!(found, BTreeMap::from([("shop;main;inner".to_owned(), 2), ("my_shop;main;inner".to_owned(), 1)]));

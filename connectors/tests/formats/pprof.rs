@@ -10,8 +10,8 @@ use fleetdiff_schemas::fold::fold_stacks;
 use fleetdiff_schemas::profile::{Profile, ProfileType, Requests, Samples, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
-use prost::Message as _;
 use proptest::prelude::*;
+use prost::Message as _;
 
 use super::fixtures::{START, labels, part, profiles, recorded, stacks_of, testdata, window};
 
@@ -39,7 +39,8 @@ fn printed_by_go(file: &str) -> Counts {
     let rows = text.lines().skip_while(|line| !line.trim_start().starts_with("flat")).skip(1);
     rows.map(|row| {
         let columns: Vec<&str> = row.split_whitespace().collect();
-        let name = columns[5..].join(" ").trim_end_matches(" (inline)").trim_end_matches(" (partial-inline)").to_owned();
+        let name =
+            columns[5..].join(" ").trim_end_matches(" (inline)").trim_end_matches(" (partial-inline)").to_owned();
         (name, (columns[0].parse().unwrap(), columns[3].parse().unwrap()))
     })
     .collect()
@@ -156,7 +157,8 @@ fn repeated_numbers_may_come_one_by_one() {
     let profile = encode(&one_stack()).unwrap();
     let mut message = Message::decode(unzipped(&profile).as_slice()).unwrap();
     let sample = message.sample.remove(0);
-    let fields = sample.location_id.iter().map(|id| (1u8, *id)).chain(sample.value.iter().map(|v| (2, v.cast_unsigned())));
+    let fields =
+        sample.location_id.iter().map(|id| (1u8, *id)).chain(sample.value.iter().map(|v| (2, v.cast_unsigned())));
     let body: Vec<u8> = fields.flat_map(|(tag, value)| [vec![tag << 3], varint(value)].concat()).collect();
     let mut bytes = message.encode_to_vec();
     bytes.extend([vec![0x12, u8::try_from(body.len()).unwrap()], body].concat());
@@ -200,11 +202,16 @@ proptest! {
 /// What is in use stands beside what was allocated, is asked for by its own type or as a level, and is of no number of requests.
 #[test]
 fn a_heap_profile_holds_a_level_too() {
-    let heap = [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")];
+    let heap =
+        [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")];
     let bytes = columns(&heap, &[9, 90, 4, 40], ("space", "bytes", 1));
     let read = |labels: Labels, bytes: &[u8]| -> Vec<(ProfileType, Temporality, u64, bool)> {
         let parts = Decoder::new(&Options::default()).decode(bytes, &Ok(Labels { requests: Some(5), ..labels }));
-        parts.into_iter().map(Result::unwrap).map(|profile| (profile.profile_type, profile.temporality, profile.total(), profile.requests.is_some())).collect()
+        parts
+            .into_iter()
+            .map(Result::unwrap)
+            .map(|profile| (profile.profile_type, profile.temporality, profile.total(), profile.requests.is_some()))
+            .collect()
     };
     let of = |kind, temporality| read(Labels { temporality, ..labels(kind) }, &bytes);
     let level = (ProfileType::LiveHeap, Temporality::Gauge, 4, false);
@@ -216,5 +223,8 @@ fn a_heap_profile_holds_a_level_too() {
     let without = columns(&heap[..2], &[9, 90], ("space", "bytes", 1));
     assert_eq!(read(labels(ProfileType::Heap), &without).len(), 1);
     let nothing_left = columns(&heap, &[9, 90, 0, 0], ("space", "bytes", 1));
-    assert_eq!(read(labels(ProfileType::Heap), &nothing_left)[1], (ProfileType::LiveHeap, Temporality::Gauge, 0, false));
+    assert_eq!(
+        read(labels(ProfileType::Heap), &nothing_left)[1],
+        (ProfileType::LiveHeap, Temporality::Gauge, 0, false)
+    );
 }

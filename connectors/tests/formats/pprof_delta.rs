@@ -7,11 +7,13 @@ use std::path::Path;
 
 use fleetdiff_connectors::formats::compression::{decompress, gzip};
 use fleetdiff_connectors::formats::pprof::delta::{NoDelta, Which, delta};
-use fleetdiff_connectors::formats::pprof::proto::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
+use fleetdiff_connectors::formats::pprof::proto::{
+    Function, Label, Line, Location, Mapping, Profile, Sample, ValueType,
+};
 use fleetdiff_schemas::rejected::Reason;
-use prost::Message;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
+use prost::Message;
 
 const MAX: usize = 1 << 24;
 
@@ -33,8 +35,11 @@ fn by_stack(profile: &Profile) -> BTreeMap<String, Vec<i64>> {
     for sample in &profile.sample {
         let lines = sample.location_id.iter().flat_map(|id| &location(id).line);
         let stack: Vec<String> = lines.map(|line| format!("{}:{}", function(line.function_id), line.line)).collect();
-        let labels: Vec<String> = sample.label.iter().map(|label| format!("{}={}{}", text(label.key), text(label.str), label.num)).collect();
-        let sum = sums.entry(format!("{} {}", stack.join(";"), labels.join(","))).or_insert_with(|| vec![0; sample.value.len()]);
+        let labels: Vec<String> =
+            sample.label.iter().map(|label| format!("{}={}{}", text(label.key), text(label.str), label.num)).collect();
+        let sum = sums
+            .entry(format!("{} {}", stack.join(";"), labels.join(",")))
+            .or_insert_with(|| vec![0; sample.value.len()]);
         sum.iter_mut().zip(&sample.value).for_each(|(sum, value)| *sum += value);
     }
     sums
@@ -66,12 +71,17 @@ fn published_heap_deltas_of_godeltaprof_up_to_rounding() {
         assert_eq!(got.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "hop {hop}");
         assert!(got.len() > 50, "hop {hop}: {} stacks", got.len());
         assert!(got.iter().all(|(stack, values)| values[2..] == expected[stack][2..]), "inuse of hop {hop}");
-        let total = |of: &BTreeMap<String, Vec<i64>>| [0, 1].map(|column| of.values().map(|values| values[column]).sum::<i64>());
+        let total = |of: &BTreeMap<String, Vec<i64>>| {
+            [0, 1].map(|column| of.values().map(|values| values[column]).sum::<i64>())
+        };
         sums.push((total(&expected), total(&got)));
     }
     println!("objects and bytes of godeltaprof, of ours: {sums:?}");
     for (expected, got) in sums {
-        assert!(expected.iter().zip(got).all(|(expected, got)| *expected > 1_000_000 && (expected - got).abs() < 100), "{expected:?} {got:?}");
+        assert!(
+            expected.iter().zip(got).all(|(expected, got)| *expected > 1_000_000 && (expected - got).abs() < 100),
+            "{expected:?} {got:?}"
+        );
     }
 }
 
@@ -83,7 +93,10 @@ fn a_delta_spans_the_time_between_and_names_what_it_holds_alone() {
     assert_eq!((got.mapping.len(), got.period, got.sample_type.len()), (after.mapping.len(), after.period, 2));
     assert!(got.location.len() < after.location.len() && got.string_table.len() < after.string_table.len());
     let locations = got.sample.iter().flat_map(|sample| &sample.location_id);
-    assert!(locations.clone().count() > 0 && locations.into_iter().all(|id| got.location.iter().any(|location| location.id == *id)));
+    assert!(
+        locations.clone().count() > 0
+            && locations.into_iter().all(|id| got.location.iter().any(|location| location.id == *id))
+    );
     assert_eq!(ours("mutex", 1, 1).sample, Vec::new(), "nothing happened between a profile and itself");
     assert!(ours("heap", 1, 1).sample.iter().all(|sample| sample.value[..2] == [0, 0]), "its levels stay");
 }
@@ -94,7 +107,8 @@ pub type Rows = BTreeMap<(Vec<u8>, u8), [i64; 2]>;
 /// everything otherwise, and each row is split in two.
 pub fn heap(rows: &Rows, shift: u64) -> Vec<u8> {
     let shifted = |number: u8| (u64::from(number) + shift) % 6 + 1;
-    let mut strings: Vec<String> = ["", "alloc_objects", "inuse_objects", "count", "size", "prog"].map(str::to_owned).to_vec();
+    let mut strings: Vec<String> =
+        ["", "alloc_objects", "inuse_objects", "count", "size", "prog"].map(str::to_owned).to_vec();
     strings.extend((0..shift).map(|unused| format!("unused {unused}")));
     let first = strings.len();
     strings.extend((0..6).map(|function| format!("f{function}")));
@@ -102,7 +116,13 @@ pub fn heap(rows: &Rows, shift: u64) -> Vec<u8> {
     let column = |name| ValueType { r#type: name, unit: 3 };
     let mut message = Profile {
         sample_type: vec![column(1), column(2)],
-        mapping: vec![Mapping { id: 3 + shift, filename: 5, memory_start: 4096, memory_limit: 9999, ..Mapping::default() }],
+        mapping: vec![Mapping {
+            id: 3 + shift,
+            filename: 5,
+            memory_start: 4096,
+            memory_limit: 9999,
+            ..Mapping::default()
+        }],
         string_table: strings,
         period: 512,
         ..Profile::default()
@@ -111,7 +131,13 @@ pub fn heap(rows: &Rows, shift: u64) -> Vec<u8> {
         let id = shifted(function);
         message.function.push(Function { id, name: name(function), ..Function::default() });
         let line = vec![Line { function_id: id, line: 7, column: 0 }];
-        message.location.push(Location { id, mapping_id: 3 + shift, address: 4096 + u64::from(function), line, is_folded: false });
+        message.location.push(Location {
+            id,
+            mapping_id: 3 + shift,
+            address: 4096 + u64::from(function),
+            line,
+            is_folded: false,
+        });
     }
     for ((stack, label), values) in rows {
         let label = Label { key: 4, num: i64::from(*label), ..Label::default() };
@@ -182,8 +208,11 @@ proptest! {
 
 #[test]
 fn what_is_no_pair_says_why() {
-    let (mutex, block, heap) = (godeltaprof("mutex-00.cumulative"), godeltaprof("block-01.cumulative"), godeltaprof("heap-01.cumulative"));
-    let code = |before: &[u8], after: &[u8]| delta(before, after, MAX).map_err(|fault| (fault.code(), fault.to_string())).unwrap_err();
+    let (mutex, block, heap) =
+        (godeltaprof("mutex-00.cumulative"), godeltaprof("block-01.cumulative"), godeltaprof("heap-01.cumulative"));
+    let code = |before: &[u8], after: &[u8]| {
+        delta(before, after, MAX).map_err(|fault| (fault.code(), fault.to_string())).unwrap_err()
+    };
     let (kind, text) = code(&mutex, &heap);
     assert_eq!(kind, "unlike");
     assert!(text.contains("contentions/count, delay/nanoseconds before, alloc_objects/count"), "{text}");
@@ -207,11 +236,17 @@ fn what_is_no_pair_says_why() {
     assert_eq!(changed(|profile| profile.sample[0].value.truncate(1)), Reason::Malformed);
     assert_eq!(changed(|profile| profile.sample[0].location_id[0] = 1 << 40), Reason::IndexOutOfRange);
     assert_eq!(changed(|profile| profile.function[0].filename = 1 << 40), Reason::IndexOutOfRange);
-    assert_eq!(changed(|profile| profile.sample[0].label.push(Label { key: -1, ..Label::default() })), Reason::IndexOutOfRange);
-    assert_eq!(changed(|profile| {
-        let twice = profile.sample[0].clone();
-        profile.sample.push(Sample { value: vec![i64::MAX, 0], ..twice });
-    }), Reason::TooLarge);
+    assert_eq!(
+        changed(|profile| profile.sample[0].label.push(Label { key: -1, ..Label::default() })),
+        Reason::IndexOutOfRange
+    );
+    assert_eq!(
+        changed(|profile| {
+            let twice = profile.sample[0].clone();
+            profile.sample.push(Sample { value: vec![i64::MAX, 0], ..twice });
+        }),
+        Reason::TooLarge
+    );
 }
 
 #[test]
@@ -222,5 +257,7 @@ fn a_small_file_of_many_mappings_or_labels_is_too_large() {
     wide.sample[0].label = vec![Label::default(); 3_000];
     let bytes = wide.encode_to_vec();
     assert!(bytes.len() < limit);
-    assert!(matches!(delta(&bytes, &bytes, limit), Err(NoDelta::Unreadable(Which::Before, fault)) if fault.reason == Reason::TooLarge));
+    assert!(
+        matches!(delta(&bytes, &bytes, limit), Err(NoDelta::Unreadable(Which::Before, fault)) if fault.reason == Reason::TooLarge)
+    );
 }

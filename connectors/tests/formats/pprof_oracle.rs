@@ -10,10 +10,10 @@ use fleetdiff_connectors::formats::pprof::Decoder;
 use fleetdiff_connectors::formats::pprof::proto::{Function, Label, Line, Location, Profile, Sample, ValueType};
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::Reason;
-use prost::Message;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use prost::Message;
 
 use super::fixtures::{labels, part, recorded, written_out};
 

@@ -37,7 +37,8 @@ fn changed(kind: ProfileType, unit: Option<Unit>, change: impl FnOnce(&mut Value
 #[test]
 fn each_self_count_is_a_stack() {
     let expected = [("main", 1), ("main;encode", 4), ("main;wait", 2), ("serve;encode", 2), ("serve;_unsymbolised", 1)];
-    let expected: BTreeMap<String, u64> = expected.into_iter().map(|(stack, count)| (stack.to_owned(), count)).collect();
+    let expected: BTreeMap<String, u64> =
+        expected.into_iter().map(|(stack, count)| (stack.to_owned(), count)).collect();
     assert_eq!(stacks(&decode(PYROSCOPE).unwrap()), expected);
 }
 
@@ -100,7 +101,8 @@ fn bars_that_do_not_fit_together_are_refused() {
     assert_eq!(level(2, 3, -1), Err(Reason::IndexOutOfRange));
     assert_eq!(level(2, 2, -4), Err(Reason::NegativeValue));
     assert_eq!(level(0, 1, i64::MAX), Err(Reason::Malformed));
-    let ticks = |ticks: i64| changed(ProfileType::Cpu, None, |document| document["flamebearer"]["numTicks"] = json!(ticks));
+    let ticks =
+        |ticks: i64| changed(ProfileType::Cpu, None, |document| document["flamebearer"]["numTicks"] = json!(ticks));
     assert_eq!([ticks(9), ticks(-1)], [Err(Reason::Malformed), Err(Reason::NegativeValue)]);
     let row = |row: Value| changed(ProfileType::Cpu, None, |document| document["flamebearer"]["levels"][2] = row);
     assert_eq!(row(json!([1, 4, 4])), Err(Reason::Malformed), "three numbers");

@@ -55,7 +55,8 @@ fn reads_like_its_decoder(format: Format, bytes: &[u8], kind: ProfileType, what:
     let runs = Reading::default().runs(format, bytes, &labels, &Options::default());
     let read: Vec<Result<Profile, Unread>> = runs.into_iter().map(|run| run.map(|run| run.profile)).collect();
     // A file of memory holds what is in use beside what was allocated; a reading is of one type.
-    let decoded: Vec<Result<Profile, Unread>> = decoded.into_iter().take(read.len()).map(|part| part.map_err(Unread::Rejected)).collect();
+    let decoded: Vec<Result<Profile, Unread>> =
+        decoded.into_iter().take(read.len()).map(|part| part.map_err(Unread::Rejected)).collect();
     assert_eq!(read, decoded, "{what}");
 }
 
@@ -108,7 +109,10 @@ fn what_cannot_be_decoded_cannot_be_read() {
         let cut = &bytes[..bytes.len() / 2];
         let decoded = format.decoder(&Options::default()).decode(cut, &Ok(labels(ProfileType::Cpu))).remove(0);
         let read = Reading::default().runs(format, cut, &labels(ProfileType::Cpu), &Options::default()).remove(0);
-        let (read, decoded) = (read.map(|run| run.profile), decoded.map_err(|fault| Unread::Rejected(Rejection { detail: String::new(), ..fault })));
+        let (read, decoded) = (
+            read.map(|run| run.profile),
+            decoded.map_err(|fault| Unread::Rejected(Rejection { detail: String::new(), ..fault })),
+        );
         let read = read.map_err(|fault| match fault {
             Unread::Rejected(fault) => Unread::Rejected(Rejection { detail: String::new(), ..fault }),
             other => other,

@@ -35,7 +35,10 @@ fn formats_of_stacks_know_functions_and_nothing_else() {
         assert_eq!(leaves(&read(&by("symbol")).unwrap().profile).values().sum::<u64>(), plain.profile.total());
         let lacks = |reading: &Reading| matches!(read(reading), Err(Unread::Unsaid(_)));
         assert!(["comm", "pid", "cpu", "dso", "srcline"].iter().all(|key| lacks(&by(key))), "{}", format.name());
-        assert!(matches!(read(&Reading { times: Some(",".parse().unwrap()), ..Reading::default() }), Err(Unread::Timeless)));
+        assert!(matches!(
+            read(&Reading { times: Some(",".parse().unwrap()), ..Reading::default() }),
+            Err(Unread::Timeless)
+        ));
         let leaf = leaves(&plain.profile).into_keys().next_back().unwrap();
         let filters = Filters { symbols: Some([leaf.as_str().into()].into()), ..Filters::default() };
         let filtered = leaves(&read(&Reading { filters, ..Reading::default() }).unwrap().profile);
@@ -62,7 +65,9 @@ fn a_columnar_delta_is_read_as_it_is_and_no_other_way() {
     assert_eq!(run.profile.total(), samples);
     let by_symbol = Reading { stream: true, ..Reading::default() };
     let fault = read_as(&by_symbol, Format::Delta, &bytes, ProfileType::Cpu).unwrap_err();
-    assert!(matches!(fault, Unread::Rejected(fault) if fault.reason == Reason::UnsupportedType && fault.detail.contains("counts by function")));
+    assert!(
+        matches!(fault, Unread::Rejected(fault) if fault.reason == Reason::UnsupportedType && fault.detail.contains("counts by function"))
+    );
 }
 
 #[test]
@@ -70,13 +75,23 @@ fn entries_of_speedscope_have_times_threads_and_lines() {
     let plain = read(Format::Speedscope, SPEEDSCOPE, &Reading::default()).unwrap();
     let weights = plain.weights.unwrap();
     assert_eq!((&*weights.unit, weights.profile.total()), ("time/nanoseconds", 70_000_000));
-    let by = |keys: &str| leaves(&read(Format::Speedscope, SPEEDSCOPE, &Reading { keys: Some(keys.parse().unwrap()), ..Reading::default() }).unwrap().profile);
+    let by = |keys: &str| {
+        leaves(
+            &read(Format::Speedscope, SPEEDSCOPE, &Reading { keys: Some(keys.parse().unwrap()), ..Reading::default() })
+                .unwrap()
+                .profile,
+        )
+    };
     assert_eq!(listed(&by("comm")), [("Thread 1", 5), ("Thread 2", 2)]);
     assert_eq!(by("srcline").get("encoder.py:199"), Some(&2));
-    let first = read(Format::Speedscope, SPEEDSCOPE, &Reading { times: Some(",0.01".parse().unwrap()), ..Reading::default() }).unwrap();
+    let first =
+        read(Format::Speedscope, SPEEDSCOPE, &Reading { times: Some(",0.01".parse().unwrap()), ..Reading::default() })
+            .unwrap();
     assert_eq!(first.profile.total(), 4);
     let later = SPEEDSCOPE.replacen("\"startValue\": 0", "\"startValue\": 5", 1);
-    let first = read(Format::Speedscope, &later, &Reading { times: Some(",0.01".parse().unwrap()), ..Reading::default() }).unwrap();
+    let first =
+        read(Format::Speedscope, &later, &Reading { times: Some(",0.01".parse().unwrap()), ..Reading::default() })
+            .unwrap();
     assert_eq!(first.profile.total(), 2);
 }
 
@@ -85,10 +100,22 @@ fn ticks_of_v8_have_times_and_last_until_the_next() {
     let plain = read(Format::Cpuprofile, CPUPROFILE, &Reading::default()).unwrap();
     let weights = plain.weights.unwrap();
     assert_eq!(&*weights.unit, "time/nanoseconds");
-    assert_eq!(listed(&leaves(&weights.profile)), [("(anonymous) (/srv/shop/server.js)", 2_000_000), ("(program)", 1_050_000), ("parse", 1_200_000), ("serve (/srv/shop/server.js)", 1_050_000)]);
-    let cropped = read(Format::Cpuprofile, CPUPROFILE, &Reading { crop: Some(Nanos(3_000_000)), ..Reading::default() }).unwrap();
+    assert_eq!(
+        listed(&leaves(&weights.profile)),
+        [
+            ("(anonymous) (/srv/shop/server.js)", 2_000_000),
+            ("(program)", 1_050_000),
+            ("parse", 1_200_000),
+            ("serve (/srv/shop/server.js)", 1_050_000)
+        ]
+    );
+    let cropped =
+        read(Format::Cpuprofile, CPUPROFILE, &Reading { crop: Some(Nanos(3_000_000)), ..Reading::default() }).unwrap();
     assert_eq!(listed(&leaves(&cropped.profile)), [("(program)", 1), ("parse", 1)]);
     let timeless = CPUPROFILE.replace("\"timeDeltas\"", "\"other\"");
     assert_eq!(read(Format::Cpuprofile, &timeless, &Reading::default()).unwrap().weights, None);
-    assert_eq!(read(Format::Cpuprofile, &timeless, &Reading { crop: Some(Nanos(1)), ..Reading::default() }), Err(Unread::Timeless));
+    assert_eq!(
+        read(Format::Cpuprofile, &timeless, &Reading { crop: Some(Nanos(1)), ..Reading::default() }),
+        Err(Unread::Timeless)
+    );
 }

@@ -61,7 +61,10 @@ fn periods_are_weights_of_the_event() {
     assert_eq!(run.profile.total(), 4);
     let weights = run.weights.unwrap();
     assert_eq!(&*weights.unit, "cycles");
-    assert_eq!(listed(&leaves(&weights.profile)), [("[libjemalloc.so.2]", 5000), ("__x64_sys_write_[k]", 3000), ("encode", 3000)]);
+    assert_eq!(
+        listed(&leaves(&weights.profile)),
+        [("[libjemalloc.so.2]", 5000), ("__x64_sys_write_[k]", 3000), ("encode", 3000)]
+    );
 }
 
 #[test]
@@ -75,10 +78,19 @@ fn a_text_without_periods_has_no_weights() {
 fn keys_name_frames_in_their_order() {
     let of = |keys: &str| leaves(&read(&by(keys)).unwrap().profile);
     assert_eq!(listed(&of("dso")), [("[kernel.kallsyms]", 1), ("libjemalloc.so.2", 1), ("shop", 2)]);
-    assert_eq!(listed(&of("dso,symbol")), [("[kernel.kallsyms]  __x64_sys_write_[k]", 1), ("libjemalloc.so.2  [unknown]", 1), ("shop  encode", 2)]);
-    assert_eq!(listed(&of("symbol,dso")), [("[unknown]  libjemalloc.so.2", 1), ("__x64_sys_write_[k]  [kernel.kallsyms]", 1), ("encode  shop", 2)]);
+    assert_eq!(
+        listed(&of("dso,symbol")),
+        [("[kernel.kallsyms]  __x64_sys_write_[k]", 1), ("libjemalloc.so.2  [unknown]", 1), ("shop  encode", 2)]
+    );
+    assert_eq!(
+        listed(&of("symbol,dso")),
+        [("[unknown]  libjemalloc.so.2", 1), ("__x64_sys_write_[k]  [kernel.kallsyms]", 1), ("encode  shop", 2)]
+    );
     assert_eq!(listed(&of("symbol")), [("[libjemalloc.so.2]", 1), ("__x64_sys_write_[k]", 1), ("encode", 2)]);
-    assert_eq!(listed(&of("srcline")), [("[libjemalloc.so.2]", 1), ("__x64_sys_write_[k]", 1), ("encode.c:8", 1), ("encode.c:9", 1)]);
+    assert_eq!(
+        listed(&of("srcline")),
+        [("[libjemalloc.so.2]", 1), ("__x64_sys_write_[k]", 1), ("encode.c:8", 1), ("encode.c:9", 1)]
+    );
     assert_eq!(listed(&of("comm")), [("GC Thread", 1), ("shop", 3)]);
     assert_eq!(listed(&of("pid")), [("11:shop", 3), ("21:GC Thread", 1)]);
     assert_eq!(listed(&of("tid")), [("12:shop", 2), ("13:shop", 1), ("21:GC Thread", 1)]);
@@ -97,7 +109,10 @@ fn keys_of_a_sample_stand_in_all_of_its_frames_and_the_thread_is_no_frame() {
 #[test]
 fn libraries_call_each_other_once() {
     let found = stacks(&read(&by("dso")).unwrap().profile);
-    assert_eq!(listed(&found), [("libc.so.6;shop", 1), ("shop", 1), ("shop;[kernel.kallsyms]", 1), ("shop;libjemalloc.so.2", 1)]);
+    assert_eq!(
+        listed(&found),
+        [("libc.so.6;shop", 1), ("shop", 1), ("shop;[kernel.kallsyms]", 1), ("shop;libjemalloc.so.2", 1)]
+    );
     let inlined = stacks(&read(&by("dso,symbol")).unwrap().profile);
     assert!(inlined.contains_key("shop  collect;shop  inner;libjemalloc.so.2  [unknown]"), "{inlined:?}");
 }
@@ -130,16 +145,37 @@ fn a_filter_keeps_what_it_leaves_out_in_the_denominator_unless_shares_are_relati
 fn filters_look_at_the_leaf() {
     let left = |filters: Filters| {
         let run = read(&Reading { percentage: Percentage::Relative, ..only(filters) });
-        run.map(|run| run.profile.total()).map_err(|fault| assert!(matches!(fault, Unread::NothingLeft(_)), "{fault}")).unwrap_or(0)
+        run.map(|run| run.profile.total())
+            .map_err(|fault| assert!(matches!(fault, Unread::NothingLeft(_)), "{fault}"))
+            .unwrap_or(0)
     };
     let by_symbol = |list: &[&str]| left(Filters { symbols: names(list), ..Filters::default() });
-    assert_eq!([by_symbol(&["encode"]), by_symbol(&["serve"]), by_symbol(&["__x64_sys_write"]), by_symbol(&["__x64_sys_write_[k]", "encode"])], [2, 0, 1, 3]);
+    assert_eq!(
+        [
+            by_symbol(&["encode"]),
+            by_symbol(&["serve"]),
+            by_symbol(&["__x64_sys_write"]),
+            by_symbol(&["__x64_sys_write_[k]", "encode"])
+        ],
+        [2, 0, 1, 3]
+    );
     let by_dso = |list: &[&str]| left(Filters { dsos: names(list), ..Filters::default() });
-    assert_eq!([by_dso(&["shop"]), by_dso(&["/srv/shop"]), by_dso(&["libc.so.6"]), by_dso(&["libjemalloc.so.2", "[kernel.kallsyms]"])], [2, 2, 0, 2]);
+    assert_eq!(
+        [
+            by_dso(&["shop"]),
+            by_dso(&["/srv/shop"]),
+            by_dso(&["libc.so.6"]),
+            by_dso(&["libjemalloc.so.2", "[kernel.kallsyms]"])
+        ],
+        [2, 2, 0, 2]
+    );
     let by_comm = |list: &[&str]| left(Filters { comms: names(list), ..Filters::default() });
     assert_eq!([by_comm(&["shop"]), by_comm(&["GC Thread"]), by_comm(&["GC"])], [3, 1, 0]);
     assert_eq!(left(Filters { pids: Some("20-30".parse().unwrap()), ..Filters::default() }), 1);
-    assert_eq!(left(Filters { pids: Some("11".parse().unwrap()), symbols: names(&["encode"]), ..Filters::default() }), 2);
+    assert_eq!(
+        left(Filters { pids: Some("11".parse().unwrap()), symbols: names(&["encode"]), ..Filters::default() }),
+        2
+    );
 }
 
 #[test]
@@ -153,7 +189,9 @@ fn samples_of_other_processors_are_not_read_at_all() {
 
 #[test]
 fn stretches_of_time_are_read() {
-    let at = |times: &str| read(&Reading { times: Some(times.parse().unwrap()), ..Reading::default() }).map(|run| run.profile.total());
+    let at = |times: &str| {
+        read(&Reading { times: Some(times.parse().unwrap()), ..Reading::default() }).map(|run| run.profile.total())
+    };
     assert_eq!(at("100.2,100.5"), Ok(2));
     assert_eq!(at(",100.2 101,"), Ok(3));
     assert_eq!(at("0%-50%"), Ok(2));
@@ -166,7 +204,9 @@ fn stretches_of_time_are_read() {
 
 #[test]
 fn a_warm_up_is_left_out() {
-    let after = |crop: i64| read(&Reading { crop: Some(Nanos(crop)), ..Reading::default() }).map(|run| (run.timed, run.profile.total()));
+    let after = |crop: i64| {
+        read(&Reading { crop: Some(Nanos(crop)), ..Reading::default() }).map(|run| (run.timed, run.profile.total()))
+    };
     assert_eq!(after(0), Ok((true, 4)));
     assert_eq!(after(200_000_000), Ok((true, 3)));
     assert_eq!(after(200_000_001), Ok((true, 2)));
@@ -186,22 +226,50 @@ fn whole_chains_are_compared() {
 /// What a text does not say is said: it is neither guessed nor left out.
 #[test]
 fn a_text_that_lacks_a_field_is_refused_with_its_name() {
-    let fault = |text: &str, reading: &Reading| read_as(reading, Format::PerfScript, text.as_bytes(), ProfileType::Cpu).unwrap_err().to_string();
+    let fault = |text: &str, reading: &Reading| {
+        read_as(reading, Format::PerfScript, text.as_bytes(), ProfileType::Cpu).unwrap_err().to_string()
+    };
     let no_cpu = TEXT.replace(" [000]", "").replace(" [001]", "");
     assert!(fault(&no_cpu, &by("cpu")).contains("on which processor"));
-    assert!(fault(&no_cpu, &only(Filters { cpus: Some("0".parse().unwrap()), ..Filters::default() })).contains("on which processor"));
+    assert!(
+        fault(&no_cpu, &only(Filters { cpus: Some("0".parse().unwrap()), ..Filters::default() }))
+            .contains("on which processor")
+    );
     let no_pid = TEXT.replace("11/", "").replace("21/", "");
     assert!(fault(&no_pid, &by("pid")).contains("of which process"));
-    assert!(fault(&no_pid, &only(Filters { pids: Some("11".parse().unwrap()), ..Filters::default() })).contains("of which process"));
-    assert_eq!(listed(&leaves(&read_as(&by("tid"), Format::PerfScript, no_pid.as_bytes(), ProfileType::Cpu).unwrap().profile)).len(), 3);
+    assert!(
+        fault(&no_pid, &only(Filters { pids: Some("11".parse().unwrap()), ..Filters::default() }))
+            .contains("of which process")
+    );
+    assert_eq!(
+        listed(&leaves(&read_as(&by("tid"), Format::PerfScript, no_pid.as_bytes(), ProfileType::Cpu).unwrap().profile))
+            .len(),
+        3
+    );
     let no_line: String = TEXT.lines().filter(|line| !line.starts_with("  ")).map(|line| format!("{line}\n")).collect();
     assert!(fault(&no_line, &by("srcline")).contains("of which line of the source"));
-    let no_dso: String = TEXT.lines().map(|line| format!("{}\n", if line.starts_with('\t') { line.split(" (").next().unwrap() } else { line })).collect();
+    let no_dso: String = TEXT
+        .lines()
+        .map(|line| format!("{}\n", if line.starts_with('\t') { line.split(" (").next().unwrap() } else { line }))
+        .collect();
     assert!(fault(&no_dso, &by("dso")).contains("which program or library"));
-    assert!(fault(&no_dso, &only(Filters { dsos: names(&["shop"]), ..Filters::default() })).contains("which program or library"));
-    let no_time = TEXT.replace("100.000000:", "").replace("100.200000:", "").replace("100.500000:", "").replace("101.000000:", "");
-    assert!(fault(&no_time, &Reading { times: Some("1,2".parse().unwrap()), ..Reading::default() }).contains("when its samples were taken"));
-    assert!(fault(&no_time, &Reading { crop: Some(Nanos(1)), ..Reading::default() }).contains("when its samples were taken"));
+    assert!(
+        fault(&no_dso, &only(Filters { dsos: names(&["shop"]), ..Filters::default() }))
+            .contains("which program or library")
+    );
+    let no_time = TEXT
+        .replace("100.000000:", "")
+        .replace("100.200000:", "")
+        .replace("100.500000:", "")
+        .replace("101.000000:", "");
+    assert!(
+        fault(&no_time, &Reading { times: Some("1,2".parse().unwrap()), ..Reading::default() })
+            .contains("when its samples were taken")
+    );
+    assert!(
+        fault(&no_time, &Reading { crop: Some(Nanos(1)), ..Reading::default() })
+            .contains("when its samples were taken")
+    );
 }
 
 /// perf prints the module and the address where it finds no line: that is no broken record.

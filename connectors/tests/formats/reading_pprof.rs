@@ -1,6 +1,8 @@
 //! pprof profiles read as `perf diff` reads a recording.
 
-use fleetdiff_connectors::formats::pprof::proto::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
+use fleetdiff_connectors::formats::pprof::proto::{
+    Function, Label, Line, Location, Mapping, Profile, Sample, ValueType,
+};
 use fleetdiff_connectors::formats::reading::{Filters, Percentage, Reading, Run, Unread};
 use fleetdiff_connectors::formats::{Format, Options};
 use fleetdiff_schemas::profile::ProfileType;
@@ -10,8 +12,27 @@ use prost::Message;
 use super::reading::{leaves, listed, of_file, read_as, stacks};
 
 const STRINGS: [&str; 21] = [
-    "", "samples", "count", "cpu", "nanoseconds", "/srv/shop", "/usr/lib/libc.so.6", "main", "encode", "src/main.c", "src/encode.c", "pid",
-    "tid", "comm", "timestamp_ns", "worker", "alloc_objects", "alloc_space", "bytes", "inuse_objects", "inuse_space",
+    "",
+    "samples",
+    "count",
+    "cpu",
+    "nanoseconds",
+    "/srv/shop",
+    "/usr/lib/libc.so.6",
+    "main",
+    "encode",
+    "src/main.c",
+    "src/encode.c",
+    "pid",
+    "tid",
+    "comm",
+    "timestamp_ns",
+    "worker",
+    "alloc_objects",
+    "alloc_space",
+    "bytes",
+    "inuse_objects",
+    "inuse_space",
 ];
 
 fn index(text: &str) -> i64 {
@@ -32,7 +53,11 @@ fn message() -> Profile {
     let line = |function_id, line| Line { function_id, line, column: 0 };
     let location = |id, mapping_id, line| Location { id, mapping_id, line, ..Location::default() };
     let labels = |tid, at: i64| vec![number("pid", 7), number("tid", tid), number("timestamp_ns", at)];
-    let sample = |location_id: &[u64], value: [i64; 2], label| Sample { location_id: location_id.to_vec(), value: value.to_vec(), label };
+    let sample = |location_id: &[u64], value: [i64; 2], label| Sample {
+        location_id: location_id.to_vec(),
+        value: value.to_vec(),
+        label,
+    };
     let named = Label { key: index("comm"), str: index("worker"), ..Label::default() };
     Profile {
         sample_type: vec![column("samples", "count"), column("cpu", "nanoseconds")],
@@ -83,15 +108,24 @@ fn oracle_names_stand_in_the_order_of_their_table() {
     message.function.reverse();
     message.function.push(Function { id: 9, name: index("worker"), ..Function::default() });
     let bytes = message.encode_to_vec();
-    let decoded = Format::Pprof.decoder(&Options::default()).decode(&bytes, &Ok(of_file(ProfileType::Cpu))).remove(0).unwrap();
-    assert_eq!(decoded.names.iter().map(|name| &**name).collect::<Vec<_>>(), ["encode", "main", "worker", "_unsymbolised"]);
+    let decoded =
+        Format::Pprof.decoder(&Options::default()).decode(&bytes, &Ok(of_file(ProfileType::Cpu))).remove(0).unwrap();
+    assert_eq!(
+        decoded.names.iter().map(|name| &**name).collect::<Vec<_>>(),
+        ["encode", "main", "worker", "_unsymbolised"]
+    );
     assert_eq!(read_of(&message, &Reading::default()).unwrap().profile, decoded);
 }
 
 #[test]
 fn memory_weighs_bytes() {
     let mut heap = message();
-    heap.sample_type = vec![column("alloc_objects", "count"), column("alloc_space", "bytes"), column("inuse_objects", "count"), column("inuse_space", "bytes")];
+    heap.sample_type = vec![
+        column("alloc_objects", "count"),
+        column("alloc_space", "bytes"),
+        column("inuse_objects", "count"),
+        column("inuse_space", "bytes"),
+    ];
     (heap.period, heap.period_type) = (1, None);
     for (sample, value) in heap.sample.iter_mut().zip([[9, 900, 4, 400], [1, 64, 0, 0], [0, 0, 0, 0]]) {
         sample.value = value.to_vec();
@@ -134,10 +168,18 @@ fn what_a_profile_does_not_say_is_said() {
     bare.mapping.clear();
     bare.location.iter_mut().for_each(|location| location.mapping_id = 0);
     bare.function.iter_mut().for_each(|function| function.filename = 0);
-    for (keys, what) in [("comm", "name of the thread"), ("pid", "of which process"), ("dso", "which program or library"), ("srcline", "which line")] {
+    for (keys, what) in [
+        ("comm", "name of the thread"),
+        ("pid", "of which process"),
+        ("dso", "which program or library"),
+        ("srcline", "which line"),
+    ] {
         assert!(fault(&bare, &by(keys)).contains(what), "{keys}");
     }
-    assert!(fault(&bare, &Reading { times: Some("1,2".parse().unwrap()), ..Reading::default() }).contains("when its samples were taken"));
+    assert!(
+        fault(&bare, &Reading { times: Some("1,2".parse().unwrap()), ..Reading::default() })
+            .contains("when its samples were taken")
+    );
     // The profile says when it was taken as a whole: whether that is warm-up, its side knows.
     let whole = read_of(&bare, &Reading { crop: Some(Nanos(1)), ..Reading::default() }).unwrap();
     assert_eq!((whole.timed, whole.window.unwrap().start, whole.profile.total()), (false, Nanos(5_000_000_000), 4));
@@ -145,12 +187,20 @@ fn what_a_profile_does_not_say_is_said() {
 
 #[test]
 fn labels_choose_samples() {
-    let left = |reading: &Reading| listed(&leaves(&read(reading).unwrap().profile)).into_iter().map(|(name, count)| (name.to_owned(), count)).collect::<Vec<_>>();
+    let left = |reading: &Reading| {
+        listed(&leaves(&read(reading).unwrap().profile))
+            .into_iter()
+            .map(|(name, count)| (name.to_owned(), count))
+            .collect::<Vec<_>>()
+    };
     let tid = Filters { tids: Some("8".parse().unwrap()), ..Filters::default() };
     let relative = Reading { filters: tid, percentage: Percentage::Relative, ..Reading::default() };
     assert_eq!(left(&relative), [("_unsymbolised".to_owned(), 1), ("encode".to_owned(), 1)]);
     let crop = Reading { crop: Some(Nanos(1_500)), ..Reading::default() };
     assert_eq!(left(&crop), [("_unsymbolised".to_owned(), 1)]);
     let dso = Filters { dsos: Some(["libc.so.6".into()].into()), ..Filters::default() };
-    assert_eq!(left(&Reading { filters: dso, ..Reading::default() }), [("[filtered]".to_owned(), 3), ("_unsymbolised".to_owned(), 1)]);
+    assert_eq!(
+        left(&Reading { filters: dso, ..Reading::default() }),
+        [("[filtered]".to_owned(), 3), ("_unsymbolised".to_owned(), 1)]
+    );
 }

@@ -36,9 +36,13 @@ fn records() -> BTreeMap<(i32, i64), Vec<u8>> {
 fn put_onto(topic: &str) {
     let plan = TopicPlan { name: topic, partitions: 4, replication: None, configuration: &[("retention.ms", "-1")] };
     topic::ensure(&client(), plan).unwrap();
-    let producer: BaseProducer = ClientConfig::new().set("bootstrap.servers", broker::shared().address()).create().unwrap();
+    let producer: BaseProducer =
+        ClientConfig::new().set("bootstrap.servers", broker::shared().address()).create().unwrap();
     for ((partition, _), bytes) in records() {
-        producer.send(BaseRecord::<(), [u8]>::to(topic).partition(partition).payload(&bytes)).map_err(|(error, _)| error).unwrap();
+        producer
+            .send(BaseRecord::<(), [u8]>::to(topic).partition(partition).payload(&bytes))
+            .map_err(|(error, _)| error)
+            .unwrap();
     }
     producer.flush(Duration::from_secs(60)).unwrap();
 }

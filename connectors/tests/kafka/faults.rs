@@ -44,9 +44,10 @@ fn raw_producer(transactional_id: Option<&str>) -> BaseProducer {
 }
 
 fn send_raw(producer: &BaseProducer, topic: &str, partition: i32, record: &Raw) {
-    let headers = record.headers.iter().fold(OwnedHeaders::new(), |headers, (key, value)| {
-        headers.insert(Header { key, value: Some(value.as_str()) })
-    });
+    let headers = record
+        .headers
+        .iter()
+        .fold(OwnedHeaders::new(), |headers, (key, value)| headers.insert(Header { key, value: Some(value.as_str()) }));
     let mut message = BaseRecord::<(), [u8]>::to(topic).partition(partition).headers(headers).timestamp(1_000_000);
     message.payload = record.value.as_deref();
     producer.send(message).map_err(|(error, _)| error).unwrap();
@@ -172,7 +173,9 @@ fn failures(client: &ClientSettings, topic: &str) -> Vec<BrokerError> {
     std::thread::scope(|scope| {
         let source = scope.spawn(|| {
             let decoder = Format::Pprof.decoder(&Options::default());
-            TopicSource::open(client, TopicSettings::new(topic), Share::WHOLE, Contents::Profiles(decoder)).err().unwrap()
+            TopicSource::open(client, TopicSettings::new(topic), Share::WHOLE, Contents::Profiles(decoder))
+                .err()
+                .unwrap()
         });
         let publisher = scope.spawn(|| {
             let settings = PublishSettings::new(topic, RecordForm::Pprof, Key::None);
@@ -213,8 +216,13 @@ fn a_broker_that_goes_away_ends_the_run_after_the_limit() {
     topic::ensure(&client, TopicPlan { name: "lost", partitions: 2, replication: None, configuration: &[] }).unwrap();
     let client = ClientSettings { connect_timeout: Duration::from_secs(1), ..client };
     let settings = TopicSettings { give_up_after: Duration::from_millis(200), ..TopicSettings::new("lost") };
-    let mut source =
-        TopicSource::open(&client, settings, Share::WHOLE, Contents::Profiles(Format::Pprof.decoder(&Options::default()))).unwrap();
+    let mut source = TopicSource::open(
+        &client,
+        settings,
+        Share::WHOLE,
+        Contents::Profiles(Format::Pprof.decoder(&Options::default())),
+    )
+    .unwrap();
     drop(own);
     let deadline = Instant::now() + PATIENCE;
     let error = loop {
@@ -231,7 +239,10 @@ fn a_broker_that_goes_away_ends_the_run_after_the_limit() {
 fn an_unknown_topic_is_an_error_and_asking_does_not_make_it() {
     for _ in 0..2 {
         let decoder = Format::Pprof.decoder(&Options::default());
-        let error = TopicSource::open(&client(), TopicSettings::new("nowhere"), Share::WHOLE, Contents::Profiles(decoder)).err().unwrap();
+        let error =
+            TopicSource::open(&client(), TopicSettings::new("nowhere"), Share::WHOLE, Contents::Profiles(decoder))
+                .err()
+                .unwrap();
         assert_eq!(error.code(), "kafka_unknown_topic");
         assert!(error.to_string().contains("nowhere") && error.to_string().contains(broker::shared().address()));
     }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::fold::fold_stacks;
 use fleetdiff_schemas::identity::{Cohort, Identity, PodId};
-use fleetdiff_schemas::profile::{
-    Folded, Profile, ProfileType, Requests, Samples, Stack, Temporality, content_hash,
-};
+use fleetdiff_schemas::profile::{Folded, Profile, ProfileType, Requests, Samples, Stack, Temporality, content_hash};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 const SECOND: i64 = 1_000_000_000;
@@ -80,10 +78,9 @@ type OwnAndTotal = (u64, u64);
 /// The comparable form of a profile, whole or folded.
 pub fn comparable(profile: &Profile) -> Comparable {
     let (content, cohorts) = match &profile.samples {
-        Samples::Stacks(stacks) => (
-            content_hash(&profile.names, stacks),
-            fold_stacks(&profile.names, stacks, &profile.identity.cohort),
-        ),
+        Samples::Stacks(stacks) => {
+            (content_hash(&profile.names, stacks), fold_stacks(&profile.names, stacks, &profile.identity.cohort))
+        }
         Samples::Folded { content, cohorts } => (*content, cohorts.clone()),
     };
     let functions = cohorts.iter().flat_map(|part| functions(part, &profile.names)).collect();

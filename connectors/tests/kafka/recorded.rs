@@ -62,9 +62,12 @@ fn mixed_folder(folder: &Path) {
     let profiles: Vec<Profile> = fleet(4, 5).into_iter().map(without_cohorts).collect();
     write_fleet(folder, FileFormat::Folded, &profiles).unwrap();
     let good = fleetdiff_connectors::formats::pprof::encode(&fleet(1, 1)[0]).unwrap();
-    for (name, bytes) in
-        [("whole.pb.gz", good.as_slice()), ("cut.pb.gz", &good[..40]), ("garbage.pb", b"\xff\xff\xff"), ("bad.folded", b"a;b x\n")]
-    {
+    for (name, bytes) in [
+        ("whole.pb.gz", good.as_slice()),
+        ("cut.pb.gz", &good[..40]),
+        ("garbage.pb", b"\xff\xff\xff"),
+        ("bad.folded", b"a;b x\n"),
+    ] {
         fs::write(folder.join(name), bytes).unwrap();
     }
     let lines = [
@@ -133,6 +136,10 @@ fn a_snapshot_goes_as_pprof_and_has_no_place_in_the_delta() {
     let (published, _) = publish(folder.path(), "recorded-snapshot-pprof", RecordForm::Pprof);
     assert_eq!((published.acknowledged.records, published.skipped.len()), (26, 0));
     let read = read_share("recorded-snapshot-pprof", Share::WHOLE, Format::Pprof);
-    let snapshots = read.all().flat_map(|record| &record.parts).flatten().filter(|profile| profile.temporality == Temporality::Cumulative);
+    let snapshots = read
+        .all()
+        .flat_map(|record| &record.parts)
+        .flatten()
+        .filter(|profile| profile.temporality == Temporality::Cumulative);
     assert_eq!(snapshots.count(), 1);
 }

@@ -73,7 +73,14 @@ impl Broker {
         format_storage(jars, folder.path())?;
         let mut runner = Command::new("sh")
             .arg(sources().join("run-broker.sh"))
-            .args(["java", "-Xmx512m", "-Xms128m", "-XX:+UseG1GC", "-Dlog4j2.configurationFile=log4j2.properties", "-cp"])
+            .args([
+                "java",
+                "-Xmx512m",
+                "-Xms128m",
+                "-XX:+UseG1GC",
+                "-Dlog4j2.configurationFile=log4j2.properties",
+                "-cp",
+            ])
             .arg(class_path(jars))
             .args(["kafka.Kafka", "server.properties"])
             .env("BROKER_DIR", folder.path())

@@ -19,13 +19,16 @@ const HALVINGS: usize = 80;
 /// is one standard deviation off.
 pub(super) fn variance(functions: &[(f64, f64)]) -> f64 {
     let excess = |tau2: f64| -> f64 {
-        let part = |(theta, variance): &(f64, f64)| ((theta * theta / (variance + tau2)).min(1.0) - MEAN_OF_CAPPED_SQUARE) / (variance + tau2);
+        let part = |(theta, variance): &(f64, f64)| {
+            ((theta * theta / (variance + tau2)).min(1.0) - MEAN_OF_CAPPED_SQUARE) / (variance + tau2)
+        };
         functions.iter().map(part).sum()
     };
     if excess(0.0) <= 0.0 {
         return 0.0;
     }
-    let (mut low, mut high) = (0.0, functions.iter().map(|(theta, _)| theta * theta).fold(0.0, f64::max) / MEAN_OF_CAPPED_SQUARE);
+    let (mut low, mut high) =
+        (0.0, functions.iter().map(|(theta, _)| theta * theta).fold(0.0, f64::max) / MEAN_OF_CAPPED_SQUARE);
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
         *(if excess(middle) > 0.0 { &mut low } else { &mut high }) = middle;
@@ -40,7 +43,9 @@ mod tests {
     /// Quantiles of a normal with this standard deviation, each with the same sampling variance.
     fn normals(deviation: f64, variance: f64) -> Vec<(f64, f64)> {
         let level = |place: u32| (f64::from(place) + 0.5) / 400.0;
-        (0..400).map(|place| (deviation * fleetdiff_pipeline::statistics::special::normal_quantile(level(place)), variance)).collect()
+        (0..400)
+            .map(|place| (deviation * fleetdiff_pipeline::statistics::special::normal_quantile(level(place)), variance))
+            .collect()
     }
 
     #[test]

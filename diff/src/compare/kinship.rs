@@ -27,9 +27,12 @@ impl Kinship {
         let (base, head) = (Sums::of_samples(&sides.base), Sums::of_samples(&sides.head));
         let named = |(function, _): &(&str, u64)| *function != UNSYMBOLISED;
         let names = |sums: &Sums<'_>| sums.functions(CountKind::Total).filter(named).count();
-        let of_base: BTreeSet<&str> = base.functions(CountKind::Total).filter(named).map(|(function, _)| function).collect();
+        let of_base: BTreeSet<&str> =
+            base.functions(CountKind::Total).filter(named).map(|(function, _)| function).collect();
         let common = head.functions(CountKind::Total).filter(|(function, _)| of_base.contains(function)).count();
-        let whole = |sums: &Sums<'_>| sums.functions(CountKind::SelfCount).filter(named).map(|(_, count)| count).fold(0, u64::saturating_add);
+        let whole = |sums: &Sums<'_>| {
+            sums.functions(CountKind::SelfCount).filter(named).map(|(_, count)| count).fold(0, u64::saturating_add)
+        };
         let (whole_base, whole_head) = (whole(&base), whole(&head));
         let smaller = |function| {
             let own = |sums: &Sums<'_>| sums.of(CountKind::SelfCount, function);

@@ -20,7 +20,12 @@ pub struct Recording {
 
 impl Recording {
     /// A run of these stacks, whose frames are indexes into `names`, root first; it has no weights.
-    pub fn of_stacks(label: impl Into<String>, profile_type: ProfileType, names: Arc<[Arc<str>]>, stacks: Vec<Stack>) -> Self {
+    pub fn of_stacks(
+        label: impl Into<String>,
+        profile_type: ProfileType,
+        names: Arc<[Arc<str>]>,
+        stacks: Vec<Stack>,
+    ) -> Self {
         let profile = Profile {
             identity: Arc::new(nobody()),
             profile_type,

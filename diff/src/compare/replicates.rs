@@ -19,7 +19,8 @@ const BASE: &str = "base";
 const HEAD: &str = "head";
 
 /// When all runs are said to have been: at one moment, far from the turn of an hour.
-const WHEN: TimeRange = TimeRange { start: Nanos::from_seconds(1_000_001_000), end: Nanos::from_seconds(1_000_001_002) };
+const WHEN: TimeRange =
+    TimeRange { start: Nanos::from_seconds(1_000_001_000), end: Nanos::from_seconds(1_000_001_002) };
 
 /// The rows of the one cell.
 pub(super) fn rows(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Vec<CellRow>, RunError> {
@@ -69,7 +70,9 @@ fn records(sides: &Sides<Vec<Recording>>) -> Vec<Decoded> {
 fn pod(label: &str, taken: &mut BTreeSet<Bucket>) -> PodId {
     /// Names that are tried for a bucket that nobody has.
     const TRIED: usize = 10_000;
-    let named = |number: usize| if number == 0 { PodId::from(label) } else { PodId::from(format!("{label} ({number})").as_str()) };
+    let named = |number: usize| {
+        if number == 0 { PodId::from(label) } else { PodId::from(format!("{label} ({number})").as_str()) }
+    };
     let found = (0..TRIED).map(named).find(|pod| !taken.contains(&Bucket::of(None, pod)));
     let pod = found.unwrap_or_else(|| named(TRIED + taken.len()));
     taken.insert(Bucket::of(None, &pod));
@@ -88,7 +91,8 @@ fn record(build: &str, pod: PodId, profile: &Profile, offset: i64) -> Decoded {
         process_start: None,
     };
     let temporality = if profile.profile_type.is_level() { Temporality::Gauge } else { Temporality::Delta };
-    let profile = Profile { identity: Arc::new(identity), temporality, window: WHEN, requests: None, ..profile.clone() };
+    let profile =
+        Profile { identity: Arc::new(identity), temporality, window: WHEN, requests: None, ..profile.clone() };
     let position = Position { source: "runs".into(), partition: 0, offset, file: None };
     Decoded { position, broker_time: None, parts: vec![Ok(profile)], points: Vec::new() }
 }

@@ -31,25 +31,38 @@ use crate::flame::Sides;
 pub fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Settings) -> f64 {
     let (mut scale, mut tau2) = (1.0, settings.background.map_or(0.0, |tau| tau * tau));
     for kind in CountKind::ALL {
-        let mut tested: Vec<&mut Finding> = findings.iter_mut().filter(|finding| finding.count_kind == kind).filter(|finding| is_tested(finding, samples, settings)).collect();
+        let mut tested: Vec<&mut Finding> = findings
+            .iter_mut()
+            .filter(|finding| finding.count_kind == kind)
+            .filter(|finding| is_tested(finding, samples, settings))
+            .collect();
         let mut pairs: Vec<Pair> = tested.iter().map(|finding| Pair::of(finding, samples)).collect();
         if kind == CountKind::SelfCount {
             let column = |of: fn(&Pair) -> f64| pairs.iter().map(of).collect::<Vec<_>>();
             scale = if pairs.len() < FEW_FUNCTIONS {
                 scale_of_the_rest(&pairs, samples, settings)
             } else {
-                biweight_of_counts(&column(|pair| pair.head), float(samples.head), &column(|pair| pair.base), float(samples.base))
+                biweight_of_counts(
+                    &column(|pair| pair.head),
+                    float(samples.head),
+                    &column(|pair| pair.base),
+                    float(samples.base),
+                )
             };
             if settings.background.is_none() && pairs.len() >= FEW_FUNCTIONS {
                 let on_both = pairs.iter().filter(|pair| pair.head > 0.0 && pair.base > 0.0);
-                tau2 = background::variance(&on_both.map(|pair| (pair.theta() - libm::log(scale), pair.variance())).collect::<Vec<_>>());
+                tau2 = background::variance(
+                    &on_both.map(|pair| (pair.theta() - libm::log(scale), pair.variance())).collect::<Vec<_>>(),
+                );
             }
         }
         pairs.iter_mut().for_each(|pair| pair.tau2 = tau2);
         let ln_p: Vec<f64> = pairs.iter().map(|pair| pair.ln_p_beyond(scale, settings.delta)).collect();
         let compositional: Vec<f64> = pairs.iter().map(|pair| pair.ln_p_beyond(1.0, settings.delta)).collect();
         let (q_values, q_compositional) = (bh(&ln_p), bh(&compositional));
-        for (((finding, pair), (ln_p, q_value)), q_compositional) in tested.iter_mut().zip(&pairs).zip(ln_p.iter().zip(q_values)).zip(q_compositional) {
+        for (((finding, pair), (ln_p, q_value)), q_compositional) in
+            tested.iter_mut().zip(&pairs).zip(ln_p.iter().zip(q_values)).zip(q_compositional)
+        {
             let moved = selected(q_compositional, settings.q) && pair.moved_with_the_rest(scale, settings.delta);
             let (verdict, reason) = pair.verdict(scale, selected(q_value, settings.q), moved);
             finding.ratio = pair.ratio(scale);
@@ -72,7 +85,11 @@ fn scale_of_the_rest(pairs: &[Pair], samples: Sides<u64>, settings: &Settings) -
     while left.len() > 1 {
         let ln_p: Vec<f64> = left.iter().map(|pair| pair.ln_p_beyond(scale, settings.delta)).collect();
         let first = ln_p.iter().enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b));
-        let Some((place, ln_p)) = first.filter(|(_, ln_p)| bh_among(&[**ln_p], left.len()).first().is_some_and(|q| selected(*q, settings.q))) else { break };
+        let Some((place, ln_p)) =
+            first.filter(|(_, ln_p)| bh_among(&[**ln_p], left.len()).first().is_some_and(|q| selected(*q, settings.q)))
+        else {
+            break;
+        };
         debug_assert!(!ln_p.is_nan());
         let called = left.remove(place);
         (head, base) = (head - called.head, base - called.base);
@@ -115,7 +132,13 @@ struct Pair {
 
 impl Pair {
     fn of(finding: &Finding, samples: Sides<u64>) -> Self {
-        Self { head: float(finding.count.head), base: float(finding.count.base), all_head: float(samples.head), all_base: float(samples.base), tau2: 0.0 }
+        Self {
+            head: float(finding.count.head),
+            base: float(finding.count.base),
+            all_head: float(samples.head),
+            all_base: float(samples.base),
+            tau2: 0.0,
+        }
     }
 
     /// ln of the ratio of shares; infinite where a side lacks the function.

@@ -17,7 +17,12 @@ pub(super) fn weigh(findings: &mut [Finding], sides: &Sides<Vec<Recording>>) -> 
             None => return Ok(None),
             Some(weights) if weights.unit != *unit => {
                 let (first_unit, other_unit) = (Arc::clone(unit), Arc::clone(&weights.unit));
-                return Err(NotCompared::Units { first: first.label.clone(), first_unit, other: other.label.clone(), other_unit });
+                return Err(NotCompared::Units {
+                    first: first.label.clone(),
+                    first_unit,
+                    other: other.label.clone(),
+                    other_unit,
+                });
             }
             Some(_) => {}
         }

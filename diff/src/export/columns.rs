@@ -41,7 +41,13 @@ impl Column {
         }
     }
 
-    const fn new(name: &'static str, kind: Kind, unit: &'static str, description: &'static str, read: fn(&Finding) -> Value<'_>) -> Self {
+    const fn new(
+        name: &'static str,
+        kind: Kind,
+        unit: &'static str,
+        description: &'static str,
+        read: fn(&Finding) -> Value<'_>,
+    ) -> Self {
         Self { name, kind, nullable: false, unit, description, read }
     }
 

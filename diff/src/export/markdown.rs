@@ -29,7 +29,12 @@ pub fn markdown(export: &Export<'_>, rows: usize) -> String {
     let mut comment = format!("**{}**\n\n{}\n\n", text(export.headline, SENTENCE), behind(export));
     if called.is_empty() {
         let tested = findings.iter().filter(|finding| finding.ln_p.is_some()).count();
-        let _ = writeln!(comment, "No function is called changed: {} of {} rows were tested.", grouped(tested), grouped(findings.len()));
+        let _ = writeln!(
+            comment,
+            "No function is called changed: {} of {} rows were tested.",
+            grouped(tested),
+            grouped(findings.len())
+        );
     } else {
         table(&mut comment, &called, rows);
     }
@@ -49,11 +54,20 @@ fn behind(export: &Export<'_>) -> String {
     let side = |name: &str, samples: u64, runs: usize| {
         format!("{name} {} samples in {} run{}", grouped(samples), grouped(runs), if runs == 1 { "" } else { "s" })
     };
-    let (base, head) = (side("base", compared.samples.base, compared.runs.base), side("head", compared.samples.head, compared.runs.head));
+    let (base, head) = (
+        side("base", compared.samples.base, compared.runs.base),
+        side("head", compared.samples.head, compared.runs.head),
+    );
     let mut said = format!("{}, functions {counted}: {base}, {head}", text(compared.profile_type.name(), SENTENCE));
     if let Some(weights) = &compared.weights {
         let totals = weights.totals;
-        let _ = write!(said, "; weights in {}: base {}, head {}", text(&weights.unit, SENTENCE), grouped(totals.base), grouped(totals.head));
+        let _ = write!(
+            said,
+            "; weights in {}: base {}, head {}",
+            text(&weights.unit, SENTENCE),
+            grouped(totals.base),
+            grouped(totals.head)
+        );
     }
     format!("{said}. {}.", text(&begun(export.spread), SENTENCE))
 }
@@ -65,7 +79,9 @@ fn begun(sentence: &str) -> String {
 }
 
 fn table(comment: &mut String, called: &[&Finding], rows: usize) {
-    comment.push_str("| function | base | head | ratio (95 % interval) | verdict |\n| :--- | ---: | ---: | ---: | :--- |\n");
+    comment.push_str(
+        "| function | base | head | ratio (95 % interval) | verdict |\n| :--- | ---: | ---: | ---: | :--- |\n",
+    );
     let most = if rows == 0 { called.len() } else { rows };
     let mut length = comment.chars().count();
     let mut shown = 0;
@@ -80,7 +96,8 @@ fn table(comment: &mut String, called: &[&Finding], rows: usize) {
     }
     if called.len() > shown {
         let left = called.len() - shown;
-        let _ = writeln!(comment, "\n... and {} more called function{}.", grouped(left), if left == 1 { "" } else { "s" });
+        let _ =
+            writeln!(comment, "\n... and {} more called function{}.", grouped(left), if left == 1 { "" } else { "s" });
     }
 }
 
@@ -111,7 +128,8 @@ fn verdict(finding: &Finding) -> String {
 fn not_called(findings: &[&Finding]) -> Option<String> {
     let counted = Verdict::NAMES.iter().filter_map(|name| {
         let functions = |finding: &&Finding| usize::try_from(finding.functions.unwrap_or(1)).unwrap_or(0);
-        let of = findings.iter().copied().filter(|finding| !finding.verdict.is_called() && finding.verdict.name() == *name);
+        let of =
+            findings.iter().copied().filter(|finding| !finding.verdict.is_called() && finding.verdict.name() == *name);
         let number: usize = of.map(|finding| functions(&finding)).sum();
         (number > 0).then(|| format!("{} {}", grouped(number), spoken(name)))
     });

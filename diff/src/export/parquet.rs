@@ -26,7 +26,8 @@ use crate::compare::Finding;
 /// [`NotExported::NotANumber`] for NaN.
 pub fn parquet(export: &Export<'_>) -> Result<Vec<u8>, NotExported> {
     let schema = Arc::new(schema());
-    let arrays = COLUMNS.iter().map(|column| array(column, &export.compared.findings)).collect::<Result<Vec<_>, _>>()?;
+    let arrays =
+        COLUMNS.iter().map(|column| array(column, &export.compared.findings)).collect::<Result<Vec<_>, _>>()?;
     let batch = RecordBatch::try_new(Arc::clone(&schema), arrays).map_err(ParquetError::from)?;
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
@@ -45,7 +46,9 @@ pub fn schema() -> Schema {
             Kind::Number => DataType::Float64,
             Kind::Text | Kind::Name(_) | Kind::Instant | Kind::Texts => DataType::Utf8,
         };
-        let told = [("description", column.description), ("unit", column.unit)].into_iter().filter(|(_, text)| !text.is_empty());
+        let told = [("description", column.description), ("unit", column.unit)]
+            .into_iter()
+            .filter(|(_, text)| !text.is_empty());
         let told: HashMap<String, String> = told.map(|(key, text)| (key.to_owned(), text.to_owned())).collect();
         Field::new(column.name, data_type, column.nullable).with_metadata(told)
     };
@@ -68,10 +71,18 @@ fn array(column: &Column, findings: &[Finding]) -> Result<ArrayRef, NotExported>
     let values = findings.iter().map(|finding| column.value(finding)).collect::<Result<Vec<_>, _>>()?;
     let values = values.into_iter();
     Ok(match column.kind {
-        Kind::Count => Arc::new(values.map(|value| if let Value::Count(count) = value { Some(count) } else { None }).collect::<Int64Array>()),
-        Kind::Number => Arc::new(values.map(|value| if let Value::Number(number) = value { Some(number) } else { None }).collect::<Float64Array>()),
-        Kind::Text | Kind::Name(_) | Kind::Instant | Kind::Texts => {
-            Arc::new(values.map(|value| if let Value::Text(text) = value { Some(text) } else { None }).collect::<StringArray>())
-        }
+        Kind::Count => Arc::new(
+            values
+                .map(|value| if let Value::Count(count) = value { Some(count) } else { None })
+                .collect::<Int64Array>(),
+        ),
+        Kind::Number => Arc::new(
+            values
+                .map(|value| if let Value::Number(number) = value { Some(number) } else { None })
+                .collect::<Float64Array>(),
+        ),
+        Kind::Text | Kind::Name(_) | Kind::Instant | Kind::Texts => Arc::new(
+            values.map(|value| if let Value::Text(text) = value { Some(text) } else { None }).collect::<StringArray>(),
+        ),
     })
 }

@@ -50,7 +50,8 @@ impl<'a> Columns<'a> {
             ProfileType::Heap => ("alloc_objects", Some(("alloc_space", "bytes"))),
             ProfileType::LiveHeap => ("inuse_objects", Some(("inuse_space", "bytes"))),
         };
-        let weights = compared.weights.as_ref().map(|weights| weights.unit.split_once('/').unwrap_or((&weights.unit, "count")));
+        let weights =
+            compared.weights.as_ref().map(|weights| weights.unit.split_once('/').unwrap_or((&weights.unit, "count")));
         Self { samples, beside: weights.or(space), weighed: weights.is_some() }
     }
 
@@ -59,7 +60,8 @@ impl<'a> Columns<'a> {
         let weights = if self.weighed { stacks::weights_of_side(runs)? } else { BTreeMap::new() };
         let mut writing = Writing::default();
         let mut message = self.describe(&mut writing.strings);
-        let comment = format!("fleetdiff: {side}, {} run{} added up", runs.len(), if runs.len() == 1 { "" } else { "s" });
+        let comment =
+            format!("fleetdiff: {side}, {} run{} added up", runs.len(), if runs.len() == 1 { "" } else { "s" });
         message.comment = vec![writing.strings.place(&comment)];
         for path in counts.keys().chain(weights.keys()).collect::<BTreeSet<_>>() {
             let of = |sums: &BTreeMap<Path<'_>, u64>| signed(sums.get(path).copied().unwrap_or(0));
@@ -113,7 +115,11 @@ impl Writing {
         let id = u64::try_from(self.functions.len()).unwrap_or(u64::MAX).saturating_add(1);
         let text = self.strings.place(name);
         self.functions.push(Function { id, name: text, system_name: text, ..Function::default() });
-        self.locations.push(Location { id, line: vec![Line { function_id: id, ..Line::default() }], ..Location::default() });
+        self.locations.push(Location {
+            id,
+            line: vec![Line { function_id: id, ..Line::default() }],
+            ..Location::default()
+        });
         self.ids.insert(name.to_owned(), id);
         id
     }

@@ -36,7 +36,12 @@ pub(super) fn legend(report: &Report, colours: &Colours, strongest: f64) -> Stri
     line(41.0, "font-size=\"12\" fill=\"#111111\"", &report.headline);
     let sides = format!(
         "base: {} ({} runs, {} samples)   head: {} ({} runs, {} samples)   widths: average of both",
-        report.base.label, report.base.runs, report.base.samples, report.head.label, report.head.runs, report.head.samples
+        report.base.label,
+        report.base.runs,
+        report.base.samples,
+        report.head.label,
+        report.head.runs,
+        report.head.samples
     );
     line(58.0, "fill=\"#555555\"", &sides);
     keys(&mut text, colours, strongest);

@@ -17,10 +17,18 @@ fn sums_of_all_runs_stand_beside_each_other() {
 
 /// `inferno-diff-folded` on the folded stacks of each side.
 fn by_inferno(sides: &Sides<Vec<Recording>>) -> Vec<String> {
-    let folded = |side: &[Recording]| merged(side).into_iter().map(|(path, count)| format!("{} {count}\n", path.join(";"))).collect::<String>();
+    let folded = |side: &[Recording]| {
+        merged(side).into_iter().map(|(path, count)| format!("{} {count}\n", path.join(";"))).collect::<String>()
+    };
     let (base, head) = (folded(&sides.base), folded(&sides.head));
     let mut difference = Vec::new();
-    inferno::differential::from_readers(inferno::differential::Options::default(), base.as_bytes(), head.as_bytes(), &mut difference).unwrap();
+    inferno::differential::from_readers(
+        inferno::differential::Options::default(),
+        base.as_bytes(),
+        head.as_bytes(),
+        &mut difference,
+    )
+    .unwrap();
     let mut lines: Vec<String> = String::from_utf8(difference).unwrap().lines().map(str::to_owned).collect();
     lines.sort();
     lines
@@ -40,7 +48,8 @@ fn oracle_inferno_writes_the_same_lines() {
 fn oracle_inferno_draws_it() {
     let text = difffolded(&sides()).unwrap();
     let mut picture = Vec::new();
-    inferno::flamegraph::from_reader(&mut inferno::flamegraph::Options::default(), text.as_bytes(), &mut picture).unwrap();
+    inferno::flamegraph::from_reader(&mut inferno::flamegraph::Options::default(), text.as_bytes(), &mut picture)
+        .unwrap();
     let picture = String::from_utf8(picture).unwrap();
     // A difference is drawn with the second count, and says by how much it differs from the first.
     assert!(picture.contains("<title>encode (4,000 samples, 22.12%; +11.06%)</title>"), "{picture}");

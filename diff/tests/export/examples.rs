@@ -22,16 +22,23 @@ pub fn profile(profile_type: ProfileType, stacks: &[(Vec<&str>, u64)]) -> Profil
         });
         u32::try_from(place).unwrap()
     };
-    let stacks = stacks.iter().map(|(frames, count)| Stack { frames: frames.iter().map(|name| number(name)).collect(), count: *count, cohort: None });
+    let stacks = stacks.iter().map(|(frames, count)| Stack {
+        frames: frames.iter().map(|name| number(name)).collect(),
+        count: *count,
+        cohort: None,
+    });
     let stacks = stacks.collect();
     Recording::of_stacks("", profile_type, names.into(), stacks).profile
 }
 
 /// A run of these stacks, `root;...;leaf`; nothing is a stack without frames.
 pub fn run(label: &str, stacks: &[(&str, u64)]) -> Recording {
-    let frames = |stack: &'_ str| -> Vec<String> { stack.split(';').filter(|name| !name.is_empty()).map(str::to_owned).collect() };
+    let frames = |stack: &'_ str| -> Vec<String> {
+        stack.split(';').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    };
     let stacks: Vec<(Vec<String>, u64)> = stacks.iter().map(|(stack, count)| (frames(stack), *count)).collect();
-    let stacks: Vec<(Vec<&str>, u64)> = stacks.iter().map(|(frames, count)| (frames.iter().map(String::as_str).collect(), *count)).collect();
+    let stacks: Vec<(Vec<&str>, u64)> =
+        stacks.iter().map(|(frames, count)| (frames.iter().map(String::as_str).collect(), *count)).collect();
     Recording { label: label.to_owned(), profile: profile(ProfileType::Cpu, &stacks), weights: None }
 }
 
@@ -45,8 +52,24 @@ pub fn weighed(run: Recording, unit: &str, each: u64) -> Recording {
 
 /// Two runs a side: `encode` costs twice as much, `legacy` is gone.
 pub fn sides() -> Sides<Vec<Recording>> {
-    let base = |more: u64| run("v1.folded", &[("main;serve;parse", 3_000 + more), ("main;serve;encode", 1_000), ("main;legacy", 500), ("main;poll", 4_000 - more), ("", 40)]);
-    let head = |more: u64| run("v2.folded", &[("main;serve;parse", 3_000 - more), ("main;serve;encode", 2_000), ("main;poll", 4_000 + more), ("", 40)]);
+    let base = |more: u64| {
+        run(
+            "v1.folded",
+            &[
+                ("main;serve;parse", 3_000 + more),
+                ("main;serve;encode", 1_000),
+                ("main;legacy", 500),
+                ("main;poll", 4_000 - more),
+                ("", 40),
+            ],
+        )
+    };
+    let head = |more: u64| {
+        run(
+            "v2.folded",
+            &[("main;serve;parse", 3_000 - more), ("main;serve;encode", 2_000), ("main;poll", 4_000 + more), ("", 40)],
+        )
+    };
     Sides { base: vec![base(0), base(9)], head: vec![head(0), head(11)] }
 }
 
@@ -75,7 +98,14 @@ pub const HEADLINE: &str = "3 of 5 functions shifted by more than 1 %, 2 are rea
 pub fn export<'a>(compared: &'a Compared, settings: &'a Settings) -> Export<'a> {
     let labels = |name: &'static str, runs| vec![name; runs];
     let labels = Sides { base: labels("v1.folded", compared.runs.base), head: labels("v2.folded", compared.runs.head) };
-    Export { compared, settings, labels, headline: HEADLINE, count_kind: CountKind::SelfCount, spread: "two runs a side" }
+    Export {
+        compared,
+        settings,
+        labels,
+        headline: HEADLINE,
+        count_kind: CountKind::SelfCount,
+        spread: "two runs a side",
+    }
 }
 
 /// Stacks by name with their samples, none of them 0.
@@ -104,7 +134,13 @@ pub fn merged(side: &[Recording]) -> BTreeMap<Vec<String>, u64> {
 
 /// A number that is none of the easy ones.
 fn number() -> impl Strategy<Value = f64> {
-    prop_oneof![any::<f64>().prop_filter("NaN", |number| !number.is_nan()), Just(f64::INFINITY), Just(1e-300), Just(0.1 + 0.2), Just(0.0)]
+    prop_oneof![
+        any::<f64>().prop_filter("NaN", |number| !number.is_nan()),
+        Just(f64::INFINITY),
+        Just(1e-300),
+        Just(0.1 + 0.2),
+        Just(0.0)
+    ]
 }
 
 /// Text with everything that means something somewhere.
@@ -118,22 +154,32 @@ pub fn findings() -> impl Strategy<Value = Finding> {
     let interval = (number(), number(), number()).prop_map(|(value, low, high)| Interval { value, low, high });
     let reasons = proptest::sample::select(RowReason::NAMES).prop_map(|name| RowReason::from_name(name).unwrap());
     let verdicts = proptest::sample::select(Verdict::NAMES).prop_map(|name| Verdict::from_name(name).unwrap());
-    let counts = (any::<[u64; 2]>(), proptest::option::of(any::<[u64; 2]>()), proptest::option::of(1i64..), number(), number());
+    let counts =
+        (any::<[u64; 2]>(), proptest::option::of(any::<[u64; 2]>()), proptest::option::of(1i64..), number(), number());
     let tests = (proptest::option::of(interval), proptest::option::of(number()), proptest::option::of(number()));
-    let said = (verdicts, proptest::option::of(reasons), proptest::option::of(hostile()), proptest::option::of(hostile()));
-    (hostile(), any::<bool>(), counts, tests, said).prop_map(|(function, own, (count, weight, functions, base, head), (ratio, ln_p, q_value), (verdict, reason, cause, detail))| Finding {
-        function: function.into(),
-        functions,
-        count_kind: if own { CountKind::SelfCount } else { CountKind::Total },
-        count: Sides { base: count[0], head: count[1] },
-        weight: weight.map(|[base, head]| Sides { base, head }),
-        share: Sides { base, head },
-        ratio,
-        ln_p,
-        q_value,
-        verdict,
-        reason,
-        cause,
-        detail,
-    })
+    let said =
+        (verdicts, proptest::option::of(reasons), proptest::option::of(hostile()), proptest::option::of(hostile()));
+    (hostile(), any::<bool>(), counts, tests, said).prop_map(
+        |(
+            function,
+            own,
+            (count, weight, functions, base, head),
+            (ratio, ln_p, q_value),
+            (verdict, reason, cause, detail),
+        )| Finding {
+            function: function.into(),
+            functions,
+            count_kind: if own { CountKind::SelfCount } else { CountKind::Total },
+            count: Sides { base: count[0], head: count[1] },
+            weight: weight.map(|[base, head]| Sides { base, head }),
+            share: Sides { base, head },
+            ratio,
+            ln_p,
+            q_value,
+            verdict,
+            reason,
+            cause,
+            detail,
+        },
+    )
 }

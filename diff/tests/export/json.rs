@@ -23,7 +23,10 @@ fn problems(document: &Value) -> Vec<String> {
     validator().iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
 
-fn written(settings: &Settings, sides: &fleetdiff_diff::flame::Sides<Vec<fleetdiff_diff::compare::Recording>>) -> Value {
+fn written(
+    settings: &Settings,
+    sides: &fleetdiff_diff::flame::Sides<Vec<fleetdiff_diff::compare::Recording>>,
+) -> Value {
     serde_json::from_str(&json(&export(&found(sides, settings), settings)).unwrap()).unwrap()
 }
 
@@ -32,7 +35,12 @@ fn documents_fit_their_schema() {
     jsonschema::meta::validate(&schema()).unwrap();
     let honest = Settings::default();
     let article = Settings { method: Method::Article, ..honest };
-    let documents = [written(&honest, &sides()), written(&honest, &single()), written(&article, &single()), written(&honest, &weighed_sides())];
+    let documents = [
+        written(&honest, &sides()),
+        written(&honest, &single()),
+        written(&article, &single()),
+        written(&honest, &weighed_sides()),
+    ];
     for document in &documents {
         assert_eq!(problems(document), Vec::<String>::new());
         assert!(document["findings"].as_array().unwrap().len() > 8, "{document}");
@@ -43,7 +51,10 @@ fn documents_fit_their_schema() {
     assert_eq!(one["spread"]["background"], value!(0.0), "fewer than 20 functions show none");
     assert_eq!([&one["settings"]["method"], &article["settings"]["method"]], ["honest", "article"]);
     assert_eq!([&several["weights_unit"], &several["base"]["weight"]], [&Value::Null, &Value::Null]);
-    assert_eq!([&weighed["weights_unit"], &weighed["head"]["weight"]], [&value!("cpu/nanoseconds"), &value!(2 * 9_040 * 500_250u64)]);
+    assert_eq!(
+        [&weighed["weights_unit"], &weighed["head"]["weight"]],
+        [&value!("cpu/nanoseconds"), &value!(2 * 9_040 * 500_250u64)]
+    );
 }
 
 /// Figures worked out by hand.
@@ -51,17 +62,27 @@ fn documents_fit_their_schema() {
 fn the_document_says_what_was_found() {
     let document = written(&Settings::default(), &weighed_sides());
     assert_eq!(document["headline"], HEADLINE);
-    assert_eq!(document["base"], value!({"labels": ["v1.folded", "v1.folded"], "runs": 2, "samples": 17_080, "weight": 17_080 * 500_250u64}));
+    assert_eq!(
+        document["base"],
+        value!({"labels": ["v1.folded", "v1.folded"], "runs": 2, "samples": 17_080, "weight": 17_080 * 500_250u64})
+    );
     assert_eq!(document["settings"], value!({"method": "honest", "q": 0.05, "delta": 0.01, "min_count": 30}));
     let findings = document["findings"].as_array().unwrap();
     let encode = findings.iter().find(|row| row["function"] == "encode" && row["count_kind"] == "total").unwrap();
-    assert_eq!([&encode["base_count"], &encode["head_count"], &encode["base_weight"]], [&value!(2_000), &value!(4_000), &value!(2_000 * 500_250u64)]);
+    assert_eq!(
+        [&encode["base_count"], &encode["head_count"], &encode["base_weight"]],
+        [&value!(2_000), &value!(4_000), &value!(2_000 * 500_250u64)]
+    );
     assert_eq!(encode["base_share"], value!(2_000.0 / 17_080.0));
     assert_eq!(encode["verdict"], "regressed");
-    let [low, ratio, high] = ["adjusted_ratio_low", "adjusted_ratio", "adjusted_ratio_high"].map(|name| encode[name].as_f64().unwrap());
+    let [low, ratio, high] =
+        ["adjusted_ratio_low", "adjusted_ratio", "adjusted_ratio_high"].map(|name| encode[name].as_f64().unwrap());
     assert!(low < ratio && ratio < high && ratio > 1.5 && ratio < 2.5, "{encode}");
     let legacy = findings.iter().find(|row| row["function"] == "legacy" && row["count_kind"] == "self").unwrap();
-    assert_eq!([&legacy["reason"], &legacy["adjusted_ratio"], &legacy["head_count"]], [&value!("only_in_base"), &Value::Null, &value!(0)]);
+    assert_eq!(
+        [&legacy["reason"], &legacy["adjusted_ratio"], &legacy["head_count"]],
+        [&value!("only_in_base"), &Value::Null, &value!(0)]
+    );
 }
 
 /// The law: whatever is taken out of the document, put in, or turned into another type, is found out.
@@ -92,7 +113,12 @@ fn no_mutation_of_a_document_fits_the_schema() {
         assert!(!validator.is_valid(&more), "a member more in {parent}");
     }
     assert!(mutations > 150, "{mutations}");
-    for (path, wrong) in [("/findings/0/verdict", "slower"), ("/findings/0/reason", "because"), ("/spread/known", "firm"), ("/profile_type", "gpu")] {
+    for (path, wrong) in [
+        ("/findings/0/verdict", "slower"),
+        ("/findings/0/reason", "because"),
+        ("/spread/known", "firm"),
+        ("/profile_type", "gpu"),
+    ] {
         let mut changed = document.clone();
         *changed.pointer_mut(path).unwrap() = value!(wrong);
         assert!(!validator.is_valid(&changed), "{path}: {wrong}");
@@ -115,7 +141,12 @@ fn the_schema_has_the_columns_of_findings() {
         assert!(property["description"].as_str().unwrap().starts_with(column.description), "{}", column.name);
         let null = column.nullable.then_some(Value::Null);
         if let Kind::Name(list) = column.kind {
-            assert_eq!(property["enum"], value!(list.iter().map(|name| value!(name)).chain(null).collect::<Vec<_>>()), "{}", column.name);
+            assert_eq!(
+                property["enum"],
+                value!(list.iter().map(|name| value!(name)).chain(null).collect::<Vec<_>>()),
+                "{}",
+                column.name
+            );
             continue;
         }
         let name = match column.kind {
@@ -123,10 +154,20 @@ fn the_schema_has_the_columns_of_findings() {
             Kind::Number => "number",
             _ => "string",
         };
-        assert_eq!(property["type"], if column.nullable { value!([name, "null"]) } else { value!(name) }, "{}", column.name);
+        assert_eq!(
+            property["type"],
+            if column.nullable { value!([name, "null"]) } else { value!(name) },
+            "{}",
+            column.name
+        );
     }
     assert_eq!(schema["properties"]["format_version"]["const"], FORMAT_VERSION);
-    let types: Vec<&str> = schema["properties"]["profile_type"]["enum"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    let types: Vec<&str> = schema["properties"]["profile_type"]["enum"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|name| name.as_str().unwrap())
+        .collect();
     let mut known = ProfileType::ALL.map(|(_, name)| name);
     known.sort_by_key(|name| types.iter().position(|listed| listed == name));
     assert_eq!(types, known);

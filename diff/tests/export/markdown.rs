@@ -44,9 +44,15 @@ fn a_comment_has_headline_totals_and_what_is_called() {
          | function | base | head | ratio (95 % interval) | verdict |\n"
     );
     assert!(comment.starts_with(&expected), "{comment}");
-    let called: Vec<&Finding> = compared.of_kind(fleetdiff_schemas::profile::CountKind::SelfCount).filter(|finding| finding.verdict.is_called()).collect();
+    let called: Vec<&Finding> = compared
+        .of_kind(fleetdiff_schemas::profile::CountKind::SelfCount)
+        .filter(|finding| finding.verdict.is_called())
+        .collect();
     let seen = rows(&comment);
-    assert_eq!(seen.iter().map(|row| row[0].as_str()).collect::<Vec<_>>(), called.iter().map(|finding| &*finding.function).collect::<Vec<_>>());
+    assert_eq!(
+        seen.iter().map(|row| row[0].as_str()).collect::<Vec<_>>(),
+        called.iter().map(|finding| &*finding.function).collect::<Vec<_>>()
+    );
     let row = |name: &str| seen.iter().find(|row| row[0] == name).unwrap().join(" | ");
     assert!(row("encode").starts_with("encode | 11.71 % | 22.12 % | x "), "{comment}");
     assert!(row("encode").ends_with(") | regressed"), "{comment}");
@@ -128,7 +134,9 @@ proptest! {
 }
 
 fn plain(name: &str) -> String {
-    let blank = |character: char| if character.is_control() || "\u{2028}\u{2029}".contains(character) { ' ' } else { character };
+    let blank = |character: char| {
+        if character.is_control() || "\u{2028}\u{2029}".contains(character) { ' ' } else { character }
+    };
     let mut text: String = name.chars().map(blank).collect::<String>().trim().to_owned();
     while text.contains("\\|") {
         text = text.replace("\\|", "|");

@@ -46,14 +46,18 @@ fn oracle_decoding_gives_the_merged_stacks_back() {
 
 #[test]
 fn both_files_have_the_same_columns_and_a_period_of_one_sample() {
-    for (sides, expected, sum) in [(sides(), vec!["samples/count"], vec![17_080]), (weighed_sides(), vec!["samples/count", "cpu/nanoseconds"], vec![17_080, 17_080 * 500_250])] {
+    for (sides, expected, sum) in [
+        (sides(), vec!["samples/count"], vec![17_080]),
+        (weighed_sides(), vec!["samples/count", "cpu/nanoseconds"], vec![17_080, 17_080 * 500_250]),
+    ] {
         let pair = pair(&sides);
         let (base, head) = (message(&pair.base), message(&pair.head));
         assert_eq!(columns(&base), expected);
         assert_eq!((columns(&head), head.period, head.period_type), (columns(&base), base.period, base.period_type));
         assert_eq!((base.period, base.period_type), (1, Some(base.sample_type[0])));
         assert_eq!(base.default_sample_type, base.sample_type.last().unwrap().r#type);
-        let sums: Vec<i64> = (0..expected.len()).map(|column| base.sample.iter().map(|sample| sample.value[column]).sum()).collect();
+        let sums: Vec<i64> =
+            (0..expected.len()).map(|column| base.sample.iter().map(|sample| sample.value[column]).sum()).collect();
         assert_eq!(sums, sum);
         assert!(base.sample.iter().all(|sample| sample.value.len() == expected.len()));
     }

@@ -15,7 +15,8 @@ fn two_profiles_share_their_frames() {
     let file = written();
     assert_eq!(file["$schema"], "https://www.speedscope.app/file-format-schema.json");
     assert_eq!([&file["name"], &file["activeProfileIndex"]], [&json!("two builds"), &json!(0)]);
-    let frames: Vec<&str> = file["shared"]["frames"].as_array().unwrap().iter().map(|frame| frame["name"].as_str().unwrap()).collect();
+    let frames: Vec<&str> =
+        file["shared"]["frames"].as_array().unwrap().iter().map(|frame| frame["name"].as_str().unwrap()).collect();
     assert_eq!(frames, ["_unsymbolised", "main", "legacy", "poll", "serve", "encode", "parse"]);
     let base = json!({
         "type": "sampled", "name": "base", "unit": "none", "startValue": 0, "endValue": 17_080,
@@ -36,7 +37,8 @@ fn oracle_the_decoder_reads_each_side() {
         let mut single = file.clone();
         single["profiles"] = json!([file["profiles"][place]]);
         let labels = Labels::of(&side[0].profile);
-        let decoded = Format::Speedscope.decoder(&Options::default()).decode(single.to_string().as_bytes(), &Ok(labels));
+        let decoded =
+            Format::Speedscope.decoder(&Options::default()).decode(single.to_string().as_bytes(), &Ok(labels));
         let [Ok(profile)] = decoded.as_slice() else { panic!("{decoded:?}") };
         assert_eq!(by_name(profile), merged(side));
         assert!(profile.total() > 17_000);

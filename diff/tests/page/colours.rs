@@ -38,7 +38,8 @@ fn only_what_is_called_is_saturated() {
     assert!(saturation(new) < saturation(slower), "{new:?} {slower:?}");
     let faster = colour(&mut browser, "main;serve;legacy");
     assert!(faster[2] > faster[0] + 60, "{faster:?} is not blue");
-    for grey in ["main;serve;parse", "main;poll", "main", "main;serve;runtime.alloc", "main;serve;encode;runtime.alloc"] {
+    for grey in ["main;serve;parse", "main;poll", "main", "main;serve;runtime.alloc", "main;serve;encode;runtime.alloc"]
+    {
         let found = colour(&mut browser, grey);
         assert_eq!(saturation(found), 0, "{grey} is {found:?}, though the test does not call it");
     }

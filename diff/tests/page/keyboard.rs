@@ -63,11 +63,17 @@ fn slash_searches_and_the_share_is_told() {
     assert_eq!(browser.text("document.activeElement.id"), "search");
     browser.write("^(encode|RUNTIME)");
     // A capital letter is meant.
-    assert_eq!(browser.text("document.getElementById('found').textContent"), "1 function: 14.0 % of base, 30.0 % of head");
+    assert_eq!(
+        browser.text("document.getElementById('found').textContent"),
+        "1 function: 14.0 % of base, 30.0 % of head"
+    );
     browser.evaluate("search.value = ''; search.focus()");
     browser.write("^(encode|runtime)");
     // Samples below both are counted once: 140 and 60 of 1000, 300 and 60 of 1000.
-    assert_eq!(browser.text("document.getElementById('found').textContent"), "3 functions: 20.0 % of base, 36.0 % of head");
+    assert_eq!(
+        browser.text("document.getElementById('found').textContent"),
+        "3 functions: 20.0 % of base, 36.0 % of head"
+    );
     browser.press("Enter");
     assert_eq!(focused(&mut browser), "main;serve;encode");
     browser.press("n");

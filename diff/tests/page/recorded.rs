@@ -63,7 +63,9 @@ impl Pod {
         let first = u32::try_from(self.names.len()).unwrap();
         self.names.extend(profile.names.iter().cloned());
         self.stacks.extend(
-            stacks.into_iter().map(|stack| Stack { frames: stack.frames.iter().map(|frame| first + frame).collect(), ..stack }),
+            stacks
+                .into_iter()
+                .map(|stack| Stack { frames: stack.frames.iter().map(|frame| first + frame).collect(), ..stack }),
         );
     }
 
@@ -167,7 +169,10 @@ fn report(pair: &Pair) -> Report {
         head: head_side,
         head_weight: whole(base_all, &base) / whole(head_all, &head),
         functions,
-        tree: CallTree::merge(&base.iter().map(Pod::run).collect::<Vec<_>>(), &head.iter().map(Pod::run).collect::<Vec<_>>()),
+        tree: CallTree::merge(
+            &base.iter().map(Pod::run).collect::<Vec<_>>(),
+            &head.iter().map(Pod::run).collect::<Vec<_>>(),
+        ),
     }
 }
 

@@ -15,7 +15,10 @@ const REDRAWS: &str = include_str!("../support/redraws.js");
 fn a_bushy_tree_is_drawn() {
     // Up to six children a node, eight levels deep: most frames are too narrow to be seen.
     let leaves = 0..90_000u32;
-    drawn("bushy", leaves.map(|leaf| (0..8).map(|level| (leaf / 6u32.pow(7 - level) * 31 + level * 197) % 2_000).collect()));
+    drawn(
+        "bushy",
+        leaves.map(|leaf| (0..8).map(|level| (leaf / 6u32.pow(7 - level) * 31 + level * 197) % 2_000).collect()),
+    );
 }
 
 #[test]
@@ -31,14 +34,17 @@ fn drawn(shape: &str, stacks: impl Iterator<Item = Vec<u32>>) {
     let mut browser = Browser::start(1920, 1080, 1);
     browser.open(&page(&report).unwrap(), "");
     for order in ["callers first", "leaves first"] {
-        let made =
-            browser.number("(() => { const start = performance.now(); reshape({}); return performance.now() - start; })()");
+        let made = browser
+            .number("(() => { const start = performance.now(); reshape({}); return performance.now() - start; })()");
         let size = browser.number("state.tree.size");
         let times = browser.evaluate(REDRAWS);
         let [median, worst] = [50, 99].map(|at: usize| times[at].as_f64().unwrap());
-        println!("{shape}, {order}: {size} nodes made in {made:.0} ms; 100 redraws: median {median:.1} ms, worst {worst:.1} ms");
+        println!(
+            "{shape}, {order}: {size} nodes made in {made:.0} ms; 100 redraws: median {median:.1} ms, worst {worst:.1} ms"
+        );
         // The second row is covered from left to right.
-        let covered = browser.number("[...Array(canvas.clientWidth).keys()].filter((x) => frameUnder(x, 1.5 * ROW) > 0).length");
+        let covered =
+            browser.number("[...Array(canvas.clientWidth).keys()].filter((x) => frameUnder(x, 1.5 * ROW) > 0).length");
         assert!((covered - browser.number("canvas.clientWidth")).abs() < 1.5, "{covered}");
         browser.evaluate("state.inverted = true");
     }
@@ -57,10 +63,12 @@ fn large(stacks: impl Iterator<Item = Vec<u32>>) -> Report {
     let base = counted(|number| number * 7 % 90 + 1, &stacks);
     let head = counted(|number| (number * 7 + 41) % 90 + 1, &stacks);
     let tree = CallTree::merge(&[Run { names: &names, stacks: &base }], &[Run { names: &names, stacks: &head }]);
-    let verdicts = [Verdict::Regressed, Verdict::Improved, Verdict::Equivalent, Verdict::Inconclusive, Verdict::TooRare];
+    let verdicts =
+        [Verdict::Regressed, Verdict::Improved, Verdict::Equivalent, Verdict::Inconclusive, Verdict::TooRare];
     let rows = names.iter().zip(verdicts.iter().cycle());
-    let functions =
-        rows.map(|(name, &verdict)| reports::function(name, FrameClass::User, verdict, [10, 11], [1000, 1000])).collect();
+    let functions = rows
+        .map(|(name, &verdict)| reports::function(name, FrameClass::User, verdict, [10, 11], [1000, 1000]))
+        .collect();
     Report {
         title: "large".to_owned(),
         headline: "A large tree.".to_owned(),

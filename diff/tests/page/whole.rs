@@ -45,12 +45,16 @@ fn names_and_titles_stay_text() {
 #[test]
 fn the_table_holds_what_is_called_and_leads_to_it() {
     let mut browser = opened("");
-    let rows = browser
-        .evaluate("[...document.querySelectorAll('#called tbody tr')].map((row) => row.innerText.replace(/\\s+/g, ' ').trim())");
+    let rows = browser.evaluate(
+        "[...document.querySelectorAll('#called tbody tr')].map((row) => row.innerText.replace(/\\s+/g, ' ').trim())",
+    );
     assert_eq!(rows.as_array().unwrap().len(), 3, "{rows}");
     assert_eq!(rows[0], "encode ▲ called slower 14.0 % 30.0 % ×2.14 ×1.93 to ×2.36 3.7e-348 1.0e-9");
     assert_eq!(rows[1], "legacy ▼ called faster 10.0 % 2.00 % ×0.20 ×0.18 to ×0.22 3.7e-348 1.0e-9");
-    assert!(rows[2].as_str().unwrap().starts_with("compress ▲ called slower (only in the head) 0.00 % 5.00 % new 3.7e-348"), "{rows}");
+    assert!(
+        rows[2].as_str().unwrap().starts_with("compress ▲ called slower (only in the head) 0.00 % 5.00 % new 3.7e-348"),
+        "{rows}"
+    );
     // Below ×1 stands left of the middle, above it right; each guess stands on its line.
     let places = browser.evaluate(
         "[...document.querySelectorAll('#called .interval')].map((picture) => {
@@ -166,7 +170,8 @@ fn sides_without_samples_are_a_page() {
         browser.open(&page(&report).unwrap(), "");
         assert_eq!(browser.number("state.tree.size"), nodes);
         browser.evaluate("canvas.focus()");
-        for key in ["ArrowDown", "Enter", "ArrowRight", "b", "ArrowDown", "Enter", "i", "c", "h", "Escape", "n", "Home"] {
+        for key in ["ArrowDown", "Enter", "ArrowRight", "b", "ArrowDown", "Enter", "i", "c", "h", "Escape", "n", "Home"]
+        {
             browser.press(key);
         }
         assert_eq!(browser.evaluate("document.getElementById('none-called').hidden"), false);
@@ -182,5 +187,8 @@ fn the_picture_follows_the_window() {
     browser.settle();
     let [width, shown] = ["canvas.width", "canvas.clientWidth"].map(|what| browser.number(what));
     assert!(shown < wide && (width - 2.0 * shown).abs() < 1.5, "{wide} {width} {shown}");
-    assert!(browser.number("document.documentElement.scrollWidth - innerWidth") <= 0.0, "the page is wider than its window");
+    assert!(
+        browser.number("document.documentElement.scrollWidth - innerWidth") <= 0.0,
+        "the page is wider than its window"
+    );
 }

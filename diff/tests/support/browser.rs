@@ -73,7 +73,9 @@ impl Browser {
         }) {
             self.next_event();
         }
-        self.evaluate("new Promise((done) => document.readyState === 'complete' ? done() : addEventListener('load', done))");
+        self.evaluate(
+            "new Promise((done) => document.readyState === 'complete' ? done() : addEventListener('load', done))",
+        );
         self.settle();
     }
 
@@ -95,7 +97,9 @@ impl Browser {
 
     /// Waits until what was asked for is drawn.
     pub fn settle(&mut self) {
-        self.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))");
+        self.evaluate(
+            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))",
+        );
     }
 
     /// Presses a key, named as in `KeyboardEvent.key`.
@@ -147,7 +151,8 @@ impl Browser {
     /// The page as a PNG.
     pub fn screenshot(&mut self, file: &Path) {
         let answer = self.call("Page.captureScreenshot", json!({"format": "png"}));
-        let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, answer["data"].as_str().unwrap());
+        let bytes =
+            base64::Engine::decode(&base64::engine::general_purpose::STANDARD, answer["data"].as_str().unwrap());
         fs::write(file, bytes.unwrap()).unwrap();
     }
 
@@ -202,8 +207,8 @@ fn launch(folder: &Path) -> Child {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
     });
-    let program =
-        program.unwrap_or_else(|| panic!("this test needs Chromium, and none of {PROGRAMS:?} is there: run scripts/setup.sh"));
+    let program = program
+        .unwrap_or_else(|| panic!("this test needs Chromium, and none of {PROGRAMS:?} is there: run scripts/setup.sh"));
     // Chromium reads from 3 and writes to 4.
     let mut command = Command::new("sh");
     command.args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null", program]);

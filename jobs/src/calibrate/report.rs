@@ -29,11 +29,17 @@ impl Report {
     pub fn listed(&self, row: &Row) -> String {
         match self.format {
             Format::Json => {
-                let figures: Vec<Value> = row.figures.iter().map(|figure| json!({ "figure": figure.name, "required": figure.required.map(bound) })).collect();
+                let figures: Vec<Value> = row
+                    .figures
+                    .iter()
+                    .map(|figure| json!({ "figure": figure.name, "required": figure.required.map(bound) }))
+                    .collect();
                 format!("{}\n", json!({ "row": row.name, "simulates": row.simulates, "figures": figures }))
             }
             Format::Table | Format::Markdown => {
-                let figure = |figure: &fleetdiff_pipeline::calibration::Figure| format!("    {:<66} {}\n", figure.name, required(figure.required));
+                let figure = |figure: &fleetdiff_pipeline::calibration::Figure| {
+                    format!("    {:<66} {}\n", figure.name, required(figure.required))
+                };
                 let figures: String = row.figures.iter().map(figure).collect();
                 format!("{}\n  {}\n{}", row.name, row.simulates, figures)
             }
@@ -180,9 +186,13 @@ fn required(required: Option<Bound>) -> String {
 /// Value, standard error, and 95 % interval.
 fn with_errors(estimate: Estimate, statistic: Statistic) -> String {
     let digits = digits(estimate, statistic);
-    let error = estimate.standard_error.filter(|error| error.is_finite()).map_or_else(String::new, |error| format!(" +- {error:.digits$}"));
+    let error = estimate
+        .standard_error
+        .filter(|error| error.is_finite())
+        .map_or_else(String::new, |error| format!(" +- {error:.digits$}"));
     let interval = estimate.interval.filter(|(low, _)| low.is_finite());
-    let interval = interval.map_or_else(String::new, |(low, high)| format!(" ({} to {})", fixed(low, digits), fixed(high, digits)));
+    let interval = interval
+        .map_or_else(String::new, |(low, high)| format!(" ({} to {})", fixed(low, digits), fixed(high, digits)));
     format!("{}{error}{interval}", value(estimate, statistic))
 }
 

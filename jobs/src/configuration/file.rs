@@ -18,7 +18,9 @@ pub fn read(path: &Path, configuration: &mut Configuration, problems: &mut Vec<P
     let name = path.display().to_string();
     match std::fs::read_to_string(path) {
         Ok(text) => take(&text, &name, configuration, problems),
-        Err(error) => problems.push(Problem { place: Some(name), key: String::new(), what: format!("cannot be read: {error}") }),
+        Err(error) => {
+            problems.push(Problem { place: Some(name), key: String::new(), what: format!("cannot be read: {error}") })
+        }
     }
 }
 
@@ -60,7 +62,8 @@ impl Reading<'_> {
 
     fn key(&mut self, path: &str, at: usize, value: &Spanned<DeValue<'_>>) {
         let Some(key) = keys::find(path) else {
-            let what = if is_section(path) { "is a section: write its keys below it".to_owned() } else { unknown(path) };
+            let what =
+                if is_section(path) { "is a section: write its keys below it".to_owned() } else { unknown(path) };
             return self.problem(at, path.to_owned(), what);
         };
         let json = json_of(value.get_ref());
@@ -104,10 +107,16 @@ fn unknown(path: &str) -> String {
 fn json_of(value: &DeValue<'_>) -> Option<Json> {
     match value {
         DeValue::String(text) => Some(json!(text.as_ref())),
-        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(|number| json!(number)),
-        DeValue::Float(number) => number.as_str().parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| json!(number)),
+        DeValue::Integer(number) => {
+            i64::from_str_radix(number.as_str(), number.radix()).ok().map(|number| json!(number))
+        }
+        DeValue::Float(number) => {
+            number.as_str().parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| json!(number))
+        }
         DeValue::Boolean(value) => Some(json!(value)),
-        DeValue::Array(parts) => parts.iter().map(|part| json_of(part.get_ref())).collect::<Option<Vec<_>>>().map(Json::Array),
+        DeValue::Array(parts) => {
+            parts.iter().map(|part| json_of(part.get_ref())).collect::<Option<Vec<_>>>().map(Json::Array)
+        }
         DeValue::Datetime(_) | DeValue::Table(_) => None,
     }
 }

@@ -27,7 +27,8 @@ pub trait Setting: Sized {
 }
 
 /// Units of lengths of time, largest first.
-const UNITS: [(&str, i64); 4] = [("h", 3_600_000_000_000), ("m", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000)];
+const UNITS: [(&str, i64); 4] =
+    [("h", 3_600_000_000_000), ("m", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000)];
 
 impl Setting for Nanos {
     const EXPECTED: &'static str = "a length of time: a whole number with ms, s, m or h, as in \"30s\"";
@@ -184,8 +185,12 @@ fn kinds<'a>(names: impl Iterator<Item = &'a str>) -> Option<Vec<CountKind>> {
 }
 
 /// Values with a name each.
-const CELLS: [(&str, CellBy); 4] =
-    [("region,cohort", CellBy::RegionCohort), ("cohort", CellBy::Cohort), ("region", CellBy::Region), ("all", CellBy::All)];
+const CELLS: [(&str, CellBy); 4] = [
+    ("region,cohort", CellBy::RegionCohort),
+    ("cohort", CellBy::Cohort),
+    ("region", CellBy::Region),
+    ("all", CellBy::All),
+];
 
 impl Setting for CellBy {
     const EXPECTED: &'static str = "one of \"region,cohort\", \"cohort\", \"region\" and \"all\"";
@@ -200,7 +205,8 @@ impl Setting for CellBy {
 }
 
 impl Setting for Method {
-    const EXPECTED: &'static str = "one of \"honest\", \"article\", \"article-b\", \"article-b-stouffer\" and \"naive\"";
+    const EXPECTED: &'static str =
+        "one of \"honest\", \"article\", \"article-b\", \"article-b-stouffer\" and \"naive\"";
 
     fn from_text(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == text)
@@ -244,7 +250,13 @@ mod tests {
 
     #[test]
     fn lengths_are_read_as_they_are_written() {
-        for (text, nanos) in [("0s", 0), ("250ms", 250_000_000), ("90s", 90_000_000_000), ("30m", 1_800_000_000_000), ("6h", 21_600_000_000_000)] {
+        for (text, nanos) in [
+            ("0s", 0),
+            ("250ms", 250_000_000),
+            ("90s", 90_000_000_000),
+            ("30m", 1_800_000_000_000),
+            ("6h", 21_600_000_000_000),
+        ] {
             assert_eq!(Nanos::from_text(text), Some(Nanos(nanos)), "{text}");
             assert_eq!(Nanos(nanos).to_json(), json!(text));
         }

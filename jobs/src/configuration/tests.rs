@@ -81,7 +81,12 @@ fn rewrites_are_read_and_checked() {
 
 #[test]
 fn the_environment_wins_over_the_file() {
-    let variables = [("FLEETDIFF_DATAFLOW_WARM_UP", "7s"), ("FLEETDIFF_DATAFLOW_COUNT_KIND", "total"), ("FLEETDIFF_SERVICE_HOST", "10.0.0.1"), ("HOME", "/")];
+    let variables = [
+        ("FLEETDIFF_DATAFLOW_WARM_UP", "7s"),
+        ("FLEETDIFF_DATAFLOW_COUNT_KIND", "total"),
+        ("FLEETDIFF_SERVICE_HOST", "10.0.0.1"),
+        ("HOME", "/"),
+    ];
     let (configuration, problems) = loaded("[dataflow]\nwarm_up = \"1s\"\nwindow = \"20m\"", &variables);
     assert_eq!(problems, [], "variables of others are left alone");
     let config = configuration.dataflow();
@@ -126,7 +131,12 @@ fn secrets_come_from_file_or_environment_and_are_shown_nowhere() {
     let properties = &configuration.kafka.client.properties;
     assert_eq!(properties.get("sasl.password").map(String::as_str), Some("hunter2"));
     assert_eq!(properties.get("socket.keepalive.enable").map(String::as_str), Some("true"));
-    let shown = format!("{}{}{}{configuration:?}", configuration.to_toml(), configuration.of_topic_as_json(), configuration.of_fleet_as_json());
+    let shown = format!(
+        "{}{}{}{configuration:?}",
+        configuration.to_toml(),
+        configuration.of_topic_as_json(),
+        configuration.of_fleet_as_json()
+    );
     assert!(!shown.contains("hunter"), "{shown}");
     assert!(shown.contains("SASL_SSL") && shown.contains("\"sasl.password\" is set and not shown"));
 }
@@ -139,6 +149,9 @@ fn the_json_of_a_run_holds_what_decides_rows_and_nothing_else() {
     assert_eq!(json["dataflow"]["count_kind"], serde_json::json!(["self", "total"]));
     assert!(json.get("kafka").is_none() && json.get("run").is_none());
     let json: serde_json::Value = serde_json::from_str(&Configuration::default().of_topic_as_json()).unwrap();
-    assert_eq!(json["kafka"]["identity"]["service"], serde_json::json!(["service.name", "k8s.deployment.name", "k8s.statefulset.name", "k8s.daemonset.name"]));
+    assert_eq!(
+        json["kafka"]["identity"]["service"],
+        serde_json::json!(["service.name", "k8s.deployment.name", "k8s.statefulset.name", "k8s.daemonset.name"])
+    );
     assert!(json["kafka"].get("brokers").is_none());
 }

@@ -50,9 +50,10 @@ impl ColumnSettings {
     pub fn check(&self, head_files: usize) -> Result<(), Failure> {
         let heads = if self.columns { head_files } else { 1 };
         match self.order {
-            Some(column) if column > heads => {
-                Err(Failure::usage(NoColumn { column, heads }, "0 is the base's share, 1 the first head; --columns gives each head file a column"))
-            }
+            Some(column) if column > heads => Err(Failure::usage(
+                NoColumn { column, heads },
+                "0 is the base's share, 1 the first head; --columns gives each head file a column",
+            )),
             _ => Ok(()),
         }
     }
@@ -85,12 +86,17 @@ impl FromStr for ComputeName {
             "spread" | "cycles" => Some(Compute::Spread),
             _ => weighted(),
         };
-        found.map(Self).ok_or_else(|| format!("{text:?}, expected delta, delta-abs, ratio, spread or wdiff:W1,W2 with whole numbers, as wdiff:1,2"))
+        found.map(Self).ok_or_else(|| {
+            format!(
+                "{text:?}, expected delta, delta-abs, ratio, spread or wdiff:W1,W2 with whole numbers, as wdiff:1,2"
+            )
+        })
     }
 }
 
 fn order(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_| format!("{text:?} is no number of a column (0: the base); a file for the result is --output"))
+    text.parse()
+        .map_err(|_| format!("{text:?} is no number of a column (0: the base); a file for the result is --output"))
 }
 
 /// A head as a column.
@@ -102,7 +108,12 @@ pub struct Column<'a> {
 }
 
 /// Prints a line a function; gives how many there are beyond those shown.
-pub fn print(out: &mut impl Write, base: &[Recording], columns: &[Column<'_>], settings: &DiffSettings) -> io::Result<usize> {
+pub fn print(
+    out: &mut impl Write,
+    base: &[Recording],
+    columns: &[Column<'_>],
+    settings: &DiffSettings,
+) -> io::Result<usize> {
     let (kind, wanted) = (settings.table.count_kind(), &settings.columns);
     let compute = wanted.compute.map_or(Compute::DeltaAbs, |name| name.0);
     let heads: Vec<&[Recording]> = columns.iter().map(|column| column.runs).collect();
@@ -113,8 +124,16 @@ pub fn print(out: &mut impl Write, base: &[Recording], columns: &[Column<'_>], s
     let mut rows = rows(base, &heads, kind, compute, wanted.order.unwrap_or(1), are_weights);
     rows.retain(|row| !settings.table.hides(row.base.own));
     let shown = settings.table.shown(usize::MAX).min(rows.len());
-    let spreads = (compute == Compute::Spread).then(|| Spreads { base: ByRun::of(base), heads: heads.iter().map(|head| ByRun::of(head)).collect() });
-    let printer = Printer { compute, kind, period: wanted.period, formula: wanted.formula, spreads, verdicts: columns.iter().map(|column| verdicts(column.compared, kind)).collect() };
+    let spreads = (compute == Compute::Spread)
+        .then(|| Spreads { base: ByRun::of(base), heads: heads.iter().map(|head| ByRun::of(head)).collect() });
+    let printer = Printer {
+        compute,
+        kind,
+        period: wanted.period,
+        formula: wanted.formula,
+        spreads,
+        verdicts: columns.iter().map(|column| verdicts(column.compared, kind)).collect(),
+    };
     let lines: Vec<Vec<String>> = rows.iter().take(shown).map(|row| printer.line(row)).collect();
     settings.table.layout().print(out, &printer.heads(), &lines)?;
     Ok(rows.len() - shown)
@@ -124,7 +143,10 @@ pub fn print(out: &mut impl Write, base: &[Recording], columns: &[Column<'_>], s
 fn said(out: &mut impl Write, columns: &[Column<'_>], are_weights: bool) -> io::Result<()> {
     let unit = columns.first().filter(|_| are_weights).and_then(|column| column.compared.weights.as_ref());
     let values = unit.map_or("samples", |weighed| &weighed.unit);
-    writeln!(out, "Shares and differences are of {values}, as they are; verdicts and ratios in them are of the tests.\n")
+    writeln!(
+        out,
+        "Shares and differences are of {values}, as they are; verdicts and ratios in them are of the tests.\n"
+    )
 }
 
 fn verdicts(compared: &Compared, kind: CountKind) -> BTreeMap<&str, &Finding> {
@@ -157,7 +179,8 @@ impl Printer<'_> {
         heads.extend(self.period.then(|| Head::figures("base period")));
         heads.extend(self.spreads.is_some().then(|| Head::words("base runs")));
         for number in 1..=self.verdicts.len() {
-            let titled = |title: &str| if self.verdicts.len() > 1 { format!("{title}/{number}") } else { title.to_owned() };
+            let titled =
+                |title: &str| if self.verdicts.len() > 1 { format!("{title}/{number}") } else { title.to_owned() };
             heads.push(Head::figures(titled(computed)));
             heads.extend(self.spreads.is_some().then(|| Head::words(titled("head runs"))));
             heads.extend(self.formula.then(|| Head::figures(titled("formula"))));
@@ -174,7 +197,12 @@ impl Printer<'_> {
         line.extend(self.spreads.as_ref().map(|spreads| spread(&spreads.base.shares(self.kind, row.function))));
         for (place, (head, verdicts)) in row.heads.iter().zip(&self.verdicts).enumerate() {
             line.push(self.computed(self.compute.of(row.base, *head)));
-            line.extend(self.spreads.as_ref().and_then(|spreads| spreads.heads.get(place)).map(|runs| spread(&runs.shares(self.kind, row.function))));
+            line.extend(
+                self.spreads
+                    .as_ref()
+                    .and_then(|spreads| spreads.heads.get(place))
+                    .map(|runs| spread(&runs.shares(self.kind, row.function))),
+            );
             line.extend(self.formula.then(|| self.compute.formula(row.base, *head)));
             line.extend(self.period.then(|| head.own.to_string()));
             line.push(verdicts.get(row.function).map_or_else(|| "too_rare".to_owned(), |finding| verdict(finding)));
@@ -204,9 +232,16 @@ fn verdict(finding: &Finding) -> String {
 
 /// The shares of the runs as bars, and their standard deviation in points.
 fn spread(shares: &[f64]) -> String {
-    const BARS: [char; 8] = ['\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}'];
+    const BARS: [char; 8] =
+        ['\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}'];
     let most = shares.iter().copied().fold(0.0, f64::max);
-    let bar = |share: f64| BARS.iter().enumerate().rev().find(|(place, _)| most > 0.0 && share / most * 8.0 > float(*place)).map_or(' ', |(_, bar)| *bar);
+    let bar = |share: f64| {
+        BARS.iter()
+            .enumerate()
+            .rev()
+            .find(|(place, _)| most > 0.0 && share / most * 8.0 > float(*place))
+            .map_or(' ', |(_, bar)| *bar)
+    };
     let bars: String = shares.iter().map(|share| bar(*share)).collect();
     match standard_deviation(shares) {
         Some(deviation) => format!("± {deviation:.2} {bars}"),

@@ -65,16 +65,32 @@ pub fn read(settings: &FileSettings) -> Result<Read, Failure> {
 
 fn explained(fault: Unreadable) -> Failure {
     let hint = match &fault {
-        Unreadable::File { .. } => "give profiles in pprof, folded stacks, perf script's text, or the JSON of speedscope, V8 or Pyroscope",
-        Unreadable::PerfData { .. } => "write its text: perf script -F +pid,+cpu,+period -i perf.data > run.perf_script",
+        Unreadable::File { .. } => {
+            "give profiles in pprof, folded stacks, perf script's text, or the JSON of speedscope, V8 or Pyroscope"
+        }
+        Unreadable::PerfData { .. } => {
+            "write its text: perf script -F +pid,+cpu,+period -i perf.data > run.perf_script"
+        }
         Unreadable::Profile { fault, .. } => match fault {
-            Unread::Rejected(fault) if fault.reason == Reason::UnitMismatch => "say what is compared with --profile-type: cpu, wall, off_cpu, heap, live_heap, mutex, block",
-            Unread::Rejected(fault) if fault.reason == Reason::Empty => "see how it was recorded: a program that slept, or a sampler that was not allowed to look, leaves no samples",
-            Unread::Rejected(_) => "the format is told by the name (.pb.gz, .folded, .perf_script, .speedscope, .cpuprofile, .pyroscope) or the bytes",
-            Unread::Unsaid(_) => "write the text with more fields, as in perf script -F +pid,+cpu,+srcline, or do not ask for this (--sort, --cpu, --pid, --tid, --comms, --dsos)",
-            Unread::Timeless => "--time and --crop need a format with times: perf script, OTLP, cpuprofile, speedscope in a unit of time; --crop also takes many files a side that each say when they were taken, as pprof does",
+            Unread::Rejected(fault) if fault.reason == Reason::UnitMismatch => {
+                "say what is compared with --profile-type: cpu, wall, off_cpu, heap, live_heap, mutex, block"
+            }
+            Unread::Rejected(fault) if fault.reason == Reason::Empty => {
+                "see how it was recorded: a program that slept, or a sampler that was not allowed to look, leaves no samples"
+            }
+            Unread::Rejected(_) => {
+                "the format is told by the name (.pb.gz, .folded, .perf_script, .speedscope, .cpuprofile, .pyroscope) or the bytes"
+            }
+            Unread::Unsaid(_) => {
+                "write the text with more fields, as in perf script -F +pid,+cpu,+srcline, or do not ask for this (--sort, --cpu, --pid, --tid, --comms, --dsos)"
+            }
+            Unread::Timeless => {
+                "--time and --crop need a format with times: perf script, OTLP, cpuprofile, speedscope in a unit of time; --crop also takes many files a side that each say when they were taken, as pprof does"
+            }
             Unread::OutOfTime { .. } => "ask for a stretch within these times with --time, or crop less with --crop",
-            Unread::NothingLeft(_) => "see that --cpu, --pid, --tid, --comms, --dsos and --symbols name what the file holds; with --percentage absolute a side may have none of it",
+            Unread::NothingLeft(_) => {
+                "see that --cpu, --pid, --tid, --comms, --dsos and --symbols name what the file holds; with --percentage absolute a side may have none of it"
+            }
         },
     };
     Failure::with_hint(fault, hint)

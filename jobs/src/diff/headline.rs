@@ -10,14 +10,24 @@ const WORTH: f64 = 0.001;
 
 /// How many shares of the counts in question moved, how many of them are real, and how many of those matter.
 pub fn headline(compared: &Compared, settings: &DiffSettings) -> String {
-    of(&compared.of_kind(settings.table.count_kind()).filter(|finding| finding.functions.is_none()).collect::<Vec<_>>(), compared, settings)
+    of(
+        &compared
+            .of_kind(settings.table.count_kind())
+            .filter(|finding| finding.functions.is_none())
+            .collect::<Vec<_>>(),
+        compared,
+        settings,
+    )
 }
 
 /// The same of these findings, each of another function.
 pub fn of(findings: &[&Finding], compared: &Compared, settings: &DiffSettings) -> String {
     if findings.iter().all(|finding| finding.ln_p.is_none()) {
         let floor = settings.min_count;
-        return format!("not enough data: no function could be tested (base {} samples, head {}; a function needs {floor} of both together)", compared.samples.base, compared.samples.head);
+        return format!(
+            "not enough data: no function could be tested (base {} samples, head {}; a function needs {floor} of both together)",
+            compared.samples.base, compared.samples.head
+        );
     }
     let count = |holds: &dyn Fn(&Finding) -> bool| findings.iter().filter(|finding| holds(finding)).count();
     let shifted = count(&Finding::has_shifted);

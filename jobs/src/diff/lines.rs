@@ -36,7 +36,14 @@ impl Layout<'_> {
         match self.separator {
             Some(separator) => lines.into_iter().try_for_each(|line| writeln!(out, "{}", separated(line, separator))),
             None => {
-                let width = |column: usize| lines.clone().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+                let width = |column: usize| {
+                    lines
+                        .clone()
+                        .filter_map(|line| line.get(column))
+                        .map(|cell| cell.chars().count())
+                        .max()
+                        .unwrap_or(0)
+                };
                 let widths: Vec<usize> = (0..heads.len()).map(width).collect();
                 lines.into_iter().try_for_each(|line| writeln!(out, "{}", aligned(line, heads, &widths).trim_end()))
             }
@@ -51,10 +58,11 @@ fn separated(line: &[String], separator: &str) -> String {
 
 fn aligned(line: &[String], heads: &[Head], widths: &[usize]) -> String {
     let last = heads.len().saturating_sub(1);
-    let cells = line.iter().zip(heads).zip(widths).enumerate().map(|(place, ((cell, head), &width))| match head.right {
-        _ if place == last => cell.clone(),
-        true => format!("{cell:>width$}"),
-        false => format!("{cell:<width$}"),
-    });
+    let cells =
+        line.iter().zip(heads).zip(widths).enumerate().map(|(place, ((cell, head), &width))| match head.right {
+            _ if place == last => cell.clone(),
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:<width$}"),
+        });
     cells.collect::<Vec<_>>().join("  ")
 }

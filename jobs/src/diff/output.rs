@@ -98,8 +98,12 @@ pub fn put(settings: &DiffSettings, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 fn put_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    fs::write(path, bytes)
-        .map_err(|source| Failure::with_hint(Unwritable { path: path.to_owned(), source }, "see that its folder is there and may be written to"))
+    fs::write(path, bytes).map_err(|source| {
+        Failure::with_hint(
+            Unwritable { path: path.to_owned(), source },
+            "see that its folder is there and may be written to",
+        )
+    })
 }
 
 /// A file that cannot be written.

@@ -54,7 +54,8 @@ pub fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, settings: &Dif
         headline: format!("{}. {}", headline::of(&chosen, compared, settings), caution(compared)).trim_end().to_owned(),
         base: side(base, compared.samples.base, weights.map(|totals| totals.base)),
         head: side(head, compared.samples.head, weights.map(|totals| totals.head)),
-        head_weight: average(compared.samples.base, compared.runs.base) / average(compared.samples.head, compared.runs.head),
+        head_weight: average(compared.samples.base, compared.runs.base)
+            / average(compared.samples.head, compared.runs.head),
         functions: chosen.into_iter().map(function).collect(),
         tree: CallTree::merge(&runs(base), &runs(head)),
     }

@@ -77,7 +77,12 @@ impl TableSettings {
 }
 
 /// Prints the headline, what stands behind it, and the rows.
-pub fn print(out: &mut impl Write, sides: &Sides<Vec<Recording>>, compared: &Compared, settings: &DiffSettings) -> io::Result<()> {
+pub fn print(
+    out: &mut impl Write,
+    sides: &Sides<Vec<Recording>>,
+    compared: &Compared,
+    settings: &DiffSettings,
+) -> io::Result<()> {
     if !settings.table.quiet {
         say(out, sides, compared, settings)?;
     }
@@ -94,10 +99,20 @@ pub fn print(out: &mut impl Write, sides: &Sides<Vec<Recording>>, compared: &Com
 }
 
 /// The headline, totals, and what is known of how much runs differ.
-pub fn say(out: &mut impl Write, sides: &Sides<Vec<Recording>>, compared: &Compared, settings: &DiffSettings) -> io::Result<()> {
+pub fn say(
+    out: &mut impl Write,
+    sides: &Sides<Vec<Recording>>,
+    compared: &Compared,
+    settings: &DiffSettings,
+) -> io::Result<()> {
     writeln!(out, "{}", headline(compared, settings))?;
-    let side = |name: &str, samples: u64, runs: usize| format!("{name} {} samples in {runs} run{}", grouped(samples), if runs == 1 { "" } else { "s" });
-    let (base, head) = (side("base", compared.samples.base, compared.runs.base), side("head", compared.samples.head, compared.runs.head));
+    let side = |name: &str, samples: u64, runs: usize| {
+        format!("{name} {} samples in {runs} run{}", grouped(samples), if runs == 1 { "" } else { "s" })
+    };
+    let (base, head) = (
+        side("base", compared.samples.base, compared.runs.base),
+        side("head", compared.samples.head, compared.runs.head),
+    );
     let counted = match settings.table.count_kind {
         CountKind::SelfCount => "at the leaf of the stack (self)",
         CountKind::Total => "anywhere on the stack (total)",
@@ -126,13 +141,18 @@ fn runs(out: &mut impl Write, sides: &Sides<Vec<Recording>>) -> io::Result<()> {
 
 /// Rows by evidence; gives how many are not shown.
 fn evidence(out: &mut impl Write, compared: &Compared, settings: &DiffSettings) -> io::Result<usize> {
-    let kept: Vec<&Finding> = compared.of_kind(settings.table.count_kind).filter(|finding| !settings.table.hides(finding.count.base)).collect();
+    let kept: Vec<&Finding> = compared
+        .of_kind(settings.table.count_kind)
+        .filter(|finding| !settings.table.hides(finding.count.base))
+        .collect();
     let shown = settings.table.shown(ROWS).min(kept.len());
-    let mut heads: Vec<Head> = ["base", "head", "ratio", "base samples", "head samples", "ln p", "q"].map(Head::figures).into();
+    let mut heads: Vec<Head> =
+        ["base", "head", "ratio", "base samples", "head samples", "ln p", "q"].map(Head::figures).into();
     heads.push(Head::words("verdict"));
     heads.extend(settings.table.verbose.then(|| Head::words("why")));
     heads.push(Head::words("function"));
-    let lines: Vec<Vec<String>> = kept.iter().take(shown).map(|finding| line(finding, settings.table.verbose)).collect();
+    let lines: Vec<Vec<String>> =
+        kept.iter().take(shown).map(|finding| line(finding, settings.table.verbose)).collect();
     settings.table.layout().print(out, &heads, &lines)?;
     Ok(kept.len() - shown)
 }
@@ -150,7 +170,11 @@ fn line(finding: &Finding, verbose: bool) -> Vec<String> {
         verdict(finding),
     ];
     line.extend(verbose.then(|| why(finding)));
-    line.push(finding.functions.map_or_else(|| finding.function.to_string(), |number| format!("{number} functions below the floor")));
+    line.push(
+        finding
+            .functions
+            .map_or_else(|| finding.function.to_string(), |number| format!("{number} functions below the floor")),
+    );
     line
 }
 
@@ -158,7 +182,9 @@ fn verdict(finding: &Finding) -> String {
     let name = finding.verdict.name();
     match (&finding.cause, finding.reason) {
         (Some(cause), _) => format!("{name} (with {cause})"),
-        (None, Some(reason @ (RowReason::OnlyInHead | RowReason::OnlyInBase | RowReason::FewPods))) if finding.verdict != Verdict::TooRare => {
+        (None, Some(reason @ (RowReason::OnlyInHead | RowReason::OnlyInBase | RowReason::FewPods)))
+            if finding.verdict != Verdict::TooRare =>
+        {
             format!("{name} ({})", reason.name())
         }
         _ => name.to_owned(),

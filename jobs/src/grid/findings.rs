@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_schemas::fan_out::{Extent, FanOutRow};
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, Tables};
 use fleetdiff_schemas::verdict::{Baseline, FanOutState, Scope, Verdict};
 
@@ -46,25 +46,37 @@ impl<'a> Findings<'a> {
     pub fn of(tables: &'a Tables) -> Vec<Self> {
         let has_self = tables.comparisons.iter().any(|row| row.count_kind == CountKind::SelfCount);
         let kind = if has_self { CountKind::SelfCount } else { CountKind::Total };
-        let keys: BTreeSet<&ComparisonKey> = tables.comparisons.iter().filter(|row| row.count_kind == kind).map(|row| &row.comparison).collect();
+        let keys: BTreeSet<&ComparisonKey> =
+            tables.comparisons.iter().filter(|row| row.count_kind == kind).map(|row| &row.comparison).collect();
         keys.into_iter().map(|key| Self::of_key(tables, key, kind)).collect()
     }
 
     fn of_key(tables: &'a Tables, key: &'a ComparisonKey, kind: CountKind) -> Self {
         let of_key = tables.comparisons.iter().filter(|row| row.comparison == *key && row.count_kind == kind);
         let mut cells: BTreeMap<&CellKey, &ComparisonRow> = of_key.map(|row| (&row.cell, row)).collect();
-        let of_past = cells.iter().filter(|(cell, row)| row.baseline == Baseline::Past && (cell.is_over_all() || cells.len() == 1));
+        let of_past = cells
+            .iter()
+            .filter(|(cell, row)| row.baseline == Baseline::Past && (cell.is_over_all() || cells.len() == 1));
         let past = of_past.filter_map(|(_, row)| row.warnings.first()).map(String::as_str).next();
         if cells.len() > 1 {
             cells.retain(|cell, _| !cell.is_over_all());
         }
         let scope = if past.is_some() { Scope::Window } else { Scope::Epoch };
         let mut rows: BTreeMap<&CellKey, Vec<&CellRow>> = BTreeMap::new();
-        let of_report = tables.cells.iter().filter(|row| row.comparison == *key && row.count_kind == kind && row.scope == scope);
-        of_report.filter(|row| cells.contains_key(&row.cell)).for_each(|row| rows.entry(&row.cell).or_default().push(row));
-        let of_window = tables.cells.iter().filter(|row| row.comparison == *key && row.scope == Scope::Window && row.function == ALL_FUNCTIONS);
+        let of_report =
+            tables.cells.iter().filter(|row| row.comparison == *key && row.count_kind == kind && row.scope == scope);
+        of_report
+            .filter(|row| cells.contains_key(&row.cell))
+            .for_each(|row| rows.entry(&row.cell).or_default().push(row));
+        let of_window = tables
+            .cells
+            .iter()
+            .filter(|row| row.comparison == *key && row.scope == Scope::Window && row.function == ALL_FUNCTIONS);
         let uniform = of_window.filter(|row| cells.contains_key(&row.cell)).map(|row| (&row.cell, row)).collect();
-        let standing = tables.fan_out.iter().filter(|row| row.comparison == *key && row.count_kind == kind && !row.cells.is_empty());
+        let standing = tables
+            .fan_out
+            .iter()
+            .filter(|row| row.comparison == *key && row.count_kind == kind && !row.cells.is_empty());
         let mut called: Vec<Called<'a>> = match past {
             None => standing.map(|fan_out| Called::of(fan_out, &rows)).collect(),
             Some(_) => Called::of_past(&rows),
@@ -84,7 +96,9 @@ impl<'a> Findings<'a> {
 
 impl<'a> Called<'a> {
     fn of(fan_out: &'a FanOutRow, rows: &BTreeMap<&'a CellKey, Vec<&'a CellRow>>) -> Self {
-        let of_function = |(cell, rows): (&&'a CellKey, &Vec<&'a CellRow>)| Some((*cell, *rows.iter().find(|row| row.function == fan_out.function)?));
+        let of_function = |(cell, rows): (&&'a CellKey, &Vec<&'a CellRow>)| {
+            Some((*cell, *rows.iter().find(|row| row.function == fan_out.function)?))
+        };
         Self {
             function: &fan_out.function,
             states: fan_out.cells.iter().map(|known| (&known.cell, known.state)).collect(),
@@ -102,7 +116,12 @@ impl<'a> Called<'a> {
         }
         functions.retain(|_, rows| rows.values().any(|row| row.verdict.is_called()));
         let of_function = |(function, of_function): (&'a str, BTreeMap<&'a CellKey, &'a CellRow>)| {
-            let with = |verdict| extents(of_function.iter().filter(|(_, row)| row.verdict == verdict).map(|(cell, _)| *cell), rows.keys().copied());
+            let with = |verdict| {
+                extents(
+                    of_function.iter().filter(|(_, row)| row.verdict == verdict).map(|(cell, _)| *cell),
+                    rows.keys().copied(),
+                )
+            };
             let state = |row: &CellRow| match row.verdict {
                 Verdict::Regressed => FanOutState::Regressed,
                 Verdict::Improved => FanOutState::Improved,

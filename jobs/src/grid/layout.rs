@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::identity::MERGED;
+use fleetdiff_schemas::rows::CellKey;
 
 use super::Paint;
 
@@ -69,14 +69,19 @@ impl Grid {
         if corner.is_empty() {
             writeln!(out, "{}", self.title)?;
         }
-        let first = regions.iter().map(|region| width(named(region, "all regions"))).chain([width(corner)]).max().unwrap_or(0);
+        let first =
+            regions.iter().map(|region| width(named(region, "all regions"))).chain([width(corner)]).max().unwrap_or(0);
         let columns: Vec<(&str, usize)> = cohorts.iter().map(|cohort| (*cohort, self.width_of(cohort))).collect();
         let heads = columns.iter().map(|(cohort, width)| (named(cohort, "all cohorts").to_owned(), *width, None));
         line(out, corner, first, heads.collect(), paint)?;
         for region in regions {
             let of_region = |part: fn(&Entry) -> (String, Option<Colour>)| {
                 let text = |cohort: &str| self.entry(region, cohort).map_or((String::new(), None), part);
-                columns.iter().map(|(cohort, width)| (text(cohort), *width)).map(|((text, colour), width)| (text, width, colour)).collect()
+                columns
+                    .iter()
+                    .map(|(cohort, width)| (text(cohort), *width))
+                    .map(|((text, colour), width)| (text, width, colour))
+                    .collect()
             };
             line(out, named(region, "all regions"), first, of_region(|entry| (entry.figure.clone(), None)), paint)?;
             line(out, "", first, of_region(|entry| (entry.word.clone(), Some(entry.colour))), paint)?;
@@ -85,7 +90,10 @@ impl Grid {
     }
 
     fn entry(&self, region: &str, cohort: &str) -> Option<&Entry> {
-        self.entries.iter().find(|(cell, _)| cell.region.as_str() == region && cell.cohort.as_str() == cohort).map(|(_, entry)| entry)
+        self.entries
+            .iter()
+            .find(|(cell, _)| cell.region.as_str() == region && cell.cohort.as_str() == cohort)
+            .map(|(_, entry)| entry)
     }
 
     fn width_of(&self, cohort: &str) -> usize {
@@ -140,7 +148,11 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_never_touch() {
-        let entries = [(cell("r", "tv"), entry("+1.43 pp +- 0.22", "regressed")), (cell("r", "web"), entry("-", "noise")), (cell("eu-west-1", "web"), entry("x", "y"))];
+        let entries = [
+            (cell("r", "tv"), entry("+1.43 pp +- 0.22", "regressed")),
+            (cell("r", "web"), entry("-", "noise")),
+            (cell("eu-west-1", "web"), entry("x", "y")),
+        ];
         let print = |title: &str, paint| {
             let mut text = Vec::new();
             Grid::new(title.to_owned(), entries.clone().into()).print(&mut text, paint).unwrap();

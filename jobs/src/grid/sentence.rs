@@ -20,9 +20,12 @@ pub fn sentence(findings: &Findings<'_>, config: &Config) -> String {
     let verb = if findings.past.is_some() { "dearer in " } else { "roll back " };
     let mut parts = called(findings, FanOutState::Regressed, verb);
     parts.extend(called(findings, FanOutState::Improved, "cheaper in "));
-    let with = |verdict: ComparisonVerdict| findings.cells.iter().filter(move |(_, row)| row.verdict == verdict).map(|(cell, _)| *cell);
+    let with = |verdict: ComparisonVerdict| {
+        findings.cells.iter().filter(move |(_, row)| row.verdict == verdict).map(|(cell, _)| *cell)
+    };
     // Shares that did not move say nothing of a change that moved everything.
-    let (dearer, clean): (Vec<&CellKey>, Vec<&CellKey>) = with(ComparisonVerdict::Clean).partition(|cell| findings.is_dearer(cell));
+    let (dearer, clean): (Vec<&CellKey>, Vec<&CellKey>) =
+        with(ComparisonVerdict::Clean).partition(|cell| findings.is_dearer(cell));
     if !dearer.is_empty() {
         parts.push(format!("{} costs more per request, every function alike", place(findings, &dearer)));
     }
@@ -38,12 +41,21 @@ pub fn sentence(findings: &Findings<'_>, config: &Config) -> String {
     let apart: Vec<&CellKey> = with(ComparisonVerdict::NotComparable).collect();
     if !apart.is_empty() {
         let stratum = if findings.past.is_some() { "hour of the day" } else { "time block" };
-        parts.push(format!("{} cannot be compared: no {stratum} and hardware has samples of both", place(findings, &apart)));
+        parts.push(format!(
+            "{} cannot be compared: no {stratum} and hardware has samples of both",
+            place(findings, &apart)
+        ));
     }
     let sentence = format!("{}.", parts.join("; "));
     let mut letters = sentence.chars();
-    let known_name = findings.cells.keys().any(|cell| sentence.starts_with(cell.region.as_str()) || sentence.starts_with(cell.cohort.as_str()));
-    letters.next().filter(|_| !known_name).map_or_else(|| sentence.clone(), |first| first.to_uppercase().chain(letters).collect())
+    let known_name = findings
+        .cells
+        .keys()
+        .any(|cell| sentence.starts_with(cell.region.as_str()) || sentence.starts_with(cell.cohort.as_str()));
+    letters
+        .next()
+        .filter(|_| !known_name)
+        .map_or_else(|| sentence.clone(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Cells in the fewest words.
@@ -66,13 +78,21 @@ fn called(findings: &Findings<'_>, state: FanOutState, verb: &str) -> Vec<String
         if !new.is_empty() {
             named.extend(&new);
             groups.push((called, new, 0));
-        } else if let Some((_, _, more)) = groups.iter_mut().find(|(_, group, _)| cells.iter().any(|cell| group.contains(cell))) {
+        } else if let Some((_, _, more)) =
+            groups.iter_mut().find(|(_, group, _)| cells.iter().any(|cell| group.contains(cell)))
+        {
             *more += 1;
         }
     }
     let part = |(called, cells, more): (&Called<'_>, Vec<&CellKey>, usize)| {
         let more = if more == 0 { String::new() } else { format!(", and {more} more {}", plural(more, "function")) };
-        format!("{verb}{}: {} {}{more}{}", place(findings, &cells), called.function, effects(called, &cells), tentative(findings, called, &cells))
+        format!(
+            "{verb}{}: {} {}{more}{}",
+            place(findings, &cells),
+            called.function,
+            effects(called, &cells),
+            tentative(findings, called, &cells)
+        )
     };
     groups.into_iter().map(part).collect()
 }
@@ -80,9 +100,15 @@ fn called(findings: &Findings<'_>, state: FanOutState, verb: &str) -> Vec<String
 /// How few pods carry a call, where they are few.
 fn tentative(findings: &Findings<'_>, called: &Called<'_>, cells: &[&CellKey]) -> String {
     let weak = |cell: &&&CellKey| called.rows.get(**cell).is_some_and(|row| row.support == Support::Tentative);
-    let pods = |cell: &&CellKey| findings.cells.get(*cell).map(|row| format!("{} against {} pods", row.head_pods, row.base_pods));
+    let pods = |cell: &&CellKey| {
+        findings.cells.get(*cell).map(|row| format!("{} against {} pods", row.head_pods, row.base_pods))
+    };
     let pods: BTreeSet<String> = cells.iter().filter(weak).filter_map(pods).collect();
-    if pods.is_empty() { String::new() } else { format!(" (tentative: {})", pods.into_iter().collect::<Vec<_>>().join(", ")) }
+    if pods.is_empty() {
+        String::new()
+    } else {
+        format!(" (tentative: {})", pods.into_iter().collect::<Vec<_>>().join(", "))
+    }
 }
 
 /// By how much a function's cost changed in these cells.
@@ -115,7 +141,13 @@ fn range(rows: &[&CellRow]) -> String {
     if ratios.is_empty() {
         return "only in one build".to_owned();
     }
-    format!("x {} to {} (intervals from {} to {})", number(least(|r| r.value)), number(most(|r| r.value)), number(least(|r| r.low)), number(most(|r| r.high)))
+    format!(
+        "x {} to {} (intervals from {} to {})",
+        number(least(|r| r.value)),
+        number(most(|r| r.value)),
+        number(least(|r| r.low)),
+        number(most(|r| r.high))
+    )
 }
 
 /// Two decimals, three where the first would be nought.
@@ -129,7 +161,8 @@ pub fn places(called: &Called<'_>) -> String {
         let cells: Vec<&CellKey> = called.cells(state).collect();
         let shares: Vec<String> = cells.iter().filter_map(|cell| share_delta(called.rows.get(*cell)?)).collect();
         let shares = if shares.len() > RATIOS { String::new() } else { format!("{}, ", listed(&shares)) };
-        (!cells.is_empty()).then(|| format!("{} in {}: {shares}{}", state.name(), words(extents), effects(called, &cells)))
+        (!cells.is_empty())
+            .then(|| format!("{} in {}: {shares}{}", state.name(), words(extents), effects(called, &cells)))
     };
     let sides = [side(FanOutState::Regressed, &called.regressed), side(FanOutState::Improved, &called.improved)];
     sides.into_iter().flatten().collect::<Vec<_>>().join("; ")
@@ -143,26 +176,45 @@ fn unknown(findings: &Findings<'_>, config: &Config) -> Vec<String> {
         let pods = (row.head_pods, row.base_pods);
         by_need.entry(need(outlook(row, rows, config), pods, findings.key)).or_default().push(cell);
     }
-    by_need.into_iter().map(|(need, cells)| format!("{} cannot be judged yet: {need}", place(findings, &cells))).collect()
+    by_need
+        .into_iter()
+        .map(|(need, cells)| format!("{} cannot be judged yet: {need}", place(findings, &cells)))
+        .collect()
 }
 
 /// Cells of which the past does not say whether they changed.
 fn unknown_of_past(findings: &Findings<'_>) -> Option<String> {
-    let cells = findings.cells.iter().filter(|(_, row)| row.verdict == ComparisonVerdict::Inconclusive).map(|(cell, _)| *cell);
+    let cells =
+        findings.cells.iter().filter(|(_, row)| row.verdict == ComparisonVerdict::Inconclusive).map(|(cell, _)| *cell);
     let cells: Vec<&CellKey> = cells.collect();
-    (!cells.is_empty()).then(|| format!("of {} the past does not say whether anything changed", place(findings, &cells)))
+    (!cells.is_empty())
+        .then(|| format!("of {} the past does not say whether anything changed", place(findings, &cells)))
 }
 
 /// What would settle it.
 fn need(outlook: Outlook, (head, base): (i64, i64), key: &ComparisonKey) -> String {
-    let more = |count: u32, build: &str, now: i64| (count > 0).then(|| format!("{count} more {} of {build} ({now} now)", plural(usize::try_from(count).unwrap_or(0), "pod")));
-    let pods = [more(outlook.head_pods, key.head_build.as_str(), head), more(outlook.base_pods, key.base_build.as_str(), base)];
+    let more = |count: u32, build: &str, now: i64| {
+        (count > 0).then(|| {
+            format!("{count} more {} of {build} ({now} now)", plural(usize::try_from(count).unwrap_or(0), "pod"))
+        })
+    };
+    let pods = [
+        more(outlook.head_pods, key.head_build.as_str(), head),
+        more(outlook.base_pods, key.base_build.as_str(), base),
+    ];
     let pods = listed(&pods.into_iter().flatten().collect::<Vec<_>>());
     match (pods.is_empty(), outlook.seconds) {
         (true, Some(seconds)) if seconds >= 1.0 => format!("that takes about {} more", length(seconds)),
-        (true, Some(_)) => "the samples would do by now if nothing had changed, but too few functions are shown to be alike".to_owned(),
-        (true, None) => "how long that takes cannot be told, since its samples are spread over functions that are seen too seldom".to_owned(),
-        (false, Some(seconds)) => format!("more time with these pods does not help, {pods}, watched for about {}, would", length(seconds)),
+        (true, Some(_)) => {
+            "the samples would do by now if nothing had changed, but too few functions are shown to be alike".to_owned()
+        }
+        (true, None) => {
+            "how long that takes cannot be told, since its samples are spread over functions that are seen too seldom"
+                .to_owned()
+        }
+        (false, Some(seconds)) => {
+            format!("more time with these pods does not help, {pods}, watched for about {}, would", length(seconds))
+        }
         (false, None) => format!("that takes at least {pods}"),
     }
 }

@@ -16,13 +16,21 @@ pub fn line(findings: &Findings<'_>) -> String {
         return format!("Without request counts, {UNSEEN}.");
     }
     let of = |wanted: &[Verdict]| -> Vec<(&CellKey, &CellRow)> {
-        findings.uniform.iter().filter(|(_, row)| wanted.contains(&row.verdict)).map(|(cell, row)| (*cell, *row)).collect()
+        findings
+            .uniform
+            .iter()
+            .filter(|(_, row)| wanted.contains(&row.verdict))
+            .map(|(cell, row)| (*cell, *row))
+            .collect()
     };
-    let place = |cells: &[(&CellKey, &CellRow)]| words(&extents(cells.iter().map(|(cell, _)| *cell), findings.cells.keys().copied()));
+    let place = |cells: &[(&CellKey, &CellRow)]| {
+        words(&extents(cells.iter().map(|(cell, _)| *cell), findings.cells.keys().copied()))
+    };
     let mut parts = Vec::new();
     for verdict in [Verdict::Regressed, Verdict::Improved] {
         let called = of(&[verdict]);
-        let effects: BTreeMap<&CellKey, String> = called.iter().filter_map(|(cell, row)| Some((*cell, effect_of(row.per_request_ratio?)))).collect();
+        let effects: BTreeMap<&CellKey, String> =
+            called.iter().filter_map(|(cell, row)| Some((*cell, effect_of(row.per_request_ratio?)))).collect();
         let effects: Vec<&str> = effects.values().map(String::as_str).collect();
         if !called.is_empty() {
             parts.push(format!("{} in {}: {}", verdict.name(), place(&called), effects.join(", ")));
@@ -36,7 +44,8 @@ pub fn line(findings: &Findings<'_>) -> String {
     if !open.is_empty() {
         parts.push(format!("not known yet in {}", place(&open)));
     }
-    let without: Vec<&CellKey> = findings.cells.keys().copied().filter(|cell| !findings.uniform.contains_key(cell)).collect();
+    let without: Vec<&CellKey> =
+        findings.cells.keys().copied().filter(|cell| !findings.uniform.contains_key(cell)).collect();
     if !without.is_empty() {
         let place = words(&extents(without.iter().copied(), findings.cells.keys().copied()));
         parts.push(format!("without request counts in {place}: there, {UNSEEN}"));

@@ -76,7 +76,11 @@ impl Answers {
         let pairs = settings.share.iter().flat_map(|&share| settings.change.iter().map(move |&change| (share, change)));
         let waits = pairs.map(|(share, change)| wait(&design(share), &study, change)).collect();
         let ratio = |share, seconds: f64| design(share).mde(study.rate * seconds).exp();
-        let smallest = settings.share.iter().map(|&share| Smallest { share, ratios: MOMENTS.map(|seconds| ratio(share, seconds)) }).collect();
+        let smallest = settings
+            .share
+            .iter()
+            .map(|&share| Smallest { share, ratios: MOMENTS.map(|seconds| ratio(share, seconds)) })
+            .collect();
         Self { waits, smallest, study }
     }
 }
@@ -147,7 +151,8 @@ impl Wait {
 
 impl Smallest {
     fn into_json(self) -> Vec<Json> {
-        let at = |(seconds, ratio): (&f64, &f64)| json!({"share": self.share, "after_seconds": seconds, "ratio": ratio});
+        let at =
+            |(seconds, ratio): (&f64, &f64)| json!({"share": self.share, "after_seconds": seconds, "ratio": ratio});
         MOMENTS.iter().zip(&self.ratios).map(at).collect()
     }
 }

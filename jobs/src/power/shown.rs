@@ -12,8 +12,15 @@ pub fn print(out: &mut impl Write, answers: &[Answers], settings: &PowerSettings
         print_study(out, answers)?;
         writeln!(out)?;
     }
-    writeln!(out, "Seen: the test of its row is below {} with probability {}. Time is event time of all pods together.", settings.alpha, settings.power)?;
-    writeln!(out, "* 1/(f r^2) samples of an arm, as if samples were independent: not calibrated, and the same however much pods differ.")
+    writeln!(
+        out,
+        "Seen: the test of its row is below {} with probability {}. Time is event time of all pods together.",
+        settings.alpha, settings.power
+    )?;
+    writeln!(
+        out,
+        "* 1/(f r^2) samples of an arm, as if samples were independent: not calibrated, and the same however much pods differ."
+    )
 }
 
 fn print_study(out: &mut impl Write, answers: &Answers) -> io::Result<()> {
@@ -21,20 +28,37 @@ fn print_study(out: &mut impl Write, answers: &Answers) -> io::Result<()> {
     if let Some(source) = source {
         let key = &source.comparison;
         let (service, kind) = (&key.service, source.count_kind.name());
-        writeln!(out, "{service} {} ({kind} samples), {} against {}: {} x {}", key.profile_type.name(), key.head_build, key.base_build, source.cell.region, source.cell.cohort)?;
+        writeln!(
+            out,
+            "{service} {} ({kind} samples), {} against {}: {} x {}",
+            key.profile_type.name(),
+            key.head_build,
+            key.base_build,
+            source.cell.region,
+            source.cell.cohort
+        )?;
     }
-    let spread = tau.map_or_else(|| "an unknown spread between them".to_owned(), |tau| format!("pods that differ by {}", percent(tau)));
+    let spread = tau.map_or_else(
+        || "an unknown spread between them".to_owned(),
+        |tau| format!("pods that differ by {}", percent(tau)),
+    );
     writeln!(out, "{head_pods} pods against {base_pods}, {} samples a pod and second, {spread}", digits(*rate))?;
     if tau.is_none() {
         return writeln!(out, "  Nothing was tested there, so that the spread is not known: give one with --cv.");
     }
     writeln!(out)?;
-    let waits = answers.waits.iter().map(|wait| vec![percent(wait.share), signed(wait.change), told(wait), independent(wait, &answers.study)]);
+    let waits = answers
+        .waits
+        .iter()
+        .map(|wait| vec![percent(wait.share), signed(wait.change), told(wait), independent(wait, &answers.study)]);
     print_columns(out, &["share", "change", "seen after", "by the article*"], waits.collect())?;
     writeln!(out)?;
-    let heads: Vec<String> = MOMENTS.iter().map(|&moment| if moment.is_finite() { length(moment) } else { "any time".to_owned() }).collect();
+    let heads: Vec<String> =
+        MOMENTS.iter().map(|&moment| if moment.is_finite() { length(moment) } else { "any time".to_owned() }).collect();
     let heads: Vec<&str> = ["share"].into_iter().chain(heads.iter().map(String::as_str)).collect();
-    let rows = answers.smallest.iter().map(|row| [percent(row.share)].into_iter().chain(row.ratios.iter().map(|ratio| signed(ratio - 1.0))).collect());
+    let rows = answers.smallest.iter().map(|row| {
+        [percent(row.share)].into_iter().chain(row.ratios.iter().map(|ratio| signed(ratio - 1.0))).collect()
+    });
     writeln!(out, "smallest change that is seen after")?;
     print_columns(out, &heads, rows.collect())?;
     print_support(out, &answers.study)
@@ -61,8 +85,12 @@ fn told(wait: &Wait) -> String {
         s if s.is_finite() => format!("{} ({} s), longer than evidence is kept: ", length(s), s.ceil()),
         _ => "never: more time cannot help, ".to_owned(),
     };
-    let Some(Remedy { head_pods, base_pods, seconds }) = wait.remedy else { return format!("{start}no number of pods can") };
-    let more = |pods: u32, arm: &str| (pods > 0).then(|| format!("{pods} more {arm} {}", if pods == 1 { "pod" } else { "pods" }));
+    let Some(Remedy { head_pods, base_pods, seconds }) = wait.remedy else {
+        return format!("{start}no number of pods can");
+    };
+    let more = |pods: u32, arm: &str| {
+        (pods > 0).then(|| format!("{pods} more {arm} {}", if pods == 1 { "pod" } else { "pods" }))
+    };
     let pods: Vec<String> = [more(head_pods, "head"), more(base_pods, "base")].into_iter().flatten().collect();
     format!("{start}{} can, within {}", pods.join(" and "), length(seconds))
 }
@@ -118,13 +146,24 @@ mod tests {
 
     #[test]
     fn lengths_are_never_told_too_short() {
-        for (seconds, words) in [(0.2, "1 s"), (64.3, "65 s"), (300.0, "5 min"), (641.0, "11 min"), (125.0, "2.1 min"), (21_600.0, "6 h"), (1e6, "12 days")] {
+        for (seconds, words) in [
+            (0.2, "1 s"),
+            (64.3, "65 s"),
+            (300.0, "5 min"),
+            (641.0, "11 min"),
+            (125.0, "2.1 min"),
+            (21_600.0, "6 h"),
+            (1e6, "12 days"),
+        ] {
             assert_eq!(length(seconds), words);
         }
     }
 
     #[test]
     fn numbers_have_three_digits() {
-        assert_eq!((percent(0.01), percent(0.000_123_4), signed(-0.05), signed(0.1)), ("1 %".into(), "0.0123 %".into(), "-5 %".into(), "+10 %".into()));
+        assert_eq!(
+            (percent(0.01), percent(0.000_123_4), signed(-0.05), signed(0.1)),
+            ("1 %".into(), "0.0123 %".into(), "-5 %".into(), "+10 %".into())
+        );
     }
 }

@@ -14,7 +14,12 @@ const WIDEST: usize = 60;
 
 /// Prints what is wrong with the method, and for each comparison and kind of count of the last report the rows it calls.
 pub fn print(out: &mut impl Write, tables: &Tables, method: Method) -> io::Result<()> {
-    writeln!(out, "NOT CALIBRATED (method {}): {}. No flags, no alerts; `--method honest` is the one to act on.", method.name(), warning(method))?;
+    writeln!(
+        out,
+        "NOT CALIBRATED (method {}): {}. No flags, no alerts; `--method honest` is the one to act on.",
+        method.name(),
+        warning(method)
+    )?;
     for comparison in tables.comparisons.iter().filter(|row| is_whole(row, tables)) {
         print_comparison(out, comparison, tables)?;
     }
@@ -26,8 +31,12 @@ fn warning(method: Method) -> &'static str {
     match method {
         Method::Honest => "by pods",
         Method::Article => "G on merged counts, as if samples were independent. It calls rows where nothing changed",
-        Method::ArticleB => "G of each pod merged by Fisher, as if pods were alike. It calls whatever differs between pods",
-        Method::ArticleBStouffer => "G of each pod merged by Stouffer, as if samples were independent. It calls rows where nothing changed",
+        Method::ArticleB => {
+            "G of each pod merged by Fisher, as if pods were alike. It calls whatever differs between pods"
+        }
+        Method::ArticleBStouffer => {
+            "G of each pod merged by Stouffer, as if samples were independent. It calls rows where nothing changed"
+        }
         Method::Naive => "shares subtracted, no test. Most of what is listed is noise",
     }
 }
@@ -40,13 +49,30 @@ fn is_whole(row: &ComparisonRow, tables: &Tables) -> bool {
 
 fn print_comparison(out: &mut impl Write, whole: &ComparisonRow, tables: &Tables) -> io::Result<()> {
     let (key, kind) = (&whole.comparison, whole.count_kind);
-    writeln!(out, "\n{} {} ({} samples): {} against {}", key.service, key.profile_type.name(), kind.name(), key.head_build, key.base_build)?;
+    writeln!(
+        out,
+        "\n{} {} ({} samples): {} against {}",
+        key.service,
+        key.profile_type.name(),
+        kind.name(),
+        key.head_build,
+        key.base_build
+    )?;
     writeln!(out, "{}", whole.sentence)?;
     let called = called(tables, whole, kind);
     let shown = &called[..called.len().min(LINES)];
     let width = shown.iter().map(|(_, row)| row.function.chars().count()).max().unwrap_or(0).min(WIDEST);
     for (change, row) in shown {
-        writeln!(out, "  {:<width$}  {:<9}  {:+.3} pp  {} x {}{}", row.function, row.verdict.name(), change * 100.0, row.cell.region, row.cell.cohort, q_value(row))?;
+        writeln!(
+            out,
+            "  {:<width$}  {:<9}  {:+.3} pp  {} x {}{}",
+            row.function,
+            row.verdict.name(),
+            change * 100.0,
+            row.cell.region,
+            row.cell.cohort,
+            q_value(row)
+        )?;
     }
     if called.len() > shown.len() {
         writeln!(out, "  and {} more, all in the table cells", called.len() - shown.len())?;
@@ -56,9 +82,14 @@ fn print_comparison(out: &mut impl Write, whole: &ComparisonRow, tables: &Tables
 
 /// The called rows of the window with the change of their share, the largest first.
 fn called<'a>(tables: &'a Tables, whole: &ComparisonRow, kind: CountKind) -> Vec<(f64, &'a CellRow)> {
-    let of_window = tables.cells.iter().filter(|row| row.scope == Scope::Window && row.comparison == whole.comparison && row.count_kind == kind);
-    let mut called: Vec<(f64, &CellRow)> =
-        of_window.filter(|row| row.verdict.is_called()).filter_map(|row| Some((row.head.share? - row.base.share?, row))).collect();
+    let of_window = tables
+        .cells
+        .iter()
+        .filter(|row| row.scope == Scope::Window && row.comparison == whole.comparison && row.count_kind == kind);
+    let mut called: Vec<(f64, &CellRow)> = of_window
+        .filter(|row| row.verdict.is_called())
+        .filter_map(|row| Some((row.head.share? - row.base.share?, row)))
+        .collect();
     let name = |row: &CellRow| (row.function.clone(), row.cell.clone());
     called.sort_by(|(a, one), (b, other)| b.abs().total_cmp(&a.abs()).then_with(|| name(one).cmp(&name(other))));
     called

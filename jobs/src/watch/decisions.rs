@@ -60,7 +60,8 @@ pub fn open(folder: &Path) -> Result<Decisions, LogError> {
     if whole.len() < text.len() {
         file.set_len(u64::try_from(whole.len()).unwrap_or(0)).map_err(failed)?;
     }
-    let parsed = |(line, text)| serde_json::from_str(text).map_err(|source| LogError::Line { path: path.clone(), line, source });
+    let parsed =
+        |(line, text)| serde_json::from_str(text).map_err(|source| LogError::Line { path: path.clone(), line, source });
     let known = (1..).zip(whole.lines()).map(parsed).collect::<Result<Vec<_>, _>>()?;
     Ok(Decisions::new(Box::new(Log { path, file }), known))
 }
@@ -97,7 +98,11 @@ mod tests {
     #[test]
     fn a_line_that_is_no_decision_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join(DECISIONS_FILE), "{\"decision\":\"idle\",\"source\":\"t\",\"partition\":1,\"from_hop\":2}\nx\n").unwrap();
+        std::fs::write(
+            folder.path().join(DECISIONS_FILE),
+            "{\"decision\":\"idle\",\"source\":\"t\",\"partition\":1,\"from_hop\":2}\nx\n",
+        )
+        .unwrap();
         let failure = open(folder.path()).err().unwrap();
         assert!(failure.to_string().contains("line 2 of"), "{failure}");
     }

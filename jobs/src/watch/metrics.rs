@@ -50,10 +50,28 @@ impl Metrics {
         registry.register("profiles_decoded", "Profiles that were decoded", metrics.profiles.clone());
         registry.register("records_rejected", "Records that were rejected, by reason", metrics.rejected.clone());
         registry.register("flag_changes", "Flags raised, updated and cleared", metrics.flags.clone());
-        registry.register_with_unit("closed_through", "End of the last hop that was closed, since 1970", Unit::Seconds, metrics.closed_through.clone());
-        registry.register("self_check_tests", "Tests of one half of the base's pods against the other", metrics.checks.clone());
-        registry.register("self_check_flags", "Those of them that were called changed, each of them falsely", metrics.false_calls.clone());
-        registry.register_with_unit("self_check_rate", "Part of the self-check's tests that were called, and its 95 % interval", Unit::Ratios, metrics.rate.clone());
+        registry.register_with_unit(
+            "closed_through",
+            "End of the last hop that was closed, since 1970",
+            Unit::Seconds,
+            metrics.closed_through.clone(),
+        );
+        registry.register(
+            "self_check_tests",
+            "Tests of one half of the base's pods against the other",
+            metrics.checks.clone(),
+        );
+        registry.register(
+            "self_check_flags",
+            "Those of them that were called changed, each of them falsely",
+            metrics.false_calls.clone(),
+        );
+        registry.register_with_unit(
+            "self_check_rate",
+            "Part of the self-check's tests that were called, and its 95 % interval",
+            Unit::Ratios,
+            metrics.rate.clone(),
+        );
         Self { registry, ..metrics }
     }
 
@@ -106,7 +124,14 @@ mod tests {
         metrics.write(&Done::default(), clock).unwrap();
         assert!(!std::fs::read_to_string(&path).unwrap().contains("bound="), "no rate before the first test");
         let self_check = SelfCheckRate { reports: 2, tests: 1000, flags: 1 };
-        let done = Done { hops: 3, through: Hop(5), decoded: 70, rejected: [(Reason::FromFuture, 2)].into(), flags: 4, self_check };
+        let done = Done {
+            hops: 3,
+            through: Hop(5),
+            decoded: 70,
+            rejected: [(Reason::FromFuture, 2)].into(),
+            flags: 4,
+            self_check,
+        };
         for _ in 0..2 {
             metrics.write(&done, clock).unwrap();
         }

@@ -19,12 +19,20 @@ pub fn false_alerts(config: &Config) -> String {
     let (q, epoch) = (config.q, length(config.epoch));
     let a_week = q * epochs_a_week(config.epoch);
     let open = match &config.comparing {
-        Comparing::Named { .. } => format!("{} a week for the one comparison named here, if it is open all week", number(a_week)),
+        Comparing::Named { .. } => {
+            format!("{} a week for the one comparison named here, if it is open all week", number(a_week))
+        }
         Comparing::Deploys => {
-            format!("{} a week for each comparison that is open all week, {} for each deploy that is over within {epoch}", number(a_week), number(q))
+            format!(
+                "{} a week for each comparison that is open all week, {} for each deploy that is over within {epoch}",
+                number(a_week),
+                number(q)
+            )
         }
     };
-    format!("false alerts expected where nothing changed: at most {open} (an epoch of {epoch} of a comparison, with all its cells, types and kinds, raises any with probability q = {q})")
+    format!(
+        "false alerts expected where nothing changed: at most {open} (an epoch of {epoch} of a comparison, with all its cells, types and kinds, raises any with probability q = {q})"
+    )
 }
 
 fn epochs_a_week(epoch: Nanos) -> f64 {

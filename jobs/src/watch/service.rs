@@ -36,7 +36,8 @@ pub struct Service {
 impl Service {
     /// Writes to this output, and its metrics to a file.
     pub fn new(output: Output, metrics: Option<Metrics>, clock: HopClock) -> Self {
-        let state = State { output: Some(output), metrics, done: Done::default(), told_at: Instant::now(), told_rejected: 0 };
+        let state =
+            State { output: Some(output), metrics, done: Done::default(), told_at: Instant::now(), told_rejected: 0 };
         Self { state: Arc::new(Mutex::new(state)), clock }
     }
 
@@ -81,7 +82,13 @@ impl State {
             let builds = &row.comparison;
             tracing::info!(
                 "flag {}: {} ({}) in {} x {}, {} against {}",
-                flag.state.name(), row.function, row.count_kind.name(), cell.region, cell.cohort, builds.head_build, builds.base_build,
+                flag.state.name(),
+                row.function,
+                row.count_kind.name(),
+                cell.region,
+                cell.cohort,
+                builds.head_build,
+                builds.base_build,
             );
         }
     }
@@ -93,7 +100,10 @@ impl State {
         self.told_at = Instant::now();
         self.write_metrics(clock);
         let Done { through, decoded, flags, rejected, .. } = &self.done;
-        tracing::info!("closed through {}: {decoded} profiles, {flags} changes of flags", rfc3339(clock.end_of(*through)));
+        tracing::info!(
+            "closed through {}: {decoded} profiles, {flags} changes of flags",
+            rfc3339(clock.end_of(*through))
+        );
         let all: u64 = rejected.values().sum();
         if all > self.told_rejected {
             self.told_rejected = all;

@@ -15,7 +15,8 @@ use tempfile::TempDir;
 
 use super::program::{Done, done, recorded, run};
 
-const ARGUMENTS: [&str; 9] = ["--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B", "--profile-type=cpu"];
+const ARGUMENTS: [&str; 9] =
+    ["--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B", "--profile-type=cpu"];
 
 static CLEAN: LazyLock<Done> = LazyLock::new(|| replay(&recorded("kv-snapshot")));
 
@@ -77,7 +78,8 @@ impl Spoilt {
 
     /// A good profile with something changed in it.
     fn message(&self, change: impl FnOnce(&mut proto::Profile)) -> Vec<u8> {
-        let mut message = proto::Profile::decode(&*compression::decompress(&self.good_file(), 1 << 24).unwrap()).unwrap();
+        let mut message =
+            proto::Profile::decode(&*compression::decompress(&self.good_file(), 1 << 24).unwrap()).unwrap();
         change(&mut message);
         compression::gzip(&message.encode_to_vec())
     }
@@ -133,9 +135,14 @@ fn regression_bad_files_and_lines_leave_the_rest_as_it_was() {
     spoilt.entry(json!({ "file": "not-there.pb.gz" }), Reason::MissingFile, "not-there.pb.gz");
     spoilt.entry(json!({ "pod": null }), Reason::MissingIdentity, "pod");
     spoilt.entry(json!({ "service": "", "build": null }), Reason::MissingIdentity, "service, build");
-    let (start, end) = (spoilt.like["start_unix_nano"].as_i64().unwrap(), spoilt.like["end_unix_nano"].as_i64().unwrap());
+    let (start, end) =
+        (spoilt.like["start_unix_nano"].as_i64().unwrap(), spoilt.like["end_unix_nano"].as_i64().unwrap());
     let later = 7200 * 1_000_000_000;
-    spoilt.entry(json!({ "start_unix_nano": start + later, "end_unix_nano": end + later }), Reason::FromFuture, "after every profile");
+    spoilt.entry(
+        json!({ "start_unix_nano": start + later, "end_unix_nano": end + later }),
+        Reason::FromFuture,
+        "after every profile",
+    );
     spoilt.entry(json!({ "requests": -3 }), Reason::NegativeValue, "requests");
     spoilt.line("{ this is no JSON", Reason::Malformed, "JSON");
     let after = replay(spoilt.folder.path());

@@ -10,12 +10,20 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
 
 fn fleet() -> Fleet {
-    Fleet::seeded(5).regions(["east"]).cohorts(["tv", "web"]).pods_per_cell(5, 8).lasts(Nanos::from_seconds(400)).deploy_after(Nanos::from_seconds(100)).pods_per_record(4).build()
+    Fleet::seeded(5)
+        .regions(["east"])
+        .cohorts(["tv", "web"])
+        .pods_per_cell(5, 8)
+        .lasts(Nanos::from_seconds(400))
+        .deploy_after(Nanos::from_seconds(100))
+        .pods_per_record(4)
+        .build()
 }
 
 /// Records as bytes, one partition.
 fn records() -> Vec<Vec<u8>> {
-    let profiles = |record: &Decoded| record.parts.iter().filter_map(|part| part.as_ref().ok()).cloned().collect::<Vec<Profile>>();
+    let profiles =
+        |record: &Decoded| record.parts.iter().filter_map(|part| part.as_ref().ok()).cloned().collect::<Vec<Profile>>();
     fleet().partitions(1)[0].iter().map(|record| delta::encode(&profiles(record))).collect()
 }
 
@@ -41,13 +49,29 @@ fn regression_bad_columnar_records_are_named_by_partition_and_offset() {
     let mut newer = good[40].clone();
     newer[4] = 99;
     let mut spoilt = good[..40].to_vec();
-    spoilt.extend([newer, good[40][..good[40].len() / 2].to_vec(), b"no columnar delta".to_vec(), b"FLDD".to_vec(), Vec::new()]);
+    spoilt.extend([
+        newer,
+        good[40][..good[40].len() / 2].to_vec(),
+        b"no columnar delta".to_vec(),
+        b"FLDD".to_vec(),
+        Vec::new(),
+    ]);
     spoilt.extend_from_slice(&good[40..]);
     let got = incremental(&config, &[decoded(&mut decoder, 0, &spoilt)], 2).unwrap();
-    let rejected: Vec<_> = got.rejected.iter().map(|row| (row.position.partition, row.position.offset, row.rejection.reason)).collect();
-    let expected = [(0, 40, Reason::UnsupportedVersion), (0, 41, Reason::Truncated), (0, 42, Reason::Malformed), (0, 43, Reason::Truncated), (0, 44, Reason::Truncated)];
+    let rejected: Vec<_> =
+        got.rejected.iter().map(|row| (row.position.partition, row.position.offset, row.rejection.reason)).collect();
+    let expected = [
+        (0, 40, Reason::UnsupportedVersion),
+        (0, 41, Reason::Truncated),
+        (0, 42, Reason::Malformed),
+        (0, 43, Reason::Truncated),
+        (0, 44, Reason::Truncated),
+    ];
     assert_eq!(rejected, expected);
     assert!(got.rejected[0].rejection.detail.contains("version 99"), "{:?}", got.rejected[0]);
-    assert!(got.cells == clean.cells && got.flags == clean.flags && got.comparisons == clean.comparisons, "the rest changed");
+    assert!(
+        got.cells == clean.cells && got.flags == clean.flags && got.comparisons == clean.comparisons,
+        "the rest changed"
+    );
     assert!(got.ledger.iter().all(|row| row.balances()));
 }

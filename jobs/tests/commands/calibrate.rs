@@ -6,18 +6,37 @@ use super::program::run;
 
 /// The rows that one would miss first.
 const SOME: [&str; 14] = [
-    "aa", "aa-three-pods", "aa-tenants", "aa-confounded", "aa-block-edge", "aa-shared-pods", "aa-per-request", "aa-rare", "aa-alloc-bytes", "fan-out", "looks-hour", "found-10", "rollout", "demo",
+    "aa",
+    "aa-three-pods",
+    "aa-tenants",
+    "aa-confounded",
+    "aa-block-edge",
+    "aa-shared-pods",
+    "aa-per-request",
+    "aa-rare",
+    "aa-alloc-bytes",
+    "fan-out",
+    "looks-hour",
+    "found-10",
+    "rollout",
+    "demo",
 ];
 
 #[test]
 fn figures_depend_on_seed_and_runs_and_not_on_threads() {
-    let measured = |threads: &str, seed: &str| run(&["calibrate", "--runs", "6", "--row", "aa", "effects-cv10", "--seed", seed, "--threads", threads]);
+    let measured = |threads: &str, seed: &str| {
+        run(&["calibrate", "--runs", "6", "--row", "aa", "effects-cv10", "--seed", seed, "--threads", threads])
+    };
     let (one, other) = (measured("1", "4"), measured("3", "4"));
     assert_eq!((one.code, other.code), (0, 0), "{}", one.stderr);
     assert_eq!(one.stdout, other.stdout);
     assert_ne!(one.stdout, measured("1", "5").stdout.replace("seed 5", "seed 4"));
     assert!(one.stdout.contains("aa: 40 v 760 pods, CV 10 %, one cell (6 runs)"), "{}", one.stdout);
-    assert!(one.stdout.contains("seed 4, 6 runs of a row: 3 of 3 required figures are within their bounds"), "{}", one.stdout);
+    assert!(
+        one.stdout.contains("seed 4, 6 runs of a row: 3 of 3 required figures are within their bounds"),
+        "{}",
+        one.stdout
+    );
     assert!(!one.stdout.contains("effects-cv5"), "only the rows that were asked for: {}", one.stdout);
 }
 
@@ -39,12 +58,21 @@ fn json_holds_what_is_required_and_what_was_measured() {
     let rows: Vec<Value> = done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.iter().map(|row| row["row"].as_str().unwrap()).collect::<Vec<_>>(), ["aa-rare", "found-10"]);
     let any = &rows[0]["figures"][0];
-    assert_eq!((any["figure"].as_str(), any["required"]["at_most"].as_f64(), any["measured"]["trials"].as_u64()), (Some("P(any row called)"), Some(0.1), Some(20)));
+    assert_eq!(
+        (any["figure"].as_str(), any["required"]["at_most"].as_f64(), any["measured"]["trials"].as_u64()),
+        (Some("P(any row called)"), Some(0.1), Some(20))
+    );
     assert!(any["measured"]["value"].as_f64() < any["plain"]["value"].as_f64(), "{any}");
     let (low, high) = (&any["measured"]["interval"][0], &any["measured"]["interval"][1]);
-    assert!(low.as_f64().unwrap() <= any["measured"]["value"].as_f64().unwrap() && high.as_f64().unwrap() > 0.1, "{any}");
+    assert!(
+        low.as_f64().unwrap() <= any["measured"]["value"].as_f64().unwrap() && high.as_f64().unwrap() > 0.1,
+        "{any}"
+    );
     let seconds = &rows[1]["figures"][0];
-    assert_eq!((seconds["statistic"].as_str(), seconds["within"].as_bool(), seconds["measured"]["trials"].as_u64()), (Some("median"), Some(true), Some(20)));
+    assert_eq!(
+        (seconds["statistic"].as_str(), seconds["within"].as_bool(), seconds["measured"]["trials"].as_u64()),
+        (Some("median"), Some(true), Some(20))
+    );
 }
 
 #[test]

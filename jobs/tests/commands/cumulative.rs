@@ -56,17 +56,36 @@ fn stacks(file: &Path, column: usize) -> Vec<(Vec<String>, u64)> {
     let bytes = fs::read(file).unwrap();
     let message = Profile::decode(&*decompress(&bytes, 1 << 26).unwrap()).unwrap();
     let text = |index: i64| message.string_table[usize::try_from(index).unwrap()].clone();
-    let functions: BTreeMap<u64, String> = message.function.iter().map(|function| (function.id, text(function.name))).collect();
-    let locations: BTreeMap<u64, Vec<String>> =
-        message.location.iter().map(|location| (location.id, location.line.iter().map(|line| functions[&line.function_id].clone()).collect())).collect();
+    let functions: BTreeMap<u64, String> =
+        message.function.iter().map(|function| (function.id, text(function.name))).collect();
+    let locations: BTreeMap<u64, Vec<String>> = message
+        .location
+        .iter()
+        .map(|location| (location.id, location.line.iter().map(|line| functions[&line.function_id].clone()).collect()))
+        .collect();
     let is_heap = text(message.sample_type[0].r#type) == "alloc_objects";
-    let count = |values: &[i64]| if is_heap { drawn(values[column], values[column + 1], message.period) } else { u64::try_from(values[column]).unwrap() };
+    let count = |values: &[i64]| {
+        if is_heap {
+            drawn(values[column], values[column + 1], message.period)
+        } else {
+            u64::try_from(values[column]).unwrap()
+        }
+    };
     let stack = |ids: &[u64]| ids.iter().flat_map(|id| locations[id].clone()).collect();
-    message.sample.iter().map(|sample| (stack(&sample.location_id), count(&sample.value))).filter(|(_, count)| *count > 0).collect()
+    message
+        .sample
+        .iter()
+        .map(|sample| (stack(&sample.location_id), count(&sample.value)))
+        .filter(|(_, count)| *count > 0)
+        .collect()
 }
 
 /// How many allocations the profiler drew, which it scaled up to these.
-#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "numbers of allocations are exact as doubles")]
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    reason = "numbers of allocations are exact as doubles"
+)]
 fn drawn(objects: i64, bytes: i64, period: i64) -> u64 {
     let (objects, bytes, period) = (objects as f64, bytes as f64, period as f64);
     if objects == 0.0 { 0 } else { (objects * -(-(bytes / objects) / period).exp_m1()).round() as u64 }
@@ -87,7 +106,11 @@ fn ledger(kind: ProfileType, of: fn(&LedgerRow) -> i64) -> i64 {
 
 fn rows(kind: ProfileType) -> Vec<&'static CellRow> {
     let kinds = [CountKind::SelfCount, CountKind::Total].map(|count_kind| SNAPSHOTS.rows(Scope::Window, count_kind));
-    kinds.concat().into_iter().filter(|row| row.comparison.profile_type == kind && row.cell.cohort.as_str() != "*").collect()
+    kinds
+        .concat()
+        .into_iter()
+        .filter(|row| row.comparison.profile_type == kind && row.cell.cohort.as_str() != "*")
+        .collect()
 }
 
 #[test]
@@ -100,8 +123,13 @@ fn oracle_snapshots_of_kv_snapshot_count_what_their_files_hold() {
         assert_eq!(last.len(), if kind.is_level() { all.len() } else { 12 });
         let counted: i64 = last.iter().map(|recorded| total(recorded)).sum();
         let received: i64 = all.iter().map(total).sum();
-        let of: [fn(&LedgerRow) -> i64; 5] =
-            [|row| row.samples_received, |row| row.samples_counted, |row| row.samples_baseline, |row| row.samples_superseded, |row| row.samples_rejected];
+        let of: [fn(&LedgerRow) -> i64; 5] = [
+            |row| row.samples_received,
+            |row| row.samples_counted,
+            |row| row.samples_baseline,
+            |row| row.samples_superseded,
+            |row| row.samples_rejected,
+        ];
         assert_eq!(of.map(|of| ledger(kind, of)), [received, counted, received - counted, 0, 0], "{}", kind.name());
 
         let mut expected: BTreeMap<Key, i64> = BTreeMap::new();
@@ -109,8 +137,15 @@ fn oracle_snapshots_of_kv_snapshot_count_what_their_files_hold() {
             for (stack, count) in &recorded.stacks {
                 let count = i64::try_from(*count).unwrap();
                 let key = |kind, function: &String| (recorded.is_head, recorded.cohort.clone(), kind, function.clone());
-                stack.iter().collect::<BTreeSet<_>>().into_iter().for_each(|function| *expected.entry(key(CountKind::Total, function)).or_default() += count);
-                stack.first().into_iter().for_each(|function| *expected.entry(key(CountKind::SelfCount, function)).or_default() += count);
+                stack
+                    .iter()
+                    .collect::<BTreeSet<_>>()
+                    .into_iter()
+                    .for_each(|function| *expected.entry(key(CountKind::Total, function)).or_default() += count);
+                stack
+                    .first()
+                    .into_iter()
+                    .for_each(|function| *expected.entry(key(CountKind::SelfCount, function)).or_default() += count);
             }
         }
         let mut compared = 0;
@@ -130,23 +165,31 @@ fn oracle_snapshots_of_kv_snapshot_count_what_their_files_hold() {
 #[test]
 fn snapshots_show_the_allocations_that_the_head_saves() {
     let heap = rows(ProfileType::Heap);
-    let called = |cohort: &'static str| heap.iter().filter(move |row| row.cell.cohort.as_str() == cohort && row.verdict.is_called());
+    let called = |cohort: &'static str| {
+        heap.iter().filter(move |row| row.cell.cohort.as_str() == cohort && row.verdict.is_called())
+    };
     let log = "go.etcd.io/etcd/raft.(*MemoryStorage).Append";
     let appended = called("ingest").find(|row| row.function == log && row.count_kind == CountKind::SelfCount).unwrap();
     assert_eq!(appended.verdict, Verdict::Improved);
-    assert!(called("ingest").filter(|row| row.count_kind == CountKind::SelfCount).all(|row| row.verdict == Verdict::Improved));
+    assert!(
+        called("ingest")
+            .filter(|row| row.count_kind == CountKind::SelfCount)
+            .all(|row| row.verdict == Verdict::Improved)
+    );
     let tested = heap.iter().filter(|row| row.cell.cohort.as_str() == "lookup" && row.ln_p.is_some()).count();
     assert!(tested > 50, "{tested} tested");
     assert_eq!(called("lookup").count(), 0);
     let request = heap.iter().find(|row| row.cell.cohort.as_str() == "ingest" && row.function == "(all)").unwrap();
     let ratio = request.per_request_ratio.unwrap();
     assert!(ratio.low < 0.8 && ratio.high > 0.78 && ratio.high < 1.0, "{ratio:?}");
-    let types: BTreeSet<&str> = SNAPSHOTS.tables.comparisons.iter().map(|row| row.comparison.profile_type.name()).collect();
+    let types: BTreeSet<&str> =
+        SNAPSHOTS.tables.comparisons.iter().map(|row| row.comparison.profile_type.name()).collect();
     assert_eq!(types, BTreeSet::from(["cpu", "heap", "live_heap", "mutex"]));
 }
 
 fn godeltaprof(name: &str) -> String {
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/godeltaprof").join(format!("{name}.cumulative.pb.gz"));
+    let path: PathBuf =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/godeltaprof").join(format!("{name}.cumulative.pb.gz"));
     path.to_str().unwrap().to_owned()
 }
 
@@ -154,7 +197,9 @@ fn godeltaprof(name: &str) -> String {
 fn delta_writes_a_profile_once() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("mutex.delta.pb.gz");
-    let delta = |before: &str, after: &str| run(&["delta", &godeltaprof(before), &godeltaprof(after), "-o", output.to_str().unwrap()]);
+    let delta = |before: &str, after: &str| {
+        run(&["delta", &godeltaprof(before), &godeltaprof(after), "-o", output.to_str().unwrap()])
+    };
     assert_eq!(delta("mutex-00", "mutex-01").code, 0);
     let written = fs::read(&output).unwrap();
     assert!(stacks(&output, 0).len() > 10);

@@ -50,20 +50,37 @@ fn exactly_the_two_cells_are_regressed() {
 #[test]
 fn flags_and_alerts_are_raised_for_the_two_cells_alone() {
     let flags = &demo().tables.flags;
-    let raised: Vec<&CellRow> = flags.iter().filter(|flag| flag.state == FlagState::Raised && flag.row.count_kind == CountKind::SelfCount).map(|flag| &flag.row).collect();
+    let raised: Vec<&CellRow> = flags
+        .iter()
+        .filter(|flag| flag.state == FlagState::Raised && flag.row.count_kind == CountKind::SelfCount)
+        .map(|flag| &flag.row)
+        .collect();
     assert_eq!(raised.len(), 2);
     assert!(raised.iter().all(|row| row.function == CHANGED && row.verdict == Verdict::Regressed));
     assert_eq!(cells_of(raised), hit_cells());
     assert!(flags.iter().all(|flag| flag.row.verdict == Verdict::Regressed));
-    assert!(flags.iter().all(|flag| flag.state != FlagState::Cleared || flag.cleared_because == Some("explained".to_owned())));
-    let cleared: BTreeSet<&str> = flags.iter().filter(|flag| flag.state == FlagState::Cleared).map(|flag| flag.flag_id.as_str()).collect();
-    let standing = flags.iter().filter(|flag| flag.state == FlagState::Raised && !cleared.contains(flag.flag_id.as_str()));
+    assert!(
+        flags
+            .iter()
+            .all(|flag| flag.state != FlagState::Cleared || flag.cleared_because == Some("explained".to_owned()))
+    );
+    let cleared: BTreeSet<&str> =
+        flags.iter().filter(|flag| flag.state == FlagState::Cleared).map(|flag| flag.flag_id.as_str()).collect();
+    let standing =
+        flags.iter().filter(|flag| flag.state == FlagState::Raised && !cleared.contains(flag.flag_id.as_str()));
     let standing: Vec<_> = standing.map(|flag| (flag.row.function.as_str(), flag.row.count_kind)).collect();
     assert_eq!(standing, [(CHANGED, CountKind::SelfCount); 2], "one cause, one alert");
     let explained = flags.iter().filter(|flag| flag.row.function == CHANGED).flat_map(|flag| &flag.explains);
-    assert!(explained.clone().any(|name| name == "video::write_segment (total)"), "{:?}", explained.collect::<Vec<_>>());
+    assert!(
+        explained.clone().any(|name| name == "video::write_segment (total)"),
+        "{:?}",
+        explained.collect::<Vec<_>>()
+    );
     let alerts = std::fs::read_to_string(demo().folder.path().join("alerts.jsonl")).unwrap();
-    assert_eq!(alerts.lines().filter(|line| line.contains("dev.fleetdiff.flag.raised.v1")).count(), flags.iter().filter(|flag| flag.state == FlagState::Raised).count());
+    assert_eq!(
+        alerts.lines().filter(|line| line.contains("dev.fleetdiff.flag.raised.v1")).count(),
+        flags.iter().filter(|flag| flag.state == FlagState::Raised).count()
+    );
 }
 
 #[test]
@@ -90,7 +107,9 @@ fn three_pods_against_twenty_are_not_known_yet() {
     let rows = demo().rows(Scope::Epoch, CountKind::SelfCount);
     let of_few: Vec<_> = rows.into_iter().filter(|row| row.cell == few && row.ln_p.is_some()).collect();
     assert!(of_few.len() > 250);
-    assert!(of_few.iter().all(|row| row.verdict == Verdict::Inconclusive && row.reason == Some(RowReason::NeedsPods) && (row.head.pods, row.base.pods) == (3, 20)));
+    assert!(of_few.iter().all(|row| row.verdict == Verdict::Inconclusive
+        && row.reason == Some(RowReason::NeedsPods)
+        && (row.head.pods, row.base.pods) == (3, 20)));
 }
 
 #[test]
@@ -98,12 +117,14 @@ fn what_it_says() {
     let text = &demo().run.stdout;
     assert!(!text.contains('\x1b'), "colour, though this is no terminal");
     let grid: Vec<&str> = text.lines().skip_while(|line| !line.starts_with(CHANGED)).take(7).collect();
-    let columns: Vec<usize> = ["Android-TV", "Web-Desktop", "iOS-iPad"].iter().map(|cohort| grid[0].find(cohort).unwrap()).collect();
+    let columns: Vec<usize> =
+        ["Android-TV", "Web-Desktop", "iOS-iPad"].iter().map(|cohort| grid[0].find(cohort).unwrap()).collect();
     let at = |line: usize, column: usize| {
         let end = columns.get(column + 1).copied().unwrap_or(usize::MAX);
         grid[line].get(columns[column]..end.min(grid[line].len())).unwrap_or_default().trim_end()
     };
-    let expected = [["regressed", "noise", "noise"], ["regressed", "noise", "noise"], ["noise", "noise", "not enough data"]];
+    let expected =
+        [["regressed", "noise", "noise"], ["regressed", "noise", "noise"], ["noise", "noise", "not enough data"]];
     for (region, words) in expected.iter().enumerate() {
         for (cohort, word) in words.iter().enumerate() {
             assert_eq!(at(2 + 2 * region, cohort), *word, "{text}");
@@ -115,9 +136,19 @@ fn what_it_says() {
         }
     }
     let sentence = text.lines().find(|line| line.contains("roll back") || line.starts_with("Roll back")).unwrap();
-    assert!(sentence.starts_with("Roll back Android-TV in ap-south-1 and ap-southeast-1: serialize_video_chunk x 1."), "{sentence}");
-    assert!(sentence.contains("; Android-TV in eu-west-1, all of Web-Desktop, iOS-iPad in ap-south-1 and ap-southeast-1 may stay; "), "{sentence}");
-    let (_, pods) = sentence.split_once("iOS-iPad in eu-west-1 cannot be judged yet: more time with these pods does not help, ").unwrap();
+    assert!(
+        sentence.starts_with("Roll back Android-TV in ap-south-1 and ap-southeast-1: serialize_video_chunk x 1."),
+        "{sentence}"
+    );
+    assert!(
+        sentence.contains(
+            "; Android-TV in eu-west-1, all of Web-Desktop, iOS-iPad in ap-south-1 and ap-southeast-1 may stay; "
+        ),
+        "{sentence}"
+    );
+    let (_, pods) = sentence
+        .split_once("iOS-iPad in eu-west-1 cannot be judged yet: more time with these pods does not help, ")
+        .unwrap();
     let more: u32 = pods.split(' ').next().unwrap().parse().unwrap();
     assert!(pods[pods.find(' ').unwrap()..].starts_with(" more pods of v42 (3 now), watched for about "), "{pods}");
     assert!(pods.ends_with(" minutes, would."), "{pods}");
@@ -159,29 +190,67 @@ fn a_large_change_moves_the_other_shares_of_its_cells_and_no_others() {
 
 #[test]
 fn another_function_in_other_cells_moves_the_finding() {
-    let other = done(&["demo", "--regress", "cache::probe", "--cells", "eu-west-1:Web-Desktop,eu-west-1:Android-TV", "--by", "1.25", "--seed", "3"]);
+    let other = done(&[
+        "demo",
+        "--regress",
+        "cache::probe",
+        "--cells",
+        "eu-west-1:Web-Desktop,eu-west-1:Android-TV",
+        "--by",
+        "1.25",
+        "--seed",
+        "3",
+    ]);
     let rows = other.rows(Scope::Epoch, CountKind::SelfCount);
     let regressed = called(&rows, Verdict::Regressed);
     assert!(regressed.iter().all(|row| row.function == "cache::probe"), "{regressed:?}");
     assert_eq!(cells_of(regressed), [cell("eu-west-1", "Web-Desktop"), cell("eu-west-1", "Android-TV")].into());
-    assert!(other.run.stdout.contains("Roll back Android-TV and Web-Desktop in eu-west-1: cache::probe x 1."), "{}", other.run.stdout);
+    assert!(
+        other.run.stdout.contains("Roll back Android-TV and Web-Desktop in eu-west-1: cache::probe x 1."),
+        "{}",
+        other.run.stdout
+    );
 }
 
 #[test]
 fn a_change_of_everything_is_seen_per_request_alone() {
     let all = done(&["demo", "--regress", "(all)", "--cells", "ap-south-1:*", "--by", "1.15", "--requests", "40"]);
     assert!(CountKind::ALL.iter().all(|&kind| called(&all.rows(Scope::Epoch, kind), Verdict::Regressed).is_empty()));
-    let regressed: Vec<&CellRow> = all.tables.cells.iter().filter(|row| row.function == ALL_FUNCTIONS && row.verdict == Verdict::Regressed).collect();
-    assert_eq!(cells_of(regressed.iter().copied()), ["Android-TV", "Web-Desktop", "iOS-iPad"].map(|cohort| cell("ap-south-1", cohort)).into());
+    let regressed: Vec<&CellRow> = all
+        .tables
+        .cells
+        .iter()
+        .filter(|row| row.function == ALL_FUNCTIONS && row.verdict == Verdict::Regressed)
+        .collect();
+    assert_eq!(
+        cells_of(regressed.iter().copied()),
+        ["Android-TV", "Web-Desktop", "iOS-iPad"].map(|cohort| cell("ap-south-1", cohort)).into()
+    );
     let line = all.run.stdout.lines().find(|line| line.starts_with("Cost per request")).unwrap();
-    assert!(line.starts_with("Cost per request, all functions together, in the last window: regressed in all of ap-south-1: x 1.1"), "{line}");
+    assert!(
+        line.starts_with(
+            "Cost per request, all functions together, in the last window: regressed in all of ap-south-1: x 1.1"
+        ),
+        "{line}"
+    );
     assert!(!all.run.stdout.contains("Without request counts"), "{}", all.run.stdout);
-    assert!(all.run.stdout.contains("All of ap-south-1 costs more per request, every function alike; "), "{}", all.run.stdout);
-    let unseen = |tables: &Tables| tables.comparisons.iter().filter(|row| row.sentence.contains("without request counts")).count();
+    assert!(
+        all.run.stdout.contains("All of ap-south-1 costs more per request, every function alike; "),
+        "{}",
+        all.run.stdout
+    );
+    let unseen = |tables: &Tables| {
+        tables.comparisons.iter().filter(|row| row.sentence.contains("without request counts")).count()
+    };
     let over_all = |tables: &Tables| tables.comparisons.iter().filter(|row| row.cell == cell("*", "*")).count();
     assert_eq!(unseen(&all.tables), 0);
     let without = &demo().tables;
-    assert!(over_all(without) > 100 && unseen(without) == over_all(without), "{} of {}", unseen(without), over_all(without));
+    assert!(
+        over_all(without) > 100 && unseen(without) == over_all(without),
+        "{} of {}",
+        unseen(without),
+        over_all(without)
+    );
 }
 
 #[test]

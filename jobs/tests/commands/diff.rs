@@ -25,14 +25,33 @@ impl Files {
 
 /// Counts of canary and control that the article's first program makes, as folded stacks: base, then head.
 fn article(files: &Files) -> [String; 2] {
-    let figures = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../pipeline/testdata/statistics/g_2x2.csv")).unwrap();
-    let names = ["_other", "deserialize_request", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "slower", "tenth", "eleventh", "faster"];
-    let rows: Vec<Vec<&str>> = figures.lines().map(|line| line.split(',').collect::<Vec<_>>()).filter(|row| row[0] == "article1").collect();
+    let figures = std::fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../pipeline/testdata/statistics/g_2x2.csv"),
+    )
+    .unwrap();
+    let names = [
+        "_other",
+        "deserialize_request",
+        "third",
+        "fourth",
+        "fifth",
+        "sixth",
+        "seventh",
+        "eighth",
+        "slower",
+        "tenth",
+        "eleventh",
+        "faster",
+    ];
+    let rows: Vec<Vec<&str>> =
+        figures.lines().map(|line| line.split(',').collect::<Vec<_>>()).filter(|row| row[0] == "article1").collect();
     assert_eq!(rows.len(), names.len());
-    let side = |column: usize| rows.iter().zip(names).fold(String::new(), |mut text, (row, name)| {
-        writeln!(text, "main;{name} {}", row[column]).unwrap();
-        text
-    });
+    let side = |column: usize| {
+        rows.iter().zip(names).fold(String::new(), |mut text, (row, name)| {
+            writeln!(text, "main;{name} {}", row[column]).unwrap();
+            text
+        })
+    };
     [files.with("base.folded", side(3)), files.with("head.folded", side(1))]
 }
 
@@ -70,7 +89,10 @@ fn published_the_articles_example_as_files() {
     article.sort();
     assert_eq!(article, ["_other", "deserialize_request", "faster", "slower"]);
     let said = diff(&[&base], &[&head], &["--method", "article"]).stdout;
-    assert!(said.lines().next().unwrap().ends_with("4 are called by the article's rule, which is not calibrated"), "{said}");
+    assert!(
+        said.lines().next().unwrap().ends_with("4 are called by the article's rule, which is not calibrated"),
+        "{said}"
+    );
 }
 
 /// The CPU profiles of a recorded fleet's pods of these builds and this cohort, of every hop, merged a pod into one run.
@@ -107,7 +129,13 @@ fn null_recorded_runs_and_their_twin() {
     assert!(["lpFind", "lpFirst", "dictFind"].iter().all(|name| changed.contains(&(*name).to_owned())), "{changed:?}");
     let (base, head) = (of(&["A", "A2"], "cache"), of(&["B"], "cache"));
     let same = diff(&borrowed(&base), &borrowed(&head), &["-q", "-t", "\t", "--top", "0"]);
-    println!("{} rows of {} v {} runs in which nothing changed, called {:?}", verdicts(&same).len(), base.len(), head.len(), called(&same));
+    println!(
+        "{} rows of {} v {} runs in which nothing changed, called {:?}",
+        verdicts(&same).len(),
+        base.len(),
+        head.len(),
+        called(&same)
+    );
     assert!(called(&same).is_empty() && verdicts(&same).len() > 20, "{:?}", called(&same));
     let (base, head) = (of(&["A"], "session"), of(&["A2"], "session"));
     let same = diff(&borrowed(&base), &borrowed(&head), &["-q", "-t", "\t", "--top", "0"]);
@@ -118,14 +146,26 @@ fn null_recorded_runs_and_their_twin() {
 fn plain_differences_in_columns() {
     let files = Files::new();
     let base = files.with("a.folded", "main;work 60\nmain;rest 40\n");
-    let (first, second) = (files.with("b.folded", "main;work 50\nmain;rest 50\n"), files.with("c.folded", "main;rest 30\nmain;new 70\n"));
+    let (first, second) =
+        (files.with("b.folded", "main;work 50\nmain;rest 50\n"), files.with("c.folded", "main;rest 30\nmain;new 70\n"));
     let delta = diff(&[&base], &[&first], &["-c", "delta", "-t", ",", "-q"]);
-    assert_eq!(delta.stdout, "40.00%,+10.00%,inconclusive,rest\n60.00%,-10.00%,inconclusive,work\n", "{}", delta.stderr);
+    assert_eq!(
+        delta.stdout, "40.00%,+10.00%,inconclusive,rest\n60.00%,-10.00%,inconclusive,work\n",
+        "{}",
+        delta.stderr
+    );
     let all = diff(&[&base], &[&first], &["-c", "wdiff:1,2", "-p", "-F", "-t", ",", "-q", "-o", "0"]);
-    assert_eq!(all.stdout, "60.00%,60,40,(50 * 2) - (60 * 1),50,inconclusive,work\n40.00%,40,60,(50 * 2) - (40 * 1),50,inconclusive,rest\n");
+    assert_eq!(
+        all.stdout,
+        "60.00%,60,40,(50 * 2) - (60 * 1),50,inconclusive,work\n40.00%,40,60,(50 * 2) - (40 * 1),50,inconclusive,rest\n"
+    );
     let each = diff(&[&base], &[&first, &second], &["--columns", "-c", "ratio", "-q", "-t", ",", "-o", "2"]);
     assert_eq!(each.stdout.lines().next().unwrap().split(',').next().unwrap(), "40.00%");
-    assert!(each.stdout.contains("40.00%,1.250000,inconclusive,0.750000,") && each.stdout.contains(",N/A,too_rare,N/A,"), "{}", each.stdout);
+    assert!(
+        each.stdout.contains("40.00%,1.250000,inconclusive,0.750000,") && each.stdout.contains(",N/A,too_rare,N/A,"),
+        "{}",
+        each.stdout
+    );
     let said = diff(&[&base], &[&first, &second], &["--columns"]).stdout;
     let columns: Vec<&str> = said.lines().filter(|line| line.starts_with("Column ")).collect();
     assert_eq!(columns, ["Column 1: b.folded", "Column 2: c.folded"], "{said}");
@@ -150,10 +190,25 @@ fn what_cannot_be_compared_says_why() {
         }
     };
     fails(&good, &files.with("empty.folded", ""), &[], &["no sample", "empty.folded"]);
-    fails(&good, &files.with("other.folded", "start;a 60\nstart;b 40\n"), &[], &["0 of 3 functions in common", "different programs", "same program"]);
-    fails(&good, &files.with("two.folded", "main;a 1 2\nmain;b 3 4\n"), &[], &["two.folded", "difference of two profiles"]);
+    fails(
+        &good,
+        &files.with("other.folded", "start;a 60\nstart;b 40\n"),
+        &[],
+        &["0 of 3 functions in common", "different programs", "same program"],
+    );
+    fails(
+        &good,
+        &files.with("two.folded", "main;a 1 2\nmain;b 3 4\n"),
+        &[],
+        &["two.folded", "difference of two profiles"],
+    );
     fails(&good, &files.with("bad.folded", "main;a x\n"), &[], &["bad.folded", "line 1"]);
-    fails(&good, &files.with("perf.data", b"PERFILE2\0\0"), &[], &["perf.data is perf's own recording", "perf script -F"]);
+    fails(
+        &good,
+        &files.with("perf.data", b"PERFILE2\0\0"),
+        &[],
+        &["perf.data is perf's own recording", "perf script -F"],
+    );
     fails(&good, "/nowhere/x.pb.gz", &[], &["cannot read /nowhere/x.pb.gz"]);
     let kv = recorded("kv-snapshot");
     let pprof = |kind: &str| {
@@ -172,7 +227,13 @@ fn what_cannot_be_compared_says_why() {
 #[test]
 fn help_shows_how() {
     let help = run(&["diff", "--help"]).stdout;
-    for text in ["fleetdiff diff --base before.pb.gz --head after.pb.gz", "--format html --output", "--columns", "-c, --compute", "--background"] {
+    for text in [
+        "fleetdiff diff --base before.pb.gz --head after.pb.gz",
+        "--format html --output",
+        "--columns",
+        "-c, --compute",
+        "--background",
+    ] {
         assert!(help.contains(text), "{text:?} is not in {help}");
     }
 }
@@ -186,7 +247,11 @@ fn two_profiles_and_one_command() {
     let made = diff(&[&base], &[&head], &["--format", "html", "--output", page.to_str().unwrap()]);
     assert_eq!((made.code, made.stdout.as_str()), (0, ""), "{}", made.stderr);
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("9 of 13 functions shifted by more than 1 %, 2 are real") && page.contains("Mind: with one run a side"), "no headline");
+    assert!(
+        page.contains("9 of 13 functions shifted by more than 1 %, 2 are real")
+            && page.contains("Mind: with one run a side"),
+        "no headline"
+    );
     assert!(!page.contains("http://") && !page.contains("https://"), "the page asks for something of the network");
     let table = diff(&[&base], &[&head], &["-q", "-t", "\t"]).stdout;
     assert!(table.lines().next().unwrap().ends_with("\tslower"), "{table}");

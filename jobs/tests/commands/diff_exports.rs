@@ -62,7 +62,8 @@ fn json_of_recorded_pods_fits_the_schema() {
     let document: Value = serde_json::from_str(&written(&["--format", "json", "--q", "0.1"])).unwrap();
     let schema: Value = serde_json::from_str(JSON_SCHEMA).unwrap();
     let validator = jsonschema::options().build(&schema).unwrap();
-    let problems: Vec<String> = validator.iter_errors(&document).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
+    let problems: Vec<String> =
+        validator.iter_errors(&document).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
     assert_eq!(problems, Vec::<String>::new());
     assert_eq!(document["base"]["samples"], samples(&BASE));
     assert_eq!(document["head"]["labels"], serde_json::json!(profiles(&HEAD)));
@@ -96,9 +97,16 @@ fn csv_and_parquet_hold_the_rows_of_json() {
 #[test]
 fn markdown_shows_what_is_called() {
     let comment = written(&["--format", "markdown", "--top", "1"]);
-    assert!(comment.starts_with("**") && comment.contains("\n| function | base | head | ratio (95 % interval) | verdict |\n"), "{comment}");
+    assert!(
+        comment.starts_with("**")
+            && comment.contains("\n| function | base | head | ratio (95 % interval) | verdict |\n"),
+        "{comment}"
+    );
     assert_eq!(comment.lines().filter(|line| line.starts_with("| `")).count(), 1, "{comment}");
-    assert!(comment.contains("\n... and 1 more called function.\n") && comment.contains(". With fewer than 5 runs a side"), "{comment}");
+    assert!(
+        comment.contains("\n... and 1 more called function.\n") && comment.contains(". With fewer than 5 runs a side"),
+        "{comment}"
+    );
 }
 
 #[test]
@@ -113,13 +121,18 @@ fn stacks_of_both_sides_are_whole() {
     }
     assert_eq!(sums, [base, head]);
     let file: Value = serde_json::from_str(&written(&["--format", "speedscope"])).unwrap();
-    assert_eq!([&file["profiles"][0]["endValue"], &file["profiles"][1]["endValue"]], [&Value::from(base), &Value::from(head)]);
-    let names: Vec<&str> = file["shared"]["frames"].as_array().unwrap().iter().map(|frame| frame["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        [&file["profiles"][0]["endValue"], &file["profiles"][1]["endValue"]],
+        [&Value::from(base), &Value::from(head)]
+    );
+    let names: Vec<&str> =
+        file["shared"]["frames"].as_array().unwrap().iter().map(|frame| frame["name"].as_str().unwrap()).collect();
     assert!(names.contains(&"lpFind") && names.len() > 50, "{names:?}");
 }
 
 fn exist(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -131,7 +144,10 @@ fn a_pair_of_pprof_files_is_read_again() {
     let name = |name: &str| -> PathBuf { folder.path().join(name) };
     assert_eq!(written(&["--format", "pprof", "--output", name("redis").to_str().unwrap()]), "");
     assert_eq!(written(&["--format", "pprof", "--output", name("redis.v2.pb.gz").to_str().unwrap()]), "");
-    assert_eq!(exist(folder.path()), ["redis.base.pb.gz", "redis.head.pb.gz", "redis.v2.base.pb.gz", "redis.v2.head.pb.gz"]);
+    assert_eq!(
+        exist(folder.path()),
+        ["redis.base.pb.gz", "redis.head.pb.gz", "redis.v2.base.pb.gz", "redis.v2.head.pb.gz"]
+    );
     let side = |side: &str| vec![name(&format!("redis.{side}.pb.gz")).to_str().unwrap().to_owned()];
     let again = diff(&side("base"), &side("head"), &["--format", "difffolded"]);
     assert_eq!(again.code, 0, "{}", again.stderr);
@@ -151,7 +167,11 @@ fn what_makes_no_sense_is_refused_before_anything_is_read() {
     for (arguments, said, hint) in cases {
         let run = diff(&nowhere, &nowhere, arguments);
         assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);
-        assert!(run.stderr.contains(said) && run.stderr.contains(hint) && run.stdout.is_empty(), "{arguments:?}: {}", run.stderr);
+        assert!(
+            run.stderr.contains(said) && run.stderr.contains(hint) && run.stdout.is_empty(),
+            "{arguments:?}: {}",
+            run.stderr
+        );
     }
     let unknown = diff(&nowhere, &nowhere, &["--format", "yaml"]);
     assert!(unknown.code == 2 && unknown.stderr.contains("difffolded"), "{}", unknown.stderr);

@@ -164,23 +164,50 @@ fn stretches_of_time_and_a_warm_up() {
 /// pprof says when a profile was taken, and of no sample when.
 #[test]
 fn files_that_lie_within_the_warm_up_of_their_side_are_left_out_whole() {
-    let file = |pod: u32, number: u32| recorded("kv-snapshot").join(format!("profiles/kv-{pod:02}/cpu-{number:03}.pb.gz")).to_str().unwrap().to_owned();
+    let file = |pod: u32, number: u32| {
+        recorded("kv-snapshot").join(format!("profiles/kv-{pod:02}/cpu-{number:03}.pb.gz")).to_str().unwrap().to_owned()
+    };
     let side = |pod: u32| (0..4).map(|number| file(pod, number)).collect::<Vec<_>>();
     let (base, head) = (side(0), side(1));
     let diff = |crop: &str| {
         let paths = |side: &[String]| side.to_vec();
-        let args = [vec!["diff".to_owned(), "--base".to_owned()], paths(&base), vec!["--head".to_owned()], paths(&head), vec!["--crop".to_owned(), crop.to_owned()]].concat();
+        let args = [
+            vec!["diff".to_owned(), "--base".to_owned()],
+            paths(&base),
+            vec!["--head".to_owned()],
+            paths(&head),
+            vec!["--crop".to_owned(), crop.to_owned()],
+        ]
+        .concat();
         run(&args.iter().map(String::as_str).collect::<Vec<_>>())
     };
     let whole = diff("0s");
     assert!(whole.code == 0 && whole.stdout.contains("in 4 runs, head"), "{}{}", whole.stdout, whole.stderr);
     let later = diff("15s");
-    assert!(later.code == 0 && later.stdout.contains("in 2 runs, head") && later.stdout.contains("in 2 runs\n"), "{}{}", later.stdout, later.stderr);
+    assert!(
+        later.code == 0 && later.stdout.contains("in 2 runs, head") && later.stdout.contains("in 2 runs\n"),
+        "{}{}",
+        later.stdout,
+        later.stderr
+    );
     for side in ["base", "head"] {
-        assert!(later.stderr.contains(&format!("2 of 4 files of the {side} begin less than 15 s after its first and are left out whole")), "{}", later.stderr);
+        assert!(
+            later.stderr.contains(&format!(
+                "2 of 4 files of the {side} begin less than 15 s after its first and are left out whole"
+            )),
+            "{}",
+            later.stderr
+        );
     }
     let nothing = diff("1h");
-    assert!(nothing.code != 0 && nothing.stderr.contains("every file of the base begins less than 3600 s after its first: nothing is left"), "{}", nothing.stderr);
+    assert!(
+        nothing.code != 0
+            && nothing
+                .stderr
+                .contains("every file of the base begins less than 3600 s after its first: nothing is left"),
+        "{}",
+        nothing.stderr
+    );
 }
 
 #[test]
@@ -194,13 +221,17 @@ fn chains_of_calls_are_compared_whole() {
 #[test]
 fn counts_that_are_multiples_of_a_period_are_divided_and_that_is_said() {
     let folded = |encode: u64| {
-        [("main;encode", encode), ("main;send", 99), ("main", 101)].map(|(stack, count)| format!("{stack} {}\n", count * 10_101_010)).concat()
+        [("main;encode", encode), ("main;send", 99), ("main", 101)]
+            .map(|(stack, count)| format!("{stack} {}\n", count * 10_101_010))
+            .concat()
     };
     let files = Files::of(&folded(100), &folded(300), "folded");
     let run = files.diff(&[]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     for file in ["base", "head"] {
-        let note = format!("{file}.folded is a multiple of 10,101,010, which is taken for the period: counts are divided by it");
+        let note = format!(
+            "{file}.folded is a multiple of 10,101,010, which is taken for the period: counts are divided by it"
+        );
         assert!(run.stderr.contains(&note), "{}", run.stderr);
     }
     Rows(run.stdout).has("encode", "33.33", "60.00");
@@ -220,7 +251,10 @@ fn what_a_file_does_not_say_is_said_with_its_name_and_the_key() {
         (["--crop", "1s"], "when its samples were taken"),
     ] {
         let fault = files.fault(&options);
-        assert!(fault.contains("base.folded does not say") && fault.contains(what) && fault.contains("hint:"), "{options:?}: {fault}");
+        assert!(
+            fault.contains("base.folded does not say") && fault.contains(what) && fault.contains("hint:"),
+            "{options:?}: {fault}"
+        );
     }
 }
 
@@ -244,7 +278,11 @@ fn wrong_values_are_told_from_right_ones() {
         assert!(run.code == 2 && run.stderr.contains(what), "{options:?}: {} {}", run.code, run.stderr);
     }
     let fault = files.fault(&["--percentage", "relative", "-S", "nothing"]);
-    assert!(fault.contains("base.perf_script holds no sample that the filters leave") && fault.contains("--percentage absolute"), "{fault}");
+    assert!(
+        fault.contains("base.perf_script holds no sample that the filters leave")
+            && fault.contains("--percentage absolute"),
+        "{fault}"
+    );
     let fault = files.fault(&["--cpu", "17"]);
     assert!(fault.contains("none is of the processors asked for"), "{fault}");
 }

@@ -36,7 +36,8 @@ fn the_articles_fleet() -> TempDir {
         }
         for ((head, base), rows) in cells {
             for (build, total, column) in [("new", &head, 1), ("old", &base, 3)] {
-                let stacks: Vec<String> = rows.iter().enumerate().map(|(function, row)| format!("f{function:02} {}", row[column])).collect();
+                let stacks: Vec<String> =
+                    rows.iter().enumerate().map(|(function, row)| format!("f{function:02} {}", row[column])).collect();
                 let sum: u64 = rows.iter().map(|row| row[column].parse::<u64>().unwrap()).sum();
                 assert_eq!(&sum.to_string(), total, "the functions of a cell are all its samples");
                 let file = format!("{tag}-{head}-{build}.folded");
@@ -59,7 +60,10 @@ fn replay(fleet: &Path, more: &[&str]) -> Done {
 
 /// Rows of the window of a service.
 fn rows<'a>(done: &'a Done, service: &str) -> Vec<&'a CellRow> {
-    let rows = done.rows(Scope::Window, CountKind::SelfCount).into_iter().filter(|row| row.comparison.service.as_str() == service);
+    let rows = done
+        .rows(Scope::Window, CountKind::SelfCount)
+        .into_iter()
+        .filter(|row| row.comparison.service.as_str() == service);
     rows.collect()
 }
 
@@ -72,7 +76,12 @@ fn step_up(ln_p: &[f64], q: f64) -> usize {
     let mut p: Vec<f64> = ln_p.iter().map(|ln_p| ln_p.exp()).collect();
     p.sort_by(f64::total_cmp);
     let m = f64::from(u32::try_from(p.len()).unwrap());
-    (1u32..).zip(&p).filter(|(k, p)| **p <= f64::from(*k) * q / m).map(|(k, _)| usize::try_from(k).unwrap()).max().unwrap_or(0)
+    (1u32..)
+        .zip(&p)
+        .filter(|(k, p)| **p <= f64::from(*k) * q / m)
+        .map(|(k, _)| usize::try_from(k).unwrap())
+        .max()
+        .unwrap_or(0)
 }
 
 const NAMED: [&str; 8] = ["--warm-up", "0s", "--count-kind", "self", "--base", "old", "--head", "new"];
@@ -85,10 +94,15 @@ fn the_articles_programs_call_four_and_five_rows_and_honest_calls_none() {
         let (rows, published) = (rows(&article, service), published(service));
         assert_eq!((rows.len(), published.len()), (members, members));
         for expected in &published {
-            let is_same = |row: &&&CellRow| row.head.count.to_string() == expected[1] && row.base.count.to_string() == expected[3];
+            let is_same = |row: &&&CellRow| {
+                row.head.count.to_string() == expected[1] && row.base.count.to_string() == expected[3]
+            };
             let row = rows.iter().find(is_same).unwrap();
             let (g, ln_p): (f64, f64) = (expected[5].parse().unwrap(), expected[7].parse().unwrap());
-            assert!((row.g.unwrap() - g).abs() <= 1e-12 * g && (row.ln_p_iid.unwrap() - ln_p).abs() <= 1e-11 * ln_p.abs(), "{row:?}");
+            assert!(
+                (row.g.unwrap() - g).abs() <= 1e-12 * g && (row.ln_p_iid.unwrap() - ln_p).abs() <= 1e-11 * ln_p.abs(),
+                "{row:?}"
+            );
         }
         let ln_p: Vec<f64> = rows.iter().map(|row| row.ln_p_iid.unwrap()).collect();
         assert_eq!(called(&rows).len(), step_up(&ln_p, 0.05), "{service}");
@@ -107,13 +121,21 @@ fn the_articles_programs_call_four_and_five_rows_and_honest_calls_none() {
         for (one, other) in rows.iter().zip(&second) {
             assert!((one.q_value.unwrap() - other.q_value.unwrap()).abs() <= 1e-9 * other.q_value.unwrap(), "{method}");
         }
-        assert!(merged.tables.cells.iter().all(|row| row.scope == Scope::Window), "pods are known within the window alone");
+        assert!(
+            merged.tables.cells.iter().all(|row| row.scope == Scope::Window),
+            "pods are known within the window alone"
+        );
         wakes_nobody(&merged, method);
     }
     // The twin: one pod an arm is no replicate.
     let honest = replay(fleet.path(), &NAMED);
     assert!(honest.tables.cells.iter().all(|row| !row.verdict.is_called()));
-    assert!(rows(&honest, "article2").iter().filter(|row| row.cell.cohort.as_str() != "*").all(|row| row.verdict == Verdict::Untestable));
+    assert!(
+        rows(&honest, "article2")
+            .iter()
+            .filter(|row| row.cell.cohort.as_str() != "*")
+            .all(|row| row.verdict == Verdict::Untestable)
+    );
 }
 
 /// Three pods against two, four functions: each pod's G as it is written in books, Fisher's sum with its tail in closed form.
@@ -125,7 +147,8 @@ fn pods_are_tested_one_by_one_and_merged() {
     let mut manifest = String::new();
     let pods = head.iter().map(|counts| ("new", counts)).chain(base.iter().map(|counts| ("old", counts)));
     for (pod, (build, counts)) in pods.enumerate() {
-        let stacks: Vec<String> = counts.iter().enumerate().map(|(function, count)| format!("f{function} {count}")).collect();
+        let stacks: Vec<String> =
+            counts.iter().enumerate().map(|(function, count)| format!("f{function} {count}")).collect();
         std::fs::write(fleet.path().join(format!("{pod}.folded")), stacks.join("\n") + "\n").unwrap();
         writeln!(
             manifest,
@@ -140,7 +163,11 @@ fn pods_are_tested_one_by_one_and_merged() {
         let (a, n, b) = (pod[f], pod.iter().sum::<f64>(), merged[f]);
         let share = (a + b) / (n + all);
         let term = |observed: f64, expected: f64| observed * (observed / expected).ln();
-        let g = 2.0 * (term(a, n * share) + term(n - a, n * (1.0 - share)) + term(b, all * share) + term(all - b, all * (1.0 - share)));
+        let g = 2.0
+            * (term(a, n * share)
+                + term(n - a, n * (1.0 - share))
+                + term(b, all * share)
+                + term(all - b, all * (1.0 - share)));
         g.sqrt().copysign(a / n - b / all)
     };
     let roots = |f: usize| head.iter().map(|pod| root(pod, f)).collect::<Vec<_>>();
@@ -149,16 +176,29 @@ fn pods_are_tested_one_by_one_and_merged() {
         (-half).exp() * (1.0 + half + half * half / 2.0)
     };
     let stouffer = |f: usize| ln_chi1_tail(roots(f).iter().sum::<f64>().powi(2) / 3.0).exp();
-    for (method, p) in [("article-b", (0..4).map(fisher).collect::<Vec<_>>()), ("article-b-stouffer", (0..4).map(stouffer).collect())] {
+    for (method, p) in
+        [("article-b", (0..4).map(fisher).collect::<Vec<_>>()), ("article-b-stouffer", (0..4).map(stouffer).collect())]
+    {
         let done = replay(fleet.path(), &[&NAMED[..], &["--method", method]].concat());
         let rows = rows(&done, "s");
         assert_eq!(rows.len(), 4);
         let mut ranked = p.clone();
         ranked.sort_by(f64::total_cmp);
-        let q_value = |p: f64| (1u32..).zip(&ranked).filter(|(_, other)| **other >= p).map(|(k, other)| other * 4.0 / f64::from(k)).fold(1.0, f64::min);
+        let q_value = |p: f64| {
+            (1u32..)
+                .zip(&ranked)
+                .filter(|(_, other)| **other >= p)
+                .map(|(k, other)| other * 4.0 / f64::from(k))
+                .fold(1.0, f64::min)
+        };
         for (row, p) in rows.iter().zip(&p) {
             let expected = q_value(*p);
-            assert!((row.q_value.unwrap() - expected).abs() <= 1e-8 * expected, "{method} {}: {:?}, not {expected}", row.function, row.q_value);
+            assert!(
+                (row.q_value.unwrap() - expected).abs() <= 1e-8 * expected,
+                "{method} {}: {:?}, not {expected}",
+                row.function,
+                row.q_value
+            );
             assert_eq!(row.verdict.is_called(), expected <= 0.05, "{method} {}", row.function);
         }
         // f0 goes up in one pod and down in another: Fisher calls it, Stouffer does not.
@@ -170,7 +210,19 @@ fn pods_are_tested_one_by_one_and_merged() {
 static FLEET: LazyLock<TempDir> = LazyLock::new(|| {
     let folder = TempDir::new().unwrap();
     let fleet = folder.path().join("fleet");
-    let generated = run(&["generate", "--output", fleet.to_str().unwrap(), "--seed", "7", "--by", "1.6", "--pods", "5:20", "--lasts", "6m"]);
+    let generated = run(&[
+        "generate",
+        "--output",
+        fleet.to_str().unwrap(),
+        "--seed",
+        "7",
+        "--by",
+        "1.6",
+        "--pods",
+        "5:20",
+        "--lasts",
+        "6m",
+    ]);
     assert_eq!(generated.code, 0, "{}", generated.stderr);
     folder
 });
@@ -181,7 +233,8 @@ fn of_demo(method: &str) -> Done {
 
 /// Whether something changed there.
 fn is_truly_changed(row: &CellRow) -> bool {
-    row.function == CHANGED && [cell("ap-south-1", "Android-TV"), cell("ap-southeast-1", "Android-TV")].contains(&row.cell)
+    row.function == CHANGED
+        && [cell("ap-south-1", "Android-TV"), cell("ap-southeast-1", "Android-TV")].contains(&row.cell)
 }
 
 /// Rows of cells, the roll-ups left out.
@@ -194,7 +247,13 @@ fn the_article_calls_innocent_rows_where_honest_calls_none() {
     let (honest, article) = (of_demo("honest"), of_demo("article"));
     let (by_honest, by_article) = (called(&of_window(&honest)), called(&of_window(&article)));
     let innocent = |rows: &[&CellRow]| rows.iter().filter(|row| !is_truly_changed(row)).count();
-    eprintln!("innocent rows called: honest {} of {}, article {} of {}", innocent(&by_honest), by_honest.len(), innocent(&by_article), by_article.len());
+    eprintln!(
+        "innocent rows called: honest {} of {}, article {} of {}",
+        innocent(&by_honest),
+        by_honest.len(),
+        innocent(&by_article),
+        by_article.len()
+    );
     assert_eq!((innocent(&by_honest), by_honest.len()), (0, 2));
     assert!(innocent(&by_article) > 20, "{}", innocent(&by_article));
     assert_eq!(by_article.len() - innocent(&by_article), 2);
@@ -203,12 +262,22 @@ fn the_article_calls_innocent_rows_where_honest_calls_none() {
     let ln_p: Vec<f64> = members.iter().map(|row| row.ln_p_iid.unwrap()).collect();
     assert!(members.len() > 9 * 250 && members.iter().all(|row| row.head.count + row.base.count >= 30));
     assert_eq!(by_article.len(), step_up(&ln_p, 0.05));
-    let least_left = members.iter().filter(|row| !row.verdict.is_called()).map(|row| row.ln_p_iid.unwrap()).fold(f64::INFINITY, f64::min);
+    let least_left = members
+        .iter()
+        .filter(|row| !row.verdict.is_called())
+        .map(|row| row.ln_p_iid.unwrap())
+        .fold(f64::INFINITY, f64::min);
     assert!(by_article.iter().all(|row| row.ln_p_iid.unwrap() <= least_left));
     wakes_nobody(&article, "article");
     let (by_pod, by_stouffer) = (of_demo("article-b"), of_demo("article-b-stouffer"));
     let (by_pod, by_stouffer) = (called(&of_window(&by_pod)), called(&of_window(&by_stouffer)));
-    eprintln!("innocent rows called: article-b {} of {}, article-b-stouffer {} of {}", innocent(&by_pod), by_pod.len(), innocent(&by_stouffer), by_stouffer.len());
+    eprintln!(
+        "innocent rows called: article-b {} of {}, article-b-stouffer {} of {}",
+        innocent(&by_pod),
+        by_pod.len(),
+        innocent(&by_stouffer),
+        by_stouffer.len()
+    );
     assert!(innocent(&by_stouffer) > 20, "{}", innocent(&by_stouffer));
     assert_eq!((by_pod.len() - innocent(&by_pod), by_stouffer.len() - innocent(&by_stouffer)), (2, 2));
 }
@@ -225,7 +294,13 @@ fn naive_calls_whatever_moved() {
     for row in called(&rows) {
         assert_eq!(row.verdict == Verdict::Regressed, row.head.share > row.base.share);
     }
-    let changes: Vec<f64> = naive.run.stdout.lines().filter_map(|line| line.split(" pp ").next()?.split(' ').next_back()?.parse::<f64>().ok()).map(f64::abs).collect();
+    let changes: Vec<f64> = naive
+        .run
+        .stdout
+        .lines()
+        .filter_map(|line| line.split(" pp ").next()?.split(' ').next_back()?.parse::<f64>().ok())
+        .map(f64::abs)
+        .collect();
     assert!(changes.len() == 20 && changes.is_sorted_by(|a, b| a >= b), "{}", naive.run.stdout);
     wakes_nobody(&naive, "naive");
 }
@@ -235,8 +310,15 @@ fn wakes_nobody(done: &Done, method: &str) {
     assert!(done.tables.flags.is_empty());
     assert!(!done.folder.path().join("alerts.jsonl").exists());
     let start = format!("not calibrated (method {method}): ");
-    assert!(!done.tables.comparisons.is_empty() && done.tables.comparisons.iter().all(|row| row.flags == 0 && row.sentence.starts_with(&start)));
-    assert!(done.tables.cells.iter().all(|row| row.cause.is_none() && row.verdict != Verdict::Equivalent && row.verdict != Verdict::Compositional));
+    assert!(
+        !done.tables.comparisons.is_empty()
+            && done.tables.comparisons.iter().all(|row| row.flags == 0 && row.sentence.starts_with(&start))
+    );
+    assert!(
+        done.tables.cells.iter().all(|row| row.cause.is_none()
+            && row.verdict != Verdict::Equivalent
+            && row.verdict != Verdict::Compositional)
+    );
     assert!(done.tables.cells.iter().all(|row| row.cell.region.as_str() != "*"), "a roll-up is in no family");
     let files = std::fs::read_dir(done.folder.path().join("cells")).unwrap();
     let date = files.flatten().next().unwrap().path();
@@ -251,17 +333,39 @@ fn watch_refuses_what_is_not_calibrated() {
     for method in ["article", "article-b", "article-b-stouffer", "naive"] {
         let refused = run(&["watch", "--method", method, "--brokers", "127.0.0.1:1", "--connect-timeout", "100ms"]);
         assert_eq!(refused.code, 2, "{}", refused.stderr);
-        assert!(refused.stderr.contains(&format!("watch does not take the method {method}: it is not calibrated")), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains(&format!("watch does not take the method {method}: it is not calibrated")),
+            "{}",
+            refused.stderr
+        );
     }
     let unknown = run(&["replay", "nowhere", "--output", "nowhere", "--method", "best"]);
     assert_eq!(unknown.code, 2);
-    assert!(unknown.stderr.contains("\"best\" is not one of \"honest\", \"article\", \"article-b\", \"article-b-stouffer\" and \"naive\""), "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains(
+            "\"best\" is not one of \"honest\", \"article\", \"article-b\", \"article-b-stouffer\" and \"naive\""
+        ),
+        "{}",
+        unknown.stderr
+    );
 }
 
 #[test]
 fn watch_tells_how_many_false_alerts_to_expect() {
     let folder = TempDir::new().unwrap();
-    let tried = run(&["watch", "--brokers", "127.0.0.1:1", "--connect-timeout", "100ms", "--output", folder.path().to_str().unwrap(), "--q", "0.1", "--epoch", "12h"]);
+    let tried = run(&[
+        "watch",
+        "--brokers",
+        "127.0.0.1:1",
+        "--connect-timeout",
+        "100ms",
+        "--output",
+        folder.path().to_str().unwrap(),
+        "--q",
+        "0.1",
+        "--epoch",
+        "12h",
+    ]);
     assert_eq!(tried.code, 1, "no broker is there: {}", tried.stderr);
     assert!(tried.stderr.contains("false alerts expected where nothing changed: at most 1.4 a week for each comparison that is open all week, 0.1 for each deploy that is over within 12h"), "{}", tried.stderr);
 }

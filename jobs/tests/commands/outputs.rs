@@ -22,8 +22,16 @@ fn four_readers_see_what_the_program_wrote() {
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
         let tables = &done.tables;
-        assert!(text.contains(&format!("cells {} rows, flags {} rows", tables.cells.len(), tables.flags.len())), "{text}");
-        assert!(!tables.cells.is_empty() && !tables.flags.is_empty() && !tables.comparisons.is_empty() && !tables.ledger.is_empty());
+        assert!(
+            text.contains(&format!("cells {} rows, flags {} rows", tables.cells.len(), tables.flags.len())),
+            "{text}"
+        );
+        assert!(
+            !tables.cells.is_empty()
+                && !tables.flags.is_empty()
+                && !tables.comparisons.is_empty()
+                && !tables.ledger.is_empty()
+        );
         let checks: u32 = text.lines().last().unwrap().strip_suffix(" checks passed").unwrap().parse().unwrap();
         assert!(checks > 800, "{text}");
     }

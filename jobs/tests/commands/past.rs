@@ -11,11 +11,17 @@ use super::program::{Done, done, is_cell};
 
 /// A full hour.
 const STARTS_AT: Nanos = Nanos::from_seconds(1_772_528_400);
-const SETTINGS: [&str; 8] = ["--window", "5m", "--evaluate-every", "1m", "--report-every", "5m", "--baseline-every", "20s"];
+const SETTINGS: [&str; 8] =
+    ["--window", "5m", "--evaluate-every", "1m", "--report-every", "5m", "--baseline-every", "20s"];
 
 /// One function costs twice as much in one of two cells; all pods are replaced within seven minutes.
 fn replayed(more: &[&str]) -> Done {
-    let one = Fleet::seeded(7).regions(["east"]).cohorts(["tv", "web"]).pods_per_cell(0, 8).samples_per_second(60.0).starts_at(STARTS_AT);
+    let one = Fleet::seeded(7)
+        .regions(["east"])
+        .cohorts(["tv", "web"])
+        .pods_per_cell(0, 8)
+        .samples_per_second(60.0)
+        .starts_at(STARTS_AT);
     let rolled = one.rollout(Nanos::from_seconds(240), Nanos::from_seconds(420)).lasts(Nanos::from_seconds(1500));
     let fleet = rolled.regress(Fleet::DEMO_FUNCTION, Cells::cohort("tv"), 2.0).stacks().build();
     let folder = TempDir::new().unwrap();
@@ -34,19 +40,41 @@ fn a_full_roll_out_is_held_against_the_past_and_wakes_nobody() {
     assert_eq!(over_all.warnings, ["base is the past: hour 9 UTC of v41 on 1 day"]);
     let rows = done.rows(Scope::Window, CountKind::SelfCount);
     let called: Vec<_> = rows.iter().filter(|row| is_cell(row) && row.verdict.is_called()).collect();
-    assert!(rows.len() > 100 && rows.iter().all(|row| row.detail.as_deref() == Some("base is the past: hour 9 UTC of v41 on 1 day")));
-    assert_eq!(called.iter().map(|row| (row.function.as_str(), row.cell.cohort.as_str())).collect::<Vec<_>>(), [(Fleet::DEMO_FUNCTION, "tv")]);
+    assert!(
+        rows.len() > 100
+            && rows.iter().all(|row| row.detail.as_deref() == Some("base is the past: hour 9 UTC of v41 on 1 day"))
+    );
+    assert_eq!(
+        called.iter().map(|row| (row.function.as_str(), row.cell.cohort.as_str())).collect::<Vec<_>>(),
+        [(Fleet::DEMO_FUNCTION, "tv")]
+    );
     assert!(done.rows(Scope::Epoch, CountKind::SelfCount).is_empty());
 
-    let first = done.tables.comparisons.iter().filter(|row| row.baseline == Baseline::Past).map(|row| row.window_end_at).min().unwrap();
+    let first = done
+        .tables
+        .comparisons
+        .iter()
+        .filter(|row| row.baseline == Baseline::Past)
+        .map(|row| row.window_end_at)
+        .min()
+        .unwrap();
     assert!(done.tables.flags.iter().all(|flag| flag.row.window_end_at < first));
-    assert!(done.tables.flags.iter().any(|flag| flag.state == FlagState::Cleared && flag.cleared_because.as_deref() == Some("comparison_closed")));
+    assert!(
+        done.tables.flags.iter().any(
+            |flag| flag.state == FlagState::Cleared && flag.cleared_because.as_deref() == Some("comparison_closed")
+        )
+    );
     let alerts = std::fs::read_to_string(done.folder.path().join("alerts.jsonl")).unwrap();
     assert!(!alerts.is_empty() && !alerts.contains("\"baseline\":\"past\""), "{alerts}");
 
     let said = &done.run.stdout;
     assert!(said.contains("Dearer in all of tv: serialize_video_chunk x 1.97 ("), "{said}");
-    assert!(said.contains("No build of v41 runs any more, so the base is the past: hour 9 UTC of v41 on 1 day. This is never an alert"), "{said}");
+    assert!(
+        said.contains(
+            "No build of v41 runs any more, so the base is the past: hour 9 UTC of v41 on 1 day. This is never an alert"
+        ),
+        "{said}"
+    );
     assert!(!said.contains("oll back"), "{said}");
 }
 

@@ -42,7 +42,11 @@ fn cases() -> Vec<(String, Vec<String>)> {
 
 fn hundredths(text: &str) -> Option<i64> {
     let text = text.trim().trim_end_matches('%').trim_start_matches('+');
-    if text.is_empty() { None } else { Some(text.replace('.', "").parse().unwrap_or_else(|_| panic!("{text:?} is no percentage"))) }
+    if text.is_empty() {
+        None
+    } else {
+        Some(text.replace('.', "").parse().unwrap_or_else(|_| panic!("{text:?} is no percentage")))
+    }
 }
 
 /// Rows of perf, functions named as ours are. Of addresses without a symbol and of lines that were not found perf prints
@@ -82,7 +86,9 @@ fn named(part: &str) -> String {
 }
 
 fn comparable(name: &str, keys: &str) -> bool {
-    let nameless = name.split("  ").any(|part| part.starts_with("0x") || part.starts_with("[unknown]") || part == "_unsymbolised" || part == "[filtered]");
+    let nameless = name.split("  ").any(|part| {
+        part.starts_with("0x") || part.starts_with("[unknown]") || part == "_unsymbolised" || part == "[filtered]"
+    });
     !nameless && (!keys.contains("srcline") || name.contains(':'))
 }
 
@@ -113,7 +119,10 @@ impl Recorded {
         match made.status.code() {
             Some(0) => {}
             Some(3) => {
-                eprintln!("perf cannot record here, so the kept recording is compared: {}", String::from_utf8_lossy(&made.stderr).trim());
+                eprintln!(
+                    "perf cannot record here, so the kept recording is compared: {}",
+                    String::from_utf8_lossy(&made.stderr).trim()
+                );
                 recorded.unpack();
             }
             _ => panic!("record.sh: {}", String::from_utf8_lossy(&made.stderr)),
@@ -131,7 +140,11 @@ impl Recorded {
         for entry in fs::read_dir(folder().join("recorded")).unwrap() {
             let path = entry.unwrap().path();
             let bytes = decompress(&fs::read(&path).unwrap(), 1 << 24).unwrap().into_owned();
-            fs::write(self.folder.path().join(path.file_name().unwrap().to_str().unwrap().trim_end_matches(".gz")), bytes).unwrap();
+            fs::write(
+                self.folder.path().join(path.file_name().unwrap().to_str().unwrap().trim_end_matches(".gz")),
+                bytes,
+            )
+            .unwrap();
         }
     }
 
@@ -147,7 +160,23 @@ impl Recorded {
             let keys = options.join(" ");
             let theirs = rows_of_perf(&fs::read_to_string(self.path(&format!("{name}.csv"))).unwrap(), &keys);
             let options: Vec<&str> = options.iter().map(String::as_str).collect();
-            let plain = ["diff", "--base", &base, "--head", &head, "-q", "-t", ",", "-c", "delta", "-p", "--top", "0", "--min-count", "1"];
+            let plain = [
+                "diff",
+                "--base",
+                &base,
+                "--head",
+                &head,
+                "-q",
+                "-t",
+                ",",
+                "-c",
+                "delta",
+                "-p",
+                "--top",
+                "0",
+                "--min-count",
+                "1",
+            ];
             let ours = run(&[&plain[..], &options].concat());
             if theirs.is_empty() {
                 // Where nothing is left perf prints nothing; here that is an error that says why.
@@ -162,7 +191,10 @@ impl Recorded {
                 assert_eq!((ours.base_period, ours.period), (theirs.base_period, theirs.period), "{name}: {function}");
                 assert!((ours.baseline - theirs.baseline).abs() <= 1, "{name}: {function}: {ours:?}, perf {theirs:?}");
                 let apart = theirs.delta.zip(ours.delta).map(|(theirs, ours)| (theirs - ours).abs());
-                assert!(apart.is_none_or(|apart| apart <= 1) && ours.delta.is_some(), "{name}: {function}: {ours:?}, perf {theirs:?}");
+                assert!(
+                    apart.is_none_or(|apart| apart <= 1) && ours.delta.is_some(),
+                    "{name}: {function}: {ours:?}, perf {theirs:?}"
+                );
                 compared += 1;
             }
         }

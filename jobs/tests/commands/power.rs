@@ -36,7 +36,14 @@ fn published_power_through_the_program() {
     let cases: Vec<Json> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let mut groups: BTreeMap<Vec<String>, Vec<&Json>> = BTreeMap::new();
     for case in &cases {
-        let flags = [("--head-pods", "canary_pods"), ("--base-pods", "control_pods"), ("--rate", "rate_hz"), ("--cv", "tau"), ("--alpha", "alpha"), ("--power", "power")];
+        let flags = [
+            ("--head-pods", "canary_pods"),
+            ("--base-pods", "control_pods"),
+            ("--rate", "rate_hz"),
+            ("--cv", "tau"),
+            ("--alpha", "alpha"),
+            ("--power", "power"),
+        ];
         let args = flags.iter().flat_map(|(flag, key)| [(*flag).to_owned(), case[key].to_string()]);
         groups.entry(args.collect()).or_default().push(case);
     }
@@ -45,7 +52,8 @@ fn published_power_through_the_program() {
         for case in cases {
             let change = format!("{}", number(&case["ratio"]) - 1.0);
             let share = case["share"].to_string();
-            let args: Vec<&str> = args.iter().map(String::as_str).chain(["--share", &share, "--change", &change]).collect();
+            let args: Vec<&str> =
+                args.iter().map(String::as_str).chain(["--share", &share, "--change", &change]).collect();
             let study = &json(&args)["studies"][0];
             let wait = &study["changes"][0];
             if case["seconds"] == "inf" {
@@ -55,7 +63,8 @@ fn published_power_through_the_program() {
                 finite += 1;
                 close(number(&wait["seconds"]), number(&case["seconds"]), &case.to_string());
             }
-            let half_an_hour = study["smallest"].as_array().unwrap().iter().find(|row| row["after_seconds"] == 1800.0).unwrap();
+            let half_an_hour =
+                study["smallest"].as_array().unwrap().iter().find(|row| row["after_seconds"] == 1800.0).unwrap();
             close(number(&half_an_hour["ratio"]), number(&case["mde_ln_30min"]).exp(), &case.to_string());
         }
     }
@@ -99,9 +108,19 @@ fn where_time_cannot_help_the_pods_are_named_that_can() {
         let pods = pods.to_string();
         json(&[&both[4..], &["--head-pods", &pods, "--base-pods", &pods]].concat())["studies"][0]["changes"][0]["seconds"].as_f64()
     };
-    assert!(seconds(head).is_some_and(|seconds| seconds <= 1800.0) && seconds(head - 1).is_none_or(|seconds| seconds > 1800.0));
+    assert!(
+        seconds(head).is_some_and(|seconds| seconds <= 1800.0)
+            && seconds(head - 1).is_none_or(|seconds| seconds > 1800.0)
+    );
     let said = self::text(&both);
-    assert!(said.contains(&format!("never: more time cannot help, {} more head pods and {} more base pods can, within ", head - 3, base - 20)), "{said}");
+    assert!(
+        said.contains(&format!(
+            "never: more time cannot help, {} more head pods and {} more base pods can, within ",
+            head - 3,
+            base - 20
+        )),
+        "{said}"
+    );
     let slow = self::text(&["--cv", "0%", "--rate", "1", "--share", "0.01%", "--change", "5%"]);
     assert!(slow.contains(" days (") && slow.contains(" s), longer than evidence is kept: "), "{slow}");
 }
@@ -114,17 +133,32 @@ fn an_earlier_run_gives_pods_samples_and_spread_of_each_cell() {
     let studies = answer["studies"].as_array().unwrap();
     assert_eq!(studies.len(), 9, "the row over all cells is no cell");
     for study in studies {
-        let of_cell = |row: &&&fleetdiff_schemas::rows::ComparisonRow| study["region"] == row.cell.region.as_str() && study["cohort"] == row.cell.cohort.as_str();
+        let of_cell = |row: &&&fleetdiff_schemas::rows::ComparisonRow| {
+            study["region"] == row.cell.region.as_str() && study["cohort"] == row.cell.cohort.as_str()
+        };
         let row = verdicts.iter().find(of_cell).unwrap();
         let seconds = row.window_end_at.since(row.window_start_at).0 / 1_000_000_000;
         let (samples, pods) = (row.head_total + row.base_total, row.head_pods + row.base_pods);
-        assert_eq!((study["head_pods"].as_f64(), study["count_kind"].as_str()), (Some(f64::from(i32::try_from(row.head_pods).unwrap())), Some("self")));
-        close(number(&study["samples_per_pod_second"]), samples.to_string().parse::<f64>().unwrap() / (pods * seconds).to_string().parse::<f64>().unwrap(), "rate");
+        assert_eq!(
+            (study["head_pods"].as_f64(), study["count_kind"].as_str()),
+            (Some(f64::from(i32::try_from(row.head_pods).unwrap())), Some("self"))
+        );
+        close(
+            number(&study["samples_per_pod_second"]),
+            samples.to_string().parse::<f64>().unwrap() / (pods * seconds).to_string().parse::<f64>().unwrap(),
+            "rate",
+        );
         close(number(&study["tau"]), row.tau2.unwrap().sqrt(), "tau");
         assert!(number(&study["changes"][0]["share"]) > 0.0);
     }
     let more = json(&["--from", folder, "--head-pods", "60"]);
-    assert!(more["studies"].as_array().unwrap().iter().all(|study| study["head_pods"] == 60.0 && study["base_pods"] != 760.0));
+    assert!(
+        more["studies"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|study| study["head_pods"] == 60.0 && study["base_pods"] != 760.0)
+    );
     assert!(demo::demo().tables.cells.iter().any(is_cell));
     let text = text(&["--from", folder]);
     assert_eq!(text.matches("video-delivery cpu (self samples), v42 against v41: ").count(), 9, "{text}");
@@ -132,7 +166,15 @@ fn an_earlier_run_gives_pods_samples_and_spread_of_each_cell() {
 
 #[test]
 fn what_makes_no_sense_is_told() {
-    for wrong in [["--share", "0"], ["--share", "1"], ["--change", "0%"], ["--cv", "-1%"], ["--alpha", "1"], ["--rate", "0"], ["--head-pods", "0"]] {
+    for wrong in [
+        ["--share", "0"],
+        ["--share", "1"],
+        ["--change", "0%"],
+        ["--cv", "-1%"],
+        ["--alpha", "1"],
+        ["--rate", "0"],
+        ["--head-pods", "0"],
+    ] {
         let wrong = run(&[&["power"][..], &wrong].concat());
         assert_eq!(wrong.code, 2, "{}", wrong.stderr);
     }

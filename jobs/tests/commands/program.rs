@@ -55,7 +55,11 @@ impl Done {
     /// The rows of the last report.
     pub fn rows(&self, scope: Scope, kind: CountKind) -> Vec<&CellRow> {
         let last = self.tables.cells.iter().map(|row| row.window_end_at).max();
-        self.tables.cells.iter().filter(|row| Some(row.window_end_at) == last && row.scope == scope && row.count_kind == kind).collect()
+        self.tables
+            .cells
+            .iter()
+            .filter(|row| Some(row.window_end_at) == last && row.scope == scope && row.count_kind == kind)
+            .collect()
     }
 
     /// The verdicts of the last look.

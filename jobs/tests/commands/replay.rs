@@ -10,9 +10,11 @@ use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
 
 use super::program::{Done, done, recorded, run};
 
-static LISTPACK: LazyLock<Done> = LazyLock::new(|| replay("rd-listpack", &["--base", "A,A2", "--head", "B", "--count-kind", "self"]));
-static SNAPSHOT: LazyLock<Done> =
-    LazyLock::new(|| replay("kv-snapshot", &["--profile-type", "cpu", "--count-kind", "total", "--base", "A,A2", "--head", "B"]));
+static LISTPACK: LazyLock<Done> =
+    LazyLock::new(|| replay("rd-listpack", &["--base", "A,A2", "--head", "B", "--count-kind", "self"]));
+static SNAPSHOT: LazyLock<Done> = LazyLock::new(|| {
+    replay("kv-snapshot", &["--profile-type", "cpu", "--count-kind", "total", "--base", "A,A2", "--head", "B"])
+});
 
 /// Redis with another encoding limit, one cell a cohort.
 pub fn listpack() -> &'static Done {
@@ -26,7 +28,8 @@ fn replay(fleet: &str, more: &[&str]) -> Done {
 
 /// The rows of the last report's window in one cohort, and how many of them were tested.
 fn window<'a>(done: &'a Done, cohort: &str, kind: CountKind) -> (Vec<&'a CellRow>, usize) {
-    let rows: Vec<&CellRow> = done.rows(Scope::Window, kind).into_iter().filter(|row| row.cell.cohort.as_str() == cohort).collect();
+    let rows: Vec<&CellRow> =
+        done.rows(Scope::Window, kind).into_iter().filter(|row| row.cell.cohort.as_str() == cohort).collect();
     let tested = rows.iter().filter(|row| row.ln_p.is_some()).count();
     (rows, tested)
 }
@@ -82,26 +85,61 @@ fn snapshot_finds_the_function_that_is_gone() {
 #[test]
 fn one_pod_a_cell_is_untestable_and_says_so() {
     let folder = recorded("rd-listpack");
-    let done = done(&["replay", folder.to_str().unwrap(), "--warm-up", "0s", "--base", "A,A2", "--head", "B", "--count-kind", "self"]);
-    let rows: Vec<_> = done.rows(Scope::Window, CountKind::SelfCount).into_iter().filter(|row| super::program::is_cell(row)).collect();
+    let done = done(&[
+        "replay",
+        folder.to_str().unwrap(),
+        "--warm-up",
+        "0s",
+        "--base",
+        "A,A2",
+        "--head",
+        "B",
+        "--count-kind",
+        "self",
+    ]);
+    let rows: Vec<_> =
+        done.rows(Scope::Window, CountKind::SelfCount).into_iter().filter(|row| super::program::is_cell(row)).collect();
     let frequent: Vec<_> = rows.iter().filter(|row| row.verdict != Verdict::TooRare).collect();
     assert!(frequent.len() > 200, "{} rows", frequent.len());
-    assert!(frequent.iter().all(|row| row.verdict == Verdict::Untestable && row.reason == Some(RowReason::FewPods) && row.support == Support::Untestable));
+    assert!(frequent.iter().all(|row| row.verdict == Verdict::Untestable
+        && row.reason == Some(RowReason::FewPods)
+        && row.support == Support::Untestable));
     assert!(done.tables.flags.is_empty());
-    assert!(done.run.stdout.contains("cannot be judged yet: that takes at least 4 more pods of B (1 now) and 3 more pods of A,A2 (2 now)"), "{}", done.run.stdout);
+    assert!(
+        done.run.stdout.contains(
+            "cannot be judged yet: that takes at least 4 more pods of B (1 now) and 3 more pods of A,A2 (2 now)"
+        ),
+        "{}",
+        done.run.stdout
+    );
 }
 
 #[test]
 fn levels_but_of_memory_are_one_rejected_row_each_and_one_line_in_all() {
     let (fleet, folder) = (recorded("kv-snapshot"), tempfile::tempdir().unwrap());
-    let manifest = std::fs::read_to_string(fleet.join("manifest.jsonl")).unwrap().replace("\"cumulative\"", "\"gauge\"");
+    let manifest =
+        std::fs::read_to_string(fleet.join("manifest.jsonl")).unwrap().replace("\"cumulative\"", "\"gauge\"");
     std::fs::write(folder.path().join("manifest.jsonl"), &manifest).unwrap();
     std::os::unix::fs::symlink(fleet.join("profiles"), folder.path().join("profiles")).unwrap();
-    let done = done(&["replay", folder.path().to_str().unwrap(), "--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B"]);
+    let done = done(&[
+        "replay",
+        folder.path().to_str().unwrap(),
+        "--warm-up",
+        "0s",
+        "--cell",
+        "cohort",
+        "--base",
+        "A,A2",
+        "--head",
+        "B",
+    ]);
     let levels = manifest.lines().filter(|line| line.contains("\"gauge\"") && !line.contains("\"heap\"")).count();
     assert!(levels > 100);
     let in_use = done.tables.cells.iter().filter(|row| row.comparison.profile_type == ProfileType::LiveHeap).count();
-    assert!(in_use > 100 && done.tables.cells.iter().all(|row| row.comparison.profile_type != ProfileType::Heap), "{in_use} rows");
+    assert!(
+        in_use > 100 && done.tables.cells.iter().all(|row| row.comparison.profile_type != ProfileType::Heap),
+        "{in_use} rows"
+    );
     let rejected = &done.tables.rejected;
     assert_eq!(rejected.len(), levels);
     assert!(rejected.iter().all(|row| row.rejection.reason == Reason::UnsupportedType));
@@ -121,14 +159,26 @@ fn what_it_says_of_few_pods() {
     assert_eq!(worst, "__memcmp_evex_movbe");
     let sentence = text.lines().find(|line| line.starts_with("Roll back")).unwrap();
     assert!(sentence.starts_with(&format!("Roll back session: {worst} x 10.5")), "{sentence}");
-    assert!(sentence.contains("more functions (tentative: 2 against 4 pods); cheaper in session: dictFind x 0.33"), "{sentence}");
+    assert!(
+        sentence.contains("more functions (tentative: 2 against 4 pods); cheaper in session: dictFind x 0.33"),
+        "{sentence}"
+    );
     assert!(sentence.contains("; cache cannot be judged yet: "), "{sentence}");
     assert!(sentence.contains("more pods of B (2 now)"), "{sentence}");
-    let also: Vec<&str> = text.lines().skip_while(|line| *line != "also called:").skip(1).take_while(|line| !line.is_empty()).collect();
+    let also: Vec<&str> =
+        text.lines().skip_while(|line| *line != "also called:").skip(1).take_while(|line| !line.is_empty()).collect();
     let flagged: BTreeSet<&str> = listpack().tables.flags.iter().map(|flag| flag.row.function.as_str()).collect();
     assert_eq!(also.len() + 1, flagged.len(), "{text}");
-    assert!(also.iter().any(|line| line.trim_start().starts_with("lpFind ") && line.contains("regressed in session: +") && line.ends_with("only in the head")), "{text}");
-    assert!(also.iter().any(|line| line.trim_start().starts_with("dictFind ") && line.contains("improved in session: -")), "{text}");
+    assert!(
+        also.iter().any(|line| line.trim_start().starts_with("lpFind ")
+            && line.contains("regressed in session: +")
+            && line.ends_with("only in the head")),
+        "{text}"
+    );
+    assert!(
+        also.iter().any(|line| line.trim_start().starts_with("dictFind ") && line.contains("improved in session: -")),
+        "{text}"
+    );
 }
 
 #[test]

@@ -23,7 +23,8 @@ fn profiles(fleet: &Path) -> Vec<Profile> {
 }
 
 fn replayed(folder: &Path) -> Tables {
-    done(&["replay", folder.to_str().unwrap(), "--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B"]).tables
+    done(&["replay", folder.to_str().unwrap(), "--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B"])
+        .tables
 }
 
 /// Counts and snapshots of four types, of Go; and counts of a program in C.

@@ -51,7 +51,8 @@ fn put_into(folder: &Path) {
     let expected: Vec<Value> = serde_json::from_str(&expected).unwrap();
     let mut lines = Vec::new();
     for record in records() {
-        let of_hop = expected.iter().filter(|entry| entry["hop"] == record["hop"]).map(|entry| &entry["types"]["samples/count"]);
+        let of_hop =
+            expected.iter().filter(|entry| entry["hop"] == record["hop"]).map(|entry| &entry["types"]["samples/count"]);
         let times = of_hop.map(|cpu| (cpu["time_unix_nano"].as_i64().unwrap(), cpu["duration_nano"].as_i64().unwrap()));
         let (start, length) = times.min().unwrap();
         let line = json!({
@@ -83,11 +84,15 @@ fn a_topic_of_a_collector_gives_what_its_records_give_as_files() {
     assert!(cells > 0 && comparisons > 0 && ledger >= 3, "{:?}", expected.sizes());
     assert_eq!(expected.refused(), 0);
     // Memory of hops 1 and 3 and locks of hop 2 are since the process began; of those, differences are counted.
-    let snapshots: Vec<_> = expected.tables.ledger.iter().filter(|row| ["heap", "mutex"].contains(&row.profile_type.as_str())).collect();
-    assert!(snapshots.iter().any(|row| row.samples_counted > 0) && snapshots.iter().any(|row| row.samples_baseline > 0));
+    let snapshots: Vec<_> =
+        expected.tables.ledger.iter().filter(|row| ["heap", "mutex"].contains(&row.profile_type.as_str())).collect();
+    assert!(
+        snapshots.iter().any(|row| row.samples_counted > 0) && snapshots.iter().any(|row| row.samples_baseline > 0)
+    );
     let of_cpu = expected.tables.ledger.iter().filter(|row| row.profile_type == "cpu");
     let counted: i64 = of_cpu.map(|row| row.samples_counted).sum();
-    let totals = records().iter().map(|record| record["totals"]["samples/count"]["total"].as_i64().unwrap()).sum::<i64>();
+    let totals =
+        records().iter().map(|record| record["totals"]["samples/count"]["total"].as_i64().unwrap()).sum::<i64>();
     assert_eq!(counted, totals);
     for workers in ["1", "2", "4"] {
         let output = scratch.path().join(workers);

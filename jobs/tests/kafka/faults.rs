@@ -31,7 +31,10 @@ fn a_broker_that_does_not_answer_is_named() {
 #[test]
 fn a_topic_that_is_not_there_is_named() {
     let scratch = tempfile::tempdir().unwrap();
-    let said = fail(1, &["watch", "--until-end", "--brokers", brokers(), "--topic", "absent", "--output", text(scratch.path())]);
+    let said = fail(
+        1,
+        &["watch", "--until-end", "--brokers", brokers(), "--topic", "absent", "--output", text(scratch.path())],
+    );
     assert_says(&said, &["error: there is no topic absent at", brokers(), "hint: check its name"]);
 }
 
@@ -48,8 +51,31 @@ fn an_output_that_cannot_be_written_is_named() {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("file");
     fs::write(&file, "in the way").unwrap();
-    succeed(&["publish", text(&recorded("rd-listpack")), "--brokers", brokers(), "--topic", "unwritable", "--format", "delta"]);
-    let said = fail(1, &["watch", "--until-end", "--brokers", brokers(), "--topic", "unwritable", "--output", text(&file), "--format", "delta"]);
+    succeed(&[
+        "publish",
+        text(&recorded("rd-listpack")),
+        "--brokers",
+        brokers(),
+        "--topic",
+        "unwritable",
+        "--format",
+        "delta",
+    ]);
+    let said = fail(
+        1,
+        &[
+            "watch",
+            "--until-end",
+            "--brokers",
+            brokers(),
+            "--topic",
+            "unwritable",
+            "--output",
+            text(&file),
+            "--format",
+            "delta",
+        ],
+    );
     assert_says(&said, &["cannot write", text(&file)]);
 }
 
@@ -57,13 +83,27 @@ fn an_output_that_cannot_be_written_is_named() {
 fn every_problem_of_a_configuration_is_told_at_once_and_no_secret() {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("wrong.toml");
-    fs::write(&file, "[dataflow]\nwindw = \"30m\"\nq = 7.0\n[kafka.client]\n\"sasl.password\" = \"hunter2\"\n").unwrap();
+    fs::write(&file, "[dataflow]\nwindw = \"30m\"\nq = 7.0\n[kafka.client]\n\"sasl.password\" = \"hunter2\"\n")
+        .unwrap();
     let mut watch = command(&["watch", "--config", text(&file), "--warm-up", "soon"]);
-    let output = watch.env("FLEETDIFF_RUN_WORKERS", "many").env("FLEETDIFF_KAFKA_CLIENT_SASL_USERNAME", "hunter3").output().unwrap();
+    let output = watch
+        .env("FLEETDIFF_RUN_WORKERS", "many")
+        .env("FLEETDIFF_KAFKA_CLIENT_SASL_USERNAME", "hunter3")
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr).unwrap();
     let line = format!("{}:2: dataflow.windw: unknown key", text(&file));
-    assert_says(&said, &["4 reasons", &line, "dataflow.q: must lie between 0 and 1", "FLEETDIFF_RUN_WORKERS: run.workers", "--warm-up: dataflow.warm_up: \"soon\""]);
+    assert_says(
+        &said,
+        &[
+            "4 reasons",
+            &line,
+            "dataflow.q: must lie between 0 and 1",
+            "FLEETDIFF_RUN_WORKERS: run.workers",
+            "--warm-up: dataflow.warm_up: \"soon\"",
+        ],
+    );
     assert!(!said.contains("hunter"), "{said}");
 }
 
@@ -88,7 +128,8 @@ fn what_makes_no_sense_is_usage() {
 fn a_client_property_with_a_bad_value_is_named_without_it() {
     let scratch = tempfile::tempdir().unwrap();
     let output = scratch.path().join("out");
-    let mut watch = command(&["watch", "--until-end", "--brokers", brokers(), "--topic", "any", "--output", text(&output)]);
+    let mut watch =
+        command(&["watch", "--until-end", "--brokers", brokers(), "--topic", "any", "--output", text(&output)]);
     let output = watch.env("FLEETDIFF_KAFKA_CLIENT_SECURITY_PROTOCOL", "hunter2").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();

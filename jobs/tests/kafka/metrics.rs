@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use fleetdiff_connectors::formats::otlp::proto::{AnyValue, Any, KeyValue, Resource};
+use fleetdiff_connectors::formats::otlp::proto::{Any, AnyValue, KeyValue, Resource};
 use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::kafka::topic::{self, TopicPlan};
 use prost::Message;
@@ -67,7 +67,13 @@ const CUMULATIVE: i32 = 2;
 
 /// One line of the manifest as a record of metrics.
 fn record(line: &Value, point: proto::Point, temporality: i32) -> Vec<u8> {
-    let names = [("service.name", "service"), ("service.version", "build"), ("cloud.region", "region"), ("cohort", "cohort"), ("k8s.pod.uid", "pod")];
+    let names = [
+        ("service.name", "service"),
+        ("service.version", "build"),
+        ("cloud.region", "region"),
+        ("cohort", "cohort"),
+        ("k8s.pod.uid", "pod"),
+    ];
     let attribute = |(key, field): (&str, &str)| {
         let value = AnyValue { value: Some(Any::Text(line[field].as_str().unwrap().to_owned())) };
         KeyValue { key: key.to_owned(), value: Some(value), ..KeyValue::default() }
@@ -76,7 +82,8 @@ fn record(line: &Value, point: proto::Point, temporality: i32) -> Vec<u8> {
     let metric = proto::Metric { name: "rpc.server.duration".to_owned(), histogram: Some(histogram) };
     let resource = Resource { attributes: names.map(attribute).to_vec() };
     let scope_metrics = vec![proto::ScopeMetrics { metrics: vec![metric] }];
-    proto::Request { resource_metrics: vec![proto::ResourceMetrics { resource: Some(resource), scope_metrics }] }.encode_to_vec()
+    proto::Request { resource_metrics: vec![proto::ResourceMetrics { resource: Some(resource), scope_metrics }] }
+        .encode_to_vec()
 }
 
 /// Puts the requests of a manifest onto a topic of two partitions: of each line a delta, or all of its pod so far.
@@ -87,10 +94,15 @@ fn put_onto(topic: &str, lines: &[Value], temporality: i32) {
     let mut so_far: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for (number, line) in lines.iter().enumerate() {
         let instant = |field: &str| line[field].as_u64().unwrap();
-        let (start, time, count) = (instant("requests_start_unix_nano"), instant("requests_end_unix_nano"), instant("requests"));
+        let (start, time, count) =
+            (instant("requests_start_unix_nano"), instant("requests_end_unix_nano"), instant("requests"));
         let (since, all) = so_far.entry(line["pod"].as_str().unwrap()).or_insert((start, 0));
         *all += count;
-        let point = if temporality == DELTA { proto::Point { start, time, count } } else { proto::Point { start: *since, time, count: *all } };
+        let point = if temporality == DELTA {
+            proto::Point { start, time, count }
+        } else {
+            proto::Point { start: *since, time, count: *all }
+        };
         let value = record(line, point, temporality);
         let message = BaseRecord::<(), [u8]>::to(topic).partition(i32::try_from(number % 2).unwrap()).payload(&value);
         producer.send(message.timestamp(i64::try_from(time / 1_000_000).unwrap())).map_err(|(error, _)| error).unwrap();
@@ -98,7 +110,8 @@ fn put_onto(topic: &str, lines: &[Value], temporality: i32) {
     producer.flush(Duration::from_secs(60)).unwrap();
 }
 
-const SETTINGS: [&str; 10] = ["--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B", "--count-kind", "self"];
+const SETTINGS: [&str; 10] =
+    ["--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B", "--count-kind", "self"];
 
 /// A copy of a fleet whose manifest says nothing of requests, and what it said.
 fn without_requests(fleet: &Path, copy: &Path) -> Vec<Value> {
@@ -134,19 +147,45 @@ fn requests_of_metrics_give_the_rows_of_requests_in_a_manifest() {
     let unjoined = replayed(&bare, "unjoined");
     assert!(unjoined.tables.cells.iter().all(|row| row.per_request_ratio.is_none()), "the copy brings requests");
 
-    succeed(&["publish", text(&bare), "--brokers", brokers(), "--topic", "bare-profiles", "--partitions", "3", "--key", "none"]);
+    succeed(&[
+        "publish",
+        text(&bare),
+        "--brokers",
+        brokers(),
+        "--topic",
+        "bare-profiles",
+        "--partitions",
+        "3",
+        "--key",
+        "none",
+    ]);
     for (temporality, topic) in [(DELTA, "requests-delta"), (CUMULATIVE, "requests-cumulative")] {
         put_onto(topic, &lines, temporality);
         for workers in ["1", "2", "4"] {
             let about = format!("{topic} with {workers} workers");
             let output = scratch.path().join(format!("{topic}-{workers}"));
             let alerts = format!("alerts-{topic}-{workers}");
-            let watch = ["watch", "--until-end", "--brokers", brokers(), "--topic", "bare-profiles", "--metrics-topic", topic];
+            let watch =
+                ["watch", "--until-end", "--brokers", brokers(), "--topic", "bare-profiles", "--metrics-topic", topic];
             let more = ["--output", text(&output), "--alerts-topic", &alerts, "--workers", workers];
             succeed(&[&watch[..], &more, &SETTINGS].concat());
             with_topic(&output, &alerts).assert_same(&expected, &about);
         }
     }
-    let said = fail(1, &["watch", "--until-end", "--brokers", brokers(), "--topic", "bare-profiles", "--metrics-topic", "no-such-metrics", "--output", text(&scratch.path().join("none"))]);
+    let said = fail(
+        1,
+        &[
+            "watch",
+            "--until-end",
+            "--brokers",
+            brokers(),
+            "--topic",
+            "bare-profiles",
+            "--metrics-topic",
+            "no-such-metrics",
+            "--output",
+            text(&scratch.path().join("none")),
+        ],
+    );
     assert!(said.contains("no-such-metrics"), "{said}");
 }

@@ -69,7 +69,10 @@ impl Results {
     /// What is left of results in self counts if profiles come as counts by function: no word of where work came from or went.
     pub fn without_stacks(mut self) -> Self {
         self.tables.flags.iter_mut().for_each(|flag| flag.row.detail = None);
-        self.alerts.iter_mut().filter(|alert| !alert["data"]["detail"].is_null()).for_each(|alert| alert["data"]["detail"] = Value::Null);
+        self.alerts
+            .iter_mut()
+            .filter(|alert| !alert["data"]["detail"].is_null())
+            .for_each(|alert| alert["data"]["detail"] = Value::Null);
         self
     }
 

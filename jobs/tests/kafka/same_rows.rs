@@ -42,7 +42,8 @@ fn same_as(expected: Results, name: &str, fleet: &Path, format: &str, settings: 
             let about = format!("{topic} with {workers} workers");
             let output = scratch.path().join(format!("{topic}-{workers}"));
             let alerts = format!("alerts-{topic}-{workers}");
-            let watch = ["watch", "--until-end", "--output", text(&output), "--alerts-topic", &alerts, "--workers", workers];
+            let watch =
+                ["watch", "--until-end", "--output", text(&output), "--alerts-topic", &alerts, "--workers", workers];
             succeed(&[&watch[..], &to_topic, settings].concat());
             with_topic(&output, &alerts).assert_same(&expected, &about);
         }
@@ -50,7 +51,8 @@ fn same_as(expected: Results, name: &str, fleet: &Path, format: &str, settings: 
     expected
 }
 
-const LISTPACK: [&str; 10] = ["--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B", "--count-kind", "self"];
+const LISTPACK: [&str; 10] =
+    ["--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B", "--count-kind", "self"];
 
 #[test]
 fn folded_stacks_as_pprof() {
@@ -62,7 +64,8 @@ fn folded_stacks_as_pprof() {
 #[test]
 fn folded_stacks_as_delta() {
     let fleet = recorded("rd-listpack");
-    let results = same_as(replayed(&fleet, &LISTPACK).without_stacks(), "rd-listpack-delta", &fleet, "delta", &LISTPACK);
+    let results =
+        same_as(replayed(&fleet, &LISTPACK).without_stacks(), "rd-listpack-delta", &fleet, "delta", &LISTPACK);
     let [cells, _, comparisons, ledger, _] = results.sizes();
     assert!(cells > 100 && comparisons > 10 && ledger > 10, "{:?}", results.sizes());
     assert_eq!(results.refused(), 0);

@@ -28,14 +28,16 @@ fn stop(mut service: Child, signal: &str) -> Option<i32> {
 }
 
 fn generate(topic: &str, lasts: &str, spread: &str) {
-    let shape = ["--seed", "3", "--pods", "2:3", "--by", "1.6", "--lasts", lasts, "--spread", spread, "--partitions", "3"];
+    let shape =
+        ["--seed", "3", "--pods", "2:3", "--by", "1.6", "--lasts", lasts, "--spread", spread, "--partitions", "3"];
     let to_topic = ["generate", "--brokers", brokers(), "--topic", topic, "--format", "delta", "--key", "none"];
     succeed(&[&to_topic[..], &shape].concat());
 }
 
 fn watch<'a>(topic: &'a str, output: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     let own = ["watch", "--brokers", brokers(), "--topic", topic, "--format", "delta", "--output", text(output)];
-    let settings = ["--alerts-topic", "", "--flush", "60s", "--window", "4m", "--idle-after", "1s", "--report-every", "2m"];
+    let settings =
+        ["--alerts-topic", "", "--flush", "60s", "--window", "4m", "--idle-after", "1s", "--report-every", "2m"];
     [&own[..], &settings, more].concat()
 }
 
@@ -80,7 +82,12 @@ fn a_silent_partition_holds_nobody_up_and_what_was_decided_is_decided_again() {
     wait_for("going on with partition 2", &log, || files_of(&output, "ledger") >= 7 && has_decided(&output, "back", 2));
     assert_eq!(stop(service, "TERM"), Some(0), "{}", fs::read_to_string(&log).unwrap());
     let told = fs::read_to_string(&log).unwrap();
-    for part in ["reading topic silent (3 partitions, delta)", "event time goes on without this partition", "the partition gives again", "stopped; closed through"] {
+    for part in [
+        "reading topic silent (3 partitions, delta)",
+        "event time goes on without this partition",
+        "the partition gives again",
+        "stopped; closed through",
+    ] {
         assert!(told.contains(part), "{part:?} is missing in:\n{told}");
     }
 

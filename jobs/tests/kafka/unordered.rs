@@ -8,7 +8,18 @@ fn watched(topic: &str, workers: &str) -> Results {
     let output = scratch.path().join("out");
     let alerts = format!("alerts-{topic}-{workers}");
     let to_topic = ["--brokers", brokers(), "--topic", topic, "--format", "delta", "--alerts-topic", &alerts];
-    let watch = ["watch", "--until-end", "--output", text(&output), "--workers", workers, "--window", "4m", "--report-every", "2m"];
+    let watch = [
+        "watch",
+        "--until-end",
+        "--output",
+        text(&output),
+        "--workers",
+        workers,
+        "--window",
+        "4m",
+        "--report-every",
+        "2m",
+    ];
     succeed(&[&watch[..], &to_topic].concat());
     with_topic(&output, &alerts)
 }
@@ -25,9 +36,13 @@ fn late_and_duplicate_records_give_equal_rows_for_any_number_of_workers() {
         for workers in ["2", "4"] {
             watched(&topic, workers).assert_same(&one, &format!("{topic} with {workers} workers"));
         }
-        let sum = |column: fn(&fleetdiff_schemas::rows::LedgerRow) -> i64| one.tables.ledger.iter().map(column).sum::<i64>();
+        let sum =
+            |column: fn(&fleetdiff_schemas::rows::LedgerRow) -> i64| one.tables.ledger.iter().map(column).sum::<i64>();
         assert!(one.sizes().iter().all(|&rows| rows > 0), "{:?}", one.sizes());
-        assert!(sum(|row| row.samples_late_counted) > 0 && sum(|row| row.samples_late_dropped) > 0, "{topic}: some are late");
+        assert!(
+            sum(|row| row.samples_late_counted) > 0 && sum(|row| row.samples_late_dropped) > 0,
+            "{topic}: some are late"
+        );
         assert!(sum(|row| row.samples_duplicate) > 0, "{topic}: some come twice");
     }
 }

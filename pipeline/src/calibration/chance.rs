@@ -4,7 +4,12 @@
 //! once, so nothing is worth preparing; and a pod's noise that changes with every hop needs some 70 million normal numbers a
 //! run. Only integer arithmetic, IEEE basic operations and `libm` are used: the numbers are the same on every machine.
 
-#![expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts and layers are small whole numbers")]
+#![expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts and layers are small whole numbers"
+)]
 
 use std::sync::LazyLock;
 
@@ -94,7 +99,11 @@ impl Multipliers {
     /// The next multiplier.
     #[inline]
     pub(super) fn next(&self, rng: &mut Generator) -> f64 {
-        if self.sigma > 0.0 { libm::exp(self.sigma * self.normal.next(rng) - 0.5 * self.sigma * self.sigma) } else { 1.0 }
+        if self.sigma > 0.0 {
+            libm::exp(self.sigma * self.normal.next(rng) - 0.5 * self.sigma * self.sigma)
+        } else {
+            1.0
+        }
     }
 }
 
@@ -201,7 +210,8 @@ mod tests {
             observed[cell(normal.next(&mut rng))] += 1.0;
         }
         let below = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
-        let expected: Vec<f64> = (0..400).map(|i| -5.0 + f64::from(i) / 40.0).map(|x| draws * (below(x + 0.025) - below(x))).collect();
+        let expected: Vec<f64> =
+            (0..400).map(|i| -5.0 + f64::from(i) / 40.0).map(|x| draws * (below(x + 0.025) - below(x))).collect();
         assert_fits(&observed, &expected, "normal");
     }
 
@@ -223,7 +233,9 @@ mod tests {
 
     #[test]
     fn a_run_depends_on_seed_row_and_number() {
-        let words: Vec<u64> = [(1, "a", 0), (2, "a", 0), (1, "b", 0), (1, "a", 1)].map(|(s, r, i)| generator_of(s, r, i).1.next_u64()).to_vec();
+        let words: Vec<u64> = [(1, "a", 0), (2, "a", 0), (1, "b", 0), (1, "a", 1)]
+            .map(|(s, r, i)| generator_of(s, r, i).1.next_u64())
+            .to_vec();
         assert!((1..4).all(|i| !words[..i].contains(&words[i])));
         assert_eq!(generator_of(1, "a", 0).1.next_u64(), words[0]);
     }

@@ -19,7 +19,12 @@ const HIT: [usize; 2] = [0, 3];
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        row("demo", "9 cells of 20 v 180 pods, CV 3 %, functions of a video service; one of them costs 10 % more in 2 cells; self counts, looked at 180 times", 1.10, figures()),
+        row(
+            "demo",
+            "9 cells of 20 v 180 pods, CV 3 %, functions of a video service; one of them costs 10 % more in 2 cells; self counts, looked at 180 times",
+            1.10,
+            figures(),
+        ),
         row("demo-60", "the same with 60 %", 1.60, figures_of_a_large_change()),
     ]
 }
@@ -73,7 +78,13 @@ fn observed(watched: &Watched, changed: usize) -> Vec<Observed> {
     let plain: Vec<Vec<f64>> = watched.stream.blocks().map(ln_p_pooled).collect();
     let plain_called = super::plain::called(&plain.concat());
     let functions = plain.first().map_or(1, Vec::len);
-    let plain_rows = || plain_called.iter().enumerate().filter(|(_, called)| **called).map(|(place, _)| (place / functions, place % functions));
+    let plain_rows = || {
+        plain_called
+            .iter()
+            .enumerate()
+            .filter(|(_, called)| **called)
+            .map(|(place, _)| (place / functions, place % functions))
+    };
     let is_other = |&(cell, function): &(usize, usize)| function != changed || !HIT.contains(&cell);
     let others = window.called.iter().filter(|row| is_other(row)).count();
     let plain_others = plain_rows().filter(is_other).count();
@@ -81,10 +92,16 @@ fn observed(watched: &Watched, changed: usize) -> Vec<Observed> {
     let both = alerted[0].zip(alerted[1]).map(|(one, other)| one.max(other));
     let hits = |hit: [bool; 2]| Seen::Hits { hits: hit.into_iter().map(u32::from).sum(), of: 2 };
     vec![
-        Observed::beside(hits(HIT.map(|cell| window.called.contains(&(cell, changed)))), hits(HIT.map(|cell| plain_rows().any(|row| row == (cell, changed))))),
+        Observed::beside(
+            hits(HIT.map(|cell| window.called.contains(&(cell, changed)))),
+            hits(HIT.map(|cell| plain_rows().any(|row| row == (cell, changed)))),
+        ),
         Observed::only(hits(alerted.map(|look| look.is_some()))),
         Observed::beside(Seen::whether(others > 0), Seen::whether(plain_others > 0)),
-        Observed::beside(Seen::whether(watched.raised.keys().any(is_other)), Seen::whether(watched.plain.keys().any(is_other))),
+        Observed::beside(
+            Seen::whether(watched.raised.keys().any(is_other)),
+            Seen::whether(watched.plain.keys().any(is_other)),
+        ),
         Observed::only(Seen::Number(seconds(both))),
         Observed::beside(Seen::count(others), Seen::count(plain_others)),
         Observed::only(Seen::count(window.compositional(|cell| HIT.contains(&cell)))),
@@ -105,7 +122,14 @@ impl Window {
         let cells: Vec<CellRows> = watched.stream.contrasts().map(|cell| rows_of_cell(&cell, None, DELTA)).collect();
         let functions = cells.first().map_or(0, |rows| rows.ln_p_row.len());
         let blocks: Vec<&[super::model::Pair]> = watched.stream.blocks().collect();
-        let pods = |head: bool| pods_together(blocks.iter().filter_map(|cell| cell.first()).map(|pair| if head { &pair.head.pods } else { &pair.base.pods }));
+        let pods = |head: bool| {
+            pods_together(
+                blocks
+                    .iter()
+                    .filter_map(|cell| cell.first())
+                    .map(|pair| if head { &pair.head.pods } else { &pair.base.pods }),
+            )
+        };
         let together = contrast(functions, blocks.iter().copied().flatten(), pods(true), pods(false));
         let ln_p: Vec<&[f64]> = cells.iter().map(|rows| rows.ln_p_row.as_slice()).collect();
         let levels = two_level(&ln_p, &rows_of_cell(&together, None, DELTA).ln_p_row);

@@ -54,7 +54,8 @@ fn costs(factor: f64) -> Vec<f64> {
 /// False discoveries over discoveries; 0 without any.
 fn false_part(called: &[bool]) -> f64 {
     let calls = (1..).zip(called).filter(|(_, called)| **called);
-    let (all, wrong) = calls.fold((0, 0), |(all, wrong), (rank, _)| (all + 1, wrong + usize::from(!CHANGED.contains(&rank))));
+    let (all, wrong) =
+        calls.fold((0, 0), |(all, wrong), (rank, _)| (all + 1, wrong + usize::from(!CHANGED.contains(&rank))));
     if all == 0 { 0.0 } else { ordinal(wrong) / ordinal(all) }
 }
 

@@ -32,7 +32,8 @@ pub(super) fn rows() -> Vec<Row> {
     let row = Row::new("fan-out", simulates, figures, |chance: &mut Chance| {
         let cells: Vec<[Serving; 2]> = (0..CELLS).map(|cell| cell_of(HIT.contains(&cell), chance)).collect();
         let per_request = called_in_one_family(cells.iter().map(|[head, base]| ln_p_per_request(head, base)).collect());
-        let pairs: Vec<Pair> = cells.into_iter().map(|[head, base]| Pair { head: head.counts, base: base.counts }).collect();
+        let pairs: Vec<Pair> =
+            cells.into_iter().map(|[head, base]| Pair { head: head.counts, base: base.counts }).collect();
         let of = |ln_p: &dyn Fn(&Pair) -> Vec<f64>| called_in_one_family(pairs.iter().map(ln_p).collect());
         let (adjusted, whole) = (of(&against_scale), of(&by_the_whole_rule));
         let plain = of(&|pair| ln_p_pooled([pair]));

@@ -155,7 +155,12 @@ impl Estimate {
         }
         let value = part(hits, trials);
         let interval = wilson(hits, trials, 0.95);
-        Self { value, standard_error: Some(binomial_error(value, trials)), interval: Some((interval.low, interval.high)), trials }
+        Self {
+            value,
+            standard_error: Some(binomial_error(value, trials)),
+            interval: Some((interval.low, interval.high)),
+            trials,
+        }
     }
 
     fn mean(numbers: &[f64]) -> Self {
@@ -266,7 +271,9 @@ mod tests {
 
     #[test]
     fn a_median_counts_never_as_infinite() {
-        let of = |numbers: &[f64]| Estimate::of(Statistic::Median, &numbers.iter().map(|&n| Seen::Number(n)).collect::<Vec<_>>());
+        let of = |numbers: &[f64]| {
+            Estimate::of(Statistic::Median, &numbers.iter().map(|&n| Seen::Number(n)).collect::<Vec<_>>())
+        };
         assert!((of(&[30.0, f64::INFINITY, 50.0]).value - 50.0).abs() < 1e-12);
         assert!(of(&[30.0, 50.0, f64::INFINITY, f64::INFINITY]).value.is_infinite());
         assert!(of(&[80.0, 90.0, 100.0]).keeps_to(Bound::AtMost(90.0), Statistic::Median));
@@ -276,6 +283,9 @@ mod tests {
     #[test]
     fn extremes_are_those_of_all_runs() {
         let seen = [3.0, 1.0, 2.0].map(Seen::Number);
-        assert_eq!((Estimate::of(Statistic::Least, &seen).value, Estimate::of(Statistic::Most, &seen).value), (1.0, 3.0));
+        assert_eq!(
+            (Estimate::of(Statistic::Least, &seen).value, Estimate::of(Statistic::Most, &seen).value),
+            (1.0, 3.0)
+        );
     }
 }

@@ -27,21 +27,76 @@ const FAST: Wander = Wander { cv: 0.05, correlation: 0.5 };
 const SLOWLY: Wander = Wander { cv: 0.05, correlation: 0.9 };
 
 pub(super) fn rows() -> Vec<Row> {
-    let one_cell = |cv, wander| Design { cells: 1, pods: (40, 760), shares: zipf(), cv, wander, changed: None, hops: HALF_HOUR, edge: None };
-    let hour = |cells, pods| Design { cells, pods, shares: flat_zipf(), hops: 2 * HALF_HOUR, edge: Some(HALF_HOUR), ..one_cell(0.1, None) };
-    let of_a_hundred = |factor, wander| Design { shares: vec![0.01; 100], changed: Some(changed(1, factor)), ..one_cell(0.05, wander) };
+    let one_cell = |cv, wander| Design {
+        cells: 1,
+        pods: (40, 760),
+        shares: zipf(),
+        cv,
+        wander,
+        changed: None,
+        hops: HALF_HOUR,
+        edge: None,
+    };
+    let hour = |cells, pods| Design {
+        cells,
+        pods,
+        shares: flat_zipf(),
+        hops: 2 * HALF_HOUR,
+        edge: Some(HALF_HOUR),
+        ..one_cell(0.1, None)
+    };
+    let of_a_hundred = |factor, wander| Design {
+        shares: vec![0.01; 100],
+        changed: Some(changed(1, factor)),
+        ..one_cell(0.05, wander)
+    };
     let of_five_hundred = |factor| Design { changed: Some(changed(ALONE, factor)), ..one_cell(0.05, None) };
     vec![
         quiet("looks-clones", "40 v 760 pods that do not differ, looked at 180 times", 0.05, one_cell(0.0, None)),
         quiet("looks-cv10", "40 v 760 pods, CV 10 %, looked at 180 times", 0.05, one_cell(0.1, None)),
-        quiet("looks-wandering", "40 v 760 pods, CV 5 %, each function of each pod wandering by CV 5 % (correlation .9 a hop), looked at 180 times", 0.05, one_cell(0.05, Some(SLOWLY))),
-        quiet("looks-hour", "40 v 760 pods, CV 10 %, shares falling as 1/i, looked at 360 times over an hour that another hour cuts", SEVENTEEN_OF_200, hour(1, (40, 760))),
-        quiet("looks-hour-nine-cells", "9 cells of 5 v 84 pods, CV 10 %, shares falling as 1/i, looked at 360 times over an hour that another hour cuts", SEVENTEEN_OF_200, hour(9, (5, 84))),
-        found("found-10", "40 v 760 pods, CV 5 %, 100 functions of 1 %; one costs 10 % more, looked at 180 times", soon(), of_a_hundred(1.10, None)),
+        quiet(
+            "looks-wandering",
+            "40 v 760 pods, CV 5 %, each function of each pod wandering by CV 5 % (correlation .9 a hop), looked at 180 times",
+            0.05,
+            one_cell(0.05, Some(SLOWLY)),
+        ),
+        quiet(
+            "looks-hour",
+            "40 v 760 pods, CV 10 %, shares falling as 1/i, looked at 360 times over an hour that another hour cuts",
+            SEVENTEEN_OF_200,
+            hour(1, (40, 760)),
+        ),
+        quiet(
+            "looks-hour-nine-cells",
+            "9 cells of 5 v 84 pods, CV 10 %, shares falling as 1/i, looked at 360 times over an hour that another hour cuts",
+            SEVENTEEN_OF_200,
+            hour(9, (5, 84)),
+        ),
+        found(
+            "found-10",
+            "40 v 760 pods, CV 5 %, 100 functions of 1 %; one costs 10 % more, looked at 180 times",
+            soon(),
+            of_a_hundred(1.10, None),
+        ),
         found("found-5", "the same; it costs 5 % more", mostly(), of_a_hundred(1.05, None)),
-        found("found-10-wandering", "as found-10; each function of each pod wandering by CV 5 % (correlation .5 a hop)", soon(), of_a_hundred(1.10, Some(FAST))),
-        found("found-10-wandering-slowly", "the same with correlation .9, stated only", stated(), of_a_hundred(1.10, Some(SLOWLY))),
-        found("found-10-of-500", "as found-10, but 500 functions, of which one of .95 % costs 10 % more; stated only", stated(), of_five_hundred(1.10)),
+        found(
+            "found-10-wandering",
+            "as found-10; each function of each pod wandering by CV 5 % (correlation .5 a hop)",
+            soon(),
+            of_a_hundred(1.10, Some(FAST)),
+        ),
+        found(
+            "found-10-wandering-slowly",
+            "the same with correlation .9, stated only",
+            stated(),
+            of_a_hundred(1.10, Some(SLOWLY)),
+        ),
+        found(
+            "found-10-of-500",
+            "as found-10, but 500 functions, of which one of .95 % costs 10 % more; stated only",
+            stated(),
+            of_five_hundred(1.10),
+        ),
         found("found-5-of-500", "the same; it costs 5 % more; stated only", stated(), of_five_hundred(1.05)),
     ]
 }
@@ -71,7 +126,11 @@ type Finding = [Figure; 3];
 
 /// Nothing is required.
 fn stated() -> Finding {
-    [Figure::median("seconds to its alert"), Figure::rate("alert raised"), Figure::rate("called by the window rule at the end")]
+    [
+        Figure::median("seconds to its alert"),
+        Figure::rate("alert raised"),
+        Figure::rate("called by the window rule at the end"),
+    ]
 }
 
 /// It is always found, and in half of the runs within 90 seconds.
@@ -166,7 +225,8 @@ impl Watched {
 
     /// Who is called at the end by the single look at a window with one cell.
     fn window_rule(&self, delta: f64) -> Vec<bool> {
-        let ln_p: Vec<f64> = self.stream.contrasts().take(1).flat_map(|cell| rows_of_cell(&cell, None, delta).ln_p_row).collect();
+        let ln_p: Vec<f64> =
+            self.stream.contrasts().take(1).flat_map(|cell| rows_of_cell(&cell, None, delta).ln_p_row).collect();
         bh(&ln_p).iter().map(|&q| selected(q, Q)).collect()
     }
 }
@@ -192,16 +252,27 @@ impl Family {
         let members = self.joined.iter().flatten().filter(|&&joined| joined).count();
         let ln_e: Vec<f64> = candidates.iter().map(|(_, _, ln_e)| *ln_e).collect();
         let called = e_bh(&ln_e, Q, members);
-        candidates.into_iter().zip(called).filter(|(_, called)| *called).map(|((row, theta, _), _)| (row, theta)).collect()
+        candidates
+            .into_iter()
+            .zip(called)
+            .filter(|(_, called)| *called)
+            .map(|((row, theta, _), _)| (row, theta))
+            .collect()
     }
 
-    fn look_at_cell(&mut self, cell: usize, mut contrast: Contrast<'_>, candidates: &mut Vec<((usize, usize), f64, f64)>) {
+    fn look_at_cell(
+        &mut self,
+        cell: usize,
+        mut contrast: Contrast<'_>,
+        candidates: &mut Vec<((usize, usize), f64, f64)>,
+    ) {
         contrast.keep_family(MIN_COUNT);
         let moments = Moments::measure(&contrast, Model::Share, MIN_COUNT);
         if support(moments.k_head, moments.k_base, moments.df) == Support::Untestable {
             return;
         }
-        let functions: Vec<usize> = contrast.only.iter().flatten().filter_map(|&function| usize::try_from(function).ok()).collect();
+        let functions: Vec<usize> =
+            contrast.only.iter().flatten().filter_map(|&function| usize::try_from(function).ok()).collect();
         let live = live_rows_of(moments, None, 1.0 / Q, DELTA);
         for (&function, &tested) in functions.iter().zip(&live.moments.tested) {
             self.joined[cell][function] |= tested;

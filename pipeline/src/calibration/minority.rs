@@ -20,7 +20,12 @@ const OUTLYING: u32 = 4;
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        row("minority-cv5", "4 of 40 head pods at x 1.6 in one function of 1 %, beside 760 base pods, CV 5 %; test of single pods", 0.05, true),
+        row(
+            "minority-cv5",
+            "4 of 40 head pods at x 1.6 in one function of 1 %, beside 760 base pods, CV 5 %; test of single pods",
+            0.05,
+            true,
+        ),
         row("minority-cv10", "the same with CV 10 %", 0.10, false),
     ]
 }
@@ -36,7 +41,9 @@ fn row(name: &'static str, simulates: &'static str, cv: f64, names_required: boo
         Figure::rate("the function found by the test of means"),
     ];
     Row::new(name, simulates, figures, move |chance: &mut Chance| {
-        let mut arm = |count, outlying| counted(&pods(count, &shares, &Noise::of(cv), &mut chance.rng), outlying, &mut chance.rng);
+        let mut arm = |count, outlying| {
+            counted(&pods(count, &shares, &Noise::of(cv), &mut chance.rng), outlying, &mut chance.rng)
+        };
         let (head, base) = (arm(HEAD, OUTLYING), arm(760, 0));
         observed(&head, &base)
     })
@@ -49,7 +56,11 @@ fn observed(head: &[Counted], base: &[Counted]) -> Vec<Observed> {
     let is_found = called_here[FUNCTION];
     // Within the selection of functions, as the second level of every family.
     let level = Q * ordinal(calls) / ordinal(found.tests.max(1));
-    let named: BTreeSet<u32> = if is_found { found.minority(FUNCTION, level).into_iter().flatten().map(|pod| pod.pod).collect() } else { BTreeSet::new() };
+    let named: BTreeSet<u32> = if is_found {
+        found.minority(FUNCTION, level).into_iter().flatten().map(|pod| pod.pod).collect()
+    } else {
+        BTreeSet::new()
+    };
     let right = named.iter().filter(|&&pod| pod < OUTLYING).count();
     let false_part = if calls == 0 { 0.0 } else { ordinal(calls - usize::from(is_found)) / ordinal(calls) };
     let pair = Pair { head: by_bucket(head), base: by_bucket(base) };
@@ -75,7 +86,8 @@ struct Counted {
 fn counted(pods: &[Pod], outlying: u32, rng: &mut Generator) -> Vec<Counted> {
     let mut one = |(number, pod): (u32, &Pod)| {
         let factor = |function| if function == FUNCTION && number < outlying { FACTOR } else { 1.0 };
-        let means = pod.shares.iter().enumerate().map(|(function, share)| SAMPLES * pod.size * share * factor(function));
+        let means =
+            pod.shares.iter().enumerate().map(|(function, share)| SAMPLES * pod.size * share * factor(function));
         Counted { number, bucket: pod.bucket, counts: means.map(|mean| u64::from(poisson(mean, rng))).collect() }
     };
     (0..).zip(pods).map(&mut one).collect()

@@ -70,7 +70,8 @@ pub(super) struct Pod {
 
 /// Pods of one build in one place.
 pub(super) fn pods(count: usize, shares: &[f64], noise: &Noise, rng: &mut Generator) -> Vec<Pod> {
-    let (size, cost, own) = (Multipliers::with_cv(SIZE_CV), Multipliers::with_cv(noise.cost_cv), Multipliers::with_cv(noise.cv));
+    let (size, cost, own) =
+        (Multipliers::with_cv(SIZE_CV), Multipliers::with_cv(noise.cost_cv), Multipliers::with_cv(noise.cv));
     let mut pod = || {
         let bucket = bucket(rng);
         let (size, cost) = (size.next(rng), cost.next(rng));
@@ -124,7 +125,9 @@ impl Means {
 
     /// One draw.
     pub(super) fn draw(&self, rng: &mut Generator) -> Table {
-        let row = |(&bucket, mean): (&u16, &BucketMean)| Row::new(bucket, mean.means.iter().map(|&mean| u64::from(poisson(mean, rng))).collect());
+        let row = |(&bucket, mean): (&u16, &BucketMean)| {
+            Row::new(bucket, mean.means.iter().map(|&mean| u64::from(poisson(mean, rng))).collect())
+        };
         let rows = self.buckets.iter().map(row).collect();
         Table { rows, pods: self.buckets.iter().map(|(&bucket, mean)| (bucket, mean.pods)).collect() }
     }
@@ -183,7 +186,12 @@ pub(super) struct Pair {
 }
 
 /// The contrast of one cell over these strata. `head_pods` and `base_pods` are counted over all of them.
-pub(super) fn contrast<'t>(functions: usize, strata: impl IntoIterator<Item = &'t Pair>, head_pods: BTreeMap<u16, u32>, base_pods: BTreeMap<u16, u32>) -> Contrast<'t> {
+pub(super) fn contrast<'t>(
+    functions: usize,
+    strata: impl IntoIterator<Item = &'t Pair>,
+    head_pods: BTreeMap<u16, u32>,
+    base_pods: BTreeMap<u16, u32>,
+) -> Contrast<'t> {
     let strata = strata.into_iter().map(|pair| Stratum { head: pair.head.arm(), base: pair.base.arm() }).collect();
     Contrast::new(functions, strata, head_pods, base_pods)
 }

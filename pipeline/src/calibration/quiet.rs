@@ -12,9 +12,27 @@ const TENANTS: u64 = 20;
 pub(super) fn rows() -> Vec<Row> {
     vec![
         cells("aa", "40 v 760 pods, CV 10 %, one cell", zipf(), Size { cells: 1, head: 40, base: 760, cv: 0.10 }, 0.08),
-        cells("aa-flat", "the same with shares that fall as 1/i, so that twice as many functions are well counted", flat_zipf(), Size { cells: 1, head: 40, base: 760, cv: 0.10 }, 0.08),
-        cells("aa-one-pod", "42 cells of 1 v 18 pods, CV 20 %, tested as if one pod could be", zipf(), Size { cells: 42, head: 1, base: 18, cv: 0.20 }, 0.08),
-        cells("aa-three-pods", "42 cells of 3 v 16 pods, CV 50 %", zipf(), Size { cells: 42, head: 3, base: 16, cv: 0.50 }, 0.08),
+        cells(
+            "aa-flat",
+            "the same with shares that fall as 1/i, so that twice as many functions are well counted",
+            flat_zipf(),
+            Size { cells: 1, head: 40, base: 760, cv: 0.10 },
+            0.08,
+        ),
+        cells(
+            "aa-one-pod",
+            "42 cells of 1 v 18 pods, CV 20 %, tested as if one pod could be",
+            zipf(),
+            Size { cells: 42, head: 1, base: 18, cv: 0.20 },
+            0.08,
+        ),
+        cells(
+            "aa-three-pods",
+            "42 cells of 3 v 16 pods, CV 50 %",
+            zipf(),
+            Size { cells: 42, head: 3, base: 16, cv: 0.50 },
+            0.08,
+        ),
         tenants(),
     ]
 }

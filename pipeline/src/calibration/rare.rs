@@ -19,7 +19,9 @@ const TIE: f64 = 1e-9;
 pub(super) fn rows() -> Vec<Row> {
     let simulates = "500 functions of under 30 samples in 20 v 180 pods, clumped: pods differ by CV 300 %; the plain test is the exact mid-p of the counts";
     let row = Row::new("aa-rare", simulates, figures(0.10), |chance: &mut Chance| {
-        let mut sizes = |count| -> Vec<f64> { pods(count, &[1.0], &Noise::of(0.0), &mut chance.rng).iter().map(|pod| pod.size).collect() };
+        let mut sizes = |count| -> Vec<f64> {
+            pods(count, &[1.0], &Noise::of(0.0), &mut chance.rng).iter().map(|pod| pod.size).collect()
+        };
         let (head, base) = (sizes(20), sizes(180));
         let (mut ours, mut plain) = (Vec::new(), Vec::new());
         for _ in 0..FUNCTIONS {
@@ -41,7 +43,13 @@ pub(super) fn rows() -> Vec<Row> {
 /// A function in one arm: `mean` samples in an average pod.
 fn arm(sizes: &[f64], mean: f64, rng: &mut Generator) -> RareArm {
     let own = Multipliers::with_cv(3.0);
-    let counts: Vec<u32> = sizes.iter().map(|size| { let mean = mean * size * own.next(rng); poisson(mean, rng) }).collect();
+    let counts: Vec<u32> = sizes
+        .iter()
+        .map(|size| {
+            let mean = mean * size * own.next(rng);
+            poisson(mean, rng)
+        })
+        .collect();
     let showing = counts.iter().map(|&count| u64::from(count > 0)).sum();
     RareArm {
         count: counts.iter().copied().map(u64::from).sum(),
@@ -56,7 +64,12 @@ fn floats(count: u64) -> f64 {
     count as f64
 }
 
-#[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and far below 2^53")]
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "positive and far below 2^53"
+)]
 fn whole(value: f64) -> u64 {
     value as u64
 }

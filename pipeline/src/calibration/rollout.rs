@@ -17,7 +17,8 @@ pub(super) fn rows() -> Vec<Row> {
         experiment: Box::new(|chance: &mut Chance| {
             let experiment = Experiment::deployed(Fleet::rollout).every(Nanos::from_seconds(10));
             let outcome = experiment.outcome(chance.seed)?;
-            let beside_plain = |ours: usize| Observed::beside(Seen::whether(ours > 0), Seen::whether(outcome.plain > 0));
+            let beside_plain =
+                |ours: usize| Observed::beside(Seen::whether(ours > 0), Seen::whether(outcome.plain > 0));
             Ok(vec![beside_plain(outcome.raised), beside_plain(outcome.called)])
         }),
     }]

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use super::chance::Multipliers;
+use super::figure::Figure;
 use super::model::{Means, Noise, Pair, Pod, SAMPLES, contrast, ordinal, pods, zipf};
 use super::plain::ln_p_pooled;
-use super::figure::Figure;
 use super::quiet::{figures, observed};
 use super::{Chance, Row};
 use crate::statistics::rows_of_cell;
@@ -39,8 +39,18 @@ const REVERSED: Load = Load { first: 0.2, last: 2.0 };
 pub(super) fn rows() -> Vec<Row> {
     let stated = || vec![Figure::rate("P(any row called)"), Figure::mean("rows called a run")];
     vec![
-        confounded("aa-confounded", "40 v 760 pods, CV 10 %, over 4 hours and 2 kinds of machine whose costs differ by 5 %; the head's load rises from .6 to 1.6 as the base's falls, and 3/4 of it run on newer machines, 1/4 of the base", figures(0.10), RISING),
-        confounded("aa-reversed-load", "the same, but the load moves from .2 to 2 and back: a known limit, stated only", stated(), REVERSED),
+        confounded(
+            "aa-confounded",
+            "40 v 760 pods, CV 10 %, over 4 hours and 2 kinds of machine whose costs differ by 5 %; the head's load rises from .6 to 1.6 as the base's falls, and 3/4 of it run on newer machines, 1/4 of the base",
+            figures(0.10),
+            RISING,
+        ),
+        confounded(
+            "aa-reversed-load",
+            "the same, but the load moves from .2 to 2 and back: a known limit, stated only",
+            stated(),
+            REVERSED,
+        ),
         block_edge(),
     ]
 }
@@ -57,8 +67,10 @@ fn confounded(name: &'static str, simulates: &'static str, figures: Vec<Figure>,
         for hour in 0..HOURS {
             for kind in 0..KINDS {
                 let costs = tilts.of(hour, kind);
-                let mut draw = |arm: &Arm, part: f64| Means::of(&arm.by_kind[kind], SAMPLES * part, &costs).draw(&mut chance.rng);
-                strata.push(Pair { head: draw(&head, load.part(hour)), base: draw(&base, load.part(HOURS - 1 - hour)) });
+                let mut draw =
+                    |arm: &Arm, part: f64| Means::of(&arm.by_kind[kind], SAMPLES * part, &costs).draw(&mut chance.rng);
+                strata
+                    .push(Pair { head: draw(&head, load.part(hour)), base: draw(&base, load.part(HOURS - 1 - hour)) });
             }
         }
         let contrast = contrast(shares.len(), &strata, head.pods_by_bucket(), base.pods_by_bucket());
@@ -83,7 +95,8 @@ struct Tilts {
 impl Tilts {
     fn drawn(functions: usize, chance: &mut Chance) -> Self {
         let tilt = Multipliers::with_cv(TILT_CV);
-        let mut some = |count| (0..count).map(|_| (0..functions).map(|_| tilt.next(&mut chance.rng)).collect()).collect();
+        let mut some =
+            |count| (0..count).map(|_| (0..functions).map(|_| tilt.next(&mut chance.rng)).collect()).collect();
         Self { hours: some(HOURS), kinds: some(KINDS) }
     }
 

@@ -75,7 +75,12 @@ impl Stream {
             }
             let mut arm = |count, costs: &[f64]| ArmStream::new(design, count, costs, rng);
             let (head, base) = (arm(design.pods.0, &costs), arm(design.pods.1, &unchanged));
-            CellStream { functions: design.shares.len(), blocks: vec![Pair { head: head.empty(), base: base.empty() }], head, base }
+            CellStream {
+                functions: design.shares.len(),
+                blocks: vec![Pair { head: head.empty(), base: base.empty() }],
+                head,
+                base,
+            }
         };
         Self { cells: (0..design.cells).map(|number| cell(number, rng)).collect(), edge: design.edge, hop: 0 }
     }
@@ -96,7 +101,9 @@ impl Stream {
 
     /// What all hops so far have counted in each cell.
     pub(super) fn contrasts(&self) -> impl Iterator<Item = Contrast<'_>> {
-        self.cells.iter().map(|cell| super::model::contrast(cell.functions, &cell.blocks, cell.head.pods.clone(), cell.base.pods.clone()))
+        self.cells.iter().map(|cell| {
+            super::model::contrast(cell.functions, &cell.blocks, cell.head.pods.clone(), cell.base.pods.clone())
+        })
     }
 
     /// The same, block by block.
@@ -212,8 +219,18 @@ impl WanderingPod {
 /// exp(x) to a relative 2e-11 for |x| < .35, seven standard deviations of a CV of 5 %; without branches, so that it vectorises.
 #[inline]
 fn exp_near_zero(x: f64) -> f64 {
-    const INVERSE_FACTORIALS: [f64; 10] =
-        [1.0, 1.0, 0.5, 1.0 / 6.0, 1.0 / 24.0, 1.0 / 120.0, 1.0 / 720.0, 1.0 / 5_040.0, 1.0 / 40_320.0, 1.0 / 362_880.0];
+    const INVERSE_FACTORIALS: [f64; 10] = [
+        1.0,
+        1.0,
+        0.5,
+        1.0 / 6.0,
+        1.0 / 24.0,
+        1.0 / 120.0,
+        1.0 / 720.0,
+        1.0 / 5_040.0,
+        1.0 / 40_320.0,
+        1.0 / 362_880.0,
+    ];
     INVERSE_FACTORIALS.iter().rev().fold(0.0, |sum, term| sum * x + term)
 }
 
@@ -223,7 +240,16 @@ mod tests {
     use crate::calibration::chance::generator_of;
 
     fn design(wander: Option<Wander>) -> Design {
-        Design { cells: 2, pods: (3, 30), shares: vec![0.5, 0.3, 0.2], cv: 0.0, wander, changed: None, hops: 0, edge: Some(200) }
+        Design {
+            cells: 2,
+            pods: (3, 30),
+            shares: vec![0.5, 0.3, 0.2],
+            cv: 0.0,
+            wander,
+            changed: None,
+            hops: 0,
+            edge: Some(200),
+        }
     }
 
     /// Counts of the base of the first cell by function, after so many hops.
@@ -232,7 +258,12 @@ mod tests {
         let mut stream = Stream::new(design, &mut rng);
         (0..hops).for_each(|_| stream.advance(&mut rng));
         let blocks = stream.blocks().next().unwrap();
-        (blocks.iter().fold(vec![0; 3], |sums, pair| sums.iter().zip(pair.base.merged()).map(|(a, b)| a + b).collect()), blocks.len())
+        (
+            blocks
+                .iter()
+                .fold(vec![0; 3], |sums, pair| sums.iter().zip(pair.base.merged()).map(|(a, b)| a + b).collect()),
+            blocks.len(),
+        )
     }
 
     #[test]
@@ -257,7 +288,8 @@ mod tests {
 
     #[test]
     fn wandering_is_as_wide_and_as_slow_as_stated() {
-        let design = Design { pods: (0, 1), shares: vec![1.0; 400], ..design(Some(Wander { cv: 0.05, correlation: 0.9 })) };
+        let design =
+            Design { pods: (0, 1), shares: vec![1.0; 400], ..design(Some(Wander { cv: 0.05, correlation: 0.9 })) };
         let (_, mut rng) = generator_of(3, "stream", 1);
         let pods = pods(1, &design.shares, &Noise::of(0.0), &mut rng);
         let mut wandering = Wandering::new(design.wander.unwrap(), &pods, &[1.0; 400], &mut rng);

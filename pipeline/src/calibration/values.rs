@@ -26,7 +26,8 @@ pub(super) fn rows() -> Vec<Row> {
     let figures = vec![Figure::mean("sites called a run").at_most(0.2)];
     let row = Row::new("aa-alloc-bytes", simulates, figures, |chance: &mut Chance| {
         let shares = to_one((1..=SITES).map(|rank| 1.0 / ordinal(rank)).collect());
-        let typical: Vec<f64> = (0..SITES).map(|_| SIZES.0 * libm::pow(SIZES.1 / SIZES.0, next_uniform(&mut chance.rng))).collect();
+        let typical: Vec<f64> =
+            (0..SITES).map(|_| SIZES.0 * libm::pow(SIZES.1 / SIZES.0, next_uniform(&mut chance.rng))).collect();
         let mut arm = |count| {
             let pods = pods(count, &shares, &Noise::of(0.1), &mut chance.rng);
             Sampled::of(&pods, &typical, &mut chance.rng)
@@ -68,7 +69,12 @@ impl Sampled {
     }
 
     /// Bytes by site.
-    #[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and far below 2^53")]
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole and far below 2^53"
+    )]
     fn bytes(&self) -> Vec<u64> {
         (0..SITES).map(|site| self.buckets.values().map(|(_, bytes)| bytes[site]).sum::<f64>() as u64).collect()
     }
@@ -91,7 +97,12 @@ impl Sampled {
 struct Scaled(Vec<f64>);
 
 impl Scaled {
-    #[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and far below 2^53")]
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive and far below 2^53"
+    )]
     fn exposure(&self) -> u64 {
         libm::round(self.0.iter().sum::<f64>()) as u64
     }
@@ -106,8 +117,11 @@ impl BucketCounts for Scaled {
 
 /// sum w^2 / sum w of each site over both arms, then the standard test.
 fn adjusted_ln_p(head: &Sampled, base: &Sampled) -> Vec<f64> {
-    let bytes = |site: usize| [head, base].iter().flat_map(|arm| arm.buckets.values()).map(|(_, bytes)| bytes[site]).sum::<f64>();
-    let units: Vec<f64> = (0..SITES).map(|site| (head.squares[site] + base.squares[site]) / bytes(site).max(1.0)).collect();
+    let bytes = |site: usize| {
+        [head, base].iter().flat_map(|arm| arm.buckets.values()).map(|(_, bytes)| bytes[site]).sum::<f64>()
+    };
+    let units: Vec<f64> =
+        (0..SITES).map(|site| (head.squares[site] + base.squares[site]) / bytes(site).max(1.0)).collect();
     let (of_head, of_base) = (head.scaled(&units), base.scaled(&units));
     let stratum = Stratum { head: arm(&of_head), base: arm(&of_base) };
     rows_of_cell(&Contrast::new(SITES, vec![stratum], head.pods(), base.pods()), None, 0.0).adjusted.ln_p

@@ -186,7 +186,8 @@ impl Archive {
 
     /// Adds up what waits: an hour is over, and most of it will not be added to before tomorrow.
     fn add_up(&mut self, functions: &CellFunctions) {
-        let kept = self.generations.values_mut().flat_map(BTreeMap::values_mut).flat_map(|slot| slot.buckets.values_mut());
+        let kept =
+            self.generations.values_mut().flat_map(BTreeMap::values_mut).flat_map(|slot| slot.buckets.values_mut());
         kept.filter(|kept| !kept.waiting.is_empty()).for_each(|kept| kept.add_up(functions));
     }
 }
@@ -200,7 +201,8 @@ impl PastStratum<'_> {
     /// The counts of each build and generation in buckets that have samples; those of one bucket add up.
     pub fn buckets(&self, functions: &CellFunctions) -> Vec<(Bucket, BucketState)> {
         let all = || self.slots.iter().flat_map(|slot| &slot.buckets);
-        let occupied: BTreeSet<Bucket> = all().filter(|(_, kept)| kept.samples > 0).map(|(bucket, _)| *bucket).collect();
+        let occupied: BTreeSet<Bucket> =
+            all().filter(|(_, kept)| kept.samples > 0).map(|(bucket, _)| *bucket).collect();
         let kept = all().filter(|(bucket, _)| occupied.contains(bucket));
         kept.map(|(&bucket, kept)| (bucket, kept.state(functions))).collect()
     }
@@ -251,7 +253,12 @@ mod tests {
 
     fn keeping(baseline_every: i64, baseline: i64) -> Keeping {
         let seconds = Nanos::from_seconds;
-        Keeping::of(&Config { baseline_every: seconds(baseline_every), baseline: seconds(baseline), ..Config::default() }).expect("a past is wanted")
+        Keeping::of(&Config {
+            baseline_every: seconds(baseline_every),
+            baseline: seconds(baseline),
+            ..Config::default()
+        })
+        .expect("a past is wanted")
     }
 
     fn met() -> CellFunctions {
@@ -264,11 +271,13 @@ mod tests {
     #[test]
     fn of_each_stretch_one_hop_is_kept_and_not_always_the_same() {
         let keeping = keeping(60, 604_800);
-        let places: Vec<u64> = (100..1100).map(|stretch| {
-            let kept: Vec<u64> = (0..6).filter(|place| keeping.keeps(Hop(stretch * 6 + place))).collect();
-            assert_eq!(kept.len(), 1, "stretch {stretch}");
-            kept[0]
-        }).collect();
+        let places: Vec<u64> = (100..1100)
+            .map(|stretch| {
+                let kept: Vec<u64> = (0..6).filter(|place| keeping.keeps(Hop(stretch * 6 + place))).collect();
+                assert_eq!(kept.len(), 1, "stretch {stretch}");
+                kept[0]
+            })
+            .collect();
         let times = |place| places.iter().filter(|&&one| one == place).count();
         assert!((0..6).all(|place| (110..230).contains(&times(place))), "{:?}", [0, 1, 2, 3, 4, 5].map(times));
     }
@@ -286,7 +295,11 @@ mod tests {
 
     fn addition(raw: &Raw) -> Addition {
         let (within, day, build, bucket, pod, counts, requests) = raw;
-        let entries: Vec<Entry> = (0u32..).zip(counts).filter(|(_, count)| **count > 0).map(|(function, &count)| Entry { function, own: count / 2, total: count }).collect();
+        let entries: Vec<Entry> = (0u32..)
+            .zip(counts)
+            .filter(|(_, count)| **count > 0)
+            .map(|(function, &count)| Entry { function, own: count / 2, total: count })
+            .collect();
         Addition {
             own: Hop(day * 8640 + within),
             hardware: "x".into(),

@@ -63,7 +63,12 @@ pub struct BucketState {
 
 impl BucketState {
     /// Counts that were kept elsewhere: entries by place in columns, and the pods that had samples.
-    pub(super) fn kept(samples: u64, requests: u64, pods: impl Iterator<Item = PodId>, entries: impl Iterator<Item = (usize, Entry)>) -> Self {
+    pub(super) fn kept(
+        samples: u64,
+        requests: u64,
+        pods: impl Iterator<Item = PodId>,
+        entries: impl Iterator<Item = (usize, Entry)>,
+    ) -> Self {
         let mut state = Self { samples, requests, pods: pods.map(|pod| (pod, 1)).collect(), ..Self::default() };
         entries.for_each(|(function, entry)| state.add_entry(function, entry));
         state
@@ -157,6 +162,9 @@ fn for_column(entry: Entry, mut act: impl FnMut(usize, u64)) {
 }
 
 /// The entries of an addition whose functions the cell has met, with their places in columns.
-pub(super) fn known<'a>(addition: &'a Addition, functions: &'a CellFunctions) -> impl Iterator<Item = (usize, Entry)> + 'a {
+pub(super) fn known<'a>(
+    addition: &'a Addition,
+    functions: &'a CellFunctions,
+) -> impl Iterator<Item = (usize, Entry)> + 'a {
     decode(&addition.functions).filter_map(|entry| Some((functions.place(entry.function)?, entry)))
 }

@@ -84,7 +84,8 @@ impl Stratum {
 
     /// One set of columns will do once everything has left.
     fn settle(&mut self) {
-        let sums = |arms: &Arms| arms.values().fold((0, 0), |sums, state| (sums.0 + state.samples, sums.1 + state.requests));
+        let sums =
+            |arms: &Arms| arms.values().fold((0, 0), |sums, state| (sums.0 + state.samples, sums.1 + state.requests));
         if matches!(&self.left, Left::Part(left) if sums(left) == sums(&self.added)) {
             self.left = Left::All;
         }
@@ -102,7 +103,11 @@ impl<'a> StratumCounts<'a> {
     /// The occupied buckets of a build, ascending.
     pub fn buckets(self, build: &Build) -> impl Iterator<Item = (Bucket, Cow<'a, BucketState>)> {
         let places = (build.clone(), Bucket(0))..=(build.clone(), Bucket(u8::MAX));
-        let states = self.stratum.added.range(places).filter_map(move |(place, added)| Some((place.1, self.in_scope(place, added)?)));
+        let states = self
+            .stratum
+            .added
+            .range(places)
+            .filter_map(move |(place, added)| Some((place.1, self.in_scope(place, added)?)));
         states.filter(|(_, state)| state.samples > 0)
     }
 
@@ -110,7 +115,9 @@ impl<'a> StratumCounts<'a> {
         match (self.scope, &self.stratum.left) {
             (Scope::Epoch, _) | (_, Left::Nothing) => Some(Cow::Borrowed(added)),
             (Scope::Window, Left::All) => None,
-            (Scope::Window, Left::Part(left)) => Some(left.get(place).map_or(Cow::Borrowed(added), |left| Cow::Owned(added.without(left)))),
+            (Scope::Window, Left::Part(left)) => {
+                Some(left.get(place).map_or(Cow::Borrowed(added), |left| Cow::Owned(added.without(left))))
+            }
         }
     }
 }
@@ -223,12 +230,18 @@ impl CellCounts {
     /// Bytes of columns and of the ring.
     pub fn size(&self) -> (usize, usize) {
         let columns = |arms: &Arms| arms.values().map(BucketState::size).sum::<usize>();
-        let planes = self.strata.values().map(|stratum| columns(&stratum.added) + if let Left::Part(left) = &stratum.left { columns(left) } else { 0 });
+        let planes = self.strata.values().map(|stratum| {
+            columns(&stratum.added) + if let Left::Part(left) = &stratum.left { columns(left) } else { 0 }
+        });
         (planes.sum(), self.ring.values().flatten().map(|(_, addition)| addition.functions.len()).sum())
     }
 }
 
-fn place<'a>(strata: &'a mut BTreeMap<StratumKey, Stratum>, key: &StratumKey, addition: &Addition) -> &'a mut BucketState {
+fn place<'a>(
+    strata: &'a mut BTreeMap<StratumKey, Stratum>,
+    key: &StratumKey,
+    addition: &Addition,
+) -> &'a mut BucketState {
     strata.entry(key.clone()).or_default().place(addition)
 }
 

@@ -92,7 +92,8 @@ impl CellFunctions {
         let mut new: Vec<FunctionId> = ids.filter(|&id| self.place(id).is_none()).collect();
         new.sort_unstable();
         new.dedup();
-        let mut named: Vec<_> = new.into_iter().zip(self.len()..).map(|(id, place)| (table.get(id), id, place)).collect();
+        let mut named: Vec<_> =
+            new.into_iter().zip(self.len()..).map(|(id, place)| (table.get(id), id, place)).collect();
         named.sort_unstable();
         self.numbers.resize(self.len() + named.len(), 0);
         for (entry, id, place) in named {

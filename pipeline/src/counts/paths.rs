@@ -93,12 +93,18 @@ impl PathTable {
         let known = {
             let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
             let mut walk = Walk::new(ids);
-            stacks.iter().map(|stack| walk.down(stack, |path, function| table.find(path, function))).collect::<Option<Vec<_>>>()
+            stacks
+                .iter()
+                .map(|stack| walk.down(stack, |path, function| table.find(path, function)))
+                .collect::<Option<Vec<_>>>()
         };
         known.unwrap_or_else(|| {
             let mut table = self.paths.write().unwrap_or_else(PoisonError::into_inner);
             let mut walk = Walk::new(ids);
-            stacks.iter().filter_map(|stack| walk.down(stack, |path, function| Some(table.admit(path, function)))).collect()
+            stacks
+                .iter()
+                .filter_map(|stack| walk.down(stack, |path, function| Some(table.admit(path, function))))
+                .collect()
         })
     }
 
@@ -106,11 +112,12 @@ impl PathTable {
     pub fn frames(&self, path: PathId) -> Vec<FunctionId> {
         let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
         let node = |path: PathId| usize::try_from(path).ok().and_then(|path| table.nodes.get(path).copied());
-        let mut frames: Vec<FunctionId> = std::iter::successors(node(path).filter(|_| path != EMPTY), |&(parent, _)| {
-            node(parent).filter(|_| parent != EMPTY)
-        })
-        .map(|(_, function)| function)
-        .collect();
+        let mut frames: Vec<FunctionId> =
+            std::iter::successors(node(path).filter(|_| path != EMPTY), |&(parent, _)| {
+                node(parent).filter(|_| parent != EMPTY)
+            })
+            .map(|(_, function)| function)
+            .collect();
         frames.reverse();
         frames
     }

@@ -155,7 +155,9 @@ impl BucketCounts for Plane {
             out.iter_mut().zip(functions).for_each(|(sum, &function)| *sum += f64::from(span.get(function - first)));
         } else {
             let byte = |function| usize::try_from(function).ok().and_then(|function| self.low.get(function));
-            out.iter_mut().zip(functions).for_each(|(sum, &function)| *sum += f64::from(byte(function).copied().unwrap_or(0)));
+            out.iter_mut()
+                .zip(functions)
+                .for_each(|(sum, &function)| *sum += f64::from(byte(function).copied().unwrap_or(0)));
         }
         for (function, above) in self.carries(range) {
             let place = u32::try_from(function).ok().and_then(|function| functions.binary_search(&function).ok());

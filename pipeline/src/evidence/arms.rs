@@ -112,12 +112,20 @@ impl<'a> CellArms<'a> {
         let all = occupied(cell, scope, comparison, comparison.epoch);
         let block = all.first().map_or(Hop(0), |stratum| stratum.block);
         let (head, base): (Vec<_>, Vec<_>) = all.into_iter().map(|stratum| (stratum.head, stratum.base)).unzip();
-        Self::sharing(cell.functions(), vec![StratumArms { block, hardware: None, head: by_bucket(head), base: by_bucket(base) }])
+        Self::sharing(
+            cell.functions(),
+            vec![StratumArms { block, hardware: None, head: by_bucket(head), base: by_bucket(base) }],
+        )
     }
 
     /// The head within the window against what builds that are gone showed at the same hours of the day. A stratum's block is that
     /// hour.
-    pub fn against_past(cell: &'a CellCounts, comparison: &ComparisonId, past: &[PastStratum<'a>], hour_of_day: impl Fn(Hop) -> u64) -> Self {
+    pub fn against_past(
+        cell: &'a CellCounts,
+        comparison: &ComparisonId,
+        past: &[PastStratum<'a>],
+        hour_of_day: impl Fn(Hop) -> u64,
+    ) -> Self {
         let mut heads: BTreeMap<(Hop, &Hardware), Vec<Vec<Row<'a>>>> = BTreeMap::new();
         for (key, counts) in cell.strata(Scope::Window, Hop(0)) {
             let head = rows(counts, std::slice::from_ref(&comparison.head));
@@ -127,7 +135,8 @@ impl<'a> CellArms<'a> {
         }
         let hours: BTreeSet<Hop> = heads.keys().map(|(hour, _)| *hour).collect();
         let same = past.iter().filter(|stratum| hours.contains(&Hop(stratum.hour)));
-        let mut bases: BTreeMap<(Hop, &Hardware), Vec<Row<'a>>> = same.map(|stratum| ((Hop(stratum.hour), stratum.hardware), past_rows(stratum, cell.functions()))).collect();
+        let mut bases: BTreeMap<(Hop, &Hardware), Vec<Row<'a>>> =
+            same.map(|stratum| ((Hop(stratum.hour), stratum.hardware), past_rows(stratum, cell.functions()))).collect();
         let keys: BTreeSet<(Hop, &Hardware)> = heads.keys().chain(bases.keys()).copied().collect();
         let all = keys.into_iter().map(|key| StratumArms {
             block: key.0,
@@ -149,7 +158,12 @@ impl<'a> CellArms<'a> {
     /// What the tests see of one kind of count, by the cell's numbers of functions. `untested` is left out of every test.
     pub fn contrast(&self, kind: CountKind, untested: Option<usize>) -> Contrast<'_> {
         let strata = self.strata.iter().map(|stratum| stratum.of_kind(kind));
-        let mut contrast = Contrast::new(self.functions.len(), strata.collect(), self.pods_by_bucket(Side::Head), self.pods_by_bucket(Side::Base));
+        let mut contrast = Contrast::new(
+            self.functions.len(),
+            strata.collect(),
+            self.pods_by_bucket(Side::Head),
+            self.pods_by_bucket(Side::Base),
+        );
         contrast.closed = self.prefix(kind);
         contrast.untested = untested;
         contrast.only = Some(self.functions.places().to_vec());
@@ -160,7 +174,8 @@ impl<'a> CellArms<'a> {
     /// The closed strata in one kind of count.
     fn prefix(&self, kind: CountKind) -> Option<Prefix<'_>> {
         let (closed, rows) = self.closed.as_ref()?;
-        let buckets = rows.each_ref().map(|rows| rows.iter().map(|row| (u16::from(row.bucket.0), row.counts(kind))).collect());
+        let buckets =
+            rows.each_ref().map(|rows| rows.iter().map(|row| (u16::from(row.bucket.0), row.counts(kind))).collect());
         Some(Prefix { residuals: closed.residuals(kind)?, strata: closed.counts(kind), buckets })
     }
 
@@ -169,7 +184,10 @@ impl<'a> CellArms<'a> {
         if self.kept == 0 || !self.knows_requests() {
             return None;
         }
-        let strata = self.strata.iter().map(|stratum| ServedStratum { head: served(&stratum.head, kind), base: served(&stratum.base, kind) });
+        let strata = self
+            .strata
+            .iter()
+            .map(|stratum| ServedStratum { head: served(&stratum.head, kind), base: served(&stratum.base, kind) });
         Some(Served {
             functions: self.functions.len(),
             strata: strata.collect(),
@@ -237,7 +255,9 @@ impl<'a> CellArms<'a> {
 
     fn rows(&self, side: Side) -> impl Iterator<Item = &Row<'a>> {
         let closed = self.closed.iter().flat_map(move |(_, [head, base])| if side == Side::Head { head } else { base });
-        closed.chain(self.strata.iter().flat_map(move |stratum| if side == Side::Head { &stratum.head } else { &stratum.base }))
+        closed.chain(
+            self.strata.iter().flat_map(move |stratum| if side == Side::Head { &stratum.head } else { &stratum.base }),
+        )
     }
 
     fn states(&self, side: Side) -> impl Iterator<Item = &BucketState> {
@@ -268,7 +288,12 @@ fn blocks(strata: &[StratumArms<'_>]) -> usize {
 }
 
 /// The strata of a scope in which either arm has samples, ascending; of an epoch those since a block.
-pub(super) fn occupied<'a>(cell: &'a CellCounts, scope: Scope, comparison: &OpenComparison, since: Hop) -> Vec<StratumArms<'a>> {
+pub(super) fn occupied<'a>(
+    cell: &'a CellCounts,
+    scope: Scope,
+    comparison: &OpenComparison,
+    since: Hop,
+) -> Vec<StratumArms<'a>> {
     let each = cell.strata(scope, since).map(|(key, counts)| StratumArms {
         block: key.block,
         hardware: Some(&key.hardware),
@@ -288,7 +313,10 @@ fn by_bucket(strata: Vec<Vec<Row<'_>>>) -> Vec<Row<'_>> {
 }
 
 fn past_rows<'a>(stratum: &PastStratum<'a>, functions: &CellFunctions) -> Vec<Row<'a>> {
-    let rows = stratum.buckets(functions).into_iter().map(|(bucket, state)| vec![Row { bucket, states: vec![Cow::Owned(state)] }]);
+    let rows = stratum
+        .buckets(functions)
+        .into_iter()
+        .map(|(bucket, state)| vec![Row { bucket, states: vec![Cow::Owned(state)] }]);
     by_bucket(rows.collect())
 }
 
@@ -301,7 +329,11 @@ fn rows<'a>(counts: StratumCounts<'a>, builds: &[Build]) -> Vec<Row<'a>> {
 }
 
 fn arm<'a>(rows: &'a [Row<'_>], kind: CountKind) -> Arm<'a> {
-    let each = rows.iter().map(|row| BucketRow { bucket: u16::from(row.bucket.0), exposure: row.samples(), counts: row.counts(kind) });
+    let each = rows.iter().map(|row| BucketRow {
+        bucket: u16::from(row.bucket.0),
+        exposure: row.samples(),
+        counts: row.counts(kind),
+    });
     Arm { rows: each.collect() }
 }
 

@@ -26,7 +26,13 @@ struct OnPath {
 
 /// The call trees of a comparison's epoch as far as they hold `functions`, which are numbers of the cell; `None` if its profiles came
 /// without stacks, or there is no function in question.
-pub fn callings(counts: &CellCounts, comparison: &OpenComparison, functions: BTreeSet<usize>, known: &mut KnownPaths, table: &FunctionTable) -> Option<Callings> {
+pub fn callings(
+    counts: &CellCounts,
+    comparison: &OpenComparison,
+    functions: BTreeSet<usize>,
+    known: &mut KnownPaths,
+    table: &FunctionTable,
+) -> Option<Callings> {
     if functions.is_empty() {
         return None;
     }
@@ -50,10 +56,19 @@ pub fn callings(counts: &CellCounts, comparison: &OpenComparison, functions: BTr
             }
         }
     }
-    let by_block = |samples: &BTreeMap<_, Pair>| blocks.keys().map(|block| samples.get(block).copied().unwrap_or_default()).collect();
-    let stacks = orders.iter().map(|((functions, own), samples)| Calling { functions: functions.clone(), own: *own, samples: by_block(samples) });
+    let by_block = |samples: &BTreeMap<_, Pair>| {
+        blocks.keys().map(|block| samples.get(block).copied().unwrap_or_default()).collect()
+    };
+    let stacks = orders.iter().map(|((functions, own), samples)| Calling {
+        functions: functions.clone(),
+        own: *own,
+        samples: by_block(samples),
+    });
     let stacks = stacks.collect();
-    let callers = callers.into_iter().filter_map(|(function, callers)| Some((function, most_frequent(callers, table)?))).collect();
+    let callers = callers
+        .into_iter()
+        .filter_map(|(function, callers)| Some((function, most_frequent(callers, table)?)))
+        .collect();
     (!blocks.is_empty()).then(|| Callings { blocks: blocks.values().copied().collect(), stacks, callers })
 }
 
@@ -75,7 +90,8 @@ impl OnPath {
     fn of(frames: &[FunctionId], functions: &BTreeSet<usize>, counts: &CellCounts) -> Option<Self> {
         let entries = counts.functions().entries();
         let in_question = |frame: FunctionId| counts.functions().get(frame).filter(|number| functions.contains(number));
-        let found: Vec<u64> = frames.iter().filter_map(|&frame| in_question(frame).map(|number| entries[number].0)).collect();
+        let found: Vec<u64> =
+            frames.iter().filter_map(|&frame| in_question(frame).map(|number| entries[number].0)).collect();
         let is_leaf = frames.last().is_some_and(|&frame| in_question(frame).is_some());
         let caller = frames.len().checked_sub(2).and_then(|above| frames.get(above).copied());
         (!found.is_empty()).then(|| Self { functions: found, leaf: is_leaf.then_some(caller) })

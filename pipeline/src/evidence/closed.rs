@@ -56,7 +56,9 @@ impl ClosedStrata {
         if first_open <= self.first_open || !begun && blocks_before(first_open, cell, comparison) < FIRST_BLOCKS {
             return;
         }
-        let closing = occupied(cell, Scope::Epoch, comparison, self.first_open).into_iter().filter(|stratum| stratum.block < first_open);
+        let closing = occupied(cell, Scope::Epoch, comparison, self.first_open)
+            .into_iter()
+            .filter(|stratum| stratum.block < first_open);
         for stratum in closing {
             if stratum.is_shared() {
                 self.fold(&stratum, cell.functions().len(), kinds);
@@ -190,7 +192,8 @@ mod tests {
 
     fn seen() -> impl Strategy<Value = Seen> {
         let count = || prop_oneof![Just(0u64), 0u64..4, 0u64..90];
-        (0u8..14, any::<bool>(), proptest::collection::vec((count(), count()), FUNCTIONS)).prop_map(|(pod, on_new, counts)| Seen { pod, on_new, counts })
+        (0u8..14, any::<bool>(), proptest::collection::vec((count(), count()), FUNCTIONS))
+            .prop_map(|(pod, on_new, counts)| Seen { pod, on_new, counts })
     }
 
     /// Hops and whether a block begins with each.
@@ -201,8 +204,15 @@ mod tests {
     fn addition(own: Hop, seen: &Seen, names: usize, table: &FunctionTable) -> Addition {
         let ids = table.intern(&(0..names).map(|f| Arc::from(format!("f{f}"))).collect::<Vec<_>>());
         let counted = ids.into_iter().zip(&seen.counts).filter(|(_, (own, above))| own + above > 0);
-        let entries: Vec<Entry> = counted.map(|(function, &(own, above))| Entry { function, own, total: own + above }).collect();
-        let build = if seen.pod < BUILDS.0 { "head" } else if seen.pod < BUILDS.1 { "base" } else { "other" };
+        let entries: Vec<Entry> =
+            counted.map(|(function, &(own, above))| Entry { function, own, total: own + above }).collect();
+        let build = if seen.pod < BUILDS.0 {
+            "head"
+        } else if seen.pod < BUILDS.1 {
+            "base"
+        } else {
+            "other"
+        };
         Addition {
             own,
             hardware: if seen.on_new { "new" } else { "old" }.into(),
@@ -220,7 +230,13 @@ mod tests {
     /// A look and a report in words, in which floats have all their digits, and how many rows the look tested.
     fn looked(counts: &CellCounts, comparison: &OpenComparison, hop: Hop, closed: &ClosedStrata) -> (String, u64) {
         let kind = ProfileType::Cpu;
-        let key = ComparisonKey { service: "s".into(), profile_type: kind, measure: kind.measure(), base_build: "base".into(), head_build: "head".into() };
+        let key = ComparisonKey {
+            service: "s".into(),
+            profile_type: kind,
+            measure: kind.measure(),
+            base_build: "base".into(),
+            head_build: "head".into(),
+        };
         let view = CellView {
             counts,
             cell: CellKey { region: "r".into(), cohort: "c".into() },

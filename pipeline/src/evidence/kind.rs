@@ -14,10 +14,10 @@ use super::pods::WindowPods;
 use super::requests::add_requests;
 use super::row::{Quantiles, RowEvidence, RowFrame, add_always_valid, add_tests};
 use crate::rules::comparisons::Side;
-use crate::statistics::{CellRows, Moments};
 use crate::statistics::outliers::Outliers;
 use crate::statistics::rare::{RareArm, ln_p_rare};
 use crate::statistics::requests::RateTest;
+use crate::statistics::{CellRows, Moments};
 
 /// What is known of the functions of one cell, or of several together, in one scope and kind.
 pub struct KindEvidence<'a> {
@@ -62,7 +62,8 @@ impl KindEvidence<'_> {
     /// A row for every function with enough samples, and one for all others; of those, the rows that could be called at level `q`.
     pub fn rows(&self, q: f64) -> (Vec<RowEvidence>, RareRows) {
         let of = |moments: &Moments| Quantiles::of(moments.df_total);
-        let quantiles = (self.tests.map(|tests| of(&tests.moments)), self.requests.map(|requests| of(&requests.moments)));
+        let quantiles =
+            (self.tests.map(|tests| of(&tests.moments)), self.requests.map(|requests| of(&requests.moments)));
         let mut rows = Vec::new();
         let mut rare = RareRows::default();
         let (mut functions, mut rare_head, mut rare_base) = (0usize, 0, 0);
@@ -112,7 +113,13 @@ impl KindEvidence<'_> {
     }
 
     /// Tests a rare function by its counts and by the pods that show it, where the pods can carry a test.
-    fn add_rare(&self, rare: &mut RareRows, (hash, name, f): (u64, &Arc<str>, usize), (head, base): (u64, u64), q: f64) {
+    fn add_rare(
+        &self,
+        rare: &mut RareRows,
+        (hash, name, f): (u64, &Arc<str>, usize),
+        (head, base): (u64, u64),
+        q: f64,
+    ) {
         let Some(evidence) = &self.pods else { return };
         let mut row = self.frame.row(hash, name, head, base);
         if row.settled.is_some() {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::arms::{CellArms, place};
 use super::closed::ClosedStrata;
-use super::report::CellView;
 use super::family::Family;
+use super::report::CellView;
 use super::row::{Quantiles, RowEvidence, add_always_valid, add_tests, support_of};
 use crate::counts::functions::CellFunctions;
 use crate::rules::comparisons::{OpenComparison, Side};
@@ -70,7 +70,8 @@ impl KindLook {
     /// The figures of a cell, which are the same in each kind of count, with nothing tested; as self counts.
     pub fn untested(arms: &CellArms<'_>) -> Self {
         let hashes = |side| {
-            let mut hashes: Vec<_> = arms.pods(side).into_iter().map(|pod| stable_hash(pod.as_str().as_bytes())).collect();
+            let mut hashes: Vec<_> =
+                arms.pods(side).into_iter().map(|pod| stable_hash(pod.as_str().as_bytes())).collect();
             hashes.sort_unstable();
             hashes
         };
@@ -154,7 +155,8 @@ fn family_of(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind, sums: &S
     }
     let functions = view.counts.functions();
     let untested = view.untested.map(|number| functions.places()[number]);
-    let enough = (0..).zip(sums.head.iter().zip(&sums.base)).filter(|(_, (head, base))| **head + **base >= view.min_count);
+    let enough =
+        (0..).zip(sums.head.iter().zip(&sums.base)).filter(|(_, (head, base))| **head + **base >= view.min_count);
     let mut places = Vec::with_capacity(functions.len());
     places.extend(enough.map(|(function, _)| function).filter(|&function| Some(function) != untested));
     let order = order_of(&places, functions);
@@ -181,12 +183,25 @@ fn has_replicates(arms: &CellArms<'_>) -> bool {
 }
 
 /// What a kind of count brings beside its figures.
-fn look_at_kind(at: &LookAt<'_>, arms: &CellArms<'_>, mut seen: KindLook, measured: Option<(Measured, f64)>, base_self: &[f64], family: &mut Family) -> KindLook {
+fn look_at_kind(
+    at: &LookAt<'_>,
+    arms: &CellArms<'_>,
+    mut seen: KindLook,
+    measured: Option<(Measured, f64)>,
+    base_self: &[f64],
+    family: &mut Family,
+) -> KindLook {
     family.begin(at.comparison.epoch, at.view.counts.functions().len());
     if let Some((Measured { places, moments }, scale)) = measured {
         let live = live_rows_of(moments, Some(scale), 1.0 / at.view.q, at.view.delta);
         seen.add_tests(&live.moments, live.scale);
-        family.join(places.iter().zip(&live.moments.tested).filter(|(_, tested)| **tested).map(|(&function, _)| place(function)));
+        family.join(
+            places
+                .iter()
+                .zip(&live.moments.tested)
+                .filter(|(_, tested)| **tested)
+                .map(|(&function, _)| place(function)),
+        );
         seen.equivalent_share = equivalent_share(Some((&places, &live, seen.support)), arms, base_self);
         seen.watched = watched_rows(at, arms, seen.count_kind, &places, &live, family);
         if seen.count_kind == CountKind::SelfCount && !seen.watched.is_empty() {
@@ -206,12 +221,24 @@ fn equivalent_share(live: Option<(&[u32], &LiveRows, Support)>, arms: &CellArms<
         return None;
     }
     let Some((places, live, Support::Firm)) = live else { return Some(0.0) };
-    let alike = live.equivalent.iter().zip(places).filter(|(alike, _)| **alike).map(|(_, &function)| base_self[place(function)]);
+    let alike = live
+        .equivalent
+        .iter()
+        .zip(places)
+        .filter(|(alike, _)| **alike)
+        .map(|(_, &function)| base_self[place(function)]);
     Some(alike.sum::<f64>() / all)
 }
 
 /// The rows of tested functions that are watched, in full; all others are left at the screen.
-fn watched_rows(at: &LookAt<'_>, arms: &CellArms<'_>, kind: CountKind, places: &[u32], live: &LiveRows, family: &mut Family) -> Vec<RowEvidence> {
+fn watched_rows(
+    at: &LookAt<'_>,
+    arms: &CellArms<'_>,
+    kind: CountKind,
+    places: &[u32],
+    live: &LiveRows,
+    family: &mut Family,
+) -> Vec<RowEvidence> {
     let threshold = -libm::log(at.view.q);
     let functions = at.view.counts.functions();
     for row in live.candidates.iter().filter(|row| row.ln_e >= threshold) {
@@ -245,8 +272,9 @@ fn compositional(view: &CellView<'_>, places: &[u32], live: &LiveRows) -> Vec<St
     let functions = view.counts.functions();
     let entries = functions.entries();
     let moved = moved_with_the_rest(&live.moments, live.scale, view.q, view.delta).into_iter();
-    let mut moved: Vec<(f64, usize)> =
-        moved.map(|index| ((live.moments.theta_raw[index].abs() * STEPS).round(), functions.number(place(places[index])))).collect();
+    let mut moved: Vec<(f64, usize)> = moved
+        .map(|index| ((live.moments.theta_raw[index].abs() * STEPS).round(), functions.number(place(places[index]))))
+        .collect();
     moved.sort_by(|a, b| b.0.total_cmp(&a.0).then(entries[a.1].0.cmp(&entries[b.1].0)));
     moved.into_iter().map(|(_, function)| entries[function].1.to_string()).collect()
 }
@@ -264,7 +292,12 @@ fn carried(moments: Moments) -> Option<Moments> {
     (support_of(&moments) != Support::Untestable).then_some(moments)
 }
 
-#[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sum of whole counts below 2^53")]
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a sum of whole counts below 2^53"
+)]
 pub(super) fn count(sum: f64) -> u64 {
     sum as u64
 }

@@ -22,7 +22,11 @@ use crate::statistics::{CellRows, Moments};
 
 /// The rows of a cell within the window, and each kind of count in figures; `None` if the head has no sample in it, or nothing is
 /// kept of the past.
-pub fn past_report(view: &CellView<'_>, comparison: &ComparisonId, kinds: &[CountKind]) -> Option<(Vec<KindLook>, ScopeReport)> {
+pub fn past_report(
+    view: &CellView<'_>,
+    comparison: &ComparisonId,
+    kinds: &[CountKind],
+) -> Option<(Vec<KindLook>, ScopeReport)> {
     let archive = view.counts.archive();
     let keeping = archive.keeping()?;
     let strata = archive.strata(&comparison.base);
@@ -41,7 +45,8 @@ pub fn past_report(view: &CellView<'_>, comparison: &ComparisonId, kinds: &[Coun
         let tests = moments.map(|moments| rows_of(moments, scale, view.delta));
         let support = tests.as_ref().map_or(Support::Untestable, |tests| support_of(&tests.moments));
         let words = apart.as_ref().map(Apart::words_of_past);
-        let frame = RowFrame { apart: words, past: Some(past.words()), ..view.frame(Scope::Window, kind, &arms, support) };
+        let frame =
+            RowFrame { apart: words, past: Some(past.words()), ..view.frame(Scope::Window, kind, &arms, support) };
         let of_kind = rows_of_kind(view, &arms, kind, &frame, tests.as_ref());
         let equivalent_share = equivalent_share(view, &arms, support, &of_kind, &base_self);
         let mut look = KindLook { count_kind: kind, equivalent_share, requests_known: false, ..figures.clone() };
@@ -53,10 +58,19 @@ pub fn past_report(view: &CellView<'_>, comparison: &ComparisonId, kinds: &[Coun
     }
     let rare = vec![RareRows::default(); kinds.len()];
     let snapshot = Snapshot::of(view.counts.functions(), &arms);
-    Some((looks, ScopeReport { scope: Scope::Window, rows, rare, snapshot, unlike: Vec::new(), apart, past: Some(past) }))
+    Some((
+        looks,
+        ScopeReport { scope: Scope::Window, rows, rare, snapshot, unlike: Vec::new(), apart, past: Some(past) },
+    ))
 }
 
-fn rows_of_kind(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind, frame: &RowFrame, tests: Option<&CellRows>) -> Vec<RowEvidence> {
+fn rows_of_kind(
+    view: &CellView<'_>,
+    arms: &CellArms<'_>,
+    kind: CountKind,
+    frame: &RowFrame,
+    tests: Option<&CellRows>,
+) -> Vec<RowEvidence> {
     let (head, base) = (arms.counts(Side::Head, kind), arms.counts(Side::Base, kind));
     let evidence = KindEvidence {
         functions: view.counts.functions().entries(),
@@ -72,9 +86,23 @@ fn rows_of_kind(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind, frame
 }
 
 /// Share of the base's self samples in functions that are firm and shown to be alike.
-fn equivalent_share(view: &CellView<'_>, arms: &CellArms<'_>, support: Support, rows: &[RowEvidence], base_self: &[f64]) -> Option<f64> {
+fn equivalent_share(
+    view: &CellView<'_>,
+    arms: &CellArms<'_>,
+    support: Support,
+    rows: &[RowEvidence],
+    base_self: &[f64],
+) -> Option<f64> {
     let all: f64 = base_self.iter().sum();
-    let alike: BTreeSet<u64> = rows.iter().filter(|row| support == Support::Firm && row.tested && row.alike).map(|row| row.hash).collect();
-    let of_alike = view.counts.functions().entries().iter().zip(base_self).filter(|((hash, _), _)| alike.contains(hash)).map(|(_, count)| count);
+    let alike: BTreeSet<u64> =
+        rows.iter().filter(|row| support == Support::Firm && row.tested && row.alike).map(|row| row.hash).collect();
+    let of_alike = view
+        .counts
+        .functions()
+        .entries()
+        .iter()
+        .zip(base_self)
+        .filter(|((hash, _), _)| alike.contains(hash))
+        .map(|(_, count)| count);
     (arms.kept > 0 && all > 0.0).then(|| of_alike.sum::<f64>() / all)
 }

@@ -26,7 +26,13 @@ struct Counted {
 
 /// Gives rows of one cell and kind the ln p of their pods merged, if the method is one that merges pods' tests. Pods are those of the
 /// window, in strata that both builds share.
-pub fn merge_pods(rows: &mut [RowEvidence], functions: &CellFunctions, pods: &WindowPods, kind: CountKind, method: Method) {
+pub fn merge_pods(
+    rows: &mut [RowEvidence],
+    functions: &CellFunctions,
+    pods: &WindowPods,
+    kind: CountKind,
+    method: Method,
+) {
     let merge: fn(&[f64]) -> f64 = match method {
         Method::ArticleB => by_fisher,
         Method::ArticleBStouffer => by_stouffer,
@@ -40,7 +46,8 @@ pub fn merge_pods(rows: &mut [RowEvidence], functions: &CellFunctions, pods: &Wi
     let numbers: BTreeMap<u64, usize> = functions.entries().iter().map(|(hash, _)| *hash).zip(0..).collect();
     for row in rows {
         let Some(&f) = numbers.get(&row.hash) else { continue };
-        let roots: Vec<f64> = head.iter().map(|pod| signed_root(pod.counts[f], pod.samples, base.counts[f], base.samples)).collect();
+        let roots: Vec<f64> =
+            head.iter().map(|pod| signed_root(pod.counts[f], pod.samples, base.counts[f], base.samples)).collect();
         row.ln_p_by_pod = merge(&roots);
     }
 }

@@ -101,7 +101,11 @@ impl ArmPods {
         let functions = counts.functions().len();
         let mut rows: BTreeMap<(&PodId, usize), PodSamples> = BTreeMap::new();
         for (key, addition) in counts.in_window() {
-            let Some(&stratum) = strata.get(key).filter(|_| comparison.side(&addition.build) == Some(side) && addition.samples > 0) else { continue };
+            let Some(&stratum) =
+                strata.get(key).filter(|_| comparison.side(&addition.build) == Some(side) && addition.samples > 0)
+            else {
+                continue;
+            };
             let new = || PodSamples { pod: 0, stratum, samples: 0, own: vec![0; functions], total: vec![0; functions] };
             let row = rows.entry((&addition.pod, stratum)).or_insert_with(new);
             row.samples += addition.samples;

@@ -110,10 +110,18 @@ pub struct ScopeReport {
 
 /// The rows of a cell in one scope; none if the head has no sample in it. `closed` are strata of the epoch that never change any
 /// more, as far as they were taken in; no bit of a row depends on how far that is.
-pub fn report(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope, kinds: &[CountKind], families: &[Family], closed: &ClosedStrata) -> Option<ScopeReport> {
+pub fn report(
+    view: &CellView<'_>,
+    comparison: &OpenComparison,
+    scope: Scope,
+    kinds: &[CountKind],
+    families: &[Family],
+    closed: &ClosedStrata,
+) -> Option<ScopeReport> {
     let arms_of = if view.merges_strata() { CellArms::merged } else { CellArms::of };
     let every_stratum = arms_of(view.counts, scope, comparison);
-    let resuming = (scope == Scope::Epoch && !view.merges_strata()).then(|| CellArms::resuming(view.counts, comparison, closed));
+    let resuming =
+        (scope == Scope::Epoch && !view.merges_strata()).then(|| CellArms::resuming(view.counts, comparison, closed));
     let arms = resuming.as_ref().unwrap_or(&every_stratum);
     if arms.figures(Side::Head).total == 0 {
         return None;
@@ -123,7 +131,8 @@ pub fn report(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope, ki
     let served_of = |kind| every_stratum.served(kind, view.untested).filter(|_| !view.merges_strata());
     let served = served_of(CountKind::SelfCount);
     let one_by_one = view.method.tests_pods_one_by_one();
-    let pods = (scope == Scope::Window && (one_by_one || !view.merges_strata())).then(|| WindowPods::of(view.counts, &comparison.id));
+    let pods = (scope == Scope::Window && (one_by_one || !view.merges_strata()))
+        .then(|| WindowPods::of(view.counts, &comparison.id));
     let (mut rows, mut rare) = (Vec::new(), Vec::new());
     for (&kind, family) in kinds.iter().zip(families) {
         let moments = match kind {
@@ -162,15 +171,28 @@ pub fn report(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope, ki
         Scope::Window => unlike(view.counts, &comparison.id, view.clock, view.clock.end_of(view.hop)),
         Scope::Epoch => Vec::new(),
     };
-    Some(ScopeReport { scope, rows, rare, snapshot: Snapshot::of(view.counts.functions(), &every_stratum), unlike, apart: view.apart(arms), past: None })
+    Some(ScopeReport {
+        scope,
+        rows,
+        rare,
+        snapshot: Snapshot::of(view.counts.functions(), &every_stratum),
+        unlike,
+        apart: view.apart(arms),
+        past: None,
+    })
 }
 
 impl WindowPods {
     /// What single pods say of the functions of a kind; outliers need five pods in each arm.
     fn evidence(&self, view: &CellView<'_>, kind: CountKind, support: Support) -> PodEvidence<'_> {
-        let settings = outliers::Settings { untested: view.untested, keep_ln_p: libm::log(view.q), ..outliers::Settings::default() };
+        let settings = outliers::Settings {
+            untested: view.untested,
+            keep_ln_p: libm::log(view.q),
+            ..outliers::Settings::default()
+        };
         let functions = view.counts.functions().len();
-        let held = || outliers::outliers(functions, &self.rows(Side::Head, kind), &self.rows(Side::Base, kind), &settings);
+        let held =
+            || outliers::outliers(functions, &self.rows(Side::Head, kind), &self.rows(Side::Base, kind), &settings);
         PodEvidence {
             pods: self,
             showing: (self.showing(Side::Head, kind), self.showing(Side::Base, kind)),

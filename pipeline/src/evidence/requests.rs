@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Interval};
 use fleetdiff_schemas::identity::stable_hash;
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Interval};
 
 use super::row::{Quantiles, RowEvidence, RowFrame, Uniform};
 use crate::statistics::effect::{interval_from_t, is_equivalent};

@@ -9,9 +9,9 @@ use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::arms::whole;
+use crate::statistics::always_valid::{Bet, ln_p_always_valid};
 use crate::statistics::effect::{EQUIVALENCE_LEVEL, interval_from_t, is_equivalent};
 use crate::statistics::g::g_2x2;
-use crate::statistics::always_valid::{Bet, ln_p_always_valid};
 use crate::statistics::power::{Design, detection_z, samples_by_rule};
 use crate::statistics::tails::{F1Tail, ln_chi1_tail, t_quantile};
 use crate::statistics::{CellRows, FEW_FUNCTIONS, support};
@@ -168,7 +168,10 @@ impl RowFrame {
 
     /// That the base is the past, and where the arms ran if that is why they cannot be compared.
     pub(super) fn detail(&self, settled: Option<(Verdict, RowReason)>) -> Option<String> {
-        let apart = self.apart.as_ref().filter(|_| matches!(settled, Some((_, RowReason::NoBase | RowReason::NoCommonStratum))));
+        let apart = self
+            .apart
+            .as_ref()
+            .filter(|_| matches!(settled, Some((_, RowReason::NoBase | RowReason::NoCommonStratum))));
         let words: Vec<&str> = self.past.iter().chain(apart).map(String::as_str).collect();
         (!words.is_empty()).then(|| words.join("; "))
     }
@@ -212,7 +215,8 @@ pub fn recount(row: &mut CellRow, head: i64, base: i64) {
     (row.head, row.base) = (arm(row.head, head), arm(row.base, base));
     // A row of several functions may count a sample more than once.
     let possible = |arm: &ArmFigures| arm.total > 0 && arm.count <= arm.total;
-    row.g = (possible(&row.head) && possible(&row.base)).then(|| g_2x2(natural(head), natural(row.head.total), natural(base), natural(row.base.total)));
+    row.g = (possible(&row.head) && possible(&row.base))
+        .then(|| g_2x2(natural(head), natural(row.head.total), natural(base), natural(row.base.total)));
     row.ln_p_iid = row.g.map(ln_chi1_tail);
 }
 
@@ -266,7 +270,8 @@ pub fn add_always_valid(evidence: &mut RowEvidence, rows: &CellRows, quantiles: 
     let bet = Bet { theta: rows.adjusted.theta[f], se: rows.share.se[f], tail: quantiles.tail, part };
     let bounds = bet.ratio_interval(ln_e, ALWAYS_VALID_ALPHA);
     let known = row.adjusted_ratio.is_some() && !bounds.low.is_nan();
-    row.always_valid_ratio = known.then(|| Interval { value: libm::exp(bet.theta), low: bounds.low, high: bounds.high });
+    row.always_valid_ratio =
+        known.then(|| Interval { value: libm::exp(bet.theta), low: bounds.low, high: bounds.high });
 }
 
 fn add_power(row: &mut CellRow, moments: &crate::statistics::Moments, frame: &RowFrame, z: f64) {
@@ -306,7 +311,12 @@ pub struct Quantiles {
 impl Quantiles {
     /// The quantiles for so many degrees of freedom.
     pub fn of(df: f64) -> Self {
-        Self { t95: t_quantile(0.95, df), t90: t_quantile(EQUIVALENCE_LEVEL, df), tail: F1Tail::new(df), detection_z: detection_z(ALPHA, POWER) }
+        Self {
+            t95: t_quantile(0.95, df),
+            t90: t_quantile(EQUIVALENCE_LEVEL, df),
+            tail: F1Tail::new(df),
+            detection_z: detection_z(ALPHA, POWER),
+        }
     }
 }
 

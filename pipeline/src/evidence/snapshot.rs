@@ -52,7 +52,8 @@ impl Snapshot {
             }
             let sparse = |kind| {
                 let planes: Vec<&Plane> = states.iter().flat_map(|state| state.planes(kind)).collect();
-                let sums = functions.places().iter().map(|&f| planes.iter().map(|plane| plane.get(place(f))).sum::<u64>());
+                let sums =
+                    functions.places().iter().map(|&f| planes.iter().map(|plane| plane.get(place(f))).sum::<u64>());
                 let numbered = (0u32..).zip(sums);
                 numbered.filter(|&(_, count)| count > 0).collect::<Vec<_>>()
             };
@@ -66,7 +67,13 @@ impl Snapshot {
                 total: sparse(CountKind::Total),
             });
         });
-        Self { functions: functions.entries().to_vec(), strata, kept: arms.kept, dropped: arms.dropped, of_past: arms.of_past }
+        Self {
+            functions: functions.entries().to_vec(),
+            strata,
+            kept: arms.kept,
+            dropped: arms.dropped,
+            of_past: arms.of_past,
+        }
     }
 }
 
@@ -77,9 +84,16 @@ impl Snapshot {
             let (even, odd) = base.iter().cloned().partition(|bucket| bucket.bucket % 2 == 0);
             [even, odd]
         };
-        let strata: Vec<_> = self.strata.iter().map(halves).filter(|arms| arms.iter().all(|arm| !arm.is_empty())).collect();
+        let strata: Vec<_> =
+            self.strata.iter().map(halves).filter(|arms| arms.iter().all(|arm| !arm.is_empty())).collect();
         let kept = strata.len();
-        (kept > 0).then(|| Self { functions: self.functions.clone(), dropped: self.strata.len() - kept, kept, strata, of_past: self.of_past })
+        (kept > 0).then(|| Self {
+            functions: self.functions.clone(),
+            dropped: self.strata.len() - kept,
+            kept,
+            strata,
+            of_past: self.of_past,
+        })
     }
 }
 
@@ -129,7 +143,8 @@ impl Together {
         let any_kept = cells.iter().any(|cell| cell.kept > 0);
         let mut strata = Vec::new();
         for cell in cells.iter().filter(|cell| !any_kept || cell.kept > 0) {
-            let numbers: Vec<usize> = cell.functions.iter().map(|(hash, _)| functions.partition_point(|(other, _)| other < hash)).collect();
+            let numbers: Vec<usize> =
+                cell.functions.iter().map(|(hash, _)| functions.partition_point(|(other, _)| other < hash)).collect();
             strata.extend(cell.strata.iter().map(|arms| arms.each_ref().map(|arm| renumbered(arm, &numbers))));
         }
         let dropped = cells.iter().map(|cell| cell.dropped).sum();
@@ -139,8 +154,14 @@ impl Together {
 
     /// What the tests see of one kind of count.
     pub fn contrast(&self, kind: CountKind, untested: Option<usize>) -> Contrast<'_> {
-        let strata = self.strata.iter().map(|[head, base]| Stratum { head: arm(head, kind), base: arm(base, kind) }).collect();
-        let mut contrast = Contrast::new(self.functions.len(), strata, self.pods_by_bucket(Side::Head), self.pods_by_bucket(Side::Base));
+        let strata =
+            self.strata.iter().map(|[head, base]| Stratum { head: arm(head, kind), base: arm(base, kind) }).collect();
+        let mut contrast = Contrast::new(
+            self.functions.len(),
+            strata,
+            self.pods_by_bucket(Side::Head),
+            self.pods_by_bucket(Side::Base),
+        );
         contrast.strata_dropped = self.dropped;
         contrast.unlike = self.of_past;
         contrast.untested = untested;
@@ -203,7 +224,9 @@ fn renumbered(buckets: &[SnapshotBucket], numbers: &[usize]) -> Vec<Bucket> {
     let sparse = |counts: &[(u32, u64)]| {
         let mut counts: Vec<_> = counts
             .iter()
-            .filter_map(|&(f, count)| usize::try_from(f).ok().and_then(|f| numbers.get(f)).map(|&number| (number, count)))
+            .filter_map(|&(f, count)| {
+                usize::try_from(f).ok().and_then(|f| numbers.get(f)).map(|&number| (number, count))
+            })
             .collect();
         counts.sort_unstable();
         Sparse(counts)

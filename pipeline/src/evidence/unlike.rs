@@ -46,9 +46,18 @@ impl fmt::Display for Unlike {
         let subject = self.subject();
         match self {
             Self::Load([head, base]) => write!(f, "{subject}: {head:.3}/s in the head, {base:.3}/s in the base"),
-            Self::Age([head, base]) => write!(f, "{subject}: half of the head's are younger than {}, of the base's than {}", in_words(*head), in_words(*base)),
+            Self::Age([head, base]) => write!(
+                f,
+                "{subject}: half of the head's are younger than {}, of the base's than {}",
+                in_words(*head),
+                in_words(*base)
+            ),
             Self::Machines(hardware, [head, base]) => {
-                write!(f, "{subject}: {} of {} pods of the head run on {hardware}, {} of {} of the base", head.0, head.1, base.0, base.1)
+                write!(
+                    f,
+                    "{subject}: {} of {} pods of the head run on {hardware}, {} of {} of the base",
+                    head.0, head.1, base.0, base.1
+                )
             }
         }
     }
@@ -78,7 +87,8 @@ struct ArmFacts<'a> {
 impl<'a> ArmFacts<'a> {
     fn of(counts: &'a CellCounts, comparison: &ComparisonId, side: Side) -> Self {
         let mut arm = Self::default();
-        for (key, addition) in counts.in_window().filter(|(_, addition)| comparison.side(&addition.build) == Some(side)) {
+        for (key, addition) in counts.in_window().filter(|(_, addition)| comparison.side(&addition.build) == Some(side))
+        {
             arm.requests += addition.requests;
             if addition.samples > 0 {
                 arm.active.insert((&addition.pod, addition.own));
@@ -97,7 +107,8 @@ impl<'a> ArmFacts<'a> {
 
     /// The lower median of the ages of its pods at `now`.
     fn age(&self, now: Nanos) -> Nanos {
-        let mut ages: Vec<i64> = self.pods.values().map(|(started, _, _)| now.0.saturating_sub(started.0).max(0)).collect();
+        let mut ages: Vec<i64> =
+            self.pods.values().map(|(started, _, _)| now.0.saturating_sub(started.0).max(0)).collect();
         ages.sort_unstable();
         Nanos(ages.get(ages.len().saturating_sub(1) / 2).copied().unwrap_or(0))
     }
@@ -126,7 +137,8 @@ pub fn unlike(counts: &CellCounts, comparison: &ComparisonId, clock: HopClock, n
     if ages[0].0 > times(ages[1]) || ages[1].0 > times(ages[0]) {
         unlike.push(Unlike::Age(ages));
     }
-    let kinds: BTreeSet<&Hardware> = head.pods.values().chain(base.pods.values()).map(|(_, _, hardware)| *hardware).collect();
+    let kinds: BTreeSet<&Hardware> =
+        head.pods.values().chain(base.pods.values()).map(|(_, _, hardware)| *hardware).collect();
     let mixed = kinds.into_iter().map(|kind| (kind, [head.on(kind), base.on(kind)])).filter(|(_, on)| differs(*on));
     unlike.extend(mixed.map(|(kind, on)| Unlike::Machines(kind.clone(), on)));
     unlike
@@ -158,11 +170,14 @@ mod tests {
             Unlike::Age([Nanos::from_seconds(720), Nanos::from_seconds(3 * 86_400)]),
             Unlike::Machines("arm".into(), [(2, 20), (90, 180)]),
         ];
-        assert_eq!(words.map(|unlike| unlike.to_string()), [
-            "requests a pod: 12.000/s in the head, 31.250/s in the base",
-            "age of pods: half of the head's are younger than 12 min, of the base's than 3.0 days",
-            "hardware: 2 of 20 pods of the head run on arm, 90 of 180 of the base",
-        ]);
+        assert_eq!(
+            words.map(|unlike| unlike.to_string()),
+            [
+                "requests a pod: 12.000/s in the head, 31.250/s in the base",
+                "age of pods: half of the head's are younger than 12 min, of the base's than 3.0 days",
+                "hardware: 2 of 20 pods of the head run on arm, 90 of 180 of the base",
+            ]
+        );
     }
 
     #[test]

@@ -8,8 +8,8 @@ use fleetdiff_schemas::time::{Hop, HopClock};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
-use crate::rules::comparisons::Side;
 use crate::counts::archive::PastStratum;
+use crate::rules::comparisons::Side;
 
 /// How many strata of an arm are named.
 const STRATA_NAMED: usize = 3;
@@ -56,7 +56,8 @@ impl Apart {
 
     fn each(&self, when: impl Fn(Hop) -> String) -> String {
         let arm = |strata: &BTreeSet<(Hop, Hardware)>| {
-            let named: Vec<String> = strata.iter().take(STRATA_NAMED).map(|(hop, hardware)| format!("{hardware} {}", when(*hop))).collect();
+            let named: Vec<String> =
+                strata.iter().take(STRATA_NAMED).map(|(hop, hardware)| format!("{hardware} {}", when(*hop))).collect();
             match strata.len().saturating_sub(named.len()) {
                 0 if named.is_empty() => "none".to_owned(),
                 0 => named.join(", "),
@@ -80,9 +81,14 @@ pub struct Past {
 impl Past {
     /// The past of a base in the strata that arms share with it.
     pub fn of(base: Build, arms: &CellArms<'_>, past: &[PastStratum<'_>]) -> Self {
-        let shared: BTreeSet<(Hop, &Hardware)> = if arms.kept > 0 { arms.strata_of(Side::Base).collect() } else { BTreeSet::new() };
+        let shared: BTreeSet<(Hop, &Hardware)> =
+            if arms.kept > 0 { arms.strata_of(Side::Base).collect() } else { BTreeSet::new() };
         let used = || past.iter().filter(|stratum| shared.contains(&(Hop(stratum.hour), stratum.hardware)));
-        Self { base, hours: used().map(|stratum| stratum.hour).collect(), days: used().flat_map(PastStratum::days).collect() }
+        Self {
+            base,
+            hours: used().map(|stratum| stratum.hour).collect(),
+            days: used().flat_map(PastStratum::days).collect(),
+        }
     }
 
     /// The past of several cells; `None` unless there are any.
@@ -99,7 +105,8 @@ impl Past {
     pub fn words(&self) -> String {
         let Self { base, hours, days } = self;
         let listed = hours.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
-        let (hours_word, days_word) = (if hours.len() == 1 { "hour" } else { "hours" }, if days.len() == 1 { "day" } else { "days" });
+        let (hours_word, days_word) =
+            (if hours.len() == 1 { "hour" } else { "hours" }, if days.len() == 1 { "day" } else { "days" });
         match hours.len() {
             0 => format!("base is the past of {base}"),
             _ => format!("base is the past: {hours_word} {listed} UTC of {base} on {} {days_word}", days.len()),

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use timely::ExchangeData;
 use timely::dataflow::StreamVec;
 use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::generic::Operator;
-use timely::ExchangeData;
 
 /// Items of one hop, and whether every hop is closed now (so that none can follow).
 #[derive(Debug)]
@@ -48,21 +48,25 @@ impl<'scope, D: ExchangeData> AtClose<'scope, D> for StreamVec<'scope, u64, D> {
         route: impl Fn(&D) -> u64 + 'static,
         mut logic: impl FnMut(Closed<D>) -> Vec<O> + 'static,
     ) -> StreamVec<'scope, u64, O> {
-        self.unary_frontier::<timely::container::CapacityContainerBuilder<Vec<O>>, _, _, _>(Exchange::new(route), name, move |_, _| {
-            let mut open = BTreeMap::new();
-            move |(input, frontier), output| {
-                input.for_each_time(|time, data| {
-                    let hop = *time.time();
-                    let (_, items) = open.entry(hop).or_insert_with(|| (time.retain(0), Vec::new()));
-                    data.for_each(|batch| items.append(batch));
-                });
-                while let Some(entry) = open.first_entry()
-                    && !frontier.less_equal(entry.key())
-                {
-                    let (hop, (capability, items)) = entry.remove_entry();
-                    output.session(&capability).give_iterator(logic(Closed { hop, items }).into_iter());
+        self.unary_frontier::<timely::container::CapacityContainerBuilder<Vec<O>>, _, _, _>(
+            Exchange::new(route),
+            name,
+            move |_, _| {
+                let mut open = BTreeMap::new();
+                move |(input, frontier), output| {
+                    input.for_each_time(|time, data| {
+                        let hop = *time.time();
+                        let (_, items) = open.entry(hop).or_insert_with(|| (time.retain(0), Vec::new()));
+                        data.for_each(|batch| items.append(batch));
+                    });
+                    while let Some(entry) = open.first_entry()
+                        && !frontier.less_equal(entry.key())
+                    {
+                        let (hop, (capability, items)) = entry.remove_entry();
+                        output.session(&capability).give_iterator(logic(Closed { hop, items }).into_iter());
+                    }
                 }
-            }
-        })
+            },
+        )
     }
 }

@@ -61,13 +61,24 @@ enum CellInput {
 pub trait CountByCell<'scope> {
     /// Brings all counts of a cell to one worker, adds them at the close of their application hop under the plan of that
     /// hop, lets leave what left the window, and evaluates every open comparison where the plan says so.
-    fn count_by_cell(self, plans: StreamVec<'scope, u64, Plan>, config: &Config, table: Arc<FunctionTable>) -> StreamVec<'scope, u64, CellOutput>;
+    fn count_by_cell(
+        self,
+        plans: StreamVec<'scope, u64, Plan>,
+        config: &Config,
+        table: Arc<FunctionTable>,
+    ) -> StreamVec<'scope, u64, CellOutput>;
 }
 
 impl<'scope> CountByCell<'scope> for StreamVec<'scope, u64, CellAddition> {
-    fn count_by_cell(self, plans: StreamVec<'scope, u64, Plan>, config: &Config, table: Arc<FunctionTable>) -> StreamVec<'scope, u64, CellOutput> {
+    fn count_by_cell(
+        self,
+        plans: StreamVec<'scope, u64, Plan>,
+        config: &Config,
+        table: Arc<FunctionTable>,
+    ) -> StreamVec<'scope, u64, CellOutput> {
         let workers = u64::try_from(self.scope().peers()).unwrap_or(1);
-        let plans = plans.flat_map(move |plan| (0..workers).map(move |worker| CellInput::Plan { worker, plan: plan.clone() }));
+        let plans =
+            plans.flat_map(move |plan| (0..workers).map(move |worker| CellInput::Plan { worker, plan: plan.clone() }));
         let mut cells = Cells { config: config.clone(), table, blocks: HashMap::new(), cells: BTreeMap::new() };
         self.map(CellInput::Addition).concat(plans).at_close(
             "ByCell",
@@ -170,7 +181,12 @@ impl Cells {
             }
             for open in &plan.open {
                 if plan.look {
-                    state.memories.entry(open.id.clone()).or_default().closed.advance(&state.counts, open, first_open, &config.count_kinds);
+                    state.memories.entry(open.id.clone()).or_default().closed.advance(
+                        &state.counts,
+                        open,
+                        first_open,
+                        &config.count_kinds,
+                    );
                 }
                 let evaluation = evaluate(cell, state, open, hop, plan, config, &self.table);
                 if !(evaluation.looks.is_empty() && evaluation.reports.is_empty()) {
@@ -178,12 +194,21 @@ impl Cells {
                 }
             }
             let past = plan.past.iter().filter(|_| plan.report);
-            output.extend(past.filter_map(|past| evaluate_past(cell, state, &past.id, hop, config)).map(|evaluation| Ok(Box::new(evaluation))));
+            output.extend(
+                past.filter_map(|past| evaluate_past(cell, state, &past.id, hop, config))
+                    .map(|evaluation| Ok(Box::new(evaluation))),
+            );
         }
     }
 }
 
-fn view<'a>(cell: &CellId, counts: &'a CellCounts, comparison: &OpenComparison, hop: Hop, config: &Config) -> CellView<'a> {
+fn view<'a>(
+    cell: &CellId,
+    counts: &'a CellCounts,
+    comparison: &OpenComparison,
+    hop: Hop,
+    config: &Config,
+) -> CellView<'a> {
     let key = ComparisonKey {
         service: cell.service.clone(),
         profile_type: cell.profile_type,
@@ -208,12 +233,21 @@ fn view<'a>(cell: &CellId, counts: &'a CellCounts, comparison: &OpenComparison, 
     }
 }
 
-fn evaluate(cell: &CellId, state: &mut CellState, open: &OpenComparison, hop: Hop, plan: &Plan, config: &Config, table: &FunctionTable) -> CellEvaluation {
+fn evaluate(
+    cell: &CellId,
+    state: &mut CellState,
+    open: &OpenComparison,
+    hop: Hop,
+    plan: &Plan,
+    config: &Config,
+    table: &FunctionTable,
+) -> CellEvaluation {
     let view = view(cell, &state.counts, open, hop, config);
     let kinds: &[CountKind] = &config.count_kinds;
     let Memory { families, paths, closed } = state.memories.entry(open.id.clone()).or_default();
     families.resize_with(kinds.len(), Family::default);
-    let looks = if plan.look { look(&LookAt { view: &view, comparison: open, closed }, kinds, families) } else { Vec::new() };
+    let looks =
+        if plan.look { look(&LookAt { view: &view, comparison: open, closed }, kinds, families) } else { Vec::new() };
     let scopes = if plan.report { &[Scope::Window, Scope::Epoch][..] } else { &[] };
     let reports = scopes.iter().filter_map(|&scope| report(&view, open, scope, kinds, families, closed)).collect();
     let watched = || families.iter().flat_map(Family::watched).collect();
@@ -222,7 +256,13 @@ fn evaluate(cell: &CellId, state: &mut CellState, open: &OpenComparison, hop: Ho
 }
 
 /// The cell against the past of the base, at a report; `None` if the head has no sample in it.
-fn evaluate_past(cell: &CellId, state: &CellState, id: &ComparisonId, hop: Hop, config: &Config) -> Option<CellEvaluation> {
+fn evaluate_past(
+    cell: &CellId,
+    state: &CellState,
+    id: &ComparisonId,
+    hop: Hop,
+    config: &Config,
+) -> Option<CellEvaluation> {
     let comparison = OpenComparison { id: id.clone(), epoch: hop };
     let view = view(cell, &state.counts, &comparison, hop, config);
     let (looks, report) = past_report(&view, id, &config.count_kinds)?;

@@ -49,13 +49,22 @@ enum ComparisonInput {
 /// See [`DecideByComparison::decide_by_comparison`].
 pub trait DecideByComparison<'scope> {
     /// Brings all cells of a comparison to one worker: the live rule at each look, then the tables at each report.
-    fn decide_by_comparison(self, plans: StreamVec<'scope, u64, Plan>, config: &Config) -> StreamVec<'scope, u64, Decision>;
+    fn decide_by_comparison(
+        self,
+        plans: StreamVec<'scope, u64, Plan>,
+        config: &Config,
+    ) -> StreamVec<'scope, u64, Decision>;
 }
 
 impl<'scope> DecideByComparison<'scope> for StreamVec<'scope, u64, Box<CellEvaluation>> {
-    fn decide_by_comparison(self, plans: StreamVec<'scope, u64, Plan>, config: &Config) -> StreamVec<'scope, u64, Decision> {
+    fn decide_by_comparison(
+        self,
+        plans: StreamVec<'scope, u64, Plan>,
+        config: &Config,
+    ) -> StreamVec<'scope, u64, Decision> {
         let workers = u64::try_from(self.scope().peers()).unwrap_or(1);
-        let plans = plans.flat_map(move |plan| (0..workers).map(move |worker| ComparisonInput::Plan { worker, plan: plan.clone() }));
+        let plans = plans
+            .flat_map(move |plan| (0..workers).map(move |worker| ComparisonInput::Plan { worker, plan: plan.clone() }));
         let mut comparisons = Comparisons { config: config.clone(), states: BTreeMap::new(), blocks: BTreeMap::new() };
         self.map(ComparisonInput::Evaluation).concat(plans).at_close(
             "ByComparison",
@@ -126,7 +135,14 @@ impl Comparisons {
         blocks.retain(|&block| block >= earliest);
     }
 
-    fn decide(&mut self, hop: Hop, open: &OpenComparison, plan: &Plan, mut cells: Vec<CellEvaluation>, decisions: &mut Vec<Decision>) {
+    fn decide(
+        &mut self,
+        hop: Hop,
+        open: &OpenComparison,
+        plan: &Plan,
+        mut cells: Vec<CellEvaluation>,
+        decisions: &mut Vec<Decision>,
+    ) {
         let Config { q, delta, .. } = self.config;
         let clock = self.config.clock();
         let rules = self.rules();
@@ -141,12 +157,18 @@ impl Comparisons {
             let rows = decide(&scope, kinds, &live.called(&comparison), &rules);
             decisions.extend(rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
             if scope.scope == Scope::Window {
-                let unlike: BTreeMap<_, _> = scope.cells.iter().map(|(cell, report)| (cell.clone(), report.unlike.clone())).collect();
+                let unlike: BTreeMap<_, _> =
+                    scope.cells.iter().map(|(cell, report)| (cell.clone(), report.unlike.clone())).collect();
                 let each = kinds.iter().zip(self_check(&scope, kinds, &rules));
-                reported.extend(each.map(|(&kind, checked)| ((comparison.clone(), kind), Reported { checked, unlike: unlike.clone() })));
+                reported.extend(each.map(|(&kind, checked)| {
+                    ((comparison.clone(), kind), Reported { checked, unlike: unlike.clone() })
+                }));
             }
         }
-        let blocks = self.blocks.get(&plan.service).map_or(0, |blocks| blocks.iter().filter(|&&block| block >= open.epoch).count());
+        let blocks = self
+            .blocks
+            .get(&plan.service)
+            .map_or(0, |blocks| blocks.iter().filter(|&&block| block >= open.epoch).count());
         for (key, cells) in looks {
             let reported = reported.remove(&key).unwrap_or_default();
             let frame = SummaryFrame {
@@ -155,7 +177,9 @@ impl Comparisons {
                 window_end_at: clock.end_of(hop),
                 blocks: u64::try_from(blocks).unwrap_or(0),
             };
-            decisions.extend(summarise(&frame, &cells, live, &reported).into_iter().map(|row| Decision::Comparison(Box::new(row))));
+            decisions.extend(
+                summarise(&frame, &cells, live, &reported).into_iter().map(|row| Decision::Comparison(Box::new(row))),
+            );
         }
     }
 }
@@ -173,14 +197,18 @@ impl Comparisons {
         let mut looks = Looks::new();
         for evaluation in &mut cells {
             for look in evaluation.looks.drain(..) {
-                looks.entry((evaluation.key.clone(), look.count_kind)).or_default().insert(evaluation.cell.clone(), look);
+                looks
+                    .entry((evaluation.key.clone(), look.count_kind))
+                    .or_default()
+                    .insert(evaluation.cell.clone(), look);
             }
         }
         let (rules, clock) = (self.rules(), self.config.clock());
         let first = hop.plus(1).minus(self.config.window_hops());
         for (comparison, scope) in by_scope(cells) {
             let rows = decide(&scope, &self.config.count_kinds, &CalledRows::new(), &rules);
-            let pasts: BTreeMap<&CellKey, &Past> = scope.cells.iter().filter_map(|(cell, report)| Some((cell, report.past.as_ref()?))).collect();
+            let pasts: BTreeMap<&CellKey, &Past> =
+                scope.cells.iter().filter_map(|(cell, report)| Some((cell, report.past.as_ref()?))).collect();
             for &kind in &self.config.count_kinds {
                 let Some(cells) = looks.get(&(comparison.clone(), kind)) else { continue };
                 let frame = SummaryFrame {
@@ -189,7 +217,9 @@ impl Comparisons {
                     window_end_at: clock.end_of(hop),
                     blocks: 0,
                 };
-                decisions.extend(summarise_past(frame, cells, &pasts, &rows).into_iter().map(|row| Decision::Past(Box::new(row))));
+                decisions.extend(
+                    summarise_past(frame, cells, &pasts, &rows).into_iter().map(|row| Decision::Past(Box::new(row))),
+                );
             }
             decisions.extend(rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
         }
@@ -198,7 +228,8 @@ impl Comparisons {
 
 /// What leaves under a method that is not calibrated: no flags, and comparisons in its words.
 fn stated_by(method: Method, decisions: Vec<Decision>) -> Vec<Decision> {
-    let cells = decisions.iter().filter_map(|decision| if let Decision::Cell(row) = decision { Some(&**row) } else { None });
+    let cells =
+        decisions.iter().filter_map(|decision| if let Decision::Cell(row) = decision { Some(&**row) } else { None });
     let findings = Findings::of(method, cells);
     let stated = decisions.into_iter().filter_map(|decision| match decision {
         Decision::Flag(_) => None,
@@ -213,13 +244,21 @@ type Looks = BTreeMap<(ComparisonKey, CountKind), BTreeMap<CellKey, KindLook>>;
 /// All cells' looks, by type and kind, and the one look of the live rule that they make.
 fn gather(hop: Hop, open: &OpenComparison, cells: &mut [CellEvaluation]) -> (Looks, Look) {
     let mut looks = Looks::new();
-    let mut all = Look { hop, epoch: open.epoch, family: 0, rows: Vec::new(), callings: BTreeMap::new(), compositional: BTreeMap::new() };
+    let mut all = Look {
+        hop,
+        epoch: open.epoch,
+        family: 0,
+        rows: Vec::new(),
+        callings: BTreeMap::new(),
+        compositional: BTreeMap::new(),
+    };
     for evaluation in cells {
         for mut look in evaluation.looks.drain(..) {
             all.family += look.joined;
             all.rows.append(&mut look.watched);
             if !look.compositional.is_empty() {
-                all.compositional.insert((evaluation.key.clone(), evaluation.cell.clone()), std::mem::take(&mut look.compositional));
+                all.compositional
+                    .insert((evaluation.key.clone(), evaluation.cell.clone()), std::mem::take(&mut look.compositional));
             }
             looks.entry((evaluation.key.clone(), look.count_kind)).or_default().insert(evaluation.cell.clone(), look);
         }

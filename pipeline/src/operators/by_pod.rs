@@ -101,6 +101,7 @@ impl Pods {
 fn outputs(hop: Hop, decided: Decided) -> impl Iterator<Item = PodOutput> {
     let additions = decided.additions.into_iter().map(PodOutput::Addition);
     let presences = decided.presences.into_iter().map(|presence| PodOutput::Activity(Activity::Counted(presence)));
-    let terms = decided.dropped.into_iter().map(move |(kind, dropped)| PodOutput::Term(Term::dropped(hop, kind, dropped)));
+    let terms =
+        decided.dropped.into_iter().map(move |(kind, dropped)| PodOutput::Term(Term::dropped(hop, kind, dropped)));
     additions.chain(presences).chain(terms)
 }

@@ -80,10 +80,14 @@ pub trait Deliver<'scope> {
 
 impl<'scope> Deliver<'scope> for StreamVec<'scope, u64, OutputRow> {
     fn deliver(self, sink: SharedSink) -> StreamVec<'scope, u64, u64> {
-        self.at_close("Deliver", |_| 0, move |closed| {
-            sink.take(Hop(closed.hop), tables(closed.items));
-            vec![closed.hop]
-        })
+        self.at_close(
+            "Deliver",
+            |_| 0,
+            move |closed| {
+                sink.take(Hop(closed.hop), tables(closed.items));
+                vec![closed.hop]
+            },
+        )
     }
 }
 

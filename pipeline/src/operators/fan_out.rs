@@ -64,7 +64,8 @@ impl Event {
     }
 
     fn route(&self) -> u64 {
-        let of_key = |key: &ComparisonKey| route(&[key.service.as_str(), key.base_build.as_str(), key.head_build.as_str()]);
+        let of_key =
+            |key: &ComparisonKey| route(&[key.service.as_str(), key.base_build.as_str(), key.head_build.as_str()]);
         match self {
             Self::Flag(row) => of_key(&row.row.comparison),
             Self::Cell(row) => of_key(&row.comparison),
@@ -180,7 +181,10 @@ fn state_of(row: &ComparisonRow) -> FanOutState {
 }
 
 /// Every function that has a flag, with all cells of its comparison; what a flag says goes before what the cell says.
-fn spread<'scope>(flags: VecCollection<'scope, u64, (Function, Known)>, cells: VecCollection<'scope, u64, (Spread, Known)>) -> VecCollection<'scope, u64, (Function, Vec<FanOutCell>)> {
+fn spread<'scope>(
+    flags: VecCollection<'scope, u64, (Function, Known)>,
+    cells: VecCollection<'scope, u64, (Spread, Known)>,
+) -> VecCollection<'scope, u64, (Function, Vec<FanOutCell>)> {
     let called = flags.clone().map(|(function, _)| function).distinct();
     let everywhere = called.join(cells).map(|(spread, (function, known))| ((spread, function), (known, false)));
     let hit = flags.map(|(function, known)| (function, (known, true)));
@@ -203,22 +207,27 @@ impl<'scope> Rows<'scope> for VecCollection<'scope, u64, (Function, Vec<FanOutCe
     /// One row a function and hop: the new cells, or none if they were only taken back.
     fn rows(self, clock: HopClock) -> StreamVec<'scope, u64, FanOutRow> {
         let changes = self.inner.delay(|(_, hop, _), _| *hop).map(|(change, _, by)| (change, by));
-        changes.at_close("FanOut", |(((spread, _), _), _)| route(&[spread.0.service.as_str()]), move |closed| {
-            let mut now: BTreeMap<Function, Vec<FanOutCell>> = BTreeMap::new();
-            for ((function, cells), by) in closed.items {
-                let entry = now.entry(function).or_default();
-                if by > 0 {
-                    *entry = cells;
+        changes.at_close(
+            "FanOut",
+            |(((spread, _), _), _)| route(&[spread.0.service.as_str()]),
+            move |closed| {
+                let mut now: BTreeMap<Function, Vec<FanOutCell>> = BTreeMap::new();
+                for ((function, cells), by) in closed.items {
+                    let entry = now.entry(function).or_default();
+                    if by > 0 {
+                        *entry = cells;
+                    }
                 }
-            }
-            now.into_iter().map(|(function, cells)| row(clock, Hop(closed.hop), function, cells)).collect()
-        })
+                now.into_iter().map(|(function, cells)| row(clock, Hop(closed.hop), function, cells)).collect()
+            },
+        )
     }
 }
 
 fn row(clock: HopClock, hop: Hop, ((comparison, count_kind), function): Function, cells: Vec<FanOutCell>) -> FanOutRow {
     let with = |state| {
-        let meant: BTreeSet<&CellKey> = cells.iter().filter(|known| known.state == state).map(|known| &known.cell).collect();
+        let meant: BTreeSet<&CellKey> =
+            cells.iter().filter(|known| known.state == state).map(|known| &known.cell).collect();
         extents(meant, cells.iter().map(|known| &known.cell))
     };
     let (regressed, improved) = (with(FanOutState::Regressed), with(FanOutState::Improved));

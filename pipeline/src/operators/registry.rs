@@ -136,22 +136,26 @@ trait PlanHops<'scope> {
 
 impl<'scope> PlanHops<'scope> for StreamVec<'scope, u64, Fact> {
     fn plan(self, rules: ComparisonRules) -> StreamVec<'scope, u64, Plan> {
-        self.unary_frontier::<CapacityContainerBuilder<Vec<_>>, _, _, _>(Exchange::new(|_| 0), "Plan", move |capability, _| {
-            let mut hops = Hops::new(capability);
-            let mut planner = Planner { rules, services: BTreeMap::new() };
-            move |(input, frontier), output| {
-                input.for_each_time(|time, data| {
-                    data.flat_map(|batch| batch.drain(..)).for_each(|fact| match &fact {
-                        Fact::Pods { hop, .. } => hops.put(*hop, fact),
-                        Fact::Activity(_) => hops.put(*time.time(), fact),
+        self.unary_frontier::<CapacityContainerBuilder<Vec<_>>, _, _, _>(
+            Exchange::new(|_| 0),
+            "Plan",
+            move |capability, _| {
+                let mut hops = Hops::new(capability);
+                let mut planner = Planner { rules, services: BTreeMap::new() };
+                move |(input, frontier), output| {
+                    input.for_each_time(|time, data| {
+                        data.flat_map(|batch| batch.drain(..)).for_each(|fact| match &fact {
+                            Fact::Pods { hop, .. } => hops.put(*hop, fact),
+                            Fact::Activity(_) => hops.put(*time.time(), fact),
+                        });
                     });
-                });
-                hops.advance(frontier.frontier().first().copied(), |hop, capability, facts, last| {
-                    let plans = planner.step(Hop(hop), facts, last);
-                    output.session(capability).give_iterator(plans.into_iter());
-                });
-            }
-        })
+                    hops.advance(frontier.frontier().first().copied(), |hop, capability, facts, last| {
+                        let plans = planner.step(Hop(hop), facts, last);
+                        output.session(capability).give_iterator(plans.into_iter());
+                    });
+                }
+            },
+        )
     }
 }
 

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::fold::fold_stacks;
 use fleetdiff_schemas::identity::{Cohort, Identity};
-use fleetdiff_schemas::profile::{Decoded, Folded, Position, Profile, ProfileType, RequestPoint, Requests, Samples, Stack, Temporality, content_hash};
+use fleetdiff_schemas::profile::{
+    Decoded, Folded, Position, Profile, ProfileType, RequestPoint, Requests, Samples, Stack, Temporality, content_hash,
+};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::rows::RejectedRow;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
@@ -181,7 +183,9 @@ impl Admission {
                     latest = latest.max(Some(at));
                     self.apply(profile, watermark, &record.position, part, table, &mut admitted);
                 }
-                Err(rejection) => self.refuse(rejection, &record.position, part, record.broker_time, watermark, &mut admitted),
+                Err(rejection) => {
+                    self.refuse(rejection, &record.position, part, record.broker_time, watermark, &mut admitted)
+                }
             }
         }
         for (part, point) in (0..).zip(record.points) {
@@ -191,7 +195,9 @@ impl Admission {
                     let hop = self.clock.hop_of(at).max(watermark.unwrap_or_default());
                     admitted.push(Admitted::OfPod(hop, OfPod::Requests(point)));
                 }
-                Err(rejection) => self.refuse(rejection, &record.position, part, record.broker_time, watermark, &mut admitted),
+                Err(rejection) => {
+                    self.refuse(rejection, &record.position, part, record.broker_time, watermark, &mut admitted)
+                }
             }
         }
         self.advance(record.position.partition, latest, &mut admitted);
@@ -204,7 +210,15 @@ impl Admission {
         waiting.map(|row| Admitted::Rejected(Hop(0), row)).collect()
     }
 
-    fn apply(&mut self, profile: Profile, watermark: Option<Hop>, from: &Position, part: u32, table: &FunctionTable, out: &mut Vec<Admitted>) {
+    fn apply(
+        &mut self,
+        profile: Profile,
+        watermark: Option<Hop>,
+        from: &Position,
+        part: u32,
+        table: &FunctionTable,
+        out: &mut Vec<Admitted>,
+    ) {
         let own = self.clock.hop_of(profile.event_time());
         let seen = own.max(watermark.unwrap_or_default());
         let held = self.held_back(&profile);
@@ -255,7 +269,9 @@ impl Admission {
         }
         let ids = self.last_names.as_ref().map_or(&[][..], |(_, ids)| ids);
         match &profile.samples {
-            Samples::Folded { content, cohorts } => (*content, cohorts.iter().map(|part| encoded(part, ids, Vec::new())).collect()),
+            Samples::Folded { content, cohorts } => {
+                (*content, cohorts.iter().map(|part| encoded(part, ids, Vec::new())).collect())
+            }
             Samples::Stacks(stacks) if profile.temporality == Temporality::Cumulative => {
                 let paths = paths_of(stacks, &profile.identity.cohort, ids, table);
                 (content_hash(&profile.names, stacks), paths.into_iter().map(unfolded).collect())
@@ -269,7 +285,15 @@ impl Admission {
         }
     }
 
-    fn refuse(&mut self, rejection: Rejection, from: &Position, part: u32, broker: Option<Nanos>, watermark: Option<Hop>, out: &mut Vec<Admitted>) {
+    fn refuse(
+        &mut self,
+        rejection: Rejection,
+        from: &Position,
+        part: u32,
+        broker: Option<Nanos>,
+        watermark: Option<Hop>,
+        out: &mut Vec<Admitted>,
+    ) {
         let time = rejection.at.or(broker).map(|at| self.clock.hop_of(at));
         let row = RejectedRow { hop_at: None, position: from.clone(), part: i64::from(part), rejection };
         match time.max(watermark) {
@@ -319,7 +343,10 @@ fn dated(at: Nanos, broker: Option<Nanos>) -> Result<Nanos, Rejection> {
             at: Some(taken),
             ..Rejection::new(
                 Reason::FromFuture,
-                format!("event time {} ns lies more than 60 s after the broker took the record ({} ns); check the sender's clock", at.0, taken.0),
+                format!(
+                    "event time {} ns lies more than 60 s after the broker took the record ({} ns); check the sender's clock",
+                    at.0, taken.0
+                ),
             )
         }),
         _ => Ok(at),
@@ -327,7 +354,12 @@ fn dated(at: Nanos, broker: Option<Nanos>) -> Result<Nanos, Rejection> {
 }
 
 /// Samples by call path, for each cohort.
-fn paths_of(stacks: &[Stack], default_cohort: &Cohort, ids: &[FunctionId], table: &FunctionTable) -> BTreeMap<Cohort, Vec<u8>> {
+fn paths_of(
+    stacks: &[Stack],
+    default_cohort: &Cohort,
+    ids: &[FunctionId],
+    table: &FunctionTable,
+) -> BTreeMap<Cohort, Vec<u8>> {
     let paths = table.paths().intern(stacks, ids);
     let mut cohorts: BTreeMap<Cohort, Vec<(PathId, u64)>> = BTreeMap::new();
     for (stack, path) in stacks.iter().zip(paths).filter(|(stack, _)| stack.count > 0) {

@@ -44,7 +44,12 @@ pub fn decide_pod_by_pod(cells: &ScopeCells, kinds: &[CountKind], q: f64) -> Vec
     }
 }
 
-fn decide_by(cells: &ScopeCells, kinds: &[CountKind], q: f64, ln_p: impl Fn(&RowEvidence) -> Option<f64>) -> Vec<CellRow> {
+fn decide_by(
+    cells: &ScopeCells,
+    kinds: &[CountKind],
+    q: f64,
+    ln_p: impl Fn(&RowEvidence) -> Option<f64>,
+) -> Vec<CellRow> {
     let family = |kind: usize| {
         let rows: Vec<&RowEvidence> = cells.cells.values().flat_map(|cell| &cell.rows[kind]).collect();
         let ln_p: Vec<f64> = rows.iter().map(|row| ln_p(row).filter(|_| is_member(row)).unwrap_or(f64::NAN)).collect();

@@ -159,11 +159,15 @@ impl Callings {
         let none = vec![[0, 0]; self.blocks.len()];
         let mut parts = Parts { under: BTreeMap::new(), rest: none.clone() };
         let CalledRow { kind: CountKind::Total, function, .. } = called[caller] else { return parts };
-        let row_of: BTreeMap<(CountKind, u64), usize> = called.iter().zip(0..).map(|(row, place)| ((row.kind, row.function), place)).collect();
+        let row_of: BTreeMap<(CountKind, u64), usize> =
+            called.iter().zip(0..).map(|(row, place)| ((row.kind, row.function), place)).collect();
         for stack in self.stacks.iter().filter(|stack| stack.functions.contains(&function)) {
             let callees = under(&stack.functions, function).into_iter().filter(|&callee| below.holds(function, callee));
             let leaf = stack.functions.last().filter(|_| stack.own).map(|&leaf| (CountKind::SelfCount, leaf));
-            let rows = callees.map(|callee| (CountKind::Total, callee)).chain(leaf).filter_map(|row| row_of.get(&row).copied());
+            let rows = callees
+                .map(|callee| (CountKind::Total, callee))
+                .chain(leaf)
+                .filter_map(|row| row_of.get(&row).copied());
             let rows: BTreeSet<usize> = rows.collect();
             for row in &rows {
                 add(parts.under.entry(*row).or_insert_with(|| none.clone()), &stack.samples);
@@ -208,7 +212,8 @@ impl Parts {
         }
         let half = 0.5 * harmonic / both;
         let theta = libm::log((head + half) / (base + half)) - caller.ln_scale;
-        let dispersion = 1.0 + (caller.dispersion - 1.0).max(0.0) * ((in_head + in_base) / caller.count.max(1.0)).min(1.0);
+        let dispersion =
+            1.0 + (caller.dispersion - 1.0).max(0.0) * ((in_head + in_base) / caller.count.max(1.0)).min(1.0);
         Some(Rest { theta, se: libm::sqrt(dispersion * (1.0 / in_head + 1.0 / in_base)) })
     }
 }
@@ -311,12 +316,19 @@ mod tests {
     fn a_caller_is_explained_unless_it_got_dearer_by_itself() {
         let [row, alone] = [Cause::Row(1), Cause::Nothing];
         assert_eq!(causes(&called(), &callings(10_000), BAR), [row, alone, row]);
-        assert_eq!(causes(&called(), &callings(15_000), BAR), [Cause::Itself, alone, row], "its own samples grew by half too");
+        assert_eq!(
+            causes(&called(), &callings(15_000), BAR),
+            [Cause::Itself, alone, row],
+            "its own samples grew by half too"
+        );
     }
 
     #[test]
     fn a_function_that_calls_itself_is_explained_by_its_own_samples_alone() {
-        let stacks = vec![calling(&[MAIN, HANDLE, MAIN, SERIALIZE], true, 15_000, 100_000), calling(&[MAIN], true, 10_000, 100_000)];
+        let stacks = vec![
+            calling(&[MAIN, HANDLE, MAIN, SERIALIZE], true, 15_000, 100_000),
+            calling(&[MAIN], true, 10_000, 100_000),
+        ];
         let callings = Callings { blocks: vec![[100_000, 1_000_000]], stacks, callers: BTreeMap::new() };
         let rows = [row(CountKind::Total, MAIN, 1.25, 225_000.0), row(CountKind::Total, HANDLE, 1.5, 115_000.0)];
         assert_eq!(causes(&rows, &callings, BAR), [Cause::Row(1), Cause::Nothing]);
@@ -325,10 +337,13 @@ mod tests {
 
     #[test]
     fn changes_that_cancel_under_one_caller_are_a_shift() {
-        let callers = BTreeMap::from([(SERIALIZE, (HANDLE, "handle".to_owned())), (ENCODE, (HANDLE, "handle".to_owned()))]);
+        let callers =
+            BTreeMap::from([(SERIALIZE, (HANDLE, "handle".to_owned())), (ENCODE, (HANDLE, "handle".to_owned()))]);
         let rows = [row(CountKind::SelfCount, SERIALIZE, 2.0, 3e4), row(CountKind::SelfCount, ENCODE, 0.5, 3e4)];
         let mut callings = Callings { callers, ..Callings::default() };
-        let found = |callings: &Callings, lost: f64| shifts(&rows, callings, |row| Some((if row == 0 { 0.01 } else { lost }, 0.001)));
+        let found = |callings: &Callings, lost: f64| {
+            shifts(&rows, callings, |row| Some((if row == 0 { 0.01 } else { lost }, 0.001)))
+        };
         let expected = Shift { to: 0, from: 1, caller: "handle".to_owned() };
         assert_eq!(found(&callings, -0.0095), [expected]);
         assert_eq!(found(&callings, -0.005), [], "half of it is new");

@@ -42,11 +42,7 @@ pub struct ComparisonId {
 impl ComparisonId {
     /// The arm of a build; `None` if it is in neither.
     pub fn side(&self, build: &Build) -> Option<Side> {
-        if *build == self.head {
-            Some(Side::Head)
-        } else {
-            self.base.contains(build).then_some(Side::Base)
-        }
+        if *build == self.head { Some(Side::Head) } else { self.base.contains(build).then_some(Side::Base) }
     }
 
     /// The builds of an arm.
@@ -200,8 +196,17 @@ impl ServiceHistory {
         if look {
             self.counted_since_look = false;
         }
-        let report = !(self.open.is_empty() && self.past.is_empty()) && (last || rules.ends_at(hop, rules.report_every));
-        Plan { service: self.service.clone(), begins_block, open: self.open.clone(), closed, past: self.past.clone(), look, report }
+        let report =
+            !(self.open.is_empty() && self.past.is_empty()) && (last || rules.ends_at(hop, rules.report_every));
+        Plan {
+            service: self.service.clone(),
+            begins_block,
+            open: self.open.clone(),
+            closed,
+            past: self.past.clone(),
+            look,
+            report,
+        }
     }
 
     fn place_builds(&mut self, hop: Hop, facts: &HopFacts) {
@@ -238,7 +243,9 @@ impl ServiceHistory {
         let is_compared = |head: &Build| self.open.iter().any(|open| open.id.side(head).is_some());
         self.past.retain(|past| {
             let head = &past.id.head;
-            facts.in_window.contains_key(head) && !is_compared(head) && !keeping.has_forgotten(past.closed.minus(rules.window_hops), first)
+            facts.in_window.contains_key(head)
+                && !is_compared(head)
+                && !keeping.has_forgotten(past.closed.minus(rules.window_hops), first)
         });
         self.past.sort();
     }
@@ -269,7 +276,8 @@ impl ServiceHistory {
             !has_one && !self.initial.contains(build) && !self.done.contains(build)
         };
         let pods = |build: &Build| facts.in_window.get(build).copied().unwrap_or(0);
-        let eligible = heads.iter().map(|place| &place.2).filter(|build| is_new(build) && pods(build) >= min_head_pods.max(1));
+        let eligible =
+            heads.iter().map(|place| &place.2).filter(|build| is_new(build) && pods(build) >= min_head_pods.max(1));
         let base_of = |head: &Build| {
             let others = heads.iter().filter(|place| place.2 != *head && pods(&place.2) > 0);
             others.max_by_key(|place| (pods(&place.2), **place)).map(|place| place.2.clone())
@@ -327,7 +335,11 @@ mod tests {
 
     fn facts(pods: &[(&str, u64)]) -> HopFacts {
         let counts: BTreeMap<Build, u64> = pods.iter().map(|&(build, count)| (build.into(), count)).collect();
-        HopFacts { counted: counts.keys().map(|build| (build.clone(), None)).collect(), in_window: counts.clone(), present: counts }
+        HopFacts {
+            counted: counts.keys().map(|build| (build.clone(), None)).collect(),
+            in_window: counts.clone(),
+            present: counts,
+        }
     }
 
     fn history() -> (ServiceHistory, ComparisonRules) {
@@ -344,7 +356,10 @@ mod tests {
         let two = history.close(Hop(102), &facts(&[("a", 3), ("b", 5), ("c", 2)]), false, &rules);
         let (base, epoch) = (vec![Build::from("b")], Hop(102));
         assert!(two.begins_block);
-        assert_eq!(two.open, [OpenComparison { id: ComparisonId { service: "api".into(), base, head: "c".into() }, epoch }]);
+        assert_eq!(
+            two.open,
+            [OpenComparison { id: ComparisonId { service: "api".into(), base, head: "c".into() }, epoch }]
+        );
         let gone = history.close(Hop(103), &facts(&[("a", 3), ("b", 5)]), false, &rules);
         assert_eq!((gone.closed.len(), gone.open.len(), gone.begins_block), (1, 0, true));
         let again = history.close(Hop(104), &facts(&[("a", 3), ("b", 5), ("c", 2)]), false, &rules);
@@ -354,47 +369,73 @@ mod tests {
     #[test]
     fn a_comparison_whose_base_is_gone_goes_on_against_the_past() {
         let (mut history, rules) = history();
-        let at = |history: &mut ServiceHistory, hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules);
+        let at = |history: &mut ServiceHistory, hop, pods: &[(&str, u64)]| {
+            history.close(Hop(hop), &facts(pods), false, &rules)
+        };
         at(&mut history, 100, &[("a", 5)]);
         assert_eq!(at(&mut history, 101, &[("a", 5), ("b", 2)]).open.len(), 1);
         let alone = at(&mut history, 102, &[("b", 5)]);
-        let expected = PastComparison { id: ComparisonId { service: "api".into(), base: vec!["a".into()], head: "b".into() }, closed: Hop(102) };
+        let expected = PastComparison {
+            id: ComparisonId { service: "api".into(), base: vec!["a".into()], head: "b".into() },
+            closed: Hop(102),
+        };
         assert_eq!((alone.closed.len(), &alone.open[..], &alone.past[..]), (1, &[][..], &[expected][..]));
         let canary = at(&mut history, 103, &[("b", 5), ("c", 2)]);
-        assert_eq!((canary.open.len(), canary.past.len()), (1, 0), "the head has become the base of another: {canary:?}");
+        assert_eq!(
+            (canary.open.len(), canary.past.len()),
+            (1, 0),
+            "the head has become the base of another: {canary:?}"
+        );
         let over = at(&mut history, 104, &[("b", 5)]);
         assert_eq!((over.closed.len(), over.past.len()), (1, 0), "its head is gone: {over:?}");
     }
 
     #[test]
     fn the_past_ends_with_its_head_and_with_all_that_is_kept_of_its_base() {
-        let a_day = Config { baseline: Nanos::from_seconds(86_400), window: Nanos::from_seconds(600), ..Config::default() };
+        let a_day =
+            Config { baseline: Nanos::from_seconds(86_400), window: Nanos::from_seconds(600), ..Config::default() };
         let rules = ComparisonRules::new(&a_day);
         let mut history = ServiceHistory::new("api".into());
         let mut at = |hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules).past.len();
         let day = 8640;
-        let begun = [at(1000 * day, &[("a", 5)]), at(1000 * day + 1, &[("a", 5), ("b", 2)]), at(1000 * day + 70, &[("b", 5)])];
+        let begun =
+            [at(1000 * day, &[("a", 5)]), at(1000 * day + 1, &[("a", 5), ("b", 2)]), at(1000 * day + 70, &[("b", 5)])];
         assert_eq!(begun, [0, 0, 1]);
-        assert_eq!(at(1002 * day + 59, &[("b", 5)]), 1, "what left the window last lies in the second generation still");
+        assert_eq!(
+            at(1002 * day + 59, &[("b", 5)]),
+            1,
+            "what left the window last lies in the second generation still"
+        );
         assert_eq!(at(1002 * day + 60, &[("b", 5)]), 0, "two generations later nothing is kept of the base");
         let mut history = ServiceHistory::new("api".into());
         let mut at = |hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules).past.len();
-        let begun = [at(1000 * day, &[("a", 5)]), at(1000 * day + 1, &[("a", 5), ("b", 2)]), at(1001 * day + 30, &[("b", 5)])];
+        let begun =
+            [at(1000 * day, &[("a", 5)]), at(1000 * day + 1, &[("a", 5), ("b", 2)]), at(1001 * day + 30, &[("b", 5)])];
         assert_eq!(begun, [0, 0, 1]);
         assert_eq!(at(1002 * day + 59, &[("b", 5)]), 1);
-        assert_eq!(at(1002 * day + 60, &[("b", 5)]), 0, "closed a window after its base was gone, which was the day before");
+        assert_eq!(
+            at(1002 * day + 60, &[("b", 5)]),
+            0,
+            "closed a window after its base was gone, which was the day before"
+        );
         let none = Config { baseline: Nanos(0), ..a_day };
         let rules = ComparisonRules::new(&none);
         let mut history = ServiceHistory::new("api".into());
         let mut at = |hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules).past.len();
-        assert_eq!([at(5, &[("a", 5)]), at(6, &[("a", 5), ("b", 2)]), at(7, &[("b", 5)])], [0, 0, 0], "no past is kept");
+        assert_eq!(
+            [at(5, &[("a", 5)]), at(6, &[("a", 5), ("b", 2)]), at(7, &[("b", 5)])],
+            [0, 0, 0],
+            "no past is kept"
+        );
     }
 
     #[test]
     fn a_block_ends_when_a_share_has_moved_by_more_than_a_tenth() {
         let (mut history, rules) = history();
         history.close(Hop(100), &facts(&[("a", 9), ("b", 1)]), false, &rules);
-        let at = |history: &mut ServiceHistory, hop, a, b| history.close(Hop(hop), &facts(&[("a", a), ("b", b)]), false, &rules).begins_block;
+        let at = |history: &mut ServiceHistory, hop, a, b| {
+            history.close(Hop(hop), &facts(&[("a", a), ("b", b)]), false, &rules).begins_block
+        };
         assert!(!at(&mut history, 120, 5, 5), "no block is shorter than five minutes");
         assert!(!at(&mut history, 130, 8, 2), "a tenth is not more than a tenth");
         assert!(at(&mut history, 131, 79, 21));

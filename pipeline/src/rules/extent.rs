@@ -22,7 +22,10 @@ use fleetdiff_schemas::rows::CellKey;
 /// let words: Vec<_> = extents(&meant, &grid).iter().map(ToString::to_string).collect();
 /// assert_eq!(words, ["all of tv", "web in west"]);
 /// ```
-pub fn extents<'a>(meant: impl IntoIterator<Item = &'a CellKey>, cells: impl IntoIterator<Item = &'a CellKey>) -> Vec<Extent> {
+pub fn extents<'a>(
+    meant: impl IntoIterator<Item = &'a CellKey>,
+    cells: impl IntoIterator<Item = &'a CellKey>,
+) -> Vec<Extent> {
     let (meant, grid) = (Grid::of(meant), Grid::of(cells));
     if meant.is_empty() {
         Vec::new()
@@ -85,7 +88,8 @@ impl<'a> Grid<'a> {
     fn cover(&self) -> (BTreeSet<&'a Cohort>, BTreeSet<&'a Region>) {
         let matching = self.matching();
         let matched: BTreeSet<&Cohort> = matching.values().copied().collect();
-        let mut waiting: Vec<&Cohort> = self.regions_of.keys().copied().filter(|cohort| !matched.contains(cohort)).collect();
+        let mut waiting: Vec<&Cohort> =
+            self.regions_of.keys().copied().filter(|cohort| !matched.contains(cohort)).collect();
         let mut reached: BTreeSet<&Cohort> = waiting.iter().copied().collect();
         let mut regions = BTreeSet::new();
         while let Some(cohort) = waiting.pop() {
@@ -111,7 +115,12 @@ impl<'a> Grid<'a> {
     }
 
     /// Finds the cohort a region, moving others aside where they have one to move to.
-    fn augment(&self, cohort: &'a Cohort, tried: &mut BTreeSet<&'a Region>, matching: &mut BTreeMap<&'a Region, &'a Cohort>) -> bool {
+    fn augment(
+        &self,
+        cohort: &'a Cohort,
+        tried: &mut BTreeSet<&'a Region>,
+        matching: &mut BTreeMap<&'a Region, &'a Cohort>,
+    ) -> bool {
         for &region in &self.regions_of[cohort] {
             if !tried.insert(region) {
                 continue;

@@ -116,7 +116,9 @@ struct Said {
 
 /// What happens to a called row at a look.
 enum Change {
-    Raise { by_itself: bool },
+    Raise {
+        by_itself: bool,
+    },
     Update,
     /// A later epoch shows it to be alike.
     Clear,
@@ -176,7 +178,11 @@ impl LiveRule {
     }
 
     /// The called rows of one type and kind, by cell, as last tested; with each, whether a flag of it stands.
-    pub fn rows<'a>(&'a self, comparison: &'a ComparisonKey, kind: CountKind) -> impl Iterator<Item = (&'a CellKey, &'a RowEvidence, bool)> {
+    pub fn rows<'a>(
+        &'a self,
+        comparison: &'a ComparisonKey,
+        kind: CountKind,
+    ) -> impl Iterator<Item = (&'a CellKey, &'a RowEvidence, bool)> {
         let of_kind = self.called.iter().filter(move |((key, _, of, _), _)| key == comparison && *of == kind);
         of_kind.map(|((_, cell, _, _), called)| (cell, &called.now, matches!(called.state, State::Raised(_))))
     }
@@ -224,7 +230,8 @@ impl LiveRule {
     fn causes(&self, callings: &BTreeMap<Place, Callings>, bar: Bar) -> BTreeMap<FlagKey, Cause<FlagKey>> {
         let mut all = BTreeMap::new();
         for ((comparison, cell), callings) in callings {
-            let here: Vec<(&FlagKey, &Called)> = self.called.iter().filter(|((key, of, ..), _)| key == comparison && of == cell).collect();
+            let here: Vec<(&FlagKey, &Called)> =
+                self.called.iter().filter(|((key, of, ..), _)| key == comparison && of == cell).collect();
             let rows: Vec<CalledRow> = here.iter().map(|(_, called)| called_row(&called.now)).collect();
             for (cause, (key, _)) in causes(&rows, callings, bar).into_iter().zip(&here) {
                 all.insert((*key).clone(), cause.map(|row| here[row].0.clone()));
@@ -234,7 +241,11 @@ impl LiveRule {
     }
 
     /// What becomes of each called row. One that is not tested now, as in the first hops of an epoch, stays as it is.
-    fn changes(&self, alike: &BTreeSet<FlagKey>, mut causes: BTreeMap<FlagKey, Cause<FlagKey>>) -> Vec<(FlagKey, Change)> {
+    fn changes(
+        &self,
+        alike: &BTreeSet<FlagKey>,
+        mut causes: BTreeMap<FlagKey, Cause<FlagKey>>,
+    ) -> Vec<(FlagKey, Change)> {
         let change = |(key, called): (&FlagKey, &Called)| {
             let cause = causes.remove(key).unwrap_or(Cause::Nothing);
             let change = match (&called.state, cause) {
@@ -304,10 +315,13 @@ impl LiveRule {
     /// Names of what moves only because this flag's function does: callers first, then functions whose share alone moved.
     fn explained_by(&self, flag: &FlagKey, compositional: &BTreeMap<Place, Vec<String>>) -> Vec<String> {
         let callers = self.called.values().filter(|called| matches!(&called.state, State::Explained(by) if by == flag));
-        let mut names: Vec<String> = callers.map(|called| format!("{} ({})", called.now.row.function, called.now.row.count_kind.name())).collect();
+        let mut names: Vec<String> = callers
+            .map(|called| format!("{} ({})", called.now.row.function, called.now.row.count_kind.name()))
+            .collect();
         if self.is_largest_of_cell(flag) {
             let (comparison, cell, ..) = flag;
-            let own: BTreeSet<&str> = self.own_of_cell(flag).map(|(_, called)| called.now.row.function.as_str()).collect();
+            let own: BTreeSet<&str> =
+                self.own_of_cell(flag).map(|(_, called)| called.now.row.function.as_str()).collect();
             let moved = compositional.get(&(comparison.clone(), cell.clone())).into_iter().flatten();
             let moved: Vec<&String> = moved.filter(|name| !own.contains(name.as_str())).collect();
             names.extend(moved.iter().take(NAMED).map(|name| format!("{name} (share)")));
@@ -320,25 +334,34 @@ impl LiveRule {
 
     /// Whether the flag is the self row of its cell whose change is the largest: what compositional rows are put down to.
     fn is_largest_of_cell(&self, flag: &FlagKey) -> bool {
-        let largest = self.own_of_cell(flag).max_by(|(a, one), (b, other)| one.now.theta.abs().total_cmp(&other.now.theta.abs()).then(b.cmp(a)));
+        let largest = self
+            .own_of_cell(flag)
+            .max_by(|(a, one), (b, other)| one.now.theta.abs().total_cmp(&other.now.theta.abs()).then(b.cmp(a)));
         largest.is_some_and(|(key, _)| key == flag)
     }
 
     /// The called self rows of the cell of a flag.
     fn own_of_cell(&self, flag: &FlagKey) -> impl Iterator<Item = (&FlagKey, &Called)> {
-        self.called.iter().filter(|((comparison, cell, kind, _), _)| *comparison == flag.0 && *cell == flag.1 && *kind == CountKind::SelfCount)
+        self.called.iter().filter(|((comparison, cell, kind, _), _)| {
+            *comparison == flag.0 && *cell == flag.1 && *kind == CountKind::SelfCount
+        })
     }
 
     /// In words, by flag: from where, or to where, its work moved.
     fn shifts(&self, callings: &BTreeMap<Place, Callings>) -> BTreeMap<FlagKey, String> {
         let mut words = BTreeMap::new();
         for ((comparison, cell), callings) in callings {
-            let here: Vec<(&FlagKey, &Called)> = self.called.iter().filter(|((key, of, ..), _)| key == comparison && of == cell).collect();
+            let here: Vec<(&FlagKey, &Called)> =
+                self.called.iter().filter(|((key, of, ..), _)| key == comparison && of == cell).collect();
             let rows: Vec<CalledRow> = here.iter().map(|(_, called)| called_row(&called.now)).collect();
-            let moved = |row: usize| here[row].1.now.row.share_delta.map(|delta| (delta.value, (delta.high - delta.low) / 2.0));
+            let moved =
+                |row: usize| here[row].1.now.row.share_delta.map(|delta| (delta.value, (delta.high - delta.low) / 2.0));
             for Shift { to, from, caller } in shifts(&rows, callings, moved) {
                 let name = |row: usize| &here[row].1.now.row.function;
-                words.insert(here[to].0.clone(), format!("cost shift under {caller}: work moved here from {}", name(from)));
+                words.insert(
+                    here[to].0.clone(),
+                    format!("cost shift under {caller}: work moved here from {}", name(from)),
+                );
                 words.insert(here[from].0.clone(), format!("cost shift under {caller}: work moved to {}", name(to)));
             }
         }
@@ -365,7 +388,13 @@ impl LiveRule {
 
 impl Raised {
     fn cleared(&self, key: FlagKey, because: &'static str) -> Said {
-        Said { key, state: FlagState::Cleared, raised: self.at, severity: self.emitted.severity, because: Some(because) }
+        Said {
+            key,
+            state: FlagState::Cleared,
+            raised: self.at,
+            severity: self.emitted.severity,
+            because: Some(because),
+        }
     }
 }
 

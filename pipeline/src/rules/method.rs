@@ -91,7 +91,13 @@ impl Findings {
             None => Tally::default(),
         };
         let sentence = format!("{}{}", warning(self.method), tally.in_words());
-        Some(ComparisonRow { functions_tested: whole(tally.members), flags: 0, verdict: tally.verdict(), sentence, ..row })
+        Some(ComparisonRow {
+            functions_tested: whole(tally.members),
+            flags: 0,
+            verdict: tally.verdict(),
+            sentence,
+            ..row
+        })
     }
 }
 
@@ -140,7 +146,10 @@ impl Tally {
             _ if *members == 0 => "no row has samples of both builds".to_owned(),
             None => format!("none of {members} rows called, which does not show that nothing changed"),
             Some((change, function)) => {
-                format!("{regressed} regressed and {improved} improved of {members} rows, the largest change {function} {:+.3} pp", change * 100.0)
+                format!(
+                    "{regressed} regressed and {improved} improved of {members} rows, the largest change {function} {:+.3} pp",
+                    change * 100.0
+                )
             }
         }
     }

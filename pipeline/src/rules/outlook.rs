@@ -56,7 +56,8 @@ struct Patience {
 
 fn needed(study: Option<&Study>, now: Arms, patience: Patience) -> Outlook {
     let firm = Arms { head: now.head.max(FIRM_PODS), base: now.base.max(FIRM_PODS) };
-    let missing = |arms: Arms, seconds| Outlook { head_pods: arms.head - now.head, base_pods: arms.base - now.base, seconds };
+    let missing =
+        |arms: Arms, seconds| Outlook { head_pods: arms.head - now.head, base_pods: arms.base - now.base, seconds };
     let Some(study) = study else { return missing(firm, None) };
     let after = |arms: Arms, longest: f64| {
         let so_far = if arms == now { study.seconds } else { 0.0 };
@@ -66,7 +67,8 @@ fn needed(study: Option<&Study>, now: Arms, patience: Patience) -> Outlook {
         return after(firm, patience.epoch);
     }
     let longest = study.seconds.max(patience.window);
-    let more_head = fewest(firm.head, |head| study.is_likely(Arms { head, ..firm }, longest)).map(|head| Arms { head, ..firm });
+    let more_head =
+        fewest(firm.head, |head| study.is_likely(Arms { head, ..firm }, longest)).map(|head| Arms { head, ..firm });
     let both = |pods| Arms { head: pods, base: pods };
     let more_of_both = || fewest(firm.head.max(firm.base), |pods| study.is_likely(both(pods), longest)).map(both);
     more_head.or_else(more_of_both).map_or_else(|| missing(firm, None), |arms| after(arms, longest))
@@ -177,13 +179,22 @@ mod tests {
     #[test]
     fn time_is_told_where_time_can_settle_it() {
         let short = Study { seconds: 500.0, ..study(0.0, 100) };
-        assert_eq!(needed(Some(&short), arms(5, 20), PATIENCE), Outlook { head_pods: 0, base_pods: 0, seconds: Some(295.0) });
-        assert_eq!(needed(Some(&study(0.0, 100)), arms(5, 20), PATIENCE), Outlook { head_pods: 0, base_pods: 0, seconds: Some(0.0) });
+        assert_eq!(
+            needed(Some(&short), arms(5, 20), PATIENCE),
+            Outlook { head_pods: 0, base_pods: 0, seconds: Some(295.0) }
+        );
+        assert_eq!(
+            needed(Some(&study(0.0, 100)), arms(5, 20), PATIENCE),
+            Outlook { head_pods: 0, base_pods: 0, seconds: Some(0.0) }
+        );
     }
 
     #[test]
     fn firm_support_is_asked_for_first() {
-        assert_eq!(needed(Some(&study(0.0, 100)), arms(3, 20), PATIENCE), Outlook { head_pods: 2, base_pods: 0, seconds: Some(795.0) });
+        assert_eq!(
+            needed(Some(&study(0.0, 100)), arms(3, 20), PATIENCE),
+            Outlook { head_pods: 2, base_pods: 0, seconds: Some(795.0) }
+        );
         assert_eq!(needed(None, arms(1, 2), PATIENCE), Outlook { head_pods: 4, base_pods: 3, seconds: None });
     }
 
@@ -209,6 +220,9 @@ mod tests {
 
     #[test]
     fn functions_that_hold_too_little_tell_nothing() {
-        assert_eq!(needed(Some(&study(0.0, 60)), arms(20, 180), PATIENCE), Outlook { head_pods: 0, base_pods: 0, seconds: None });
+        assert_eq!(
+            needed(Some(&study(0.0, 60)), arms(20, 180), PATIENCE),
+            Outlook { head_pods: 0, base_pods: 0, seconds: None }
+        );
     }
 }

@@ -233,7 +233,8 @@ impl PodHistory {
 
     fn is_new(&mut self, hop: Hop, profile: &PodProfile) -> bool {
         let identity = &profile.identity;
-        let key = (identity.build.clone(), identity.process_start, profile.profile_type, profile.window, profile.content);
+        let key =
+            (identity.build.clone(), identity.process_start, profile.profile_type, profile.window, profile.content);
         let new = self.seen.insert(key.clone());
         if new {
             self.seen_order.push_back((hop, key));
@@ -244,12 +245,20 @@ impl PodHistory {
     /// When the process of a profile began: as the sender says, else when its pod was first seen with this build.
     fn start_of(&mut self, profile: &PodProfile) -> Nanos {
         let identity = &profile.identity;
-        identity.process_start.unwrap_or_else(|| *self.first_sight.entry(identity.build.clone()).or_insert(profile.window.start))
+        identity
+            .process_start
+            .unwrap_or_else(|| *self.first_sight.entry(identity.build.clone()).or_insert(profile.window.start))
     }
 
     /// The interval that a profile's samples are of. Of a snapshot, those of the interval that ends with it are left in
     /// the profile; nothing is given if none is known.
-    fn interval_of(&mut self, profile: &mut PodProfile, rules: &PodRules, table: &FunctionTable, dropped: &mut Dropped) -> Option<TimeRange> {
+    fn interval_of(
+        &mut self,
+        profile: &mut PodProfile,
+        rules: &PodRules,
+        table: &FunctionTable,
+        dropped: &mut Dropped,
+    ) -> Option<TimeRange> {
         if profile.temporality != Temporality::Cumulative {
             return Some(profile.window);
         }
@@ -285,10 +294,18 @@ impl PodHistory {
         let cell = |cohort: &Cohort| rules.cell_of(identity, profile.profile_type, cohort);
         let late = profile.arrival == Arrival::Late;
         if let Some((own, more)) = self.more_requests(hop, &profile, rules) {
-            decided.additions.push(CellAddition { cell: cell(&identity.cohort), addition: addition(own, 0, more), late });
+            decided.additions.push(CellAddition {
+                cell: cell(&identity.cohort),
+                addition: addition(own, 0, more),
+                late,
+            });
         }
         for part in &profile.cohorts {
-            let counts = Addition { functions: part.functions.clone(), paths: part.paths.clone(), ..addition(profile.own, part.samples, 0) };
+            let counts = Addition {
+                functions: part.functions.clone(),
+                paths: part.paths.clone(),
+                ..addition(profile.own, part.samples, 0)
+            };
             decided.additions.push(CellAddition { cell: cell(&part.cohort), addition: counts, late });
         }
     }
@@ -326,7 +343,13 @@ fn bare(identity: &Identity, own: Hop, started: Nanos) -> Addition {
 }
 
 fn counted_window(profile: &PodProfile, started: Nanos, window: TimeRange) -> CountedWindow {
-    CountedWindow { identity: Arc::clone(&profile.identity), profile_type: profile.profile_type, own: profile.own, started, window }
+    CountedWindow {
+        identity: Arc::clone(&profile.identity),
+        profile_type: profile.profile_type,
+        own: profile.own,
+        started,
+        window,
+    }
 }
 
 fn folded(samples: PathSamples, table: &FunctionTable) -> Vec<CohortCounts> {

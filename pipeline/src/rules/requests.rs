@@ -113,7 +113,11 @@ impl Served {
         self.last.insert(key, now);
         let (start, count) = match (point.temporality, last) {
             (Temporality::Cumulative, Some(last)) => now.since(last)?,
-            (Temporality::Cumulative, None) if now.window.start.0 <= 0 || now.window.end.since(now.window.start) > longest => return None,
+            (Temporality::Cumulative, None)
+                if now.window.start.0 <= 0 || now.window.end.since(now.window.start) > longest =>
+            {
+                return None;
+            }
             _ => (now.window.start, now.count),
         };
         let window = TimeRange { start, end: now.window.end };

@@ -40,7 +40,12 @@ pub struct Reported {
 }
 
 /// The rows of one kind of count: one a cell, then the one over all cells.
-pub fn summarise(frame: &SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, live: &LiveRule, reported: &Reported) -> Vec<ComparisonRow> {
+pub fn summarise(
+    frame: &SummaryFrame,
+    cells: &BTreeMap<CellKey, KindLook>,
+    live: &LiveRule,
+    reported: &Reported,
+) -> Vec<ComparisonRow> {
     let Some(kind) = cells.values().next().map(|look| look.count_kind) else { return Vec::new() };
     let mut called: BTreeMap<&CellKey, CalledRows<'_>> = BTreeMap::new();
     for (cell, evidence, standing) in live.rows(&frame.comparison, kind) {
@@ -52,7 +57,12 @@ pub fn summarise(frame: &SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, live
 }
 
 /// The rows of one kind of count where the base is the past, from the rows of the window.
-pub fn summarise_past(frame: SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, pasts: &BTreeMap<&CellKey, &Past>, rows: &[CellRow]) -> Vec<ComparisonRow> {
+pub fn summarise_past(
+    frame: SummaryFrame,
+    cells: &BTreeMap<CellKey, KindLook>,
+    pasts: &BTreeMap<&CellKey, &Past>,
+    rows: &[CellRow],
+) -> Vec<ComparisonRow> {
     let Some(kind) = cells.values().next().map(|look| look.count_kind) else { return Vec::new() };
     let mut called: BTreeMap<&CellKey, CalledRows<'_>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.count_kind == kind && row.verdict.is_called()) {
@@ -74,7 +84,12 @@ pub fn summarise_past(frame: SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, 
     summaries
 }
 
-fn rows_of(frame: &SummaryFrame, cells: &BTreeMap<CellKey, KindLook>, called: &BTreeMap<&CellKey, CalledRows<'_>>, reported: &Reported) -> Vec<ComparisonRow> {
+fn rows_of(
+    frame: &SummaryFrame,
+    cells: &BTreeMap<CellKey, KindLook>,
+    called: &BTreeMap<&CellKey, CalledRows<'_>>,
+    reported: &Reported,
+) -> Vec<ComparisonRow> {
     let none = CalledRows::default();
     let row = |(cell, look)| cell_row(frame, cell, look, called.get(cell).unwrap_or(&none), reported);
     let mut rows: Vec<ComparisonRow> = cells.iter().map(row).collect();
@@ -109,7 +124,13 @@ impl<'a> Called<'a> {
     }
 }
 
-fn cell_row(frame: &SummaryFrame, cell: &CellKey, look: &KindLook, called: &CalledRows<'_>, reported: &Reported) -> ComparisonRow {
+fn cell_row(
+    frame: &SummaryFrame,
+    cell: &CellKey,
+    look: &KindLook,
+    called: &CalledRows<'_>,
+    reported: &Reported,
+) -> ComparisonRow {
     let verdict = cell_verdict(look, &called.rows);
     let moderation = look.moderation;
     let checked = reported.checked.get(cell);
@@ -155,7 +176,13 @@ fn cell_verdict(look: &KindLook, raised: &[Called<'_>]) -> ComparisonVerdict {
     }
 }
 
-fn row_over_all(frame: &SummaryFrame, cell: CellKey, cells: &BTreeMap<CellKey, KindLook>, rows: &[ComparisonRow], unlike: &BTreeMap<CellKey, Vec<Unlike>>) -> ComparisonRow {
+fn row_over_all(
+    frame: &SummaryFrame,
+    cell: CellKey,
+    cells: &BTreeMap<CellKey, KindLook>,
+    rows: &[ComparisonRow],
+    unlike: &BTreeMap<CellKey, Vec<Unlike>>,
+) -> ComparisonRow {
     let sum = |of: fn(&ComparisonRow) -> i64| rows.iter().map(of).sum::<i64>();
     let distinct = |of: fn(&KindLook) -> &Vec<u64>| whole(cells.values().flat_map(of).collect::<BTreeSet<_>>().len());
     let verdict = verdict_over_all(rows);
@@ -201,7 +228,9 @@ fn row_over_all(frame: &SummaryFrame, cell: CellKey, cells: &BTreeMap<CellKey, K
 fn unseen(cells: &BTreeMap<CellKey, KindLook>) -> String {
     match cells.values().filter(|look| !look.requests_known).count() {
         0 => String::new(),
-        all if all == cells.len() => "; without request counts a change that hits every function alike cannot be seen".to_owned(),
+        all if all == cells.len() => {
+            "; without request counts a change that hits every function alike cannot be seen".to_owned()
+        }
         some => format!("; in {some} without request counts a change that hits every function alike cannot be seen"),
     }
 }
@@ -238,11 +267,15 @@ fn verdict_over_all(rows: &[ComparisonRow]) -> ComparisonVerdict {
 
 fn sentence(verdict: ComparisonVerdict, look: &KindLook, raised: &[Called<'_>]) -> String {
     let pods = format!("{} head pods against {}", look.head_pods.len(), look.base_pods.len());
-    let percent = |share: Option<f64>| share.map_or_else(|| "nothing".to_owned(), |share| format!("{:.0} %", share * 100.0));
+    let percent =
+        |share: Option<f64>| share.map_or_else(|| "nothing".to_owned(), |share| format!("{:.0} %", share * 100.0));
     match verdict {
         ComparisonVerdict::NotComparable => format!("no time block and hardware has samples of both arms ({pods})"),
         ComparisonVerdict::Regressed | ComparisonVerdict::Improved => named(raised),
-        ComparisonVerdict::Clean => format!("nothing called; functions with {} of the base's samples are shown to be alike within 5 %", percent(look.equivalent_share)),
+        ComparisonVerdict::Clean => format!(
+            "nothing called; functions with {} of the base's samples are shown to be alike within 5 %",
+            percent(look.equivalent_share)
+        ),
         ComparisonVerdict::Inconclusive if look.support == Support::Untestable => {
             format!("not known yet: {pods}, and nothing is tested with fewer than 2 pods in an arm")
         }
@@ -250,7 +283,10 @@ fn sentence(verdict: ComparisonVerdict, look: &KindLook, raised: &[Called<'_>]) 
             format!("not known yet: {pods}, and fewer than 5 in an arm show nothing to be alike")
         }
         ComparisonVerdict::Inconclusive => {
-            format!("not known yet: functions with {} of the base's samples are shown to be alike, 70 % are needed ({pods})", percent(look.equivalent_share))
+            format!(
+                "not known yet: functions with {} of the base's samples are shown to be alike, 70 % are needed ({pods})",
+                percent(look.equivalent_share)
+            )
         }
     }
 }

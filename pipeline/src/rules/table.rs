@@ -14,8 +14,8 @@ use fleetdiff_schemas::verdict::{Scope, Verdict};
 
 use self::families::{family, q_values};
 use self::rare::{rare_rows, take_out};
-pub use self::roll_ups::tests_of;
 use self::roll_ups::roll_ups;
+pub use self::roll_ups::tests_of;
 use super::verdict::{Decided, verdict};
 use super::{article, naive};
 use crate::config::Method;
@@ -71,8 +71,10 @@ fn decide_honestly(cells: &ScopeCells, kinds: &[CountKind], live: &CalledRows, r
     let mut causes = BTreeMap::new();
     let mut rows = Vec::new();
     for (index, &kind) in kinds.iter().enumerate() {
-        let of_kind: Vec<(&CellKey, &[RowEvidence])> = cells.cells.iter().map(|(cell, report)| (cell, &report.rows[index][..])).collect();
-        let rolled: Vec<(&CellKey, &[RowEvidence])> = roll_ups.iter().map(|roll| (&roll.cell, &roll.rows[index][..])).collect();
+        let of_kind: Vec<(&CellKey, &[RowEvidence])> =
+            cells.cells.iter().map(|(cell, report)| (cell, &report.rows[index][..])).collect();
+        let rolled: Vec<(&CellKey, &[RowEvidence])> =
+            roll_ups.iter().map(|roll| (&roll.cell, &roll.rows[index][..])).collect();
         let mut decided = decide_kind(cells.scope, kind, &of_kind, &rolled, live, rules);
         name_causes(&mut decided, kind, &mut causes);
         rows.extend(decided.into_iter().map(|(_, row)| row));
@@ -85,7 +87,14 @@ fn decide_honestly(cells: &ScopeCells, kinds: &[CountKind], live: &CalledRows, r
 /// Cells, ascending, each with its rows.
 type Rows<'a> = [(&'a CellKey, &'a [RowEvidence])];
 
-fn decide_kind(scope: Scope, kind: CountKind, cells: &Rows<'_>, rolled: &Rows<'_>, live: &CalledRows, rules: &TableRules) -> Vec<(RowEvidence, CellRow)> {
+fn decide_kind(
+    scope: Scope,
+    kind: CountKind,
+    cells: &Rows<'_>,
+    rolled: &Rows<'_>,
+    live: &CalledRows,
+    rules: &TableRules,
+) -> Vec<(RowEvidence, CellRow)> {
     let (of_cells, of_rolled) = q_values(cells, rolled);
     let shares_moved = family(cells, |row| Some(row.ln_p_comp));
     let per_request = family(cells, |row| row.row.per_request_ln_p.filter(|_| row.uniform.is_none()));
@@ -105,7 +114,10 @@ fn decide_kind(scope: Scope, kind: CountKind, cells: &Rows<'_>, rolled: &Rows<'_
             let outlier_q_value = outliers.get(index, row.hash);
             let decided = Decided {
                 called: match scope {
-                    Scope::Window => is_selected(q_value) || (is_selected(uniform) && row.uniform.is_some_and(|all| all.theta.abs() >= rules.delta)),
+                    Scope::Window => {
+                        is_selected(q_value)
+                            || (is_selected(uniform) && row.uniform.is_some_and(|all| all.theta.abs() >= rules.delta))
+                    }
                     Scope::Epoch => row.tested && live.is_some(),
                 },
                 share_moved: is_selected(shares_moved.get(index, row.hash)),
@@ -146,7 +158,11 @@ fn minority(row: &RowEvidence, level: f64) -> Vec<String> {
 
 /// Gives compositional rows their cause: the called self row of their cell with the largest change. The row of all functions is
 /// none: it moves no share.
-fn name_causes(rows: &mut [(RowEvidence, CellRow)], kind: CountKind, causes: &mut BTreeMap<CellKey, (f64, u64, Arc<str>)>) {
+fn name_causes(
+    rows: &mut [(RowEvidence, CellRow)],
+    kind: CountKind,
+    causes: &mut BTreeMap<CellKey, (f64, u64, Arc<str>)>,
+) {
     if kind == CountKind::SelfCount {
         for (evidence, row) in rows.iter().filter(|(evidence, row)| evidence.tested && row.verdict.is_called()) {
             let candidate = (evidence.theta.abs(), evidence.hash, Arc::from(row.function.as_str()));

@@ -65,6 +65,10 @@ fn missing(evidence: &RowEvidence) -> RowReason {
     }
     let seconds = row.window_end_at.since(row.window_start_at).0 / 1_000_000_000;
     // The window says nothing of how fast the past gave samples.
-    let (pods, samples) = if evidence.of_past { (row.head.pods, row.head.total) } else { (row.head.pods + row.base.pods, row.head.total + row.base.total) };
+    let (pods, samples) = if evidence.of_past {
+        (row.head.pods, row.head.total)
+    } else {
+        (row.head.pods + row.base.pods, row.head.total + row.base.total)
+    };
     if samples < pods.saturating_mul(seconds) { RowReason::LowLoad } else { RowReason::NeedsTime }
 }

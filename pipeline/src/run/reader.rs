@@ -57,7 +57,8 @@ pub(super) struct Polling {
 
 impl Reader {
     pub(super) fn new(config: &Config, source: Box<dyn Source>, decisions: &Decisions) -> Self {
-        let partitions: BTreeMap<_, _> = source.partitions().into_iter().map(|number| (number, Place::unread())).collect();
+        let partitions: BTreeMap<_, _> =
+            source.partitions().into_iter().map(|number| (number, Place::unread())).collect();
         Self {
             returns: decisions.known_returns(source.name()),
             decisions: decisions.clone(),
@@ -111,7 +112,12 @@ impl Reader {
     }
 
     /// Takes the next thing that the source has; nothing closes before `open_from` as long as this goes on.
-    pub(super) fn poll(&mut self, open_from: Hop, table: &FunctionTable, mut give: impl FnMut(Hop, Arrived)) -> Result<Polling, RunError> {
+    pub(super) fn poll(
+        &mut self,
+        open_from: Hop,
+        table: &FunctionTable,
+        mut give: impl FnMut(Hop, Arrived),
+    ) -> Result<Polling, RunError> {
         match self.source.poll()? {
             Polled::Idle => Ok(Polling { busy: false, changed: Vec::new() }),
             Polled::PartitionEnd(partition) => Ok(Polling { busy: true, changed: self.end(vec![partition], give) }),
@@ -125,7 +131,13 @@ impl Reader {
         }
     }
 
-    fn take(&mut self, record: Decoded, open_from: Hop, table: &FunctionTable, give: &mut impl FnMut(Hop, Arrived)) -> Result<Polling, RunError> {
+    fn take(
+        &mut self,
+        record: Decoded,
+        open_from: Hop,
+        table: &FunctionTable,
+        give: &mut impl FnMut(Hop, Arrived),
+    ) -> Result<Polling, RunError> {
         let (partition, offset) = (record.position.partition, record.position.offset);
         let not_before = self.take_back(partition, offset, open_from)?;
         let mut any_good = not_before > Hop(0);
@@ -136,7 +148,8 @@ impl Reader {
         }
         let watermark = self.admission.watermark(partition);
         let place = self.partitions.entry(partition).or_insert_with(Place::unread);
-        let before = std::mem::replace(&mut place.state, watermark.map_or(PartitionState::Silent, PartitionState::Watermark));
+        let before =
+            std::mem::replace(&mut place.state, watermark.map_or(PartitionState::Silent, PartitionState::Watermark));
         place.next_offset = offset.saturating_add(1);
         place.first = place.first.or(watermark);
         if any_good {
@@ -172,8 +185,15 @@ impl Reader {
                 continue;
             }
             let source = self.source.name().to_owned();
-            tracing::warn!(source, partition, "nothing has come for {} s: event time goes on without this partition", after.as_secs());
-            self.decisions.append(&Decision::Idle { source, partition, from_hop: open_from }).map_err(RunError::Decision)?;
+            tracing::warn!(
+                source,
+                partition,
+                "nothing has come for {} s: event time goes on without this partition",
+                after.as_secs()
+            );
+            self.decisions
+                .append(&Decision::Idle { source, partition, from_hop: open_from })
+                .map_err(RunError::Decision)?;
             place.state = PartitionState::Idle;
             idle.push(partition);
         }

@@ -96,7 +96,11 @@ pub fn berk_jones(ln_p: &[f64]) -> Combined {
     if count == 0 {
         return Combined::NOTHING;
     }
-    let ln_all = if least < NO_OVERLAP_BELOW { least + libm::log(ranks as f64) } else { libm::log(crossing(least, ranks, count)) };
+    let ln_all = if least < NO_OVERLAP_BELOW {
+        least + libm::log(ranks as f64)
+    } else {
+        libm::log(crossing(least, ranks, count))
+    };
     Combined { statistic: least, df: count as f64, ln_p: ln_all.clamp(least, 0.0) }
 }
 
@@ -138,11 +142,19 @@ fn crossing(ln_own: f64, ranks: usize, count: usize) -> f64 {
 }
 
 fn binomial_mass(count: u64, trials: u64, p: f64) -> f64 {
-    if p > 0.0 && p < 1.0 { libm::exp(ln_binomial_mass(count, trials, p, 1.0 - p)) } else { f64::from(u8::from(count == 0)) }
+    if p > 0.0 && p < 1.0 {
+        libm::exp(ln_binomial_mass(count, trials, p, 1.0 - p))
+    } else {
+        f64::from(u8::from(count == 0))
+    }
 }
 
 fn binomial_upper(count: u64, trials: u64, p: f64) -> f64 {
-    if p > 0.0 && p < 1.0 { libm::exp(ln_binomial_upper(count, trials, p, 1.0 - p)) } else { f64::from(u8::from(count == 0)) }
+    if p > 0.0 && p < 1.0 {
+        libm::exp(ln_binomial_upper(count, trials, p, 1.0 - p))
+    } else {
+        f64::from(u8::from(count == 0))
+    }
 }
 
 /// The p at which [`ln_rank`] is `ln_own`, by bisection on its logarithm.

@@ -28,7 +28,8 @@ pub fn moved_with_the_rest(moments: &Moments, scale: f64, q: f64, delta: f64) ->
     let certain = called(within_reach(moments, &tails.0, q).into_iter().map(tested), moments.tests, q);
     let at = |f, scale: f64| moments.ln_p_of(f, moments.statistic(f, scale), libm::log(scale), &tails);
     let (up, down) = (libm::exp(delta), libm::exp(-delta));
-    let band = |(f, ln_p): (usize, f64)| (f, ln_p.max(outside_band(moments.theta_raw[f], delta, at(f, up), at(f, down))));
+    let band =
+        |(f, ln_p): (usize, f64)| (f, ln_p.max(outside_band(moments.theta_raw[f], delta, at(f, up), at(f, down))));
     let large = called(certain.into_iter().map(band), moments.tests, q);
     let with_the_rest = |f: &usize| {
         let theta = moments.theta_raw[*f];

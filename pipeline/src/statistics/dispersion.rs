@@ -157,7 +157,11 @@ pub fn median(values: &[f64]) -> f64 {
     let (middle, even) = (keys.len() / 2, keys.len().is_multiple_of(2));
     let (below, &mut upper, _) = keys.select_nth_unstable(middle);
     let value = |key| f64::from_bits(ordered(key).cast_unsigned());
-    if even { 0.5 * (below.iter().copied().max().map_or(f64::NEG_INFINITY, value) + value(upper)) } else { value(upper) }
+    if even {
+        0.5 * (below.iter().copied().max().map_or(f64::NEG_INFINITY, value) + value(upper))
+    } else {
+        value(upper)
+    }
 }
 
 /// Integers that order as the floats with these bits do ([`f64::total_cmp`]), and back: integers are selected faster.

@@ -8,7 +8,10 @@
 //!
 //! What makes it wrong: samples of one pod are not independent. [`crate::statistics::rare`] says what is done about it.
 
-#![expect(clippy::as_conversions, reason = "counts below 2^53 become floats; a quotient of 128 bits that is at most a count becomes one")]
+#![expect(
+    clippy::as_conversions,
+    reason = "counts below 2^53 become floats; a quotient of 128 bits that is at most a count becomes one"
+)]
 
 use crate::statistics::g::{g_2x2, g_rate};
 use crate::statistics::special::ln_add;

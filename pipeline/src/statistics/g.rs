@@ -37,7 +37,11 @@ pub fn g_2x2(a: u64, n_a: u64, b: u64, n_b: u64) -> f64 {
 pub fn g_share(a: f64, n_a: f64, b: f64, n_b: f64) -> f64 {
     let whole = |v: f64| (0.0..9_007_199_254_740_992.0).contains(&v) && v.fract() == 0.0;
     if whole(a) && whole(n_a) && whole(b) && whole(n_b) {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, not negative and below 2^53")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "whole, not negative and below 2^53"
+        )]
         return g_2x2(a as u64, n_a as u64, b as u64, n_b as u64);
     }
     let (both, total) = (a + b, n_a + n_b);

@@ -89,7 +89,12 @@ fn equivalent(moments: &Moments, theta: &[f64]) -> Vec<bool> {
         return vec![false; theta.len()];
     }
     let t = t_quantile(EQUIVALENCE_LEVEL, moments.df_total);
-    theta.iter().zip(&moments.se).zip(&moments.tested).map(|((&theta, &se), &tested)| tested && is_equivalent(theta, se, t)).collect()
+    theta
+        .iter()
+        .zip(&moments.se)
+        .zip(&moments.tested)
+        .map(|((&theta, &se), &tested)| tested && is_equivalent(theta, se, t))
+        .collect()
 }
 
 impl Moments {
@@ -111,7 +116,8 @@ impl Moments {
         let reaches = move |f: usize, stat: f64| self.tested[f] && stat >= needed * self.phi_tilde[f];
         let bounds = if self.strata > 1 { self.scores(scale) } else { self.statistic_bounds(scale) };
         let near = bounds.into_iter().enumerate().filter(move |&(f, bound)| reaches(f, bound));
-        let exact = near.map(move |(f, bound)| (f, if self.strata > 1 { bound } else { self.likelihood_ratio(f, scale) }));
+        let exact =
+            near.map(move |(f, bound)| (f, if self.strata > 1 { bound } else { self.likelihood_ratio(f, scale) }));
         exact.filter(move |&(f, stat)| reaches(f, stat))
     }
 
@@ -119,7 +125,14 @@ impl Moments {
     fn statistic_bounds(&self, scale: f64) -> Vec<f64> {
         let (n1, n0) = (self.n_head, self.n_base);
         let (e1, e) = (scale * n1, scale * n1 + n0);
-        let bounds = StatisticBounds { a: &self.a, b: &self.b, head: e1 / e, base: n0 / e, inverse_n: 1.0 / (n1 + n0), only_two: !is_one(scale) };
+        let bounds = StatisticBounds {
+            a: &self.a,
+            b: &self.b,
+            head: e1 / e,
+            base: n0 / e,
+            inverse_n: 1.0 / (n1 + n0),
+            only_two: !is_one(scale),
+        };
         pulp::Arch::new().dispatch(bounds)
     }
 

@@ -94,7 +94,9 @@ impl Strata {
 
 impl Common {
     fn of(both: &[Margins], informative: &[Margins], u: f64, v: f64) -> Self {
-        let (more, less) = both.iter().fold((0.0, 0.0), |(more, less), m| (more + m.x1 * (m.n0 - m.x0) / m.n, less + m.x0 * (m.n1 - m.x1) / m.n));
+        let (more, less) = both
+            .iter()
+            .fold((0.0, 0.0), |(more, less), m| (more + m.x1 * (m.n0 - m.x0) / m.n, less + m.x0 * (m.n1 - m.x1) / m.n));
         let corrected = (u.abs() - 0.5).max(0.0);
         Self {
             chi_square: u * u / v,
@@ -193,7 +195,12 @@ impl Margins {
     fn divergence(&self, moved: f64) -> f64 {
         let off = self.n1 * moved;
         let (now, none) = (self.expected(moved), self.expected(0.0));
-        2.0 * now.iter().zip(none).zip([off, -off, -off, off]).map(|((&now, none), off)| excess(now, none, off)).sum::<f64>()
+        2.0 * now
+            .iter()
+            .zip(none)
+            .zip([off, -off, -off, off])
+            .map(|((&now, none), off)| excess(now, none, off))
+            .sum::<f64>()
     }
 
     /// Twice the divergence of what was seen from those expectations.
@@ -201,6 +208,11 @@ impl Margins {
         let off = self.deviation - self.n1 * moved;
         let seen = [self.x1, self.n1 - self.x1, self.x0, self.n0 - self.x0];
         let expected = self.expected(moved);
-        2.0 * seen.iter().zip(expected).zip([off, -off, -off, off]).map(|((&seen, expected), off)| excess(seen, expected, off)).sum::<f64>()
+        2.0 * seen
+            .iter()
+            .zip(expected)
+            .zip([off, -off, -off, off])
+            .map(|((&seen, expected), off)| excess(seen, expected, off))
+            .sum::<f64>()
     }
 }

@@ -113,8 +113,10 @@ impl Moments {
         let other = |pick: fn(&(f64, f64)) -> f64| moments.exposures.iter().map(pick).collect::<Vec<_>>();
         let (n_head, n_base) = (other(|n| n.0), other(|n| n.1));
         let closed = |arm: usize| contrast.closed.as_ref().map(|closed| closed.arm(arm));
-        let head = ArmLayout::new(contrast, closed(0), |s: &Stratum<'_>| &s.head.rows, &n_head, &n_base, &contrast.head_pods);
-        let base = ArmLayout::new(contrast, closed(1), |s: &Stratum<'_>| &s.base.rows, &n_base, &n_head, &contrast.base_pods);
+        let head =
+            ArmLayout::new(contrast, closed(0), |s: &Stratum<'_>| &s.head.rows, &n_head, &n_base, &contrast.head_pods);
+        let base =
+            ArmLayout::new(contrast, closed(1), |s: &Stratum<'_>| &s.base.rows, &n_base, &n_head, &contrast.base_pods);
         moments.describe(&head, &base);
         BlockPass::new(&head, &base, model, moments.few).run(contrast.only.as_deref(), &mut moments);
         moments.conclude(min_count, contrast.untested);
@@ -234,7 +236,8 @@ impl Moments {
         if let Some(tested) = untested.and_then(|f| self.tested.get_mut(f)) {
             *tested = false;
         }
-        let Moderation { phi, df_total, tau2, d0, s02 } = moderate_in_order(&self.phi, &self.mu, self.family(), self.df);
+        let Moderation { phi, df_total, tau2, d0, s02 } =
+            moderate_in_order(&self.phi, &self.mu, self.family(), self.df);
         (self.phi_tilde, self.df_total, self.tau2, self.d0, self.s02) = (phi, df_total, tau2, d0, s02);
         for (se, &phi) in self.se.iter_mut().zip(&self.phi_tilde) {
             *se = (*se * phi).sqrt();
@@ -244,7 +247,8 @@ impl Moments {
         }
         self.tests = self.tested.iter().filter(|&&tested| tested).count();
         if let Some(log_scale) = &mut self.log_scale {
-            let Moderation { phi, df_total, .. } = moderate_in_order(&log_scale.se, &self.mu, in_order(&self.order, &self.tested), self.df);
+            let Moderation { phi, df_total, .. } =
+                moderate_in_order(&log_scale.se, &self.mu, in_order(&self.order, &self.tested), self.df);
             self.df_log_total = df_total;
             let pods = 1.0 / self.k_head + 1.0 / self.k_base;
             for ((se, &phi), &mu) in log_scale.se.iter_mut().zip(&phi).zip(&self.mu) {
@@ -261,9 +265,11 @@ impl Moments {
     /// A function that is all or nothing in every stratum has no variance there and cannot be tested.
     fn exclude_without_variance(&mut self) {
         for (f, tested) in self.tested.iter_mut().enumerate().filter(|(_, tested)| **tested) {
-            *tested = self.by_stratum.iter().zip(&self.exposures).any(|((_, both), (n1, n0))| {
-                both[f] > 0.0 && (self.model == Model::Rate || both[f] < n1 + n0)
-            });
+            *tested = self
+                .by_stratum
+                .iter()
+                .zip(&self.exposures)
+                .any(|((_, both), (n1, n0))| both[f] > 0.0 && (self.model == Model::Rate || both[f] < n1 + n0));
         }
     }
 }
@@ -289,7 +295,9 @@ mod tests {
     type Columns = Vec<Vec<u32>>;
 
     fn arm(columns: &Columns) -> Arm<'_> {
-        let row = |(bucket, counts): (u16, &'_ Vec<u32>)| (bucket, counts.iter().map(|&count| u64::from(count)).sum::<u64>() + 7);
+        let row = |(bucket, counts): (u16, &'_ Vec<u32>)| {
+            (bucket, counts.iter().map(|&count| u64::from(count)).sum::<u64>() + 7)
+        };
         let mut rows = Vec::new();
         for (numbered, counts) in (0u16..).zip(columns).map(|numbered| (row(numbered), numbered.1)) {
             rows.push(BucketRow { bucket: numbered.0, exposure: numbered.1, counts: vec![counts] });

@@ -134,7 +134,8 @@ pub fn outliers(functions: usize, head: &[PodRow<'_>], base: &[PodRow<'_>], sett
     }
     pods.own_scales(&family);
     let spread = Spread::measure(&pods, &family);
-    let scored: Vec<Scored> = pods.columns(&family).enumerate().map(|(i, column)| Scored::of(&pods, &spread, i, &column)).collect();
+    let scored: Vec<Scored> =
+        pods.columns(&family).enumerate().map(|(i, column)| Scored::of(&pods, &spread, i, &column)).collect();
     let tail = Tail::of(&scored, pods.free(), spread.df_total);
     let one_p = |scored: &Scored| scored.combined(&tail, settings.combination, pods.free());
     for (&f, scored) in family.iter().zip(&scored) {

@@ -83,7 +83,12 @@ impl Design {
 }
 
 /// The next whole number from 1 on; none if it is not positive, not a number or more than a million.
-#[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and a million")]
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 1 and a million"
+)]
 fn whole_pods(pods: f64) -> Option<u32> {
     let pods = libm::ceil(pods);
     (pods > 0.0 && pods <= f64::from(MOST_PODS)).then_some(pods as u32)

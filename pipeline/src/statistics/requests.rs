@@ -10,10 +10,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::statistics::MIN_COUNT;
 use crate::statistics::moments::Moments;
 use crate::statistics::strata::{Arm, BucketCounts, BucketRow, Contrast, Model, Stratum};
 use crate::statistics::test::Test;
-use crate::statistics::MIN_COUNT;
 
 /// One bucket of one arm in one stratum, with what it served.
 #[derive(Clone)]
@@ -91,7 +91,8 @@ impl PerRequest {
     /// requests in the place of samples. Checked against the reference program (`decide.json`, `per_request_all.json`) to 1e-7.
     #[must_use]
     pub fn measure(served: &Served<'_>) -> Self {
-        let totals: Vec<[Vec<AllSamples>; 2]> = served.strata.iter().map(|s| [all_samples(&s.head), all_samples(&s.base)]).collect();
+        let totals: Vec<[Vec<AllSamples>; 2]> =
+            served.strata.iter().map(|s| [all_samples(&s.head), all_samples(&s.base)]).collect();
         let mut functions = served.contrast(served.functions, served.strata.iter().map(ServedStratum::by_function));
         functions.untested = served.untested;
         functions.only.clone_from(&served.only);
@@ -116,7 +117,8 @@ impl Served<'_> {
 
 impl<'a> ServedStratum<'a> {
     fn by_function(&self) -> Stratum<'a> {
-        let row = |row: &ServedRow<'a>| BucketRow { bucket: row.bucket, exposure: row.requests, counts: row.counts.clone() };
+        let row =
+            |row: &ServedRow<'a>| BucketRow { bucket: row.bucket, exposure: row.requests, counts: row.counts.clone() };
         let arm = |rows: &[ServedRow<'a>]| Arm { rows: rows.iter().map(row).collect() };
         Stratum { head: arm(&self.head), base: arm(&self.base) }
     }
@@ -132,6 +134,10 @@ fn all_samples(rows: &[ServedRow<'_>]) -> Vec<AllSamples> {
 }
 
 fn as_one<'t>(rows: &[ServedRow<'_>], totals: &'t [AllSamples]) -> Arm<'t> {
-    let row = |(row, total): (&ServedRow<'_>, &'t AllSamples)| BucketRow { bucket: row.bucket, exposure: row.requests, counts: vec![total] };
+    let row = |(row, total): (&ServedRow<'_>, &'t AllSamples)| BucketRow {
+        bucket: row.bucket,
+        exposure: row.requests,
+        counts: vec![total],
+    };
     Arm { rows: rows.iter().zip(totals).map(row).collect() }
 }

@@ -27,7 +27,8 @@ pub fn biweight(theta: &[f64], v: &[f64]) -> f64 {
     let precisions: Vec<f64> = v.iter().map(|&v| 1.0 / v).collect();
     let arch = pulp::Arch::new();
     for _ in 0..50 {
-        let (weight, weighted) = arch.dispatch(BiweightSums { theta, cutoffs: &cutoffs, precisions: &precisions, centre });
+        let (weight, weighted) =
+            arch.dispatch(BiweightSums { theta, cutoffs: &cutoffs, precisions: &precisions, centre });
         if weight <= 0.0 {
             break;
         }
@@ -83,7 +84,9 @@ impl pulp::NullaryFnOnce for BiweightSums<'_> {
                 add(lane, theta, cutoff, precision);
             }
         }
-        for (lane, ((&theta, &cutoff), &precision)) in theta_rest.iter().zip(cutoffs_rest).zip(precisions_rest).enumerate() {
+        for (lane, ((&theta, &cutoff), &precision)) in
+            theta_rest.iter().zip(cutoffs_rest).zip(precisions_rest).enumerate()
+        {
             add(lane, theta, cutoff, precision);
         }
         (sum_of_lanes(weights), sum_of_lanes(weighted))

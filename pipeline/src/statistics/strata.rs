@@ -142,7 +142,17 @@ impl<'a> Contrast<'a> {
         }
         strata.retain(|stratum| stratum.head.exposure() > 0 && stratum.base.exposure() > 0);
         let strata_dropped = all - strata.len();
-        Self { functions, closed: None, strata, strata_dropped, head_pods, base_pods, untested: None, only: None, unlike: false }
+        Self {
+            functions,
+            closed: None,
+            strata,
+            strata_dropped,
+            head_pods,
+            base_pods,
+            untested: None,
+            only: None,
+            unlike: false,
+        }
     }
 
     /// How many functions are measured.

@@ -118,14 +118,19 @@ impl F1Tail {
     /// (Wallace 1959).
     fn near(&self, ln_p: f64) -> f64 {
         let twice = -2.0 * ln_p;
-        let z2 = if twice > 3.0 { twice - libm::log(std::f64::consts::FRAC_PI_2 * (twice - libm::log(twice))) } else { 0.39 * twice * twice };
+        let z2 = if twice > 3.0 {
+            twice - libm::log(std::f64::consts::FRAC_PI_2 * (twice - libm::log(twice)))
+        } else {
+            0.39 * twice * twice
+        };
         let spread = libm::expm1(z2 / (self.d2 + 0.5)) * self.d2;
         if spread < 1e300 { spread.max(f64::MIN_POSITIVE) } else { 1e300 }
     }
 
     /// -d ln P(F > f) / d ln f, from the density f^(-1/2) d2^(-1/2) (1 + f/d2)^(-(d2+1)/2) / B(d2/2, 1/2).
     fn log_slope(&self, f: f64, ln_tail: f64) -> f64 {
-        let ln_density = self.ln_inverse_beta + 0.5 * libm::log(f / self.d2) - 0.5 * (self.d2 + 1.0) * libm::log1p(f / self.d2);
+        let ln_density =
+            self.ln_inverse_beta + 0.5 * libm::log(f / self.d2) - 0.5 * (self.d2 + 1.0) * libm::log1p(f / self.d2);
         libm::exp(ln_density - ln_tail)
     }
 }

@@ -87,13 +87,20 @@ impl Experiment {
             Comparing::Deploys
         };
         // Only the last report is looked at.
-        let config = Config { evaluate_every: self.every, report_every: Nanos::from_seconds(86_400), comparing, ..Config::default() };
+        let config = Config {
+            evaluate_every: self.every,
+            report_every: Nanos::from_seconds(86_400),
+            comparing,
+            ..Config::default()
+        };
         let tables = of_fleet(&config, &fleet)?;
         let tested: Vec<&CellRow> = tables.cells.iter().filter(|row| is_tested(row)).collect();
         let plain: Vec<f64> = tested.iter().map(|row| row.ln_p_iid.unwrap_or(f64::NAN)).collect();
         let raised = || tables.flags.iter().filter(|flag| flag.state == FlagState::Raised);
         let found: BTreeSet<&CellKey> = raised()
-            .filter(|flag| flag.row.count_kind == CountKind::SelfCount && Some(&*flag.row.function) == changed.as_deref())
+            .filter(|flag| {
+                flag.row.count_kind == CountKind::SelfCount && Some(&*flag.row.function) == changed.as_deref()
+            })
             .map(|flag| &flag.row.cell)
             .collect();
         Ok(Outcome {

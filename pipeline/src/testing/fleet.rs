@@ -118,7 +118,8 @@ impl Fleet {
     /// first.
     pub fn functions(&self) -> Vec<(Arc<str>, f64)> {
         let tree = &self.plan.tree;
-        let shares = tree.names.iter().enumerate().map(|(function, name)| (Arc::clone(name), tree.self_share(function)));
+        let shares =
+            tree.names.iter().enumerate().map(|(function, name)| (Arc::clone(name), tree.self_share(function)));
         let mut functions: Vec<_> = shares.filter(|(_, share)| *share > 0.0).collect();
         functions.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         functions

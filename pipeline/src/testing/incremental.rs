@@ -25,7 +25,10 @@ impl InMemory {
     pub fn of(partitions: &[Vec<Decoded>], worker: usize, workers: usize) -> Self {
         let numbered = (0i32..).zip(partitions);
         let own = numbered.skip(worker).step_by(workers.max(1));
-        Self { partitions: own.map(|(number, records)| (number, Some(records.iter().cloned().collect()))).collect(), next: 0 }
+        Self {
+            partitions: own.map(|(number, records)| (number, Some(records.iter().cloned().collect()))).collect(),
+            next: 0,
+        }
     }
 }
 
@@ -91,7 +94,9 @@ impl Sink for Collected {
 pub fn incremental(config: &Config, partitions: &[Vec<Decoded>], workers: usize) -> Result<Tables, RunError> {
     let collected = Collected::default();
     let partitions = partitions.to_vec();
-    let sources = move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> { Ok(vec![Box::new(InMemory::of(&partitions, worker, workers))]) };
+    let sources = move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> {
+        Ok(vec![Box::new(InMemory::of(&partitions, worker, workers))])
+    };
     run(config, workers, Arc::new(sources), Box::new(collected.clone()))?;
     Ok(collected.tables())
 }
@@ -103,7 +108,9 @@ pub fn incremental(config: &Config, partitions: &[Vec<Decoded>], workers: usize)
 pub fn of_fleet(config: &Config, fleet: &Fleet) -> Result<Tables, RunError> {
     let collected = Collected::default();
     let readers = fleet.clone();
-    let sources = move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> { Ok(vec![Box::new(readers.source(worker, workers))]) };
+    let sources = move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> {
+        Ok(vec![Box::new(readers.source(worker, workers))])
+    };
     run(config, 1, Arc::new(sources), Box::new(collected.clone()))?;
     Ok(collected.tables())
 }

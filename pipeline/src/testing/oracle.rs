@@ -69,7 +69,8 @@ pub fn batch(config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
 
 /// Rows of one service, hop by hop.
 fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Hop, tables: &mut Tables) {
-    let counted: Vec<&Counted> = admitted.counted.iter().filter(|one| one.profile.identity.service == *service).collect();
+    let counted: Vec<&Counted> =
+        admitted.counted.iter().filter(|one| one.profile.identity.service == *service).collect();
     let served: Vec<&Served> = admitted.served.iter().filter(|one| one.profile.identity.service == *service).collect();
     let history = walk(config, &counted, last);
     let archive = Archive::new(config, &history, &counted, &served);
@@ -85,15 +86,27 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
             }
             let Some((_, live)) = families.iter_mut().find(|(known, _)| same(known, open)) else { continue };
             if moment.look {
-                let checked = if moment.report { at_report(config, &archive, open, moment.hop) } else { Checked::new() };
-                let unlike = if moment.report { unlike::at_report(config, &archive, open, moment.hop) } else { Warnings::new() };
-                let at = LookAt { config, archive: &archive, blocks: &history.blocks, open, hop: moment.hop, checked: &checked, unlike: &unlike };
+                let checked =
+                    if moment.report { at_report(config, &archive, open, moment.hop) } else { Checked::new() };
+                let unlike =
+                    if moment.report { unlike::at_report(config, &archive, open, moment.hop) } else { Warnings::new() };
+                let at = LookAt {
+                    config,
+                    archive: &archive,
+                    blocks: &history.blocks,
+                    open,
+                    hop: moment.hop,
+                    checked: &checked,
+                    unlike: &unlike,
+                };
                 let (flags, comparisons) = live.look(&at);
                 tables.flags.extend(flags);
                 tables.comparisons.extend(comparisons);
             }
             if moment.report {
-                tables.cells.extend(Report { config, archive: &archive, open, live, hop: moment.hop, against_past: false }.rows());
+                tables.cells.extend(
+                    Report { config, archive: &archive, open, live, hop: moment.hop, against_past: false }.rows(),
+                );
             }
         }
         for past in moment.past.iter().filter(|_| moment.report) {

@@ -80,7 +80,10 @@ fn fleet_restarts_give_the_same_pod_a_new_process() {
     assert_eq!((processes.len(), restarted.len()), (72, 10));
     for lives in restarted {
         let [(before, first), (after, second)] = lives.as_slice() else { panic!("one restart each") };
-        assert_eq!((&before.build, &before.region, second.start), (&after.build, &after.region, first.end.plus(seconds(5))));
+        assert_eq!(
+            (&before.build, &before.region, second.start),
+            (&after.build, &after.region, first.end.plus(seconds(5)))
+        );
         assert_eq!(after.process_start, Some(second.start));
     }
     let mut reported = BTreeMap::new();

@@ -121,7 +121,8 @@ fn fleet_labelled_cells_share_their_pods_and_their_noise() {
             assert!((share - other).abs() < 5.0 * error, "one pod, one multiplier: {shares:?}");
         }
     }
-    let (mean, variance) = moments(&pods.values().map(|c| c.values().map(|(o, a)| o / a).sum::<f64>()).collect::<Vec<_>>());
+    let (mean, variance) =
+        moments(&pods.values().map(|c| c.values().map(|(o, a)| o / a).sum::<f64>()).collect::<Vec<_>>());
     assert!(variance.sqrt() / mean > 0.15, "pods differ");
 }
 

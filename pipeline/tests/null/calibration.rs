@@ -24,7 +24,8 @@ fn null_calibration_short() {
             }
         }
         // The twin: the same bounds on the same draws, with pods taken for copies of each other.
-        let mut of_the_plain_test = measured.figures.iter().filter_map(MeasuredFigure::is_met_by_the_plain_test).peekable();
+        let mut of_the_plain_test =
+            measured.figures.iter().filter_map(MeasuredFigure::is_met_by_the_plain_test).peekable();
         if of_the_plain_test.peek().is_some() && of_the_plain_test.all(|is_met| is_met) {
             no_test.push(row.name);
         }

@@ -35,7 +35,11 @@ fn null_but_for_what_the_demo_changed() {
     let held: usize = found.iter().map(|run| run.intervals_that_hold).sum();
     let alerting = found.iter().filter(|run| !run.false_alerts.is_empty()).count();
     let other: usize = found.iter().map(|run| run.other_rows.len()).sum();
-    println!("demo, seeds 1 to 40: {} rows in the last reports; {} of 80 cells raised, {earliest} to {latest} s after the deploy", found.iter().map(|run| run.rows).sum::<usize>(), delays.len());
+    println!(
+        "demo, seeds 1 to 40: {} rows in the last reports; {} of 80 cells raised, {earliest} to {latest} s after the deploy",
+        found.iter().map(|run| run.rows).sum::<usize>(),
+        delays.len()
+    );
     println!("  {held} of 80 intervals hold 1.10; {alerting} runs with a false alert; {other} other rows called");
     for run in &found {
         for what in run.false_alerts.iter().chain(&run.other_rows) {
@@ -61,8 +65,15 @@ fn find(seed: u64, fleet: &Fleet) -> Found {
     Found {
         seed,
         raised_after: expected.map(|flag| flag.raised_at.since(deployed).0 / 1_000_000_000).collect(),
-        intervals_that_hold: last.iter().filter(|row| row.count_kind == CountKind::SelfCount && row.scope == Scope::Epoch && holds_the_truth(row)).count(),
-        false_alerts: raised.iter().filter(|flag| !is_explained(&flag.row)).map(|flag| format!("false alert: {}", name(&flag.row))).collect(),
+        intervals_that_hold: last
+            .iter()
+            .filter(|row| row.count_kind == CountKind::SelfCount && row.scope == Scope::Epoch && holds_the_truth(row))
+            .count(),
+        false_alerts: raised
+            .iter()
+            .filter(|flag| !is_explained(&flag.row))
+            .map(|flag| format!("false alert: {}", name(&flag.row)))
+            .collect(),
         other_rows: last.iter().filter(|row| is_other(row)).map(|row| format!("called: {}", name(row))).collect(),
         rows: last.len(),
     }
@@ -71,25 +82,43 @@ fn find(seed: u64, fleet: &Fleet) -> Found {
 /// Rows of single cells in the last report.
 fn last_report(tables: &Tables) -> Vec<&CellRow> {
     let end = tables.cells.iter().map(|row| row.window_end_at).max();
-    tables.cells.iter().filter(|row| Some(row.window_end_at) == end && row.cell.region.as_str() != MERGED && row.cell.cohort.as_str() != MERGED).collect()
+    tables
+        .cells
+        .iter()
+        .filter(|row| {
+            Some(row.window_end_at) == end && row.cell.region.as_str() != MERGED && row.cell.cohort.as_str() != MERGED
+        })
+        .collect()
 }
 
 fn is_the_change(row: &CellRow) -> bool {
     let hit: Cells = Fleet::DEMO_CELLS.parse().unwrap();
-    hit.hold(&row.cell.region, &row.cell.cohort) && *row.function == *Fleet::DEMO_FUNCTION && row.verdict == Verdict::Regressed
+    hit.hold(&row.cell.region, &row.cell.cohort)
+        && *row.function == *Fleet::DEMO_FUNCTION
+        && row.verdict == Verdict::Regressed
 }
 
 /// The change itself, or a caller of it in total counts.
 fn is_explained(row: &CellRow) -> bool {
     let hit: Cells = Fleet::DEMO_CELLS.parse().unwrap();
-    let calls_it = row.count_kind == CountKind::Total && CALLERS.contains(&&*row.function) && row.verdict == Verdict::Regressed;
+    let calls_it =
+        row.count_kind == CountKind::Total && CALLERS.contains(&&*row.function) && row.verdict == Verdict::Regressed;
     is_the_change(row) || hit.hold(&row.cell.region, &row.cell.cohort) && calls_it
 }
 
 fn holds_the_truth(row: &CellRow) -> bool {
-    is_the_change(row) && row.adjusted_ratio.is_some_and(|ratio| ratio.low <= Fleet::DEMO_FACTOR && Fleet::DEMO_FACTOR <= ratio.high)
+    is_the_change(row)
+        && row.adjusted_ratio.is_some_and(|ratio| ratio.low <= Fleet::DEMO_FACTOR && Fleet::DEMO_FACTOR <= ratio.high)
 }
 
 fn name(row: &CellRow) -> String {
-    format!("{} of {} in {}/{} ({}, {})", row.verdict.name(), row.function, row.cell.region, row.cell.cohort, row.scope.name(), row.count_kind.name())
+    format!(
+        "{} of {} in {}/{} ({}, {})",
+        row.verdict.name(),
+        row.function,
+        row.cell.region,
+        row.cell.cohort,
+        row.scope.name(),
+        row.count_kind.name()
+    )
 }

@@ -18,8 +18,17 @@ fn print(title: &str, outcomes: &[Outcome]) {
     let with = |figure: fn(&Outcome) -> usize| outcomes.iter().filter(|run| figure(run) > 0).count();
     let sum = |figure: fn(&Outcome) -> usize| outcomes.iter().map(figure).sum::<usize>();
     println!("{title}: {runs} runs, {} rows tested in the last reports", sum(|run| run.looked));
-    println!("  fleetdiff: {} runs with an alert, {} runs with a called row ({} rows)", with(|run| run.raised), with(|run| run.called), sum(|run| run.called));
-    println!("  plain G:   {} runs with a called row, {} rows a run", with(|run| run.plain), sum(|run| run.plain) / runs.max(1));
+    println!(
+        "  fleetdiff: {} runs with an alert, {} runs with a called row ({} rows)",
+        with(|run| run.raised),
+        with(|run| run.called),
+        sum(|run| run.called)
+    );
+    println!(
+        "  plain G:   {} runs with a called row, {} rows a run",
+        with(|run| run.plain),
+        sum(|run| run.plain) / runs.max(1)
+    );
     for run in outcomes.iter().filter(|run| run.raised + run.called > 0) {
         println!("  seed {}: {} raised, {} called, {} found", run.seed, run.raised, run.called, run.found);
     }

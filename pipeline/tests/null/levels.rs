@@ -37,9 +37,16 @@ fn config() -> Config {
 }
 
 /// The snapshots of one pod, in time.
-fn snapshots(identity: &Arc<Identity>, names: &Arc<[Arc<str>]>, factor: f64, rng: &mut Xoshiro256PlusPlus) -> Vec<Profile> {
+fn snapshots(
+    identity: &Arc<Identity>,
+    names: &Arc<[Arc<str>]>,
+    factor: f64,
+    rng: &mut Xoshiro256PlusPlus,
+) -> Vec<Profile> {
     let size = log_normal(0.3, rng);
-    let cost = |rank: u32, rng: &mut _| 400.0 * size * log_normal(0.2, rng) / f64::from(rank + 2) * if rank == CHANGED { factor } else { 1.0 };
+    let cost = |rank: u32, rng: &mut _| {
+        400.0 * size * log_normal(0.2, rng) / f64::from(rank + 2) * if rank == CHANGED { factor } else { 1.0 }
+    };
     let means: Vec<f64> = (0..FUNCTIONS).map(|rank| cost(rank, rng)).collect();
     let mut held: Vec<u64> = means.iter().map(|&mean| poisson(mean, rng)).collect();
     let snapshot = |number: i64| {
@@ -56,7 +63,9 @@ fn snapshots(identity: &Arc<Identity>, names: &Arc<[Arc<str>]>, factor: f64, rng
             window: TimeRange { start: at, end: at },
             requests: None,
             names: Arc::clone(names),
-            samples: Samples::Stacks(stacks.map(|(frame, &count)| Stack { frames: vec![frame], count, cohort: None }).collect()),
+            samples: Samples::Stacks(
+                stacks.map(|(frame, &count)| Stack { frames: vec![frame], count, cohort: None }).collect(),
+            ),
         }
     };
     (0..SNAPSHOTS).map(snapshot).collect()
@@ -109,9 +118,15 @@ fn fleet(seed: u64, factor: f64) -> Vec<Vec<Decoded>> {
 
 /// Of one run: rows tested and called at the end, of the one cell there is; functions raised; rows that G on the counts would call.
 fn outcome(tables: &Tables) -> (usize, Vec<String>, Vec<String>, usize) {
-    let rows: Vec<&CellRow> = tables.cells.iter().filter(|row| row.cell.region.as_str() == "r" && row.q_value.is_some()).collect();
+    let rows: Vec<&CellRow> =
+        tables.cells.iter().filter(|row| row.cell.region.as_str() == "r" && row.q_value.is_some()).collect();
     let called = rows.iter().filter(|row| row.verdict.is_called()).map(|row| row.function.clone()).collect();
-    let raised = tables.flags.iter().filter(|flag| flag.state == FlagState::Raised).map(|flag| flag.row.function.clone()).collect();
+    let raised = tables
+        .flags
+        .iter()
+        .filter(|flag| flag.state == FlagState::Raised)
+        .map(|flag| flag.row.function.clone())
+        .collect();
     (rows.len(), called, raised, rows.iter().filter(|row| row.ln_p_iid.is_some_and(|ln_p| ln_p < -10.0)).count())
 }
 
@@ -119,9 +134,12 @@ fn outcome(tables: &Tables) -> (usize, Vec<String>, Vec<String>, usize) {
 fn null_levels() {
     let runs = over(1..=30, |seed| outcome(&incremental(&config(), &fleet(seed, 1.0), 1).unwrap()));
     let tested: usize = runs.iter().map(|run| run.0).sum();
-    let (calling, raising) = (runs.iter().filter(|run| !run.1.is_empty()).count(), runs.iter().filter(|run| !run.2.is_empty()).count());
+    let (calling, raising) =
+        (runs.iter().filter(|run| !run.1.is_empty()).count(), runs.iter().filter(|run| !run.2.is_empty()).count());
     let plain: usize = runs.iter().map(|run| run.3).sum();
-    println!("seeds 1 to 30: {tested} rows tested, {calling} runs with a called row, {raising} with a flag; plain G below e^-10 in {plain} rows");
+    println!(
+        "seeds 1 to 30: {tested} rows tested, {calling} runs with a called row, {raising} with a flag; plain G below e^-10 in {plain} rows"
+    );
     assert!(tested >= 30 * 2 * 190, "{tested} rows tested");
     assert!(calling <= 5 && raising <= 5, "{calling} runs call, {raising} raise");
     assert!(plain > tested / 10, "the plain test is quiet too: {plain} of {tested}");
@@ -133,6 +151,9 @@ fn twin_levels() {
     let runs = over(1..=5, |seed| outcome(&incremental(&config(), &fleet(seed, 2.5), 1).unwrap()));
     for (seed, (_, called, raised, _)) in (1..).zip(&runs) {
         println!("seed {seed}: called {called:?}, raised {raised:?}");
-        assert!(called.contains(&changed) && raised.contains(&changed), "seed {seed}: called {called:?}, raised {raised:?}");
+        assert!(
+            called.contains(&changed) && raised.contains(&changed),
+            "seed {seed}: called {called:?}, raised {raised:?}"
+        );
     }
 }

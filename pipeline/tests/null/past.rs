@@ -56,18 +56,31 @@ fn rolled_out(seed: u64) -> FleetBuilder {
 }
 
 fn found(seed: u64, tables: &Tables, changed: &str) -> Found {
-    assert!(tables.comparisons.iter().any(|row| row.baseline == Baseline::Past), "seed {seed}: nothing was held against the past");
+    assert!(
+        tables.comparisons.iter().any(|row| row.baseline == Baseline::Past),
+        "seed {seed}: nothing was held against the past"
+    );
     let end = tables.cells.iter().map(|row| row.window_end_at).max();
     let is_cell = |row: &&CellRow| row.cell.region.as_str() != MERGED && row.cell.cohort.as_str() != MERGED;
-    let tested: Vec<&CellRow> = tables.cells.iter().filter(|row| Some(row.window_end_at) == end && row.q_value.is_some()).filter(is_cell).collect();
+    let tested: Vec<&CellRow> = tables
+        .cells
+        .iter()
+        .filter(|row| Some(row.window_end_at) == end && row.q_value.is_some())
+        .filter(is_cell)
+        .collect();
     assert!(tested.iter().all(|row| row.detail.as_ref().is_some_and(|detail| detail.starts_with("base is the past"))));
-    let name = |row: &CellRow| format!("{} in {}/{} ({})", row.function, row.cell.region, row.cell.cohort, row.count_kind.name());
+    let name = |row: &CellRow| {
+        format!("{} in {}/{} ({})", row.function, row.cell.region, row.cell.cohort, row.count_kind.name())
+    };
     let called: Vec<&CellRow> = tested.iter().copied().filter(|row| row.verdict.is_called()).collect();
     Found {
         seed,
         tested: tested.len(),
         hit: called.iter().filter(|row| row.function == changed && row.count_kind.name() == "self").count(),
-        outside: tested.iter().filter(|row| row.adjusted_ratio.is_some_and(|ratio| ratio.low > 1.0 || ratio.high < 1.0)).count(),
+        outside: tested
+            .iter()
+            .filter(|row| row.adjusted_ratio.is_some_and(|ratio| ratio.low > 1.0 || ratio.high < 1.0))
+            .count(),
         called: called.into_iter().map(name).collect(),
         plain: tested.iter().filter(|row| row.ln_p_iid.is_some_and(|ln_p| ln_p < -10.0)).count(),
     }
@@ -75,8 +88,12 @@ fn found(seed: u64, tables: &Tables, changed: &str) -> Found {
 
 fn tell(title: &str, runs: &[Found]) -> usize {
     let calling = runs.iter().filter(|run| !run.called.is_empty()).count();
-    let (tested, plain): (usize, usize) = (runs.iter().map(|run| run.tested).sum(), runs.iter().map(|run| run.plain).sum());
-    println!("{title}: {} runs, {tested} rows tested against the past, {calling} runs with a called row; plain G below e^-10 in {plain} rows", runs.len());
+    let (tested, plain): (usize, usize) =
+        (runs.iter().map(|run| run.tested).sum(), runs.iter().map(|run| run.plain).sum());
+    println!(
+        "{title}: {} runs, {tested} rows tested against the past, {calling} runs with a called row; plain G below e^-10 in {plain} rows",
+        runs.len()
+    );
     println!("  {} intervals of 95 % leave out 1", runs.iter().map(|run| run.outside).sum::<usize>());
     for run in runs.iter().filter(|run| !run.called.is_empty()).take(5) {
         println!("  seed {}: {:?}", run.seed, &run.called[..run.called.len().min(4)]);
@@ -88,8 +105,14 @@ fn tell(title: &str, runs: &[Found]) -> usize {
 /// minute; each pod of the base is kept for a third of the time for which one of the head is seen.
 fn few_after_many(seed: u64, change: Option<&str>) -> (Vec<Vec<Decoded>>, String) {
     let plain = || {
-        let one = Fleet::seeded(seed).calls(Calls::Zipf(500)).regions(["ap-south-1"]).cohorts(["Android-TV", "iOS-iPad"]);
-        one.pods_per_cell(12, 84).pod_cv(0.3).already_deployed().starts_at(STARTS_AT).lasts(Nanos::from_seconds(50 * MINUTE)).folded()
+        let one =
+            Fleet::seeded(seed).calls(Calls::Zipf(500)).regions(["ap-south-1"]).cohorts(["Android-TV", "iOS-iPad"]);
+        one.pods_per_cell(12, 84)
+            .pod_cv(0.3)
+            .already_deployed()
+            .starts_at(STARTS_AT)
+            .lasts(Nanos::from_seconds(50 * MINUTE))
+            .folded()
     };
     let fleet = change.map_or_else(plain, |function| plain().regress(function, Cells::all(), 2.5)).build();
     let mut partitions = fleet.partitions(1);
@@ -108,7 +131,10 @@ fn null_full_roll_out() {
     let runs = over(1..=24, |seed| found(seed, &rows(&config(), &rolled_out(seed).build()), ""));
     let calling = tell("full roll-out, 4 cells of 20 pods, CV 10 %", &runs);
     assert!(runs.iter().all(|run| run.tested >= 2 * 4 * 400), "too few rows were tested");
-    assert!(runs.iter().filter(|run| run.plain > 0).count() >= 22, "the plain test is quiet too: these fleets are no test");
+    assert!(
+        runs.iter().filter(|run| run.plain > 0).count() >= 22,
+        "the plain test is quiet too: these fleets are no test"
+    );
     assert!(calling <= 3, "{calling} of 24 runs have a row called changed");
 }
 
@@ -120,7 +146,8 @@ fn null_few_head_pods_after_many_of_the_base() {
     assert!(runs.iter().all(|run| run.tested >= 2 * 2 * 400), "too few rows were tested");
     assert!(runs.iter().all(|run| run.plain > 0), "the plain test is quiet too: these fleets are no test");
     assert!(calling <= 3, "{calling} of 20 runs have a row called changed");
-    let (outside, tested): (usize, usize) = (runs.iter().map(|run| run.outside).sum(), runs.iter().map(|run| run.tested).sum());
+    let (outside, tested): (usize, usize) =
+        (runs.iter().map(|run| run.outside).sum(), runs.iter().map(|run| run.tested).sum());
     assert!(outside * 20 <= tested, "{outside} of {tested} intervals of 95 % leave out the truth");
 }
 

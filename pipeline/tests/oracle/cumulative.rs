@@ -14,7 +14,11 @@ use super::{agreed, builder, config, shuffle, without_records};
 
 /// Every other fleet knows when processes began; in every third it is the sample that names its cohort.
 fn snapshots(seed: u64) -> FleetBuilder {
-    let plain = builder(seed).pods_per_cell(3, 5).lasts(Nanos::from_seconds(600)).unknown_frames(0.02).requests_per_second(20.0);
+    let plain = builder(seed)
+        .pods_per_cell(3, 5)
+        .lasts(Nanos::from_seconds(600))
+        .unknown_frames(0.02)
+        .requests_per_second(20.0);
     let plain = if seed.is_multiple_of(3) { plain.cohorts_by_request() } else { plain };
     let plain = if seed.is_multiple_of(2) { plain.without_process_start() } else { plain };
     plain.cumulative().restarts(4).crashes(6).missing(0.1)
@@ -33,7 +37,12 @@ fn oracle_fleets_of_snapshots() {
         let window = Nanos::from_seconds(if seed % 4 == 0 { 30 } else { 200 });
         let config = Config { window, ..config() };
         let seldom = if seed % 4 == 0 { 0.6 } else { 0.1 };
-        let fleet = snapshots(seed).missing(seldom).late(0.1, Nanos::from_seconds(150)).duplicates(0.03).partition_count(3).pods_per_record(5);
+        let fleet = snapshots(seed)
+            .missing(seldom)
+            .late(0.1, Nanos::from_seconds(150))
+            .duplicates(0.03)
+            .partition_count(3)
+            .pods_per_record(5);
         let partitions = fleet.build().partitions(3);
         let got = agreed(seed, &config, &partitions);
         assert!(got.ledger.iter().all(LedgerRow::balances), "seed {seed}");
@@ -58,14 +67,24 @@ fn oracle_fleets_of_snapshots() {
 fn oracle_snapshots_count_what_deltas_count() {
     for seed in 421..=424 {
         let config = Config { warm_up: Nanos(0), ..config() };
-        let counted = |fleet: FleetBuilder| sum(&incremental(&config, &fleet.build().partitions(2), 2).unwrap().ledger, |row| row.samples_counted);
-        let deltas: Vec<Profile> = builder(seed).build().partitions(2).into_iter().flatten().flat_map(|record| record.parts).flatten().collect();
+        let counted = |fleet: FleetBuilder| {
+            sum(&incremental(&config, &fleet.build().partitions(2), 2).unwrap().ledger, |row| row.samples_counted)
+        };
+        let deltas: Vec<Profile> = builder(seed)
+            .build()
+            .partitions(2)
+            .into_iter()
+            .flatten()
+            .flat_map(|record| record.parts)
+            .flatten()
+            .collect();
         let mut first: BTreeMap<&PodId, &Profile> = BTreeMap::new();
         for profile in &deltas {
             let known = first.entry(&profile.identity.pod).or_insert(profile);
             *known = if profile.window.start < known.window.start { profile } else { known };
         }
-        let old = |profile: &&&Profile| profile.window.end.since(profile.identity.process_start.unwrap()) > config.window;
+        let old =
+            |profile: &&&Profile| profile.window.end.since(profile.identity.process_start.unwrap()) > config.window;
         let unknown: u64 = first.values().filter(old).map(|profile| profile.total()).sum();
         let all: u64 = deltas.iter().map(Profile::total).sum();
         assert!(unknown > 0, "seed {seed}: every process is young");
@@ -87,7 +106,10 @@ fn order_of_snapshots_within_lateness_changes_nothing() {
                 shuffle(records, config.lateness, seed * 100 + partition);
             }
             let got = without_records(incremental(&config, &records, workers).unwrap());
-            assert_eq!(in_order, got, "seed {seed}: {pods_per_record} pods a record, {partitions} partitions, {workers} workers");
+            assert_eq!(
+                in_order, got,
+                "seed {seed}: {pods_per_record} pods a record, {partitions} partitions, {workers} workers"
+            );
         }
     }
 }

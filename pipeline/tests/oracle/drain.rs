@@ -25,13 +25,19 @@ fn oracle_the_last_moments_of_a_process_are_left_out() {
     for seed in 601_u64..=606 {
         // Some windows are so short that what comes late and then waits comes too late.
         let window = Nanos::from_seconds(if seed.is_multiple_of(2) { 130 } else { 400 });
-        let config = Config { window, drain: Nanos::from_seconds(10 + 15 * i64::try_from(seed % 3).unwrap()), ..config() };
-        let fleet = leaving(seed).late(0.05, Nanos::from_seconds(150)).duplicates(0.02).partition_count(3).pods_per_record(5);
+        let config =
+            Config { window, drain: Nanos::from_seconds(10 + 15 * i64::try_from(seed % 3).unwrap()), ..config() };
+        let fleet =
+            leaving(seed).late(0.05, Nanos::from_seconds(150)).duplicates(0.02).partition_count(3).pods_per_record(5);
         let partitions = fleet.build().partitions(3);
         let got = agreed(seed, &config, &partitions);
         assert!(got.ledger.iter().all(LedgerRow::balances), "seed {seed}");
-        let of: [fn(&LedgerRow) -> i64; 4] =
-            [|row| row.samples_counted, |row| row.samples_drain, |row| row.samples_late_counted, |row| row.samples_late_dropped];
+        let of: [fn(&LedgerRow) -> i64; 4] = [
+            |row| row.samples_counted,
+            |row| row.samples_drain,
+            |row| row.samples_late_counted,
+            |row| row.samples_late_dropped,
+        ];
         of.into_iter().zip(&mut fates).for_each(|(of, fate)| *fate += got.ledger.iter().map(of).sum::<i64>());
     }
     println!("seeds 601 to 606: counted, drained, late, too late {fates:?}");
@@ -44,7 +50,11 @@ fn oracle_as_much_is_left_out_as_the_last_moments_hold() {
     let crop = Nanos::from_seconds(25);
     for seed in [611, 612] {
         let config = Config { drain: crop, warm_up: Nanos(0), ..config() };
-        let partitions = builder(seed).rollout(Nanos::from_seconds(200), Nanos::from_seconds(400)).partition_count(2).build().partitions(2);
+        let partitions = builder(seed)
+            .rollout(Nanos::from_seconds(200), Nanos::from_seconds(400))
+            .partition_count(2)
+            .build()
+            .partitions(2);
         let mut last = std::collections::BTreeMap::new();
         let profiles: Vec<_> = partitions.iter().flatten().flat_map(|record| &record.parts).flatten().collect();
         for profile in &profiles {

@@ -17,11 +17,24 @@ const HUGE: u64 = 1_000_000_000;
 
 fn config() -> Config {
     let seconds = Nanos::from_seconds;
-    Config { window: seconds(200), report_every: seconds(100), evaluate_every: seconds(50), warm_up: seconds(0), ..Config::default() }
+    Config {
+        window: seconds(200),
+        report_every: seconds(100),
+        evaluate_every: seconds(50),
+        warm_up: seconds(0),
+        ..Config::default()
+    }
 }
 
 fn builder() -> FleetBuilder {
-    Fleet::seeded(31).regions(["east", "west"]).cohorts(["web"]).pods_per_cell(6, 12).samples_per_second(50.0).lasts(Nanos::from_seconds(420)).deploy_after(Nanos::from_seconds(50)).folded()
+    Fleet::seeded(31)
+        .regions(["east", "west"])
+        .cohorts(["web"])
+        .pods_per_cell(6, 12)
+        .samples_per_second(50.0)
+        .lasts(Nanos::from_seconds(420))
+        .deploy_after(Nanos::from_seconds(50))
+        .folded()
 }
 
 /// The fleet's partitions, each profile changed.
@@ -84,7 +97,11 @@ fn tables_with(config: &Config, partitions: &[Vec<Decoded>], other_workers: &[us
 fn assert_numbers(row: &CellRow) {
     // Infinite where more time cannot help, and an interval that is valid at all times where next to nothing is known.
     assert!(row.seconds_to_significance.is_none_or(|seconds| seconds >= 0.0), "{row:?}");
-    assert!(row.always_valid_ratio.is_none_or(|ratio| ratio.value.is_finite() && 0.0 <= ratio.low && ratio.low <= ratio.high), "{row:?}");
+    assert!(
+        row.always_valid_ratio
+            .is_none_or(|ratio| ratio.value.is_finite() && 0.0 <= ratio.low && ratio.low <= ratio.high),
+        "{row:?}"
+    );
     assert_finite(&format!("{:?}", CellRow { seconds_to_significance: None, always_valid_ratio: None, ..row.clone() }));
 }
 
@@ -129,9 +146,16 @@ fn order_extreme_zeros() {
         only(profile, head);
     });
     let got = tables(&partitions);
-    for (function, verdict) in [("only_head", fleetdiff_schemas::verdict::Verdict::Regressed), ("only_base", fleetdiff_schemas::verdict::Verdict::Improved)] {
-        let rows: Vec<&CellRow> = got.cells.iter().filter(|row| row.function == function && row.verdict == verdict).collect();
-        assert!(!rows.is_empty() && rows.iter().all(|row| row.ratio.is_none() && row.adjusted_ratio.is_none()), "{function}: {rows:?}");
+    for (function, verdict) in [
+        ("only_head", fleetdiff_schemas::verdict::Verdict::Regressed),
+        ("only_base", fleetdiff_schemas::verdict::Verdict::Improved),
+    ] {
+        let rows: Vec<&CellRow> =
+            got.cells.iter().filter(|row| row.function == function && row.verdict == verdict).collect();
+        assert!(
+            !rows.is_empty() && rows.iter().all(|row| row.ratio.is_none() && row.adjusted_ratio.is_none()),
+            "{function}: {rows:?}"
+        );
     }
     assert_oracle(&partitions, &got);
 }
@@ -140,7 +164,10 @@ fn order_extreme_zeros() {
 fn order_extreme_one_pod() {
     for (head, base) in [(1, 12), (6, 1), (1, 1)] {
         let fleet = builder().regions(["east"]).pods_per_cell(head, base).already_deployed().build();
-        let comparing = fleetdiff_pipeline::config::Comparing::Named { base: vec![fleet.base().clone()], head: fleet.head().clone() };
+        let comparing = fleetdiff_pipeline::config::Comparing::Named {
+            base: vec![fleet.base().clone()],
+            head: fleet.head().clone(),
+        };
         let config = Config { comparing, ..config() };
         let partitions = fleet.partitions(2);
         let got = incremental(&config, &partitions, 2).unwrap();
@@ -148,9 +175,14 @@ fn order_extreme_one_pod() {
         got.cells.iter().for_each(assert_numbers);
         let rows = got.cells.iter().filter(|row| row.ln_p_iid.is_some()).count();
         assert!(rows > 100, "{rows} rows of {head} v {base} pods");
-        assert!(got.cells.iter().all(|row| row.support == Support::Untestable && row.ln_p.is_none() && !row.verdict.is_called()));
+        assert!(
+            got.cells
+                .iter()
+                .all(|row| row.support == Support::Untestable && row.ln_p.is_none() && !row.verdict.is_called())
+        );
         assert!(got.flags.is_empty());
-        oracle::compare(&oracle::batch(&config, &partitions), &got).unwrap_or_else(|difference| panic!("{head} v {base}: {difference}"));
+        oracle::compare(&oracle::batch(&config, &partitions), &got)
+            .unwrap_or_else(|difference| panic!("{head} v {base}: {difference}"));
     }
 }
 
@@ -161,7 +193,12 @@ fn order_extreme_one_bucket() {
     let got = tables(&partitions);
     let rows = got.cells.iter().filter(|row| row.ln_p_iid.is_some()).count();
     assert!(rows > 1000, "{rows} rows");
-    assert!(got.cells.iter().all(|row| row.head.buckets <= 1 && row.base.buckets <= 1 && row.ln_p.is_none() && !row.verdict.is_called()));
+    assert!(
+        got.cells.iter().all(|row| row.head.buckets <= 1
+            && row.base.buckets <= 1
+            && row.ln_p.is_none()
+            && !row.verdict.is_called())
+    );
     assert!(got.flags.is_empty());
     assert_oracle(&partitions, &got);
 }
@@ -184,8 +221,12 @@ fn order_extreme_many_functions() {
     let partitions = changed(&fleet, |profile| with_functions(profile, &all));
     let own = Config { count_kinds: vec![CountKind::SelfCount], ..config() };
     let got = tables_with(&own, &partitions, &[2]);
-    let met: std::collections::BTreeSet<&str> = got.cells.iter().map(|row| row.function.as_str()).filter(|name| name.starts_with('f')).collect();
+    let met: std::collections::BTreeSet<&str> =
+        got.cells.iter().map(|row| row.function.as_str()).filter(|name| name.starts_with('f')).collect();
     let tested = got.cells.iter().filter(|row| row.ln_p.is_some()).count();
     assert!(met.len() == 100_000 && tested >= 100_000, "{} functions, {tested} tested", met.len());
-    assert!(got.cells.iter().all(|row| !row.verdict.is_called()), "one sample of each function in each profile is no change");
+    assert!(
+        got.cells.iter().all(|row| !row.verdict.is_called()),
+        "one sample of each function in each profile is no change"
+    );
 }

@@ -65,7 +65,13 @@ fn as_metrics(partitions: &[Vec<Decoded>]) -> Vec<Vec<Decoded>> {
         let mut points = Vec::new();
         for profile in record.parts.iter_mut().flatten() {
             let Some(Requests { count, window }) = profile.requests.take() else { continue };
-            let point = |series, count| RequestPoint { identity: Arc::clone(&profile.identity), series, temporality: Temporality::Delta, window, count };
+            let point = |series, count| RequestPoint {
+                identity: Arc::clone(&profile.identity),
+                series,
+                temporality: Temporality::Delta,
+                window,
+                count,
+            };
             points.extend([point(1, count / 3), point(2, count - count / 3)]);
         }
         told.push((record.broker_time, points));
@@ -100,14 +106,19 @@ fn oracle_requests_of_metrics_are_those_of_profiles() {
             assert_eq!(expected, got, "seed {seed}, {workers} workers");
         }
         let unread = without_records(incremental(&plain, &metrics, 1).unwrap());
-        assert!(unread.cells.iter().all(|row| row.per_request_ratio.is_none()), "seed {seed}: joined without being asked to");
+        assert!(
+            unread.cells.iter().all(|row| row.per_request_ratio.is_none()),
+            "seed {seed}: joined without being asked to"
+        );
     }
 }
 
 #[test]
 fn parts_are_what_window_and_interval_share() {
     let mut served = Served::default();
-    let deltas = |points: &[(i64, i64, u64)]| points.iter().map(|&(start, end, count)| point(1, Temporality::Delta, between(start, end), count)).collect();
+    let deltas = |points: &[(i64, i64, u64)]| {
+        points.iter().map(|&(start, end, count)| point(1, Temporality::Delta, between(start, end), count)).collect()
+    };
     // A minute of requests is known once it is over, its windows before.
     assert_eq!(served.close(Vec::new(), vec![counted(between(0, 20)), counted(between(20, 40))], LONGEST), []);
     let first = served.close(deltas(&[(0, 60, 100)]), vec![counted(between(40, 60))], LONGEST);
@@ -124,7 +135,9 @@ fn parts_are_what_window_and_interval_share() {
 
 #[test]
 fn a_series_that_counts_since_its_start_gives_what_it_has_grown_by() {
-    let tile = |from: i64, to: i64| (from..to).step_by(10).map(|start| counted(between(start, start + 10))).collect::<Vec<_>>();
+    let tile = |from: i64, to: i64| {
+        (from..to).step_by(10).map(|start| counted(between(start, start + 10))).collect::<Vec<_>>()
+    };
     let since = |start: i64, end: i64, count| vec![point(1, Temporality::Cumulative, between(start, end), count)];
     let mut served = Served::default();
     assert_eq!(served.close(Vec::new(), tile(0, 200), LONGEST), []);
@@ -139,7 +152,11 @@ fn a_series_that_counts_since_its_start_gives_what_it_has_grown_by() {
     assert_eq!(take(since(85, 100, 5)), 5, "a start before the last point counts nothing twice");
     let mut young = Served::default();
     young.close(Vec::new(), tile(0, 200), LONGEST);
-    assert_eq!(sum(&young.close(since(30, 60, 90), Vec::new(), LONGEST)), 90, "the first of a young process counts from its start");
+    assert_eq!(
+        sum(&young.close(since(30, 60, 90), Vec::new(), LONGEST)),
+        90,
+        "the first of a young process counts from its start"
+    );
     let clock = HopClock::new(Nanos::from_seconds(10));
     let hop = |seconds: i64| clock.hop_of(between(seconds, seconds).end);
     young.forget(hop(60 + 3_590), clock, 180);

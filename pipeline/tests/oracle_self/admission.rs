@@ -16,7 +16,8 @@ fn one_of(samples: u64, at: i64) -> fleetdiff_schemas::profile::Profile {
 fn oracle_late_profiles_are_counted_within_the_window_and_dropped_after() {
     let config = Config { window: Nanos::from_seconds(60), lateness: Nanos::from_seconds(10), ..config() };
     // After the first the watermark is hop 9, after the third hop 19; the window has 6 hops.
-    let records = vec![partition(0, vec![one_of(100, 105), one_of(7, 85), one_of(200, 205), one_of(11, 135), one_of(13, 145)])];
+    let records =
+        vec![partition(0, vec![one_of(100, 105), one_of(7, 85), one_of(200, 205), one_of(11, 135), one_of(13, 145)])];
     let tables = batch(&config, &records);
     let row = |records, received, counted, late_counted, late_dropped| LedgerRow {
         records_consumed: records,
@@ -28,7 +29,12 @@ fn oracle_late_profiles_are_counted_within_the_window_and_dropped_after() {
         profile_type: "cpu".to_owned(),
         ..LedgerRow::default()
     };
-    let expected = [(9, row(1, 7, 7, 7, 0)), (10, row(1, 100, 100, 0, 0)), (19, row(2, 24, 13, 13, 11)), (20, row(1, 200, 200, 0, 0))];
+    let expected = [
+        (9, row(1, 7, 7, 7, 0)),
+        (10, row(1, 100, 100, 0, 0)),
+        (19, row(2, 24, 13, 13, 11)),
+        (20, row(1, 200, 200, 0, 0)),
+    ];
     let expected: Vec<LedgerRow> = expected.map(|(hop, row)| LedgerRow { hop_at: at(hop * 10), ..row }).into();
     assert_eq!(tables.ledger, expected);
     assert!(tables.ledger.iter().all(LedgerRow::balances));
@@ -90,7 +96,8 @@ fn oracle_rejected_parts_are_booked_at_the_watermark_or_at_their_own_time() {
         record(0, 6, None, vec![rejected(None)]),
     ];
     let tables = batch(&config(), &[records, vec![record(1, 0, None, vec![rejected(None)])]]);
-    let booked: Vec<_> = tables.rejected.iter().map(|row| (row.position.partition, row.position.offset, row.part, row.hop_at)).collect();
+    let booked: Vec<_> =
+        tables.rejected.iter().map(|row| (row.position.partition, row.position.offset, row.part, row.hop_at)).collect();
     let expected = [
         (1, 0, 0, None),
         // Not yet a watermark: its own time.

@@ -21,7 +21,13 @@ fn oracle_compare_says_how_much_agreed() {
     shuffled.comparisons[0].sentence = "words are not compared".to_owned();
     let agreement = compare(&tables, &shuffled).unwrap();
     assert_eq!(agreement.cells, tables.cells.len());
-    assert!(agreement.tested > 0 && agreement.called > 0 && agreement.flags > 0 && agreement.comparisons > 0 && agreement.ledger > 0);
+    assert!(
+        agreement.tested > 0
+            && agreement.called > 0
+            && agreement.flags > 0
+            && agreement.comparisons > 0
+            && agreement.ledger > 0
+    );
 }
 
 #[test]
@@ -31,7 +37,11 @@ fn oracle_compare_tells_each_kind_of_difference() {
     type Change<'a> = (&'a str, &'a str, Box<dyn Fn(&mut Tables)>);
     let changes: [Change<'_>; 8] = [
         ("cells", "ln_p:", Box::new(move |t| t.cells[tested].ln_p = t.cells[tested].ln_p.map(|p| p * (1.0 + 1e-7)))),
-        ("cells", "adjusted_ratio.high", Box::new(move |t| t.cells[tested].adjusted_ratio.as_mut().unwrap().high = f64::INFINITY)),
+        (
+            "cells",
+            "adjusted_ratio.high",
+            Box::new(move |t| t.cells[tested].adjusted_ratio.as_mut().unwrap().high = f64::INFINITY),
+        ),
         ("cells", "q_value", Box::new(move |t| t.cells[tested].q_value = None)),
         ("cells", "head.pods", Box::new(|t| t.cells[0].head.pods += 1)),
         ("cells", "missing", Box::new(|t| drop(t.cells.pop()))),

@@ -38,8 +38,15 @@ fn oracle_a_dearer_request_moves_the_row_of_all_functions_alone() {
     let x = the_cell(&tables, "window self r/c x");
     assert_eq!(x.verdict, Verdict::Equivalent, "shares did not move");
     assert_near(x.per_request_ratio.map(|ratio| ratio.value), 1.2);
-    assert!(the_cell(&tables, "window total r/c main").per_request_ln_p.is_some(), "what is in every sample has a rate too");
-    assert_eq!(the_cell(&tables, "epoch self r/c (all)").verdict, Verdict::Inconclusive, "an epoch calls nothing of it");
+    assert!(
+        the_cell(&tables, "window total r/c main").per_request_ln_p.is_some(),
+        "what is in every sample has a rate too"
+    );
+    assert_eq!(
+        the_cell(&tables, "epoch self r/c (all)").verdict,
+        Verdict::Inconclusive,
+        "an epoch calls nothing of it"
+    );
     for without in ["window total r/c (all)", "window self */* (all)"] {
         assert!(cell(&tables, without).is_none(), "{without}");
     }
@@ -112,7 +119,11 @@ fn oracle_a_minority_of_pods_is_named() {
     assert!(others.clone().count() > 0 && others.into_iter().all(|row| row.outlying_pods.is_empty()));
     assert_eq!(the_cell(&tables, "epoch self r/c f7").outlier_ln_p, None);
     let most = hit(9);
-    assert_eq!(the_cell(&most, "window self r/c f7").outlying_pods, Vec::<String>::new(), "nine of twelve are no minority");
+    assert_eq!(
+        the_cell(&most, "window self r/c f7").outlying_pods,
+        Vec::<String>::new(),
+        "nine of twelve are no minority"
+    );
 }
 
 #[test]
@@ -127,8 +138,10 @@ fn oracle_the_base_is_held_against_itself() {
             all.extend(steady(std::slice::from_ref(pod), 0, 1, &by_name(stacks)));
         }
         let tables = batch(&named("A", "B"), &in_order(all));
-        let last = tables.comparisons.iter().filter(|row| row.count_kind.name() == "self" && row.window_end_at == at(10));
-        last.map(|row| (row.cell.region.as_str().to_owned(), row.self_check_tests, row.self_check_flags)).collect::<Vec<_>>()
+        let last =
+            tables.comparisons.iter().filter(|row| row.count_kind.name() == "self" && row.window_end_at == at(10));
+        last.map(|row| (row.cell.region.as_str().to_owned(), row.self_check_tests, row.self_check_flags))
+            .collect::<Vec<_>>()
     };
     let row = |region: &str, flags: i64| (region.to_owned(), Some(30), Some(flags));
     assert_eq!(checked(&cold), [row("*", 0), row("r", 0)]);
@@ -149,15 +162,23 @@ fn oracle_a_caller_that_moves_with_its_callee_raises_no_flag() {
         batch(&named("A", "B"), &in_order(all))
     };
     let explained = tables(800, 400);
-    let raised: Vec<_> = explained.flags.iter().map(|flag| (flag.row.function.as_str(), flag.row.count_kind.name(), flag.state)).collect();
+    let raised: Vec<_> = explained
+        .flags
+        .iter()
+        .map(|flag| (flag.row.function.as_str(), flag.row.count_kind.name(), flag.state))
+        .collect();
     assert_eq!(raised, [("x", "self", FlagState::Raised)], "one cause, one flag");
     assert_eq!(explained.flags[0].explains[..2], ["handle (total)", "x (total)"], "in the order of hashes");
     for caller in ["epoch total r/c handle", "epoch total r/c x"] {
         let row = the_cell(&explained, caller);
         assert_eq!((row.verdict, row.cause.as_deref()), (Verdict::Regressed, Some("x")), "{caller}");
     }
-    let of_cell = explained.comparisons.iter().filter(|row| row.count_kind.name() == "total" && row.cell.region.as_str() == "r");
-    assert!(of_cell.clone().count() == 3 && of_cell.into_iter().all(|row| row.flags == 0 && row.verdict.name() == "regressed"));
+    let of_cell =
+        explained.comparisons.iter().filter(|row| row.count_kind.name() == "total" && row.cell.region.as_str() == "r");
+    assert!(
+        of_cell.clone().count() == 3
+            && of_cell.into_iter().all(|row| row.flags == 0 && row.verdict.name() == "regressed")
+    );
     // From the second hop on handle does three times as much itself: it has a cause of its own then.
     let both = tables(800, 1200);
     let handle: Vec<_> = both.flags.iter().filter(|flag| flag.row.function == "handle").collect();

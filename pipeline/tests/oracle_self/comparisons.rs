@@ -43,12 +43,21 @@ fn spans(tables: &Tables) -> Vec<(&str, &str, i64, i64)> {
 #[test]
 fn oracle_a_second_build_is_compared_once_it_has_two_pods() {
     let (a, also, b) = (pods("A", 3), pods("A2", 4), pods("B", 2));
-    let tables = run(&config(), [steady(&a, 0, 10, &PLAIN), steady(&also, 0, 10, &PLAIN), steady(&b[..1], 5, 10, &PLAIN), steady(&b[1..], 7, 10, &PLAIN)]);
+    let tables = run(
+        &config(),
+        [
+            steady(&a, 0, 10, &PLAIN),
+            steady(&also, 0, 10, &PLAIN),
+            steady(&b[..1], 5, 10, &PLAIN),
+            steady(&b[1..], 7, 10, &PLAIN),
+        ],
+    );
     // A and A2 are initial and not compared; the base has most pods.
     assert_eq!(spans(&tables), [("A2", "B", 7, 9)]);
     assert_eq!(verdicts(&tables)[0].window_start_at, at(70));
     assert_eq!(verdicts(&tables)[0].head_total, 2000);
-    let alone = run(&config(), [steady(&a, 0, 10, &PLAIN), steady(&also, 0, 10, &PLAIN), steady(&b[..1], 5, 10, &PLAIN)]);
+    let alone =
+        run(&config(), [steady(&a, 0, 10, &PLAIN), steady(&also, 0, 10, &PLAIN), steady(&b[..1], 5, 10, &PLAIN)]);
     assert_eq!(spans(&alone), []);
 }
 
@@ -60,7 +69,10 @@ fn oracle_of_bases_alike_the_later_in_build_order_is_taken() {
             pods
         };
         let (a, also) = (starting(pods("A", 3), start_of_a), starting(pods("A2", 3), -500));
-        let tables = run(&config(), [steady(&a, 0, 4, &PLAIN), steady(&also, 0, 4, &PLAIN), steady(&pods("B", 2), 2, 4, &PLAIN)]);
+        let tables = run(
+            &config(),
+            [steady(&a, 0, 4, &PLAIN), steady(&also, 0, 4, &PLAIN), steady(&pods("B", 2), 2, 4, &PLAIN)],
+        );
         spans(&tables)[0].0.to_owned()
     };
     // Both are seen first at hop 0: the process start decides, then the name.
@@ -75,15 +87,21 @@ fn oracle_a_comparison_closes_when_its_base_has_left_the_window() {
     // A was counted last at hop 10 and is in the window until 15. It comes back at 20 as a new deploy; B against A does
     // not open again.
     assert_eq!(spans(&tables), [("A", "B", 4, 15), ("B", "A", 20, 25)]);
-    let x: Vec<_> = flags(&tables, "x").into_iter().filter(|flag| flag.row.comparison.head_build.as_str() == "B").collect();
+    let x: Vec<_> =
+        flags(&tables, "x").into_iter().filter(|flag| flag.row.comparison.head_build.as_str() == "B").collect();
     let states: Vec<_> = x.iter().map(|flag| (flag.state, flag.sequence)).collect();
     assert_eq!((states[0], *states.last().unwrap()), ((FlagState::Raised, hop(4)), (FlagState::Cleared, hop(16))));
     let cleared = x.last().unwrap();
     assert_eq!((cleared.cleared_because.as_deref(), cleared.raised_at), (Some("comparison_closed"), at(50)));
-    assert_eq!((cleared.row.verdict, cleared.row.window_end_at), (Verdict::Regressed, at(170)), "as it was last tested");
+    assert_eq!(
+        (cleared.row.verdict, cleared.row.window_end_at),
+        (Verdict::Regressed, at(170)),
+        "as it was last tested"
+    );
     assert_eq!((cleared.row.head.total, cleared.row.base.total), (5 * 12 * 1000, 5 * 7 * 1000));
     assert!(x.iter().all(|flag| flag.flag_id == x[0].flag_id && flag.flag_id.len() == 16));
-    let reversed: Vec<_> = flags(&tables, "x").into_iter().filter(|flag| flag.row.comparison.head_build.as_str() == "A").collect();
+    let reversed: Vec<_> =
+        flags(&tables, "x").into_iter().filter(|flag| flag.row.comparison.head_build.as_str() == "A").collect();
     assert_eq!((reversed[0].row.verdict, reversed[0].severity), (Verdict::Improved, Severity::Info));
     assert_ne!(reversed[0].flag_id, x[0].flag_id);
 }
@@ -102,7 +120,10 @@ fn oracle_a_named_comparison_opens_again() {
 fn oracle_an_epoch_rolls_over_and_an_equal_function_is_cleared() {
     let config = short(180, 10, named("A", "B"));
     let (a, b) = (pods("A", 5), pods("B", 5));
-    let tables = run(&config, [steady(&a, 0, 20, &PLAIN), steady(&b, 0, 10, &MORE_X), steady(&b, 10, 20, &[("x", 201), ("y", 799)])]);
+    let tables = run(
+        &config,
+        [steady(&a, 0, 20, &PLAIN), steady(&b, 0, 10, &MORE_X), steady(&b, 10, 20, &[("x", 201), ("y", 799)])],
+    );
     let starts: Vec<_> = verdicts(&tables).iter().map(|row| row.window_start_at).collect();
     assert_eq!(starts, [vec![at(0); 10], vec![at(100); 10]].concat());
     // 5 pods a side: the 90 % interval of n hops is +-1.8595 sqrt(1.6/(1000 n)) for x (20 %) around ln 1.005 and
@@ -118,7 +139,8 @@ fn oracle_an_epoch_rolls_over_and_an_equal_function_is_cleared() {
     let seen: Vec<_> = verdicts(&tables)[8..13].iter().map(|row| (row.verdict, row.flags)).collect();
     use ComparisonVerdict::{Clean, Regressed};
     assert_eq!(seen, [(Regressed, 2), (Regressed, 2), (Regressed, 1), (Regressed, 1), (Clean, 0)]);
-    let of_cell = tables.comparisons.iter().find(|row| row.cell.region.as_str() == "r" && row.window_end_at == at(110)).unwrap();
+    let of_cell =
+        tables.comparisons.iter().find(|row| row.cell.region.as_str() == "r" && row.window_end_at == at(110)).unwrap();
     assert_near(of_cell.equivalent_share, 0.8);
 }
 
@@ -126,7 +148,8 @@ fn oracle_an_epoch_rolls_over_and_an_equal_function_is_cleared() {
 fn oracle_an_effect_that_moves_is_updated() {
     let (a, b) = (pods("A", 5), pods("B", 5));
     let later = [("x", 600), ("y", 400)];
-    let tables = run(&named("A", "B"), [steady(&a, 0, 12, &PLAIN), steady(&b, 0, 2, &MORE_X), steady(&b, 2, 12, &later)]);
+    let tables =
+        run(&named("A", "B"), [steady(&a, 0, 12, &PLAIN), steady(&b, 0, 2, &MORE_X), steady(&b, 2, 12, &later)]);
     let x = flags(&tables, "x");
     assert_eq!((x[0].state, x[0].sequence, x[0].severity), (FlagState::Raised, hop(0), Severity::Page));
     // 5 x 1000 samples at hop 0: half the interval is 2.306 sqrt(1/1500 + 1/1000 - 2/5000) = .082. At hop 2 the share is
@@ -135,7 +158,9 @@ fn oracle_an_effect_that_moves_is_updated() {
     assert_near(x[0].row.adjusted_ratio.map(|ratio| ratio.value), 1.5);
     assert_near(x[1].row.adjusted_ratio.map(|ratio| ratio.value), 2.0);
     assert!(x[1..].iter().all(|flag| flag.state == FlagState::Updated && flag.raised_at == at(10)));
-    let gate = |flag: &fleetdiff_schemas::rows::FlagRow| flag.row.adjusted_ratio.map(|ratio| (ratio.value.ln(), (ratio.high / ratio.low).ln() / 2.0)).unwrap();
+    let gate = |flag: &fleetdiff_schemas::rows::FlagRow| {
+        flag.row.adjusted_ratio.map(|ratio| (ratio.value.ln(), (ratio.high / ratio.low).ln() / 2.0)).unwrap()
+    };
     for pair in x.windows(2) {
         let ((before, half), (now, _)) = (gate(pair[0]), gate(pair[1]));
         assert!((now - before).abs() > half, "{before} to {now} within {half}");
@@ -146,12 +171,15 @@ fn oracle_an_effect_that_moves_is_updated() {
 fn oracle_blocks_begin_when_builds_shift_by_more_than_a_tenth() {
     let (a, b) = (pods("A", 8), pods("B", 8));
     let blocks = |a_left: usize, b_later: usize| {
-        let tables = run(&named("A", "B"), [
-            steady(&a[..a_left], 0, 40, &PLAIN),
-            steady(&a[a_left..], 0, 5, &PLAIN),
-            steady(&b[..2], 0, 40, &PLAIN),
-            steady(&b[2..2 + b_later], 20, 40, &PLAIN),
-        ]);
+        let tables = run(
+            &named("A", "B"),
+            [
+                steady(&a[..a_left], 0, 40, &PLAIN),
+                steady(&a[a_left..], 0, 5, &PLAIN),
+                steady(&b[..2], 0, 40, &PLAIN),
+                steady(&b[2..2 + b_later], 20, 40, &PLAIN),
+            ],
+        );
         verdicts(&tables).iter().map(|row| row.time_blocks).collect::<Vec<_>>()
     };
     // B's share of present pods is 2/10 at hop 0. A block lasts 30 hops at least.
@@ -163,7 +191,8 @@ fn oracle_blocks_begin_when_builds_shift_by_more_than_a_tenth() {
 
 #[test]
 fn oracle_blocks_begin_at_the_full_hour() {
-    let tables = run(&named("A", "B"), [steady(&pods("A", 2), 355, 365, &PLAIN), steady(&pods("B", 2), 355, 365, &PLAIN)]);
+    let tables =
+        run(&named("A", "B"), [steady(&pods("A", 2), 355, 365, &PLAIN), steady(&pods("B", 2), 355, 365, &PLAIN)]);
     let seen: Vec<_> = verdicts(&tables).iter().map(|row| row.time_blocks).collect();
     assert_eq!(seen, [1, 1, 1, 1, 1, 2, 2, 2, 2, 2]);
 }
@@ -173,7 +202,9 @@ fn oracle_a_look_needs_new_samples_and_its_hour() {
     let config = Config { evaluate_every: Nanos::from_seconds(40), ..named("A", "B") };
     let (a, b) = (pods("A", 2), pods("B", 2));
     // Nothing is counted from hop 8 to 12; the run ends at hop 13.
-    let parts = [(0, 8), (13, 14)].into_iter().flat_map(|(from, to)| [steady(&a, from, to, &PLAIN), steady(&b, from, to, &PLAIN)]);
+    let parts = [(0, 8), (13, 14)]
+        .into_iter()
+        .flat_map(|(from, to)| [steady(&a, from, to, &PLAIN), steady(&b, from, to, &PLAIN)]);
     let tables = run(&config, parts);
     let looks: Vec<_> = verdicts(&tables).iter().map(|row| row.window_end_at).collect();
     assert_eq!(looks, [at(40), at(80), at(140)]);

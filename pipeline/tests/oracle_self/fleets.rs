@@ -64,8 +64,13 @@ pub fn profile(of: &Identity, middle: i64, stacks: &[(&str, u64)]) -> Profile {
         });
         u32::try_from(place).unwrap()
     };
-    let frames = |text: &str, index: &mut dyn FnMut(&str) -> u32| text.split(';').filter(|name| !name.is_empty()).map(index).collect();
-    let stacks = stacks.iter().map(|(text, count)| Stack { frames: frames(text, &mut index), count: *count, cohort: None }).collect();
+    let frames = |text: &str, index: &mut dyn FnMut(&str) -> u32| {
+        text.split(';').filter(|name| !name.is_empty()).map(index).collect()
+    };
+    let stacks = stacks
+        .iter()
+        .map(|(text, count)| Stack { frames: frames(text, &mut index), count: *count, cohort: None })
+        .collect();
     Profile {
         identity: Arc::new(of.clone()),
         profile_type: ProfileType::Cpu,
@@ -88,8 +93,18 @@ pub fn steady(pods: &[Identity], from: i64, to: i64, stacks: &[(&str, u64)]) -> 
 }
 
 /// One record.
-pub fn record(partition: i32, offset: i64, broker_time: Option<Nanos>, parts: Vec<Result<Profile, Rejection>>) -> Decoded {
-    Decoded { position: Position { source: "test".into(), partition, offset, file: None }, broker_time, parts, points: Vec::new() }
+pub fn record(
+    partition: i32,
+    offset: i64,
+    broker_time: Option<Nanos>,
+    parts: Vec<Result<Profile, Rejection>>,
+) -> Decoded {
+    Decoded {
+        position: Position { source: "test".into(), partition, offset, file: None },
+        broker_time,
+        parts,
+        points: Vec::new(),
+    }
 }
 
 /// One record a profile, in this order.

@@ -7,7 +7,9 @@ use fleetdiff_schemas::profile::{Profile, Samples};
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::verdict::{RowReason, Support, Verdict};
 
-use crate::fleets::{assert_near, at, cell, in_order, named, partition, pods, profile, steady, the_cell, with_requests};
+use crate::fleets::{
+    assert_near, at, cell, in_order, named, partition, pods, profile, steady, the_cell, with_requests,
+};
 
 /// Two pods an arm, one profile of 1000 samples each.
 fn two_against_two() -> Tables {
@@ -20,7 +22,10 @@ fn two_against_two() -> Tables {
 fn oracle_columns_of_two_pods_against_two_are_those_of_the_formulas() {
     let tables = two_against_two();
     let row = the_cell(&tables, "window self r/c x");
-    assert_eq!((row.head.count, row.head.total, row.head.pods, row.head.buckets, row.head.requests), (600, 2000, 2, 2, None));
+    assert_eq!(
+        (row.head.count, row.head.total, row.head.pods, row.head.buckets, row.head.requests),
+        (600, 2000, 2, 2, None)
+    );
     assert_eq!((row.base.count, row.base.total, row.base.pods, row.base.buckets), (400, 2000, 2, 2));
     assert_eq!((row.window_start_at, row.window_end_at, row.strata), (at(-1790), at(10), 1));
     let of = |observed: f64, expected: f64| observed * (observed / expected).ln();
@@ -61,7 +66,10 @@ fn oracle_a_function_in_every_sample_is_the_whole_profile() {
     let tables = two_against_two();
     let main = the_cell(&tables, "window total r/c main");
     assert_eq!((main.head.count, main.base.count), (2000, 2000));
-    assert_eq!((main.verdict, main.reason, main.support), (Verdict::Untestable, Some(RowReason::WholeProfile), Support::Tentative));
+    assert_eq!(
+        (main.verdict, main.reason, main.support),
+        (Verdict::Untestable, Some(RowReason::WholeProfile), Support::Tentative)
+    );
     assert_eq!((main.ln_p, main.ratio, main.g), (None, None, Some(0.0)));
     assert!(cell(&tables, "window self r/c main").is_none(), "it is never the leaf");
 }
@@ -72,7 +80,10 @@ fn oracle_one_pod_is_no_replicate() {
     let base = steady(&pods("A", 9), 0, 1, &[("main;x", 200), ("main;y", 800)]);
     let tables = batch(&named("A", "B"), &in_order(head.into_iter().chain(base)));
     let row = the_cell(&tables, "window self r/c x");
-    assert_eq!((row.verdict, row.reason, row.support), (Verdict::Untestable, Some(RowReason::FewPods), Support::Untestable));
+    assert_eq!(
+        (row.verdict, row.reason, row.support),
+        (Verdict::Untestable, Some(RowReason::FewPods), Support::Untestable)
+    );
     assert_eq!((row.head.count, row.base.count, row.strata), (300, 1800, 1));
     assert!(row.g.is_some() && row.ln_p_iid.is_some());
     assert_eq!((row.dispersion, row.ln_p, row.q_value, row.share_delta, row.ln_e), (None, None, None, None, None));
@@ -118,11 +129,19 @@ fn oracle_frames_without_symbols_are_shown_and_not_tested() {
     assert!(the_cell(&tables, "window self r/c y").ln_p.is_some());
     assert!(tables.flags.iter().all(|flag| flag.row.function == "y") && !tables.flags.is_empty());
     // Samples without a frame are in totals and in no function.
-    assert_eq!(tables.cells.iter().filter(|row| row.scope.name() == "window" && row.cell.region.as_str() == "r").count(), 4);
+    assert_eq!(
+        tables.cells.iter().filter(|row| row.scope.name() == "window" && row.cell.region.as_str() == "r").count(),
+        4
+    );
 }
 
 fn on(pods: Vec<Identity>, change: fn(&mut Identity)) -> Vec<Identity> {
-    pods.into_iter().map(|mut pod| { change(&mut pod); pod }).collect()
+    pods.into_iter()
+        .map(|mut pod| {
+            change(&mut pod);
+            pod
+        })
+        .collect()
 }
 
 #[test]
@@ -130,7 +149,12 @@ fn oracle_arms_that_never_meet_are_not_comparable() {
     let mixed = [("x", 300), ("y", 700)];
     let head = steady(&on(pods("B", 5), |pod| pod.hardware = "new".into()), 0, 1, &mixed);
     let base = steady(&on(pods("A", 5), |pod| pod.hardware = "old".into()), 0, 1, &mixed);
-    let alone = steady(&on(pods("B", 3), |pod| (pod.region, pod.pod) = ("far".into(), format!("far-{}", pod.pod).as_str().into())), 0, 1, &mixed);
+    let alone = steady(
+        &on(pods("B", 3), |pod| (pod.region, pod.pod) = ("far".into(), format!("far-{}", pod.pod).as_str().into())),
+        0,
+        1,
+        &mixed,
+    );
     let tables = batch(&named("A", "B"), &in_order(head.into_iter().chain(base).chain(alone)));
     let row = the_cell(&tables, "window self r/c x");
     assert_eq!((row.verdict, row.reason, row.strata), (Verdict::NotComparable, Some(RowReason::NoCommonStratum), 0));
@@ -139,8 +163,15 @@ fn oracle_arms_that_never_meet_are_not_comparable() {
     let far = the_cell(&tables, "epoch self far/c x");
     assert_eq!((far.verdict, far.reason, far.base.total), (Verdict::NotComparable, Some(RowReason::NoBase), 0));
     assert_eq!((far.detail.as_deref(), far.g), (Some("head: h from 2023-11-14T22:00:00Z; base: none"), None));
-    let verdicts: Vec<_> = tables.comparisons.iter().map(|row| (row.verdict.name(), row.strata_dropped, row.cell.region.as_str())).collect();
-    assert!(verdicts.contains(&("not_comparable", 2, "r")) && verdicts.contains(&("not_comparable", 3, "*")), "{verdicts:?}");
+    let verdicts: Vec<_> = tables
+        .comparisons
+        .iter()
+        .map(|row| (row.verdict.name(), row.strata_dropped, row.cell.region.as_str()))
+        .collect();
+    assert!(
+        verdicts.contains(&("not_comparable", 2, "r")) && verdicts.contains(&("not_comparable", 3, "*")),
+        "{verdicts:?}"
+    );
 }
 
 #[test]
@@ -232,7 +263,10 @@ fn oracle_cohorts_of_samples_share_pods_in_roll_ups() {
     assert_eq!(of("window self */two x"), (1000, 2500, 5, 7, 1));
     let merged = |cell_by| batch(&Config { cell_by, ..named("A", "B") }, &profiles());
     let names = |tables: &Tables| {
-        let cells = tables.cells.iter().filter(|row| row.scope.name() == "window" && row.count_kind.name() == "self" && row.function == "x");
+        let cells = tables
+            .cells
+            .iter()
+            .filter(|row| row.scope.name() == "window" && row.count_kind.name() == "self" && row.function == "x");
         cells.map(|row| format!("{}/{}", row.cell.region, row.cell.cohort)).collect::<Vec<_>>()
     };
     assert_eq!(names(&tables), ["*/*", "*/one", "*/two", "r/*", "r/one", "r/two"]);
@@ -256,7 +290,10 @@ fn oracle_shares_that_only_make_room_are_compositional() {
     assert_near(hot.ratio.map(|ratio| ratio.value), 10.0 * 30.0 / 39.0);
     assert_near(hot.adjusted_ratio.map(|ratio| ratio.value), 10.0);
     for scope in ["window", "epoch"] {
-        let others = tables.cells.iter().filter(|row| row.scope.name() == scope && row.cell.region.as_str() == "r" && row.function != "f7");
+        let others = tables
+            .cells
+            .iter()
+            .filter(|row| row.scope.name() == scope && row.cell.region.as_str() == "r" && row.function != "f7");
         let others: Vec<_> = others.map(|row| (row.verdict, row.cause.as_deref())).collect();
         assert_eq!(others, vec![(Verdict::Compositional, Some("f7")); 2 * 29], "{scope}");
     }
@@ -264,7 +301,10 @@ fn oracle_shares_that_only_make_room_are_compositional() {
     assert_eq!((roll_up.verdict, roll_up.cause.as_deref()), (Verdict::Equivalent, None));
     let cell_row = tables.comparisons.iter().find(|row| row.cell.region.as_str() == "r").unwrap();
     assert_near(cell_row.scale, 30.0 / 39.0);
-    assert_eq!((cell_row.functions_tested, cell_row.tau2, cell_row.d0, cell_row.flags), (30, Some(0.0), Some(f64::INFINITY), 1));
+    assert_eq!(
+        (cell_row.functions_tested, cell_row.tau2, cell_row.d0, cell_row.flags),
+        (30, Some(0.0), Some(f64::INFINITY), 1)
+    );
 }
 
 #[test]

@@ -31,7 +31,9 @@ fn tables(config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
 
 /// (received, counted, warm-up, superseded, baseline) of each hop with samples.
 fn fates(tables: &Tables) -> Vec<(i64, [i64; 5])> {
-    let fates = |row: &LedgerRow| [row.samples_received, row.samples_counted, row.samples_warm_up, row.samples_superseded, row.samples_baseline];
+    let fates = |row: &LedgerRow| {
+        [row.samples_received, row.samples_counted, row.samples_warm_up, row.samples_superseded, row.samples_baseline]
+    };
     tables.ledger.iter().map(|row| (row.hop_at.since(at(0)).0 / 10_000_000_000, fates(row))).collect()
 }
 
@@ -65,19 +67,41 @@ fn oracle_a_late_snapshot_is_superseded_and_one_too_late_is_not_looked_at() {
     let config = Config { window: Nanos::from_seconds(60), lateness: Nanos::from_seconds(10), ..config() };
     let known = starting("p", None);
     let moments = [(105, 3), (125, 9), (205, 40), (115, 5), (155, 20), (215, 44)];
-    let found = tables(&config, &[partition(0, moments.map(|(moment, count)| snapshot(&known, moment, &[("main", count)])).to_vec())]);
+    let found = tables(
+        &config,
+        &[partition(0, moments.map(|(moment, count)| snapshot(&known, moment, &[("main", count)])).to_vec())],
+    );
     // 125 to 205 is longer than the window. When 115 and 155 come the watermark is hop 19: 115 has left the window, and after 155
     // comes 205, at a hop that closes later.
-    assert_eq!(fates(&found), [(10, [3, 0, 0, 0, 3]), (12, [9, 6, 0, 0, 3]), (19, [25, 11, 0, 0, 9]), (20, [40, 20, 0, 0, 20]), (21, [44, 4, 0, 0, 40])]);
+    assert_eq!(
+        fates(&found),
+        [
+            (10, [3, 0, 0, 0, 3]),
+            (12, [9, 6, 0, 0, 3]),
+            (19, [25, 11, 0, 0, 9]),
+            (20, [40, 20, 0, 0, 20]),
+            (21, [44, 4, 0, 0, 40])
+        ]
+    );
     assert_eq!(found.ledger[2].samples_late_dropped, 5);
     assert_eq!(found.ledger[2].samples_late_counted, 11);
     let again = [(205, 40), (195, 30), (215, 44)];
     let partitions = [partition(0, vec![snapshot(&known, 205, &[("main", again[0].1)])]), {
         let elsewhere = profile(&starting("q", None), 235, &[("main", 1)]);
-        partition(1, vec![elsewhere, snapshot(&known, 195, &[("main", again[1].1)]), snapshot(&known, 215, &[("main", again[2].1)])])
+        partition(
+            1,
+            vec![
+                elsewhere,
+                snapshot(&known, 195, &[("main", again[1].1)]),
+                snapshot(&known, 215, &[("main", again[2].1)]),
+            ],
+        )
     }];
     // In partition 1 the watermark is hop 22.
-    assert_eq!(fates(&tables(&config, &partitions)), [(20, [40, 0, 0, 0, 40]), (22, [74, 4, 0, 30, 40]), (23, [1, 1, 0, 0, 0])]);
+    assert_eq!(
+        fates(&tables(&config, &partitions)),
+        [(20, [40, 0, 0, 0, 40]), (22, [74, 4, 0, 30, 40]), (23, [1, 1, 0, 0, 0])]
+    );
 }
 
 #[test]
@@ -93,7 +117,16 @@ fn oracle_a_crash_is_a_baseline_and_a_new_process_counts_from_its_start() {
         snapshot(&new, 145, &[("main", 13)]),
     ];
     let found = tables(&config(), &in_order(snapshots));
-    assert_eq!(fates(&found), [(10, [30, 30, 0, 0, 0]), (11, [40, 10, 0, 0, 30]), (12, [14, 2, 0, 0, 12]), (13, [12, 12, 0, 0, 0]), (14, [13, 1, 0, 0, 12])]);
+    assert_eq!(
+        fates(&found),
+        [
+            (10, [30, 30, 0, 0, 0]),
+            (11, [40, 10, 0, 0, 30]),
+            (12, [14, 2, 0, 0, 12]),
+            (13, [12, 12, 0, 0, 0]),
+            (14, [13, 1, 0, 0, 12])
+        ]
+    );
 }
 
 #[test]
@@ -101,7 +134,8 @@ fn oracle_warm_up_is_cropped_by_the_middle_of_the_interval() {
     let config = Config { warm_up: Nanos::from_seconds(60), ..Config::default() };
     let young = starting("p", Some(100));
     // From 100 to 145, to 170 (its middle is 157.5), to 195 (182.5).
-    let snapshots = [(145, 50), (170, 70), (195, 75)].map(|(moment, count)| snapshot(&young, moment, &[("main", count)]));
+    let snapshots =
+        [(145, 50), (170, 70), (195, 75)].map(|(moment, count)| snapshot(&young, moment, &[("main", count)]));
     let found = tables(&config, &in_order(snapshots));
     assert_eq!(fates(&found), [(14, [50, 0, 50, 0, 0]), (17, [70, 0, 20, 0, 50]), (19, [75, 5, 0, 0, 70])]);
 }
@@ -109,9 +143,11 @@ fn oracle_warm_up_is_cropped_by_the_middle_of_the_interval() {
 #[test]
 fn oracle_levels_and_folded_snapshots_are_rejected() {
     let mut folded = snapshot(&pod("A", "p"), 105, &[("main", 3)]);
-    folded.samples = Samples::Folded { content: 1, cohorts: vec![Folded { cohort: "c".into(), samples: 4, functions: Vec::new() }] };
+    folded.samples =
+        Samples::Folded { content: 1, cohorts: vec![Folded { cohort: "c".into(), samples: 4, functions: Vec::new() }] };
     let level = Profile { temporality: Temporality::Gauge, ..profile(&pod("A", "p"), 110, &[("main", 8)]) };
     let found = tables(&config(), &[partition(0, vec![folded, level])]);
-    let rejected: Vec<_> = found.rejected.iter().map(|row| (row.rejection.reason, row.rejection.samples, row.rejection.at)).collect();
+    let rejected: Vec<_> =
+        found.rejected.iter().map(|row| (row.rejection.reason, row.rejection.samples, row.rejection.at)).collect();
     assert_eq!(rejected, [(Reason::UnsupportedType, 4, Some(at(105))), (Reason::UnsupportedType, 8, Some(at(115)))]);
 }

@@ -1,12 +1,17 @@
 //! The oracle's statistics against `testdata/statistics`, whose README says where the vectors come from.
 
-use fleetdiff_pipeline::testing::oracle::statistics::decide::{always_valid_half_width, ln_e, ln_p_iid, pods_needed, rows_of_cell, samples_needed, seconds_to_detect, smallest_detectable};
+use fleetdiff_pipeline::testing::oracle::statistics::decide::{
+    always_valid_half_width, ln_e, ln_p_iid, pods_needed, rows_of_cell, samples_needed, seconds_to_detect,
+    smallest_detectable,
+};
 use fleetdiff_pipeline::testing::oracle::statistics::families::{e_bh, ln_bh, two_level};
 use fleetdiff_pipeline::testing::oracle::statistics::likelihood::g_share;
 use fleetdiff_pipeline::testing::oracle::statistics::moderation::scale_from;
 use fleetdiff_pipeline::testing::oracle::statistics::rare::{RareArm, ln_p_rare};
 use fleetdiff_pipeline::testing::oracle::statistics::strata::{Arm, Model, strata_test};
-use fleetdiff_pipeline::testing::oracle::statistics::tails::{ln_erfc, ln_f1_tail, t_quantile, trigamma, trigamma_inverse, z_two_sided};
+use fleetdiff_pipeline::testing::oracle::statistics::tails::{
+    ln_erfc, ln_f1_tail, t_quantile, trigamma, trigamma_inverse, z_two_sided,
+};
 use serde_json::Value;
 
 fn text(name: &str) -> String {
@@ -68,7 +73,10 @@ impl Check {
     fn near(&mut self, what: &str, got: f64, expected: f64, tolerance: f64) {
         self.compared += 1;
         if expected.is_nan() || expected.is_infinite() {
-            assert!(got.total_cmp(&expected).is_eq() || (got.is_nan() && expected.is_nan()), "{what}: {got} instead of {expected}");
+            assert!(
+                got.total_cmp(&expected).is_eq() || (got.is_nan() && expected.is_nan()),
+                "{what}: {got} instead of {expected}"
+            );
             return;
         }
         let off = (got - expected).abs() / expected.abs().max(1e-6);
@@ -157,7 +165,8 @@ fn oracle_tests_cells_as_the_reference() {
             check.p(&what("p_delta"), &got.ln_p_delta, &expect["p_delta"]);
             check.p(&what("p_row"), &got.ln_p_row, &expect["p_row"]);
             check.p(&what("p_comp"), &got.ln_p_comp, &expect["p_comp"]);
-            let evidence = |f: usize| if tested[f] { ln_e(got.adjusted.ln_p[f], got.share.se[f], 1.0) } else { f64::NAN };
+            let evidence =
+                |f: usize| if tested[f] { ln_e(got.adjusted.ln_p[f], got.share.se[f], 1.0) } else { f64::NAN };
             let evidence: Vec<f64> = (0..tested.len()).map(evidence).collect();
             check.all_near(&what("ln_e"), &evidence, &expect["ln_e"], 1e-7);
             cells.push((head, base, got));
@@ -181,7 +190,12 @@ fn roll_up(cells: &[(&Arm, &Arm)]) -> Vec<f64> {
         let arms: Vec<Arm> = cells.iter().map(pick).collect();
         let width: usize = arms.iter().map(|arm| arm.pods.len()).sum();
         let functions = arms[0].counts[0][0].len();
-        let mut all = Arm { counts: Vec::new(), samples: Vec::new(), pods: arms.iter().flat_map(|arm| arm.pods.clone()).collect(), unlike: false };
+        let mut all = Arm {
+            counts: Vec::new(),
+            samples: Vec::new(),
+            pods: arms.iter().flat_map(|arm| arm.pods.clone()).collect(),
+            unlike: false,
+        };
         let mut before = 0;
         for arm in &arms {
             for (counts, samples) in arm.counts.iter().zip(&arm.samples) {
@@ -207,9 +221,11 @@ fn oracle_tests_one_stratum_as_the_reference() {
         let arm = |arm: &Value| Arm {
             counts: vec![matrix(&arm["counts"])],
             samples: vec![numbers(&arm["totals"])],
-            pods: numbers(&arm["pods"]), unlike: false
+            pods: numbers(&arm["pods"]),
+            unlike: false,
         };
-        let got = strata_test(&arm(&case["canary"]), &arm(&case["control"]), Model::Share, number(&case["scale"]), 30.0);
+        let got =
+            strata_test(&arm(&case["canary"]), &arm(&case["control"]), Model::Share, number(&case["scale"]), 30.0);
         let expect = &case["expect"];
         check.near(&format!("{name} tau2"), got.prior.tau2, number(&expect["tau2"]), 1e-8);
         check.near(&format!("{name} d0"), got.prior.d0, number(&expect["d0"]), 1e-8);
@@ -231,7 +247,12 @@ fn oracle_tests_several_strata_as_the_reference() {
     let mut check = Check::new();
     for case in cases("ql_stratified.json").iter().filter(|case| case["name"] != "one-stratum") {
         let name = case["name"].as_str().unwrap();
-        let arm = |arm: &Value| Arm { counts: cube(&arm["counts_sbf"]), samples: matrix(&arm["totals_sb"]), pods: numbers(&arm["pods"]), unlike: false };
+        let arm = |arm: &Value| Arm {
+            counts: cube(&arm["counts_sbf"]),
+            samples: matrix(&arm["totals_sb"]),
+            pods: numbers(&arm["pods"]),
+            unlike: false,
+        };
         let got = strata_test(&arm(&case["canary"]), &arm(&case["control"]), Model::Share, 1.0, 30.0);
         let expect = &case["expect"];
         check.near(&format!("{name} df"), got.df, number(&expect["df"]), 1e-8);
@@ -280,15 +301,22 @@ fn oracle_finds_scale_power_and_evidence_as_the_reference() {
     for (i, case) in cases("scale.json").iter().enumerate() {
         let (a, b) = (numbers(&case["a"]), numbers(&case["b"]));
         let (na, nb) = (number(&case["n_canary"]), number(&case["n_control"]));
-        let kept: Vec<(f64, f64)> = a.into_iter().zip(b).filter(|(a, b)| a + b >= 30.0 && *a > 0.0 && *b > 0.0).collect();
+        let kept: Vec<(f64, f64)> =
+            a.into_iter().zip(b).filter(|(a, b)| a + b >= 30.0 && *a > 0.0 && *b > 0.0).collect();
         let l: Vec<f64> = kept.iter().map(|(a, b)| (a.ln() - na.ln()) - (b.ln() - nb.ln())).collect();
         let v: Vec<f64> = kept.iter().map(|(a, b)| 1.0 / a + 1.0 / b).collect();
         check.near(&format!("scale {i}"), scale_from(&l, &v), number(&case["scale"]), 1e-9);
     }
     for case in cases("power.json").iter().filter(|case| case["ratio"].as_f64() == Some(1.05)) {
-        let [k1, k0, rate, share, tau] = ["canary_pods", "control_pods", "rate_hz", "share", "tau"].map(|name| number(&case[name]));
+        let [k1, k0, rate, share, tau] =
+            ["canary_pods", "control_pods", "rate_hz", "share", "tau"].map(|name| number(&case[name]));
         check.near("seconds", seconds_to_detect(k1, k0, rate, share, tau * tau), number(&case["seconds"]), 1e-8);
-        check.near("mde", smallest_detectable(k1, k0, 180_000.0, share, tau * tau), number(&case["mde_ln_30min"]), 1e-9);
+        check.near(
+            "mde",
+            smallest_detectable(k1, k0, 180_000.0, share, tau * tau),
+            number(&case["mde_ln_30min"]),
+            1e-9,
+        );
     }
     for row in table("evalue_mixture.csv") {
         let (theta, v) = (column(&row, "theta"), column(&row, "v"));
@@ -314,8 +342,11 @@ fn oracle_tests_requests_as_the_reference() {
     let mut of_all = cases("per_request_all.json").into_iter();
     for fleet in cases("decide.json") {
         for (i, cell) in fleet["cells"].as_array().unwrap().iter().enumerate() {
-            for (as_one, expect) in [(false, cell["expect"]["per_request"].clone()), (true, of_all.next().unwrap()["expect"].clone())] {
-                let got = strata_test(&served(&cell["head"], as_one), &served(&cell["base"], as_one), Model::Rate, 1.0, 30.0);
+            for (as_one, expect) in
+                [(false, cell["expect"]["per_request"].clone()), (true, of_all.next().unwrap()["expect"].clone())]
+            {
+                let got =
+                    strata_test(&served(&cell["head"], as_one), &served(&cell["base"], as_one), Model::Rate, 1.0, 30.0);
                 let what = |column: &str| format!("{} cell {i} {column}, as one: {as_one}", fleet["name"]);
                 check.all_near(&what("phi"), &got.phi, &expect["phi"], 1e-7);
                 check.all_near(&what("phi_tilde"), &got.phi_tilde, &expect["phi_tilde"], 1e-7);
@@ -348,7 +379,12 @@ fn oracle_needs_and_intervals_are_where_their_formulas_cross() {
     let mut check = Check::new();
     for (se, df, others) in [(0.01_f64, 8.0, 1.0_f64), (0.2, 24.0, 0.9), (0.004, 120.0, 0.7), (3.0, 5.0, 1.0)] {
         let half = always_valid_half_width(se, df, others, 0.95);
-        check.near("ln e at the end of the interval", ln_e(ln_f1_tail((half / se).powi(2), df), se, others), 20.0_f64.ln(), 1e-9);
+        check.near(
+            "ln e at the end of the interval",
+            ln_e(ln_f1_tail((half / se).powi(2), df), se, others),
+            20.0_f64.ln(),
+            1e-9,
+        );
         assert!(half > t_quantile(0.95, df) * se, "wider than at one look");
     }
     for (pods, share, tau2) in [((5.0, 20.0), 0.01, 0.04), ((2.0, 300.0), 0.2, 0.01), ((4.0, 30.0), 0.001, 0.004)] {

@@ -11,7 +11,8 @@ use crate::vectors::{Compared, cases, float, floats};
 
 #[test]
 fn published_combine() {
-    let (mut of_fisher, mut of_stouffer) = (Compared::new("Fisher's combination"), Compared::new("Stouffer's combination"));
+    let (mut of_fisher, mut of_stouffer) =
+        (Compared::new("Fisher's combination"), Compared::new("Stouffer's combination"));
     for case in cases("combine.json") {
         let (at, want) = (case["name"].to_string(), |key: &str| float(&case[key]));
         let ln_p: Vec<f64> = floats(&case["p_one_sided"]).iter().map(|&p| libm::log(p)).collect();
@@ -36,7 +37,11 @@ fn combine_nothing_and_certainty() {
     let minus_infinity = f64::NEG_INFINITY;
     assert_eq!(fisher(&[minus_infinity, -1.0]).ln_p.to_bits(), minus_infinity.to_bits());
     assert_eq!(stouffer(&[minus_infinity, -1.0], &[]).ln_p.to_bits(), minus_infinity.to_bits());
-    assert_eq!(stouffer(&[minus_infinity, 0.0], &[]).ln_p.to_bits(), 0.0_f64.to_bits(), "0 and 1 contradict each other");
+    assert_eq!(
+        stouffer(&[minus_infinity, 0.0], &[]).ln_p.to_bits(),
+        0.0_f64.to_bits(),
+        "0 and 1 contradict each other"
+    );
     let far = berk_jones(&[-5000.0, -5000.0, -0.1]);
     assert!((far.ln_p - (6.0_f64.ln() - 10_000.0)).abs() < 1.0, "two of three below every float: {far:?}");
 }
@@ -76,7 +81,9 @@ fn null_combinations_are_uniform() {
     let mut found = [0; 3];
     for _ in 0..runs {
         let mut ln_p: Vec<f64> = (0..40).map(|_| libm::log(noise.uniform())).collect();
-        for (below, ln_p) in below.iter_mut().zip([fisher(&ln_p).ln_p, stouffer(&ln_p, &[]).ln_p, berk_jones(&ln_p).ln_p]) {
+        for (below, ln_p) in
+            below.iter_mut().zip([fisher(&ln_p).ln_p, stouffer(&ln_p, &[]).ln_p, berk_jones(&ln_p).ln_p])
+        {
             below[0] += f64::from(u8::from(ln_p < libm::log(0.05))) / f64::from(runs);
             below[1] += f64::from(u8::from(ln_p < libm::log(0.002))) / f64::from(runs);
         }
@@ -84,7 +91,9 @@ fn null_combinations_are_uniform() {
         let changed = [fisher(&ln_p).ln_p, stouffer(&ln_p, &[]).ln_p, berk_jones(&ln_p).ln_p];
         found.iter_mut().zip(changed).for_each(|(found, ln_p)| *found += i32::from(ln_p < libm::log(0.002)));
     }
-    eprintln!("seed 17, {runs} runs: p < .05 and < .002 of Fisher, Stouffer, Berk-Jones {below:?}; with one of 40 far off {found:?}");
+    eprintln!(
+        "seed 17, {runs} runs: p < .05 and < .002 of Fisher, Stouffer, Berk-Jones {below:?}; with one of 40 far off {found:?}"
+    );
     for [five, fifth] in below {
         // four standard errors
         assert!((five - 0.05).abs() < 0.0098 && (fifth - 0.002).abs() < 0.002, "{five} {fifth}");

@@ -81,9 +81,17 @@ fn published_decide_cells() {
             compared.relative(rows.scale, float(&expect["scale"]), TOLERANCE, &at);
             compare_moments(&mut compared, &rows.moments, &expect["share"], &at);
             compare_test(&mut compared, &rows.share, rows.moments.few, &expect["share"], &format!("{at} share"));
-            compare_test(&mut compared, &rows.adjusted, rows.moments.few, &expect["adjusted"], &format!("{at} adjusted"));
+            compare_test(
+                &mut compared,
+                &rows.adjusted,
+                rows.moments.few,
+                &expect["adjusted"],
+                &format!("{at} adjusted"),
+            );
             for f in 0..rows.ln_e.len() {
-                for (key, ln_p) in [("p_delta", &rows.ln_p_delta), ("p_row", &rows.ln_p_row), ("p_comp", &rows.ln_p_comp)] {
+                for (key, ln_p) in
+                    [("p_delta", &rows.ln_p_delta), ("p_row", &rows.ln_p_row), ("p_comp", &rows.ln_p_comp)]
+                {
                     compared.ln_p(ln_p[f], at_most_one(float(&expect[key][f])), TOLERANCE, &format!("{at} {key} {f}"));
                 }
             }
@@ -102,11 +110,21 @@ fn published_decide_evalues() {
             let rows = rows(&[arms]);
             for f in 0..rows.ln_e.len() {
                 let e = ln_e(rows.adjusted.ln_p[f], rows.share.se[f]);
-                compared.relative_above(e, float(&cell["expect"]["ln_e"][f]), TOLERANCE, 1e-14, &format!("{} {i} {f}", case["name"]));
+                compared.relative_above(
+                    e,
+                    float(&cell["expect"]["ln_e"][f]),
+                    TOLERANCE,
+                    1e-14,
+                    &format!("{} {i} {f}", case["name"]),
+                );
                 if rows.moments.tests >= 20 {
                     let part = (rows.moments.a[f] + rows.moments.b[f]) / (rows.moments.n_head + rows.moments.n_base);
                     let row = ln_e_against_scale(rows.adjusted.ln_p[f], rows.share.se[f], part);
-                    compared.equal(&rows.ln_e[f].to_bits(), &row.to_bits(), "the row's e-value is that of the adjusted p");
+                    compared.equal(
+                        &rows.ln_e[f].to_bits(),
+                        &row.to_bits(),
+                        "the row's e-value is that of the adjusted p",
+                    );
                     assert!(row.is_nan() || e < 1.0 || row <= e, "the scale's own spread made {row} of {e}");
                 }
             }
@@ -176,13 +194,25 @@ fn published_decide_live() {
                     unchanged += usize::from(live.equivalent[f]);
                     if let Some(row) = of(f) {
                         let bits = [row.ln_e, row.se, row.theta].map(f64::to_bits);
-                        compared.equal(&bits, &[report.ln_e[f], report.share.se[f], report.adjusted.theta[f]].map(f64::to_bits), "row");
+                        compared.equal(
+                            &bits,
+                            &[report.ln_e[f], report.share.se[f], report.adjusted.theta[f]].map(f64::to_bits),
+                            "row",
+                        );
                     } else {
                         // what a bet on the best spread would give at the z of the F test alone must be below ln of the floor
                         let z = z_two_sided(report.adjusted.ln_p_f[f]);
                         let best = 0.5 * (z * z - 1.0 - (z * z).ln());
-                        assert!(z.is_nan() || (floor > 1.0 && (z < 1.0 || best < floor.ln() + 1e-6)), "{} {f} was screened out", case["name"]);
-                        assert!(report.ln_e[f].is_nan() || report.ln_e[f] < floor.ln(), "{} {f} was screened out", case["name"]);
+                        assert!(
+                            z.is_nan() || (floor > 1.0 && (z < 1.0 || best < floor.ln() + 1e-6)),
+                            "{} {f} was screened out",
+                            case["name"]
+                        );
+                        assert!(
+                            report.ln_e[f].is_nan() || report.ln_e[f] < floor.ln(),
+                            "{} {f} was screened out",
+                            case["name"]
+                        );
                     }
                     raised += usize::from(report.ln_e[f] >= floor.ln());
                 }

@@ -1,6 +1,8 @@
 //! Exact tests, intervals of shares, rare functions.
 
-use fleetdiff_pipeline::statistics::exact::{FisherExact, binomial_two_sided, fisher_exact, hypergeometric_two_sided, ln_binomial_lower, ln_binomial_upper};
+use fleetdiff_pipeline::statistics::exact::{
+    FisherExact, binomial_two_sided, fisher_exact, hypergeometric_two_sided, ln_binomial_lower, ln_binomial_upper,
+};
 use fleetdiff_pipeline::statistics::intervals::{katz, newcombe, wilson};
 use fleetdiff_pipeline::statistics::rare::{RareArm, ln_p_rare};
 use fleetdiff_pipeline::statistics::special::ln_add;
@@ -75,7 +77,9 @@ fn published_intervals() {
             assert!(row[11].is_empty(), "{at}: no ratio");
             continue;
         };
-        for (actual, expected) in [ratio.log_ratio, ratio.se, ratio.ratio.low, ratio.ratio.high].into_iter().zip(&row[11..]) {
+        for (actual, expected) in
+            [ratio.log_ratio, ratio.se, ratio.ratio.low, ratio.ratio.high].into_iter().zip(&row[11..])
+        {
             // absolute for what is of the size of a share; a ratio of 40 keeps as many digits
             of_ratio.relative_above(actual, number(expected), 1e-12, 1e-12, &at);
         }
@@ -86,7 +90,9 @@ fn published_intervals() {
 
 #[test]
 fn intervals_of_nothing() {
-    assert!(wilson(0, 0, 0.95).low.is_nan() && newcombe(0, 0, 1, 2, 0.95).high.is_nan() && katz(0, 5, 1, 5, 0.95).is_none());
+    assert!(
+        wilson(0, 0, 0.95).low.is_nan() && newcombe(0, 0, 1, 2, 0.95).high.is_nan() && katz(0, 5, 1, 5, 0.95).is_none()
+    );
     let (none, all) = (wilson(0, 50, 0.95), wilson(50, 50, 0.95));
     assert!(none.low <= 0.0 && none.high < 0.08 && all.high >= 1.0 && all.low > 0.92);
 }

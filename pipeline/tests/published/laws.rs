@@ -317,7 +317,9 @@ fn law_nothing_to_test() {
     let (one, other) = (vec![vec![40, 60]], vec![vec![50, 70]]);
     let empty = Buckets::new();
     let no_functions = vec![vec![]];
-    for (functions, strata) in [(2, vec![(&one, &other)]), (2, vec![(&empty, &other)]), (0, vec![(&no_functions, &no_functions)])] {
+    for (functions, strata) in
+        [(2, vec![(&one, &other)]), (2, vec![(&empty, &other)]), (0, vec![(&no_functions, &no_functions)])]
+    {
         let rows = rows_of_cell(&contrast(functions, &strata), None, DELTA);
         assert_eq!((rows.moments.tests, rows.ln_p_row.len()), (0, functions));
         assert!(rows.ln_p_row.iter().all(|p| p.is_nan()) && rows.ln_e.iter().all(|e| e.is_nan()));

@@ -88,7 +88,8 @@ struct Fleet {
     hardware: usize,
 }
 
-const PLAIN: Fleet = Fleet { head: 40, base: 760, cv: 0.05, samples: 180_000.0, outlying: 0, ratio: 1.6, heavy: false, hardware: 1 };
+const PLAIN: Fleet =
+    Fleet { head: 40, base: 760, cv: 0.05, samples: 180_000.0, outlying: 0, ratio: 1.6, heavy: false, hardware: 1 };
 
 impl Fleet {
     /// The pods of an arm: stratum and counts.
@@ -98,7 +99,8 @@ impl Fleet {
             let stratum = number % self.hardware;
             let size = self.samples * libm::exp(0.3 * noise.normal());
             let deviation = |noise: &mut Noise| if self.heavy { noise.heavy() } else { noise.normal() };
-            let mut rates: Vec<f64> = costs[stratum].iter().map(|cost| cost * libm::exp(sigma * deviation(noise))).collect();
+            let mut rates: Vec<f64> =
+                costs[stratum].iter().map(|cost| cost * libm::exp(sigma * deviation(noise))).collect();
             if number < outlying {
                 rates[CHANGED] *= self.ratio;
             }
@@ -112,8 +114,9 @@ impl Fleet {
         let mut noise = Noise::seeded(seed);
         let zipf: Vec<f64> = (1..=u32::try_from(FUNCTIONS).expect("few")).map(|rank| 1.0 / f64::from(rank)).collect();
         let spread = if self.hardware > 1 { 0.2 } else { 0.0 };
-        let costs: Vec<Vec<f64>> =
-            (0..self.hardware).map(|_| zipf.iter().map(|cost| cost * libm::exp(spread * noise.normal())).collect()).collect();
+        let costs: Vec<Vec<f64>> = (0..self.hardware)
+            .map(|_| zipf.iter().map(|cost| cost * libm::exp(spread * noise.normal())).collect())
+            .collect();
         let head = self.pods(self.head, self.outlying, &costs, &mut noise);
         let base = self.pods(self.base, 0, &costs, &mut noise);
         let settings = Settings { combination, ..Settings::default() };
@@ -122,15 +125,25 @@ impl Fleet {
 
     /// Runs every seed and says what came of it.
     fn runs(&self, what: &str, seeds: u64, combination: Combination) -> Rates {
-        let half = |odd: u64| -> Vec<Outcome> { (1..=seeds).filter(|seed| seed % 2 == odd).map(|seed| self.outcome(seed, combination)).collect() };
+        let half = |odd: u64| -> Vec<Outcome> {
+            (1..=seeds).filter(|seed| seed % 2 == odd).map(|seed| self.outcome(seed, combination)).collect()
+        };
         let mut outcomes = std::thread::scope(|scope| {
             let other = scope.spawn(|| half(0));
             let mut all = half(1);
             all.extend(other.join().expect("the other half runs through"));
             all
         });
-        let rate = |of: fn(&Outcome) -> f64| outcomes.iter().map(of).sum::<f64>() / f64::from(u32::try_from(seeds).expect("few"));
-        let rates = Rates { any: rate(|o| o.any), found: rate(|o| o.found), named: rate(|o| o.named), false_part: rate(|o| o.false_part), wrong_pods: rate(|o| o.wrong_pods) };
+        let rate = |of: fn(&Outcome) -> f64| {
+            outcomes.iter().map(of).sum::<f64>() / f64::from(u32::try_from(seeds).expect("few"))
+        };
+        let rates = Rates {
+            any: rate(|o| o.any),
+            found: rate(|o| o.found),
+            named: rate(|o| o.named),
+            false_part: rate(|o| o.false_part),
+            wrong_pods: rate(|o| o.wrong_pods),
+        };
         outcomes.retain(|outcome| outcome.tests < 100);
         assert!(outcomes.is_empty(), "too few functions were tested");
         eprintln!("{what}, seeds 1..={seeds}: {rates:?}");
@@ -139,10 +152,14 @@ impl Fleet {
 
     fn outcome(&self, seed: u64, combination: Combination) -> Outcome {
         let found = self.run(seed, combination);
-        let called: Vec<usize> = bh(&found.ln_p).iter().enumerate().filter(|&(_, &q)| selected(q, Q)).map(|(f, _)| f).collect();
+        let called: Vec<usize> =
+            bh(&found.ln_p).iter().enumerate().filter(|&(_, &q)| selected(q, Q)).map(|(f, _)| f).collect();
         let hit = self.outlying > 0 && called.contains(&CHANGED);
         let named = found.minority(CHANGED, Q).filter(|_| hit).unwrap_or_default();
-        let right = named.iter().filter(|pod| usize::try_from(pod.pod).is_ok_and(|pod| pod < self.outlying) && pod.t > 0.0).count();
+        let right = named
+            .iter()
+            .filter(|pod| usize::try_from(pod.pod).is_ok_and(|pod| pod < self.outlying) && pod.t > 0.0)
+            .count();
         let wrong = called.len() - usize::from(hit);
         let yes = |yes: bool| f64::from(u8::from(yes));
         Outcome {
@@ -207,7 +224,8 @@ fn limit(rate: f64, runs: f64) -> f64 {
 #[test]
 fn null_minority_of_many_pods() {
     for cv in [0.05, 0.10] {
-        let rates = Fleet { cv, ..PLAIN }.runs(&format!("40 v 760 pods, CV {cv}, nothing changed"), 40, Combination::Fisher);
+        let rates =
+            Fleet { cv, ..PLAIN }.runs(&format!("40 v 760 pods, CV {cv}, nothing changed"), 40, Combination::Fisher);
         assert!(rates.any <= limit(0.05, 40.0), "{rates:?}");
     }
 }
@@ -215,7 +233,11 @@ fn null_minority_of_many_pods() {
 #[test]
 fn twin_minority_of_many_pods() {
     for cv in [0.05, 0.10] {
-        let rates = Fleet { cv, outlying: 4, ..PLAIN }.runs(&format!("40 v 760 pods, CV {cv}, 4 pods x 1.6"), 40, Combination::Fisher);
+        let rates = Fleet { cv, outlying: 4, ..PLAIN }.runs(
+            &format!("40 v 760 pods, CV {cv}, 4 pods x 1.6"),
+            40,
+            Combination::Fisher,
+        );
         assert!(rates.found >= 0.9 && rates.named >= 0.9, "{rates:?}");
         assert!(rates.false_part <= limit(0.06, 40.0) && rates.wrong_pods <= limit(0.05, 40.0), "{rates:?}");
     }
@@ -240,9 +262,17 @@ fn null_minority_elsewhere() {
         assert!(rates.any <= limit(0.05, 40.0), "{what}: {rates:?}");
     }
     // not promised: 200 seeds have .13
-    let heavy = Fleet { head: 40, base: 100, cv: 0.3, heavy: true, ..few }.runs("40 v 100 pods, CV .3, heavy tails", 40, Combination::Fisher);
+    let heavy = Fleet { head: 40, base: 100, cv: 0.3, heavy: true, ..few }.runs(
+        "40 v 100 pods, CV .3, heavy tails",
+        40,
+        Combination::Fisher,
+    );
     assert!(heavy.any <= 0.25, "{heavy:?}");
-    let rates = Fleet { head: 20, base: 100, cv: 0.1, ..few }.runs("Berk-Jones, 20 v 100 pods, CV .1", 40, Combination::BerkJones);
+    let rates = Fleet { head: 20, base: 100, cv: 0.1, ..few }.runs(
+        "Berk-Jones, 20 v 100 pods, CV .1",
+        40,
+        Combination::BerkJones,
+    );
     assert!(rates.any <= limit(0.05, 40.0), "{rates:?}");
 }
 
@@ -252,9 +282,15 @@ fn twin_minority_elsewhere() {
     let few = Fleet { head: 5, base: 84, outlying: 1, ..PLAIN };
     let fleets = [
         ("5 v 84 pods, CV .05, one x 1.6", few),
-        ("20 v 60 pods on 3 kinds of hardware, 3 x 2", Fleet { head: 20, base: 60, cv: 0.1, hardware: 3, outlying: 3, ratio: 2.0, ..few }),
+        (
+            "20 v 60 pods on 3 kinds of hardware, 3 x 2",
+            Fleet { head: 20, base: 60, cv: 0.1, hardware: 3, outlying: 3, ratio: 2.0, ..few },
+        ),
         ("90 v 10 pods, 30 x 2", Fleet { head: 90, base: 10, outlying: 30, ratio: 2.0, ..few }),
-        ("40 v 100 pods, CV .3, heavy tails, 4 x 20", Fleet { head: 40, base: 100, cv: 0.3, heavy: true, outlying: 4, ratio: 20.0, ..few }),
+        (
+            "40 v 100 pods, CV .3, heavy tails, 4 x 20",
+            Fleet { head: 40, base: 100, cv: 0.3, heavy: true, outlying: 4, ratio: 20.0, ..few },
+        ),
     ];
     for (what, fleet) in fleets {
         let rates = fleet.runs(what, 20, Combination::Fisher);

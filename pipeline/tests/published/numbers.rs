@@ -4,7 +4,9 @@ use fleetdiff_pipeline::statistics::effect::ratio_interval;
 use fleetdiff_pipeline::statistics::evalue::{ln_e_mixture, ln_e_one};
 use fleetdiff_pipeline::statistics::g::{g_2x2, g_share};
 use fleetdiff_pipeline::statistics::power::{Design, detection_z, samples_by_rule};
-use fleetdiff_pipeline::statistics::special::{digamma, ln_erfc, ln_normal, normal_quantile, trigamma, trigamma_inverse, z_two_sided};
+use fleetdiff_pipeline::statistics::special::{
+    digamma, ln_erfc, ln_normal, normal_quantile, trigamma, trigamma_inverse, z_two_sided,
+};
 use fleetdiff_pipeline::statistics::tails::{F1Tail, ln_chi1_tail, ln_f1_tail, t_quantile};
 use serde_json::Value;
 
@@ -21,7 +23,13 @@ fn published_g_2x2() {
         let floor = if expected < 1e-6 { 1e-9 } else { 0.0 };
         g.relative_above(g_2x2(a, n_a, b, n_b), expected, 1e-12, floor, &at);
         g.relative_above(g_2x2(b, n_b, a, n_a), expected, 1e-12, floor, &at);
-        reals.relative_above(g_share(number(&row[1]), number(&row[2]), number(&row[3]), number(&row[4])), expected, 1e-12, floor, &at);
+        reals.relative_above(
+            g_share(number(&row[1]), number(&row[2]), number(&row[3]), number(&row[4])),
+            expected,
+            1e-12,
+            floor,
+            &at,
+        );
         ln_p.relative_above(ln_chi1_tail(expected), number(&row[7]), 1e-11, 0.0, &at);
     }
     g.finish();
@@ -127,7 +135,8 @@ fn design_of(case: &Value) -> Design {
 
 #[test]
 fn published_power() {
-    let (mut seconds, mut smallest, mut never) = (Compared::new("seconds to detect"), Compared::new("smallest change"), 0);
+    let (mut seconds, mut smallest, mut never) =
+        (Compared::new("seconds to detect"), Compared::new("smallest change"), 0);
     for case in cases("power.json") {
         let get = |key: &str| float(&case[key]);
         let design = design_of(&case);
@@ -152,7 +161,8 @@ fn published_pods_needed() {
         let (rate, ratio) = (get("rate_hz"), get("ratio"));
         for seconds in [60.0, 1800.0, f64::INFINITY] {
             let found = |pods: u32| {
-                let with = Design { head_pods: design.head_pods + f64::from(pods), ..design }.seconds_to_detect(rate, ratio);
+                let with =
+                    Design { head_pods: design.head_pods + f64::from(pods), ..design }.seconds_to_detect(rate, ratio);
                 with.is_finite() && with <= seconds
             };
             match design.pods_needed(rate, ratio, seconds) {
@@ -172,7 +182,10 @@ fn published_pods_needed() {
             }
         }
     }
-    assert!(more > 100 && none_needed > 100 && hopeless > 100 && when_never > 20, "{more} {none_needed} {hopeless} {when_never}");
+    assert!(
+        more > 100 && none_needed > 100 && hopeless > 100 && when_never > 20,
+        "{more} {none_needed} {hopeless} {when_never}"
+    );
 }
 
 /// The article: 1 % of the samples, 5 %: 40,000.

@@ -109,7 +109,10 @@ fn outliers_named() {
     let named = one.minority(3, 0.05).expect("one of twelve");
     assert_eq!(named.iter().map(|pod| pod.pod).collect::<Vec<_>>(), [0]);
     assert!((named[0].log_ratio - 2.0_f64.ln()).abs() < 0.1 && named[0].t > 10.0, "{named:?}");
-    assert!(one.pods(20).is_empty() && one.named(20, 0.05).is_empty(), "pods of a row that cannot be selected are not kept");
+    assert!(
+        one.pods(20).is_empty() && one.named(20, 0.05).is_empty(),
+        "pods of a row that cannot be selected are not kept"
+    );
     let most = found(&head(9), &base, &settings);
     assert_eq!((most.named(3, 0.05).len(), most.minority(3, 0.05)), (9, None));
     let none = found(&head(0), &base, &settings);
@@ -129,7 +132,11 @@ fn outliers_of_nothing() {
     }
     for pods in [2, 3, 40] {
         let alike = found(&arm(4), &arm(pods), &ALL);
-        assert!(alike.tests == 3 && alike.ln_p.iter().all(|p| !p.is_nan() && *p > -1.0), "{pods} equal base pods: {:?}", alike.ln_p);
+        assert!(
+            alike.tests == 3 && alike.ln_p.iter().all(|p| !p.is_nan() && *p > -1.0),
+            "{pods} equal base pods: {:?}",
+            alike.ln_p
+        );
     }
     let other_stratum: Vec<PodRow<'_>> = Vec::new();
     assert_eq!(outliers(0, &other_stratum, &other_stratum, &ALL).tests, 0);

@@ -1,7 +1,7 @@
 //! Cost per request.
 
-use fleetdiff_pipeline::statistics::requests::{PerRequest, RateTest, Served, ServedRow, ServedStratum};
 use fleetdiff_pipeline::statistics::BucketCounts;
+use fleetdiff_pipeline::statistics::requests::{PerRequest, RateTest, Served, ServedRow, ServedStratum};
 use serde_json::Value;
 
 use crate::vectors::{ArmData, Compared, cases, float, list};
@@ -18,11 +18,18 @@ fn held(counts: &Vec<f64>) -> &dyn BucketCounts {
 
 fn rows(arm: &ArmData, stratum: usize) -> Vec<ServedRow<'_>> {
     let whole = |value: f64| -> u64 { format!("{value}").parse().expect("a whole number") };
-    let row = |(bucket, (counts, &requests)): (u16, (&'_ Vec<f64>, &f64))| (bucket, whole(requests), whole(counts.iter().sum()));
+    let row = |(bucket, (counts, &requests)): (u16, (&'_ Vec<f64>, &f64))| {
+        (bucket, whole(requests), whole(counts.iter().sum()))
+    };
     (0..)
         .zip(arm.counts[stratum].iter().zip(&arm.exposures[stratum]))
         .map(|numbered| (row(numbered), numbered.1.0))
-        .map(|((bucket, requests, samples), counts)| ServedRow { bucket, requests, samples, counts: vec![held(counts)] })
+        .map(|((bucket, requests, samples), counts)| ServedRow {
+            bucket,
+            requests,
+            samples,
+            counts: vec![held(counts)],
+        })
         .collect()
 }
 
@@ -74,7 +81,9 @@ fn published_per_request() {
 /// an arm, change nothing.
 #[test]
 fn per_request_uniform_change() {
-    let bucket = |factor: f64, i: u32| -> Vec<f64> { (1..=25).map(|f| (factor * 9000.0 / f64::from(f) * (1.0 + 0.01 * f64::from(i * f % 7))).round()).collect() };
+    let bucket = |factor: f64, i: u32| -> Vec<f64> {
+        (1..=25).map(|f| (factor * 9000.0 / f64::from(f) * (1.0 + 0.01 * f64::from(i * f % 7))).round()).collect()
+    };
     let arm = |factor: f64, buckets: u32, requests: f64| ArmData {
         counts: vec![(0..buckets).map(|i| bucket(factor, i)).collect()],
         exposures: vec![vec![requests; usize::try_from(buckets).expect("few")]],
@@ -82,7 +91,11 @@ fn per_request_uniform_change() {
     };
     let (head, base, silent) = (arm(1.3, 12, 1000.0), arm(1.0, 14, 1000.0), arm(7.0, 3, 0.0));
     let found = PerRequest::measure(&served(&head, &base));
-    assert!((found.all.test.theta[0].exp() - 1.3).abs() < 0.02 && found.all.test.ln_p[0] < -20.0, "{:?}", found.all.test);
+    assert!(
+        (found.all.test.theta[0].exp() - 1.3).abs() < 0.02 && found.all.test.ln_p[0] < -20.0,
+        "{:?}",
+        found.all.test
+    );
     assert!(found.functions.test.theta.iter().all(|theta| (theta.exp() - 1.3).abs() < 0.05));
     let same = PerRequest::measure(&served(&base, &base));
     assert!(same.all.test.theta[0].abs() < 1e-12 && same.all.test.ln_p[0] > -1e-6);

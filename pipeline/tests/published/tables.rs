@@ -58,9 +58,15 @@ fn stratified_extremes() {
     let huge = Strata::of(&[Table { x1: n / 2, n1: n, x0: n / 2 + 1_000_000, n0: n }; 3]);
     let common = huge.common.expect("a variance");
     let odds = common.likelihood.expect("a common odds ratio");
-    assert!((common.chi_square / odds.likelihood_ratio - 1.0).abs() < 1e-6 && odds.heterogeneity.abs() < 1e-6, "{huge:?}");
+    assert!(
+        (common.chi_square / odds.likelihood_ratio - 1.0).abs() < 1e-6 && odds.heterogeneity.abs() < 1e-6,
+        "{huge:?}"
+    );
     let empty = Strata::of(&[Table { x1: 0, n1: 0, x0: 3, n0: 9 }]);
-    assert!(empty.common.is_none() && empty.u.abs() + empty.g_sum + empty.g_pooled <= 0.0 && empty.ln_p_g_sum >= 0.0, "{empty:?}");
+    assert!(
+        empty.common.is_none() && empty.u.abs() + empty.g_sum + empty.g_pooled <= 0.0 && empty.ln_p_g_sum >= 0.0,
+        "{empty:?}"
+    );
     let one_sided = Strata::of(&[Table { x1: 5, n1: 9, x0: 0, n0: 9 }]).common.expect("a variance");
     assert!(one_sided.odds_ratio.is_infinite() && one_sided.likelihood.is_none());
 }

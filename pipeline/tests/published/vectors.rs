@@ -69,7 +69,10 @@ impl Compared {
         self.count += 1;
         let what = &self.what;
         if !expected.is_finite() {
-            assert!(actual.to_bits() == expected.to_bits() || actual.is_nan() && expected.is_nan(), "{what} {at}: {actual}, not {expected}");
+            assert!(
+                actual.to_bits() == expected.to_bits() || actual.is_nan() && expected.is_nan(),
+                "{what} {at}: {actual}, not {expected}"
+            );
             return;
         }
         let off = (actual - expected).abs();
@@ -128,7 +131,10 @@ impl ArmData {
 
     pub fn pods(&self, offset: usize) -> BTreeMap<u16, u32> {
         let pods = self.pods.iter().enumerate();
-        pods.map(|(bucket, pods)| (u16::try_from(offset + bucket).expect("few buckets"), format!("{pods}").parse().expect("whole pods"))).collect()
+        pods.map(|(bucket, pods)| {
+            (u16::try_from(offset + bucket).expect("few buckets"), format!("{pods}").parse().expect("whole pods"))
+        })
+        .collect()
     }
 }
 

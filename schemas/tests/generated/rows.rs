@@ -127,7 +127,12 @@ impl Generator {
             seconds_to_significance: self.known(|g| g.one_of(&[1.0, 86_400.5, f64::INFINITY])),
             pods_needed: self.known(Self::count),
             samples_needed_iid: self.known(Self::number),
-            verdict: self.one_of(&[Verdict::Regressed, Verdict::Inconclusive, Verdict::TooRare, Verdict::SomePodsOutlying]),
+            verdict: self.one_of(&[
+                Verdict::Regressed,
+                Verdict::Inconclusive,
+                Verdict::TooRare,
+                Verdict::SomePodsOutlying,
+            ]),
             support: self.one_of(&[Support::Firm, Support::Tentative, Support::Untestable]),
             reason: self.known(|g| g.one_of(&[RowReason::NeedsPods, RowReason::NeedsTime])),
             cause: self.known(Self::function),
@@ -144,7 +149,8 @@ impl Generator {
             raised_at: self.end(),
             sequence: Hop(self.below(1_000)),
             severity: self.one_of(&[Severity::Page, Severity::Ticket, Severity::Info]),
-            cleared_because: (state == FlagState::Cleared).then(|| self.one_of(&["comparison_closed", "equivalent", "explained"]).into()),
+            cleared_because: (state == FlagState::Cleared)
+                .then(|| self.one_of(&["comparison_closed", "equivalent", "explained"]).into()),
             explains: self.names(),
         }
     }

@@ -22,24 +22,35 @@ struct Clock {
 }
 
 /// Gives what a file says. Where times are not asked for, the ticks of a node are one entry.
-pub(in crate::formats) fn observe(bytes: &[u8], labels: &Labels, options: &Options, observed: &mut Observed<'_>) -> Result<(), Rejection> {
+pub(in crate::formats) fn observe(
+    bytes: &[u8],
+    labels: &Labels,
+    options: &Options,
+    observed: &mut Observed<'_>,
+) -> Result<(), Rejection> {
     check_type(labels.profile_type)?;
     let text = decompress(bytes, options.max_bytes)?;
     let document: Document<'_> = json::read("cpuprofile", &text)?;
     let tree = Tree::new(&document)?;
     let ticks = document.ticks(&tree)?;
-    let names = tree.nodes.iter().map(|node| observed.frame(&node.full_name(), Said { symbol: Some(node.name()), ..Said::default() }));
+    let names = tree
+        .nodes
+        .iter()
+        .map(|node| observed.frame(&node.full_name(), Said { symbol: Some(node.name()), ..Said::default() }));
     let names = names.collect::<Result<Vec<_>, _>>()?;
     let samples = document.samples.as_deref().unwrap_or_default();
     let clock: Clock = json::read("cpuprofile", &text).unwrap_or_default();
     let times = clock.times(samples.len());
-    let is_counted = |place: usize| labels.profile_type != ProfileType::Cpu || !tree.nodes.get(place).is_some_and(|node| node.is_idle());
+    let is_counted = |place: usize| {
+        labels.profile_type != ProfileType::Cpu || !tree.nodes.get(place).is_some_and(|node| node.is_idle())
+    };
     if let Some(times) = times.as_ref().filter(|_| observed.times_wanted) {
         for (id, [at, weight]) in samples.iter().zip(times) {
             let place = tree.place(*id)?;
             if is_counted(place) {
                 let stack = Stack { frames: tree.path(place, &names)?, count: 1, cohort: None };
-                observed.push(stack, About { at: Some(*at), weight: u64::try_from(*weight).ok(), ..About::default() })?;
+                observed
+                    .push(stack, About { at: Some(*at), weight: u64::try_from(*weight).ok(), ..About::default() })?;
             }
         }
     } else {
@@ -66,13 +77,19 @@ impl Clock {
             return None;
         }
         let mut at = self.start_time;
-        let ats: Vec<i64> = self.time_deltas.iter().map(|delta| {
-            at = at.saturating_add(*delta);
-            at
-        }).collect();
+        let ats: Vec<i64> = self
+            .time_deltas
+            .iter()
+            .map(|delta| {
+                at = at.saturating_add(*delta);
+                at
+            })
+            .collect();
         let next = ats.iter().skip(1).copied().chain([self.end_time]);
         // NB: V8 writes deltas below zero where ticks of several threads were put in order.
-        let time = |(at, next): (&i64, i64)| [at.saturating_mul(MICROSECOND), next.saturating_sub(*at).max(0).saturating_mul(MICROSECOND)];
+        let time = |(at, next): (&i64, i64)| {
+            [at.saturating_mul(MICROSECOND), next.saturating_sub(*at).max(0).saturating_mul(MICROSECOND)]
+        };
         Some(ats.iter().zip(next).map(time).collect())
     }
 }

@@ -26,7 +26,9 @@ impl Columns {
     /// Refuses a file in which all are so.
     pub(super) fn check(self) -> Result<(), Rejection> {
         let Some(line) = self.are_two() else { return Ok(()) };
-        let detail = format!("each line ends in two counts, as in {line:?} and a count: the difference of two profiles, expected one");
+        let detail = format!(
+            "each line ends in two counts, as in {line:?} and a count: the difference of two profiles, expected one"
+        );
         Err(Rejection::new(Reason::UnsupportedType, detail))
     }
 

@@ -11,7 +11,12 @@ use crate::formats::{Labels, Options, Unit};
 
 /// Gives the stacks of a file. Where all counts are multiples of a period they weigh what is written, and count what is left
 /// after a division by it.
-pub(in crate::formats) fn observe(bytes: &[u8], labels: &Labels, options: &Options, observed: &mut Observed<'_>) -> Result<(), Rejection> {
+pub(in crate::formats) fn observe(
+    bytes: &[u8],
+    labels: &Labels,
+    options: &Options,
+    observed: &mut Observed<'_>,
+) -> Result<(), Rejection> {
     refuse_values(labels.unit)?;
     let text = decompress(bytes, options.max_bytes)?;
     let counts = Counts::new(labels.unit == Some(Unit::Count));

@@ -19,7 +19,10 @@ impl Budget {
 
 #[cold]
 fn too_large() -> Rejection {
-    Rejection::new(Reason::TooLarge, "the record unfolds into more than can be held; raise the limit or send smaller batches")
+    Rejection::new(
+        Reason::TooLarge,
+        "the record unfolds into more than can be held; raise the limit or send smaller batches",
+    )
 }
 
 /// What an entry of a table is counted as: a slice and what is resolved from it.

@@ -27,7 +27,8 @@ const CLOCK_PERIOD: i64 = 10_000_000;
 /// [`Unencodable`] if a profile holds no stacks, or stacks that are not of its names.
 pub fn encode(profiles: &[Profile], mapping: &IdentityMapping) -> Result<Vec<u8>, Unencodable> {
     let mut writer = Writer::new();
-    let resource_profiles = profiles.iter().map(|profile| writer.resource(profile, mapping)).collect::<Result<_, _>>()?;
+    let resource_profiles =
+        profiles.iter().map(|profile| writer.resource(profile, mapping)).collect::<Result<_, _>>()?;
     Ok(proto::Request { resource_profiles, dictionary: Some(writer.dictionary) }.encode_to_vec())
 }
 
@@ -60,7 +61,11 @@ impl Writer {
         }
     }
 
-    fn resource(&mut self, profile: &Profile, mapping: &IdentityMapping) -> Result<proto::ResourceProfiles, Unencodable> {
+    fn resource(
+        &mut self,
+        profile: &Profile,
+        mapping: &IdentityMapping,
+    ) -> Result<proto::ResourceProfiles, Unencodable> {
         let Samples::Stacks(stacks) = &profile.samples else { return Err(Unencodable::Folded) };
         let mut attributes = Vec::new();
         for (name, value) in mapping.attributes(&profile.identity) {

@@ -176,7 +176,12 @@ impl Reading<'_> {
 
 impl Series<'_> {
     /// One data point; nothing if it holds no value.
-    fn point(&self, message: &[u8], cohort_label: &str, budget: &mut Budget) -> Result<Option<RequestPoint>, Rejection> {
+    fn point(
+        &self,
+        message: &[u8],
+        cohort_label: &str,
+        budget: &mut Budget,
+    ) -> Result<Option<RequestPoint>, Rejection> {
         let raw = Raw::read(message, self.kind)?;
         if raw.flags & NO_RECORDED_VALUE != 0 {
             return Ok(None);

@@ -55,13 +55,21 @@ impl Owner<'_> {
 
 impl<'d, 'a> Record<'d, 'a> {
     /// Begins a record with these tables.
-    pub(super) fn of(dictionary: &'d Dictionary<'a>, budget: Budget, options: &'d Options, naming: &'d mut Naming) -> Self {
+    pub(super) fn of(
+        dictionary: &'d Dictionary<'a>,
+        budget: Budget,
+        options: &'d Options,
+        naming: &'d mut Naming,
+    ) -> Self {
         let symbols = Symbols::of(dictionary, &options.cohort_label, naming);
         Self { dictionary, symbols, budget, options, parts: Vec::new(), beside: None }
     }
 
     /// Its parts, at least one, and what stands beside the stacks of each.
-    pub(super) fn read_with_beside(mut self, resources: &[&'a [u8]]) -> Vec<(Result<Profile, Rejection>, BesideStacks)> {
+    pub(super) fn read_with_beside(
+        mut self,
+        resources: &[&'a [u8]],
+    ) -> Vec<(Result<Profile, Rejection>, BesideStacks)> {
         self.beside = Some(Vec::new());
         self.read_all(resources);
         let mut beside = self.beside.take().unwrap_or_default();
@@ -187,8 +195,14 @@ impl<'d, 'a> Record<'d, 'a> {
     fn identity(&mut self, resource: &Attributes<'a>, scope: &Attributes<'a>) -> Result<Arc<Identity>, Rejection> {
         let lookup = |name: &str| resource.get(name).or_else(|| scope.get(name)).map(Cow::Borrowed);
         let identity = self.options.identity.resolve(&lookup).map_err(|fault| match resource.are_nameless() {
-            true => Rejection { detail: format!("{}; all attributes of the resource have lost their names, as they do on \
-                 the way through a Collector's kafkareceiver of v0.155.0", fault.detail), ..fault },
+            true => Rejection {
+                detail: format!(
+                    "{}; all attributes of the resource have lost their names, as they do on \
+                 the way through a Collector's kafkareceiver of v0.155.0",
+                    fault.detail
+                ),
+                ..fault
+            },
             false => fault,
         })?;
         self.budget.take(size(&identity))?;
@@ -200,7 +214,8 @@ impl<'d, 'a> Record<'d, 'a> {
         let at = group.window.map(TimeRange::midpoint);
         let labelled = |fault: Rejection| Rejection { profile_type: Some(group.profile_type), at, ..fault };
         let mut beside = self.beside.is_some().then(BesideStacks::default);
-        let stacks = Walk { symbols: &mut self.symbols, budget: &mut self.budget, beside: beside.as_mut() }.stacks(group);
+        let stacks =
+            Walk { symbols: &mut self.symbols, budget: &mut self.budget, beside: beside.as_mut() }.stacks(group);
         if let Some((all, beside)) = self.beside.as_mut().zip(beside) {
             // This part comes behind those that are there.
             all.resize_with(self.parts.len(), BesideStacks::default);

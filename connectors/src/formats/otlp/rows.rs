@@ -152,7 +152,9 @@ impl Row {
             Rule::Count => Ok(self.sum),
             Rule::Time { .. } | Rule::Events if self.timestamps > 0 => Ok(events(self.timestamps)),
             Rule::Time { scale, period } => Ok(periods(self.sum, scale, period)),
-            Rule::Events => Err(Rejection::new(Reason::UnitMismatch, "values of time with neither a period nor timestamps")),
+            Rule::Events => {
+                Err(Rejection::new(Reason::UnitMismatch, "values of time with neither a period nor timestamps"))
+            }
         }
     }
 }

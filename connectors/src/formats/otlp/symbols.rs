@@ -59,7 +59,9 @@ impl<'d, 'a> Symbols<'d, 'a> {
         let mut by_string = vec![NONE; self.dictionary.strings()];
         for (index, name) in self.functions.iter_mut().zip(0u64..).skip(1).map(|(name, index)| (index, name)) {
             let Ok(string) = self.dictionary.name_of_function(index) else { continue };
-            let Some(known) = usize::try_from(string).ok().and_then(|string| by_string.get_mut(string)) else { continue };
+            let Some(known) = usize::try_from(string).ok().and_then(|string| by_string.get_mut(string)) else {
+                continue;
+            };
             if *known == NONE {
                 let Ok(text) = self.dictionary.text(string) else { continue };
                 *known = self.names.index_of(text);
@@ -139,7 +141,8 @@ impl<'d, 'a> Symbols<'d, 'a> {
     fn fault_of_function(&self, function: u64) -> Rejection {
         let named = self.dictionary.name_of_function(function);
         let text = named.and_then(|string| self.dictionary.text(string));
-        text.err().unwrap_or_else(|| Rejection::new(Reason::Malformed, format!("function_table[{function}] has no name")))
+        text.err()
+            .unwrap_or_else(|| Rejection::new(Reason::Malformed, format!("function_table[{function}] has no name")))
     }
 
     /// The cohort that an attribute of a sample names, if it is the attribute for that and not empty.

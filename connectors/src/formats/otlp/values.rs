@@ -131,7 +131,6 @@ fn list_of<'a>(message: &'a [u8], dictionary: &Dictionary<'a>, budget: &mut Budg
 }
 
 fn inline(bytes: &[u8]) -> Result<&str, Rejection> {
-    std::str::from_utf8(bytes).map_err(|_| {
-        Rejection::new(fleetdiff_schemas::rejected::Reason::Malformed, "an attribute is not UTF-8")
-    })
+    std::str::from_utf8(bytes)
+        .map_err(|_| Rejection::new(fleetdiff_schemas::rejected::Reason::Malformed, "an attribute is not UTF-8"))
 }

@@ -133,8 +133,10 @@ fn without_parameters(symbol: &str) -> &str {
             b'>' | b'}' | b']' | b')' => depth -= 1,
             b'(' => {
                 let (before, after) = symbol.split_at(place);
-                let part_of_name =
-                    depth != 0 || before.is_empty() || before.ends_with('.') || after.starts_with("(anonymous namespace)");
+                let part_of_name = depth != 0
+                    || before.is_empty()
+                    || before.ends_with('.')
+                    || after.starts_with("(anonymous namespace)");
                 if !part_of_name {
                     return before;
                 }
@@ -181,7 +183,10 @@ mod tests {
             ("7d8 xfs_read (/lib/modules/6.1/xfs.ko.xz)", "xfs_read_[k]"),
             ("7ffd __vdso_gettimeofday ([vdso])", "__vdso_gettimeofday"),
             ("52f4b3 net/http.(*Client).Do+0x1f3 (/usr/lib/go/bin/go)", "net/http.(*Client).Do+0x1f3"),
-            ("55d0 std::vector<int, std::allocator<int> >::push_back(int&&)+0x4 (/bin/a)", "std::vector<int, std::allocator<int> >::push_back"),
+            (
+                "55d0 std::vector<int, std::allocator<int> >::push_back(int&&)+0x4 (/bin/a)",
+                "std::vector<int, std::allocator<int> >::push_back",
+            ),
             ("55d0 (anonymous namespace)::run(int) (/bin/a)", "(anonymous namespace)::run"),
             ("55d0 main::{lambda(int)#1}::call(int) const (/bin/a (deleted))", "main::{lambda(int)#1}::call"),
             ("55d0 work (inlined)", "work"),

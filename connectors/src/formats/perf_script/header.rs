@@ -60,7 +60,9 @@ fn after_pid(text: &str) -> Option<Header<'_>> {
     let (period, text) = take(text, is_number);
     let header = Header { cpu, time, period, ..Header::default() };
     match first_word(text) {
-        Some((word, rest)) if is_event(word) => Some(Header { event: word.strip_suffix(':')?, rest: rest.trim(), ..header }),
+        Some((word, rest)) if is_event(word) => {
+            Some(Header { event: word.strip_suffix(':')?, rest: rest.trim(), ..header })
+        }
         _ => time.map(|_| Header { rest: text.trim(), ..header }),
     }
 }
@@ -130,8 +132,18 @@ mod tests {
             ("Thread 7 24636/25607 [000] 94564.109216:     250000 cycles:uhH:", "Thread 7", "cycles:uhH", ""),
             ("            vote   913    72.176760:     257597 cycles:uppp:", "vote", "cycles:uppp", ""),
             ("redis  9755/9755  1795228080.481408354:    5025125 cpu-clock:pppH: ", "redis", "cpu-clock:pppH", ""),
-            ("x 1 20110.539270:  34467 cycles:u:  ffffffff9aa3c8de f ([unknown])", "x", "cycles:u", "ffffffff9aa3c8de f ([unknown])"),
-            ("swapper     0 [001] 12.5: sched:sched_switch: prev_comm=a", "swapper", "sched:sched_switch", "prev_comm=a"),
+            (
+                "x 1 20110.539270:  34467 cycles:u:  ffffffff9aa3c8de f ([unknown])",
+                "x",
+                "cycles:u",
+                "ffffffff9aa3c8de f ([unknown])",
+            ),
+            (
+                "swapper     0 [001] 12.5: sched:sched_switch: prev_comm=a",
+                "swapper",
+                "sched:sched_switch",
+                "prev_comm=a",
+            ),
             ("java 24636/25607 cycles:", "java", "cycles", ""),
             ("java 25607 [001] 250000 cycles:", "java", "cycles", ""),
             ("java 25607 4794564.109216: ", "java", "", ""),
@@ -146,7 +158,10 @@ mod tests {
     #[test]
     fn where_and_when_a_sample_was_taken() {
         let whole = header("Thread 7 24636/25607 [000] 94564.109216:     250000 cycles:uhH:").unwrap();
-        assert_eq!((whole.thread, whole.cpu, whole.time, whole.period), ("24636/25607", Some("[000]"), Some("94564.109216:"), Some("250000")));
+        assert_eq!(
+            (whole.thread, whole.cpu, whole.time, whole.period),
+            ("24636/25607", Some("[000]"), Some("94564.109216:"), Some("250000"))
+        );
         let few = header("java 25607 cycles:").unwrap();
         assert_eq!((few.thread, few.cpu, few.time, few.period), ("25607", None, None, None));
         let bare = bare_header("Thread 7 25607 [002]    250000").unwrap();

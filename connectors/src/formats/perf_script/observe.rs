@@ -13,7 +13,12 @@ use crate::formats::reading::{About, FrameKind, Observed, Said, nanoseconds};
 use crate::formats::{Labels, Options};
 
 /// Gives what a text says.
-pub(in crate::formats) fn observe(bytes: &[u8], labels: &Labels, options: &Options, observed: &mut Observed<'_>) -> Result<(), Rejection> {
+pub(in crate::formats) fn observe(
+    bytes: &[u8],
+    labels: &Labels,
+    options: &Options,
+    observed: &mut Observed<'_>,
+) -> Result<(), Rejection> {
     let text = decompress(bytes, options.max_bytes)?;
     let event = Reader::new(observed).read(&text)?.finish(labels.profile_type)?;
     // A text without events does not say what its periods are of.

@@ -93,10 +93,14 @@ impl NoDelta {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Unreadable(..) => "expected two whole pprof profiles, compressed or not, of counts since the process began",
+            Self::Unreadable(..) => {
+                "expected two whole pprof profiles, compressed or not, of counts since the process began"
+            }
             Self::Unlike { .. } => "take both profiles of one kind from one process",
             Self::Backwards { .. } => "give the earlier profile first",
-            Self::Reset { .. } => "the process began anew between the two (the later profile then is the delta since that), they are of two processes, or in the wrong order",
+            Self::Reset { .. } => {
+                "the process began anew between the two (the later profile then is the delta since that), they are of two processes, or in the wrong order"
+            }
         }
     }
 }
@@ -178,7 +182,11 @@ struct Column {
 fn columns(before: &Side<'_>, after: &Side<'_>) -> Result<Vec<Column>, NoDelta> {
     let (found_before, found_after) = (described(before, Which::Before)?, described(after, Which::After)?);
     if found_before != found_after {
-        return Err(NoDelta::Unlike { what: "sample types", before: found_before.join(", "), after: found_after.join(", ") });
+        return Err(NoDelta::Unlike {
+            what: "sample types",
+            before: found_before.join(", "),
+            after: found_after.join(", "),
+        });
     }
     let [before, after] = [before, after].map(|side| side.head.period);
     if before != after {
@@ -188,7 +196,11 @@ fn columns(before: &Side<'_>, after: &Side<'_>) -> Result<Vec<Column>, NoDelta> 
 }
 
 fn described(side: &Side<'_>, which: Which) -> Result<Vec<String>, NoDelta> {
-    let each = side.head.sample_type.iter().map(|column| Ok(format!("{}/{}", side.text(column.r#type)?, side.text(column.unit)?)));
+    let each = side
+        .head
+        .sample_type
+        .iter()
+        .map(|column| Ok(format!("{}/{}", side.text(column.r#type)?, side.text(column.unit)?)));
     each.collect::<Result<_, _>>().map_err(|fault| NoDelta::Unreadable(which, fault))
 }
 

@@ -62,7 +62,9 @@ impl Columns {
             }
             ProfileType::Mutex | ProfileType::Block => Self { count: "contentions", value: None, period: 1 },
             ProfileType::Heap => Self { count: "alloc_objects", value: Some(("alloc_space", "bytes", 0)), period: 1 },
-            ProfileType::LiveHeap => Self { count: "inuse_objects", value: Some(("inuse_space", "bytes", 0)), period: 1 },
+            ProfileType::LiveHeap => {
+                Self { count: "inuse_objects", value: Some(("inuse_space", "bytes", 0)), period: 1 }
+            }
         }
     }
 

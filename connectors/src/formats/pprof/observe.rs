@@ -13,7 +13,12 @@ use crate::formats::reading::{About, Observed};
 use crate::formats::{Labels, Options};
 
 /// Gives what a profile says of the samples of one type.
-pub(in crate::formats) fn observe(bytes: &[u8], labels: &Labels, options: &Options, observed: &mut Observed<'_>) -> Result<(), Rejection> {
+pub(in crate::formats) fn observe(
+    bytes: &[u8],
+    labels: &Labels,
+    options: &Options,
+    observed: &mut Observed<'_>,
+) -> Result<(), Rejection> {
     let message = decompress(bytes, options.max_bytes)?;
     let tables = Tables::cut(&message, options.max_bytes)?;
     observed.window = tables.window();
@@ -28,7 +33,10 @@ pub(in crate::formats) fn observe(bytes: &[u8], labels: &Labels, options: &Optio
     let mut walk = Walk::new(&tables, &frames, counts, options);
     for sample in &tables.samples {
         let Some(stack) = walk.stack(sample)? else { continue };
-        let weight = weighed.as_ref().and_then(|(column, _)| walk.values.get(*column)).and_then(|weight| u64::try_from(*weight).ok());
+        let weight = weighed
+            .as_ref()
+            .and_then(|(column, _)| walk.values.get(*column))
+            .and_then(|weight| u64::try_from(*weight).ok());
         let about = sample_labels.read(sample, observed)?;
         observed.push(stack, About { weight, ..about })?;
     }

@@ -35,7 +35,8 @@ impl<'a> Bars<'a> {
         let mut below = 0..0;
         for (row, number) in graph.levels.iter().zip(1u64..) {
             let start = bars.list.len();
-            bars.row(row, below).map_err(|fault| Rejection { detail: format!("row {number}: {}", fault.detail), ..fault })?;
+            bars.row(row, below)
+                .map_err(|fault| Rejection { detail: format!("row {number}: {}", fault.detail), ..fault })?;
             below = start..bars.list.len();
         }
         bars.check_sums()?;
@@ -70,9 +71,10 @@ impl<'a> Bars<'a> {
 
     fn name(&self, index: i64) -> Result<usize, Rejection> {
         let names = self.graph.names.len();
-        usize::try_from(index).ok().filter(|index| *index < names).ok_or_else(|| {
-            Rejection::new(Reason::IndexOutOfRange, format!("name {index} in a table of {names}"))
-        })
+        usize::try_from(index)
+            .ok()
+            .filter(|index| *index < names)
+            .ok_or_else(|| Rejection::new(Reason::IndexOutOfRange, format!("name {index} in a table of {names}")))
     }
 
     /// A bar is as long as what lies on it and its self count together, and the root as long as the whole.

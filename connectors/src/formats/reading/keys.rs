@@ -26,7 +26,8 @@ pub enum Key {
 
 impl Key {
     /// Every key.
-    pub const ALL: [Self; 8] = [Self::Comm, Self::Pid, Self::Tid, Self::Dso, Self::Symbol, Self::Cpu, Self::Parent, Self::Srcline];
+    pub const ALL: [Self; 8] =
+        [Self::Comm, Self::Pid, Self::Tid, Self::Dso, Self::Symbol, Self::Cpu, Self::Parent, Self::Srcline];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -86,7 +87,10 @@ impl FromStr for Keys {
             // perf takes the short name too.
             let name = if word == "sym" { "symbol" } else { word };
             let key = Key::ALL.into_iter().find(|key| key.name() == name).ok_or_else(|| {
-                format!("unknown key {word:?}, expected some of {}, separated by commas", Key::ALL.map(Key::name).join(", "))
+                format!(
+                    "unknown key {word:?}, expected some of {}, separated by commas",
+                    Key::ALL.map(Key::name).join(", ")
+                )
             })?;
             if !keys.contains(&key) {
                 keys.push(key);

@@ -104,7 +104,14 @@ type Place = (About, Option<u32>);
 impl<'o, 'n> Table<'o, 'n> {
     fn of(observed: &'o Observed<'n>, reading: &'o Reading) -> Self {
         let (keys, room) = (reading.keys.as_ref(), observed.room());
-        Self { observed, keys, parent: &reading.parent, names: Made::new(room), chains: Made::new(room), known: Map::default() }
+        Self {
+            observed,
+            keys,
+            parent: &reading.parent,
+            names: Made::new(room),
+            chains: Made::new(room),
+            known: Map::default(),
+        }
     }
 
     /// The frames of a sample, root first.
@@ -118,14 +125,20 @@ impl<'o, 'n> Table<'o, 'n> {
     /// All frames of a sample as one.
     fn chain(&mut self, sample: &Sample) -> Result<u32, Rejection> {
         let frames = self.frames(sample)?;
-        let chain: Vec<&str> = frames.iter().filter_map(|frame| at(&self.names.list, *frame)).map(|name| &**name).collect();
+        let chain: Vec<&str> =
+            frames.iter().filter_map(|frame| at(&self.names.list, *frame)).map(|name| &**name).collect();
         let chain = if chain.is_empty() { UNSYMBOLISED.to_owned() } else { chain.join(";") };
         self.chains.index_of(&chain)
     }
 
     fn by_name(&mut self, sample: &Sample) -> Result<Vec<u32>, Rejection> {
         let observed = self.observed;
-        let names = sample.stack.frames.iter().filter_map(|frame| at(&observed.frames, *frame)).map(|frame| observed.names.name(frame.name));
+        let names = sample
+            .stack
+            .frames
+            .iter()
+            .filter_map(|frame| at(&observed.frames, *frame))
+            .map(|frame| observed.names.name(frame.name));
         names.map(|name| self.names.index_of(&name)).collect()
     }
 
@@ -134,7 +147,9 @@ impl<'o, 'n> Table<'o, 'n> {
         let place = self.place(sample, keys);
         let mut names = Vec::with_capacity(sample.stack.frames.len());
         for number in &sample.stack.frames {
-            let Some(frame) = at(&observed.frames, *number).filter(|frame| frame.kind != FrameKind::Thread) else { continue };
+            let Some(frame) = at(&observed.frames, *number).filter(|frame| frame.kind != FrameKind::Thread) else {
+                continue;
+            };
             let name = match self.known.get(&(*number, place)) {
                 Some(name) => *name,
                 None => {
@@ -178,7 +193,8 @@ impl<'o, 'n> Table<'o, 'n> {
     }
 
     fn joined(&self, frame: Option<&Frame>, (about, parent): Place, keys: &Keys) -> String {
-        let named = frame.filter(|frame| frame.kind != FrameKind::Nameless || frame.dso.is_some() || frame.line.is_some());
+        let named =
+            frame.filter(|frame| frame.kind != FrameKind::Nameless || frame.dso.is_some() || frame.line.is_some());
         if named.is_none() && !keys.iter().any(Key::is_of_sample) {
             return UNSYMBOLISED.to_owned();
         }
@@ -196,7 +212,9 @@ impl<'o, 'n> Table<'o, 'n> {
             Key::Parent => parent.map_or(OTHER, |parent| self.text(parent)).to_owned(),
             Key::Dso => frame.and_then(|frame| frame.dso).map_or(UNKNOWN, |dso| short(self.text(dso))).to_owned(),
             Key::Symbol => self.symbol(frame, keys),
-            Key::Srcline => frame.and_then(|frame| frame.line).map_or_else(|| self.symbol(frame, keys), |line| short(self.text(line)).to_owned()),
+            Key::Srcline => frame
+                .and_then(|frame| frame.line)
+                .map_or_else(|| self.symbol(frame, keys), |line| short(self.text(line)).to_owned()),
         };
         keys.iter().map(part).collect::<Vec<_>>().join(BETWEEN)
     }
@@ -204,7 +222,9 @@ impl<'o, 'n> Table<'o, 'n> {
     /// The function; its stand-in, which names the library, only where nothing else does.
     fn symbol(&self, frame: Option<&Frame>, keys: &Keys) -> String {
         match frame {
-            Some(frame) if frame.kind != FrameKind::Nameless || (!keys.has(Key::Dso) && frame.dso.is_some()) => self.observed.names.name(frame.name).to_string(),
+            Some(frame) if frame.kind != FrameKind::Nameless || (!keys.has(Key::Dso) && frame.dso.is_some()) => {
+                self.observed.names.name(frame.name).to_string()
+            }
             _ => UNKNOWN.to_owned(),
         }
     }

@@ -11,14 +11,26 @@ use crate::formats::{Format, Labels, Options};
 
 impl Reading {
     /// Reads what the decoder of a format gives.
-    pub(super) fn plain_runs(&self, format: Format, bytes: &[u8], labels: &Labels, options: &Options) -> Vec<Result<Run, Unread>> {
+    pub(super) fn plain_runs(
+        &self,
+        format: Format,
+        bytes: &[u8],
+        labels: &Labels,
+        options: &Options,
+    ) -> Vec<Result<Run, Unread>> {
         let parts = match format {
             Format::Otlp => otlp::Decoder::new(options).profiles_with_beside(bytes),
-            _ => format.decoder(options).decode(bytes, &Ok(labels.clone())).into_iter().map(|part| (part, BesideStacks::default())).collect(),
+            _ => format
+                .decoder(options)
+                .decode(bytes, &Ok(labels.clone()))
+                .into_iter()
+                .map(|part| (part, BesideStacks::default()))
+                .collect(),
         };
         // A window that the transport names, or stands in for, is not the file's own.
         let sent = labels.sent_at.map(|at| TimeRange { start: at, end: at });
-        let own = |profile: &Profile| Some(profile.window).filter(|window| labels.window.is_none() && Some(*window) != sent);
+        let own =
+            |profile: &Profile| Some(profile.window).filter(|window| labels.window.is_none() && Some(*window) != sent);
         let run = |(part, beside): (Result<Profile, Rejection>, BesideStacks)| {
             let profile = part?;
             self.plain_run(own(&profile), profile, &beside, options)
@@ -26,7 +38,13 @@ impl Reading {
         parts.into_iter().map(run).collect()
     }
 
-    fn plain_run(&self, window: Option<TimeRange>, profile: Profile, beside: &BesideStacks, options: &Options) -> Result<Run, Unread> {
+    fn plain_run(
+        &self,
+        window: Option<TimeRange>,
+        profile: Profile,
+        beside: &BesideStacks,
+        options: &Options,
+    ) -> Result<Run, Unread> {
         let Samples::Stacks(stacks) = &profile.samples else {
             if self.asks_for_nothing() {
                 return Ok(Run { window, profile, weights: None, timed: false, period: None });
@@ -63,6 +81,10 @@ impl Reading {
 
     /// Whether it is the reading of decoders.
     fn asks_for_nothing(&self) -> bool {
-        self.keys.is_none() && self.filters == super::Filters::default() && self.times.is_none() && self.crop.is_none() && !self.stream
+        self.keys.is_none()
+            && self.filters == super::Filters::default()
+            && self.times.is_none()
+            && self.crop.is_none()
+            && !self.stream
     }
 }

@@ -18,7 +18,12 @@ impl Reading {
     pub(super) fn select(&self, observed: &mut Observed<'_>) -> Result<Vec<bool>, Unread> {
         self.select_time(observed)?;
         self.select_cpus(observed)?;
-        let asked = [(Key::Pid, self.filters.pids.is_some()), (Key::Tid, self.filters.tids.is_some()), (Key::Comm, self.filters.comms.is_some()), (Key::Dso, self.filters.dsos.is_some())];
+        let asked = [
+            (Key::Pid, self.filters.pids.is_some()),
+            (Key::Tid, self.filters.tids.is_some()),
+            (Key::Comm, self.filters.comms.is_some()),
+            (Key::Dso, self.filters.dsos.is_some()),
+        ];
         asked.iter().filter(|(_, asked)| *asked).try_for_each(|(key, _)| says(observed, *key))?;
         let mut passed: Vec<bool> = observed.samples.iter().map(|sample| self.lets_pass(sample, observed)).collect();
         if self.percentage == Percentage::Relative {
@@ -46,7 +51,10 @@ impl Reading {
         let from = first.saturating_add(cropped.map_or(0, |crop| crop.0));
         observed.samples.retain(|sample| {
             let at = sample.about.at.unwrap_or(first);
-            at >= from && bounds.as_ref().is_none_or(|bounds| bounds.iter().any(|[start, stop]| (*start..=*stop).contains(&at)))
+            at >= from
+                && bounds
+                    .as_ref()
+                    .is_none_or(|bounds| bounds.iter().any(|[start, stop]| (*start..=*stop).contains(&at)))
         });
         match observed.samples.is_empty() {
             true => Err(Unread::OutOfTime { first: Nanos(first), last: Nanos(last) }),
@@ -59,14 +67,28 @@ impl Reading {
         says(observed, Key::Cpu)?;
         let some = !observed.samples.is_empty();
         observed.samples.retain(|sample| sample.about.cpu.is_some_and(|cpu| cpus.has(cpu)));
-        if some && observed.samples.is_empty() { Err(Unread::NothingLeft("none is of the processors asked for")) } else { Ok(()) }
+        if some && observed.samples.is_empty() {
+            Err(Unread::NothingLeft("none is of the processors asked for"))
+        } else {
+            Ok(())
+        }
     }
 
     fn lets_pass(&self, sample: &Sample, observed: &Observed<'_>) -> bool {
         let About { comm, pid, tid, .. } = sample.about;
         let filters = &self.filters;
-        let numbered = |list: &Option<Numbers>, number: Option<i64>| list.as_ref().is_none_or(|list| number.is_some_and(|number| list.has(number)));
-        let leaf = || sample.stack.frames.iter().rev().filter_map(|frame| super::at(&observed.frames, *frame)).find(|frame| frame.kind != FrameKind::Thread);
+        let numbered = |list: &Option<Numbers>, number: Option<i64>| {
+            list.as_ref().is_none_or(|list| number.is_some_and(|number| list.has(number)))
+        };
+        let leaf = || {
+            sample
+                .stack
+                .frames
+                .iter()
+                .rev()
+                .filter_map(|frame| super::at(&observed.frames, *frame))
+                .find(|frame| frame.kind != FrameKind::Thread)
+        };
         let text = |place: u32| super::at(&observed.texts, place).map_or("", |text| text);
         let of_comm = filters.comms.as_ref().is_none_or(|comms| comm.is_some_and(|comm| comms.contains(text(comm))));
         let of_dso = filters.dsos.as_ref().is_none_or(|dsos| {
@@ -74,7 +96,9 @@ impl Reading {
             dsos.contains(dso) || dsos.contains(super::naming::short(dso))
         });
         let is_symbol = |frame: &Frame| {
-            filters.symbols.as_ref().is_some_and(|symbols| symbols.contains(text(frame.symbol)) || symbols.contains(&*observed.names.name(frame.name)))
+            filters.symbols.as_ref().is_some_and(|symbols| {
+                symbols.contains(text(frame.symbol)) || symbols.contains(&*observed.names.name(frame.name))
+            })
         };
         let of_symbol = filters.symbols.is_none() || leaf().is_some_and(is_symbol);
         numbered(&filters.pids, pid) && numbered(&filters.tids, tid) && of_comm && of_dso && of_symbol

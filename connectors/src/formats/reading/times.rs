@@ -20,9 +20,15 @@ pub struct Times(Vec<Slice>);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Slice {
-    Between { start: Option<i64>, stop: Option<i64> },
+    Between {
+        start: Option<i64>,
+        stop: Option<i64>,
+    },
     /// Parts of 1.
-    Part { from: f64, to: f64 },
+    Part {
+        from: f64,
+        to: f64,
+    },
 }
 
 impl Times {
@@ -42,7 +48,12 @@ impl Times {
     }
 }
 
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "within the length, to its 53rd bit")]
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "within the length, to its 53rd bit"
+)]
 fn part_of(length: Nanos, part: f64) -> i64 {
     libm::round(length.0 as f64 * part) as i64
 }
@@ -65,7 +76,9 @@ impl FromStr for Times {
 }
 
 fn wrong(word: &str) -> String {
-    format!("{word:?} is no stretch of time, expected START,STOP in seconds (either may be left out), 10%-20%, or 10%/2 for the second tenth")
+    format!(
+        "{word:?} is no stretch of time, expected START,STOP in seconds (either may be left out), 10%-20%, or 10%/2 for the second tenth"
+    )
 }
 
 /// `a%-b%` or `a%/n`.
@@ -137,7 +150,25 @@ mod tests {
 
     #[test]
     fn what_is_no_stretch_is_said() {
-        for text in ["", " ", "x", "12", "2,1", "1,2,3", "-1,2", "1.0000000001,", "10%", "20%/6", "10%/0", "10%-5%", "0%-101%", "10%-x%", "1%/x", "-5%-5%", "inf%-1%"] {
+        for text in [
+            "",
+            " ",
+            "x",
+            "12",
+            "2,1",
+            "1,2,3",
+            "-1,2",
+            "1.0000000001,",
+            "10%",
+            "20%/6",
+            "10%/0",
+            "10%-5%",
+            "0%-101%",
+            "10%-x%",
+            "1%/x",
+            "-5%-5%",
+            "inf%-1%",
+        ] {
             assert!(text.parse::<Times>().unwrap_err().contains("is no stretch of time"), "{text}");
         }
     }

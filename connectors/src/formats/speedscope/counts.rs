@@ -26,7 +26,8 @@ impl Counting {
     pub(super) fn of(parts: &[Part<'_>], unit: Option<Unit>) -> Result<Self, Rejection> {
         let Some(first) = parts.first() else { return Err(Rejection::new(Reason::Empty, "the file holds no profile")) };
         if let Some(other) = parts.iter().find(|part| part.unit != first.unit) {
-            let detail = format!("profiles in {:?} and {:?}: these are several measures, expected one", first.unit, other.unit);
+            let detail =
+                format!("profiles in {:?} and {:?}: these are several measures, expected one", first.unit, other.unit);
             return Err(unit_mismatch(&detail.to_lowercase()));
         }
         match (first.unit, unit) {
@@ -71,7 +72,11 @@ pub(super) fn whole(weight: f64) -> Result<u64, Rejection> {
     }
     #[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0..=2^53")]
     let count = weight as u64;
-    if weight.fract() > 0.0 { Err(unit_mismatch(&format!("a weight of {weight} is no whole number of samples"))) } else { Ok(count) }
+    if weight.fract() > 0.0 {
+        Err(unit_mismatch(&format!("a weight of {weight} is no whole number of samples")))
+    } else {
+        Ok(count)
+    }
 }
 
 /// Whether all weights of all sampled profiles are one period. A single one does not tell.

@@ -38,7 +38,12 @@ struct LineOf {
 }
 
 /// Gives what a file says. Profiles that are broken are passed over, unless none is whole.
-pub(in crate::formats) fn observe(bytes: &[u8], labels: &Labels, options: &Options, observed: &mut Observed<'_>) -> Result<(), Rejection> {
+pub(in crate::formats) fn observe(
+    bytes: &[u8],
+    labels: &Labels,
+    options: &Options,
+    observed: &mut Observed<'_>,
+) -> Result<(), Rejection> {
     let text = decompress(bytes, options.max_bytes)?;
     let file: File<'_> = json::read("speedscope file", &text)?;
     let beside: Beside = json::read("speedscope file", &text).unwrap_or_default();
@@ -46,7 +51,12 @@ pub(in crate::formats) fn observe(bytes: &[u8], labels: &Labels, options: &Optio
     let mut names = Vec::with_capacity(file.shared.frames.len());
     for (place, frame) in file.shared.frames.iter().enumerate() {
         let number = beside.shared.frames.get(place).and_then(|frame| frame.line);
-        let line = frame.file.as_deref().filter(|file| !file.is_empty()).zip(number).map(|(file, number)| format!("{file}:{number}"));
+        let line = frame
+            .file
+            .as_deref()
+            .filter(|file| !file.is_empty())
+            .zip(number)
+            .map(|(file, number)| format!("{file}:{number}"));
         let symbol = Some(&*frame.name).filter(|name| !name.is_empty());
         names.push(observed.frame(&frame.full_name(), Said { symbol, line: line.as_deref(), ..Said::default() })?);
     }
@@ -93,7 +103,10 @@ impl Entries<'_> {
                     let count = self.counting.samples(*weight)?;
                     let nanoseconds = |value: f64| self.scale.map(|scale| rounded(value, scale));
                     let weight_of = nanoseconds(*weight).and_then(|weight| u64::try_from(weight).ok());
-                    observed.push(Stack { frames, count, cohort: None }, About { at: nanoseconds(at), weight: weight_of, ..about })?;
+                    observed.push(
+                        Stack { frames, count, cohort: None },
+                        About { at: nanoseconds(at), weight: weight_of, ..about },
+                    )?;
                     at += weight;
                 }
                 Ok(())
@@ -121,7 +134,12 @@ impl ValueUnit {
     }
 }
 
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "to the nearest nanosecond, held at the ends")]
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "to the nearest nanosecond, held at the ends"
+)]
 fn rounded(value: f64, scale: i64) -> i64 {
     libm::round(value * scale as f64) as i64
 }

@@ -34,10 +34,7 @@ impl Batches {
         let mut ready = if self.end == Some(end) { Vec::new() } else { self.take() };
         self.end = Some(end);
         let group = keyed.then(|| profile.identity.pod.clone());
-        let batch = self
-            .open
-            .entry(group.clone())
-            .or_insert_with(|| Batch { end, profiles: Vec::new(), entries: 0 });
+        let batch = self.open.entry(group.clone()).or_insert_with(|| Batch { end, profiles: Vec::new(), entries: 0 });
         batch.entries += entries(&profile);
         batch.profiles.push(profile);
         if batch.profiles.len() >= MAX_PROFILES || batch.entries >= MAX_ENTRIES {

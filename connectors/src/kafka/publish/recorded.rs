@@ -84,7 +84,10 @@ impl Files {
 
     fn outgoing(&mut self, raw: RawProfile) -> Result<Vec<Outgoing>, RejectedLine> {
         let as_it_is = |labels, raw: RawProfile| Ok(vec![Outgoing::Pprof { labels, bytes: raw.bytes }]);
-        if self.form == RecordForm::Pprof && raw.format == Format::Pprof && let Ok(labels) = raw.labels.clone() {
+        if self.form == RecordForm::Pprof
+            && raw.format == Format::Pprof
+            && let Ok(labels) = raw.labels.clone()
+        {
             return as_it_is(labels, raw);
         }
         match (self.decode(&raw), self.form, raw.labels.clone()) {
@@ -104,7 +107,11 @@ impl Files {
         if let (RecordForm::Delta, Some(snapshot)) = (self.form, snapshot) {
             let detail = "counts since the process began (cumulative) have no place in the columnar delta; publish them as pprof";
             let refusal = Rejection::new(Reason::UnsupportedType, detail);
-            return Err(Rejection { profile_type: Some(snapshot.profile_type), at: Some(snapshot.event_time()), ..refusal });
+            return Err(Rejection {
+                profile_type: Some(snapshot.profile_type),
+                at: Some(snapshot.event_time()),
+                ..refusal
+            });
         }
         if profiles.is_empty() {
             return Err(Rejection::new(Reason::Empty, "the file holds no profile"));

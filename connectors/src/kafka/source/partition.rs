@@ -146,10 +146,9 @@ fn split(
     topic: &str,
     Span { number, start, end }: Span,
 ) -> Result<Partition, BrokerError> {
-    let queue = consumer.split_partition_queue(topic, number).ok_or_else(|| BrokerError::UnknownTopic {
-        topic: topic.to_owned(),
-        brokers: client.brokers.clone(),
-    })?;
+    let queue = consumer
+        .split_partition_queue(topic, number)
+        .ok_or_else(|| BrokerError::UnknownTopic { topic: topic.to_owned(), brokers: client.brokers.clone() })?;
     Ok(Partition { number, paused: false, ended: false, drained: false, queue, next: start, end })
 }
 

@@ -21,9 +21,19 @@ pub enum Contents {
 }
 
 impl Contents {
-    pub(super) fn decode(&mut self, message: &BorrowedMessage<'_>, topic: &Arc<str>, identity: &IdentityMapping) -> Decoded {
+    pub(super) fn decode(
+        &mut self,
+        message: &BorrowedMessage<'_>,
+        topic: &Arc<str>,
+        identity: &IdentityMapping,
+    ) -> Decoded {
         let broker_time = message.timestamp().to_millis().map(|millis| Nanos(millis.saturating_mul(1_000_000)));
-        let position = Position { source: Arc::clone(topic), partition: message.partition(), offset: message.offset(), file: None };
+        let position = Position {
+            source: Arc::clone(topic),
+            partition: message.partition(),
+            offset: message.offset(),
+            file: None,
+        };
         let (mut parts, mut points) = (Vec::new(), Vec::new());
         match (message.payload(), self) {
             (None, _) => parts.push(Err(Rejection::new(Reason::Empty, "the record has no value"))),

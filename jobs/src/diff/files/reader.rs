@@ -15,7 +15,8 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
 
 /// What a file is taken for where nobody says it, in this order.
-const TYPES: [ProfileType; 5] = [ProfileType::Cpu, ProfileType::Heap, ProfileType::Mutex, ProfileType::Wall, ProfileType::OffCpu];
+const TYPES: [ProfileType; 5] =
+    [ProfileType::Cpu, ProfileType::Heap, ProfileType::Mutex, ProfileType::Wall, ProfileType::OffCpu];
 
 /// Types that are told apart by the clock alone.
 const CLOCKS: [ProfileType; 3] = [ProfileType::Cpu, ProfileType::Wall, ProfileType::OffCpu];
@@ -67,7 +68,9 @@ impl Reader {
             return Err(Unreadable::PerfData { path: path.to_owned() });
         }
         let format = format_of(&path.to_string_lossy(), &bytes);
-        let runs = self.of_first_type(format, &bytes, reading).map_err(|fault| Unreadable::Profile { path: path.to_owned(), fault })?;
+        let runs = self
+            .of_first_type(format, &bytes, reading)
+            .map_err(|fault| Unreadable::Profile { path: path.to_owned(), fault })?;
         if let Some(period) = runs.iter().find_map(|run| run.period) {
             self.notes.push(format!(
                 "every count of {} is a multiple of {}, which is taken for the period: counts are divided by it",
@@ -76,14 +79,16 @@ impl Reader {
             ));
         }
         let several = runs.len() > 1;
-        let label = |number: usize| if several { format!("{} #{number}", path.display()) } else { path.display().to_string() };
+        let label =
+            |number: usize| if several { format!("{} #{number}", path.display()) } else { path.display().to_string() };
         Ok((1..).zip(runs).map(|(number, run)| read_run(label(number), run)).collect())
     }
 
     /// The profiles of the type that is wanted; if none is, of the first type that the file holds.
     fn of_first_type(&mut self, format: Format, bytes: &[u8], reading: &Reading) -> Result<Vec<Run>, Unread> {
         let wanted = self.wanted;
-        let clock = if format == Format::Pprof && self.asked.is_none() { pprof::clock(bytes, &self.options) } else { None };
+        let clock =
+            if format == Format::Pprof && self.asked.is_none() { pprof::clock(bytes, &self.options) } else { None };
         // A column of samples alone says nothing of the clock, but what stands beside it may.
         let of_clock = |kind: ProfileType| clock.is_none_or(|clock| clock == kind || !CLOCKS.contains(&kind));
         if let (Some(wanted), Some(clock)) = (wanted, clock)
@@ -92,7 +97,8 @@ impl Reader {
             let detail = format!("a {} profile, and those before it {}", clock.name(), wanted.name());
             return Err(Rejection::new(Reason::UnitMismatch, detail).into());
         }
-        let candidates = TYPES.into_iter().filter(|kind| wanted.is_none_or(|wanted| wanted == *kind) && of_clock(*kind));
+        let candidates =
+            TYPES.into_iter().filter(|kind| wanted.is_none_or(|wanted| wanted == *kind) && of_clock(*kind));
         let candidates: Vec<ProfileType> = candidates.chain(wanted.filter(|wanted| !TYPES.contains(wanted))).collect();
         let mut first_fault = None;
         for kind in candidates {
@@ -126,7 +132,9 @@ impl Reader {
         }
         match fault {
             Some(fault) if found.is_empty() => Err(fault),
-            None if found.is_empty() => Err(Rejection::new(Reason::UnsupportedType, format!("no {} profile", kind.name())).into()),
+            None if found.is_empty() => {
+                Err(Rejection::new(Reason::UnsupportedType, format!("no {} profile", kind.name())).into())
+            }
             _ => Ok(found),
         }
     }

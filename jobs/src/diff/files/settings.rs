@@ -70,7 +70,9 @@ impl ReadingSettings {
     pub fn of_files(&self, base: usize, head: usize) -> Result<Sides<Vec<Reading>>, Failure> {
         let mut readings = vec![self.reading(); base + head];
         if let Some(times) = &self.time {
-            let times = times.of(base, head).map_err(|fault| Failure::usage(fault, "separate the stretches of one file by spaces or commas"))?;
+            let times = times
+                .of(base, head)
+                .map_err(|fault| Failure::usage(fault, "separate the stretches of one file by spaces or commas"))?;
             for (reading, times) in readings.iter_mut().zip(times) {
                 reading.times = Some(times.clone());
             }

@@ -24,6 +24,10 @@ impl FromStr for Texts {
                 None => drop(names.insert(entry.into())),
             }
         }
-        if names.is_empty() { Err("no name, expected some separated by commas, or file://NAME with one a line".to_owned()) } else { Ok(Self(names)) }
+        if names.is_empty() {
+            Err("no name, expected some separated by commas, or file://NAME with one a line".to_owned())
+        } else {
+            Ok(Self(names))
+        }
     }
 }

@@ -18,7 +18,9 @@ impl FromStr for TimesOfFiles {
 
 /// More or fewer stretches than there are files.
 #[derive(Debug, thiserror::Error)]
-#[error("--time names {stretches} stretches separated by ':' for {files} files, expected one for all, two for base and head, or one a file")]
+#[error(
+    "--time names {stretches} stretches separated by ':' for {files} files, expected one for all, two for base and head, or one a file"
+)]
 pub struct Unmatched {
     stretches: usize,
     files: usize,
@@ -28,7 +30,9 @@ impl TimesOfFiles {
     /// The stretch of each file, those of the base first.
     pub fn of(&self, base: usize, head: usize) -> Result<Vec<&Times>, Unmatched> {
         let times = &self.0;
-        let side = |place: usize, files: usize| times.get(place).into_iter().flat_map(move |times| std::iter::repeat_n(times, files));
+        let side = |place: usize, files: usize| {
+            times.get(place).into_iter().flat_map(move |times| std::iter::repeat_n(times, files))
+        };
         match times.len() {
             1 => Ok(side(0, base + head).collect()),
             stretches if stretches == base + head => Ok(times.iter().collect()),
@@ -45,7 +49,13 @@ mod tests {
     #[test]
     fn one_for_all_two_for_sides_or_one_a_file() {
         let times = |text: &str| text.parse::<Times>().unwrap();
-        let of = |text: &str, base, head| text.parse::<TimesOfFiles>().unwrap().of(base, head).map(|found| found.into_iter().cloned().collect::<Vec<_>>()).ok();
+        let of = |text: &str, base, head| {
+            text.parse::<TimesOfFiles>()
+                .unwrap()
+                .of(base, head)
+                .map(|found| found.into_iter().cloned().collect::<Vec<_>>())
+                .ok()
+        };
         let (a, b, c) = (times("1,2"), times("10%/2"), times("3,"));
         assert_eq!(of("1,2", 1, 2), Some(vec![a.clone(), a.clone(), a.clone()]));
         assert_eq!(of("1,2:10%/2", 2, 1), Some(vec![a.clone(), a.clone(), b.clone()]));

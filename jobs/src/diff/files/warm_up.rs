@@ -26,5 +26,10 @@ pub fn leave_out(side: &str, runs: &mut Vec<ReadRun>, crop: Nanos) -> Result<Opt
         return Err(Failure::with_hint(AllWarmUp { side: side.to_owned(), crop }, hint));
     }
     let left_out = before - runs.len();
-    Ok((left_out > 0).then(|| format!("{left_out} of {before} files of the {side} begin less than {} s after its first and are left out whole", crop.as_seconds())))
+    Ok((left_out > 0).then(|| {
+        format!(
+            "{left_out} of {before} files of the {side} begin less than {} s after its first and are left out whole",
+            crop.as_seconds()
+        )
+    }))
 }

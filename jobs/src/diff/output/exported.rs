@@ -13,7 +13,8 @@ use crate::failure::Failure;
 /// What is said of more.
 const KNOWN: &str = "how much runs differ by themselves is measured, and what is called exceeds it";
 /// What is said of the article's rule.
-const NOT_ASKED: &str = "how much runs differ by themselves is not asked by the article's rule, which is not calibrated";
+const NOT_ASKED: &str =
+    "how much runs differ by themselves is not asked by the article's rule, which is not calibrated";
 
 /// A format that makes no sense with another setting.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +43,11 @@ pub fn check(settings: &DiffSettings) -> Result<(), Failure> {
         Pprof => ("pprof", true),
     };
     if needs_file && settings.output.output.is_none() {
-        let hint = if name == "pprof" { "name both files with --output NAME: NAME.base.pb.gz and NAME.head.pb.gz" } else { "name one with --output FILE" };
+        let hint = if name == "pprof" {
+            "name both files with --output NAME: NAME.base.pb.gz and NAME.head.pb.gz"
+        } else {
+            "name one with --output FILE"
+        };
         return Err(Failure::usage(Unfit::NeedsFile(name), hint));
     }
     if let Some(top) = settings.table.asked_rows() {
@@ -97,7 +102,9 @@ fn of_side(name: &Path, side: &str) -> PathBuf {
 /// Why something was not written, and what to do.
 pub fn explained(fault: NotExported) -> Failure {
     let hint = match &fault {
-        NotExported::NoStacks(_) => "give profiles with whole stacks, or one of the formats of findings: json, csv, parquet, markdown",
+        NotExported::NoStacks(_) => {
+            "give profiles with whole stacks, or one of the formats of findings: json, csv, parquet, markdown"
+        }
         NotExported::TooLarge { .. } => "give fewer runs a side",
         NotExported::NotANumber { .. } | NotExported::Json(_) | NotExported::Csv(_) | NotExported::Parquet(_) => {
             "this is an error in fleetdiff, please report it"

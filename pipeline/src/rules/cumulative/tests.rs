@@ -34,7 +34,8 @@ fn add_to(sums: &mut Counts, told: &Told) {
 fn feed(start: Option<i64>, snapshots: &[(i64, Counts)]) -> (Vec<Told>, Counts) {
     let (mut process, mut sums) = (Process::default(), Counts::new());
     let start = start.map(Nanos::from_seconds);
-    let told: Vec<Told> = snapshots.iter().map(|(at, counts)| process.take(snapshot(*at, counts), start, HOUR)).collect();
+    let told: Vec<Told> =
+        snapshots.iter().map(|(at, counts)| process.take(snapshot(*at, counts), start, HOUR)).collect();
     told.iter().for_each(|told| add_to(&mut sums, told));
     (told, sums)
 }
@@ -121,7 +122,12 @@ proptest! {
 
 #[test]
 fn a_path_that_fell_pays_its_debt_before_it_counts_again() {
-    let all = [(10, counts(&[(1, 5), (2, 5)])), (20, counts(&[(1, 4), (2, 9)])), (30, counts(&[(1, 5), (2, 9)])), (40, counts(&[(1, 8), (2, 9)]))];
+    let all = [
+        (10, counts(&[(1, 5), (2, 5)])),
+        (20, counts(&[(1, 4), (2, 9)])),
+        (30, counts(&[(1, 5), (2, 9)])),
+        (40, counts(&[(1, 8), (2, 9)])),
+    ];
     let (told, sums) = feed(None, &all);
     assert_eq!(sums, counts(&[(1, 3), (2, 4)]));
     assert_eq!(told[2], Told::Interval { since: Nanos::from_seconds(20), samples: PathSamples::new() });
@@ -152,7 +158,8 @@ fn the_first_interval_is_counted_only_from_a_start_within_reach() {
 
 #[test]
 fn an_interval_longer_than_the_window_is_not_of_now() {
-    let all = [(10, counts(&[(1, 5)])), (3610, counts(&[(1, 6)])), (7211, counts(&[(1, 9)])), (7212, counts(&[(1, 10)]))];
+    let all =
+        [(10, counts(&[(1, 5)])), (3610, counts(&[(1, 6)])), (7211, counts(&[(1, 9)])), (7212, counts(&[(1, 10)]))];
     let (told, sums) = feed(None, &all);
     assert_eq!((&told[2], sums), (&Told::Baseline, counts(&[(1, 2)])));
 }

@@ -33,7 +33,9 @@ pub(super) fn family(cells: &Rows<'_>, of: impl Fn(&RowEvidence) -> Option<f64>)
     let cells: Vec<Vec<(u64, f64)>> = cells.iter().map(|(_, rows)| members(rows)).collect();
     let all: Vec<f64> = cells.iter().flatten().map(|(_, ln_p)| *ln_p).collect();
     let mut q_values = bh(&all).into_iter();
-    QValues(cells.iter().map(|members| members.iter().map(|(hash, _)| *hash).zip(q_values.by_ref()).collect()).collect())
+    QValues(
+        cells.iter().map(|members| members.iter().map(|(hash, _)| *hash).zip(q_values.by_ref()).collect()).collect(),
+    )
 }
 
 /// Two-level q-values of cells, and of roll-ups: the first level's over all cells, the second's for regions and for cohorts.
@@ -56,7 +58,8 @@ pub(super) fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>) -> (QValues, QValues
         let family: Vec<usize> = (0..rolled.len())
             .filter(|&index| !rolled[index].0.is_over_all() && (rolled[index].0.cohort.as_str() == MERGED) == by_region)
             .collect();
-        let columns: Vec<Vec<f64>> = family.iter().map(|&index| column(rolled[index].1, &hashes, |row| row.ln_p_row)).collect();
+        let columns: Vec<Vec<f64>> =
+            family.iter().map(|&index| column(rolled[index].1, &hashes, |row| row.ln_p_row)).collect();
         let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
         for (&index, q_values) in family.iter().zip(within_selected(&levels.q_f, &columns)) {
             of_rolled[index] = by_hash(&hashes, &q_values);
@@ -67,7 +70,8 @@ pub(super) fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>) -> (QValues, QValues
 }
 
 fn union<'a>(rows: impl Iterator<Item = &'a (&'a CellKey, &'a [RowEvidence])>) -> Vec<u64> {
-    let hashes: BTreeSet<u64> = rows.flat_map(|(_, rows)| rows.iter().filter(|row| row.tested).map(|row| row.hash)).collect();
+    let hashes: BTreeSet<u64> =
+        rows.flat_map(|(_, rows)| rows.iter().filter(|row| row.tested).map(|row| row.hash)).collect();
     hashes.into_iter().collect()
 }
 

@@ -6,12 +6,12 @@ use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::verdict::{Scope, Support};
 
 use super::{ScopeCells, TableRules};
-use crate::rules::comparisons::Side;
 use crate::evidence::kind::KindEvidence;
 use crate::evidence::report::ScopeReport;
 use crate::evidence::row::{RowEvidence, RowFrame, support_of};
 use crate::evidence::snapshot::Together;
 use crate::evidence::whereabouts::{Apart, Past};
+use crate::rules::comparisons::Side;
 use crate::statistics::rows::rows_of;
 use crate::statistics::{CellRows, Model, Moments};
 
@@ -41,7 +41,8 @@ pub(super) fn roll_ups(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRul
     keys.dedup();
     let under = |key: &CellKey| -> Vec<&ScopeReport> {
         let inside = |cell: &CellKey| {
-            (key.region.as_str() == MERGED || key.region == cell.region) && (key.cohort.as_str() == MERGED || key.cohort == cell.cohort)
+            (key.region.as_str() == MERGED || key.region == cell.region)
+                && (key.cohort.as_str() == MERGED || key.cohort == cell.cohort)
         };
         cells.cells.iter().filter(|(cell, _)| inside(cell)).map(|(_, report)| report).collect()
     };
@@ -49,7 +50,14 @@ pub(super) fn roll_ups(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRul
     keys.map(|key| roll_up(under(&key), key, first, cells.scope, kinds, rules)).collect()
 }
 
-fn roll_up(under: Vec<&ScopeReport>, cell: CellKey, like: &ScopeReport, scope: Scope, kinds: &[CountKind], rules: &TableRules) -> RollUp {
+fn roll_up(
+    under: Vec<&ScopeReport>,
+    cell: CellKey,
+    like: &ScopeReport,
+    scope: Scope,
+    kinds: &[CountKind],
+    rules: &TableRules,
+) -> RollUp {
     let together = Together::of(&under.iter().map(|report| &report.snapshot).collect::<Vec<_>>());
     let tests = tests_of(&together, kinds, rules);
     let past = Past::of_cells(under.iter().filter_map(|report| report.past.as_ref())).map(|past| past.words());
@@ -96,7 +104,15 @@ pub fn tests_of(together: &Together, kinds: &[CountKind], rules: &TableRules) ->
     each.collect()
 }
 
-fn frame(together: &Together, cell: &CellKey, example: &[RowEvidence], scope: Scope, kind: CountKind, support: Support, rules: &TableRules) -> Option<RowFrame> {
+fn frame(
+    together: &Together,
+    cell: &CellKey,
+    example: &[RowEvidence],
+    scope: Scope,
+    kind: CountKind,
+    support: Support,
+    rules: &TableRules,
+) -> Option<RowFrame> {
     let example = &example.first()?.row;
     Some(RowFrame {
         scope,

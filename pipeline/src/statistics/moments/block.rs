@@ -38,7 +38,14 @@ impl<'c> ArmRows<'c> {
         let closed = layout.buckets.iter().filter(|bucket| bucket.closed.is_some()).count();
         let logs = |buckets| if few { vec![ZERO; buckets] } else { Vec::new() };
         let sums = vec![ZERO; layout.totals.len()];
-        Self { layout, counts: vec![ZERO; parts], residuals: vec![ZERO; closed], closed: logs(closed), sums, logs: logs(layout.buckets.len()) }
+        Self {
+            layout,
+            counts: vec![ZERO; parts],
+            residuals: vec![ZERO; closed],
+            closed: logs(closed),
+            sums,
+            logs: logs(layout.buckets.len()),
+        }
     }
 
     /// Reads the block.

@@ -174,9 +174,13 @@ mod tests {
     fn strata() -> impl Strategy<Value = Strata> {
         let counts = |functions| proptest::collection::vec(prop_oneof![Just(0u32), 0u32..9, 0u32..400], functions);
         let bucket = move |functions| prop_oneof![1 => Just(Vec::new()), 3 => counts(functions)];
-        let arm = move |functions| (counts(functions), proptest::collection::vec(bucket(functions), 1..6)).prop_map(|(one, others)| [vec![one], others].concat());
+        let arm = move |functions| {
+            (counts(functions), proptest::collection::vec(bucket(functions), 1..6))
+                .prop_map(|(one, others)| [vec![one], others].concat())
+        };
         let stratum = move |functions| [arm(functions), arm(functions)];
-        (proptest::collection::vec(stratum(FUNCTIONS.0), 1..3), proptest::collection::vec(stratum(FUNCTIONS.1), 1..4)).prop_map(|(early, late)| [early, late].concat())
+        (proptest::collection::vec(stratum(FUNCTIONS.0), 1..3), proptest::collection::vec(stratum(FUNCTIONS.1), 1..4))
+            .prop_map(|(early, late)| [early, late].concat())
     }
 
     fn sum<'a>(columns: impl Iterator<Item = &'a Vec<u32>>) -> Vec<u64> {
@@ -198,10 +202,16 @@ mod tests {
             for [head, base] in strata {
                 residuals.fold(&Stratum { head: arm(head), base: arm(base) }, head[0].len());
             }
-            let bucket = |side: usize, bucket: u16| sum(strata.iter().filter_map(|arms| arms[side].get(usize::from(bucket))));
+            let bucket =
+                |side: usize, bucket: u16| sum(strata.iter().filter_map(|arms| arms[side].get(usize::from(bucket))));
             let numbers = [0, 1].map(|side: usize| residuals.arms[side].keys().copied().collect::<Vec<_>>());
-            let buckets = [0, 1].map(|side: usize| numbers[side].iter().map(|&number| (number, bucket(side, number))).collect());
-            Self { strata: strata.iter().map(|arms| arms.each_ref().map(|arm| sum(arm.iter()))).collect(), buckets, residuals }
+            let buckets =
+                [0, 1].map(|side: usize| numbers[side].iter().map(|&number| (number, bucket(side, number))).collect());
+            Self {
+                strata: strata.iter().map(|arms| arms.each_ref().map(|arm| sum(arm.iter()))).collect(),
+                buckets,
+                residuals,
+            }
         }
 
         fn prefix(&self) -> Prefix<'_> {
@@ -211,7 +221,10 @@ mod tests {
             Prefix {
                 residuals: &self.residuals,
                 strata: self.strata.iter().map(|arms| arms.each_ref().map(counts)).collect(),
-                buckets: self.buckets.each_ref().map(|arm| arm.iter().map(|(&bucket, sums)| (bucket, counts(sums))).collect()),
+                buckets: self
+                    .buckets
+                    .each_ref()
+                    .map(|arm| arm.iter().map(|(&bucket, sums)| (bucket, counts(sums))).collect()),
             }
         }
     }
@@ -219,8 +232,32 @@ mod tests {
     /// Every number of a measurement and of its test at a scale.
     fn bits(moments: &Moments) -> Vec<u64> {
         let test = moments.at_scale(1.03);
-        let one_by_one = [moments.n_head, moments.n_base, moments.k_head, moments.k_base, moments.df, moments.df_total, moments.df_log_total, moments.tau2, moments.d0, moments.s02];
-        let by_function = [&moments.a, &moments.b, &moments.mu, &moments.phi, &moments.phi_tilde, &moments.theta_raw, &moments.se, &test.stat, &test.ln_p_f, &test.ln_p_log, &test.ln_p, &test.se];
+        let one_by_one = [
+            moments.n_head,
+            moments.n_base,
+            moments.k_head,
+            moments.k_base,
+            moments.df,
+            moments.df_total,
+            moments.df_log_total,
+            moments.tau2,
+            moments.d0,
+            moments.s02,
+        ];
+        let by_function = [
+            &moments.a,
+            &moments.b,
+            &moments.mu,
+            &moments.phi,
+            &moments.phi_tilde,
+            &moments.theta_raw,
+            &moments.se,
+            &test.stat,
+            &test.ln_p_f,
+            &test.ln_p_log,
+            &test.ln_p,
+            &test.se,
+        ];
         one_by_one.into_iter().chain(by_function.into_iter().flatten().copied()).map(f64::to_bits).collect()
     }
 

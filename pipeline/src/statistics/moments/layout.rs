@@ -82,7 +82,9 @@ impl<'s> Span<'s> {
                 beyond.fill(0.0);
             }
             Span::Only(functions) => {
-                let value = |&function: &u32| usize::try_from(function).ok().and_then(|function| all.get(function)).copied().unwrap_or(0.0);
+                let value = |&function: &u32| {
+                    usize::try_from(function).ok().and_then(|function| all.get(function)).copied().unwrap_or(0.0)
+                };
                 out.iter_mut().zip(functions).for_each(|(out, function)| *out = value(function));
             }
         }
@@ -101,11 +103,16 @@ impl<'c> ArmLayout<'c> {
         pods: &BTreeMap<u16, u32>,
     ) -> Self {
         let mut by_bucket: BTreeMap<u16, Bucket<'c>> = BTreeMap::new();
-        let empty = |number: u16| Bucket { pods: f64::from(pods.get(&number).copied().unwrap_or(1)), parts: Vec::new(), closed: None };
+        let empty = |number: u16| Bucket {
+            pods: f64::from(pods.get(&number).copied().unwrap_or(1)),
+            parts: Vec::new(),
+            closed: None,
+        };
         let ClosedArm { strata: closed, buckets: held } = closed.unwrap_or_default();
         for (number, held) in held {
             let bucket = by_bucket.entry(number).or_insert_with(|| empty(number));
-            let part = |&(stratum, exposure): &(usize, u64)| Part { stratum, exposure: super::float(exposure), counts: &[] };
+            let part =
+                |&(stratum, exposure): &(usize, u64)| Part { stratum, exposure: super::float(exposure), counts: &[] };
             bucket.parts.extend(held.parts.iter().map(part));
             bucket.closed = Some(held);
         }

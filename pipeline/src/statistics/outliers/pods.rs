@@ -53,7 +53,9 @@ pub struct Arm {
 
 impl<'a> Pods<'a> {
     pub fn of(functions: usize, head: &[PodRow<'a>], base: &[PodRow<'a>]) -> Self {
-        let strata = |rows: &[PodRow<'a>]| -> BTreeMap<usize, ()> { rows.iter().filter(|row| row.samples > 0).map(|row| (row.stratum, ())).collect() };
+        let strata = |rows: &[PodRow<'a>]| -> BTreeMap<usize, ()> {
+            rows.iter().filter(|row| row.samples > 0).map(|row| (row.stratum, ())).collect()
+        };
         let (of_head, of_base) = (strata(head), strata(base));
         let shared: Vec<usize> = of_head.into_keys().filter(|stratum| of_base.contains_key(stratum)).collect();
         let mut shares = vec![vec![0.0; functions]; shared.len()];
@@ -67,7 +69,8 @@ impl<'a> Pods<'a> {
         for (shares, total) in shares.iter_mut().zip(totals) {
             shares.iter_mut().for_each(|share| *share /= total);
         }
-        let mut pods = Self { head: arm(head, &shared), base: arm(base, &shared), groups: 0, paired: Vec::new(), shares };
+        let mut pods =
+            Self { head: arm(head, &shared), base: arm(base, &shared), groups: 0, paired: Vec::new(), shares };
         pods.group();
         pods
     }
@@ -114,10 +117,13 @@ impl<'a> Pods<'a> {
         let whole: f64 = head.iter().chain(&base).sum();
         let functions = self.shares.first().map_or(0, Vec::len);
         let tested = |&f: &usize| {
-            let expected = |samples: &[f64]| self.shares.iter().zip(samples).map(|(share, n)| share[f] * n).sum::<f64>();
+            let expected =
+                |samples: &[f64]| self.shares.iter().zip(samples).map(|(share, n)| share[f] * n).sum::<f64>();
             let (a, b) = (expected(&head), expected(&base));
             let all_or_more = a + b >= whole * (1.0 - 1e-12);
-            let enough = a + b >= min_count * (1.0 - 1e-12) && a >= min_per_pod * length(&self.head) && b >= min_per_pod * length(&self.base);
+            let enough = a + b >= min_count * (1.0 - 1e-12)
+                && a >= min_per_pod * length(&self.head)
+                && b >= min_per_pod * length(&self.base);
             enough && !all_or_more && untested != Some(f)
         };
         (0..functions).filter(tested).filter_map(|f| u32::try_from(f).ok()).collect()
@@ -135,7 +141,13 @@ impl<'a> Pods<'a> {
             return;
         }
         let (head, base) = (self.samples_by_stratum(&self.head), self.samples_by_stratum(&self.base));
-        let total = |&f: &u32| self.shares.iter().zip(head.iter().zip(&base)).map(|(share, (n1, n0))| share[place(f)] * (n1 + n0)).sum::<f64>();
+        let total = |&f: &u32| {
+            self.shares
+                .iter()
+                .zip(head.iter().zip(&base))
+                .map(|(share, (n1, n0))| share[place(f)] * (n1 + n0))
+                .sum::<f64>()
+        };
         let mut best: Vec<(f64, u32)> = family.iter().map(|f| (total(f), *f)).collect();
         best.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
         best.truncate(SCALE_FUNCTIONS);
@@ -162,7 +174,8 @@ impl<'a> Pods<'a> {
     pub fn columns<'s>(&'s self, family: &'s [u32]) -> impl Iterator<Item = Column> + 's {
         family.chunks(BLOCK).flat_map(move |block| {
             let (mut head, mut base) = (self.read(&self.head, block), self.read(&self.base, block));
-            (0..block.len()).map(move |i| Column { head: std::mem::take(&mut head[i]), base: std::mem::take(&mut base[i]) })
+            (0..block.len())
+                .map(move |i| Column { head: std::mem::take(&mut head[i]), base: std::mem::take(&mut base[i]) })
         })
     }
 
@@ -173,7 +186,8 @@ impl<'a> Pods<'a> {
             row.fill(0.0);
             pod.counts.iter().for_each(|counts| counts.add_only(block, &mut row));
             for ((arm, &count), &f) in arms.iter_mut().zip(&row).zip(block) {
-                let expected: f64 = pod.samples.iter().map(|&(stratum, samples)| self.shares[stratum][place(f)] * samples).sum();
+                let expected: f64 =
+                    pod.samples.iter().map(|&(stratum, samples)| self.shares[stratum][place(f)] * samples).sum();
                 arm.counts.push(count);
                 arm.expected.push((expected * pod.scale).max(LEAST_EXPECTED));
             }

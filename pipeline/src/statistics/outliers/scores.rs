@@ -111,13 +111,25 @@ impl Scored {
 
     /// The head pods, ascending by number.
     pub fn deviations(&self, pods: &Pods<'_>, tail: &Tail) -> Vec<PodDeviation> {
-        let deviation = |(pod, &(log_ratio, t, exact)): (u32, &(f64, f64, f64))| PodDeviation { pod, log_ratio, t, ln_p: tail.ln_p(exact) };
+        let deviation = |(pod, &(log_ratio, t, exact)): (u32, &(f64, f64, f64))| PodDeviation {
+            pod,
+            log_ratio,
+            t,
+            ln_p: tail.ln_p(exact),
+        };
         pods.head.iter().map(|pod| pod.number).zip(&self.head).map(deviation).collect()
     }
 }
 
 /// Log ratio to all base pods, predictive t and exact ln p of every head pod.
-fn head(pods: &Pods<'_>, column: &Column, offset: f64, tau2: f64, centre: &Centre, tail: &F1Tail) -> Vec<(f64, f64, f64)> {
+fn head(
+    pods: &Pods<'_>,
+    column: &Column,
+    offset: f64,
+    tau2: f64,
+    centre: &Centre,
+    tail: &F1Tail,
+) -> Vec<(f64, f64, f64)> {
     let of_base = column.base.log_ratio_of_all();
     let logs = column.head.log_ratios().into_iter().zip(column.head.log_ratios_with(offset));
     logs.zip(&column.head.expected)

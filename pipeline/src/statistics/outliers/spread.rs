@@ -24,7 +24,8 @@ pub struct Centre {
 impl Spread {
     /// From plain log ratios.
     pub fn of_logs(pods: &Pods<'_>, family: &[u32]) -> Self {
-        let phi = pods.columns(family).map(|column| Dispersion::of(pods, &column.base.log_ratios(), &column.base)).collect();
+        let phi =
+            pods.columns(family).map(|column| Dispersion::of(pods, &column.base.log_ratios(), &column.base)).collect();
         Self::moderated(pods, phi, Vec::new())
     }
 

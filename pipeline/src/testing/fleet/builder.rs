@@ -285,7 +285,9 @@ impl FleetBuilder {
     /// As [`regress`](Self::regress), but each head pod is hit with the chance `fraction` alone, for as long as it lives.
     #[must_use]
     pub fn regress_some(self, function: impl Into<String>, cells: Cells, factor: f64, fraction: f64) -> Self {
-        self.with(|s| s.effects.push(Effect { function: Some(function.into()), cells, factor, fraction: Some(fraction) }))
+        self.with(|s| {
+            s.effects.push(Effect { function: Some(function.into()), cells, factor, fraction: Some(fraction) })
+        })
     }
 
     /// Multiplies what everything costs in the head pods of `cells`: no share moves, and a request costs more.

@@ -122,7 +122,12 @@ impl Partition {
             file: None,
         };
         let parts = profiles.into_iter().map(Ok).collect();
-        self.ready.push_back(Decoded { position, broker_time: Some(sent_at.plus(TRANSPORT)), parts, points: Vec::new() });
+        self.ready.push_back(Decoded {
+            position,
+            broker_time: Some(sent_at.plus(TRANSPORT)),
+            parts,
+            points: Vec::new(),
+        });
         self.offset += 1;
     }
 
@@ -184,7 +189,8 @@ impl Source for FleetSource {
         }
         // The one that is furthest behind, so that partitions advance side by side.
         let running = self.open.iter().enumerate().filter(|(_, reading)| !reading.is_paused);
-        let Some((next, _)) = running.min_by_key(|(_, reading)| (reading.partition.period, reading.partition.offset)) else {
+        let Some((next, _)) = running.min_by_key(|(_, reading)| (reading.partition.period, reading.partition.offset))
+        else {
             return Ok(Polled::Idle);
         };
         Ok(match self.open[next].partition.next() {

@@ -50,7 +50,10 @@ impl Plan {
         };
         let functions = tree.names.len();
         Ok(Self {
-            hardware: (0..).zip(&settings.hardware).map(|(i, kind)| tilt(&settings, i, kind.as_str(), functions)).collect(),
+            hardware: (0..)
+                .zip(&settings.hardware)
+                .map(|(i, kind)| tilt(&settings, i, kind.as_str(), functions))
+                .collect(),
             drift: drift(&settings, functions),
             cold: (0..).take(functions).map(|function| cold_cost(settings.seed, function)).collect(),
             periods: u64::try_from(settings.lasts.0 / settings.period.0).unwrap_or(0),
@@ -159,7 +162,8 @@ fn check_effect(effect: &Effect, settings: &Settings, tree: &CallTree) -> Result
         return Err(FleetError::UnknownFunction { function: function.clone() });
     }
     let held = |cells: &Cells| {
-        let mut all = settings.regions.iter().flat_map(|region| settings.cohorts.iter().map(move |cohort| (region, cohort)));
+        let mut all =
+            settings.regions.iter().flat_map(|region| settings.cohorts.iter().map(move |cohort| (region, cohort)));
         all.any(|(region, cohort)| cells.hold(region, cohort))
     };
     match effect.cells.patterns().find(|pattern| !held(pattern)) {

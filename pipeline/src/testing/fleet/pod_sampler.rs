@@ -63,7 +63,12 @@ impl PodSampler {
                 plan.tree.paths.iter().zip(&weights).map(|(path, weight)| weight * effect(path.leaf) * each).collect();
             changed
         };
-        Self { means: labels.iter().flat_map(mean).collect(), prepared: None, wandering: Wandering::default(), since_start: SinceStart::default() }
+        Self {
+            means: labels.iter().flat_map(mean).collect(),
+            prepared: None,
+            wandering: Wandering::default(),
+            since_start: SinceStart::default(),
+        }
     }
 
     /// The profile of a period, or none where the pod had no process throughout its window or nothing was seen.

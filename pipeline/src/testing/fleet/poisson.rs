@@ -200,7 +200,11 @@ fn low_word(word: u64) -> u32 {
     word as u32
 }
 
-#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "not negative and below 2^53 at every call")]
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    reason = "not negative and below 2^53 at every call"
+)]
 fn whole(value: f64) -> u64 {
     value as u64
 }

@@ -243,7 +243,11 @@ impl Pod {
 }
 
 /// A fraction of a length of time.
-#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "lengths here are of hours: exact to a nanosecond")]
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    reason = "lengths here are of hours: exact to a nanosecond"
+)]
 fn part(length: Nanos, fraction: f64) -> Nanos {
     Nanos((length.0 as f64 * fraction) as i64)
 }

@@ -144,11 +144,20 @@ fn apply<'a>(
                     let late = watermark.is_some_and(|watermark| own < watermark);
                     let at = watermark.filter(|_| late).unwrap_or(own).plus(held_back(config, &profile));
                     let content = content_of(&profile);
-                    applied.push(Applied { profile: Arc::new(profile), content, position: &record.position, part, own, at, late });
+                    applied.push(Applied {
+                        profile: Arc::new(profile),
+                        content,
+                        position: &record.position,
+                        part,
+                        own,
+                        at,
+                        late,
+                    });
                 }
                 Err(rejection) => {
                     let time = rejection.at.or(record.broker_time).map(|at| clock.hop_of(at));
-                    let row = RejectedRow { hop_at: None, position: record.position.clone(), part: index(part), rejection };
+                    let row =
+                        RejectedRow { hop_at: None, position: record.position.clone(), part: index(part), rejection };
                     match watermark.max(time) {
                         Some(hop) => book(config, Some(hop), row, ledger, rejected),
                         None => waiting.push(row),
@@ -203,9 +212,13 @@ fn book(config: &Config, hop: Option<Hop>, mut row: RejectedRow, ledger: &mut Le
 fn countable(profile: Profile) -> Result<Profile, Rejection> {
     let end = profile.window.end;
     match (profile.temporality, &profile.samples) {
-        (Temporality::Gauge, _) if profile.profile_type == ProfileType::LiveHeap => Ok(Profile { window: TimeRange { start: end, end }, ..profile }),
+        (Temporality::Gauge, _) if profile.profile_type == ProfileType::LiveHeap => {
+            Ok(Profile { window: TimeRange { start: end, end }, ..profile })
+        }
         (Temporality::Delta, _) if profile.profile_type != ProfileType::LiveHeap => Ok(profile),
-        (Temporality::Cumulative, Samples::Stacks(_)) if profile.profile_type != ProfileType::LiveHeap => Ok(Profile { window: TimeRange { start: end, end }, ..profile }),
+        (Temporality::Cumulative, Samples::Stacks(_)) if profile.profile_type != ProfileType::LiveHeap => {
+            Ok(Profile { window: TimeRange { start: end, end }, ..profile })
+        }
         _ => Err(Rejection {
             profile_type: Some(profile.profile_type),
             samples: profile.total(),
@@ -235,7 +248,13 @@ fn content_of(profile: &Profile) -> u128 {
 }
 
 /// Section 2: duplicates, warm-up, counted profiles and requests, in the order of all application hops.
-fn by_pod(config: &Config, applied: &[Applied<'_>], alive: &BTreeMap<ProcessKey, Vec<(Hop, Nanos)>>, ledger: &mut Ledger, admitted: &mut Admitted) {
+fn by_pod(
+    config: &Config,
+    applied: &[Applied<'_>],
+    alive: &BTreeMap<ProcessKey, Vec<(Hop, Nanos)>>,
+    ledger: &mut Ledger,
+    admitted: &mut Admitted,
+) {
     let window = config.window_hops();
     let mut seen: BTreeMap<DuplicateKey, Hop> = BTreeMap::new();
     let mut first_sight: BTreeMap<(Service, Build, PodId), Nanos> = BTreeMap::new();
@@ -246,7 +265,15 @@ fn by_pod(config: &Config, applied: &[Applied<'_>], alive: &BTreeMap<ProcessKey,
         let total = samples(profile.total());
         let row = ledger.at(one.at, Some(profile.profile_type));
         let pod = (id.service.clone(), id.build.clone(), id.pod.clone());
-        let key = (pod.0.clone(), pod.1.clone(), pod.2.clone(), id.process_start, profile.profile_type, profile.window, one.content);
+        let key = (
+            pod.0.clone(),
+            pod.1.clone(),
+            pod.2.clone(),
+            id.process_start,
+            profile.profile_type,
+            profile.window,
+            one.content,
+        );
         if seen.get(&key).is_some_and(|hop| hop.plus(window) > one.at) {
             row.samples_duplicate += total;
             continue;
@@ -273,7 +300,9 @@ fn by_pod(config: &Config, applied: &[Applied<'_>], alive: &BTreeMap<ProcessKey,
             row.samples_warm_up += new;
             continue;
         }
-        let until = alive.get(&process(&profile)).and_then(|seen| seen.iter().filter(|(hop, _)| *hop <= one.at).map(|(_, at)| *at).max());
+        let until = alive
+            .get(&process(&profile))
+            .and_then(|seen| seen.iter().filter(|(hop, _)| *hop <= one.at).map(|(_, at)| *at).max());
         if config.drain > Nanos(0) && until.is_none_or(|until| until < interval.midpoint().plus(config.drain)) {
             row.samples_drain += new;
             continue;
@@ -304,7 +333,8 @@ fn served(config: &Config, one: &Applied<'_>, known: &mut BTreeMap<RequestsKey, 
         told.window,
     );
     let values = known.entry(key).or_default();
-    let largest = values.iter().filter(|(hop, _)| hop.plus(window) > one.at).map(|(_, value)| *value).max().unwrap_or(0);
+    let largest =
+        values.iter().filter(|(hop, _)| hop.plus(window) > one.at).map(|(_, value)| *value).max().unwrap_or(0);
     values.push((one.at, told.count));
     let more = told.count.checked_sub(largest).filter(|more| *more > 0)?;
     Some(Served { profile: Arc::clone(&one.profile), applied: one.at, own, count: more })

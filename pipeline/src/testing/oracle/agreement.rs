@@ -45,7 +45,13 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
     differences.table("cells", &expected.cells, &got.cells, key_of_cell, cell);
     differences.table("flags", &expected.flags, &got.flags, key_of_flag, flag);
     differences.table("comparisons", &expected.comparisons, &got.comparisons, key_of_comparison, comparison);
-    differences.table("ledger", &expected.ledger, &got.ledger, |row| format!("{} {}", row.hop_at.0, row.profile_type), ledger);
+    differences.table(
+        "ledger",
+        &expected.ledger,
+        &got.ledger,
+        |row| format!("{} {}", row.hop_at.0, row.profile_type),
+        ledger,
+    );
     differences.table("rejected", &expected.rejected, &got.rejected, key_of_rejected, rejected);
     if differences.count > 0 {
         return Err(format!("{} differences, the first:\n{}", differences.count, differences.told.join("\n")));
@@ -82,7 +88,14 @@ impl Differences {
         }
     }
 
-    fn table<R: Debug>(&mut self, name: &str, expected: &[R], got: &[R], key: fn(&R) -> String, columns: fn(&mut Pair<'_>, &R, &R)) {
+    fn table<R: Debug>(
+        &mut self,
+        name: &str,
+        expected: &[R],
+        got: &[R],
+        key: fn(&R) -> String,
+        columns: fn(&mut Pair<'_>, &R, &R),
+    ) {
         let mut by_key: BTreeMap<String, (Vec<&R>, Vec<&R>)> = BTreeMap::new();
         expected.iter().for_each(|row| by_key.entry(key(row)).or_default().0.push(row));
         got.iter().for_each(|row| by_key.entry(key(row)).or_default().1.push(row));

@@ -35,7 +35,9 @@ pub(super) type Here<'a> = (&'a RowId, &'a Called);
 
 /// The cause of each called row of a cell, in their order, from the stacks of the epoch.
 pub(super) fn causes(archive: &Archive, tree: &Tree, here: &[Here<'_>], bar: Bar) -> Vec<Cause> {
-    let all = Samples::from_iter(tree.values().map(|block| [0, 1].map(|arm| block.values().map(|samples| real(samples[arm])).sum())));
+    let all = Samples::from_iter(
+        tree.values().map(|block| [0, 1].map(|arm| block.values().map(|samples| real(samples[arm])).sum())),
+    );
     let order = Order::of(archive, tree, here);
     let parts: Vec<Parts> = (0..here.len()).map(|row| Parts::of(archive, tree, &order, here, row)).collect();
     let has_its_own = |row: usize| rest_is_called(&parts[row].rest, &all, here[row].1, bar);
@@ -48,8 +50,11 @@ pub(super) fn causes(archive: &Archive, tree: &Tree, here: &[Here<'_>], bar: Bar
         if !explained[row] {
             return Cause::OfItsOwn;
         }
-        let mut standing: Vec<(f64, &RowId)> =
-            under.iter().filter(|(other, _)| !explained[**other]).map(|(other, samples)| (moved(samples, &all), here[*other].0)).collect();
+        let mut standing: Vec<(f64, &RowId)> = under
+            .iter()
+            .filter(|(other, _)| !explained[**other])
+            .map(|(other, samples)| (moved(samples, &all), here[*other].0))
+            .collect();
         standing.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1.kind, a.1.hash).cmp(&(b.1.kind, b.1.hash))));
         standing.first().map_or(Cause::Stands, |(_, by)| Cause::By((*by).clone()))
     };
@@ -72,7 +77,9 @@ impl Parts {
             let below = below(stack, function);
             let is_under = |(other, called): &Here<'_>| match (other.kind, called.now.function) {
                 (CountKind::SelfCount, leaf) => stack.last().copied() == leaf,
-                (CountKind::Total, callee) => callee.is_some_and(|callee| below.contains(&callee) && order.calls(function, callee)),
+                (CountKind::Total, callee) => {
+                    callee.is_some_and(|callee| below.contains(&callee) && order.calls(function, callee))
+                }
             };
             (0..here.len()).filter(|other| is_under(&here[*other])).collect()
         };

@@ -137,7 +137,8 @@ impl Archive {
             .map(|name| (stable_hash(name.as_bytes()), Arc::clone(name)))
             .collect();
         let names: Vec<Arc<str>> = names.into_iter().map(|(_, name)| name).collect();
-        let numbers: BTreeMap<&Arc<str>, usize> = names.iter().enumerate().map(|(number, name)| (name, number)).collect();
+        let numbers: BTreeMap<&Arc<str>, usize> =
+            names.iter().enumerate().map(|(number, name)| (name, number)).collect();
         let mut pods: BTreeMap<PodId, usize> = BTreeMap::new();
         let mut samples = Vec::new();
         for (one, cohorts) in counted.iter().zip(&folded) {
@@ -157,8 +158,15 @@ impl Archive {
             }
         }
         let requests = served.iter().map(|one| {
-            let (id, as_counted) = (&one.profile.identity, Counted { profile: Arc::clone(&one.profile), applied: one.applied, own: one.own, started: Nanos(0) });
-            Requests { origin: Origin::new(config, history, &as_counted, &id.cohort), bucket: id.bucket().0, count: one.count }
+            let (id, as_counted) = (
+                &one.profile.identity,
+                Counted { profile: Arc::clone(&one.profile), applied: one.applied, own: one.own, started: Nanos(0) },
+            );
+            Requests {
+                origin: Origin::new(config, history, &as_counted, &id.cohort),
+                bucket: id.bucket().0,
+                count: one.count,
+            }
         });
         let requests = requests.collect();
         let (paths, stacks) = stacks(config, history, counted, &numbers);
@@ -176,7 +184,11 @@ impl Archive {
                 build if open.base.contains(build) => BASE,
                 _ => continue,
             };
-            if origin.applied > hop || origin.block < open.epoch || origin.profile_type != profile_type || origin.cell != *cell {
+            if origin.applied > hop
+                || origin.block < open.epoch
+                || origin.profile_type != profile_type
+                || origin.cell != *cell
+            {
                 continue;
             }
             let block = tree.entry(origin.block).or_default();
@@ -188,7 +200,12 @@ impl Archive {
     }
 
     /// What the pods of a comparison did within the window that ends with `hop`, by type and cell, and arm.
-    pub fn active<'a>(&'a self, config: &Config, open: &Open, hop: Hop) -> impl Iterator<Item = ((ProfileType, CellKey), usize, Active<'a>)> {
+    pub fn active<'a>(
+        &'a self,
+        config: &Config,
+        open: &Open,
+        hop: Hop,
+    ) -> impl Iterator<Item = ((ProfileType, CellKey), usize, Active<'a>)> {
         let pods = self.samples.iter().map(|one| {
             let Origin { own, hardware, .. } = &one.origin;
             (&one.origin, Active::Pod { pod: one.pod, own: *own, started: one.started, hardware })
@@ -204,7 +221,13 @@ impl Archive {
     }
 
     /// What a comparison sees in a scope at the close of `hop`: the cells in which either arm has samples.
-    pub fn cells(&self, config: &Config, open: &Open, scope: Scope, hop: Hop) -> BTreeMap<(ProfileType, CellKey), Cell> {
+    pub fn cells(
+        &self,
+        config: &Config,
+        open: &Open,
+        scope: Scope,
+        hop: Hop,
+    ) -> BTreeMap<(ProfileType, CellKey), Cell> {
         let mut cells: BTreeMap<(ProfileType, CellKey), Cell> = BTreeMap::new();
         let arm_of = |origin: &Origin| {
             let seen = match scope {
@@ -241,7 +264,8 @@ impl Archive {
             _ if origin.applied > hop => None,
             build if *build == past.head => (origin.own.plus(config.window_hops()) > hop).then_some(HEAD),
             build if past.base.contains(build) => {
-                let left = origin.own.plus(config.window_hops()) <= hop && since.is_some_and(|since| origin.own >= since);
+                let left =
+                    origin.own.plus(config.window_hops()) <= hop && since.is_some_and(|since| origin.own >= since);
                 (left && is_archived(config, origin.own)).then_some(BASE)
             }
             _ => None,
@@ -265,7 +289,11 @@ impl Archive {
         for one in &self.requests {
             let Some(arm) = arm_of(&one.origin) else { continue };
             let cell = cells.entry((one.origin.profile_type, one.origin.cell.clone())).or_default();
-            cell.cell.entry(stratum(&one.origin).0).or_default()[arm].buckets.entry(one.bucket).or_default().requests += one.count;
+            cell.cell.entry(stratum(&one.origin).0).or_default()[arm]
+                .buckets
+                .entry(one.bucket)
+                .or_default()
+                .requests += one.count;
         }
         cells.values_mut().for_each(|cell| settle(&mut cell.cell));
         cells
@@ -297,13 +325,17 @@ fn stacks(config: &Config, history: &History, counted: &[&Counted], numbers: &BT
         let named: Vec<Option<usize>> = one.profile.names.iter().map(|name| numbers.get(name).copied()).collect();
         let mut cohorts: BTreeMap<&Cohort, Vec<(usize, u64)>> = BTreeMap::new();
         for stack in stacks {
-            let number = |frame: &u32| usize::try_from(*frame).ok().and_then(|frame| named.get(frame).copied().flatten());
+            let number =
+                |frame: &u32| usize::try_from(*frame).ok().and_then(|frame| named.get(frame).copied().flatten());
             let frames: Vec<usize> = stack.frames.iter().filter_map(number).collect();
             let path = *places.entry(frames).or_insert_with_key(|frames| {
                 paths.push(frames.clone());
                 paths.len() - 1
             });
-            cohorts.entry(stack.cohort.as_ref().unwrap_or(&one.profile.identity.cohort)).or_default().push((path, stack.count));
+            cohorts
+                .entry(stack.cohort.as_ref().unwrap_or(&one.profile.identity.cohort))
+                .or_default()
+                .push((path, stack.count));
         }
         all.extend(cohorts.into_iter().map(|(cohort, samples)| (Origin::new(config, history, one, cohort), samples)));
     }

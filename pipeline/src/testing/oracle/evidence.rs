@@ -99,7 +99,13 @@ pub(super) fn kept_or_all(cell: &Cell) -> Vec<&Stratum> {
 }
 
 /// One count kind; tested only where `scale` is given, which holds the scale of self counts once that is known.
-fn judge_kind(config: &Config, archive: &Archive, used: &[&Stratum], kind: CountKind, scale: Option<Option<f64>>) -> KindEvidence {
+fn judge_kind(
+    config: &Config,
+    archive: &Archive,
+    used: &[&Stratum],
+    kind: CountKind,
+    scale: Option<Option<f64>>,
+) -> KindEvidence {
     let mut counts: BTreeMap<usize, [u64; 2]> = BTreeMap::new();
     for stratum in used {
         for arm in [HEAD, BASE] {
@@ -114,7 +120,8 @@ fn judge_kind(config: &Config, archive: &Archive, used: &[&Stratum], kind: Count
         }
     }
     let frequent = |(function, count): (&usize, &[u64; 2])| {
-        (count[HEAD] + count[BASE] >= config.min_count && &*archive.names[*function] != UNSYMBOLISED).then_some(*function)
+        (count[HEAD] + count[BASE] >= config.min_count && &*archive.names[*function] != UNSYMBOLISED)
+            .then_some(*function)
     };
     let functions: Vec<usize> = counts.iter().filter_map(frequent).collect();
     let test = scale.map(|scale| {
@@ -131,9 +138,13 @@ fn arm(used: &[&Stratum], arm: usize, kind: CountKind, functions: &[usize]) -> A
         Some(found) => functions.iter().map(|function| real(found.functions[*function][column(kind)])).collect(),
         None => vec![0.0; functions.len()],
     };
-    let samples = |stratum: &Stratum, bucket: u8| stratum[arm].buckets.get(&bucket).map_or(0.0, |found| real(found.samples));
+    let samples =
+        |stratum: &Stratum, bucket: u8| stratum[arm].buckets.get(&bucket).map_or(0.0, |found| real(found.samples));
     Arm {
-        counts: used.iter().map(|stratum| occupied.iter().map(|bucket| of_bucket(stratum, *bucket)).collect()).collect(),
+        counts: used
+            .iter()
+            .map(|stratum| occupied.iter().map(|bucket| of_bucket(stratum, *bucket)).collect())
+            .collect(),
         samples: used.iter().map(|stratum| occupied.iter().map(|bucket| samples(stratum, *bucket)).collect()).collect(),
         pods: occupied.iter().map(|bucket| pods_of_bucket(used, arm, *bucket)).collect(),
         unlike: used.iter().any(|stratum| stratum[arm].of_past),
@@ -163,7 +174,10 @@ fn support(arms: &[ArmFigures; 2], df: f64) -> Support {
 }
 
 fn pods(used: &[&Stratum], arm: usize) -> BTreeSet<usize> {
-    used.iter().flat_map(|stratum| stratum[arm].buckets.values()).flat_map(|bucket| bucket.pods.iter().copied()).collect()
+    used.iter()
+        .flat_map(|stratum| stratum[arm].buckets.values())
+        .flat_map(|bucket| bucket.pods.iter().copied())
+        .collect()
 }
 
 fn figures(used: &[&Stratum], arm: usize) -> ArmFigures {

@@ -16,11 +16,18 @@ const NAMED: usize = 20;
 
 /// The functions of a cell whose share alone moved, by their self rows, the largest change first.
 pub(super) fn compositional(config: &Config, archive: &Archive, evidence: &Evidence) -> Vec<String> {
-    let Some((kind, test)) = evidence.kinds.get(&CountKind::SelfCount).and_then(|kind| Some((kind, kind.test.as_ref()?))) else { return Vec::new() };
+    let Some((kind, test)) =
+        evidence.kinds.get(&CountKind::SelfCount).and_then(|kind| Some((kind, kind.test.as_ref()?)))
+    else {
+        return Vec::new();
+    };
     let ln_scale = test.scale.ln();
     let (share, adjusted) = (&test.share.theta, &test.adjusted.theta);
     let moved = |place: usize, ln_q: f64| {
-        ln_q <= config.q.ln() && ln_scale.abs() >= config.delta && share[place] * ln_scale > 0.0 && adjusted[place].abs() < share[place].abs()
+        ln_q <= config.q.ln()
+            && ln_scale.abs() >= config.delta
+            && share[place] * ln_scale > 0.0
+            && adjusted[place].abs() < share[place].abs()
     };
     let ln_q = ln_bh(&test.ln_p_comp).into_iter().enumerate();
     // In order of the hash; a stable sort keeps that among changes of one size, which rounding must not tell apart.
@@ -34,12 +41,14 @@ pub(super) fn compositional(config: &Config, archive: &Archive, evidence: &Evide
 pub(super) fn explains(called: &BTreeMap<RowId, Called>, flag: &RowId, compositional: &[String]) -> Vec<String> {
     let rows = called.iter().filter(|(_, other)| other.by.as_ref() == Some(flag));
     let mut names: Vec<String> = rows.map(|(id, _)| format!("{} ({})", id.function, id.kind.name())).collect();
-    let own = |id: &&RowId| id.profile_type == flag.profile_type && id.cell == flag.cell && id.kind == CountKind::SelfCount;
+    let own =
+        |id: &&RowId| id.profile_type == flag.profile_type && id.cell == flag.cell && id.kind == CountKind::SelfCount;
     let size = |id: &RowId| called[id].now.tested.map_or(0.0, |now| now.theta.abs());
     let mut by_size: Vec<&RowId> = called.keys().filter(own).collect();
     by_size.sort_by(|a, b| size(b).total_cmp(&size(a)));
     if by_size.first() == Some(&flag) {
-        let others: Vec<&String> = compositional.iter().filter(|name| by_size.iter().all(|id| id.function != **name)).collect();
+        let others: Vec<&String> =
+            compositional.iter().filter(|name| by_size.iter().all(|id| id.function != **name)).collect();
         names.extend(others.iter().take(NAMED).map(|name| format!("{name} (share)")));
         if others.len() > NAMED {
             names.push(format!("{} more (share)", others.len() - NAMED));
@@ -56,8 +65,11 @@ pub(super) fn shifts(archive: &Archive, tree: &Tree, here: &[Here<'_>]) -> BTree
     let mut pairs = Vec::new();
     for (to, gaining) in &ups {
         for (from, losing) in &downs {
-            let [Some(gained), Some(lost)] = [gaining, losing].map(|called| called.now.row.share_delta) else { continue };
-            let [above, also] = [gaining, losing].map(|called| called.now.function.and_then(|function| caller(archive, tree, function)));
+            let [Some(gained), Some(lost)] = [gaining, losing].map(|called| called.now.row.share_delta) else {
+                continue;
+            };
+            let [above, also] = [gaining, losing]
+                .map(|called| called.now.function.and_then(|function| caller(archive, tree, function)));
             let left = (gained.value + lost.value).abs();
             let halves = [gained, lost].map(|delta| ((delta.high - delta.low) / 2.0).powi(2));
             if let Some(above) = above.filter(|above| Some(*above) == also && left <= (halves[0] + halves[1]).sqrt()) {

@@ -108,7 +108,9 @@ pub(super) fn walk(config: &Config, counted: &[&Counted], last: Hop) -> History 
         past.extend(closed.iter().map(|one| Past { base: one.base.clone(), head: one.head.clone(), closed: hop }));
         past.retain(|one| {
             let compared = open.iter().any(|other| other.head == one.head || other.base.contains(&one.head));
-            presence.in_window(&one.head, hop) > 0 && !compared && archived(config, hop).is_some_and(|since| one.closed.minus(config.window_hops()) >= since)
+            presence.in_window(&one.head, hop) > 0
+                && !compared
+                && archived(config, hop).is_some_and(|since| one.closed.minus(config.window_hops()) >= since)
         });
         let report = falls(config, config.report_every, hop, last) && !(open.is_empty() && past.is_empty());
         history.moments.push(Moment { hop, closed, open: open.clone(), past: past.clone(), look: looks, report });
@@ -120,7 +122,8 @@ pub(super) fn walk(config: &Config, counted: &[&Counted], last: Hop) -> History 
 pub(super) fn archived(config: &Config, hop: Hop) -> Option<Hop> {
     let generation = config.clock().hops_in(config.baseline);
     let last = hop.minus(config.window_hops());
-    (generation > 0 && config.method == Method::Honest).then(|| Hop((last.0 / generation).saturating_sub(1) * generation))
+    (generation > 0 && config.method == Method::Honest)
+        .then(|| Hop((last.0 / generation).saturating_sub(1) * generation))
 }
 
 /// Whether a hop's end is a multiple of `every`, or the hop is the last of the run.
@@ -161,7 +164,8 @@ fn begins_block(config: &Config, presence: &Presence, hop: Hop, block: Option<Ho
     let of = |pods: &BTreeMap<&Build, u64>, build: &Build| u128::from(pods.get(build).copied().unwrap_or(0));
     let (all_then, all_now) = (u128::from(all_then), u128::from(all_now));
     // |now/all_now - then/all_then| > 1/10, multiplied out. With no pods on either side both sides are 0.
-    let moved = |build: &Build| 10 * (of(&now, build) * all_then).abs_diff(of(&then, build) * all_now) > all_now * all_then;
+    let moved =
+        |build: &Build| 10 * (of(&now, build) * all_then).abs_diff(of(&then, build) * all_now) > all_now * all_then;
     then.keys().chain(now.keys()).any(|build| moved(build))
 }
 

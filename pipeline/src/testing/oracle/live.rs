@@ -17,8 +17,8 @@ use super::history::Open;
 use super::report::call;
 use super::row::{About, Line, add_always_valid, lines, range};
 use super::self_check::Checked;
-use super::unlike::Warnings;
 use super::statistics::families::e_bh;
+use super::unlike::Warnings;
 use super::verdicts;
 use crate::config::Config;
 
@@ -168,7 +168,10 @@ impl Live {
         let rejected = self.rejected(at.config, &tested);
         let alike = self.follow(&tested);
         self.admit(at.config, &rejected, &tested);
-        let bar = Bar { delta: at.config.delta, ln_e: (wide(self.joined.len()) / (at.config.q * wide(rejected.len().max(1)))).ln() };
+        let bar = Bar {
+            delta: at.config.delta,
+            ln_e: (wide(self.joined.len()) / (at.config.q * wide(rejected.len().max(1)))).ln(),
+        };
         let trees = self.trees(at);
         let causes = self.causes(at, &trees, bar);
         let open = self.called.keys().filter(|id| tested.contains_key(id) && !alike.contains(id)).cloned().collect();
@@ -187,7 +190,14 @@ impl Live {
             let evidence = judge(config, archive, &[&counts]);
             let of_kind = |kind: &CountKind| {
                 let comparison = self.key(profile_type);
-                let about = About { scope: Scope::Epoch, comparison, cell: CellKey::clone(&cell), kind: *kind, start_at, end_at };
+                let about = About {
+                    scope: Scope::Epoch,
+                    comparison,
+                    cell: CellKey::clone(&cell),
+                    kind: *kind,
+                    start_at,
+                    end_at,
+                };
                 (*kind, lines(config, archive, &about, &evidence))
             };
             let lines = config.count_kinds.iter().map(of_kind).collect();
@@ -217,7 +227,8 @@ impl Live {
     fn follow(&mut self, tested: &BTreeMap<RowId, &Line>) -> BTreeSet<RowId> {
         let mut alike = BTreeSet::new();
         let epoch = self.epoch;
-        let largest: BTreeMap<RowId, f64> = self.called.keys().map(|id| (id.clone(), self.largest_ln_e(epoch, id))).collect();
+        let largest: BTreeMap<RowId, f64> =
+            self.called.keys().map(|id| (id.clone(), self.largest_ln_e(epoch, id))).collect();
         for (id, called) in &mut self.called {
             let Some(line) = tested.get(id) else { continue };
             called.now = with_always_valid(line, largest[id]);
@@ -231,7 +242,11 @@ impl Live {
     /// Calls rejected rows with a change that is large enough.
     fn admit(&mut self, config: &Config, rejected: &[RowId], tested: &BTreeMap<RowId, &Line>) {
         for id in rejected.iter().filter(|id| !self.settled.contains(id)) {
-            let Some(line) = tested.get(id).filter(|line| line.tested.is_some_and(|now| now.theta.abs() >= config.delta)) else { continue };
+            let Some(line) =
+                tested.get(id).filter(|line| line.tested.is_some_and(|now| now.theta.abs() >= config.delta))
+            else {
+                continue;
+            };
             let now = with_always_valid(line, self.largest_ln_e(self.epoch, id));
             let epoch = self.epoch;
             self.called.entry(id.clone()).or_insert_with(|| Called { epoch, now, flag: None, by: None });
@@ -240,7 +255,8 @@ impl Live {
 
     /// The call trees of cells with called rows whose profiles came as stacks.
     fn trees(&self, at: &LookAt<'_>) -> Trees {
-        let places: BTreeSet<(ProfileType, CellKey)> = self.called.keys().map(|id| (id.profile_type, id.cell.clone())).collect();
+        let places: BTreeSet<(ProfileType, CellKey)> =
+            self.called.keys().map(|id| (id.profile_type, id.cell.clone())).collect();
         let trees = places.into_iter().map(|(profile_type, cell)| {
             let tree = at.archive.tree(at.open, at.hop, profile_type, &cell);
             ((profile_type, cell), tree)
@@ -279,7 +295,13 @@ impl Live {
     }
 
     /// What becomes of called rows: of those that are `alike`, which are cleared, and of the `open` ones.
-    fn change(&mut self, at: &LookAt<'_>, alike: &BTreeSet<RowId>, open: &BTreeSet<RowId>, causes: &BTreeMap<RowId, Cause>) -> Vec<FlagRow> {
+    fn change(
+        &mut self,
+        at: &LookAt<'_>,
+        alike: &BTreeSet<RowId>,
+        open: &BTreeSet<RowId>,
+        causes: &BTreeMap<RowId, Cause>,
+    ) -> Vec<FlagRow> {
         let mut flags = Vec::new();
         for (id, called) in &mut self.called {
             if let Some(flag) = called.flag.as_ref().filter(|_| alike.contains(id)) {
@@ -344,7 +366,8 @@ fn called_row(line: &Line) -> CellRow {
 
 impl Flag {
     fn new(raised: Hop, of_its_own: bool, row: CellRow, theta: f64) -> Self {
-        let mut flag = Self { raised, of_its_own, emitted: row.clone(), emitted_theta: theta, severity: Severity::Info };
+        let mut flag =
+            Self { raised, of_its_own, emitted: row.clone(), emitted_theta: theta, severity: Severity::Info };
         flag.emit(row, theta);
         flag
     }
@@ -366,7 +389,14 @@ impl Flag {
         row.support != self.emitted.support || half.is_some_and(|half| (theta - self.emitted_theta).abs() > half)
     }
 
-    fn change(&self, config: &Config, row: CellRow, state: FlagState, sequence: Hop, cleared_because: Option<&str>) -> FlagRow {
+    fn change(
+        &self,
+        config: &Config,
+        row: CellRow,
+        state: FlagState,
+        sequence: Hop,
+        cleared_because: Option<&str>,
+    ) -> FlagRow {
         let raised_at: Nanos = config.clock().end_of(self.raised);
         FlagRow {
             flag_id: flag_id(&row, self.raised),

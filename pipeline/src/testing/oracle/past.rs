@@ -22,7 +22,13 @@ use crate::config::{CellBy, Config};
 type Cells = BTreeMap<CellKey, PastCell>;
 
 /// The rows of `cells` and of `comparisons` at one report of a comparison whose base is the past.
-pub(super) fn against_past(config: &Config, archive: &Archive, service: &Service, past: &Past, hop: Hop) -> (Vec<CellRow>, Vec<ComparisonRow>) {
+pub(super) fn against_past(
+    config: &Config,
+    archive: &Archive,
+    service: &Service,
+    past: &Past,
+    hop: Hop,
+) -> (Vec<CellRow>, Vec<ComparisonRow>) {
     let mut by_type: BTreeMap<ProfileType, Cells> = BTreeMap::new();
     for ((profile_type, key), cell) in archive.past_cells(config, past, hop) {
         if cell.cell.values().any(|stratum| stratum[HEAD].samples > 0) {
@@ -47,8 +53,12 @@ pub(super) fn against_past(config: &Config, archive: &Archive, service: &Service
 /// The strata at hours of the day at which the head has samples.
 fn at_hours_of_head(cells: &Cells) -> BTreeMap<CellKey, Cell> {
     let of_cell = |cell: &Cell| {
-        let hours: BTreeSet<Hop> = cell.iter().filter(|(_, stratum)| stratum[HEAD].samples > 0).map(|((hour, _), _)| *hour).collect();
-        cell.iter().filter(|((hour, _), _)| hours.contains(hour)).map(|(key, stratum)| (key.clone(), stratum.clone())).collect()
+        let hours: BTreeSet<Hop> =
+            cell.iter().filter(|(_, stratum)| stratum[HEAD].samples > 0).map(|((hour, _), _)| *hour).collect();
+        cell.iter()
+            .filter(|((hour, _), _)| hours.contains(hour))
+            .map(|(key, stratum)| (key.clone(), stratum.clone()))
+            .collect()
     };
     cells.iter().map(|(key, cell)| (key.clone(), of_cell(&cell.cell))).collect()
 }
@@ -58,7 +68,8 @@ fn told(row: CellRow, cells: &Cells, base: &Build) -> CellRow {
     let under = cells.iter().filter(|(key, _)| is_under(key, &row.cell));
     let under: Vec<&PastCell> = under.map(|(_, cell)| cell).collect();
     let apart = matches!(row.reason, Some(RowReason::NoBase | RowReason::NoCommonStratum));
-    let apart = if apart { format!("; head: {}; base: {}", ran(&under, HEAD), ran(&under, BASE)) } else { String::new() };
+    let apart =
+        if apart { format!("; head: {}; base: {}", ran(&under, HEAD), ran(&under, BASE)) } else { String::new() };
     let seconds = float(row.window_end_at.since(row.window_start_at).0) / 1e9;
     let slow = float(row.head.total) / float(row.head.pods) < seconds;
     let unknown = if slow { RowReason::LowLoad } else { RowReason::NeedsTime };
@@ -85,14 +96,19 @@ fn shared<'a>(cells: &[&'a PastCell]) -> Vec<(&'a PastCell, &'a (Hop, Hardware))
 
 fn which_past(cells: &[&PastCell], base: &Build) -> String {
     let hours: BTreeSet<u64> = shared(cells).iter().map(|(_, (hour, _))| hour.0).collect();
-    let days: BTreeSet<i64> = shared(cells).iter().filter_map(|(cell, key)| cell.days.get(*key)).flatten().copied().collect();
+    let days: BTreeSet<i64> =
+        shared(cells).iter().filter_map(|(cell, key)| cell.days.get(*key)).flatten().copied().collect();
     let named: Vec<String> = hours.iter().map(ToString::to_string).collect();
     match named.as_slice() {
         [] => format!("base is the past of {base}"),
         hours => {
             let plural = |count: usize| if count == 1 { "" } else { "s" };
             let (of_hours, of_days) = (plural(hours.len()), plural(days.len()));
-            format!("base is the past: hour{of_hours} {} UTC of {base} on {} day{of_days}", hours.join(", "), days.len())
+            format!(
+                "base is the past: hour{of_hours} {} UTC of {base} on {} day{of_days}",
+                hours.join(", "),
+                days.len()
+            )
         }
     }
 }
@@ -105,14 +121,27 @@ fn ran(cells: &[&PastCell], arm: usize) -> String {
 }
 
 /// Rows of `comparisons`: as in section 9, but for the window, and with its called rows.
-fn verdicts(at: &LookAt<'_>, live: &Live, profile_type: ProfileType, cells: &Cells, rows: &[CellRow]) -> Vec<ComparisonRow> {
+fn verdicts(
+    at: &LookAt<'_>,
+    live: &Live,
+    profile_type: ProfileType,
+    cells: &Cells,
+    rows: &[CellRow],
+) -> Vec<ComparisonRow> {
     let (start_at, end_at) = range(at.config, at.open, Scope::Window, at.hop);
     let kinds = || CountKind::ALL.into_iter().filter(|kind| at.config.count_kinds.contains(kind));
     let looked: Vec<Looked> = at_hours_of_head(cells)
         .iter()
         .map(|(key, cell)| {
             let evidence = judge(at.config, at.archive, &[cell]);
-            let about = |kind| About { scope: Scope::Window, comparison: live.key(profile_type), cell: key.clone(), kind, start_at, end_at };
+            let about = |kind| About {
+                scope: Scope::Window,
+                comparison: live.key(profile_type),
+                cell: key.clone(),
+                kind,
+                start_at,
+                end_at,
+            };
             let lines = kinds().map(|kind| (kind, lines(at.config, at.archive, &about(kind), &evidence))).collect();
             Looked { profile_type, cell: key.clone(), evidence, lines }
         })
@@ -128,7 +157,9 @@ fn verdicts(at: &LookAt<'_>, live: &Live, profile_type: ProfileType, cells: &Cel
         let all = Verdicts { at, live, profile_type, kind };
         let of_cell = |looked: &Looked| {
             let row = all.of_cell(looked);
-            let called = |verdict: Verdict| rows.iter().any(|row| row.count_kind == kind && row.cell == looked.cell && row.verdict == verdict);
+            let called = |verdict: Verdict| {
+                rows.iter().any(|row| row.count_kind == kind && row.cell == looked.cell && row.verdict == verdict)
+            };
             let verdict = match row.verdict {
                 ComparisonVerdict::NotComparable => ComparisonVerdict::NotComparable,
                 _ if called(Verdict::Regressed) => ComparisonVerdict::Regressed,

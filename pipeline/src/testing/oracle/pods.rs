@@ -26,7 +26,9 @@ impl<'a> ByPod<'a> {
     pub fn of(archive: &'a Archive, cell: &'a Cell) -> Self {
         let used = kept_or_all(cell);
         let arm = |arm: usize| {
-            let all = used.iter().enumerate().flat_map(move |(stratum, arms)| arms[arm].pods.iter().map(move |(pod, counts)| (stratum, *pod, counts)));
+            let all = used.iter().enumerate().flat_map(move |(stratum, arms)| {
+                arms[arm].pods.iter().map(move |(pod, counts)| (stratum, *pod, counts))
+            });
             all.collect()
         };
         Self { archive, arms: [arm(HEAD), arm(BASE)] }
@@ -62,18 +64,29 @@ impl<'a> ByPod<'a> {
         }
         let untested = self.archive.names.iter().position(|name| **name == *UNSYMBOLISED);
         let settings = Settings { untested, keep_ln_p: config.q.ln(), ..Settings::default() };
-        let counts = [HEAD, BASE].map(|arm| self.arms[arm].iter().map(|(_, _, counts)| of_kind(counts, about.kind)).collect::<Vec<_>>());
+        let counts = [HEAD, BASE]
+            .map(|arm| self.arms[arm].iter().map(|(_, _, counts)| of_kind(counts, about.kind)).collect::<Vec<_>>());
         let rows = |arm: usize| -> Vec<PodRow<'_>> {
             let all = self.arms[arm].iter().zip(&counts[arm]);
             let number = |pod: &usize| u32::try_from(*pod).unwrap_or(u32::MAX);
-            all.map(|((stratum, pod, seen), counts)| PodRow { stratum: *stratum, pod: number(pod), samples: seen.samples, counts: vec![counts] }).collect()
+            all.map(|((stratum, pod, seen), counts)| PodRow {
+                stratum: *stratum,
+                pod: number(pod),
+                samples: seen.samples,
+                counts: vec![counts],
+            })
+            .collect()
         };
         let found = outliers(self.archive.names.len(), &rows(HEAD), &rows(BASE), &settings);
         for line in lines {
             let Some(function) = line.function.filter(|function| !found.ln_p[*function].is_nan()) else { continue };
             line.row.outlier_ln_p = Some(found.ln_p[function]);
             let name = |pod: u32| usize::try_from(pod).ok().and_then(|pod| self.archive.pods.get(pod));
-            line.deviating = found.pods(function).iter().filter_map(|pod| Some((name(pod.pod)?.as_str().to_owned(), pod.ln_p))).collect();
+            line.deviating = found
+                .pods(function)
+                .iter()
+                .filter_map(|pod| Some((name(pod.pod)?.as_str().to_owned(), pod.ln_p)))
+                .collect();
         }
     }
 

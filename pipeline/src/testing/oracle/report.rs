@@ -61,7 +61,8 @@ impl Report<'_> {
             let chosen: Vec<&Cell> = cells.iter().filter(|(cell, _)| chosen(cell)).map(|(_, counts)| counts).collect();
             judge(self.config, self.archive, &chosen)
         };
-        let evidence: Vec<(CellKey, Evidence)> = cells.keys().map(|cell| (cell.clone(), judged(&|one| one == cell))).collect();
+        let evidence: Vec<(CellKey, Evidence)> =
+            cells.keys().map(|cell| (cell.clone(), judged(&|one| one == cell))).collect();
         let evidence: Vec<_> = evidence.into_iter().filter(|(_, evidence)| evidence.samples[HEAD] > 0).collect();
         let everywhere = CellKey { region: Region::from(MERGED), cohort: Cohort::from(MERGED) };
         let has_head = |cell: &CellKey| evidence.iter().any(|(one, _)| one == cell);
@@ -80,14 +81,26 @@ impl Report<'_> {
         let mut rows = Vec::new();
         // Causes of all rows of a cell are among its self rows.
         let mut causes = BTreeMap::new();
-        let rates: BTreeMap<&CellKey, Option<Rates>> = evidence.iter().map(|(cell, evidence)| (cell, rates(self.archive, &cells[cell], evidence))).collect();
+        let rates: BTreeMap<&CellKey, Option<Rates>> =
+            evidence.iter().map(|(cell, evidence)| (cell, rates(self.archive, &cells[cell], evidence))).collect();
         for kind in CountKind::ALL.into_iter().filter(|kind| self.config.count_kinds.contains(kind)) {
             let plain = |(cell, evidence): &(CellKey, Evidence)| {
                 let about = self.about(scope, profile_type, kind, cell);
                 let mut lines = lines(self.config, self.archive, &about, evidence);
-                for line in lines.iter_mut().filter(|line| matches!(line.row.reason, Some(RowReason::NoBase | RowReason::NoCommonStratum))) {
-                    let inside: Vec<&Cell> = cells.iter().filter(|(key, _)| has_head(key) && is_under(key, cell)).map(|(_, cell)| cell).collect();
-                    line.row.detail = Some(format!("head: {}; base: {}", ran(self.config, &inside, HEAD), ran(self.config, &inside, BASE)));
+                for line in lines
+                    .iter_mut()
+                    .filter(|line| matches!(line.row.reason, Some(RowReason::NoBase | RowReason::NoCommonStratum)))
+                {
+                    let inside: Vec<&Cell> = cells
+                        .iter()
+                        .filter(|(key, _)| has_head(key) && is_under(key, cell))
+                        .map(|(_, cell)| cell)
+                        .collect();
+                    line.row.detail = Some(format!(
+                        "head: {}; base: {}",
+                        ran(self.config, &inside, HEAD),
+                        ran(self.config, &inside, BASE)
+                    ));
                 }
                 Group { cell: cell.clone(), lines, rare: Vec::new() }
             };
@@ -217,7 +230,8 @@ impl Family {
         let mut ln_q = ln_q.into_iter();
         for group in &mut self.cells {
             let family = std::mem::take(&mut group.rare).into_iter().zip(ln_q.by_ref());
-            let called: Vec<Line> = family.filter(|(_, ln_q)| *ln_q <= config.q.ln()).filter_map(|(line, _)| call_rare(line)).collect();
+            let called: Vec<Line> =
+                family.filter(|(_, ln_q)| *ln_q <= config.q.ln()).filter_map(|(line, _)| call_rare(line)).collect();
             group.lines.retain_mut(|line| line.row.function != RARE || give_up(&mut line.row, &called));
             group.lines.extend(called);
         }
@@ -226,16 +240,20 @@ impl Family {
     /// Costs per request: functions are one family, the rows of all functions another, which decides about them.
     fn find_uniform(&mut self, config: &Config, scope: Scope) {
         for of_all in [false, true] {
-            let member = |line: &Line| line.row.per_request_ln_p.filter(|_| (line.row.function == ALL_FUNCTIONS) == of_all);
+            let member =
+                |line: &Line| line.row.per_request_ln_p.filter(|_| (line.row.function == ALL_FUNCTIONS) == of_all);
             let ln_q = ln_bh(&values(&self.cells, |group| &group.lines, member));
             for (line, ln_q) in self.cells.iter_mut().flat_map(|group| &mut group.lines).zip(ln_q) {
                 if ln_q.is_nan() {
                     continue;
                 }
                 line.row.per_request_q_value = Some(ln_q.exp());
-                let large = line.uniform.filter(|all| scope == Scope::Window && ln_q <= config.q.ln() && all.abs() >= config.delta);
+                let large = line
+                    .uniform
+                    .filter(|all| scope == Scope::Window && ln_q <= config.q.ln() && all.abs() >= config.delta);
                 if let Some(theta) = large {
-                    (line.row.verdict, line.row.reason) = (if theta > 0.0 { Verdict::Regressed } else { Verdict::Improved }, None);
+                    (line.row.verdict, line.row.reason) =
+                        (if theta > 0.0 { Verdict::Regressed } else { Verdict::Improved }, None);
                 }
             }
         }
@@ -264,14 +282,21 @@ impl Family {
     }
 
     /// Rows of cells that moved only because another's share did. `causes` is filled from self rows, which come first.
-    fn find_compositional(&mut self, config: &Config, functions: usize, kind: CountKind, causes: &mut BTreeMap<CellKey, String>) {
+    fn find_compositional(
+        &mut self,
+        config: &Config,
+        functions: usize,
+        kind: CountKind,
+        causes: &mut BTreeMap<CellKey, String>,
+    ) {
         if kind == CountKind::SelfCount {
             causes.extend(self.cells.iter().filter_map(|group| Some((group.cell.clone(), cause(group)?))));
         }
         let ln_p = matrix(&self.cells, functions, |line| line.tested.map(|tested| tested.ln_p_comp));
         let ln_q = ln_bh(&ln_p.concat());
         for (place, group) in self.cells.iter_mut().enumerate() {
-            let open = |line: &&mut Line| !line.row.verdict.is_called() && line.row.verdict != Verdict::SomePodsOutlying;
+            let open =
+                |line: &&mut Line| !line.row.verdict.is_called() && line.row.verdict != Verdict::SomePodsOutlying;
             for line in group.lines.iter_mut().filter(open) {
                 let (Some(function), Some(tested)) = (line.function, line.tested) else { continue };
                 let moved = ln_q[place * functions + function] <= config.q.ln()
@@ -316,7 +341,12 @@ pub(super) fn is_under(cell: &CellKey, over: &CellKey) -> bool {
 fn ran(config: &Config, cells: &[&Cell], arm: usize) -> String {
     let strata = cells.iter().flat_map(|cell| cell.iter()).filter(|(_, stratum)| stratum[arm].samples > 0);
     let strata: BTreeSet<_> = strata.map(|(key, _)| key).collect();
-    first_three(strata.into_iter().map(|(block, hardware)| format!("{hardware} from {}", rfc3339(config.clock().start_of(*block)))).collect())
+    first_three(
+        strata
+            .into_iter()
+            .map(|(block, hardware)| format!("{hardware} from {}", rfc3339(config.clock().start_of(*block))))
+            .collect(),
+    )
 }
 
 /// The first three, and how many more.
@@ -330,7 +360,11 @@ pub(super) fn first_three(mut words: Vec<String>) -> String {
 }
 
 /// Values by row, group after group; NaN where a row has none.
-fn values<'a>(groups: &'a [Group], lines: fn(&'a Group) -> &'a Vec<Line>, of: impl Fn(&Line) -> Option<f64>) -> Vec<f64> {
+fn values<'a>(
+    groups: &'a [Group],
+    lines: fn(&'a Group) -> &'a Vec<Line>,
+    of: impl Fn(&Line) -> Option<f64>,
+) -> Vec<f64> {
     groups.iter().flat_map(lines).map(|line| of(line).unwrap_or(f64::NAN)).collect()
 }
 

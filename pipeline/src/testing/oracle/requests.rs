@@ -46,12 +46,18 @@ pub(super) fn rates(archive: &Archive, cell: &Cell, evidence: &Evidence) -> Opti
         Rate { test, t95: t_quantile(0.95, df), t90: t_quantile(0.9, df) }
     };
     let of_kind = |(kind, found): (&CountKind, &KindEvidence)| {
-        let functions: Vec<usize> = found.counts.keys().copied().filter(|function| *archive.names[*function] != *UNSYMBOLISED).collect();
-        let counts = |bucket: &BucketCounts| functions.iter().map(|function| real(bucket.functions[*function][column(*kind)])).collect();
+        let functions: Vec<usize> =
+            found.counts.keys().copied().filter(|function| *archive.names[*function] != *UNSYMBOLISED).collect();
+        let counts = |bucket: &BucketCounts| {
+            functions.iter().map(|function| real(bucket.functions[*function][column(*kind)])).collect()
+        };
         let rate = rate(functions.len(), &counts);
         (*kind, (functions, rate))
     };
-    Some(Rates { kinds: evidence.kinds.iter().map(of_kind).collect(), all: rate(1, &|bucket| vec![real(bucket.samples)]) })
+    Some(Rates {
+        kinds: evidence.kinds.iter().map(of_kind).collect(),
+        all: rate(1, &|bucket| vec![real(bucket.samples)]),
+    })
 }
 
 impl Rates {
@@ -72,7 +78,12 @@ impl Rates {
     fn line_of_all(&self, about: &About, evidence: &Evidence) -> Line {
         let total = |arm: usize| u64::try_from(evidence.arms[arm].total).unwrap_or(0);
         // Its share of 1 is no verdict on it.
-        let row = CellRow { g: None, ln_p_iid: None, verdict: Verdict::Inconclusive, ..untested(about, evidence, ALL_FUNCTIONS, [total(HEAD), total(BASE)]) };
+        let row = CellRow {
+            g: None,
+            ln_p_iid: None,
+            verdict: Verdict::Inconclusive,
+            ..untested(about, evidence, ALL_FUNCTIONS, [total(HEAD), total(BASE)])
+        };
         let mut line = Line::of(None, CellRow { reason: reason(&row, false), ..row });
         self.all.fill(&mut line.row, 0);
         let Rate { test, t90, .. } = &self.all;
@@ -115,7 +126,8 @@ fn arm(used: &[&Stratum], arm: usize, width: usize, counts: &dyn Fn(&BucketCount
         Some(found) if found.requests > 0 => counts(found),
         _ => vec![0.0; width],
     };
-    let exposure = |stratum: &Stratum, bucket: &u8| stratum[arm].buckets.get(bucket).map_or(0.0, |found| real(found.requests));
+    let exposure =
+        |stratum: &Stratum, bucket: &u8| stratum[arm].buckets.get(bucket).map_or(0.0, |found| real(found.requests));
     Arm {
         counts: used.iter().map(|stratum| buckets.iter().map(|bucket| row(stratum, bucket)).collect()).collect(),
         samples: used.iter().map(|stratum| buckets.iter().map(|bucket| exposure(stratum, bucket)).collect()).collect(),

@@ -12,7 +12,10 @@ use super::counts::{Archive, BASE, HEAD};
 use super::evidence::{Evidence, integer, real, size};
 use super::history::Open;
 use super::statistics::ENOUGH_FUNCTIONS;
-use super::statistics::decide::{CellTest, always_valid_half_width, ln_e, ln_p_iid, pods_needed, samples_needed, seconds_to_detect, smallest_detectable};
+use super::statistics::decide::{
+    CellTest, always_valid_half_width, ln_e, ln_p_iid, pods_needed, samples_needed, seconds_to_detect,
+    smallest_detectable,
+};
 use super::statistics::likelihood::g_share;
 use super::statistics::tails::t_quantile;
 use crate::config::Config;
@@ -99,11 +102,16 @@ pub(super) fn lines(config: &Config, archive: &Archive, about: &About, evidence:
         t90: t_quantile(0.9, test.share.df_total),
         enough: kind.tested() >= ENOUGH_FUNCTIONS,
     });
-    let (frequent, rare): (BTreeMap<usize, [u64; 2]>, BTreeMap<usize, [u64; 2]>) =
-        kind.counts.iter().map(|(function, counts)| (*function, *counts)).partition(|(_, counts)| counts[HEAD] + counts[BASE] >= config.min_count);
+    let (frequent, rare): (BTreeMap<usize, [u64; 2]>, BTreeMap<usize, [u64; 2]>) = kind
+        .counts
+        .iter()
+        .map(|(function, counts)| (*function, *counts))
+        .partition(|(_, counts)| counts[HEAD] + counts[BASE] >= config.min_count);
     let mut lines: Vec<Line> = frequent
         .into_iter()
-        .map(|(function, counts)| one_line(config, archive, about, evidence, (function, counts), quantiles.as_ref().zip(kind.place(function))))
+        .map(|(function, counts)| {
+            one_line(config, archive, about, evidence, (function, counts), quantiles.as_ref().zip(kind.place(function)))
+        })
         .collect();
     if !rare.is_empty() {
         let counts = rare.values().fold([0, 0], |sum, counts| [sum[HEAD] + counts[HEAD], sum[BASE] + counts[BASE]]);
@@ -171,7 +179,11 @@ fn one_line(
         ln_e: Some(decisive.ln_e),
         minimum_detectable_ratio: Some(smallest_detectable(k1, k0, samples_per_pod, of_both, share.prior.tau2).exp()),
         seconds_to_significance: Some(needed),
-        pods_needed: if needed.is_infinite() { pods_needed((k1, k0), rate, of_both, share.prior.tau2, window) } else { None },
+        pods_needed: if needed.is_infinite() {
+            pods_needed((k1, k0), rate, of_both, share.prior.tau2, window)
+        } else {
+            None
+        },
         samples_needed_iid: Some(samples_needed(of_both)),
         ..row
     };
@@ -199,7 +211,8 @@ pub(super) fn add_always_valid(line: &mut Line, largest: f64) {
     let half = always_valid_half_width(tested.se, df, tested.others, ALWAYS_VALID);
     let distance = tested.theta.abs();
     // A row whose own e-value is large does not hold a ratio of 1, any other does.
-    let half = if tested.ln_e >= -(1.0 - ALWAYS_VALID).ln() { half.min(distance) } else { half.max(distance * (1.0 + 1e-9)) };
+    let half =
+        if tested.ln_e >= -(1.0 - ALWAYS_VALID).ln() { half.min(distance) } else { half.max(distance * (1.0 + 1e-9)) };
     line.row.always_valid_ratio = line.row.adjusted_ratio.map(|_| around(tested.theta, half));
 }
 
@@ -275,7 +288,8 @@ pub(super) fn untested(about: &About, evidence: &Evidence, function: &str, count
 /// Why a row that no family calls has its verdict.
 pub(super) fn reason(row: &CellRow, tested: bool) -> Option<RowReason> {
     let samples = row.head.total + row.base.total;
-    let rate = float(samples) / float(row.head.pods + row.base.pods) / seconds_of(row.window_start_at, row.window_end_at);
+    let rate =
+        float(samples) / float(row.head.pods + row.base.pods) / seconds_of(row.window_start_at, row.window_end_at);
     Some(match row.verdict {
         Verdict::NotComparable if row.base.total == 0 => RowReason::NoBase,
         Verdict::NotComparable if row.strata == 0 => RowReason::NoCommonStratum,

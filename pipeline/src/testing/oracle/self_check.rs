@@ -7,7 +7,7 @@ use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 
-use super::counts::{ArmCounts, Archive, BASE, Cell, HEAD};
+use super::counts::{Archive, ArmCounts, BASE, Cell, HEAD};
 use super::evidence::{Evidence, judge, kept_or_all, size};
 use super::history::Open;
 use super::statistics::families::two_level;
@@ -36,7 +36,10 @@ pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Ho
             for (((key, _), evidence), ln_q) in cells.iter().zip(&apart).zip(ln_q) {
                 if evidence.kinds.get(&kind).is_some_and(|found| found.test.is_some()) {
                     let count = |of: &dyn Fn(f64) -> bool| size(ln_q.iter().filter(|ln_q| of(**ln_q)).count());
-                    checked.insert((profile_type, kind, key.clone()), (count(&|ln_q| !ln_q.is_nan()), count(&|ln_q| ln_q <= config.q.ln())));
+                    checked.insert(
+                        (profile_type, kind, key.clone()),
+                        (count(&|ln_q| !ln_q.is_nan()), count(&|ln_q| ln_q <= config.q.ln())),
+                    );
                 }
             }
         }
@@ -48,11 +51,17 @@ pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Ho
 fn halves(cell: &Cell) -> Cell {
     let kept = kept_or_all(cell);
     let of_stratum = |base: &ArmCounts, odd: bool| {
-        let buckets: BTreeMap<_, _> = base.buckets.iter().filter(|(bucket, _)| (*bucket % 2 == 1) == odd).map(|(bucket, counts)| (*bucket, counts.clone())).collect();
+        let buckets: BTreeMap<_, _> = base
+            .buckets
+            .iter()
+            .filter(|(bucket, _)| (*bucket % 2 == 1) == odd)
+            .map(|(bucket, counts)| (*bucket, counts.clone()))
+            .collect();
         ArmCounts { samples: buckets.values().map(|bucket| bucket.samples).sum(), buckets, ..ArmCounts::default() }
     };
     let all = cell.iter().filter(|(_, stratum)| kept.iter().any(|one| std::ptr::eq(*one, *stratum)));
-    let all = all.map(|(key, stratum)| (key.clone(), [of_stratum(&stratum[BASE], false), of_stratum(&stratum[BASE], true)]));
+    let all =
+        all.map(|(key, stratum)| (key.clone(), [of_stratum(&stratum[BASE], false), of_stratum(&stratum[BASE], true)]));
     all.filter(|(_, arms)| arms.iter().all(|arm| arm.samples > 0)).collect()
 }
 

@@ -48,11 +48,14 @@ impl Snapshots {
         if began.is_some() || since.is_none() {
             used.clear();
         }
-        let most = |stack: &StackOf| used.iter().filter_map(|(_, counts)| counts.get(stack)).max().copied().unwrap_or(0);
+        let most =
+            |stack: &StackOf| used.iter().filter_map(|(_, counts)| counts.get(stack)).max().copied().unwrap_or(0);
         let found = match since {
             None => Found::Baseline,
             Some(since) => {
-                let new = now.iter().filter_map(|(stack, count)| Some((stack, count.checked_sub(most(stack)).filter(|more| *more > 0)?)));
+                let new = now.iter().filter_map(|(stack, count)| {
+                    Some((stack, count.checked_sub(most(stack)).filter(|more| *more > 0)?))
+                });
                 Found::New(Arc::new(of_stacks(snapshot, new.collect())), TimeRange { start: since, end: at })
             }
         };

@@ -41,7 +41,9 @@ impl Arm<'_> {
     fn pods(&self) -> Vec<(Nanos, &Hardware)> {
         let mut seen = self.seen.clone();
         seen.sort_unstable();
-        seen.chunk_by(|a, b| a.0 == b.0).filter_map(|of_pod| of_pod.last().map(|(_, started, _, hardware)| (*started, *hardware))).collect()
+        seen.chunk_by(|a, b| a.0 == b.0)
+            .filter_map(|of_pod| of_pod.last().map(|(_, started, _, hardware)| (*started, *hardware)))
+            .collect()
     }
 
     fn load(&self, config: &Config) -> f64 {
@@ -73,13 +75,17 @@ fn warnings(config: &Config, arms: &[Arm<'_>; 2], now: Nanos) -> Vec<String> {
         warnings.push(format!("age of pods: half of the head's are younger than {head}, of the base's than {base}"));
     }
     for machine in pods.iter().flatten().map(|(_, machine)| *machine).collect::<BTreeSet<_>>() {
-        let here = [HEAD, BASE].map(|arm| real(u64::try_from(pods[arm].iter().filter(|(_, on)| *on == machine).count()).unwrap_or(0)));
+        let here = [HEAD, BASE]
+            .map(|arm| real(u64::try_from(pods[arm].iter().filter(|(_, on)| *on == machine).count()).unwrap_or(0)));
         let all = [HEAD, BASE].map(|arm| real(u64::try_from(pods[arm].len()).unwrap_or(0)));
         // In whole numbers, so that a tenth and twice are exact.
         let counts = here[HEAD] * 10.0 >= all[HEAD] || here[BASE] * 10.0 >= all[BASE];
         let (head, base) = (here[HEAD] * all[BASE], here[BASE] * all[HEAD]);
         if counts && (head > 2.0 * base || base > 2.0 * head) {
-            warnings.push(format!("hardware: {} of {} pods of the head run on {machine}, {} of {} of the base", here[HEAD], all[HEAD], here[BASE], all[BASE]));
+            warnings.push(format!(
+                "hardware: {} of {} pods of the head run on {machine}, {} of {} of the base",
+                here[HEAD], all[HEAD], here[BASE], all[BASE]
+            ));
         }
     }
     warnings
@@ -87,7 +93,8 @@ fn warnings(config: &Config, arms: &[Arm<'_>; 2], now: Nanos) -> Vec<String> {
 
 /// Seconds up to two minutes, minutes up to two hours, hours up to two days, then days.
 fn length(length: Nanos) -> String {
-    let units = [(1e9, 120.0, "s", 0), (60e9, 120.0, "min", 0), (3_600e9, 48.0, "h", 1), (86_400e9, f64::INFINITY, "days", 1)];
+    let units =
+        [(1e9, 120.0, "s", 0), (60e9, 120.0, "min", 0), (3_600e9, 48.0, "h", 1), (86_400e9, f64::INFINITY, "days", 1)];
     let nanos = real(u64::try_from(length.0).unwrap_or(0));
     let fits = units.iter().find(|(unit, below, ..)| nanos / unit < *below);
     fits.map_or_else(String::new, |(unit, _, name, digits)| format!("{:.*} {name}", *digits, nanos / unit))

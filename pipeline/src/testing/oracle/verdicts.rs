@@ -85,7 +85,8 @@ impl Verdicts<'_> {
         let test = evidence.kinds.get(&self.kind).filter(|kind| kind.tested() > 0);
         let prior = test.and_then(|kind| kind.test.as_ref()).map(|test| (test.scale, test.share.prior));
         let called = self.called();
-        let called: Vec<&Called> = called.iter().filter(|(id, _)| id.cell == looked.cell).map(|(_, called)| *called).collect();
+        let called: Vec<&Called> =
+            called.iter().filter(|(id, _)| id.cell == looked.cell).map(|(_, called)| *called).collect();
         let any = |of: fn(f64) -> bool| called.iter().any(|called| called.now.tested.is_some_and(|now| of(now.theta)));
         let checked = self.at.checked.get(&(self.profile_type, self.kind, looked.cell.clone()));
         let alike = self.share_alike(looked);
@@ -124,7 +125,8 @@ impl Verdicts<'_> {
         let own = &looked.evidence.kinds.get(&CountKind::SelfCount)?.counts;
         let all: u64 = own.values().map(|counts| counts[BASE]).sum();
         let firm = looked.evidence.support == Support::Firm;
-        let alike = looked.lines.get(&self.kind)?.iter().filter(|line| firm && line.tested.is_some_and(|now| now.alike));
+        let alike =
+            looked.lines.get(&self.kind)?.iter().filter(|line| firm && line.tested.is_some_and(|now| now.alike));
         let alike: u64 = alike.filter_map(|line| own.get(&line.function?)).map(|counts| counts[BASE]).sum();
         (looked.evidence.strata > 0 && all > 0).then(|| real(alike) / real(all))
     }
@@ -132,7 +134,8 @@ impl Verdicts<'_> {
     /// The row over all cells.
     pub fn over_all(&self, cells: &[&Looked], rows: &[ComparisonRow]) -> ComparisonRow {
         let pods = |arm: usize| {
-            let distinct: BTreeSet<usize> = cells.iter().flat_map(|cell| cell.evidence.pods[arm].iter().copied()).collect();
+            let distinct: BTreeSet<usize> =
+                cells.iter().flat_map(|cell| cell.evidence.pods[arm].iter().copied()).collect();
             size(distinct.len())
         };
         let any = |verdict: ComparisonVerdict| rows.iter().any(|row| row.verdict == verdict);
@@ -144,7 +147,8 @@ impl Verdicts<'_> {
             () if all(ComparisonVerdict::Clean) => ComparisonVerdict::Clean,
             () => ComparisonVerdict::Inconclusive,
         };
-        let since = self.at.blocks.iter().filter(|block| **block >= self.at.open.epoch && **block <= self.at.hop).count();
+        let since =
+            self.at.blocks.iter().filter(|block| **block >= self.at.open.epoch && **block <= self.at.hop).count();
         let sum = |of: fn(&ComparisonRow) -> Option<i64>| rows.iter().filter_map(of).reduce(|sum, one| sum + one);
         ComparisonRow {
             head_total: rows.iter().map(|row| row.head_total).sum(),

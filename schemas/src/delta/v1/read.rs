@@ -194,7 +194,11 @@ impl Tables {
             }
             Ok(())
         })?;
-        if whole > samples { Err(malformed("functions with more samples than their cohort has")) } else { Ok(functions) }
+        if whole > samples {
+            Err(malformed("functions with more samples than their cohort has"))
+        } else {
+            Ok(functions)
+        }
     }
 
     fn name(&self, index: u64) -> Result<u32, Rejection> {
@@ -211,7 +215,8 @@ fn by_byte<T: Copy>(table: &[(T, u8)], byte: u8, what: &str) -> Result<T, Reject
 
 fn window(reader: &mut Reader<'_>) -> Result<TimeRange, Rejection> {
     let start = reader.signed()?;
-    let end = start.checked_add_unsigned(reader.number()?).ok_or_else(|| malformed("a window beyond the end of time"))?;
+    let end =
+        start.checked_add_unsigned(reader.number()?).ok_or_else(|| malformed("a window beyond the end of time"))?;
     Ok(TimeRange { start: Nanos(start), end: Nanos(end) })
 }
 

@@ -112,8 +112,7 @@ impl<'a> Names<'a> {
 
 fn put_identity<'a>(out: &mut Vec<u8>, identity: &'a Identity, labels: &mut Labels<'a>) {
     let Identity { service, build, region, cohort, hardware, node, pod, process_start } = identity;
-    let texts =
-        [service.as_str(), build.as_str(), region.as_str(), cohort.as_str(), hardware.as_str(), pod.as_str()];
+    let texts = [service.as_str(), build.as_str(), region.as_str(), cohort.as_str(), hardware.as_str(), pod.as_str()];
     for text in texts {
         put_len(out, labels.index_of(text));
     }

@@ -63,7 +63,13 @@ impl<'a> Numbers<'a> {
             let number = self.functions.number(&[text(name)?, text(system_name)?, text(filename)?, low, high]);
             functions.push(id, Entry { place, number });
         }
-        let mut keys = Keys { texts, empty, functions: functions.checked("function")?, locations: Ids::with_capacity(0), counters: Vec::new() };
+        let mut keys = Keys {
+            texts,
+            empty,
+            functions: functions.checked("function")?,
+            locations: Ids::with_capacity(0),
+            counters: Vec::new(),
+        };
         keys.locations = self.locations(side, &keys)?;
         keys.counters = small(&keys.locations);
         // A frame is a byte or two.
@@ -111,7 +117,8 @@ impl Keys {
 
     /// NB: 0 is no function, so numbers of functions are moved up by one.
     fn line(&self, line: Line, row: &mut Vec<u32>) -> Result<(), Rejection> {
-        let function = if line.function_id == 0 { 0 } else { self.functions.get(line.function_id)?.number.saturating_add(1) };
+        let function =
+            if line.function_id == 0 { 0 } else { self.functions.get(line.function_id)?.number.saturating_add(1) };
         row.push(function);
         row.extend(words(line.line.cast_unsigned()));
         row.extend(words(line.column.cast_unsigned()));

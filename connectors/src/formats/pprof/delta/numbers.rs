@@ -29,7 +29,9 @@ impl<'a> Texts<'a> {
 
     pub(super) fn number(&mut self, text: &'a str) -> u32 {
         let sought = self.hasher.hash_one(text);
-        let known = |number: &u32| self.texts.get(place(*number)).is_some_and(|(hash, known)| *hash == sought && *known == text);
+        let known = |number: &u32| {
+            self.texts.get(place(*number)).is_some_and(|(hash, known)| *hash == sought && *known == text)
+        };
         if let Some(known) = self.table.find(sought, known) {
             return *known;
         }

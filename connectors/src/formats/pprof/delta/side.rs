@@ -72,13 +72,15 @@ impl<'a> Side<'a> {
 
     pub(super) fn count_entry(&mut self) -> Result<(), Rejection> {
         let left = self.entries_left.checked_sub(1);
-        self.entries_left = left.ok_or_else(|| Rejection::new(Reason::TooLarge, "the profile has too many entries to hold"))?;
+        self.entries_left =
+            left.ok_or_else(|| Rejection::new(Reason::TooLarge, "the profile has too many entries to hold"))?;
         Ok(())
     }
 
     pub(super) fn count_more(&mut self, entries: usize) -> Result<(), Rejection> {
         let left = self.more_left.checked_sub(entries);
-        let full = || Rejection::new(Reason::TooLarge, "the profile has too many mappings, labels and comments to hold");
+        let full =
+            || Rejection::new(Reason::TooLarge, "the profile has too many mappings, labels and comments to hold");
         self.more_left = left.ok_or_else(full)?;
         Ok(())
     }

@@ -31,7 +31,8 @@ impl<'a> Sums<'a> {
             sample.read(message, columns, keys)?;
             side.count_more(sample.labels())?;
             if sample.values.len() != columns {
-                let many = if sample.values.len() > columns { "more".to_owned() } else { sample.values.len().to_string() };
+                let many =
+                    if sample.values.len() > columns { "more".to_owned() } else { sample.values.len().to_string() };
                 let detail = format!("a sample with {many} values for {columns} sample types");
                 return Err(Rejection::new(Reason::Malformed, detail));
             }
@@ -77,7 +78,11 @@ impl<'a> Sums<'a> {
 
     /// The sums of a stack, if it is in this file.
     pub(super) fn get(&self, stack: u32) -> Option<&[i64]> {
-        let start = self.places.get(place(stack)).filter(|place| **place != ABSENT).map(|found| place(*found) * self.columns)?;
+        let start = self
+            .places
+            .get(place(stack))
+            .filter(|place| **place != ABSENT)
+            .map(|found| place(*found) * self.columns)?;
         self.sums.get(start..start + self.columns)
     }
 }

@@ -35,7 +35,8 @@ pub(super) fn write(side: &Side<'_>, keys: &Keys, head: Profile, kept: &Kept<'_>
         put(message, out);
     };
     chosen(&side.locations, &used.locations).for_each(|location| of(location, 4, &mut out));
-    chosen(&side.functions, &used.functions).for_each(|function| message::encode(5, &strings.function(*function), &mut out));
+    chosen(&side.functions, &used.functions)
+        .for_each(|function| message::encode(5, &strings.function(*function), &mut out));
     chosen(&side.strings, &used.strings).for_each(|text| of(text.as_bytes(), 6, &mut out));
     out.extend(Profile { sample_type: Vec::new(), ..rest }.encode_to_vec());
     Ok(out)
@@ -75,7 +76,11 @@ struct Used {
 impl Used {
     fn of(side: &Side<'_>, keys: &Keys, head: &Profile, kept: &Kept<'_>) -> Result<Self, Rejection> {
         let none = |entries: usize| vec![false; entries];
-        let mut used = Self { locations: none(side.locations.len()), functions: none(side.functions.len()), strings: none(side.strings.len()) };
+        let mut used = Self {
+            locations: none(side.locations.len()),
+            functions: none(side.functions.len()),
+            strings: none(side.strings.len()),
+        };
         used.strings(&[0, head.drop_frames, head.keep_frames, head.default_sample_type]);
         used.strings(&head.comment);
         head.sample_type.iter().chain(&head.period_type).for_each(|column| used.strings(&[column.r#type, column.unit]));
@@ -98,7 +103,9 @@ impl Used {
         }
         let strings = &mut used.strings;
         for function in chosen(&side.functions, &used.functions) {
-            [function.name, function.system_name, function.filename].into_iter().for_each(|index| mark_index(strings, index));
+            [function.name, function.system_name, function.filename]
+                .into_iter()
+                .for_each(|index| mark_index(strings, index));
         }
         Ok(used)
     }
@@ -157,7 +164,8 @@ impl Numbered {
     }
 
     fn function(&self, function: Function) -> Function {
-        let [name, system_name, filename] = [function.name, function.system_name, function.filename].map(|index| self.of_index(index));
+        let [name, system_name, filename] =
+            [function.name, function.system_name, function.filename].map(|index| self.of_index(index));
         Function { name, system_name, filename, ..function }
     }
 

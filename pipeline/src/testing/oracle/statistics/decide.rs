@@ -37,7 +37,11 @@ fn ln_p_delta(head: &Arm, base: &Arm, scale: f64, theta: &[f64], delta: f64, min
         if theta[f].abs() > delta {
             // ln(near/2 + far/2), where both may be too small for exp; ln p of the nearer end is the larger.
             let larger = near.max(far);
-            if larger.is_infinite() { larger } else { larger + (((near - larger).exp() + (far - larger).exp()) / 2.0).ln() }
+            if larger.is_infinite() {
+                larger
+            } else {
+                larger + (((near - larger).exp() + (far - larger).exp()) / 2.0).ln()
+            }
         } else {
             ((far.exp() - near.exp()) / 2.0).ln_1p().min(0.0)
         }
@@ -51,7 +55,14 @@ pub fn rows_of_cell(head: &Arm, base: &Arm, self_scale: Option<f64>, delta: f64,
     if share.strata == 0 {
         let nothing = vec![f64::NAN; share.ln_p.len()];
         let adjusted = share.clone();
-        return CellTest { scale: 1.0, share, adjusted, ln_p_delta: nothing.clone(), ln_p_row: nothing.clone(), ln_p_comp: nothing };
+        return CellTest {
+            scale: 1.0,
+            share,
+            adjusted,
+            ln_p_delta: nothing.clone(),
+            ln_p_row: nothing.clone(),
+            ln_p_comp: nothing,
+        };
     }
     let tested = share.tested.iter().filter(|tested| **tested).count();
     let enough = tested >= ENOUGH_FUNCTIONS;

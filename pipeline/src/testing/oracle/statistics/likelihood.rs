@@ -90,7 +90,6 @@ fn distance(e: f64, off: f64) -> f64 {
     e * sum
 }
 
-
 /// A count as an integer: products of counts of 10^12 do not fit a float.
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "counts are whole numbers below 2^53")]
 fn whole(count: f64) -> i128 {

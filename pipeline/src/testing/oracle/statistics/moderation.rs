@@ -27,14 +27,16 @@ impl Default for Prior {
 
 /// Moderated dispersion, degrees of freedom and prior (`moderate`).
 pub(super) fn moderate(phi: &[f64], mu: &[f64], ok: &[bool], df: f64) -> (Vec<f64>, f64, Prior) {
-    let chosen = |values: &[f64]| -> Vec<f64> { values.iter().zip(ok).filter(|(_, ok)| **ok).map(|(v, _)| *v).collect() };
+    let chosen =
+        |values: &[f64]| -> Vec<f64> { values.iter().zip(ok).filter(|(_, ok)| **ok).map(|(v, _)| *v).collect() };
     let (m, ph) = (chosen(mu), chosen(phi));
     if m.len() < ENOUGH_FUNCTIONS || df <= 0.0 {
         return (phi.iter().map(|phi| phi.max(1.0)).collect(), df, Prior::default());
     }
     let typical = median(&m);
     let c = (1.0 - 2.0 / (9.0 * df)).powi(3);
-    let slopes: Vec<f64> = m.iter().zip(&ph).filter(|(m, _)| **m >= typical).map(|(m, ph)| (ph / c - 1.0) / m).collect();
+    let slopes: Vec<f64> =
+        m.iter().zip(&ph).filter(|(m, _)| **m >= typical).map(|(m, ph)| (ph / c - 1.0) / m).collect();
     let tau2 = median(&slopes).max(0.0);
     let mut s: Vec<f64> = m.iter().zip(&ph).map(|(m, ph)| ph / (1.0 + tau2 * m)).collect();
     let middle = median(&s);

@@ -37,7 +37,8 @@ pub fn ln_p_rare(head: RareArm, base: RareArm) -> f64 {
 fn ln_p_of_pods(head: RareArm, base: RareArm) -> f64 {
     let showing = head.showing + base.showing;
     let ln_mass = |in_head: u64| {
-        ln_choose(head.pods, in_head) + ln_choose(base.pods, showing - in_head) - ln_choose(head.pods + base.pods, showing)
+        ln_choose(head.pods, in_head) + ln_choose(base.pods, showing - in_head)
+            - ln_choose(head.pods + base.pods, showing)
     };
     let possible = showing.saturating_sub(base.pods)..=head.pods.min(showing);
     let seen = ln_mass(head.showing).exp();

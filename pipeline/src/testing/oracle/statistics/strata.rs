@@ -114,7 +114,8 @@ impl<'a> ArmTotals<'a> {
         let of_bucket = |&b: &usize| {
             let (mut u, mut v) = (0.0, 0.0);
             for (i, &s) in self.kept.iter().enumerate() {
-                let (x, n, p, w) = (self.arm.counts[s][b][f], self.arm.samples[s][b], counts[i] / self.of[i], weight[i]);
+                let (x, n, p, w) =
+                    (self.arm.counts[s][b][f], self.arm.samples[s][b], counts[i] / self.of[i], weight[i]);
                 u += (x - p * n) * w;
                 v += w * w * n * if self.model == Model::Share { p * (1.0 - p) } else { p };
             }
@@ -181,7 +182,8 @@ impl<'a> Shared<'a> {
 pub fn strata_test(head: &Arm, base: &Arm, model: Model, scale: f64, min_count: f64) -> Tested {
     let functions = head.counts.iter().chain(&base.counts).flatten().map(Vec::len).next().unwrap_or(0);
     let any = |samples: &[f64]| samples.iter().sum::<f64>() > 0.0;
-    let kept: Vec<usize> = (0..head.samples.len()).filter(|&s| any(&head.samples[s]) && any(&base.samples[s])).collect();
+    let kept: Vec<usize> =
+        (0..head.samples.len()).filter(|&s| any(&head.samples[s]) && any(&base.samples[s])).collect();
     if kept.is_empty() {
         let ln_p = vec![f64::NAN; functions];
         return Tested { tested: vec![false; functions], ln_p, ..Tested::default() };
@@ -193,11 +195,14 @@ pub fn strata_test(head: &Arm, base: &Arm, model: Model, scale: f64, min_count: 
         let (x1, x0) = (shared.head.counts(f), shared.base.counts(f));
         let (a, b) = (x1.iter().sum::<f64>(), x0.iter().sum::<f64>());
         let mean_count = (a + b) / (shared.head.pods + shared.base.pods);
-        let squares = shared.head.pearson(f, &x1, &shared.weight_head) + shared.base.pearson(f, &x0, &shared.weight_base);
+        let squares =
+            shared.head.pearson(f, &x1, &shared.weight_head) + shared.base.pearson(f, &x0, &shared.weight_base);
         let (stat, variance) = statistic(model, (&x1, &x0), (&shared.head.of, &shared.base.of), scale);
         let (shift, phi_log) = shared.on_log_scale(f, &x1, &x0, mean_count);
         let (theta, variance_of_theta) = mantel_haenszel(model, (&x1, &x0), (&shared.head.of, &shared.base.of));
-        found.tested.push(a + b >= min_count && (model == Model::Rate || a + b < shared.all.iter().sum()) && shared.df > 0.0);
+        found
+            .tested
+            .push(a + b >= min_count && (model == Model::Rate || a + b < shared.all.iter().sum()) && shared.df > 0.0);
         found.a.push(a);
         found.b.push(b);
         found.mu.push(mean_count);
