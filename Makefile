@@ -1,25 +1,38 @@
-# The two commands of a newcomer are `make demo` and `make test`; both install what is missing first (Debian).
-# One profile, release, everywhere. Tests bring features of their own to some dependencies, which are then built once more.
+# `make demo` and `make test` are the two commands of a newcomer; both install what is missing first (Debian).
+# Everything is built in release, so that no target builds a crate twice.
 
-.PHONY: demo test setup links lint bench
+.PHONY: demo check test test-fast setup fmt clippy links docs bench
 
+# A synthetic fleet with a canary through the real dataflow.
 demo:
 	scripts/setup.sh build
 	cargo run --release -- demo
 
-# The links come first since they take a second; what cargo says comes last. The check of tests/readers runs within
-# cargo's tests (connectors/tests/parquet_readers.rs), on a folder whose contents that test knows.
-test: setup links
-	cargo test --release --workspace
+# What needs no test run: format, lints, links, and the documentation of every crate.
+check: setup fmt clippy links docs
 
-setup:
-	scripts/setup.sh
+fmt:
+	cargo fmt --all --check
+
+clippy:
+	cargo clippy --release --workspace --all-targets -- -D warnings
 
 links:
 	scripts/check-links.sh
 
-lint: links
-	cargo clippy --release --workspace --all-targets -- -D warnings
+docs:
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --document-private-items
+
+# Every test: a real Kafka broker, a real browser, Python readers, and simulated fleets.
+test: setup links
+	cargo test --release --workspace
+
+# Every test that needs no broker, browser, Python or long simulation: under a minute once built.
+test-fast:
+	scripts/test-fast.sh
+
+setup:
+	scripts/setup.sh
 
 bench:
 	scripts/setup.sh build
