@@ -4,7 +4,6 @@
 //! ([`counts`]), tests ([`statistics`]), what the tests say of a cell ([`evidence`]), decisions ([`rules`]).
 
 pub mod calibration;
-pub mod config;
 pub mod counts;
 pub mod dataflow;
 pub mod evidence;

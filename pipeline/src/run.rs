@@ -2,11 +2,12 @@
 
 mod reader;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::source::{Source, SourceError};
 use fleetdiff_schemas::time::Hop;
 use timely::container::CapacityContainerBuilder;
@@ -15,15 +16,13 @@ use timely::dataflow::operators::core::unordered_input::{UnorderedHandle, Unorde
 use timely::dataflow::operators::probe::{Handle, Probe};
 use timely::worker::Worker;
 
-use crate::config::Config;
+use self::reader::Reader;
 use crate::counts::functions::FunctionTable;
 use crate::dataflow::{Arrived, build};
 use crate::operators::announce::{Announcements, Told};
-use crate::operators::deliver::{Deliver, SharedSink, Sink, SinkError};
+use crate::operators::deliver::{Deliver, SharedSink};
 use crate::rules::decisions::Decisions;
 use crate::rules::watermarks::Announced;
-
-use self::reader::Reader;
 
 /// Hops that a partition may be ahead of the closed hop before it is held back.
 const AHEAD: u64 = 12;

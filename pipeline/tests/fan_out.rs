@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};
 use fleetdiff_pipeline::testing::incremental::incremental;
 use fleetdiff_pipeline::testing::oracle;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::fan_out::{Extent, FanOutRow};
 use fleetdiff_schemas::profile::{CountKind, Decoded};
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey, FlagRow, Tables};

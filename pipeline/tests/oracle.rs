@@ -13,10 +13,10 @@ mod requests;
 
 use std::sync::Arc;
 
-use fleetdiff_pipeline::config::{Comparing, Config};
 use fleetdiff_pipeline::testing::fleet::{Cells, Fleet, FleetBuilder};
 use fleetdiff_pipeline::testing::incremental::incremental;
 use fleetdiff_pipeline::testing::oracle;
+use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow, Tables};

@@ -7,14 +7,14 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fleetdiff_pipeline::config::Config;
-use fleetdiff_pipeline::operators::deliver::SinkError;
 use fleetdiff_pipeline::rules::decisions::{Decision, DecisionLog, Decisions, Forgetful};
 use fleetdiff_pipeline::run::{Ended, Service, run_service};
 use fleetdiff_pipeline::testing::fleet::Fleet;
 use fleetdiff_pipeline::testing::incremental::{Collected, InMemory};
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::sink::SinkError;
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::Nanos;
 

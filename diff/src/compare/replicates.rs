@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fleetdiff_pipeline::config::{CellBy, Comparing, Config};
-use fleetdiff_pipeline::operators::deliver::{Sink, SinkError};
 use fleetdiff_pipeline::run::{RunError, run};
+use fleetdiff_schemas::config::{CellBy, Comparing, Config};
 use fleetdiff_schemas::identity::{Bucket, Identity, PodId};
 use fleetdiff_schemas::profile::{Decoded, Position, Profile, Temporality};
 use fleetdiff_schemas::rows::{CellRow, Tables};
+use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison, Side};
 use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
@@ -14,7 +15,6 @@ use crate::counts::archive::PastStratum;
 use crate::counts::bucket::BucketState;
 use crate::counts::cell::{CellCounts, StratumCounts};
 use crate::counts::functions::CellFunctions;
-use crate::rules::comparisons::{ComparisonId, OpenComparison, Side};
 use crate::statistics::moments::closed::Prefix;
 use crate::statistics::requests::{Served, ServedRow, ServedStratum};
 use crate::statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};

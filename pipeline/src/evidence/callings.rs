@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use fleetdiff_schemas::comparison::{OpenComparison, Side};
+
 use crate::counts::cell::CellCounts;
 use crate::counts::functions::{FunctionId, FunctionTable};
 use crate::counts::paths::PathId;
 use crate::rules::causes::{Calling, Callings, Pair};
-use crate::rules::comparisons::{OpenComparison, Side};
 
 /// What was found of paths before, for one set of functions: most paths come back at every look.
 #[derive(Debug, Default)]

@@ -12,6 +12,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::comparison::{OpenComparison, Side};
 use fleetdiff_schemas::identity::Bucket;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::time::Hop;
@@ -20,7 +21,6 @@ use fleetdiff_schemas::verdict::Scope;
 use super::arms::{Row, StratumArms, occupied};
 use crate::counts::bucket::BucketState;
 use crate::counts::cell::CellCounts;
-use crate::rules::comparisons::{OpenComparison, Side};
 use crate::statistics::BucketCounts;
 use crate::statistics::moments::closed::{Closed, Counts};
 
@@ -160,13 +160,14 @@ fn index(kind: CountKind) -> usize {
 mod tests {
     use std::sync::Arc;
 
+    use fleetdiff_schemas::comparison::ComparisonId;
+    use fleetdiff_schemas::config::Method;
     use fleetdiff_schemas::profile::ProfileType;
     use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
     use fleetdiff_schemas::time::{HopClock, Nanos};
     use proptest::prelude::*;
 
     use super::*;
-    use crate::config::Method;
     use crate::counts::bucket::Addition;
     use crate::counts::cell::Blocks;
     use crate::counts::encoding::{Entry, encode};
@@ -174,7 +175,6 @@ mod tests {
     use crate::evidence::family::Family;
     use crate::evidence::look::{LookAt, look};
     use crate::evidence::report::{CellView, report};
-    use crate::rules::comparisons::ComparisonId;
 
     const WINDOW: u64 = 10;
     const FUNCTIONS: usize = 40;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::rows::RARE;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{RowReason, Support, Verdict};
@@ -13,7 +14,6 @@ use super::look::count;
 use super::pods::WindowPods;
 use super::requests::add_requests;
 use super::row::{Quantiles, RowEvidence, RowFrame, add_always_valid, add_tests};
-use crate::rules::comparisons::Side;
 use crate::statistics::outliers::Outliers;
 use crate::statistics::rare::{RareArm, ln_p_rare};
 use crate::statistics::requests::RateTest;

@@ -1,5 +1,6 @@
 //! What one cell brings to one look of the live rule: its figures, what has joined the family, and the rows that may be raised.
 
+use fleetdiff_schemas::comparison::{OpenComparison, Side};
 use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
@@ -11,7 +12,6 @@ use super::family::Family;
 use super::report::CellView;
 use super::row::{Quantiles, RowEvidence, add_always_valid, add_tests, support_of};
 use crate::counts::functions::CellFunctions;
-use crate::rules::comparisons::{OpenComparison, Side};
 use crate::statistics::compositional::moved_with_the_rest;
 use crate::statistics::live::live_rows_of;
 use crate::statistics::rows::rows_of;

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use fleetdiff_schemas::comparison::{ComparisonId, Side};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
 
@@ -16,7 +17,6 @@ use super::report::{CellView, ScopeReport};
 use super::row::{RowEvidence, RowFrame, support_of};
 use super::snapshot::Snapshot;
 use super::whereabouts::{Apart, Past};
-use crate::rules::comparisons::{ComparisonId, Side};
 use crate::statistics::rows::rows_of;
 use crate::statistics::{CellRows, Moments};
 

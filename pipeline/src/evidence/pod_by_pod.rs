@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::comparison::Side;
+use fleetdiff_schemas::config::Method;
 use fleetdiff_schemas::profile::CountKind;
 
 use super::pods::WindowPods;
 use super::row::RowEvidence;
-use crate::config::Method;
 use crate::counts::functions::CellFunctions;
-use crate::rules::comparisons::Side;
 use crate::statistics::combine::fisher;
 use crate::statistics::g::g_share;
 use crate::statistics::tails::ln_chi1_tail;

@@ -1,5 +1,7 @@
 //! The rows of one cell for a table.
 
+use fleetdiff_schemas::comparison::{OpenComparison, Side};
+use fleetdiff_schemas::config::Method;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
 use fleetdiff_schemas::time::{Hop, HopClock};
@@ -18,9 +20,7 @@ use super::row::{RowEvidence, RowFrame, support_of};
 use super::snapshot::Snapshot;
 use super::unlike::{Unlike, unlike};
 use super::whereabouts::{Apart, Past};
-use crate::config::Method;
 use crate::counts::cell::CellCounts;
-use crate::rules::comparisons::{OpenComparison, Side};
 use crate::statistics::requests::PerRequest;
 use crate::statistics::rows::rows_of;
 use crate::statistics::{Moments, outliers};

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
@@ -14,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use super::arms::{CellArms, place, whole};
 use crate::counts::functions::CellFunctions;
 use crate::counts::plane::Plane;
-use crate::rules::comparisons::Side;
 use crate::statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
 
 /// The counts of one cell, by stratum, arm and bucket.

@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use fleetdiff_schemas::comparison::{ComparisonId, Side};
 use fleetdiff_schemas::identity::{Hardware, PodId};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::counts::cell::CellCounts;
-use crate::rules::comparisons::{ComparisonId, Side};
 
 /// Figures of the arms that differ by more than this factor are warned of.
 const FACTOR: u64 = 2;

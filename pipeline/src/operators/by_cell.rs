@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison};
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Service, stable_hash};
 use fleetdiff_schemas::profile::{CountKind, ProfileType, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
@@ -16,7 +18,6 @@ use timely::dataflow::operators::vec::Map;
 use super::at_close::{AtClose, Closed};
 use super::ledger::Term;
 use super::route;
-use crate::config::Config;
 use crate::counts::archive::Keeping;
 use crate::counts::bucket::Addition;
 use crate::counts::cell::{Blocks, CellCounts};
@@ -28,7 +29,7 @@ use crate::evidence::look::{KindLook, LookAt, look};
 use crate::evidence::past::past_report;
 use crate::evidence::report::{CellView, ScopeReport, report};
 use crate::rules::causes::Callings;
-use crate::rules::comparisons::{ComparisonId, OpenComparison, Plan};
+use crate::rules::comparisons::Plan;
 use crate::rules::pods::{CellAddition, CellId};
 
 /// What one cell says about one comparison at one hop.

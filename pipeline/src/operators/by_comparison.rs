@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison};
+use fleetdiff_schemas::config::{Config, Method};
 use fleetdiff_schemas::identity::Service;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow};
@@ -15,10 +17,9 @@ use timely::dataflow::operators::vec::Map;
 use super::at_close::{AtClose, Closed};
 use super::by_cell::CellEvaluation;
 use super::route;
-use crate::config::{Config, Method};
 use crate::evidence::look::KindLook;
 use crate::evidence::whereabouts::Past;
-use crate::rules::comparisons::{ComparisonId, OpenComparison, Plan};
+use crate::rules::comparisons::Plan;
 use crate::rules::lifecycle::{LiveRule, Look};
 use crate::rules::method::Findings;
 use crate::rules::self_check::self_check;

@@ -8,11 +8,11 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::config::Method;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, RowReason, Scope, Verdict};
 
-use crate::config::Method;
 use crate::evidence::arms::whole;
 use crate::evidence::row::RowEvidence;
 

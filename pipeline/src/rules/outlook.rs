@@ -5,12 +5,12 @@
 //! seen: the answer is the least time, or the fewest pods, with which a cell in which nothing changed is called clean with
 //! probability .8. On synthetic fleets the share shown to be alike comes out as foreseen to within .02 (*measured*).
 
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::rows::{CellRow, ComparisonRow};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::Support;
 
 use super::summary::CLEAN_SHARE;
-use crate::config::Config;
 use crate::evidence::row::RATIO;
 use crate::statistics::special::normal_quantile;
 

@@ -4,9 +4,12 @@ mod families;
 mod rare;
 mod roll_ups;
 
+pub use self::roll_ups::tests_of;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fleetdiff_schemas::config::Method;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow};
 use fleetdiff_schemas::time::HopClock;
@@ -15,10 +18,8 @@ use fleetdiff_schemas::verdict::{Scope, Verdict};
 use self::families::{family, q_values};
 use self::rare::{rare_rows, take_out};
 use self::roll_ups::roll_ups;
-pub use self::roll_ups::tests_of;
 use super::verdict::{Decided, verdict};
 use super::{article, naive};
-use crate::config::Method;
 use crate::evidence::report::ScopeReport;
 use crate::evidence::row::RowEvidence;
 use crate::statistics::families::{bh, selected};

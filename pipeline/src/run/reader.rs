@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::source::{Polled, Source};
 use fleetdiff_schemas::time::Hop;
 
 use super::{AHEAD, RunError};
-use crate::config::Config;
 use crate::counts::functions::FunctionTable;
 use crate::dataflow::Arrived;
 use crate::rules::admission::{Admission, Admitted};

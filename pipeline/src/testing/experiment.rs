@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow};
@@ -10,7 +11,6 @@ use fleetdiff_schemas::verdict::{FlagState, Scope};
 
 use super::fleet::{Cells, FleetBuilder};
 use super::incremental::of_fleet;
-use crate::config::{Comparing, Config};
 use crate::run::RunError;
 use crate::statistics::families::{bh, selected};
 

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::Hop;
 
-use crate::config::Config;
-use crate::operators::deliver::{Sink, SinkError};
 use crate::run::{RunError, run};
 use crate::testing::fleet::Fleet;
 

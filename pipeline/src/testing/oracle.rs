@@ -30,14 +30,15 @@ pub mod statistics;
 mod unlike;
 mod verdicts;
 
+pub use self::agreement::{Agreement, compare};
+
 use std::collections::BTreeSet;
 
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Service;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::time::Hop;
-
-pub use self::agreement::{Agreement, compare};
 
 use self::admission::{Admitted, Counted, Served, admit};
 use self::counts::Archive;
@@ -47,7 +48,6 @@ use self::past::against_past;
 use self::report::Report;
 use self::self_check::{Checked, at_report};
 use self::unlike::Warnings;
-use crate::config::Config;
 
 /// All tables of a run, sorted: `partitions` holds the records of each partition in the partition's own order.
 ///

@@ -1,7 +1,7 @@
 //! The demonstration over many seeds: what is there is found in time, and hardly anything else.
 
-use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellRow, FlagRow, Tables};

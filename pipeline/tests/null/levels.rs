@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use fleetdiff_pipeline::config::{Comparing, Config};
 use fleetdiff_pipeline::testing::incremental::incremental;
+use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType, Samples, Stack, Temporality};
 use fleetdiff_schemas::rows::{CellRow, Tables};

@@ -4,9 +4,9 @@
 //! sets the last 10 minutes of the head against what is left of those 20. Where the past is longer than a day the dispersion
 //! between days comes on top, which no fleet of one build can show.
 
-use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::testing::fleet::{Calls, Cells, Fleet, FleetBuilder};
 use fleetdiff_pipeline::testing::incremental::incremental;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::{CellRow, Tables};

@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::testing::fleet::Fleet;
 use fleetdiff_pipeline::testing::incremental::of_fleet;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::rows::Tables;
 
 /// What `of` gives for each of these seeds, in their order.

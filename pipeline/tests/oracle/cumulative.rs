@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::testing::fleet::FleetBuilder;
 use fleetdiff_pipeline::testing::incremental::incremental;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rows::LedgerRow;

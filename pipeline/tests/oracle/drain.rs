@@ -1,8 +1,8 @@
 //! What is cropped before the end of a process.
 
-use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::testing::fleet::FleetBuilder;
 use fleetdiff_pipeline::testing::incremental::incremental;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::rows::{LedgerRow, Tables};
 use fleetdiff_schemas::time::Nanos;
 

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::testing::fleet::{Fleet, FleetBuilder};
 use fleetdiff_pipeline::testing::incremental::incremental;
 use fleetdiff_pipeline::testing::oracle;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{CountKind, Decoded, FoldedFunction, Profile, Samples};
 use fleetdiff_schemas::rows::{CellRow, Tables};
@@ -164,7 +164,7 @@ fn order_extreme_zeros() {
 fn order_extreme_one_pod() {
     for (head, base) in [(1, 12), (6, 1), (1, 1)] {
         let fleet = builder().regions(["east"]).pods_per_cell(head, base).already_deployed().build();
-        let comparing = fleetdiff_pipeline::config::Comparing::Named {
+        let comparing = fleetdiff_schemas::config::Comparing::Named {
             base: vec![fleet.base().clone()],
             head: fleet.head().clone(),
         };

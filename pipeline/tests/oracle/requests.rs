@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::rules::requests::{CountedWindow, Part, Served};
 use fleetdiff_pipeline::testing::fleet::{Cells, FleetBuilder};
 use fleetdiff_pipeline::testing::incremental::incremental;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{Decoded, Position, ProfileType, RequestPoint, Requests, Temporality};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};

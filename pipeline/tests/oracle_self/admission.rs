@@ -1,7 +1,7 @@
 //! Sections 1 and 2 of `docs/semantics.md`, by hand.
 
-use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::testing::oracle::batch;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::rows::LedgerRow;
 use fleetdiff_schemas::time::Nanos;

@@ -1,7 +1,7 @@
 //! Sections 3, 8 and 9 of `docs/semantics.md`, by hand.
 
-use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::testing::oracle::batch;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rows::{ComparisonRow, Tables};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fleetdiff_pipeline::config::{Comparing, Config};
+use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::{Bucket, Identity};
 use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType, Requests, Samples, Stack, Temporality};
 use fleetdiff_schemas::rejected::Rejection;

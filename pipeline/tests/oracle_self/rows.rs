@@ -1,7 +1,7 @@
 //! Sections 4 to 7 of `docs/semantics.md`, by hand.
 
-use fleetdiff_pipeline::config::{CellBy, Config};
 use fleetdiff_pipeline::testing::oracle::batch;
+use fleetdiff_schemas::config::{CellBy, Config};
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{Profile, Samples};
 use fleetdiff_schemas::rows::Tables;

@@ -1,8 +1,8 @@
 //! Section 2.3 of `docs/semantics.md`, by hand: the oracle and the dataflow both write these ledgers.
 
-use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::testing::incremental::incremental;
 use fleetdiff_pipeline::testing::oracle::{batch, compare};
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{Decoded, Folded, Profile, Samples, Temporality};
 use fleetdiff_schemas::rejected::Reason;

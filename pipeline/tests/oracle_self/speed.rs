@@ -10,7 +10,7 @@ fn oracle_rows_do_not_depend_on_how_records_are_spread() {
     let builder = Fleet::seeded(7).regions(["eu", "us"]).cohorts(["tv", "web"]).pods_per_cell(4, 7).restarts(3);
     let function = "serialize_video_chunk";
     let fleet = builder.regress(function, Cells::cohort("tv"), 1.6).lasts(Nanos::from_seconds(900)).build();
-    let config = fleetdiff_pipeline::config::Config::default();
+    let config = fleetdiff_schemas::config::Config::default();
     let expected = batch(&config, &fleet.partitions(1));
     let agreement = compare(&expected, &batch(&config, &fleet.partitions(4))).unwrap();
     eprintln!("{agreement:?}");

@@ -1,5 +1,6 @@
 //! Rows over several cells: all of them, those of a region, those of a cohort.
 
+use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::identity::{MERGED, stable_hash};
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::CellKey;
@@ -11,7 +12,6 @@ use crate::evidence::report::ScopeReport;
 use crate::evidence::row::{RowEvidence, RowFrame, support_of};
 use crate::evidence::snapshot::Together;
 use crate::evidence::whereabouts::{Apart, Past};
-use crate::rules::comparisons::Side;
 use crate::statistics::rows::rows_of;
 use crate::statistics::{CellRows, Model, Moments};
 

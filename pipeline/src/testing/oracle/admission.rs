@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Build, Cohort, PodId, Service};
 use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType, Samples, Temporality, content_hash};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
@@ -10,7 +11,6 @@ use fleetdiff_schemas::rows::{LedgerRow, RejectedRow};
 use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
 
 use super::snapshots::{Found, Snapshots};
-use crate::config::Config;
 
 /// An event further than this after the moment it was sent comes from the future.
 const FUTURE: Nanos = Nanos::from_seconds(60);

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use fleetdiff_schemas::config::{CellBy, Config};
 use fleetdiff_schemas::identity::{Build, Cohort, Hardware, MERGED, PodId, Region, stable_hash};
 use fleetdiff_schemas::profile::{ProfileType, Samples};
 use fleetdiff_schemas::rows::CellKey;
@@ -13,7 +14,6 @@ use fleetdiff_schemas::verdict::Scope;
 
 use super::admission::{Counted, Served, folded};
 use super::history::{History, Open, Past, archived};
-use crate::config::{CellBy, Config};
 
 /// The head's place in a pair of arms.
 pub(super) const HEAD: usize = 0;

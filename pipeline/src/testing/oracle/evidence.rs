@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Hardware;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::ArmFigures;
@@ -11,7 +12,6 @@ use fleetdiff_schemas::verdict::Support;
 use super::counts::{Archive, BASE, Cell, HEAD, Stratum};
 use super::statistics::decide::{CellTest, rows_of_cell};
 use super::statistics::strata::{Arm, Model, strata_test};
-use crate::config::Config;
 
 /// Below this, `df` is 2 or more up to rounding.
 const ROUNDING: f64 = 1e-9;

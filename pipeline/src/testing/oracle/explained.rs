@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::CountKind;
 
 use super::causes::Here;
@@ -9,7 +10,6 @@ use super::counts::{Archive, Tree};
 use super::evidence::Evidence;
 use super::live::{Called, RowId};
 use super::statistics::families::ln_bh;
-use crate::config::Config;
 
 /// How many compositional functions are named.
 const NAMED: usize = 20;

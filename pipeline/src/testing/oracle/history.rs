@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::config::{Comparing, Config, Method};
 use fleetdiff_schemas::identity::{Build, PodId};
 use fleetdiff_schemas::time::{Hop, Nanos};
 
 use super::admission::Counted;
-use crate::config::{Comparing, Config, Method};
 
 /// How far back a pod counts as present, in hops.
 const PRESENT: u64 = 12;

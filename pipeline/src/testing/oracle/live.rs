@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::alert::flag_id;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Build, Service, stable_hash};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow};
@@ -20,7 +21,6 @@ use super::self_check::Checked;
 use super::statistics::families::e_bh;
 use super::unlike::Warnings;
 use super::verdicts;
-use crate::config::Config;
 
 /// A row of the live family: orders ties.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::config::{CellBy, Config};
 use fleetdiff_schemas::identity::{Build, Hardware, Service};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonRow};
@@ -17,7 +18,6 @@ use super::row::{About, float, lines, range};
 use super::self_check::Checked;
 use super::unlike::Warnings;
 use super::verdicts::Verdicts;
-use crate::config::{CellBy, Config};
 
 type Cells = BTreeMap<CellKey, PastCell>;
 

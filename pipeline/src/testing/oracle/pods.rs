@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::verdict::{Support, Verdict};
 
@@ -12,7 +13,6 @@ use super::counts::{Archive, BASE, Cell, HEAD, PodCounts};
 use super::evidence::{Evidence, column, kept_or_all};
 use super::row::{About, Line, untested};
 use super::statistics::rare::{RareArm, ln_p_rare};
-use crate::config::Config;
 use crate::statistics::outliers::{PodRow, Settings, outliers};
 
 /// The pods of one cell in kept strata.

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::config::{CellBy, Config};
 use fleetdiff_schemas::identity::{Cohort, MERGED, Region};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, RARE};
@@ -18,7 +19,6 @@ use super::pods::ByPod;
 use super::requests::{Rates, rates};
 use super::row::{About, Line, add_always_valid, float, g_of, lines, range};
 use super::statistics::families::{ln_bh, second_level, two_level};
-use crate::config::{CellBy, Config};
 
 /// The rows of one cell or roll-up.
 struct Group {

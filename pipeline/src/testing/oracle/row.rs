@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{ArmFigures, CellKey, CellRow, ComparisonKey, Interval, RARE};
 use fleetdiff_schemas::time::{Hop, Nanos};
@@ -18,7 +19,6 @@ use super::statistics::decide::{
 };
 use super::statistics::likelihood::g_share;
 use super::statistics::tails::t_quantile;
-use crate::config::Config;
 
 /// Within a ratio of this, both ways, is alike.
 const ALIKE: f64 = 1.05;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::Hop;
@@ -11,7 +12,6 @@ use super::counts::{Archive, ArmCounts, BASE, Cell, HEAD};
 use super::evidence::{Evidence, judge, kept_or_all, size};
 use super::history::Open;
 use super::statistics::families::two_level;
-use crate::config::Config;
 
 /// Rows tested and rows called, by type, kind and cell; cells whose halves cannot be tested are missing.
 pub(super) type Checked = BTreeMap<(ProfileType, CountKind, CellKey), (i64, i64)>;

@@ -9,7 +9,7 @@ use fleetdiff_schemas::identity::{Build, Cohort, PodId, Service};
 use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
-use crate::config::Config;
+use fleetdiff_schemas::config::Config;
 
 /// Samples of each stack of a cohort.
 type ByStack = BTreeMap<StackOf, u64>;

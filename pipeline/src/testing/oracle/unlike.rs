@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Hardware;
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::CellKey;
@@ -10,7 +11,6 @@ use fleetdiff_schemas::time::{Hop, Nanos};
 use super::counts::{Active, Archive, BASE, HEAD};
 use super::evidence::{integer, real};
 use super::history::Open;
-use crate::config::Config;
 
 /// By type and cell: what is unlike, each with the words before its colon.
 pub(super) type Warnings = BTreeMap<(ProfileType, CellKey), Vec<String>>;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::config::CellBy;
 use fleetdiff_schemas::identity::{Cohort, MERGED, Region};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellKey, ComparisonRow};
@@ -12,7 +13,6 @@ use super::evidence::{integer, real, size};
 use super::live::{Called, Live, LookAt, Looked, RowId};
 use super::row::range;
 use super::unlike::over_all;
-use crate::config::CellBy;
 
 /// Share of the base's self samples that must be in functions shown to be alike.
 const ENOUGH_ALIKE: f64 = 0.7;

@@ -1,8 +1,8 @@
 //! What decides a run besides its records. Rows are a function of (records by partition, decisions, this).
 
-use fleetdiff_schemas::identity::Build;
-use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::time::{HopClock, Nanos};
+use crate::identity::Build;
+use crate::profile::CountKind;
+use crate::time::{HopClock, Nanos};
 
 /// Which dimensions make a cell; the other is merged and written `*`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
