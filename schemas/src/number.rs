@@ -48,6 +48,6 @@ pub fn table_count(count: impl TryInto<i64>) -> i64 {
 /// A number of 32 bits as an index: always exact, since `usize` has at least 32 bits on every platform that this builds for.
 #[inline]
 #[must_use]
-pub fn index(number: u32) -> usize {
+pub fn index_of(number: u32) -> usize {
     number as usize
 }

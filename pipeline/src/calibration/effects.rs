@@ -2,8 +2,10 @@
 
 use std::ops::RangeInclusive;
 
+use fleetdiff_schemas::number::length_float;
+
 use super::figure::{Figure, Observed, Seen};
-use super::model::{FUNCTIONS, Means, Noise, Pair, SAMPLES, ordinal, pods, zipf};
+use super::model::{FUNCTIONS, Means, Noise, Pair, SAMPLES, pods, zipf};
 use super::plain::{called, ln_p_pooled};
 use super::{Chance, Row};
 use crate::statistics::rows_of_cell;
@@ -56,7 +58,7 @@ fn false_part(called: &[bool]) -> f64 {
     let calls = (1..).zip(called).filter(|(_, called)| **called);
     let (all, wrong) =
         calls.fold((0, 0), |(all, wrong), (rank, _)| (all + 1, wrong + usize::from(!CHANGED.contains(&rank))));
-    if all == 0 { 0.0 } else { ordinal(wrong) / ordinal(all) }
+    if all == 0 { 0.0 } else { length_float(wrong) / length_float(all) }
 }
 
 fn found(called: &[bool]) -> Seen {

@@ -1,8 +1,10 @@
 //! The article's example of a fan-out: one of five functions costs 10 % more in two of nine cells. What happens to `_other`,
 //! which did not change, but is two thirds of the profile and so loses share?
 
+use fleetdiff_schemas::number::length_float;
+
 use super::figure::{Figure, Observed, Seen};
-use super::model::{Noise, Pair, ordinal, pods, to_one};
+use super::model::{Noise, Pair, pods, to_one};
 use super::plain::{called, ln_p_pooled};
 use super::requests::{Serving, ln_p as ln_p_per_request};
 use super::{Chance, Row};
@@ -51,7 +53,7 @@ fn cell_of(is_hit: bool, chance: &mut Chance) -> [Serving; 2] {
     let shares = to_one(ARTICLE.to_vec());
     let mut arm = |factor: f64| {
         let pods = pods(PODS, &shares, &Noise::of(0.0), &mut chance.rng);
-        let samples = SAMPLES / ordinal(PODS);
+        let samples = SAMPLES / length_float(PODS);
         Serving::of(&pods, &[factor, 1.0, 1.0, 1.0, 1.0], samples, samples / 10.0, chance)
     };
     [arm(if is_hit { FACTOR } else { 1.0 }), arm(1.0)]

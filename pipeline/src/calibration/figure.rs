@@ -1,8 +1,8 @@
 //! What is measured, how exactly it is known, and whether it is within its bound.
 
-use crate::statistics::intervals::wilson;
+use fleetdiff_schemas::number::{float, length_float, whole};
 
-use super::model::ordinal;
+use crate::statistics::intervals::wilson;
 
 /// How the runs of a row make one figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Seen {
 
     /// How many there were.
     pub(super) fn count(number: usize) -> Self {
-        Self::Number(ordinal(number))
+        Self::Number(length_float(number))
     }
 
     fn number(self) -> f64 {
@@ -164,7 +164,7 @@ impl Estimate {
     }
 
     fn mean(numbers: &[f64]) -> Self {
-        let runs = ordinal(numbers.len());
+        let runs = length_float(numbers.len());
         let value = numbers.iter().sum::<f64>() / runs;
         let squares: f64 = numbers.iter().map(|number| (number - value) * (number - value)).sum();
         let error = if numbers.len() > 1 { libm::sqrt(squares / (runs - 1.0) / runs) } else { f64::NAN };
@@ -180,9 +180,9 @@ impl Estimate {
         }
         let (low, high) = (numbers[(runs - 1) / 2], numbers[runs / 2]);
         let value = if high.is_finite() { 0.5 * (low + high) } else { high };
-        let reach = 0.5 * Z95 * libm::sqrt(ordinal(runs));
-        let rank = |of: f64| numbers[whole(of.clamp(0.0, ordinal(runs - 1)))];
-        let middle = 0.5 * ordinal(runs);
+        let reach = 0.5 * Z95 * libm::sqrt(length_float(runs));
+        let rank = |of: f64| numbers[usize::try_from(whole(of.clamp(0.0, length_float(runs - 1)))).unwrap_or(0)];
+        let middle = 0.5 * length_float(runs);
         let interval = (rank(libm::floor(middle - reach)), rank(libm::ceil(middle + reach)));
         Self { value, standard_error: None, interval: Some(interval), trials: length(&numbers) }
     }
@@ -223,16 +223,6 @@ fn part(hits: u64, trials: u64) -> f64 {
 
 fn length(numbers: &[f64]) -> u64 {
     u64::try_from(numbers.len()).unwrap_or(u64::MAX)
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "trials are far below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
-}
-
-#[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to ranks")]
-fn whole(rank: f64) -> usize {
-    rank as usize
 }
 
 #[cfg(test)]

@@ -6,8 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::number::length_float;
+
 use super::figure::{Figure, Observed, Seen};
-use super::model::{flat_zipf, ordinal, zipf};
+use super::model::{flat_zipf, zipf};
 use super::plain::{called, ln_p_pooled};
 use super::stream::{Changed, Design, Stream, Wander};
 use super::{Chance, Q, Row};
@@ -233,7 +235,7 @@ impl Watched {
 
 /// The seconds of event time that a row was raised after, infinite if it never was.
 pub(super) fn seconds(raised: Option<u64>) -> f64 {
-    raised.and_then(|look| usize::try_from(look).ok()).map_or(f64::INFINITY, |look| HOP * ordinal(look))
+    raised.and_then(|look| usize::try_from(look).ok()).map_or(f64::INFINITY, |look| HOP * length_float(look))
 }
 
 /// Who has been tested since the epoch began.

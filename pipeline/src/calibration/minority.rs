@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use fleetdiff_schemas::number::length_float;
+
 use super::chance::poisson;
 use super::figure::{Figure, Observed, Seen};
-use super::model::{FUNCTIONS, Noise, Pair, Pod, Row as BucketRow, SAMPLES, Table, ordinal, pods, zipf};
+use super::model::{FUNCTIONS, Noise, Pair, Pod, Row as BucketRow, SAMPLES, Table, pods, zipf};
 use super::plain::{called, ln_p_pooled};
 use super::{Chance, Q, Row};
 use crate::statistics::outliers::{PodRow, Settings, outliers};
@@ -55,14 +57,14 @@ fn observed(head: &[Counted], base: &[Counted]) -> Vec<Observed> {
     let calls = called_here.iter().filter(|&&called| called).count();
     let is_found = called_here[FUNCTION];
     // Within the selection of functions, as the second level of every family.
-    let level = Q * ordinal(calls) / ordinal(found.tests.max(1));
+    let level = Q * length_float(calls) / length_float(found.tests.max(1));
     let named: BTreeSet<u32> = if is_found {
         found.minority(FUNCTION, level).into_iter().flatten().map(|pod| pod.pod).collect()
     } else {
         BTreeSet::new()
     };
     let right = named.iter().filter(|&&pod| pod < OUTLYING).count();
-    let false_part = if calls == 0 { 0.0 } else { ordinal(calls - usize::from(is_found)) / ordinal(calls) };
+    let false_part = if calls == 0 { 0.0 } else { length_float(calls - usize::from(is_found)) / length_float(calls) };
     let pair = Pair { head: by_bucket(head), base: by_bucket(base) };
     let means = called(&rows_of_cell(&pair.contrast(), None, 0.0).adjusted.ln_p)[FUNCTION];
     let plain = called(&ln_p_pooled([&pair]))[FUNCTION];

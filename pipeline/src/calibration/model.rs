@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::number::length_float;
 use rand::Rng;
 
 use super::chance::{Multipliers, poisson};
@@ -37,7 +38,7 @@ pub(super) fn flat_zipf() -> Vec<f64> {
 }
 
 fn of_ranks(steepness: f64) -> Vec<f64> {
-    to_one((1..=FUNCTIONS).map(|rank| libm::pow(ordinal(rank), -steepness)).collect())
+    to_one((1..=FUNCTIONS).map(|rank| libm::pow(length_float(rank), -steepness)).collect())
 }
 
 /// What pods of one kind are like.
@@ -211,9 +212,4 @@ pub(super) fn pods_together<'p>(groups: impl IntoIterator<Item = &'p BTreeMap<u1
         *all.entry(bucket).or_default() += pods;
     }
     all
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "ranks and runs are small whole numbers")]
-pub(super) fn ordinal(number: usize) -> f64 {
-    number as f64
 }

@@ -3,6 +3,8 @@
 //! What everybody would try first, and what the method's article prints. It stands beside every figure, so that each row shows
 //! that its fleets are a test.
 
+use fleetdiff_schemas::number::float;
+
 use super::Q;
 use super::model::Pair;
 use crate::statistics::MIN_COUNT;
@@ -13,7 +15,7 @@ use crate::statistics::tails::ln_chi1_tail;
 /// ln p of each function; NaN below the floor or where the function is all of the profile.
 pub(super) fn ln_p(head: &[u64], head_total: u64, base: &[u64], base_total: u64) -> Vec<f64> {
     let one = |(&a, &b): (&u64, &u64)| {
-        let tested = floats(a + b) >= MIN_COUNT && a + b < head_total + base_total;
+        let tested = float(a + b) >= MIN_COUNT && a + b < head_total + base_total;
         if tested { ln_chi1_tail(g_2x2(a, head_total, b, base_total)) } else { f64::NAN }
     };
     head.iter().zip(base).map(one).collect()
@@ -42,9 +44,4 @@ pub(super) fn called(ln_p: &[f64]) -> Vec<bool> {
 /// How many are called in one family.
 pub(super) fn calls(ln_p: &[f64]) -> usize {
     called(ln_p).iter().filter(|&&called| called).count()
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-fn floats(count: u64) -> f64 {
-    count as f64
 }

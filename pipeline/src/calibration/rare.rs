@@ -1,7 +1,9 @@
 //! Nothing changed in functions too rare for the test between pods, whose samples come from a few pods: is anything called?
 
+use fleetdiff_schemas::number::{float, length_float, whole};
+
 use super::chance::{Multipliers, poisson};
-use super::model::{Noise, SAMPLES, ordinal, pods};
+use super::model::{Noise, SAMPLES, pods};
 use super::plain::calls;
 use super::quiet::{figures, of_calls};
 use super::{Chance, Row};
@@ -29,9 +31,9 @@ pub(super) fn rows() -> Vec<Row> {
             let mut arm = |sizes: &[f64]| arm(sizes, expected / 200.0, &mut chance.rng);
             let (head, base) = (arm(&head), arm(&base));
             let both = head.count + base.count;
-            if both > 0 && floats(both) < MIN_COUNT {
+            if both > 0 && float(both) < MIN_COUNT {
                 ours.push(ln_p_rare(head, base));
-                let counts = binomial_two_sided(head.count, floats(head.total), base.count, floats(base.total), TIE);
+                let counts = binomial_two_sided(head.count, float(head.total), base.count, float(base.total), TIE);
                 plain.push(counts.map_or(f64::NAN, |counts| counts.ln_p_mid));
             }
         }
@@ -55,21 +57,6 @@ fn arm(sizes: &[f64], mean: f64, rng: &mut Generator) -> RareArm {
         count: counts.iter().copied().map(u64::from).sum(),
         total: whole(sizes.iter().sum::<f64>() * SAMPLES),
         showing,
-        pods: whole(ordinal(sizes.len())),
+        pods: whole(length_float(sizes.len())),
     }
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-fn floats(count: u64) -> f64 {
-    count as f64
-}
-
-#[expect(
-    clippy::as_conversions,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "positive and far below 2^53"
-)]
-fn whole(value: f64) -> u64 {
-    value as u64
 }

@@ -1,5 +1,7 @@
 //! Nothing changed, and pods differ in samples for the same requests: is a cost per request called?
 
+use fleetdiff_schemas::number::float;
+
 use super::chance::poisson;
 use super::model::{FUNCTIONS, Means, Noise, Pod, SAMPLES, Table, pods, zipf};
 use super::plain::calls;
@@ -72,16 +74,11 @@ pub(super) fn ln_p(head: &Serving, base: &Serving) -> Vec<f64> {
 
 /// The same from merged counts and requests.
 fn plain(head: &Serving, base: &Serving) -> Vec<f64> {
-    let (of_head, of_base) = (floats(head.requests.iter().sum()), floats(base.requests.iter().sum()));
+    let (of_head, of_base) = (float(head.requests.iter().sum()), float(base.requests.iter().sum()));
     let one = |(a, b): (u64, u64)| {
-        let tested = floats(a + b) >= MIN_COUNT;
-        if tested { ln_chi1_tail(g_rate(floats(a), of_head, floats(b), of_base)) } else { f64::NAN }
+        let tested = float(a + b) >= MIN_COUNT;
+        if tested { ln_chi1_tail(g_rate(float(a), of_head, float(b), of_base)) } else { f64::NAN }
     };
     let with_all = |arm: &Serving| [arm.counts.merged(), vec![arm.counts.merged().iter().sum()]].concat();
     with_all(head).into_iter().zip(with_all(base)).map(one).collect()
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-fn floats(count: u64) -> f64 {
-    count as f64
 }

@@ -6,9 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::number::length_float;
+
 use super::chance::Multipliers;
 use super::figure::Figure;
-use super::model::{Means, Noise, Pair, Pod, SAMPLES, contrast, ordinal, pods, zipf};
+use super::model::{Means, Noise, Pair, Pod, SAMPLES, contrast, pods, zipf};
 use super::plain::ln_p_pooled;
 use super::quiet::{figures, observed};
 use super::{Chance, Row};
@@ -81,7 +83,7 @@ fn confounded(name: &'static str, simulates: &'static str, figures: Vec<Figure>,
 impl Load {
     /// The part of a window's samples that is taken in an hour.
     fn part(self, hour: usize) -> f64 {
-        let weight = |hour: usize| self.first + (self.last - self.first) * ordinal(hour) / ordinal(HOURS - 1);
+        let weight = |hour: usize| self.first + (self.last - self.first) * length_float(hour) / length_float(HOURS - 1);
         weight(hour) / (0..HOURS).map(weight).sum::<f64>()
     }
 }

@@ -5,9 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::number::{length_float, whole};
+
 use super::chance::{Multipliers, poisson};
 use super::figure::{Figure, Observed, Seen};
-use super::model::{Noise, Pod, ordinal, pods, to_one};
+use super::model::{Noise, Pod, pods, to_one};
 use super::plain::{self, calls};
 use super::{Chance, Row};
 use crate::statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum, rows_of_cell};
@@ -25,7 +27,7 @@ pub(super) fn rows() -> Vec<Row> {
     let simulates = "bytes of 60 allocation sites, 20 v 180 pods, CV 10 %; the plain test takes bytes for counts";
     let figures = vec![Figure::mean("sites called a run").at_most(0.2)];
     let row = Row::new("aa-alloc-bytes", simulates, figures, |chance: &mut Chance| {
-        let shares = to_one((1..=SITES).map(|rank| 1.0 / ordinal(rank)).collect());
+        let shares = to_one((1..=SITES).map(|rank| 1.0 / length_float(rank)).collect());
         let typical: Vec<f64> =
             (0..SITES).map(|_| SIZES.0 * libm::pow(SIZES.1 / SIZES.0, next_uniform(&mut chance.rng))).collect();
         let mut arm = |count| {
@@ -69,14 +71,8 @@ impl Sampled {
     }
 
     /// Bytes by site.
-    #[expect(
-        clippy::as_conversions,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "whole and far below 2^53"
-    )]
     fn bytes(&self) -> Vec<u64> {
-        (0..SITES).map(|site| self.buckets.values().map(|(_, bytes)| bytes[site]).sum::<f64>() as u64).collect()
+        (0..SITES).map(|site| whole(self.buckets.values().map(|(_, bytes)| bytes[site]).sum::<f64>())).collect()
     }
 
     /// As the tests see it, each site divided by its unit.
@@ -97,14 +93,8 @@ impl Sampled {
 struct Scaled(Vec<f64>);
 
 impl Scaled {
-    #[expect(
-        clippy::as_conversions,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "positive and far below 2^53"
-    )]
     fn exposure(&self) -> u64 {
-        libm::round(self.0.iter().sum::<f64>()) as u64
+        whole(libm::round(self.0.iter().sum::<f64>()))
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison, Side};
 use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId};
+use fleetdiff_schemas::number::{index_of, table_count};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::time::Hop;
@@ -224,11 +225,11 @@ impl<'a> CellArms<'a> {
         let buckets: BTreeSet<_> = self.rows(side).map(|row| row.bucket).collect();
         ArmFigures {
             count: 0,
-            total: whole(total),
+            total: table_count(total),
             share: None,
-            pods: whole(self.pods(side).len()),
-            buckets: whole(buckets.len()),
-            requests: (requests > 0).then(|| whole(requests)),
+            pods: table_count(self.pods(side).len()),
+            buckets: table_count(buckets.len()),
+            requests: (requests > 0).then(|| table_count(requests)),
         }
     }
 
@@ -240,7 +241,7 @@ impl<'a> CellArms<'a> {
     /// Samples of each function in an arm, by the cell's numbers.
     pub fn counts(&self, side: Side, kind: CountKind) -> Vec<f64> {
         let sums = self.counts_by_place(side, kind);
-        self.functions.places().iter().map(|&function| sums[place(function)]).collect()
+        self.functions.places().iter().map(|&function| sums[index_of(function)]).collect()
     }
 
     /// Samples of each function in an arm, by their places in columns.
@@ -349,13 +350,3 @@ fn served<'a>(rows: &'a [Row<'_>], kind: CountKind) -> Vec<ServedRow<'a>> {
 
 /// Functions that are summed at a time, so that their sums stay in cache.
 const BLOCK: usize = 1024;
-
-#[expect(clippy::as_conversions, reason = "usize is at least 32 bits on every platform that this builds for")]
-pub(super) fn place(function: u32) -> usize {
-    function as usize
-}
-
-/// A count as tables hold it.
-pub fn whole(count: impl TryInto<i64>) -> i64 {
-    count.try_into().unwrap_or(i64::MAX)
-}

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use fleetdiff_schemas::comparison::Side;
+use fleetdiff_schemas::number::{table_count, whole};
 use fleetdiff_schemas::rows::RARE;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{RowReason, Support, Verdict};
 use serde::{Deserialize, Serialize};
 
-use super::arms::whole;
 use super::family::Family;
-use super::look::count;
 use super::pods::WindowPods;
 use super::requests::add_requests;
 use super::row::{Quantiles, RowEvidence, RowFrame, add_always_valid, add_tests};
@@ -68,7 +67,7 @@ impl KindEvidence<'_> {
         let mut rare = RareRows::default();
         let (mut functions, mut rare_head, mut rare_base) = (0usize, 0, 0);
         for (f, (hash, name)) in self.functions.iter().enumerate() {
-            let (head, base) = (count(self.counts.0[f]), count(self.counts.1[f]));
+            let (head, base) = (whole(self.counts.0[f]), whole(self.counts.1[f]));
             if head + base == 0 {
                 continue;
             }
@@ -85,7 +84,7 @@ impl KindEvidence<'_> {
         }
         if functions > 0 {
             let mut evidence = self.frame.row(0, &RARE.into(), rare_head, rare_base);
-            evidence.row.functions = Some(whole(functions));
+            evidence.row.functions = Some(table_count(functions));
             evidence.settled = Some((Verdict::TooRare, RowReason::CountNeeded));
             evidence.row.detail = self.frame.detail(evidence.settled);
             rows.push(evidence);

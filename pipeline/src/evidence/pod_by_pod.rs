@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::config::Method;
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::CountKind;
 
 use super::pods::WindowPods;
@@ -90,11 +91,6 @@ fn by_stouffer(roots: &[f64]) -> f64 {
     let pods: f64 = roots.iter().map(|_| 1.0).sum();
     let sum: f64 = roots.iter().sum();
     ln_chi1_tail(sum * sum / pods)
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
-fn float(samples: u64) -> f64 {
-    samples as f64
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Service, stable_hash};
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, ProfileType, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
 use fleetdiff_schemas::time::Hop;
@@ -226,7 +227,7 @@ fn view<'a>(
         hop,
         window_hops: config.window_hops(),
         clock: config.clock(),
-        min_count: floor(config.min_count),
+        min_count: float(config.min_count),
         delta: config.delta,
         q: config.q,
         untested: counts.functions().entries().iter().position(|(hash, _)| *hash == unsymbolised),
@@ -268,9 +269,4 @@ fn evaluate_past(
     let view = view(cell, &state.counts, &comparison, hop, config);
     let (looks, report) = past_report(&view, id, &config.count_kinds)?;
     Some(CellEvaluation { key: view.key, cell: view.cell, comparison, looks, callings: None, reports: vec![report] })
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a floor of samples is a small number")]
-fn floor(min_count: u64) -> f64 {
-    min_count as f64
 }

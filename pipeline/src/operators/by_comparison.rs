@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison};
 use fleetdiff_schemas::config::{Config, Method};
 use fleetdiff_schemas::identity::Service;
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow};
 use fleetdiff_schemas::time::Hop;
@@ -280,9 +281,4 @@ fn by_scope(cells: Vec<CellEvaluation>) -> Vec<(ComparisonKey, ScopeCells)> {
         }
     }
     scopes.into_iter().map(|((key, _), scope)| (key, scope)).collect()
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a floor of samples is a small number")]
-fn float(count: u64) -> f64 {
-    count as f64
 }

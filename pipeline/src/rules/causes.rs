@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::CountKind;
 use serde::{Deserialize, Serialize};
 
@@ -269,11 +270,6 @@ fn add(sums: &mut [Pair], more: &[Pair]) {
         sum[0] += more[0];
         sum[1] += more[1];
     }
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::alert::flag_id;
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, FlagRow};
 use fleetdiff_schemas::time::{Hop, HopClock};
@@ -442,9 +443,4 @@ fn severity(evidence: &RowEvidence) -> Severity {
         Support::Firm => Severity::Page,
         _ => Severity::Ticket,
     }
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleetdiff_schemas::config::Method;
+use fleetdiff_schemas::number::length_float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow};
 use fleetdiff_schemas::time::HopClock;
@@ -103,7 +104,7 @@ fn decide_kind(
     let outliers = family(cells, |row| row.row.outlier_ln_p);
     let level_of_pods = {
         let (tested, called) = outliers.count(rules.q);
-        rules.q * float(called) / float(tested.max(1))
+        rules.q * length_float(called) / length_float(tested.max(1))
     };
     let is_selected = |q_value: Option<f64>| q_value.is_some_and(|q_value| selected(q_value, rules.q));
     let mut rows = Vec::new();
@@ -176,9 +177,4 @@ fn name_causes(
     for (_, row) in rows.iter_mut().filter(|(_, row)| row.verdict == Verdict::Compositional) {
         row.cause = causes.get(&row.cell).map(|(_, _, name)| name.to_string());
     }
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "numbers of rows stay far below 2^53")]
-fn float(rows: usize) -> f64 {
-    rows as f64
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fleetdiff_schemas::identity::Cohort;
+use fleetdiff_schemas::number::length_float;
 use fleetdiff_schemas::profile::{Folded, Profile, ProfileType, Requests, Samples, Stack, Temporality};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
@@ -56,7 +57,7 @@ impl PodSampler {
         let weights: Vec<f64> = plan.tree.paths.iter().map(|path| path.share * path.leaf.map_or(1.0, cost)).collect();
         let labels = if plan.labels.is_empty() { pod.cohort.as_slice() } else { &plan.labels };
         let samples = plan.settings.samples_per_second * seconds(plan.settings.period) * pod.size;
-        let each = samples / weights.iter().sum::<f64>() / count_of(labels.len());
+        let each = samples / weights.iter().sum::<f64>() / length_float(labels.len());
         let mean = |label: &Cohort| {
             let effect = |leaf: Option<usize>| if pod.is_head { plan.effect(pod, label, leaf) } else { 1.0 };
             let changed: Vec<f64> =
@@ -223,9 +224,4 @@ fn folded(plan: &Plan, own_cohort: &Cohort, room: &mut CountRoom) -> Samples {
 #[expect(clippy::as_conversions, reason = "lengths here are of hours: exact to a nanosecond")]
 fn seconds(length: Nanos) -> f64 {
     length.0 as f64 / 1e9
-}
-
-#[expect(clippy::as_conversions, reason = "a number of cohorts")]
-fn count_of(labels: usize) -> f64 {
-    labels as f64
 }

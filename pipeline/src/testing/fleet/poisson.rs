@@ -8,6 +8,7 @@
 
 use std::hint::select_unpredictable;
 
+use fleetdiff_schemas::number::{float, whole};
 use rand::Rng;
 
 use super::random::Generator;
@@ -186,7 +187,7 @@ impl Sampler {
 
 /// mean^count e^-mean / count!
 fn probability(mean: f64, count: u64) -> f64 {
-    let count = as_double(count);
+    let count = float(count);
     libm::exp(count * libm::log(mean) - mean - libm::lgamma(count + 1.0))
 }
 
@@ -198,20 +199,6 @@ fn index_word(index: usize) -> u64 {
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "the low half is what is asked for")]
 fn low_word(word: u64) -> u32 {
     word as u32
-}
-
-#[expect(
-    clippy::as_conversions,
-    clippy::cast_possible_truncation,
-    reason = "not negative and below 2^53 at every call"
-)]
-fn whole(value: f64) -> u64 {
-    value as u64
-}
-
-#[expect(clippy::as_conversions, reason = "a count of a few thousand is exact as a double")]
-fn as_double(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]
@@ -229,7 +216,7 @@ mod tests {
             mass[usize::try_from(column.other).unwrap()] += capacity - keep;
         }
         assert_eq!(mass.iter().sum::<u64>(), 1 << 32);
-        mass.into_iter().map(|part| as_double(part) / PARTS).collect()
+        mass.into_iter().map(|part| float(part) / PARTS).collect()
     }
 
     #[test]
@@ -266,11 +253,11 @@ mod tests {
             let mut counts = [0; 8];
             sampler.draw(&ladder, &mut rng, &mut counts);
             for slot in 0..8 {
-                let deviation = as_double(counts[slot]) - means[slot];
+                let deviation = float(counts[slot]) - means[slot];
                 sums[slot] += deviation;
                 squares[slot] += deviation * deviation;
             }
-            cross += (as_double(counts[4]) - means[4]) * (as_double(counts[5]) - means[5]);
+            cross += (float(counts[4]) - means[4]) * (float(counts[5]) - means[5]);
         }
         let n = f64::from(rounds);
         assert_eq!((sums[0], squares[0]), (0.0, 0.0));
@@ -290,7 +277,7 @@ mod tests {
         let mut rng = generator(4, Purpose::Requests, 0);
         for mean in [0.0, 0.3, 1.5, 77.7, 5000.0] {
             let sum: u64 = (0..20_000).map(|_| ladder.draw(mean, &mut rng)).sum();
-            let off = (as_double(sum) / 20_000.0 - mean).abs();
+            let off = (float(sum) / 20_000.0 - mean).abs();
             assert!(off <= 5.0 * (mean / 20_000.0).sqrt(), "mean {mean} off by {off}");
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fleetdiff_schemas::identity::{Build, Cohort, Identity, NodeId, PodId, Region};
+use fleetdiff_schemas::number::length_float;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use super::FleetError;
@@ -252,9 +253,8 @@ fn part(length: Nanos, fraction: f64) -> Nanos {
     Nanos((length.0 as f64 * fraction) as i64)
 }
 
-#[expect(clippy::as_conversions, reason = "numbers of pods are exact as doubles")]
 fn ratio(part: usize, whole: usize) -> f64 {
-    part as f64 / whole as f64
+    length_float(part) / length_float(whole)
 }
 
 /// One of `0..count` from a number in [0, 1).

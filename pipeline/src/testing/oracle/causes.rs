@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::number::{float, signed_float};
 use fleetdiff_schemas::profile::CountKind;
 
 use super::counts::{Archive, Tree};
-use super::evidence::real;
 use super::live::{Called, RowId};
 use super::statistics::decide::{ln_e, ln_p_iid};
 
@@ -36,7 +36,7 @@ pub(super) type Here<'a> = (&'a RowId, &'a Called);
 /// The cause of each called row of a cell, in their order, from the stacks of the epoch.
 pub(super) fn causes(archive: &Archive, tree: &Tree, here: &[Here<'_>], bar: Bar) -> Vec<Cause> {
     let all = Samples::from_iter(
-        tree.values().map(|block| [0, 1].map(|arm| block.values().map(|samples| real(samples[arm])).sum())),
+        tree.values().map(|block| [0, 1].map(|arm| block.values().map(|samples| float(samples[arm])).sum())),
     );
     let order = Order::of(archive, tree, here);
     let parts: Vec<Parts> = (0..here.len()).map(|row| Parts::of(archive, tree, &order, here, row)).collect();
@@ -100,7 +100,7 @@ impl Parts {
 
 fn add(sums: &mut [f64; 2], samples: [u64; 2]) {
     for (sum, count) in sums.iter_mut().zip(samples) {
-        *sum += real(count);
+        *sum += float(count);
     }
 }
 
@@ -160,7 +160,7 @@ fn rest_is_called(rest: &Samples, all: &Samples, called: &Called, bar: Bar) -> b
     let h = harmonic / (2.0 * n);
     let theta = ((r + h) / (s + h)).ln() - tested.ln_scale;
     let row = &called.now.row;
-    let part = (counts[0] + counts[1] + 1.0) / super::row::float(row.head.count + row.base.count);
+    let part = (counts[0] + counts[1] + 1.0) / signed_float(row.head.count + row.base.count);
     let phi = 1.0 + (row.dispersion.unwrap_or(1.0) - 1.0) * part.min(1.0);
     let se = (phi * (1.0 / (counts[0] + 0.5) + 1.0 / (counts[1] + 0.5))).sqrt();
     theta.abs() >= bar.delta && ln_e(ln_p_iid((theta / se).powi(2)), se, 1.0) >= bar.ln_e

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Hardware;
+use fleetdiff_schemas::number::{float, table_count};
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::time::Hop;
@@ -126,7 +127,7 @@ fn judge_kind(
     let functions: Vec<usize> = counts.iter().filter_map(frequent).collect();
     let test = scale.map(|scale| {
         let (head, base) = (arm(used, HEAD, kind, &functions), arm(used, BASE, kind, &functions));
-        rows_of_cell(&head, &base, scale, config.delta, real(config.min_count))
+        rows_of_cell(&head, &base, scale, config.delta, float(config.min_count))
     });
     KindEvidence { counts, functions, test }
 }
@@ -135,11 +136,11 @@ fn judge_kind(
 fn arm(used: &[&Stratum], arm: usize, kind: CountKind, functions: &[usize]) -> Arm {
     let occupied: BTreeSet<u8> = used.iter().flat_map(|stratum| stratum[arm].buckets.keys().copied()).collect();
     let of_bucket = |stratum: &Stratum, bucket: u8| match stratum[arm].buckets.get(&bucket) {
-        Some(found) => functions.iter().map(|function| real(found.functions[*function][column(kind)])).collect(),
+        Some(found) => functions.iter().map(|function| float(found.functions[*function][column(kind)])).collect(),
         None => vec![0.0; functions.len()],
     };
     let samples =
-        |stratum: &Stratum, bucket: u8| stratum[arm].buckets.get(&bucket).map_or(0.0, |found| real(found.samples));
+        |stratum: &Stratum, bucket: u8| stratum[arm].buckets.get(&bucket).map_or(0.0, |found| float(found.samples));
     Arm {
         counts: used
             .iter()
@@ -155,7 +156,7 @@ fn arm(used: &[&Stratum], arm: usize, kind: CountKind, functions: &[usize]) -> A
 pub(super) fn pods_of_bucket(used: &[&Stratum], arm: usize, bucket: u8) -> f64 {
     let of_stratum = used.iter().filter_map(|stratum| stratum[arm].buckets.get(&bucket));
     let pods: BTreeSet<_> = of_stratum.flat_map(|found| found.pods.iter()).collect();
-    real(u64::try_from(pods.len()).unwrap_or(0))
+    float(u64::try_from(pods.len()).unwrap_or(0))
 }
 
 fn degrees_of_freedom(used: &[&Stratum]) -> f64 {
@@ -191,11 +192,11 @@ fn figures(used: &[&Stratum], arm: usize) -> ArmFigures {
     let buckets: BTreeSet<u8> = occupied.iter().map(|(bucket, _)| *bucket).collect();
     ArmFigures {
         count: 0,
-        total: integer(used.iter().map(|stratum| stratum[arm].samples).sum()),
+        total: table_count(used.iter().map(|stratum| stratum[arm].samples).sum()),
         share: None,
-        pods: size(occupied.len()),
-        buckets: size(buckets.len()),
-        requests: (requests > 0).then(|| integer(requests)),
+        pods: table_count(occupied.len()),
+        buckets: table_count(buckets.len()),
+        requests: (requests > 0).then(|| table_count(requests)),
     }
 }
 
@@ -205,20 +206,4 @@ pub(super) fn column(kind: CountKind) -> usize {
         CountKind::SelfCount => 0,
         CountKind::Total => 1,
     }
-}
-
-/// A count as tables hold it.
-pub(super) fn integer(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-/// A number of things as tables hold it.
-pub(super) fn size(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-/// A count as the nearest float.
-#[expect(clippy::as_conversions, reason = "rounding to the nearest float is meant")]
-pub(super) fn real(count: u64) -> f64 {
-    count as f64
 }

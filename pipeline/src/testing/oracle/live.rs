@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::alert::flag_id;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Build, Service, stable_hash};
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow};
 use fleetdiff_schemas::time::{Hop, Nanos};
@@ -12,7 +13,7 @@ use fleetdiff_schemas::verdict::{FlagState, Scope, Severity, Support, Verdict};
 
 use super::causes::{Bar, Cause, Here, causes};
 use super::counts::{Archive, Tree};
-use super::evidence::{Evidence, judge, real};
+use super::evidence::{Evidence, judge};
 use super::explained::{compositional, explains, shifts};
 use super::history::Open;
 use super::report::call;
@@ -413,5 +414,5 @@ impl Flag {
 
 /// A number of rows, as a float.
 fn wide(rows: usize) -> f64 {
-    real(u64::try_from(rows).unwrap_or(u64::MAX))
+    float(u64::try_from(rows).unwrap_or(u64::MAX))
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::{CellBy, Config};
 use fleetdiff_schemas::identity::{Build, Hardware, Service};
+use fleetdiff_schemas::number::signed_float;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonRow};
 use fleetdiff_schemas::time::Hop;
@@ -14,7 +15,7 @@ use super::evidence::judge;
 use super::history::{Open, Past};
 use super::live::{Live, LookAt, Looked};
 use super::report::{Report, first_three, is_under};
-use super::row::{About, float, lines, range};
+use super::row::{About, lines, range};
 use super::self_check::Checked;
 use super::unlike::Warnings;
 use super::verdicts::Verdicts;
@@ -70,8 +71,8 @@ fn told(row: CellRow, cells: &Cells, base: &Build) -> CellRow {
     let apart = matches!(row.reason, Some(RowReason::NoBase | RowReason::NoCommonStratum));
     let apart =
         if apart { format!("; head: {}; base: {}", ran(&under, HEAD), ran(&under, BASE)) } else { String::new() };
-    let seconds = float(row.window_end_at.since(row.window_start_at).0) / 1e9;
-    let slow = float(row.head.total) / float(row.head.pods) < seconds;
+    let seconds = signed_float(row.window_end_at.since(row.window_start_at).0) / 1e9;
+    let slow = signed_float(row.head.total) / signed_float(row.head.pods) < seconds;
     let unknown = if slow { RowReason::LowLoad } else { RowReason::NeedsTime };
     CellRow {
         detail: Some(format!("{}{apart}", which_past(&under, base))),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::{CellBy, Config};
 use fleetdiff_schemas::identity::{Cohort, MERGED, Region};
+use fleetdiff_schemas::number::{length_float, signed_float, table_count};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, RARE};
 use fleetdiff_schemas::tables::calendar::rfc3339;
@@ -12,12 +13,12 @@ use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
 
 use super::counts::{Archive, BASE, Cell, HEAD};
-use super::evidence::{Evidence, judge, size};
+use super::evidence::{Evidence, judge};
 use super::history::Open;
 use super::live::{Live, RowId};
 use super::pods::ByPod;
 use super::requests::{Rates, rates};
-use super::row::{About, Line, add_always_valid, float, g_of, lines, range};
+use super::row::{About, Line, add_always_valid, g_of, lines, range};
 use super::statistics::families::{ln_bh, second_level, two_level};
 
 /// The rows of one cell or roll-up.
@@ -264,7 +265,7 @@ impl Family {
         let ln_q = ln_bh(&values(&self.cells, |group| &group.lines, |line| line.row.outlier_ln_p));
         let tested = ln_q.iter().filter(|ln_q| !ln_q.is_nan()).count();
         let selected = ln_q.iter().filter(|ln_q| **ln_q <= config.q.ln()).count();
-        let ln_level = config.q.ln() + (whole(selected) / whole(tested.max(1))).ln();
+        let ln_level = config.q.ln() + (length_float(selected) / length_float(tested.max(1))).ln();
         for (line, ln_q) in self.cells.iter_mut().flat_map(|group| &mut group.lines).zip(ln_q) {
             line.row.outlier_q_value = Some(ln_q.exp()).filter(|_| !ln_q.is_nan());
             if line.row.verdict.is_called() || ln_q.is_nan() || ln_q > config.q.ln() {
@@ -274,7 +275,7 @@ impl Family {
             let named = line.deviating.iter().zip(of_pods).filter(|(_, ln_q)| *ln_q <= ln_level);
             let mut named: Vec<String> = named.map(|((name, _), _)| name.clone()).collect();
             named.sort();
-            if !named.is_empty() && size(2 * named.len()) <= line.row.head.pods {
+            if !named.is_empty() && table_count(2 * named.len()) <= line.row.head.pods {
                 (line.row.verdict, line.row.reason) = (Verdict::SomePodsOutlying, None);
                 line.row.outlying_pods = named;
             }
@@ -382,18 +383,13 @@ fn call_rare(mut line: Line) -> Option<Line> {
 
 /// Takes called functions out of the row that stands for all under the floor; whether it still stands for any.
 fn give_up(row: &mut CellRow, called: &[Line]) -> bool {
-    row.functions = row.functions.map(|functions| functions - size(called.len()));
+    row.functions = row.functions.map(|functions| functions - table_count(called.len()));
     for (arm, of) in [(&mut row.head, HEAD), (&mut row.base, BASE)] {
         arm.count -= called.iter().map(|line| [line.row.head.count, line.row.base.count][of]).sum::<i64>();
-        arm.share = (arm.total > 0).then(|| float(arm.count) / float(arm.total));
+        arm.share = (arm.total > 0).then(|| signed_float(arm.count) / signed_float(arm.total));
     }
     (row.g, row.ln_p_iid) = g_of(&row.head, &row.base);
     row.functions != Some(0)
-}
-
-/// A number of rows, as a float.
-fn whole(count: usize) -> f64 {
-    float(size(count))
 }
 
 /// The called function of a cell with the largest effect; of equal ones the first by stable hash.

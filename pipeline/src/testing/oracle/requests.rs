@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow};
 use fleetdiff_schemas::verdict::{Support, Verdict};
 
 use super::counts::{Archive, BASE, BucketCounts, Cell, HEAD, Stratum};
-use super::evidence::{Evidence, KindEvidence, column, kept_or_all, pods_of_bucket, real};
+use super::evidence::{Evidence, KindEvidence, column, kept_or_all, pods_of_bucket};
 use super::row::{About, Line, around, is_alike, reason, untested};
 use super::statistics::strata::{Arm, Model, Tested, strata_test};
 use super::statistics::tails::t_quantile;
@@ -49,14 +50,14 @@ pub(super) fn rates(archive: &Archive, cell: &Cell, evidence: &Evidence) -> Opti
         let functions: Vec<usize> =
             found.counts.keys().copied().filter(|function| *archive.names[*function] != *UNSYMBOLISED).collect();
         let counts = |bucket: &BucketCounts| {
-            functions.iter().map(|function| real(bucket.functions[*function][column(*kind)])).collect()
+            functions.iter().map(|function| float(bucket.functions[*function][column(*kind)])).collect()
         };
         let rate = rate(functions.len(), &counts);
         (*kind, (functions, rate))
     };
     Some(Rates {
         kinds: evidence.kinds.iter().map(of_kind).collect(),
-        all: rate(1, &|bucket| vec![real(bucket.samples)]),
+        all: rate(1, &|bucket| vec![float(bucket.samples)]),
     })
 }
 
@@ -127,7 +128,7 @@ fn arm(used: &[&Stratum], arm: usize, width: usize, counts: &dyn Fn(&BucketCount
         _ => vec![0.0; width],
     };
     let exposure =
-        |stratum: &Stratum, bucket: &u8| stratum[arm].buckets.get(bucket).map_or(0.0, |found| real(found.requests));
+        |stratum: &Stratum, bucket: &u8| stratum[arm].buckets.get(bucket).map_or(0.0, |found| float(found.requests));
     Arm {
         counts: used.iter().map(|stratum| buckets.iter().map(|bucket| row(stratum, bucket)).collect()).collect(),
         samples: used.iter().map(|stratum| buckets.iter().map(|bucket| exposure(stratum, bucket)).collect()).collect(),

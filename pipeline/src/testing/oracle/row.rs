@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::number::{float, signed_float, table_count};
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{ArmFigures, CellKey, CellRow, ComparisonKey, Interval, RARE};
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
 
 use super::counts::{Archive, BASE, HEAD};
-use super::evidence::{Evidence, integer, real, size};
+use super::evidence::Evidence;
 use super::history::Open;
 use super::statistics::ENOUGH_FUNCTIONS;
 use super::statistics::decide::{
@@ -116,7 +117,7 @@ pub(super) fn lines(config: &Config, archive: &Archive, about: &About, evidence:
     if !rare.is_empty() {
         let counts = rare.values().fold([0, 0], |sum, counts| [sum[HEAD] + counts[HEAD], sum[BASE] + counts[BASE]]);
         let row = CellRow {
-            functions: Some(size(rare.len())),
+            functions: Some(table_count(rare.len())),
             verdict: Verdict::TooRare,
             reason: Some(RowReason::CountNeeded),
             ..untested(about, evidence, RARE, counts)
@@ -139,14 +140,14 @@ fn one_line(
         return Line::of(Some(function), CellRow { reason: reason(&row, false), ..row });
     };
     let (share, adjusted) = (&test.share, &test.adjusted);
-    let [(n1, p1), (n0, p0)] = [&row.head, &row.base].map(|arm| (float(arm.total), arm.share.unwrap_or(0.0)));
+    let [(n1, p1), (n0, p0)] = [&row.head, &row.base].map(|arm| (signed_float(arm.total), arm.share.unwrap_or(0.0)));
     let phi = share.phi_tilde[place];
     let half = quantiles.t95 * (phi * (p1 * (1.0 - p1) / n1 + p0 * (1.0 - p0) / n0)).sqrt();
     let in_both = counts[HEAD] > 0 && counts[BASE] > 0;
     let ratio = |theta: f64, se: f64| in_both.then(|| around(theta, quantiles.t95 * se));
-    let (k1, k0) = (float(row.head.pods), float(row.base.pods));
+    let (k1, k0) = (signed_float(row.head.pods), signed_float(row.base.pods));
     let samples_per_pod = (n1 + n0) / (k1 + k0);
-    let of_both = real(counts[HEAD] + counts[BASE]) / (n1 + n0);
+    let of_both = float(counts[HEAD] + counts[BASE]) / (n1 + n0);
     let rate = samples_per_pod / seconds(about);
     let deciding = if quantiles.enough { adjusted.ln_p[place] } else { test.ln_p_row[place] };
     let (theta, se) = (adjusted.theta[place], adjusted.se[place]);
@@ -165,7 +166,7 @@ fn one_line(
     };
     let delta = p1 - p0;
     let needed = seconds_to_detect(k1, k0, rate, of_both, share.prior.tau2);
-    let window = float(config.clock().length_of(config.window_hops()).0) / 1e9;
+    let window = signed_float(config.clock().length_of(config.window_hops()).0) / 1e9;
     let mut row = CellRow {
         share_delta: Some(Interval { value: delta, low: delta - half, high: delta + half }),
         dispersion: Some(phi),
@@ -220,7 +221,9 @@ pub(super) fn add_always_valid(line: &mut Line, largest: f64) {
 /// total.
 pub(super) fn g_of(head: &ArmFigures, base: &ArmFigures) -> (Option<f64>, Option<f64>) {
     let possible = [head, base].iter().all(|arm| arm.total > 0 && arm.count <= arm.total);
-    let g = possible.then(|| g_share(float(head.count), float(head.total), float(base.count), float(base.total)));
+    let g = possible.then(|| {
+        g_share(signed_float(head.count), signed_float(head.total), signed_float(base.count), signed_float(base.total))
+    });
     (g, g.map(ln_p_iid))
 }
 
@@ -228,8 +231,8 @@ pub(super) fn g_of(head: &ArmFigures, base: &ArmFigures) -> (Option<f64>, Option
 pub(super) fn untested(about: &About, evidence: &Evidence, function: &str, counts: [u64; 2]) -> CellRow {
     let figures = |arm: usize| {
         let total = evidence.arms[arm].total;
-        let share = (total > 0).then(|| real(counts[arm]) / float(total));
-        ArmFigures { count: integer(counts[arm]), share, ..evidence.arms[arm] }
+        let share = (total > 0).then(|| float(counts[arm]) / signed_float(total));
+        ArmFigures { count: table_count(counts[arm]), share, ..evidence.arms[arm] }
     };
     let (head, base) = (figures(HEAD), figures(BASE));
     let (g, of_g) = g_of(&head, &base);
@@ -251,7 +254,7 @@ pub(super) fn untested(about: &About, evidence: &Evidence, function: &str, count
         head,
         base,
         share_delta: None,
-        strata: size(evidence.strata),
+        strata: table_count(evidence.strata),
         g,
         ln_p_iid: of_g,
         dispersion: None,
@@ -288,8 +291,9 @@ pub(super) fn untested(about: &About, evidence: &Evidence, function: &str, count
 /// Why a row that no family calls has its verdict.
 pub(super) fn reason(row: &CellRow, tested: bool) -> Option<RowReason> {
     let samples = row.head.total + row.base.total;
-    let rate =
-        float(samples) / float(row.head.pods + row.base.pods) / seconds_of(row.window_start_at, row.window_end_at);
+    let rate = signed_float(samples)
+        / signed_float(row.head.pods + row.base.pods)
+        / seconds_of(row.window_start_at, row.window_end_at);
     Some(match row.verdict {
         Verdict::NotComparable if row.base.total == 0 => RowReason::NoBase,
         Verdict::NotComparable if row.strata == 0 => RowReason::NoCommonStratum,
@@ -307,11 +311,5 @@ fn seconds(about: &About) -> f64 {
 }
 
 fn seconds_of(start: Nanos, end: Nanos) -> f64 {
-    float(end.since(start).0) / 1e9
-}
-
-/// An integer of a table as the nearest float.
-#[expect(clippy::as_conversions, reason = "rounding to the nearest float is meant")]
-pub(super) fn float(value: i64) -> f64 {
-    value as f64
+    signed_float(end.since(start).0) / 1e9
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::number::table_count;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 
 use super::counts::{Archive, ArmCounts, BASE, Cell, HEAD};
-use super::evidence::{Evidence, judge, kept_or_all, size};
+use super::evidence::{Evidence, judge, kept_or_all};
 use super::history::Open;
 use super::statistics::families::two_level;
 
@@ -35,7 +36,7 @@ pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Ho
             let ln_q = two_level(&apart.iter().map(column).collect::<Vec<_>>(), &column(&together)).ln_q_value;
             for (((key, _), evidence), ln_q) in cells.iter().zip(&apart).zip(ln_q) {
                 if evidence.kinds.get(&kind).is_some_and(|found| found.test.is_some()) {
-                    let count = |of: &dyn Fn(f64) -> bool| size(ln_q.iter().filter(|ln_q| of(**ln_q)).count());
+                    let count = |of: &dyn Fn(f64) -> bool| table_count(ln_q.iter().filter(|ln_q| of(**ln_q)).count());
                     checked.insert(
                         (profile_type, kind, key.clone()),
                         (count(&|ln_q| !ln_q.is_nan()), count(&|ln_q| ln_q <= config.q.ln())),

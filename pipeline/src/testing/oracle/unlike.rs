@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Hardware;
+use fleetdiff_schemas::number::{float, table_count};
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, Nanos};
 
 use super::counts::{Active, Archive, BASE, HEAD};
-use super::evidence::{integer, real};
 use super::history::Open;
 
 /// By type and cell: what is unlike, each with the words before its colon.
@@ -49,7 +49,7 @@ impl Arm<'_> {
     fn load(&self, config: &Config) -> f64 {
         let hops: BTreeSet<(usize, Hop)> = self.seen.iter().map(|(pod, _, own, _)| (*pod, *own)).collect();
         let time = u64::try_from(hops.len()).unwrap_or(0) * u64::try_from(config.clock().width().0).unwrap_or(0);
-        real(self.requests) / (real(time) / 1e9)
+        float(self.requests) / (float(time) / 1e9)
     }
 }
 
@@ -76,8 +76,8 @@ fn warnings(config: &Config, arms: &[Arm<'_>; 2], now: Nanos) -> Vec<String> {
     }
     for machine in pods.iter().flatten().map(|(_, machine)| *machine).collect::<BTreeSet<_>>() {
         let here = [HEAD, BASE]
-            .map(|arm| real(u64::try_from(pods[arm].iter().filter(|(_, on)| *on == machine).count()).unwrap_or(0)));
-        let all = [HEAD, BASE].map(|arm| real(u64::try_from(pods[arm].len()).unwrap_or(0)));
+            .map(|arm| float(u64::try_from(pods[arm].iter().filter(|(_, on)| *on == machine).count()).unwrap_or(0)));
+        let all = [HEAD, BASE].map(|arm| float(u64::try_from(pods[arm].len()).unwrap_or(0)));
         // In whole numbers, so that a tenth and twice are exact.
         let counts = here[HEAD] * 10.0 >= all[HEAD] || here[BASE] * 10.0 >= all[BASE];
         let (head, base) = (here[HEAD] * all[BASE], here[BASE] * all[HEAD]);
@@ -95,7 +95,7 @@ fn warnings(config: &Config, arms: &[Arm<'_>; 2], now: Nanos) -> Vec<String> {
 fn length(length: Nanos) -> String {
     let units =
         [(1e9, 120.0, "s", 0), (60e9, 120.0, "min", 0), (3_600e9, 48.0, "h", 1), (86_400e9, f64::INFINITY, "days", 1)];
-    let nanos = real(u64::try_from(length.0).unwrap_or(0));
+    let nanos = float(u64::try_from(length.0).unwrap_or(0));
     let fits = units.iter().find(|(unit, below, ..)| nanos / unit < *below);
     fits.map_or_else(String::new, |(unit, _, name, digits)| format!("{:.*} {name}", *digits, nanos / unit))
 }
@@ -107,6 +107,6 @@ pub(super) fn over_all(warnings: &Warnings, profile_type: ProfileType, cells: us
         let subjects: BTreeSet<&str> = here.iter().filter_map(|words| Some(words.split_once(':')?.0)).collect();
         subjects.into_iter().for_each(|subject| *warned.entry(subject).or_default() += 1);
     }
-    let cells = integer(u64::try_from(cells).unwrap_or(0));
+    let cells = table_count(u64::try_from(cells).unwrap_or(0));
     warned.into_iter().map(|(subject, here)| format!("{subject}: unlike in {here} of {cells} cells")).collect()
 }

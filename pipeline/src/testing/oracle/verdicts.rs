@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::CellBy;
 use fleetdiff_schemas::identity::{Cohort, MERGED, Region};
+use fleetdiff_schemas::number::{float, table_count};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellKey, ComparisonRow};
 use fleetdiff_schemas::verdict::{Baseline, ComparisonVerdict, Scope, Support};
 
 use super::counts::{BASE, HEAD};
-use super::evidence::{integer, real, size};
 use super::live::{Called, Live, LookAt, Looked, RowId};
 use super::row::range;
 use super::unlike::over_all;
@@ -102,16 +102,16 @@ impl Verdicts<'_> {
             base_total: evidence.arms[BASE].total,
             head_pods: evidence.arms[HEAD].pods,
             base_pods: evidence.arms[BASE].pods,
-            functions_tested: test.map_or(0, |kind| size(kind.tested())),
+            functions_tested: test.map_or(0, |kind| table_count(kind.tested())),
             scale: prior.map(|(scale, _)| scale),
             tau2: prior.map(|(_, prior)| prior.tau2),
             d0: prior.map(|(_, prior)| prior.d0),
             s02: prior.map(|(_, prior)| prior.s02),
-            flags: size(called.iter().filter(|called| called.flag.is_some()).count()),
+            flags: table_count(called.iter().filter(|called| called.flag.is_some()).count()),
             self_check_tests: checked.map(|(tests, _)| *tests),
             self_check_flags: checked.map(|(_, flags)| *flags),
-            time_blocks: size(evidence.blocks.len()),
-            strata_dropped: size(evidence.dropped),
+            time_blocks: table_count(evidence.blocks.len()),
+            strata_dropped: table_count(evidence.dropped),
             equivalent_share: alike,
             verdict,
             warnings: self.at.unlike.get(&(self.profile_type, looked.cell.clone())).cloned().unwrap_or_default(),
@@ -128,7 +128,7 @@ impl Verdicts<'_> {
         let alike =
             looked.lines.get(&self.kind)?.iter().filter(|line| firm && line.tested.is_some_and(|now| now.alike));
         let alike: u64 = alike.filter_map(|line| own.get(&line.function?)).map(|counts| counts[BASE]).sum();
-        (looked.evidence.strata > 0 && all > 0).then(|| real(alike) / real(all))
+        (looked.evidence.strata > 0 && all > 0).then(|| float(alike) / float(all))
     }
 
     /// The row over all cells.
@@ -136,7 +136,7 @@ impl Verdicts<'_> {
         let pods = |arm: usize| {
             let distinct: BTreeSet<usize> =
                 cells.iter().flat_map(|cell| cell.evidence.pods[arm].iter().copied()).collect();
-            size(distinct.len())
+            table_count(distinct.len())
         };
         let any = |verdict: ComparisonVerdict| rows.iter().any(|row| row.verdict == verdict);
         let all = |verdict: ComparisonVerdict| rows.iter().all(|row| row.verdict == verdict);
@@ -156,10 +156,10 @@ impl Verdicts<'_> {
             head_pods: pods(HEAD),
             base_pods: pods(BASE),
             functions_tested: rows.iter().map(|row| row.functions_tested).sum(),
-            flags: size(self.called().values().filter(|called| called.flag.is_some()).count()),
+            flags: table_count(self.called().values().filter(|called| called.flag.is_some()).count()),
             self_check_tests: sum(|row| row.self_check_tests),
             self_check_flags: sum(|row| row.self_check_flags),
-            time_blocks: integer(u64::try_from(since).unwrap_or(u64::MAX)),
+            time_blocks: table_count(u64::try_from(since).unwrap_or(u64::MAX)),
             strata_dropped: rows.iter().map(|row| row.strata_dropped).sum(),
             verdict,
             warnings: over_all(self.at.unlike, self.profile_type, cells.len()),

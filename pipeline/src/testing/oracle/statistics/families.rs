@@ -1,5 +1,7 @@
 //! False discovery over families, in ln p; NaN is what is not in the family.
 
+use fleetdiff_schemas::number::length_float;
+
 /// Benjamini and Hochberg's adjusted p-values, as logarithms (`bh`).
 pub fn ln_bh(ln_p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..ln_p.len()).filter(|&i| !ln_p[i].is_nan()).collect();
@@ -65,15 +67,12 @@ pub fn second_level(ln_q_f: &[f64], ln_p: &[Vec<f64>]) -> Vec<Vec<f64>> {
 
 /// e-BH at level `q` in a family of `m`: how many of the candidates, descending by ln e, are called.
 pub fn e_bh(descending: &[f64], q: f64, m: usize) -> usize {
-    (1..=descending.len()).rev().find(|&k| descending[k - 1] >= (real(m) / (q * real(k))).ln()).unwrap_or(0)
+    (1..=descending.len())
+        .rev()
+        .find(|&k| descending[k - 1] >= (length_float(m) / (q * length_float(k))).ln())
+        .unwrap_or(0)
 }
 
 fn ln(count: usize) -> f64 {
-    real(count).ln()
-}
-
-/// A number of rows, as a float.
-#[expect(clippy::as_conversions, reason = "numbers of rows are far below 2^53")]
-fn real(count: usize) -> f64 {
-    count as f64
+    length_float(count).ln()
 }

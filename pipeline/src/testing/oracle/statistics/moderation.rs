@@ -1,5 +1,6 @@
 //! What the functions of a cell have in common: the prior of their dispersion, and their scale.
 
+use fleetdiff_schemas::number::length_float;
 use statrs::function::gamma::digamma;
 
 use super::ENOUGH_FUNCTIONS;
@@ -43,7 +44,7 @@ pub(super) fn moderate(phi: &[f64], mu: &[f64], ok: &[bool], df: f64) -> (Vec<f6
     let floor = 1e-5 * if middle > 0.0 { middle } else { 1.0 };
     s.iter_mut().for_each(|s| *s = s.max(floor));
     let e: Vec<f64> = s.iter().map(|s| s.ln() - digamma(df / 2.0) + (df / 2.0).ln()).collect();
-    let count = real(e.len());
+    let count = length_float(e.len());
     let mean = e.iter().sum::<f64>() / count;
     let variance = e.iter().map(|e| (e - mean) * (e - mean)).sum::<f64>() / (count - 1.0) - trigamma(df / 2.0);
     let (d0, s02) = if variance > 0.0 {
@@ -107,10 +108,4 @@ pub fn scale_from(l: &[f64], v: &[f64]) -> f64 {
         }
     }
     m.exp()
-}
-
-/// A number of things, as a float.
-#[expect(clippy::as_conversions, reason = "numbers of functions and of pods are far below 2^53")]
-fn real(count: usize) -> f64 {
-    count as f64
 }

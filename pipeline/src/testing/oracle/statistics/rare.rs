@@ -1,5 +1,6 @@
 //! Functions under the floor of samples: what their counts and the pods that show them say, added up mass by mass.
 
+use fleetdiff_schemas::number::float;
 use statrs::function::gamma::ln_gamma;
 
 /// Masses within this part of one another are equally likely.
@@ -22,9 +23,9 @@ pub struct RareArm {
 /// function. Both arms have samples.
 pub fn ln_p_rare(head: RareArm, base: RareArm) -> f64 {
     let all = head.count + base.count;
-    let part = |arm: RareArm| (real(arm.total) / (real(head.total) + real(base.total))).ln();
+    let part = |arm: RareArm| (float(arm.total) / (float(head.total) + float(base.total))).ln();
     // A mass of 0 ln 0 is 1.
-    let power = |count: u64, ln: f64| if count == 0 { 0.0 } else { real(count) * ln };
+    let power = |count: u64, ln: f64| if count == 0 { 0.0 } else { float(count) * ln };
     let ln_binomial = |count: u64| ln_choose(all, count) + power(count, part(head)) + power(all - count, part(base));
     let masses: Vec<f64> = (0..=all).map(|count| ln_binomial(count).exp()).collect();
     let seen = ln_binomial(head.count).exp();
@@ -48,11 +49,5 @@ fn ln_p_of_pods(head: RareArm, base: RareArm) -> f64 {
 
 /// ln of the binomial coefficient.
 fn ln_choose(all: u64, some: u64) -> f64 {
-    ln_gamma(real(all) + 1.0) - ln_gamma(real(some) + 1.0) - ln_gamma(real(all - some) + 1.0)
-}
-
-/// A count as the nearest float.
-#[expect(clippy::as_conversions, reason = "rounding to the nearest float is meant")]
-fn real(count: u64) -> f64 {
-    count as f64
+    ln_gamma(float(all) + 1.0) - ln_gamma(float(some) + 1.0) - ln_gamma(float(all - some) + 1.0)
 }
