@@ -15,7 +15,7 @@
 //! | Something changed: is it found, and it alone? | [`effects`], [`fan_out`], [`minority`], [`demo`] |
 //! | What if one looks every ten seconds? | [`stream`], [`looks`], [`rollout`] |
 //!
-//! Rows of a single window hand simulated bucket counts to the tests of [`crate::statistics`]. Rows of many looks hand the
+//! Rows of a single window hand simulated bucket counts to the tests of [`fleetdiff_statistics`]. Rows of many looks hand the
 //! counts so far to what the dataflow calls at each hop, hop by hop ([`looks`]); only [`rollout`] runs the dataflow itself,
 //! which takes longer than all that is between a count and a flag by the factor ten to twenty.
 
@@ -37,14 +37,15 @@ mod strata;
 mod stream;
 mod values;
 
+pub use figure::{Bound, Estimate, Figure, Statistic};
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub use figure::{Bound, Estimate, Figure, Statistic};
+use chance::generator_of;
+use figure::{Observed, Seen};
 
 use crate::run::RunError;
 use crate::testing::fleet::random::Generator;
-use chance::generator_of;
-use figure::{Observed, Seen};
 
 /// False-discovery rate of every family here.
 const Q: f64 = 0.05;

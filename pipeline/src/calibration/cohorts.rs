@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_statistics::families::{TwoLevel, selected, two_level};
+use fleetdiff_statistics::rows_of_cell;
+
 use super::model::{Means, Noise, Pair, SAMPLES, contrast, pods, pods_together, zipf};
 use super::plain::{calls, ln_p_pooled};
 use super::quiet::{figures, of_calls};
 use super::{Chance, Q, Row};
-use crate::statistics::families::{TwoLevel, selected, two_level};
-use crate::statistics::rows_of_cell;
 
 const REGIONS: usize = 3;
 const COHORTS: usize = 3;

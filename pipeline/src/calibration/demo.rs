@@ -3,6 +3,9 @@
 //! The fleet of `fleetdiff demo` in self counts, with 20 v 180 pods in all of its cells, watched as in [`super::looks`]; at the
 //! end the single look at the window decides every row on two levels, with delta.
 
+use fleetdiff_statistics::families::{bh, selected, two_level};
+use fleetdiff_statistics::{CellRows, DELTA, rows_of_cell};
+
 use super::figure::{Figure, Observed, Seen};
 use super::looks::{HALF_HOUR, Watched, seconds, watch};
 use super::model::{contrast, pods_together};
@@ -10,8 +13,6 @@ use super::plain::ln_p_pooled;
 use super::stream::{Changed, Design};
 use super::{Chance, Q, Row};
 use crate::rules::verdict::moves_with_its_cell;
-use crate::statistics::families::{bh, selected, two_level};
-use crate::statistics::{CellRows, DELTA, rows_of_cell};
 use crate::testing::fleet::Fleet;
 
 const CELLS: usize = 9;

@@ -2,14 +2,14 @@
 //! which did not change, but is two thirds of the profile and so loses share?
 
 use fleetdiff_schemas::number::length_float;
+use fleetdiff_statistics::scale::biweight_of_counts;
+use fleetdiff_statistics::{DELTA, MIN_COUNT, Model, Moments, rows_of_cell};
 
 use super::figure::{Figure, Observed, Seen};
 use super::model::{Noise, Pair, pods, to_one};
 use super::plain::{called, ln_p_pooled};
 use super::requests::{Serving, ln_p as ln_p_per_request};
 use super::{Chance, Row};
-use crate::statistics::scale::biweight_of_counts;
-use crate::statistics::{DELTA, MIN_COUNT, Model, Moments, rows_of_cell};
 
 /// Samples of the article's base in nine cells (`g_2x2.csv`, tag `article2`): the function that changes, three others, `_other`.
 const ARTICLE: [f64; 5] = [128_908.0, 50_145.0, 35_971.0, 28_820.0, 474_544.0];

@@ -2,7 +2,7 @@
 
 use fleetdiff_schemas::number::{float, length_float, whole};
 
-use crate::statistics::intervals::wilson;
+use fleetdiff_statistics::intervals::wilson;
 
 /// How the runs of a row make one figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

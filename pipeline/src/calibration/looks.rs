@@ -7,16 +7,16 @@
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::number::length_float;
+use fleetdiff_statistics::evalue::e_bh;
+use fleetdiff_statistics::families::{bh, selected};
+use fleetdiff_statistics::live::live_rows_of;
+use fleetdiff_statistics::{Contrast, DELTA, MIN_COUNT, Model, Moments, Support, rows_of_cell, support};
 
 use super::figure::{Figure, Observed, Seen};
 use super::model::{flat_zipf, zipf};
 use super::plain::{called, ln_p_pooled};
 use super::stream::{Changed, Design, Stream, Wander};
 use super::{Chance, Q, Row};
-use crate::statistics::evalue::e_bh;
-use crate::statistics::families::{bh, selected};
-use crate::statistics::live::live_rows_of;
-use crate::statistics::{Contrast, DELTA, MIN_COUNT, Model, Moments, Support, rows_of_cell, support};
 
 /// Seconds of a hop.
 const HOP: f64 = 10.0;

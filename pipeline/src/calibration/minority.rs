@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use fleetdiff_schemas::number::length_float;
+use fleetdiff_statistics::outliers::{PodRow, Settings, outliers};
+use fleetdiff_statistics::rows_of_cell;
 
 use super::chance::poisson;
 use super::figure::{Figure, Observed, Seen};
 use super::model::{FUNCTIONS, Noise, Pair, Pod, Row as BucketRow, SAMPLES, Table, pods, zipf};
 use super::plain::{called, ln_p_pooled};
 use super::{Chance, Q, Row};
-use crate::statistics::outliers::{PodRow, Settings, outliers};
-use crate::statistics::rows_of_cell;
 use crate::testing::fleet::random::Generator;
 
 /// The function: its share is .95 %.

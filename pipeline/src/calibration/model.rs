@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::number::length_float;
+use fleetdiff_statistics::{Arm, BucketRow, Contrast, Stratum};
 use rand::Rng;
 
 use super::chance::{Multipliers, poisson};
-use crate::statistics::{Arm, BucketRow, Contrast, Stratum};
 use crate::testing::fleet::random::Generator;
 
 /// Buckets of pods.

@@ -1,10 +1,11 @@
 //! Nothing changed, one window, one stratum: how often is anything called?
 
+use fleetdiff_statistics::rows_of_cell;
+
 use super::figure::{Figure, Observed, Seen};
 use super::model::{Means, Noise, Pair, Pod, SAMPLES, bucket, flat_zipf, pods, to_one, zipf};
 use super::plain::{calls, ln_p_pooled};
 use super::{Chance, Row};
-use crate::statistics::rows_of_cell;
 
 /// Tenants among whom pods are spread.
 const TENANTS: u64 = 20;

@@ -1,15 +1,15 @@
 //! Nothing changed in functions too rare for the test between pods, whose samples come from a few pods: is anything called?
 
 use fleetdiff_schemas::number::{float, length_float, whole};
+use fleetdiff_statistics::MIN_COUNT;
+use fleetdiff_statistics::exact::binomial_two_sided;
+use fleetdiff_statistics::rare::{RareArm, ln_p_rare};
 
 use super::chance::{Multipliers, poisson};
 use super::model::{Noise, SAMPLES, pods};
 use super::plain::calls;
 use super::quiet::{figures, of_calls};
 use super::{Chance, Row};
-use crate::statistics::MIN_COUNT;
-use crate::statistics::exact::binomial_two_sided;
-use crate::statistics::rare::{RareArm, ln_p_rare};
 use crate::testing::fleet::random::{Generator, next_uniform};
 
 const FUNCTIONS: usize = 500;

@@ -1,16 +1,16 @@
 //! Nothing changed, and pods differ in samples for the same requests: is a cost per request called?
 
 use fleetdiff_schemas::number::float;
+use fleetdiff_statistics::MIN_COUNT;
+use fleetdiff_statistics::g::g_rate;
+use fleetdiff_statistics::requests::{PerRequest, Served, ServedRow, ServedStratum};
+use fleetdiff_statistics::tails::ln_chi1_tail;
 
 use super::chance::poisson;
 use super::model::{FUNCTIONS, Means, Noise, Pod, SAMPLES, Table, pods, zipf};
 use super::plain::calls;
 use super::quiet::{figures, of_calls};
 use super::{Chance, Row};
-use crate::statistics::MIN_COUNT;
-use crate::statistics::g::g_rate;
-use crate::statistics::requests::{PerRequest, Served, ServedRow, ServedStratum};
-use crate::statistics::tails::ln_chi1_tail;
 
 /// Requests that an average pod serves in a window.
 const REQUESTS: f64 = 18_000.0;

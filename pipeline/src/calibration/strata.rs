@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::number::length_float;
+use fleetdiff_statistics::rows_of_cell;
 
 use super::chance::Multipliers;
 use super::figure::Figure;
@@ -14,7 +15,6 @@ use super::model::{Means, Noise, Pair, Pod, SAMPLES, contrast, pods, zipf};
 use super::plain::ln_p_pooled;
 use super::quiet::{figures, observed};
 use super::{Chance, Row};
-use crate::statistics::rows_of_cell;
 use crate::testing::fleet::random::next_uniform;
 
 /// Hours that a window of the past spans.

@@ -5,9 +5,10 @@
 
 use std::sync::LazyLock;
 
+use fleetdiff_statistics::Contrast;
+
 use super::chance::{Normal, poisson};
 use super::model::{Means, Noise, Pair, Pod, Row, Table, pods};
-use crate::statistics::Contrast;
 use crate::testing::fleet::poisson::{Ladder, Sampler};
 use crate::testing::fleet::random::Generator;
 

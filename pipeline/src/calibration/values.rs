@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::number::{length_float, whole};
+use fleetdiff_statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum, rows_of_cell};
 
 use super::chance::{Multipliers, poisson};
 use super::figure::{Figure, Observed, Seen};
 use super::model::{Noise, Pod, pods, to_one};
 use super::plain::{self, calls};
 use super::{Chance, Row};
-use crate::statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum, rows_of_cell};
 use crate::testing::fleet::random::{Generator, next_uniform};
 
 const SITES: usize = 60;

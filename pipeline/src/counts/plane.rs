@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use fleetdiff_schemas::number::{float, index_of};
 
-use crate::statistics::BucketCounts;
+use fleetdiff_statistics::BucketCounts;
 
 const PAGE: usize = 64;
 /// By how many functions a column grows: not at every new one, and by not much more than it needs.

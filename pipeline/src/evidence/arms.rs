@@ -10,15 +10,15 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
+use fleetdiff_statistics::moments::closed::Prefix;
+use fleetdiff_statistics::requests::{Served, ServedRow, ServedStratum};
+use fleetdiff_statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
 
 use super::closed::ClosedStrata;
 use crate::counts::archive::PastStratum;
 use crate::counts::bucket::BucketState;
 use crate::counts::cell::{CellCounts, StratumCounts};
 use crate::counts::functions::CellFunctions;
-use crate::statistics::moments::closed::Prefix;
-use crate::statistics::requests::{Served, ServedRow, ServedStratum};
-use crate::statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
 
 /// One bucket of one arm in one stratum: a state for each of the arm's builds that has one.
 #[derive(Debug)]

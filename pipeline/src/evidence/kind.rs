@@ -7,16 +7,16 @@ use fleetdiff_schemas::number::{table_count, whole};
 use fleetdiff_schemas::rows::RARE;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{RowReason, Support, Verdict};
+use fleetdiff_statistics::outliers::Outliers;
+use fleetdiff_statistics::rare::{RareArm, ln_p_rare};
+use fleetdiff_statistics::requests::RateTest;
+use fleetdiff_statistics::{CellRows, Moments};
 use serde::{Deserialize, Serialize};
 
 use super::family::Family;
 use super::pods::WindowPods;
 use super::requests::add_requests;
 use super::row::{Quantiles, RowEvidence, RowFrame, add_always_valid, add_tests};
-use crate::statistics::outliers::Outliers;
-use crate::statistics::rare::{RareArm, ln_p_rare};
-use crate::statistics::requests::RateTest;
-use crate::statistics::{CellRows, Moments};
 
 /// What is known of the functions of one cell, or of several together, in one scope and kind.
 pub struct KindEvidence<'a> {

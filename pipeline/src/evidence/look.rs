@@ -5,6 +5,10 @@ use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::number::{index_of, whole};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
+use fleetdiff_statistics::compositional::moved_with_the_rest;
+use fleetdiff_statistics::live::live_rows_of;
+use fleetdiff_statistics::rows::rows_of;
+use fleetdiff_statistics::{LiveRows, Model, Moments};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
@@ -13,10 +17,6 @@ use super::family::Family;
 use super::report::CellView;
 use super::row::{Quantiles, RowEvidence, add_always_valid, add_tests, support_of};
 use crate::counts::functions::CellFunctions;
-use crate::statistics::compositional::moved_with_the_rest;
-use crate::statistics::live::live_rows_of;
-use crate::statistics::rows::rows_of;
-use crate::statistics::{LiveRows, Model, Moments};
 
 /// One kind of count of one cell at one look.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

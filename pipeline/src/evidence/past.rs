@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 use fleetdiff_schemas::comparison::{ComparisonId, Side};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
+use fleetdiff_statistics::rows::rows_of;
+use fleetdiff_statistics::{CellRows, Moments};
 
 use super::arms::CellArms;
 use super::kind::{KindEvidence, RareRows};
@@ -17,8 +19,6 @@ use super::report::{CellView, ScopeReport};
 use super::row::{RowEvidence, RowFrame, support_of};
 use super::snapshot::Snapshot;
 use super::whereabouts::{Apart, Past};
-use crate::statistics::rows::rows_of;
-use crate::statistics::{CellRows, Moments};
 
 /// The rows of a cell within the window, and each kind of count in figures; `None` if the head has no sample in it, or nothing is
 /// kept of the past.

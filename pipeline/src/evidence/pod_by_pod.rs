@@ -10,13 +10,13 @@ use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::config::Method;
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_statistics::combine::fisher;
+use fleetdiff_statistics::g::g_share;
+use fleetdiff_statistics::tails::ln_chi1_tail;
 
 use super::pods::WindowPods;
 use super::row::RowEvidence;
 use crate::counts::functions::CellFunctions;
-use crate::statistics::combine::fisher;
-use crate::statistics::g::g_share;
-use crate::statistics::tails::ln_chi1_tail;
 
 /// Samples of each function, and in all.
 #[derive(Clone, Debug, Default)]
@@ -95,8 +95,9 @@ fn by_stouffer(roots: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use fleetdiff_statistics::combine::{ln_normal_upper, stouffer};
+
     use super::*;
-    use crate::statistics::combine::{ln_normal_upper, stouffer};
 
     /// Stouffer's way by p-values, which is held against SciPy, says the same where it has digits.
     #[test]

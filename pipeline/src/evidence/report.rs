@@ -6,6 +6,9 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
 use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{Scope, Support};
+use fleetdiff_statistics::requests::PerRequest;
+use fleetdiff_statistics::rows::rows_of;
+use fleetdiff_statistics::{Moments, outliers};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
@@ -21,9 +24,6 @@ use super::snapshot::Snapshot;
 use super::unlike::{Unlike, unlike};
 use super::whereabouts::{Apart, Past};
 use crate::counts::cell::CellCounts;
-use crate::statistics::requests::PerRequest;
-use crate::statistics::rows::rows_of;
-use crate::statistics::{Moments, outliers};
 
 /// One cell as an evaluation sees it.
 #[derive(Debug)]

@@ -9,12 +9,12 @@ use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::always_valid::{Bet, ln_p_always_valid};
-use crate::statistics::effect::{EQUIVALENCE_LEVEL, interval_from_t, is_equivalent};
-use crate::statistics::g::g_2x2;
-use crate::statistics::power::{Design, detection_z, samples_by_rule};
-use crate::statistics::tails::{F1Tail, ln_chi1_tail, t_quantile};
-use crate::statistics::{CellRows, FEW_FUNCTIONS, support};
+use fleetdiff_statistics::always_valid::{Bet, ln_p_always_valid};
+use fleetdiff_statistics::effect::{EQUIVALENCE_LEVEL, interval_from_t, is_equivalent};
+use fleetdiff_statistics::g::g_2x2;
+use fleetdiff_statistics::power::{Design, detection_z, samples_by_rule};
+use fleetdiff_statistics::tails::{F1Tail, ln_chi1_tail, t_quantile};
+use fleetdiff_statistics::{CellRows, FEW_FUNCTIONS, support};
 
 /// Level and power at which "how long" and "how small" are answered.
 const ALPHA: f64 = 1e-4;
@@ -274,7 +274,7 @@ pub fn add_always_valid(evidence: &mut RowEvidence, rows: &CellRows, quantiles: 
         known.then(|| Interval { value: libm::exp(bet.theta), low: bounds.low, high: bounds.high });
 }
 
-fn add_power(row: &mut CellRow, moments: &crate::statistics::Moments, frame: &RowFrame, z: f64) {
+fn add_power(row: &mut CellRow, moments: &fleetdiff_statistics::Moments, frame: &RowFrame, z: f64) {
     let seconds = frame.seconds();
     let samples = signed_float(row.head.total + row.base.total);
     let samples_per_pod = samples / (moments.k_head + moments.k_base);
@@ -321,11 +321,11 @@ impl Quantiles {
 }
 
 /// What the pods of two arms can carry, in the words of tables.
-pub fn support_of(moments: &crate::statistics::Moments) -> Support {
+pub fn support_of(moments: &fleetdiff_statistics::Moments) -> Support {
     match support(moments.k_head, moments.k_base, moments.df) {
-        crate::statistics::Support::Firm => Support::Firm,
-        crate::statistics::Support::Tentative => Support::Tentative,
-        crate::statistics::Support::Untestable => Support::Untestable,
+        fleetdiff_statistics::Support::Firm => Support::Firm,
+        fleetdiff_statistics::Support::Tentative => Support::Tentative,
+        fleetdiff_statistics::Support::Untestable => Support::Untestable,
     }
 }
 

@@ -11,12 +11,12 @@ use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::number::{float, index_of, table_count};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
+use fleetdiff_statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
 use crate::counts::functions::CellFunctions;
 use crate::counts::plane::Plane;
-use crate::statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
 
 /// The counts of one cell, by stratum, arm and bucket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,8 +10,8 @@ use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::CountKind;
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::evalue::ln_e;
-use crate::statistics::special::ln_erfc;
+use fleetdiff_statistics::evalue::ln_e;
+use fleetdiff_statistics::special::ln_erfc;
 
 /// Samples of the head and of the base.
 pub type Pair = [u64; 2];

@@ -14,12 +14,12 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, FlagRow};
 use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{FlagState, Severity, Support};
+use fleetdiff_statistics::evalue::e_bh;
 
 use super::causes::{Bar, CalledRow, Callings, Cause, Shift, causes, shifts};
 use super::table::CalledKey;
 use super::verdict::{Decided, verdict};
 use crate::evidence::row::RowEvidence;
-use crate::statistics::evalue::e_bh;
 
 /// How many functions whose share alone moved are named with a flag.
 const NAMED: usize = 20;

@@ -10,16 +10,16 @@ use fleetdiff_schemas::number::signed_float;
 use fleetdiff_schemas::rows::{CellRow, ComparisonRow};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::Support;
+use fleetdiff_statistics::special::normal_quantile;
 
 use super::summary::CLEAN_SHARE;
 use crate::evidence::row::RATIO;
-use crate::statistics::special::normal_quantile;
 
 /// With what probability a cell is to be called clean.
 const POWER: f64 = 0.8;
 /// Confidence of one side of the 90 % interval of equivalence.
 const ONE_SIDED: f64 = 0.95;
-/// Pods in each arm that make support firm; see [`crate::statistics::support`].
+/// Pods in each arm that make support firm; see [`fleetdiff_statistics::support`].
 const FIRM_PODS: u32 = 5;
 /// Arms larger than this are not asked for.
 const MOST_PODS: u32 = 10_000;

@@ -15,6 +15,7 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow};
 use fleetdiff_schemas::time::HopClock;
 use fleetdiff_schemas::verdict::{Scope, Verdict};
+use fleetdiff_statistics::families::{bh, selected};
 
 use self::families::{family, q_values};
 use self::rare::{rare_rows, take_out};
@@ -23,7 +24,6 @@ use super::verdict::{Decided, verdict};
 use super::{article, naive};
 use crate::evidence::report::ScopeReport;
 use crate::evidence::row::RowEvidence;
-use crate::statistics::families::{bh, selected};
 
 /// How rows are called.
 #[derive(Clone, Copy, Debug)]

@@ -8,11 +8,11 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{FlagState, Scope};
+use fleetdiff_statistics::families::{bh, selected};
 
 use super::fleet::{Cells, FleetBuilder};
 use super::incremental::of_fleet;
 use crate::run::RunError;
-use crate::statistics::families::{bh, selected};
 
 /// Rank, by cost, of the function that a twin makes dearer: about a 1 % share under a Zipf law over 500.
 const RANK: usize = 12;

@@ -1,4 +1,4 @@
-//! The oracle's statistics against `testdata/statistics`, whose README says where the vectors come from.
+//! The oracle's statistics against `pipeline/statistics/testdata`, whose README says where the vectors come from.
 
 use fleetdiff_pipeline::testing::oracle::statistics::decide::{
     always_valid_half_width, ln_e, ln_p_iid, pods_needed, rows_of_cell, samples_needed, seconds_to_detect,
@@ -15,7 +15,7 @@ use fleetdiff_pipeline::testing::oracle::statistics::tails::{
 use serde_json::Value;
 
 fn text(name: &str) -> String {
-    let path = format!("{}/testdata/statistics/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/statistics/testdata/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 

@@ -192,7 +192,7 @@ fn figures(used: &[&Stratum], arm: usize) -> ArmFigures {
     let buckets: BTreeSet<u8> = occupied.iter().map(|(bucket, _)| *bucket).collect();
     ArmFigures {
         count: 0,
-        total: table_count(used.iter().map(|stratum| stratum[arm].samples).sum()),
+        total: table_count(used.iter().map(|stratum| stratum[arm].samples).sum::<u64>()),
         share: None,
         pods: table_count(occupied.len()),
         buckets: table_count(buckets.len()),

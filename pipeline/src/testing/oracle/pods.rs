@@ -1,6 +1,6 @@
 //! What single pods show within the window: "By pod" in section 5 of `docs/semantics.md`.
 //!
-//! The test of outlying pods is the dataflow's own pure function, [`crate::statistics::outliers::outliers`], which an outside
+//! The test of outlying pods is the dataflow's own pure function, [`fleetdiff_statistics::outliers::outliers`], which an outside
 //! program's vectors check; from which counts it is made, and what becomes of what it finds, is said here anew.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::verdict::{Support, Verdict};
+use fleetdiff_statistics::outliers::{PodRow, Settings, outliers};
 
 use super::counts::{Archive, BASE, Cell, HEAD, PodCounts};
 use super::evidence::{Evidence, column, kept_or_all};
 use super::row::{About, Line, untested};
 use super::statistics::rare::{RareArm, ln_p_rare};
-use crate::statistics::outliers::{PodRow, Settings, outliers};
 
 /// The pods of one cell in kept strata.
 pub(super) struct ByPod<'a> {
