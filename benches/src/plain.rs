@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use fleetdiff_pipeline::testing::oracle::statistics as oracle;
+use fleetdiff_oracle::statistics as oracle;
 use fleetdiff_statistics::evalue::ln_e_against_scale;
 use fleetdiff_statistics::{Arm, BucketRow, Contrast, Model, Moments, Stratum};
 

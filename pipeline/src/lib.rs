@@ -3,11 +3,9 @@
 //! [`dataflow`] is the whole program on one page. Its steps are [`operators`]; what they compute is pure: counts
 //! ([`counts`]), tests ([`fleetdiff_statistics`]), what the tests say of a cell ([`evidence`]), decisions ([`rules`]).
 
-pub mod calibration;
 pub mod counts;
 pub mod dataflow;
 pub mod evidence;
 pub mod operators;
 pub mod rules;
 pub mod run;
-pub mod testing;

@@ -1,5 +1,6 @@
 //! Running the dataflow: several workers in one process, each with its own sources.
 
+pub mod in_memory;
 mod reader;
 
 use std::sync::atomic::{AtomicBool, Ordering};
