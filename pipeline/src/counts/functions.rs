@@ -14,10 +14,8 @@ use std::sync::{Arc, RwLock};
 use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::number::index_of;
 
+use super::ids::FunctionId;
 use super::paths::PathTable;
-
-/// A function, as numbered by this process.
-pub type FunctionId = u32;
 
 /// The names that this process has met, shared by its workers.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison, Side};
-use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId};
+use fleetdiff_schemas::identity::{Bucket, Hardware, PodId};
 use fleetdiff_schemas::number::{index_of, table_count};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
@@ -12,56 +12,14 @@ use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 use fleetdiff_statistics::moments::closed::Prefix;
 use fleetdiff_statistics::requests::{Served, ServedRow, ServedStratum};
-use fleetdiff_statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
+use fleetdiff_statistics::{BucketCounts, Contrast};
 
 use super::closed::ClosedStrata;
+use super::strata::{Row, StratumArms, occupied, rows};
 use crate::counts::archive::PastStratum;
 use crate::counts::bucket::BucketState;
-use crate::counts::cell::{CellCounts, StratumCounts};
+use crate::counts::cell::CellCounts;
 use crate::counts::functions::CellFunctions;
-
-/// One bucket of one arm in one stratum: a state for each of the arm's builds that has one.
-#[derive(Debug)]
-pub(super) struct Row<'a> {
-    pub bucket: Bucket,
-    pub states: Vec<Cow<'a, BucketState>>,
-}
-
-impl Row<'_> {
-    fn samples(&self) -> u64 {
-        self.states.iter().map(|state| state.samples).sum()
-    }
-
-    pub fn counts(&self, kind: CountKind) -> Vec<&dyn BucketCounts> {
-        self.states.iter().flat_map(|state| state.planes(kind)).map(|plane| -> &dyn BucketCounts { plane }).collect()
-    }
-
-    fn requests(&self) -> u64 {
-        self.states.iter().map(|state| state.requests).sum()
-    }
-}
-
-/// One stratum of one comparison.
-#[derive(Debug)]
-pub(super) struct StratumArms<'a> {
-    pub block: Hop,
-    /// The kind of machine; `None` of several put together.
-    hardware: Option<&'a Hardware>,
-    pub head: Vec<Row<'a>>,
-    pub base: Vec<Row<'a>>,
-}
-
-impl StratumArms<'_> {
-    /// Whether both arms have samples in it.
-    pub fn is_shared(&self) -> bool {
-        !self.head.is_empty() && !self.base.is_empty()
-    }
-
-    /// What the tests see of it in one kind of count.
-    pub fn of_kind(&self, kind: CountKind) -> Stratum<'_> {
-        Stratum { head: arm(&self.head, kind), base: arm(&self.base, kind) }
-    }
-}
 
 /// The arms of one comparison in one cell and scope. If no stratum has both arms, all strata are held, for the figures.
 #[derive(Debug)]
@@ -288,22 +246,6 @@ fn blocks(strata: &[StratumArms<'_>]) -> usize {
     strata.iter().map(|stratum| stratum.block).collect::<BTreeSet<_>>().len()
 }
 
-/// The strata of a scope in which either arm has samples, ascending; of an epoch those since a block.
-pub(super) fn occupied<'a>(
-    cell: &'a CellCounts,
-    scope: Scope,
-    comparison: &OpenComparison,
-    since: Hop,
-) -> Vec<StratumArms<'a>> {
-    let each = cell.strata(scope, since).map(|(key, counts)| StratumArms {
-        block: key.block,
-        hardware: Some(&key.hardware),
-        head: rows(counts, std::slice::from_ref(&comparison.id.head)),
-        base: rows(counts, &comparison.id.base),
-    });
-    each.filter(|stratum| !(stratum.head.is_empty() && stratum.base.is_empty())).collect()
-}
-
 /// The rows of several strata as one row a bucket.
 fn by_bucket(strata: Vec<Vec<Row<'_>>>) -> Vec<Row<'_>> {
     let mut rows: BTreeMap<Bucket, Vec<Cow<'_, BucketState>>> = BTreeMap::new();
@@ -319,23 +261,6 @@ fn past_rows<'a>(stratum: &PastStratum<'a>, functions: &CellFunctions) -> Vec<Ro
         .into_iter()
         .map(|(bucket, state)| vec![Row { bucket, states: vec![Cow::Owned(state)] }]);
     by_bucket(rows.collect())
-}
-
-fn rows<'a>(counts: StratumCounts<'a>, builds: &[Build]) -> Vec<Row<'a>> {
-    let mut rows: BTreeMap<Bucket, Vec<Cow<'a, BucketState>>> = BTreeMap::new();
-    for (bucket, state) in builds.iter().flat_map(|build| counts.buckets(build)) {
-        rows.entry(bucket).or_default().push(state);
-    }
-    rows.into_iter().map(|(bucket, states)| Row { bucket, states }).collect()
-}
-
-fn arm<'a>(rows: &'a [Row<'_>], kind: CountKind) -> Arm<'a> {
-    let each = rows.iter().map(|row| BucketRow {
-        bucket: u16::from(row.bucket.0),
-        exposure: row.samples(),
-        counts: row.counts(kind),
-    });
-    Arm { rows: each.collect() }
 }
 
 fn served<'a>(rows: &'a [Row<'_>], kind: CountKind) -> Vec<ServedRow<'a>> {

@@ -20,9 +20,9 @@ use fleetdiff_schemas::verdict::Scope;
 use fleetdiff_statistics::BucketCounts;
 use fleetdiff_statistics::moments::closed::{Closed, Counts};
 
-use super::arms::{Row, StratumArms, occupied};
 use crate::counts::bucket::BucketState;
 use crate::counts::cell::CellCounts;
+use crate::evidence::strata::{Row, StratumArms, occupied};
 
 /// Closed blocks from which on their sums are kept: with fewer, measuring them anew at each look takes no longer, and a comparison
 /// that is over soon needs no deviations, eight bytes a function, bucket and kind of count. *Measured* (bench `epoch`).
@@ -174,7 +174,8 @@ mod tests {
     use crate::counts::functions::FunctionTable;
     use crate::evidence::family::Family;
     use crate::evidence::look::{LookAt, look};
-    use crate::evidence::report::{CellView, report};
+    use crate::evidence::report::report;
+    use crate::evidence::view::CellView;
 
     const WINDOW: u64 = 10;
     const FUNCTIONS: usize = 40;

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::arms::CellArms;
 use super::closed::ClosedStrata;
 use super::family::Family;
-use super::report::CellView;
 use super::row::{Quantiles, RowEvidence, add_always_valid, add_tests, support_of};
 use crate::counts::functions::CellFunctions;
+use crate::evidence::view::CellView;
 
 /// One kind of count of one cell at one look.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -15,10 +15,11 @@ use fleetdiff_statistics::{CellRows, Moments};
 use super::arms::CellArms;
 use super::kind::{KindEvidence, RareRows};
 use super::look::{KindLook, measured};
-use super::report::{CellView, ScopeReport};
+use super::report::ScopeReport;
 use super::row::{RowEvidence, RowFrame, support_of};
 use super::snapshot::Snapshot;
 use super::whereabouts::{Apart, Past};
+use crate::evidence::view::CellView;
 
 /// The rows of a cell within the window, and each kind of count in figures; `None` if the head has no sample in it, or nothing is
 /// kept of the past.

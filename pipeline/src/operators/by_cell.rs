@@ -23,13 +23,13 @@ use crate::counts::archive::Keeping;
 use crate::counts::bucket::Addition;
 use crate::counts::cell::{Blocks, CellCounts};
 use crate::counts::functions::FunctionTable;
-use crate::evidence::callings::{KnownPaths, callings};
+use crate::evidence::callings::{Callings, KnownPaths, callings};
 use crate::evidence::closed::ClosedStrata;
 use crate::evidence::family::Family;
 use crate::evidence::look::{KindLook, LookAt, look};
 use crate::evidence::past::past_report;
-use crate::evidence::report::{CellView, ScopeReport, report};
-use crate::rules::causes::Callings;
+use crate::evidence::report::{ScopeReport, report};
+use crate::evidence::view::CellView;
 use crate::rules::comparisons::Plan;
 use crate::rules::pods::{CellAddition, CellId};
 

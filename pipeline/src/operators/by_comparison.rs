@@ -25,7 +25,8 @@ use crate::rules::lifecycle::{LiveRule, Look};
 use crate::rules::method::Findings;
 use crate::rules::self_check::self_check;
 use crate::rules::summary::{Reported, SummaryFrame, summarise, summarise_past};
-use crate::rules::table::{CalledRows, ScopeCells, TableRules, decide};
+use crate::rules::table::scope::{ScopeCells, TableRules};
+use crate::rules::table::{CalledRows, decide};
 
 /// What is decided over one comparison at one hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -16,9 +16,10 @@ use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{FlagState, Severity, Support};
 use fleetdiff_statistics::evalue::e_bh;
 
-use super::causes::{Bar, CalledRow, Callings, Cause, Shift, causes, shifts};
+use super::causes::{Bar, CalledRow, Cause, Shift, causes, shifts};
 use super::table::CalledKey;
 use super::verdict::{Decided, verdict};
+use crate::evidence::callings::Callings;
 use crate::evidence::row::RowEvidence;
 
 /// How many functions whose share alone moved are named with a flag.

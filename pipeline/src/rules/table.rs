@@ -3,6 +3,7 @@
 mod families;
 mod rare;
 mod roll_ups;
+pub mod scope;
 
 pub use self::roll_ups::tests_of;
 
@@ -13,43 +14,16 @@ use fleetdiff_schemas::config::Method;
 use fleetdiff_schemas::number::length_float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow};
-use fleetdiff_schemas::time::HopClock;
 use fleetdiff_schemas::verdict::{Scope, Verdict};
 use fleetdiff_statistics::families::{bh, selected};
 
 use self::families::{family, q_values};
 use self::rare::{rare_rows, take_out};
 use self::roll_ups::roll_ups;
+use self::scope::{Rows, ScopeCells, TableRules};
 use super::verdict::{Decided, verdict};
 use super::{article, naive};
-use crate::evidence::report::ScopeReport;
 use crate::evidence::row::RowEvidence;
-
-/// How rows are called.
-#[derive(Clone, Copy, Debug)]
-pub struct TableRules {
-    /// False-discovery rate of each family.
-    pub q: f64,
-    /// Smallest change that is called.
-    pub delta: f64,
-    /// Smallest combined count that is tested.
-    pub min_count: f64,
-    /// Length of a window.
-    pub window_seconds: f64,
-    /// What calls rows.
-    pub method: Method,
-    /// The clock.
-    pub clock: HopClock,
-}
-
-/// The cells of one comparison in one scope, ascending.
-#[derive(Debug)]
-pub struct ScopeCells {
-    /// Window or epoch.
-    pub scope: Scope,
-    /// Each cell's rows and counts.
-    pub cells: BTreeMap<CellKey, ScopeReport>,
-}
 
 /// A row that the live rule calls: kind, cell, stable hash.
 pub type CalledKey = (CountKind, CellKey, u64);
@@ -85,9 +59,6 @@ fn decide_honestly(cells: &ScopeCells, kinds: &[CountKind], live: &CalledRows, r
     take_out(&mut rows);
     rows
 }
-
-/// Cells, ascending, each with its rows.
-type Rows<'a> = [(&'a CellKey, &'a [RowEvidence])];
 
 fn decide_kind(
     scope: Scope,

@@ -8,12 +8,15 @@ use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::source::{Polled, Source};
 use fleetdiff_schemas::time::Hop;
 
-use super::{AHEAD, RunError};
+use super::error::RunError;
 use crate::counts::functions::FunctionTable;
 use crate::dataflow::Arrived;
 use crate::rules::admission::{Admission, Admitted};
 use crate::rules::decisions::{Decision, Decisions, KnownReturns};
 use crate::rules::watermarks::{PartitionState, Report};
+
+/// Hops that a partition may be ahead of the closed hop before it is held back.
+pub(super) const AHEAD: u64 = 12;
 
 /// A source with the state of its partitions.
 pub(super) struct Reader {

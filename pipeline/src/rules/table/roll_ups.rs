@@ -8,12 +8,12 @@ use fleetdiff_schemas::verdict::{Scope, Support};
 use fleetdiff_statistics::rows::rows_of;
 use fleetdiff_statistics::{CellRows, Model, Moments};
 
-use super::{ScopeCells, TableRules};
 use crate::evidence::kind::KindEvidence;
 use crate::evidence::report::ScopeReport;
 use crate::evidence::row::{RowEvidence, RowFrame, support_of};
 use crate::evidence::snapshot::Together;
 use crate::evidence::whereabouts::{Apart, Past};
+use crate::rules::table::scope::{ScopeCells, TableRules};
 
 /// The rows over some cells.
 pub(super) struct RollUp {
