@@ -17,18 +17,18 @@ use fleetdiff_pipeline::evidence::look::{LookAt, look};
 use fleetdiff_pipeline::evidence::pods::WindowPods;
 use fleetdiff_pipeline::evidence::report::report;
 use fleetdiff_pipeline::evidence::snapshot::Snapshot;
-use fleetdiff_pipeline::rules::comparisons::Side;
-use fleetdiff_pipeline::statistics::always_valid::Bet;
-use fleetdiff_pipeline::statistics::g::g_2x2;
-use fleetdiff_pipeline::statistics::outliers::{Settings, outliers};
-use fleetdiff_pipeline::statistics::power::{Design, detection_z, samples_by_rule};
-use fleetdiff_pipeline::statistics::rare::{RareArm, ln_p_rare};
-use fleetdiff_pipeline::statistics::requests::PerRequest;
-use fleetdiff_pipeline::statistics::rows::rows_of;
-use fleetdiff_pipeline::statistics::tails::{F1Tail, ln_chi1_tail};
-use fleetdiff_pipeline::statistics::{CellRows, MIN_COUNT, Model, Moments};
+use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::Scope;
+use fleetdiff_statistics::always_valid::Bet;
+use fleetdiff_statistics::g::g_2x2;
+use fleetdiff_statistics::outliers::{Settings, outliers};
+use fleetdiff_statistics::power::{Design, detection_z, samples_by_rule};
+use fleetdiff_statistics::rare::{RareArm, ln_p_rare};
+use fleetdiff_statistics::requests::PerRequest;
+use fleetdiff_statistics::rows::rows_of;
+use fleetdiff_statistics::tails::{F1Tail, ln_chi1_tail};
+use fleetdiff_statistics::{CellRows, MIN_COUNT, Model, Moments};
 
 /// Requests for a thousand samples.
 const REQUESTS: u64 = 500;

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fleetdiff_pipeline::config::{Config, Method};
 use fleetdiff_pipeline::counts::bucket::Addition;
 use fleetdiff_pipeline::counts::cell::{Blocks, CellCounts};
 use fleetdiff_pipeline::counts::encoding::{Entry, encode};
-use fleetdiff_pipeline::counts::functions::{FunctionId, FunctionTable};
-use fleetdiff_pipeline::evidence::report::CellView;
-use fleetdiff_pipeline::rules::comparisons::{ComparisonId, OpenComparison};
+use fleetdiff_pipeline::counts::functions::FunctionTable;
+use fleetdiff_pipeline::counts::ids::FunctionId;
+use fleetdiff_pipeline::evidence::view::CellView;
+use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison};
+use fleetdiff_schemas::config::{Config, Method};
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
 use fleetdiff_schemas::time::{Hop, Nanos};

@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::Instant;
 
-use fleetdiff_pipeline::operators::deliver::{Sink, SinkError};
 use fleetdiff_pipeline::run::{RunError, run};
 use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::{CellKey, Tables};
+use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::FlagState;

@@ -2,15 +2,15 @@
 //!
 //! Nothing here is incremental, encoded or screened: counts are whole columns a (cell, stratum, arm, bucket), every function of
 //! every cell is tested anew at every look, and e-BH sorts all rows. It shares the pure statistics with the dataflow
-//! ([`fleetdiff_pipeline::statistics`], which are held against outside programs) and nothing else; at the last look the rows are
+//! ([`fleetdiff_statistics`], which are held against outside programs) and nothing else; at the last look the rows are
 //! also held against the oracle's own statistics, which share nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use fleetdiff_pipeline::statistics::evalue::ln_e_against_scale;
-use fleetdiff_pipeline::statistics::{Arm, BucketRow, Contrast, Model, Moments, Stratum};
-use fleetdiff_pipeline::testing::oracle::statistics as oracle;
+use fleetdiff_oracle::statistics as oracle;
+use fleetdiff_statistics::evalue::ln_e_against_scale;
+use fleetdiff_statistics::{Arm, BucketRow, Contrast, Model, Moments, Stratum};
 
 use crate::drive::Raised;
 use crate::spread::milliseconds;

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use fleetdiff_pipeline::config::{Comparing, Config};
+use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::{Build, Identity, stable_hash};
 use fleetdiff_schemas::profile::{
     CountKind, Decoded, Folded, FoldedFunction, Position, Profile, ProfileType, Samples, Temporality,

@@ -7,11 +7,11 @@ use std::num::NonZeroUsize;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use fleetdiff_pipeline::calibration::{Effort, Row, measure, runs_of, table};
+use fleetdiff_simulation::calibration::{Effort, Row, measure, runs_of, table};
+use report::Report;
 
 use crate::failure::Failure;
 use crate::publish::bar;
-use report::Report;
 
 /// Settings of `calibrate`.
 #[derive(Debug, Args)]

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use fleetdiff_pipeline::testing::fleet::Fleet;
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::time::Nanos;
+use fleetdiff_simulation::fleet::Fleet;
 
 use crate::calibrate::CalibrateSettings;
 use crate::configuration::{Everything, Flags, OfDataflow, OfTopic, Setting};

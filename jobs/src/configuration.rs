@@ -21,7 +21,7 @@ use fleetdiff_connectors::identity::IdentityMapping;
 use fleetdiff_connectors::kafka::alerts;
 use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::parquet::FlushInterval;
-use fleetdiff_pipeline::config::{Comparing, Config};
+use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::profile::ProfileType;
 
 pub use flags::{Everything, Flags, OfDataflow, OfTopic};

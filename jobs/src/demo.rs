@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::run::run;
-use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::source::{Source, SourceError};
+use fleetdiff_simulation::fleet::{Cells, Fleet};
 
 use crate::command::DemoSettings;
 use crate::configuration::Configuration;

@@ -6,8 +6,8 @@ use std::path::Path;
 use fleetdiff_connectors::files::{FileFormat, FleetWriter};
 use fleetdiff_connectors::formats::Format;
 use fleetdiff_connectors::kafka::publish::Outgoing;
-use fleetdiff_pipeline::testing::fleet::{Cells, Fleet, FleetBuilder};
 use fleetdiff_schemas::profile::Profile;
+use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 
 use crate::command::{GenerateSettings, Preset};
 use crate::failure::Failure;

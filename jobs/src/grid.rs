@@ -7,7 +7,7 @@ mod uniform;
 
 use std::io::{self, IsTerminal, Write};
 
-use fleetdiff_pipeline::config::Config;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::rows::{CellKey, CellRow, Tables};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Verdict};
 

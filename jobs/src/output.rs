@@ -10,10 +10,10 @@ use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::kafka::error::BrokerError;
 use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::parquet::{ParquetOutput, PendingRows};
-use fleetdiff_pipeline::operators::deliver::{Sink, SinkError};
 use fleetdiff_schemas::alert::{Alert, AnnouncedVerdicts};
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::{Hop, HopClock, TimeRange};
 use indicatif::{ProgressBar, ProgressStyle};
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use fleetdiff_pipeline::statistics::intervals::wilson;
 use fleetdiff_schemas::rows::ComparisonRow;
+use fleetdiff_statistics::intervals::wilson;
 
 /// Tests of the base against itself, and those of them that were called changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,5 +11,6 @@ pub mod bucket;
 pub mod cell;
 pub mod encoding;
 pub mod functions;
+pub mod ids;
 pub mod paths;
 pub mod plane;

@@ -7,6 +7,7 @@
 use std::convert::identity;
 use std::sync::Arc;
 
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::rows::RejectedRow;
 use fleetdiff_schemas::time::Hop;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,6 @@ use timely::dataflow::StreamVec;
 use timely::dataflow::operators::Concatenate;
 use timely::dataflow::operators::vec::Map;
 
-use crate::config::Config;
 use crate::counts::functions::FunctionTable;
 use crate::operators::by_cell::CountByCell;
 use crate::operators::by_comparison::{DecideByComparison, Decision};

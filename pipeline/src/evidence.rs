@@ -4,7 +4,7 @@
 //! evaluation, with what a [`family`] remembers and who calls whom ([`callings`]), [`report`] the rows of a table, [`kind`] by kind of count, with [`requests`] where
 //! they are known or pods compared one by one ([`pod_by_pod`]), in what the arms are [`unlike`], and [`snapshot`] carries a cell's
 //! counts to where cells are rolled up. Where no base build runs any more, [`past`] sets the head against what is kept;
-//! [`whereabouts`] says in words where arms ran.
+//! [`whereabouts`] says in words where arms ran; [`view`] is a cell as an evaluation sees it.
 
 pub mod arms;
 pub mod callings;
@@ -19,5 +19,7 @@ pub mod report;
 pub mod requests;
 pub mod row;
 pub mod snapshot;
+mod strata;
 pub mod unlike;
+pub mod view;
 pub mod whereabouts;

@@ -1,12 +1,17 @@
 //! Running the dataflow: several workers in one process, each with its own sources.
 
+mod error;
+pub mod in_memory;
 mod reader;
 
-use std::sync::Arc;
+pub use self::error::RunError;
+
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::sink::Sink;
 use fleetdiff_schemas::source::{Source, SourceError};
 use fleetdiff_schemas::time::Hop;
 use timely::container::CapacityContainerBuilder;
@@ -15,18 +20,14 @@ use timely::dataflow::operators::core::unordered_input::{UnorderedHandle, Unorde
 use timely::dataflow::operators::probe::{Handle, Probe};
 use timely::worker::Worker;
 
-use crate::config::Config;
+use self::reader::{AHEAD, Reader};
 use crate::counts::functions::FunctionTable;
 use crate::dataflow::{Arrived, build};
 use crate::operators::announce::{Announcements, Told};
-use crate::operators::deliver::{Deliver, SharedSink, Sink, SinkError};
+use crate::operators::deliver::{Deliver, SharedSink};
 use crate::rules::decisions::Decisions;
 use crate::rules::watermarks::Announced;
 
-use self::reader::Reader;
-
-/// Hops that a partition may be ahead of the closed hop before it is held back.
-const AHEAD: u64 = 12;
 /// Records that a worker takes in before it lets the dataflow work.
 const BATCH: usize = 64;
 /// How long a worker with nothing to do sleeps at most before it asks its sources again.
@@ -34,23 +35,6 @@ const NAP: Duration = Duration::from_millis(2);
 
 /// How long a worker whose input has ended sleeps at most before it looks whether it must stop.
 const REST: Duration = Duration::from_millis(50);
-
-/// Why a run ended before its sources did.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// A transport failed.
-    #[error("reading failed")]
-    Source(#[from] SourceError),
-    /// Rows could not be written.
-    #[error("writing failed")]
-    Sink(#[source] SinkError),
-    /// A decision could not be written down.
-    #[error("a decision could not be written down")]
-    Decision(#[source] SinkError),
-    /// The workers could not be started, or one of them died.
-    #[error("a worker failed: {0}")]
-    Worker(String),
-}
 
 /// Makes the sources of one worker: (index, workers).
 pub type SourceFactory = dyn Fn(usize, usize) -> Result<Vec<Box<dyn Source>>, SourceError> + Send + Sync;

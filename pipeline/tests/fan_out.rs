@@ -5,16 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetdiff_pipeline::config::Config;
+use fleetdiff_oracle as oracle;
 use fleetdiff_pipeline::rules::extent::extents;
-use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};
-use fleetdiff_pipeline::testing::incremental::incremental;
-use fleetdiff_pipeline::testing::oracle;
+use fleetdiff_pipeline::run::in_memory::run_in_memory;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::fan_out::{Extent, FanOutRow};
 use fleetdiff_schemas::profile::{CountKind, Decoded};
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey, FlagRow, Tables};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, FlagState, Verdict};
+use fleetdiff_simulation::fleet::{Cells, Fleet};
 use proptest::prelude::*;
 
 const START: i64 = 1_799_996_000;
@@ -129,7 +129,7 @@ fn oracle_fan_out_equals_one_made_from_each_hop_alone() {
     for seed in 1..=2 {
         let (partitions, _) = records(seed);
         let truth = oracle::batch(&config(), &partitions);
-        let tables = incremental(&config(), &partitions, 1 + usize::try_from(seed % 3).unwrap()).unwrap();
+        let tables = run_in_memory(&config(), partitions.clone(), 1 + usize::try_from(seed % 3).unwrap()).unwrap();
         let agreement =
             oracle::compare(&truth, &tables).unwrap_or_else(|difference| panic!("seed {seed}: {difference}"));
         assert!(agreement.flags > 100, "too little to compare: {agreement:?}");
@@ -158,10 +158,14 @@ fn oracle_fan_out_equals_one_made_from_each_hop_alone() {
 #[test]
 fn order_fan_out_does_not_depend_on_workers() {
     let (partitions, _) = records(7);
-    let one = incremental(&config(), &partitions, 1).unwrap();
+    let one = run_in_memory(&config(), partitions.clone(), 1).unwrap();
     assert!(one.fan_out.len() > 10, "{} rows", one.fan_out.len());
     for workers in [2, 4] {
-        assert_eq!(one.fan_out, incremental(&config(), &partitions, workers).unwrap().fan_out, "{workers} workers");
+        assert_eq!(
+            one.fan_out,
+            run_in_memory(&config(), partitions.clone(), workers).unwrap().fan_out,
+            "{workers} workers"
+        );
     }
 }
 

@@ -20,7 +20,7 @@ mod past;
 mod seeds;
 
 use experiment::{Experiment, Outcome, run};
-use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};
+use fleetdiff_simulation::fleet::{Cells, Fleet};
 
 #[test]
 fn null_cells() {

@@ -13,15 +13,15 @@ mod requests;
 
 use std::sync::Arc;
 
-use fleetdiff_pipeline::config::{Comparing, Config};
-use fleetdiff_pipeline::testing::fleet::{Cells, Fleet, FleetBuilder};
-use fleetdiff_pipeline::testing::incremental::incremental;
-use fleetdiff_pipeline::testing::oracle;
+use fleetdiff_oracle as oracle;
+use fleetdiff_pipeline::run::in_memory::run_in_memory;
+use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow, Tables};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{Baseline, ComparisonVerdict, RowReason, Scope, Verdict};
+use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -114,7 +114,7 @@ fn random_fleet(seed: u64) -> (FleetBuilder, Config) {
 
 /// The tables of the dataflow, on one to three workers by the seed, which must be those of the oracle.
 fn agreed(seed: u64, config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
-    let got = incremental(config, partitions, 1 + usize::try_from(seed % 3).unwrap()).unwrap();
+    let got = run_in_memory(config, partitions.to_vec(), 1 + usize::try_from(seed % 3).unwrap()).unwrap();
     if let Err(difference) = oracle::compare(&oracle::batch(config, partitions), &got) {
         panic!("seed {seed}: {difference}");
     }
@@ -230,7 +230,7 @@ fn oracle_cost_shift() {
     let plain = || builder(41).unchanged().pods_per_cell(6, 12).warm_up(Nanos::from_seconds(30));
     let shifted = plain().regress("gc::mark_object", Cells::all(), 0.5).regress("gc::sweep_block", Cells::all(), 2.31);
     let partitions = shifted.build().partitions(2);
-    let got = incremental(&config(), &partitions, 2).unwrap();
+    let got = run_in_memory(&config(), partitions.clone(), 2).unwrap();
     oracle::compare(&oracle::batch(&config(), &partitions), &got).unwrap_or_else(|difference| panic!("{difference}"));
     let said = |function: &str| {
         got.flags
@@ -245,7 +245,7 @@ fn oracle_cost_shift() {
     assert!(got.flags.iter().all(|flag| ["gc::sweep_block", "gc::mark_object"].contains(&flag.row.function.as_str())));
     // The twin: what is saved goes nowhere.
     let saved = plain().regress("gc::mark_object", Cells::all(), 0.5).build().partitions(2);
-    let got = incremental(&config(), &saved, 2).unwrap();
+    let got = run_in_memory(&config(), saved.clone(), 2).unwrap();
     let marked = got.flags.iter().filter(|flag| flag.row.function == "gc::mark_object").count();
     assert!(marked > 0 && got.flags.iter().all(|flag| flag.row.detail.is_none()), "{marked} flags");
 }
@@ -356,7 +356,7 @@ fn oracle_roll_out_over_closed_blocks() {
             rolling.lasts(Nanos::from_seconds(2100)).rollout(Nanos::from_seconds(150), Nanos::from_seconds(1800));
         let partitions = delivered(rolling.requests_per_second(20.0)).partitions(3);
         let expected = oracle::batch(&config, &partitions);
-        if let Err(difference) = oracle::compare(&expected, &incremental(&config, &partitions, 2).unwrap()) {
+        if let Err(difference) = oracle::compare(&expected, &run_in_memory(&config, partitions.clone(), 2).unwrap()) {
             panic!("seed {seed}: {difference}");
         }
         most = most.max(expected.comparisons.iter().map(|row| row.time_blocks).max().unwrap_or(0));
@@ -382,10 +382,14 @@ fn order_workers_and_batches_change_nothing() {
     };
     for seed in 101..=103 {
         let partitions = fleet(seed).partitions(3);
-        let one = incremental(&config, &partitions, 1).unwrap();
+        let one = run_in_memory(&config, partitions.clone(), 1).unwrap();
         assert!(!one.cells.is_empty() && !one.ledger.is_empty());
         for workers in [2, 4] {
-            assert_eq!(one, incremental(&config, &partitions, workers).unwrap(), "seed {seed}, {workers} workers");
+            assert_eq!(
+                one,
+                run_in_memory(&config, partitions.clone(), workers).unwrap(),
+                "seed {seed}, {workers} workers"
+            );
         }
     }
 }
@@ -403,14 +407,14 @@ fn order_arrival_and_batches_within_lateness_change_nothing() {
     for seed in 201..=204 {
         println!("seed {seed}");
         let fleet = |pods_per_record| builder(seed).pods_per_record(pods_per_record).build();
-        let in_order = without_records(incremental(&config, &fleet(1).partitions(3), 1).unwrap());
+        let in_order = without_records(run_in_memory(&config, fleet(1).partitions(3), 1).unwrap());
         assert!(in_order.cells.len() > 1000 && !in_order.flags.is_empty(), "seed {seed}: too little to compare");
         for (pods_per_record, partitions, workers) in [(1, 1, 2), (1, 5, 3), (7, 3, 1), (40, 2, 4)] {
             let mut records = fleet(pods_per_record).partitions(partitions);
             for (partition, records) in (0..).zip(&mut records) {
                 shuffle(records, config.lateness, seed * 100 + partition);
             }
-            let got = without_records(incremental(&config, &records, workers).unwrap());
+            let got = without_records(run_in_memory(&config, records.clone(), workers).unwrap());
             assert_eq!(
                 in_order, got,
                 "seed {seed}: {pods_per_record} pods a record, {partitions} partitions, {workers} workers"

@@ -7,16 +7,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fleetdiff_pipeline::config::Config;
-use fleetdiff_pipeline::operators::deliver::SinkError;
 use fleetdiff_pipeline::rules::decisions::{Decision, DecisionLog, Decisions, Forgetful};
+use fleetdiff_pipeline::run::in_memory::{Collected, InMemory, sources};
 use fleetdiff_pipeline::run::{Ended, Service, run_service};
-use fleetdiff_pipeline::testing::fleet::Fleet;
-use fleetdiff_pipeline::testing::incremental::{Collected, InMemory};
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::sink::SinkError;
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::Nanos;
+use fleetdiff_simulation::fleet::Fleet;
 
 /// Silence that counts as idle; short, for a test waits for it.
 const IDLE_AFTER: Duration = Duration::from_millis(50);
@@ -104,7 +104,7 @@ fn live(fleet: &Fleet, partitions: &[Vec<Decoded>]) -> (Tables, Vec<Decision>) {
     let sources = move |worker: usize, _: usize| -> Result<Vec<Box<dyn Source>>, SourceError> {
         let (partitions, log, collected) = &given;
         if worker == 0 {
-            return Ok(vec![Box::new(InMemory::of(&partitions[..1], 0, 1))]);
+            return Ok(vec![Box::new(InMemory::new([(0, partitions[0].clone())]))]);
         }
         let records: VecDeque<Decoded> = partitions[1].iter().cloned().collect();
         let silent_at = records.len() / 3 * 2;
@@ -121,12 +121,8 @@ fn live(fleet: &Fleet, partitions: &[Vec<Decoded>]) -> (Tables, Vec<Decision>) {
 /// The same records as fast as they can be read, by so many workers, with what was decided before.
 fn again(partitions: &[Vec<Decoded>], known: &[Decision], workers: usize) -> Tables {
     let collected = Collected::default();
-    let partitions = partitions.to_vec();
-    let sources = move |worker: usize, workers: usize| -> Result<Vec<Box<dyn Source>>, SourceError> {
-        Ok(vec![Box::new(InMemory::of(&partitions, worker, workers))])
-    };
     let service = Service { decisions: Decisions::new(Box::new(Forgetful), known.to_vec()), ..Service::default() };
-    run_service(&config(), workers, Arc::new(sources), Box::new(collected.clone()), service).unwrap();
+    run_service(&config(), workers, sources(partitions.to_vec()), Box::new(collected.clone()), service).unwrap();
     collected.tables()
 }
 
@@ -160,7 +156,7 @@ fn order_without_a_limit_a_silent_partition_is_waited_for() {
         let never =
             Faltering { partition: 1, records, silent_at, log: Log::default(), collected, goes_on_at: Nanos(i64::MAX) };
         Ok(vec![
-            Box::new(InMemory::of(&partitions[..1], 0, 1)),
+            Box::new(InMemory::new([(0, partitions[0].clone())])),
             Box::new(StopsAfter { inner: never, begun: Instant::now(), stop }),
         ])
     };

@@ -5,13 +5,17 @@
 //! Nothing here does I/O and nothing knows an engine.
 
 pub mod alert;
+pub mod comparison;
+pub mod config;
 pub mod delta;
 pub mod fan_out;
 pub mod fold;
 pub mod identity;
+pub mod number;
 pub mod profile;
 pub mod rejected;
 pub mod rows;
+pub mod sink;
 pub mod source;
 pub mod tables;
 pub mod time;

@@ -44,7 +44,7 @@ mod tests {
     fn normals(deviation: f64, variance: f64) -> Vec<(f64, f64)> {
         let level = |place: u32| (f64::from(place) + 0.5) / 400.0;
         (0..400)
-            .map(|place| (deviation * fleetdiff_pipeline::statistics::special::normal_quantile(level(place)), variance))
+            .map(|place| (deviation * fleetdiff_statistics::special::normal_quantile(level(place)), variance))
             .collect()
     }
 

@@ -1,16 +1,15 @@
 //! The runs of both sides through the dataflow of fleets, as pods of two builds.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use fleetdiff_pipeline::config::{CellBy, Comparing, Config};
-use fleetdiff_pipeline::operators::deliver::{Sink, SinkError};
-use fleetdiff_pipeline::run::{RunError, run};
+use fleetdiff_pipeline::run::RunError;
+use fleetdiff_pipeline::run::in_memory::{records, run_in_memory};
+use fleetdiff_schemas::config::{CellBy, Comparing, Config};
 use fleetdiff_schemas::identity::{Bucket, Identity, PodId};
-use fleetdiff_schemas::profile::{Decoded, Position, Profile, Temporality};
-use fleetdiff_schemas::rows::{CellRow, Tables};
-use fleetdiff_schemas::source::{Polled, Source, SourceError};
-use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
+use fleetdiff_schemas::profile::{Profile, Temporality};
+use fleetdiff_schemas::rows::CellRow;
+use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use super::{Recording, Settings};
 use crate::flame::Sides;
@@ -35,35 +34,21 @@ pub(super) fn rows(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result
         min_head_pods: 1,
         ..Config::default()
     };
-    let collected = Collected::default();
-    let records = Mutex::new(Some(records(sides)));
     // One worker reads, since there is one moment.
-    let sources = move |_, _| -> Result<Vec<Box<dyn Source>>, SourceError> {
-        let records = records.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut sources: Vec<Box<dyn Source>> = Vec::new();
-        if let Some(records) = records {
-            sources.push(Box::new(Runs { records: records.into_iter() }));
-        }
-        Ok(sources)
-    };
-    run(&config, 1, Arc::new(sources), Box::new(collected.clone()))?;
-    let mut tables = std::mem::take(&mut *collected.0.lock().unwrap_or_else(PoisonError::into_inner));
-    tables.sort();
-    Ok(tables.cells)
+    Ok(run_in_memory(&config, vec![records(profiles(sides))], 1)?.cells)
 }
 
 /// Each run as the profile of a pod of its own, in a bucket of its own as long as there are some.
-fn records(sides: &Sides<Vec<Recording>>) -> Vec<Decoded> {
-    let mut records = Vec::new();
+fn profiles(sides: &Sides<Vec<Recording>>) -> Vec<Profile> {
+    let mut profiles = Vec::new();
     for (build, side) in [(BASE, &sides.base), (HEAD, &sides.head)] {
         let mut taken = BTreeSet::new();
         for recording in side {
             let pod = pod(&recording.label, &mut taken);
-            let offset = i64::try_from(records.len()).unwrap_or(i64::MAX);
-            records.push(record(build, pod, &recording.profile, offset));
+            profiles.push(profile_of(build, pod, &recording.profile));
         }
     }
-    records
+    profiles
 }
 
 /// The pod of a run: called like the run, so that rows can name it, and more where another has its bucket.
@@ -79,7 +64,7 @@ fn pod(label: &str, taken: &mut BTreeSet<Bucket>) -> PodId {
     pod
 }
 
-fn record(build: &str, pod: PodId, profile: &Profile, offset: i64) -> Decoded {
+fn profile_of(build: &str, pod: PodId, profile: &Profile) -> Profile {
     let identity = Identity {
         service: "diff".into(),
         build: build.into(),
@@ -91,40 +76,5 @@ fn record(build: &str, pod: PodId, profile: &Profile, offset: i64) -> Decoded {
         process_start: None,
     };
     let temporality = if profile.profile_type.is_level() { Temporality::Gauge } else { Temporality::Delta };
-    let profile =
-        Profile { identity: Arc::new(identity), temporality, window: WHEN, requests: None, ..profile.clone() };
-    let position = Position { source: "runs".into(), partition: 0, offset, file: None };
-    Decoded { position, broker_time: None, parts: vec![Ok(profile)], points: Vec::new() }
-}
-
-/// All runs, as the one partition of a source.
-struct Runs {
-    records: std::vec::IntoIter<Decoded>,
-}
-
-impl Source for Runs {
-    fn name(&self) -> &str {
-        "runs"
-    }
-
-    fn partitions(&self) -> Vec<i32> {
-        vec![0]
-    }
-
-    fn poll(&mut self) -> Result<Polled, SourceError> {
-        Ok(self.records.next().map_or(Polled::End, |record| Polled::Record(Box::new(record))))
-    }
-
-    fn set_paused(&mut self, _: i32, _: bool) {}
-}
-
-/// Keeps the rows.
-#[derive(Clone, Default)]
-struct Collected(Arc<Mutex<Tables>>);
-
-impl Sink for Collected {
-    fn take(&mut self, _: Hop, rows: Tables) -> Result<(), SinkError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).cells.extend(rows.cells);
-        Ok(())
-    }
+    Profile { identity: Arc::new(identity), temporality, window: WHEN, requests: None, ..profile.clone() }
 }

@@ -5,16 +5,16 @@
 //! what most functions show of it together ([`background`]). What is called differs between these two runs; whether it would between
 //! the next two, a second run of each tells.
 
-use fleetdiff_pipeline::statistics::FEW_FUNCTIONS;
-use fleetdiff_pipeline::statistics::families::{bh, bh_among, selected};
-use fleetdiff_pipeline::statistics::g::{g_rate, g_share};
-use fleetdiff_pipeline::statistics::minimum_effect::outside_band;
-use fleetdiff_pipeline::statistics::scale::biweight_of_counts;
-use fleetdiff_pipeline::statistics::special::normal_quantile;
-use fleetdiff_pipeline::statistics::tails::ln_chi1_tail;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{Interval, RARE};
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
+use fleetdiff_statistics::FEW_FUNCTIONS;
+use fleetdiff_statistics::families::{bh, bh_among, selected};
+use fleetdiff_statistics::g::{g_rate, g_share};
+use fleetdiff_statistics::minimum_effect::outside_band;
+use fleetdiff_statistics::scale::biweight_of_counts;
+use fleetdiff_statistics::special::normal_quantile;
+use fleetdiff_statistics::tails::ln_chi1_tail;
 
 use super::{Finding, Settings, background};
 use crate::figures::float;

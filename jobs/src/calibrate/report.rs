@@ -1,6 +1,6 @@
 //! The table that `calibrate` prints: required beside measured, with errors, and what the plain test does.
 
-use fleetdiff_pipeline::calibration::{Bound, Effort, Estimate, Measured, MeasuredFigure, Row, Statistic};
+use fleetdiff_simulation::calibration::{Bound, Effort, Estimate, Measured, MeasuredFigure, Row, Statistic};
 use serde_json::{Value, json};
 
 use super::{Format, Judged};
@@ -37,7 +37,7 @@ impl Report {
                 format!("{}\n", json!({ "row": row.name, "simulates": row.simulates, "figures": figures }))
             }
             Format::Table | Format::Markdown => {
-                let figure = |figure: &fleetdiff_pipeline::calibration::Figure| {
+                let figure = |figure: &fleetdiff_simulation::calibration::Figure| {
                     format!("    {:<66} {}\n", figure.name, required(figure.required))
                 };
                 let figures: String = row.figures.iter().map(figure).collect();

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_pipeline::rules::outlook::{Outlook, outlook};
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::fan_out::{Extent, listed};
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, Interval};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Support};

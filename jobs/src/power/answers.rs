@@ -1,6 +1,6 @@
 //! The answers: for each share and change how long, for each share and time how small.
 
-use fleetdiff_pipeline::statistics::power::{Design, detection_z, samples_by_rule};
+use fleetdiff_statistics::power::{Design, detection_z, samples_by_rule};
 use serde_json::{Value as Json, json};
 
 use super::PowerSettings;

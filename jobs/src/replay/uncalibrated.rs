@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fleetdiff_pipeline::config::Method;
+use fleetdiff_schemas::config::Method;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellRow, ComparisonRow, Tables};
 use fleetdiff_schemas::verdict::Scope;

@@ -4,8 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use fleetdiff_pipeline::operators::deliver::SinkError;
 use fleetdiff_pipeline::rules::decisions::{Decision, DecisionLog, Decisions};
+use fleetdiff_schemas::sink::SinkError;
 
 /// Name of the file in an output folder.
 pub const DECISIONS_FILE: &str = "decisions.jsonl";

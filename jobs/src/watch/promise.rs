@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fleetdiff_pipeline::config::{Comparing, Config};
+use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::time::Nanos;
 
 use crate::configuration::Setting;

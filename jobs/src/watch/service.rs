@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::output::OutputError;
-use fleetdiff_pipeline::operators::deliver::{Sink, SinkError};
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::{Hop, HopClock};
 

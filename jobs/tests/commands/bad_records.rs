@@ -1,13 +1,13 @@
 //! Bad records of a partition in the columnar form: each a rejected row with partition and offset, the rest unchanged.
 
 use fleetdiff_connectors::formats::{Decode, Format, Options};
-use fleetdiff_pipeline::config::Config;
-use fleetdiff_pipeline::testing::fleet::Fleet;
-use fleetdiff_pipeline::testing::incremental::incremental;
+use fleetdiff_pipeline::run::in_memory::run_in_memory;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::delta;
 use fleetdiff_schemas::profile::{Decoded, Position, Profile};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
+use fleetdiff_simulation::fleet::Fleet;
 
 fn fleet() -> Fleet {
     Fleet::seeded(5)
@@ -43,7 +43,7 @@ fn regression_bad_columnar_records_are_named_by_partition_and_offset() {
     let config = Config { warm_up: Nanos(0), report_every: Nanos::from_seconds(200), ..Config::default() };
     let good = records();
     let mut decoder = Format::Delta.decoder(&Options::default());
-    let clean = incremental(&config, &[decoded(&mut decoder, 0, &good)], 2).unwrap();
+    let clean = run_in_memory(&config, vec![decoded(&mut decoder, 0, &good)], 2).unwrap();
     assert!(clean.cells.len() > 100 && clean.rejected.is_empty());
 
     let mut newer = good[40].clone();
@@ -57,7 +57,7 @@ fn regression_bad_columnar_records_are_named_by_partition_and_offset() {
         Vec::new(),
     ]);
     spoilt.extend_from_slice(&good[40..]);
-    let got = incremental(&config, &[decoded(&mut decoder, 0, &spoilt)], 2).unwrap();
+    let got = run_in_memory(&config, vec![decoded(&mut decoder, 0, &spoilt)], 2).unwrap();
     let rejected: Vec<_> =
         got.rejected.iter().map(|row| (row.position.partition, row.position.offset, row.rejection.reason)).collect();
     let expected = [

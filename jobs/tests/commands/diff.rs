@@ -26,7 +26,7 @@ impl Files {
 /// Counts of canary and control that the article's first program makes, as folded stacks: base, then head.
 fn article(files: &Files) -> [String; 2] {
     let figures = std::fs::read_to_string(
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../pipeline/testdata/statistics/g_2x2.csv"),
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../pipeline/statistics/testdata/g_2x2.csv"),
     )
     .unwrap();
     let names = [

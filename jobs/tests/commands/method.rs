@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use fleetdiff_pipeline::rules::article::called_by_first_program;
-use fleetdiff_pipeline::statistics::tails::ln_chi1_tail;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow};
 use fleetdiff_schemas::verdict::{Scope, Verdict};
+use fleetdiff_statistics::tails::ln_chi1_tail;
 use tempfile::TempDir;
 
 use super::program::{Done, cell, done, is_cell, run};
@@ -19,7 +19,7 @@ const CHANGED: &str = "serialize_video_chunk";
 
 /// The rows of the article's figures with this tag: function, head count and total, base count and total, G, ln p.
 fn published(tag: &str) -> Vec<Vec<String>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pipeline/testdata/statistics/g_2x2.csv");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pipeline/statistics/testdata/g_2x2.csv");
     let text = std::fs::read_to_string(path).unwrap();
     let rows = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
     rows.filter(|row| row[0] == tag).collect()

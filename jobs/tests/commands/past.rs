@@ -1,10 +1,10 @@
 //! A full roll-out, replayed: what is said once no base build runs any more, and that it wakes nobody.
 
 use fleetdiff_connectors::files::{FileFormat, write_fleet};
-use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};
 use fleetdiff_schemas::profile::{CountKind, Profile};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{Baseline, ComparisonVerdict, FlagState, Scope};
+use fleetdiff_simulation::fleet::{Cells, Fleet};
 use tempfile::TempDir;
 
 use super::program::{Done, done, is_cell};

@@ -32,7 +32,7 @@ fn number(value: &Json) -> f64 {
 /// Every published case, asked of the program as a user would; SciPy computed them.
 #[test]
 fn published_power_through_the_program() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pipeline/testdata/statistics/power.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pipeline/statistics/testdata/power.json");
     let cases: Vec<Json> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let mut groups: BTreeMap<Vec<String>, Vec<&Json>> = BTreeMap::new();
     for case in &cases {

@@ -8,13 +8,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId, stable_hash};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 
 use super::bucket::{Addition, BucketState, StratumKey};
 use super::encoding::{Entry, decode, encode};
 use super::functions::CellFunctions;
-use crate::config::Config;
 
 const HOURS_OF_DAY: u64 = 24;
 /// Additions that wait before they are added up: a few, so that most of the work is reading what is new.
@@ -243,11 +243,13 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::counts::functions::FunctionTable;
+    use std::sync::Arc;
+
     use fleetdiff_schemas::profile::CountKind;
     use proptest::prelude::*;
-    use std::sync::Arc;
+
+    use super::*;
+    use crate::counts::functions::FunctionTable;
 
     const FUNCTIONS: u32 = 6;
 
@@ -287,7 +289,7 @@ mod tests {
         let config = Config::default();
         assert!(Keeping::of(&config).is_some());
         assert_eq!(Keeping::of(&Config { baseline: Nanos(0), ..config.clone() }), None);
-        assert_eq!(Keeping::of(&Config { method: crate::config::Method::Article, ..config }), None);
+        assert_eq!(Keeping::of(&Config { method: fleetdiff_schemas::config::Method::Article, ..config }), None);
     }
 
     /// (hop within a day, of which day, build, bucket, pod, samples by function, requests)

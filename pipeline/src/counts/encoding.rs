@@ -4,7 +4,7 @@
 //! `total * 4 + form`, then for form 2 LEB128 of `self`. Form 0: self = total (a leaf that calls nothing), form 1: self = 0.
 //! Most entries take two bytes.
 
-use super::functions::FunctionId;
+use super::ids::FunctionId;
 
 /// One function's samples in one profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,8 +124,9 @@ pub(super) fn pull(rest: &mut &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         /// Law: decoding gives back what was encoded.

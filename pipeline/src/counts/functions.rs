@@ -12,11 +12,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 
 use fleetdiff_schemas::identity::stable_hash;
+use fleetdiff_schemas::number::index_of;
 
+use super::ids::FunctionId;
 use super::paths::PathTable;
-
-/// A function, as numbered by this process.
-pub type FunctionId = u32;
 
 /// The names that this process has met, shared by its workers.
 #[derive(Debug, Default)]
@@ -56,7 +55,7 @@ impl FunctionTable {
     /// The stable hash and the name of a function.
     pub fn get(&self, id: FunctionId) -> (u64, Arc<str>) {
         let table = self.names.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        table.entries[index(id)].clone()
+        table.entries[index_of(id)].clone()
     }
 }
 
@@ -97,7 +96,7 @@ impl CellFunctions {
         named.sort_unstable();
         self.numbers.resize(self.len() + named.len(), 0);
         for (entry, id, place) in named {
-            let slot = index(id);
+            let slot = index_of(id);
             if slot >= self.dense.len() {
                 self.dense.resize(slot + 1, 0);
             }
@@ -111,8 +110,8 @@ impl CellFunctions {
     /// The place of a function in columns, if the cell has met it.
     #[inline]
     pub fn place(&self, id: FunctionId) -> Option<usize> {
-        match self.dense.get(index(id)) {
-            Some(&place) if place > 0 => Some(index(place - 1)),
+        match self.dense.get(index_of(id)) {
+            Some(&place) if place > 0 => Some(index_of(place - 1)),
             _ => None,
         }
     }
@@ -124,7 +123,7 @@ impl CellFunctions {
 
     /// The cell's number of the function at a place in columns.
     pub fn number(&self, place: usize) -> usize {
-        index(self.numbers[place])
+        index_of(self.numbers[place])
     }
 
     /// Places in columns, by the cell's number.
@@ -152,11 +151,6 @@ fn short(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-#[expect(clippy::as_conversions, reason = "usize is at least 32 bits on every platform that this builds for")]
-fn index(id: u32) -> usize {
-    id as usize
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,7 +176,7 @@ mod tests {
             for (place, name) in places {
                 let number = cell.number(place.unwrap_or(9));
                 assert_eq!(cell.entries()[number].1, name);
-                assert_eq!(Some(index(cell.places()[number])), place);
+                assert_eq!(Some(index_of(cell.places()[number])), place);
             }
         }
     }

@@ -13,13 +13,7 @@ use fleetdiff_schemas::time::Hop;
 use foldhash::fast::FixedState;
 
 use super::encoding::{Entry, pull, push};
-use super::functions::FunctionId;
-
-/// A call path, as numbered by this process; 0 is the empty one.
-pub type PathId = u32;
-
-/// The path of a sample without frames.
-pub const EMPTY: PathId = 0;
+use super::ids::{EMPTY, FunctionId, PathId};
 
 /// The call paths that this process has met, shared by its workers.
 #[derive(Debug, Default)]
@@ -210,8 +204,9 @@ impl CallTrees {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn stack(frames: &[u32], count: u64) -> Stack {
         Stack { frames: frames.to_vec(), count, cohort: None }

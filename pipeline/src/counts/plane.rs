@@ -5,7 +5,9 @@
 
 use std::ops::Range;
 
-use crate::statistics::BucketCounts;
+use fleetdiff_schemas::number::{float, index_of};
+
+use fleetdiff_statistics::BucketCounts;
 
 const PAGE: usize = 64;
 /// By how many functions a column grows: not at every new one, and by not much more than it needs.
@@ -133,19 +135,17 @@ impl Plane {
 }
 
 impl BucketCounts for Plane {
-    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
     fn add_to(&self, start: usize, out: &mut [f64]) {
         let end = (start + out.len()).min(self.low.len());
         let Some(low) = self.low.get(start..end) else { return };
         pulp::Arch::new().dispatch(AddBytes { low, out });
-        self.carries(start..end).for_each(|(function, above)| out[function - start] += above as f64);
+        self.carries(start..end).for_each(|(function, above)| out[function - start] += float(above));
     }
 
-    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
     fn add_only(&self, functions: &[u32], out: &mut [f64]) {
         if !functions.is_sorted() {
             let count = |&function: &u32| usize::try_from(function).map_or(0, |function| self.get(function));
-            out.iter_mut().zip(functions).for_each(|(sum, function)| *sum += count(function) as f64);
+            out.iter_mut().zip(functions).for_each(|(sum, function)| *sum += float(count(function)));
             return;
         }
         let (Some(&first), Some(&last)) = (functions.first(), functions.last()) else { return };
@@ -162,7 +162,7 @@ impl BucketCounts for Plane {
         for (function, above) in self.carries(range) {
             let place = u32::try_from(function).ok().and_then(|function| functions.binary_search(&function).ok());
             if let Some(sum) = place.and_then(|place| out.get_mut(place)) {
-                *sum += above as f64;
+                *sum += float(above);
             }
         }
     }
@@ -183,10 +183,9 @@ impl Span {
         Some(Self(bytes))
     }
 
-    #[expect(clippy::as_conversions, reason = "usize is at least 32 bits on every platform that this builds for")]
     #[inline]
     fn get(&self, at: u32) -> u8 {
-        self.0[at as usize % SPAN]
+        self.0[index_of(at) % SPAN]
     }
 }
 
@@ -215,8 +214,9 @@ fn low_byte(value: u64) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         /// Law: a plane holds the sums of what was added less what was taken back, and reads them in any blocks.

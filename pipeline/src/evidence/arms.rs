@@ -3,64 +3,23 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId};
+use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison, Side};
+use fleetdiff_schemas::identity::{Bucket, Hardware, PodId};
+use fleetdiff_schemas::number::{index_of, table_count};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
+use fleetdiff_statistics::moments::closed::Prefix;
+use fleetdiff_statistics::requests::{Served, ServedRow, ServedStratum};
+use fleetdiff_statistics::{BucketCounts, Contrast};
 
 use super::closed::ClosedStrata;
+use super::strata::{Row, StratumArms, occupied, rows};
 use crate::counts::archive::PastStratum;
 use crate::counts::bucket::BucketState;
-use crate::counts::cell::{CellCounts, StratumCounts};
+use crate::counts::cell::CellCounts;
 use crate::counts::functions::CellFunctions;
-use crate::rules::comparisons::{ComparisonId, OpenComparison, Side};
-use crate::statistics::moments::closed::Prefix;
-use crate::statistics::requests::{Served, ServedRow, ServedStratum};
-use crate::statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
-
-/// One bucket of one arm in one stratum: a state for each of the arm's builds that has one.
-#[derive(Debug)]
-pub(super) struct Row<'a> {
-    pub bucket: Bucket,
-    pub states: Vec<Cow<'a, BucketState>>,
-}
-
-impl Row<'_> {
-    fn samples(&self) -> u64 {
-        self.states.iter().map(|state| state.samples).sum()
-    }
-
-    pub fn counts(&self, kind: CountKind) -> Vec<&dyn BucketCounts> {
-        self.states.iter().flat_map(|state| state.planes(kind)).map(|plane| -> &dyn BucketCounts { plane }).collect()
-    }
-
-    fn requests(&self) -> u64 {
-        self.states.iter().map(|state| state.requests).sum()
-    }
-}
-
-/// One stratum of one comparison.
-#[derive(Debug)]
-pub(super) struct StratumArms<'a> {
-    pub block: Hop,
-    /// The kind of machine; `None` of several put together.
-    hardware: Option<&'a Hardware>,
-    pub head: Vec<Row<'a>>,
-    pub base: Vec<Row<'a>>,
-}
-
-impl StratumArms<'_> {
-    /// Whether both arms have samples in it.
-    pub fn is_shared(&self) -> bool {
-        !self.head.is_empty() && !self.base.is_empty()
-    }
-
-    /// What the tests see of it in one kind of count.
-    pub fn of_kind(&self, kind: CountKind) -> Stratum<'_> {
-        Stratum { head: arm(&self.head, kind), base: arm(&self.base, kind) }
-    }
-}
 
 /// The arms of one comparison in one cell and scope. If no stratum has both arms, all strata are held, for the figures.
 #[derive(Debug)]
@@ -224,11 +183,11 @@ impl<'a> CellArms<'a> {
         let buckets: BTreeSet<_> = self.rows(side).map(|row| row.bucket).collect();
         ArmFigures {
             count: 0,
-            total: whole(total),
+            total: table_count(total),
             share: None,
-            pods: whole(self.pods(side).len()),
-            buckets: whole(buckets.len()),
-            requests: (requests > 0).then(|| whole(requests)),
+            pods: table_count(self.pods(side).len()),
+            buckets: table_count(buckets.len()),
+            requests: (requests > 0).then(|| table_count(requests)),
         }
     }
 
@@ -240,7 +199,7 @@ impl<'a> CellArms<'a> {
     /// Samples of each function in an arm, by the cell's numbers.
     pub fn counts(&self, side: Side, kind: CountKind) -> Vec<f64> {
         let sums = self.counts_by_place(side, kind);
-        self.functions.places().iter().map(|&function| sums[place(function)]).collect()
+        self.functions.places().iter().map(|&function| sums[index_of(function)]).collect()
     }
 
     /// Samples of each function in an arm, by their places in columns.
@@ -287,22 +246,6 @@ fn blocks(strata: &[StratumArms<'_>]) -> usize {
     strata.iter().map(|stratum| stratum.block).collect::<BTreeSet<_>>().len()
 }
 
-/// The strata of a scope in which either arm has samples, ascending; of an epoch those since a block.
-pub(super) fn occupied<'a>(
-    cell: &'a CellCounts,
-    scope: Scope,
-    comparison: &OpenComparison,
-    since: Hop,
-) -> Vec<StratumArms<'a>> {
-    let each = cell.strata(scope, since).map(|(key, counts)| StratumArms {
-        block: key.block,
-        hardware: Some(&key.hardware),
-        head: rows(counts, std::slice::from_ref(&comparison.id.head)),
-        base: rows(counts, &comparison.id.base),
-    });
-    each.filter(|stratum| !(stratum.head.is_empty() && stratum.base.is_empty())).collect()
-}
-
 /// The rows of several strata as one row a bucket.
 fn by_bucket(strata: Vec<Vec<Row<'_>>>) -> Vec<Row<'_>> {
     let mut rows: BTreeMap<Bucket, Vec<Cow<'_, BucketState>>> = BTreeMap::new();
@@ -320,23 +263,6 @@ fn past_rows<'a>(stratum: &PastStratum<'a>, functions: &CellFunctions) -> Vec<Ro
     by_bucket(rows.collect())
 }
 
-fn rows<'a>(counts: StratumCounts<'a>, builds: &[Build]) -> Vec<Row<'a>> {
-    let mut rows: BTreeMap<Bucket, Vec<Cow<'a, BucketState>>> = BTreeMap::new();
-    for (bucket, state) in builds.iter().flat_map(|build| counts.buckets(build)) {
-        rows.entry(bucket).or_default().push(state);
-    }
-    rows.into_iter().map(|(bucket, states)| Row { bucket, states }).collect()
-}
-
-fn arm<'a>(rows: &'a [Row<'_>], kind: CountKind) -> Arm<'a> {
-    let each = rows.iter().map(|row| BucketRow {
-        bucket: u16::from(row.bucket.0),
-        exposure: row.samples(),
-        counts: row.counts(kind),
-    });
-    Arm { rows: each.collect() }
-}
-
 fn served<'a>(rows: &'a [Row<'_>], kind: CountKind) -> Vec<ServedRow<'a>> {
     let each = rows.iter().map(|row| ServedRow {
         bucket: u16::from(row.bucket.0),
@@ -349,13 +275,3 @@ fn served<'a>(rows: &'a [Row<'_>], kind: CountKind) -> Vec<ServedRow<'a>> {
 
 /// Functions that are summed at a time, so that their sums stay in cache.
 const BLOCK: usize = 1024;
-
-#[expect(clippy::as_conversions, reason = "usize is at least 32 bits on every platform that this builds for")]
-pub(super) fn place(function: u32) -> usize {
-    function as usize
-}
-
-/// A count as tables hold it.
-pub fn whole(count: impl TryInto<i64>) -> i64 {
-    count.try_into().unwrap_or(i64::MAX)
-}

@@ -2,11 +2,37 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use fleetdiff_schemas::comparison::{OpenComparison, Side};
+use serde::{Deserialize, Serialize};
+
 use crate::counts::cell::CellCounts;
-use crate::counts::functions::{FunctionId, FunctionTable};
-use crate::counts::paths::PathId;
-use crate::rules::causes::{Calling, Callings, Pair};
-use crate::rules::comparisons::{OpenComparison, Side};
+use crate::counts::functions::FunctionTable;
+use crate::counts::ids::{FunctionId, PathId};
+
+/// Samples of the head and of the base.
+pub type Pair = [u64; 2];
+
+/// The stacks of one cell, as far as they hold the functions in question.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Callings {
+    /// Samples in all, by time block.
+    pub blocks: Vec<Pair>,
+    /// Stacks that hold functions in question, one entry for each order in which they call each other.
+    pub stacks: Vec<Calling>,
+    /// By function in question: who calls it most, as stable hash and name.
+    pub callers: BTreeMap<u64, (u64, String)>,
+}
+
+/// Stacks in which the functions in question call each other in one order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Calling {
+    /// Stable hashes, root first.
+    pub functions: Vec<u64>,
+    /// Whether the last of them is the leaf.
+    pub own: bool,
+    /// Samples by time block.
+    pub samples: Vec<Pair>,
+}
 
 /// What was found of paths before, for one set of functions: most paths come back at every look.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 //!
 //! A time block is closed once it has ended and its hops have all left the window. Which of its strata count is then fixed too:
 //! those in which both arms have samples. What each leaves behind are the deviations of buckets
-//! ([`crate::statistics::moments::closed`]) and whole counts, over buckets and over strata.
+//! ([`fleetdiff_statistics::moments::closed`]) and whole counts, over buckets and over strata.
 //!
 //! NB: a cell keeps the columns of closed strata beside these sums: requests and roll-ups, at reports, need every stratum by
 //! bucket. They are whole numbers of a byte or two, while the sums of deviations take as much as some ten closed blocks, more
@@ -12,17 +12,17 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::comparison::{OpenComparison, Side};
 use fleetdiff_schemas::identity::Bucket;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
+use fleetdiff_statistics::BucketCounts;
+use fleetdiff_statistics::moments::closed::{Closed, Counts};
 
-use super::arms::{Row, StratumArms, occupied};
 use crate::counts::bucket::BucketState;
 use crate::counts::cell::CellCounts;
-use crate::rules::comparisons::{OpenComparison, Side};
-use crate::statistics::BucketCounts;
-use crate::statistics::moments::closed::{Closed, Counts};
+use crate::evidence::strata::{Row, StratumArms, occupied};
 
 /// Closed blocks from which on their sums are kept: with fewer, measuring them anew at each look takes no longer, and a comparison
 /// that is over soon needs no deviations, eight bytes a function, bucket and kind of count. *Measured* (bench `epoch`).
@@ -160,21 +160,22 @@ fn index(kind: CountKind) -> usize {
 mod tests {
     use std::sync::Arc;
 
+    use fleetdiff_schemas::comparison::ComparisonId;
+    use fleetdiff_schemas::config::Method;
     use fleetdiff_schemas::profile::ProfileType;
     use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
     use fleetdiff_schemas::time::{HopClock, Nanos};
     use proptest::prelude::*;
 
     use super::*;
-    use crate::config::Method;
     use crate::counts::bucket::Addition;
     use crate::counts::cell::Blocks;
     use crate::counts::encoding::{Entry, encode};
     use crate::counts::functions::FunctionTable;
     use crate::evidence::family::Family;
     use crate::evidence::look::{LookAt, look};
-    use crate::evidence::report::{CellView, report};
-    use crate::rules::comparisons::ComparisonId;
+    use crate::evidence::report::report;
+    use crate::evidence::view::CellView;
 
     const WINDOW: u64 = 10;
     const FUNCTIONS: usize = 40;

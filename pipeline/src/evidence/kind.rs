@@ -2,22 +2,21 @@
 
 use std::sync::Arc;
 
+use fleetdiff_schemas::comparison::Side;
+use fleetdiff_schemas::number::{table_count, whole};
 use fleetdiff_schemas::rows::RARE;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{RowReason, Support, Verdict};
+use fleetdiff_statistics::outliers::Outliers;
+use fleetdiff_statistics::rare::{RareArm, ln_p_rare};
+use fleetdiff_statistics::requests::RateTest;
+use fleetdiff_statistics::{CellRows, Moments};
 use serde::{Deserialize, Serialize};
 
-use super::arms::whole;
 use super::family::Family;
-use super::look::count;
 use super::pods::WindowPods;
 use super::requests::add_requests;
 use super::row::{Quantiles, RowEvidence, RowFrame, add_always_valid, add_tests};
-use crate::rules::comparisons::Side;
-use crate::statistics::outliers::Outliers;
-use crate::statistics::rare::{RareArm, ln_p_rare};
-use crate::statistics::requests::RateTest;
-use crate::statistics::{CellRows, Moments};
 
 /// What is known of the functions of one cell, or of several together, in one scope and kind.
 pub struct KindEvidence<'a> {
@@ -68,7 +67,7 @@ impl KindEvidence<'_> {
         let mut rare = RareRows::default();
         let (mut functions, mut rare_head, mut rare_base) = (0usize, 0, 0);
         for (f, (hash, name)) in self.functions.iter().enumerate() {
-            let (head, base) = (count(self.counts.0[f]), count(self.counts.1[f]));
+            let (head, base) = (whole(self.counts.0[f]), whole(self.counts.1[f]));
             if head + base == 0 {
                 continue;
             }
@@ -85,7 +84,7 @@ impl KindEvidence<'_> {
         }
         if functions > 0 {
             let mut evidence = self.frame.row(0, &RARE.into(), rare_head, rare_base);
-            evidence.row.functions = Some(whole(functions));
+            evidence.row.functions = Some(table_count(functions));
             evidence.settled = Some((Verdict::TooRare, RowReason::CountNeeded));
             evidence.row.detail = self.frame.detail(evidence.settled);
             rows.push(evidence);

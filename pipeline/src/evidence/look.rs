@@ -1,21 +1,22 @@
 //! What one cell brings to one look of the live rule: its figures, what has joined the family, and the rows that may be raised.
 
+use fleetdiff_schemas::comparison::{OpenComparison, Side};
 use fleetdiff_schemas::identity::stable_hash;
+use fleetdiff_schemas::number::{index_of, whole};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
+use fleetdiff_statistics::compositional::moved_with_the_rest;
+use fleetdiff_statistics::live::live_rows_of;
+use fleetdiff_statistics::rows::rows_of;
+use fleetdiff_statistics::{LiveRows, Model, Moments};
 use serde::{Deserialize, Serialize};
 
-use super::arms::{CellArms, place};
+use super::arms::CellArms;
 use super::closed::ClosedStrata;
 use super::family::Family;
-use super::report::CellView;
 use super::row::{Quantiles, RowEvidence, add_always_valid, add_tests, support_of};
 use crate::counts::functions::CellFunctions;
-use crate::rules::comparisons::{OpenComparison, Side};
-use crate::statistics::compositional::moved_with_the_rest;
-use crate::statistics::live::live_rows_of;
-use crate::statistics::rows::rows_of;
-use crate::statistics::{LiveRows, Model, Moments};
+use crate::evidence::view::CellView;
 
 /// One kind of count of one cell at one look.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -169,12 +170,12 @@ fn family_of(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind, sums: &S
 /// The indices of a list of places, in the order of the cell's numbers.
 fn order_of(places: &[u32], functions: &CellFunctions) -> Vec<u32> {
     const NONE: u32 = u32::MAX;
-    let mut index_of = vec![NONE; functions.len()];
+    let mut indices = vec![NONE; functions.len()];
     for (index, &function) in (0..).zip(places) {
-        index_of[functions.number(place(function))] = index;
+        indices[functions.number(index_of(function))] = index;
     }
-    index_of.retain(|&index| index != NONE);
-    index_of
+    indices.retain(|&index| index != NONE);
+    indices
 }
 
 fn has_replicates(arms: &CellArms<'_>) -> bool {
@@ -200,7 +201,7 @@ fn look_at_kind(
                 .iter()
                 .zip(&live.moments.tested)
                 .filter(|(_, tested)| **tested)
-                .map(|(&function, _)| place(function)),
+                .map(|(&function, _)| index_of(function)),
         );
         seen.equivalent_share = equivalent_share(Some((&places, &live, seen.support)), arms, base_self);
         seen.watched = watched_rows(at, arms, seen.count_kind, &places, &live, family);
@@ -226,7 +227,7 @@ fn equivalent_share(live: Option<(&[u32], &LiveRows, Support)>, arms: &CellArms<
         .iter()
         .zip(places)
         .filter(|(alike, _)| **alike)
-        .map(|(_, &function)| base_self[place(function)]);
+        .map(|(_, &function)| base_self[index_of(function)]);
     Some(alike.sum::<f64>() / all)
 }
 
@@ -242,7 +243,7 @@ fn watched_rows(
     let threshold = -libm::log(at.view.q);
     let functions = at.view.counts.functions();
     for row in live.candidates.iter().filter(|row| row.ln_e >= threshold) {
-        family.watch(functions.number(place(places[row.function])), row.ln_e);
+        family.watch(functions.number(index_of(places[row.function])), row.ln_e);
     }
     let index = |number: usize| places.binary_search(&functions.places()[number]).ok();
     let tested = family.watched().filter_map(|number| Some((number, index(number)?)));
@@ -256,7 +257,7 @@ fn watched_rows(
     let rows = rows_of(live.moments.only(&indices), Some(live.scale), at.view.delta);
     let each = tested.iter().enumerate().map(|(i, &(number, _))| {
         let (hash, name) = &functions.entries()[number];
-        let mut evidence = frame.row(*hash, name, count(rows.moments.a[i]), count(rows.moments.b[i]));
+        let mut evidence = frame.row(*hash, name, whole(rows.moments.a[i]), whole(rows.moments.b[i]));
         add_tests(&mut evidence, &frame, &rows, &quantiles, i);
         add_always_valid(&mut evidence, &rows, &quantiles, family.largest_ln_e(at.comparison.epoch, number), i);
         evidence
@@ -273,7 +274,7 @@ fn compositional(view: &CellView<'_>, places: &[u32], live: &LiveRows) -> Vec<St
     let entries = functions.entries();
     let moved = moved_with_the_rest(&live.moments, live.scale, view.q, view.delta).into_iter();
     let mut moved: Vec<(f64, usize)> = moved
-        .map(|index| ((live.moments.theta_raw[index].abs() * STEPS).round(), functions.number(place(places[index]))))
+        .map(|index| ((live.moments.theta_raw[index].abs() * STEPS).round(), functions.number(index_of(places[index]))))
         .collect();
     moved.sort_by(|a, b| b.0.total_cmp(&a.0).then(entries[a.1].0.cmp(&entries[b.1].0)));
     moved.into_iter().map(|(_, function)| entries[function].1.to_string()).collect()
@@ -290,14 +291,4 @@ pub fn measured(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind) -> Op
 /// Moments whose degrees of freedom can carry a test.
 fn carried(moments: Moments) -> Option<Moments> {
     (support_of(&moments) != Support::Untestable).then_some(moments)
-}
-
-#[expect(
-    clippy::as_conversions,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a sum of whole counts below 2^53"
-)]
-pub(super) fn count(sum: f64) -> u64 {
-    sum as u64
 }

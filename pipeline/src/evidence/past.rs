@@ -6,19 +6,20 @@
 
 use std::collections::BTreeSet;
 
+use fleetdiff_schemas::comparison::{ComparisonId, Side};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
+use fleetdiff_statistics::rows::rows_of;
+use fleetdiff_statistics::{CellRows, Moments};
 
 use super::arms::CellArms;
 use super::kind::{KindEvidence, RareRows};
 use super::look::{KindLook, measured};
-use super::report::{CellView, ScopeReport};
+use super::report::ScopeReport;
 use super::row::{RowEvidence, RowFrame, support_of};
 use super::snapshot::Snapshot;
 use super::whereabouts::{Apart, Past};
-use crate::rules::comparisons::{ComparisonId, Side};
-use crate::statistics::rows::rows_of;
-use crate::statistics::{CellRows, Moments};
+use crate::evidence::view::CellView;
 
 /// The rows of a cell within the window, and each kind of count in figures; `None` if the head has no sample in it, or nothing is
 /// kept of the past.

@@ -6,16 +6,17 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::comparison::Side;
+use fleetdiff_schemas::config::Method;
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_statistics::combine::fisher;
+use fleetdiff_statistics::g::g_share;
+use fleetdiff_statistics::tails::ln_chi1_tail;
 
 use super::pods::WindowPods;
 use super::row::RowEvidence;
-use crate::config::Method;
 use crate::counts::functions::CellFunctions;
-use crate::rules::comparisons::Side;
-use crate::statistics::combine::fisher;
-use crate::statistics::g::g_share;
-use crate::statistics::tails::ln_chi1_tail;
 
 /// Samples of each function, and in all.
 #[derive(Clone, Debug, Default)]
@@ -92,15 +93,11 @@ fn by_stouffer(roots: &[f64]) -> f64 {
     ln_chi1_tail(sum * sum / pods)
 }
 
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
-fn float(samples: u64) -> f64 {
-    samples as f64
-}
-
 #[cfg(test)]
 mod tests {
+    use fleetdiff_statistics::combine::{ln_normal_upper, stouffer};
+
     use super::*;
-    use crate::statistics::combine::{ln_normal_upper, stouffer};
 
     /// Stouffer's way by p-values, which is held against SciPy, says the same where it has digits.
     #[test]

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::comparison::{ComparisonId, Side};
 use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_statistics::outliers::PodRow;
 
 use crate::counts::bucket::StratumKey;
 use crate::counts::cell::CellCounts;
-use crate::rules::comparisons::{ComparisonId, Side};
-use crate::statistics::outliers::PodRow;
 
 /// The pods of both arms in the strata of the window that both share.
 #[derive(Debug)]

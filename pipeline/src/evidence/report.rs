@@ -1,9 +1,11 @@
 //! The rows of one cell for a table.
 
+use fleetdiff_schemas::comparison::{OpenComparison, Side};
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
-use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{Scope, Support};
+use fleetdiff_statistics::requests::PerRequest;
+use fleetdiff_statistics::rows::rows_of;
+use fleetdiff_statistics::{Moments, outliers};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
@@ -14,80 +16,11 @@ use super::look::measured;
 use super::pod_by_pod::merge_pods;
 use super::pods::WindowPods;
 use super::requests::row_of_all;
-use super::row::{RowEvidence, RowFrame, support_of};
+use super::row::{RowEvidence, support_of};
 use super::snapshot::Snapshot;
 use super::unlike::{Unlike, unlike};
+use super::view::CellView;
 use super::whereabouts::{Apart, Past};
-use crate::config::Method;
-use crate::counts::cell::CellCounts;
-use crate::rules::comparisons::{OpenComparison, Side};
-use crate::statistics::requests::PerRequest;
-use crate::statistics::rows::rows_of;
-use crate::statistics::{Moments, outliers};
-
-/// One cell as an evaluation sees it.
-#[derive(Debug)]
-pub struct CellView<'a> {
-    /// Its counts.
-    pub counts: &'a CellCounts,
-    /// Its name.
-    pub cell: CellKey,
-    /// What is compared in it.
-    pub key: ComparisonKey,
-    /// The comparison's epoch.
-    pub epoch: Hop,
-    /// The hop that is closing.
-    pub hop: Hop,
-    /// Hops in the window.
-    pub window_hops: u64,
-    /// The clock.
-    pub clock: HopClock,
-    /// Smallest combined count that is tested.
-    pub min_count: f64,
-    /// Smallest change that is called.
-    pub delta: f64,
-    /// False-discovery rate.
-    pub q: f64,
-    /// The cell's number of the function that is never tested.
-    pub untested: Option<usize>,
-    /// What calls rows.
-    pub method: Method,
-}
-
-impl CellView<'_> {
-    /// Whether reports are of merged counts: methods that are not calibrated know no strata.
-    fn merges_strata(&self) -> bool {
-        !self.method.is_calibrated()
-    }
-
-    /// What rows of a scope and kind have in common.
-    pub fn frame(&self, scope: Scope, kind: CountKind, arms: &CellArms<'_>, support: Support) -> RowFrame {
-        let first = match scope {
-            Scope::Window => self.hop.plus(1).minus(self.window_hops),
-            Scope::Epoch => self.epoch,
-        };
-        RowFrame {
-            scope,
-            comparison: self.key.clone(),
-            count_kind: kind,
-            cell: self.cell.clone(),
-            window_start_at: self.clock.start_of(first),
-            window_end_at: self.clock.end_of(self.hop),
-            head: arms.figures(Side::Head),
-            base: arms.figures(Side::Base),
-            strata: arms.kept,
-            support,
-            window_seconds: self.clock.length_of(self.window_hops).as_seconds(),
-            apart: self.apart(arms).map(|apart| apart.words(self.clock)),
-            past: None,
-        }
-    }
-
-    /// Where the arms ran if they share no stratum, where strata are told apart.
-    fn apart(&self, arms: &CellArms<'_>) -> Option<Apart> {
-        Apart::of(arms).filter(|_| !self.merges_strata())
-    }
-}
 
 /// The rows of one cell in one scope, and its counts for the roll-ups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Interval};
+use fleetdiff_statistics::effect::{interval_from_t, is_equivalent};
+use fleetdiff_statistics::requests::RateTest;
 
 use super::row::{Quantiles, RowEvidence, RowFrame, Uniform};
-use crate::statistics::effect::{interval_from_t, is_equivalent};
-use crate::statistics::requests::RateTest;
 
 /// Adds to a row what its function costs a request, `quantiles` those of this test; nothing where it was not tested.
 pub fn add_requests(evidence: &mut RowEvidence, requests: &RateTest, quantiles: &Quantiles, f: usize) {

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
+use fleetdiff_schemas::number::{signed_float, table_count};
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{ArmFigures, CellKey, CellRow, ComparisonKey, Interval};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
 use serde::{Deserialize, Serialize};
 
-use super::arms::whole;
-use crate::statistics::always_valid::{Bet, ln_p_always_valid};
-use crate::statistics::effect::{EQUIVALENCE_LEVEL, interval_from_t, is_equivalent};
-use crate::statistics::g::g_2x2;
-use crate::statistics::power::{Design, detection_z, samples_by_rule};
-use crate::statistics::tails::{F1Tail, ln_chi1_tail, t_quantile};
-use crate::statistics::{CellRows, FEW_FUNCTIONS, support};
+use fleetdiff_statistics::always_valid::{Bet, ln_p_always_valid};
+use fleetdiff_statistics::effect::{EQUIVALENCE_LEVEL, interval_from_t, is_equivalent};
+use fleetdiff_statistics::g::g_2x2;
+use fleetdiff_statistics::power::{Design, detection_z, samples_by_rule};
+use fleetdiff_statistics::tails::{F1Tail, ln_chi1_tail, t_quantile};
+use fleetdiff_statistics::{CellRows, FEW_FUNCTIONS, support};
 
 /// Level and power at which "how long" and "how small" are answered.
 const ALPHA: f64 = 1e-4;
@@ -112,7 +112,7 @@ impl RowFrame {
             head: self.head,
             base: self.base,
             share_delta: None,
-            strata: whole(self.strata),
+            strata: table_count(self.strata),
             g: None,
             ln_p_iid: None,
             dispersion: None,
@@ -144,7 +144,7 @@ impl RowFrame {
             cause: None,
             detail: None,
         };
-        recount(&mut row, whole(head), whole(base));
+        recount(&mut row, table_count(head), table_count(base));
         let settled = self.settled(function, &row);
         row.detail = self.detail(settled);
         let none = f64::NAN;
@@ -251,7 +251,7 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, rows: &CellRows, 
         evidence.alike = is_equivalent(rows.adjusted.theta[f], rows.share.se[f], quantiles.t90);
     }
     if let (Some(p1), Some(p0)) = (row.head.share, row.base.share) {
-        let (n1, n0) = (float(row.head.total), float(row.base.total));
+        let (n1, n0) = (signed_float(row.head.total), signed_float(row.base.total));
         let half = quantiles.t95 * libm::sqrt(moments.phi_tilde[f] * (p1 * (1.0 - p1) / n1 + p0 * (1.0 - p0) / n0));
         row.share_delta = Some(Interval { value: p1 - p0, low: p1 - p0 - half, high: p1 - p0 + half });
     }
@@ -274,15 +274,15 @@ pub fn add_always_valid(evidence: &mut RowEvidence, rows: &CellRows, quantiles: 
         known.then(|| Interval { value: libm::exp(bet.theta), low: bounds.low, high: bounds.high });
 }
 
-fn add_power(row: &mut CellRow, moments: &crate::statistics::Moments, frame: &RowFrame, z: f64) {
+fn add_power(row: &mut CellRow, moments: &fleetdiff_statistics::Moments, frame: &RowFrame, z: f64) {
     let seconds = frame.seconds();
-    let samples = float(row.head.total + row.base.total);
+    let samples = signed_float(row.head.total + row.base.total);
     let samples_per_pod = samples / (moments.k_head + moments.k_base);
     let design = Design {
         z,
         head_pods: moments.k_head,
         base_pods: moments.k_base,
-        share: float(row.head.count + row.base.count) / samples,
+        share: signed_float(row.head.count + row.base.count) / samples,
         tau2: moments.tau2,
     };
     row.minimum_detectable_ratio = Some(libm::exp(design.mde(samples_per_pod)));
@@ -321,21 +321,16 @@ impl Quantiles {
 }
 
 /// What the pods of two arms can carry, in the words of tables.
-pub fn support_of(moments: &crate::statistics::Moments) -> Support {
+pub fn support_of(moments: &fleetdiff_statistics::Moments) -> Support {
     match support(moments.k_head, moments.k_base, moments.df) {
-        crate::statistics::Support::Firm => Support::Firm,
-        crate::statistics::Support::Tentative => Support::Tentative,
-        crate::statistics::Support::Untestable => Support::Untestable,
+        fleetdiff_statistics::Support::Firm => Support::Firm,
+        fleetdiff_statistics::Support::Tentative => Support::Tentative,
+        fleetdiff_statistics::Support::Untestable => Support::Untestable,
     }
 }
 
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
-fn float(count: i64) -> f64 {
-    count as f64
-}
-
 fn ratio(part: i64, whole: i64) -> f64 {
-    float(part) / float(whole)
+    signed_float(part) / signed_float(whole)
 }
 
 fn natural(count: i64) -> u64 {

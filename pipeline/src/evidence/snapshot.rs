@@ -6,16 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::identity::PodId;
+use fleetdiff_schemas::number::{float, index_of, table_count};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
+use fleetdiff_statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
 use serde::{Deserialize, Serialize};
 
-use super::arms::{CellArms, place, whole};
+use super::arms::CellArms;
 use crate::counts::functions::CellFunctions;
 use crate::counts::plane::Plane;
-use crate::rules::comparisons::Side;
-use crate::statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
 
 /// The counts of one cell, by stratum, arm and bucket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,7 +54,7 @@ impl Snapshot {
             let sparse = |kind| {
                 let planes: Vec<&Plane> = states.iter().flat_map(|state| state.planes(kind)).collect();
                 let sums =
-                    functions.places().iter().map(|&f| planes.iter().map(|plane| plane.get(place(f))).sum::<u64>());
+                    functions.places().iter().map(|&f| planes.iter().map(|plane| plane.get(index_of(f))).sum::<u64>());
                 let numbered = (0u32..).zip(sums);
                 numbered.filter(|&(_, count)| count > 0).collect::<Vec<_>>()
             };
@@ -125,12 +126,11 @@ struct Bucket {
 struct Sparse(Vec<(usize, u64)>);
 
 impl BucketCounts for Sparse {
-    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
     fn add_to(&self, start: usize, out: &mut [f64]) {
         let from = self.0.partition_point(|&(f, _)| f < start);
         let end = start + out.len();
         for &(f, count) in self.0[from..].iter().take_while(|&&(f, _)| f < end) {
-            out[f - start] += count as f64;
+            out[f - start] += float(count);
         }
     }
 }
@@ -176,11 +176,11 @@ impl Together {
         let occupied: BTreeSet<_> = buckets().map(|bucket| bucket.bucket).collect();
         ArmFigures {
             count: 0,
-            total: whole(buckets().map(|bucket| bucket.samples).sum::<u64>()),
+            total: table_count(buckets().map(|bucket| bucket.samples).sum::<u64>()),
             share: None,
-            pods: whole(pods.len()),
-            buckets: whole(occupied.len()),
-            requests: (requests > 0).then(|| whole(requests)),
+            pods: table_count(pods.len()),
+            buckets: table_count(occupied.len()),
+            requests: (requests > 0).then(|| table_count(requests)),
         }
     }
 

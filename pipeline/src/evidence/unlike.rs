@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use fleetdiff_schemas::comparison::{ComparisonId, Side};
 use fleetdiff_schemas::identity::{Hardware, PodId};
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::counts::cell::CellCounts;
-use crate::rules::comparisons::{ComparisonId, Side};
 
 /// Figures of the arms that differ by more than this factor are warned of.
 const FACTOR: u64 = 2;
@@ -152,11 +153,6 @@ fn differs([(head, heads), (base, bases)]: [(u64, u64); 2]) -> bool {
 
 fn size(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "requests stay far below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

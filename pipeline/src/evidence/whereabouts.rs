@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::identity::{Build, Hardware};
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::{Hop, HopClock};
@@ -9,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
 use crate::counts::archive::PastStratum;
-use crate::rules::comparisons::Side;
 
 /// How many strata of an arm are named.
 const STRATA_NAMED: usize = 3;

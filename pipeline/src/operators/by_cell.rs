@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison};
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Service, stable_hash};
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, ProfileType, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
 use fleetdiff_schemas::time::Hop;
@@ -16,19 +19,18 @@ use timely::dataflow::operators::vec::Map;
 use super::at_close::{AtClose, Closed};
 use super::ledger::Term;
 use super::route;
-use crate::config::Config;
 use crate::counts::archive::Keeping;
 use crate::counts::bucket::Addition;
 use crate::counts::cell::{Blocks, CellCounts};
 use crate::counts::functions::FunctionTable;
-use crate::evidence::callings::{KnownPaths, callings};
+use crate::evidence::callings::{Callings, KnownPaths, callings};
 use crate::evidence::closed::ClosedStrata;
 use crate::evidence::family::Family;
 use crate::evidence::look::{KindLook, LookAt, look};
 use crate::evidence::past::past_report;
-use crate::evidence::report::{CellView, ScopeReport, report};
-use crate::rules::causes::Callings;
-use crate::rules::comparisons::{ComparisonId, OpenComparison, Plan};
+use crate::evidence::report::{ScopeReport, report};
+use crate::evidence::view::CellView;
+use crate::rules::comparisons::Plan;
 use crate::rules::pods::{CellAddition, CellId};
 
 /// What one cell says about one comparison at one hop.
@@ -225,7 +227,7 @@ fn view<'a>(
         hop,
         window_hops: config.window_hops(),
         clock: config.clock(),
-        min_count: floor(config.min_count),
+        min_count: float(config.min_count),
         delta: config.delta,
         q: config.q,
         untested: counts.functions().entries().iter().position(|(hash, _)| *hash == unsymbolised),
@@ -267,9 +269,4 @@ fn evaluate_past(
     let view = view(cell, &state.counts, &comparison, hop, config);
     let (looks, report) = past_report(&view, id, &config.count_kinds)?;
     Some(CellEvaluation { key: view.key, cell: view.cell, comparison, looks, callings: None, reports: vec![report] })
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a floor of samples is a small number")]
-fn floor(min_count: u64) -> f64 {
-    min_count as f64
 }

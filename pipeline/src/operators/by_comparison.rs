@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison};
+use fleetdiff_schemas::config::{Config, Method};
 use fleetdiff_schemas::identity::Service;
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow};
 use fleetdiff_schemas::time::Hop;
@@ -15,15 +18,15 @@ use timely::dataflow::operators::vec::Map;
 use super::at_close::{AtClose, Closed};
 use super::by_cell::CellEvaluation;
 use super::route;
-use crate::config::{Config, Method};
 use crate::evidence::look::KindLook;
 use crate::evidence::whereabouts::Past;
-use crate::rules::comparisons::{ComparisonId, OpenComparison, Plan};
+use crate::rules::comparisons::Plan;
 use crate::rules::lifecycle::{LiveRule, Look};
 use crate::rules::method::Findings;
 use crate::rules::self_check::self_check;
 use crate::rules::summary::{Reported, SummaryFrame, summarise, summarise_past};
-use crate::rules::table::{CalledRows, ScopeCells, TableRules, decide};
+use crate::rules::table::scope::{ScopeCells, TableRules};
+use crate::rules::table::{CalledRows, decide};
 
 /// What is decided over one comparison at one hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -279,9 +282,4 @@ fn by_scope(cells: Vec<CellEvaluation>) -> Vec<(ComparisonKey, ScopeCells)> {
         }
     }
     scopes.into_iter().map(|((key, _), scope)| (key, scope)).collect()
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a floor of samples is a small number")]
-fn float(count: u64) -> f64 {
-    count as f64
 }

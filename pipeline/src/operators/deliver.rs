@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::{CellRow, ComparisonRow, FlagRow, LedgerRow, RejectedRow, Tables};
+use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::Hop;
 use serde::{Deserialize, Serialize};
 use timely::dataflow::StreamVec;
@@ -26,18 +27,6 @@ pub enum OutputRow {
     /// Of the fan-out.
     FanOut(FanOutRow),
 }
-
-/// Where rows go. Hops come in ascending order, each at most once, with all rows that were made at its close.
-pub trait Sink: Send {
-    /// Takes the rows of one hop, each table sorted by its key.
-    ///
-    /// # Errors
-    /// Whatever keeps the sink from taking them; the run ends with it.
-    fn take(&mut self, hop: Hop, tables: Tables) -> Result<(), SinkError>;
-}
-
-/// Why a sink could not take rows.
-pub type SinkError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A sink, and why it takes no more.
 type Delivery = (Box<dyn Sink>, Option<SinkError>);

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use differential_dataflow::{AsCollection, VecCollection};
+use fleetdiff_schemas::comparison::ComparisonId;
 use fleetdiff_schemas::fan_out::{FanOutCell, FanOutRow};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey, ComparisonRow, FlagRow};
@@ -19,7 +20,6 @@ use timely::dataflow::operators::vec::{Delay, Map};
 use super::at_close::{AtClose, Closed};
 use super::by_comparison::Decision;
 use super::route;
-use crate::rules::comparisons::ComparisonId;
 use crate::rules::extent::extents;
 use crate::rules::summary::CLEAN_SHARE;
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::number::table_count;
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::{LedgerRow, RejectedRow};
 use fleetdiff_schemas::time::{Hop, HopClock};
@@ -12,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use timely::dataflow::StreamVec;
 
 use super::at_close::AtClose;
-use crate::evidence::arms::whole;
 use crate::rules::admission::PodProfile;
 use crate::rules::pods::Dropped;
 
@@ -58,25 +58,25 @@ impl Term {
             Entry::Received { samples } => {
                 row.records_consumed += 1;
                 row.records_decoded += 1;
-                row.samples_received += whole(samples);
+                row.samples_received += table_count(samples);
             }
             Entry::Rejected { samples } => {
                 row.records_consumed += 1;
                 row.records_rejected += 1;
-                row.samples_received += whole(samples);
-                row.samples_rejected += whole(samples);
+                row.samples_received += table_count(samples);
+                row.samples_rejected += table_count(samples);
             }
             Entry::Dropped(dropped) => {
-                row.samples_warm_up += whole(dropped.warm_up);
-                row.samples_drain += whole(dropped.drain);
-                row.samples_duplicate += whole(dropped.duplicate);
-                row.samples_late_dropped += whole(dropped.late_dropped);
-                row.samples_superseded += whole(dropped.superseded);
-                row.samples_baseline += whole(dropped.baseline);
+                row.samples_warm_up += table_count(dropped.warm_up);
+                row.samples_drain += table_count(dropped.drain);
+                row.samples_duplicate += table_count(dropped.duplicate);
+                row.samples_late_dropped += table_count(dropped.late_dropped);
+                row.samples_superseded += table_count(dropped.superseded);
+                row.samples_baseline += table_count(dropped.baseline);
             }
             Entry::Counted { samples, late } => {
-                row.samples_counted += whole(samples);
-                row.samples_late_counted += whole(late);
+                row.samples_counted += table_count(samples);
+                row.samples_late_counted += table_count(late);
             }
         }
     }

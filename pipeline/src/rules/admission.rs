@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::fold::fold_stacks;
 use fleetdiff_schemas::identity::{Cohort, Identity};
 use fleetdiff_schemas::profile::{
@@ -17,10 +18,10 @@ use fleetdiff_schemas::rows::RejectedRow;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
 use serde::{Deserialize, Serialize};
 
-use crate::config::Config;
 use crate::counts::encoding::{Entry, encode};
-use crate::counts::functions::{FunctionId, FunctionTable};
-use crate::counts::paths::{PathId, decode_paths, encode_paths};
+use crate::counts::functions::FunctionTable;
+use crate::counts::ids::{FunctionId, PathId};
+use crate::counts::paths::{decode_paths, encode_paths};
 
 /// How far an event time may lie after the moment the broker took the record.
 const FUTURE: Nanos = Nanos::from_seconds(60);

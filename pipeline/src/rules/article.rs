@@ -12,11 +12,11 @@
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::CellRow;
 use fleetdiff_schemas::verdict::Scope;
+use fleetdiff_statistics::families::{bh, selected};
 
 use super::method::{is_member, stated};
-use super::table::ScopeCells;
 use crate::evidence::row::RowEvidence;
-use crate::statistics::families::{bh, selected};
+use crate::rules::table::scope::ScopeCells;
 
 /// Level of the first program's single tests.
 pub const FIRST_PROGRAM_P: f64 = 1e-4;

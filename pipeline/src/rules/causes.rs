@@ -6,36 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::CountKind;
-use serde::{Deserialize, Serialize};
 
-use crate::statistics::evalue::ln_e;
-use crate::statistics::special::ln_erfc;
+use fleetdiff_statistics::evalue::ln_e;
+use fleetdiff_statistics::special::ln_erfc;
 
-/// Samples of the head and of the base.
-pub type Pair = [u64; 2];
-
-/// The stacks of one cell, as far as they hold the functions in question.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Callings {
-    /// Samples in all, by time block.
-    pub blocks: Vec<Pair>,
-    /// Stacks that hold functions in question, one entry for each order in which they call each other.
-    pub stacks: Vec<Calling>,
-    /// By function in question: who calls it most, as stable hash and name.
-    pub callers: BTreeMap<u64, (u64, String)>,
-}
-
-/// Stacks in which the functions in question call each other in one order.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Calling {
-    /// Stable hashes, root first.
-    pub functions: Vec<u64>,
-    /// Whether the last of them is the leaf.
-    pub own: bool,
-    /// Samples by time block.
-    pub samples: Vec<Pair>,
-}
+use crate::evidence::callings::{Callings, Pair};
 
 /// A row that is called.
 #[derive(Clone, Copy, Debug)]
@@ -271,14 +248,10 @@ fn add(sums: &mut [Pair], more: &[Pair]) {
     }
 }
 
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::callings::Calling;
 
     const MAIN: u64 = 1;
     const HANDLE: u64 = 2;

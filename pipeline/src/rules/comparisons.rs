@@ -7,67 +7,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison};
+use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::{Build, Service};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Comparing, Config};
 use crate::counts::archive::Keeping;
 
 /// Hops for which a pod counts as present after its last counted profile.
 pub const PRESENT_HOPS: u64 = 12;
 /// Least length of a time block that ends because the mixture of builds moved.
 const SHORTEST_BLOCK: Nanos = Nanos::from_seconds(300);
-
-/// Which of the two arms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The build in question.
-    Head,
-    /// What it is compared with.
-    Base,
-}
-
-/// What is compared within one service.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ComparisonId {
-    /// What is deployed.
-    pub service: Service,
-    /// The builds that together are the base.
-    pub base: Vec<Build>,
-    /// The build in question.
-    pub head: Build,
-}
-
-impl ComparisonId {
-    /// The arm of a build; `None` if it is in neither.
-    pub fn side(&self, build: &Build) -> Option<Side> {
-        if *build == self.head { Some(Side::Head) } else { self.base.contains(build).then_some(Side::Base) }
-    }
-
-    /// The builds of an arm.
-    pub fn builds(&self, side: Side) -> &[Build] {
-        match side {
-            Side::Head => std::slice::from_ref(&self.head),
-            Side::Base => &self.base,
-        }
-    }
-
-    /// The base's builds joined by `,`, as tables name them.
-    pub fn base_name(&self) -> Build {
-        let names: Vec<_> = self.base.iter().map(Build::as_str).collect();
-        Build::new(names.join(","))
-    }
-}
-
-/// A comparison that is going on.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct OpenComparison {
-    /// Which.
-    pub id: ComparisonId,
-    /// First hop of its epoch.
-    pub epoch: Hop,
-}
 
 /// A comparison that has closed since no base build runs any more, and goes on against the past.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

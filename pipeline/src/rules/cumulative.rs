@@ -21,7 +21,8 @@ use std::collections::BTreeMap;
 use fleetdiff_schemas::identity::Cohort;
 use fleetdiff_schemas::time::Nanos;
 
-use crate::counts::paths::{PathId, decode_paths, encode_paths};
+use crate::counts::ids::PathId;
+use crate::counts::paths::{decode_paths, encode_paths};
 
 /// Samples by cohort and call path, each cohort as bytes of [`encode_paths`].
 pub type PathSamples = BTreeMap<Cohort, Vec<u8>>;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fleetdiff_schemas::time::Hop;
 use serde::{Deserialize, Serialize};
 
-use crate::operators::deliver::SinkError;
+use fleetdiff_schemas::sink::SinkError;
 
 /// One decision about one partition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

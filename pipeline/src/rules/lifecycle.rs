@@ -9,16 +9,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::alert::flag_id;
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, FlagRow};
 use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{FlagState, Severity, Support};
+use fleetdiff_statistics::evalue::e_bh;
 
-use super::causes::{Bar, CalledRow, Callings, Cause, Shift, causes, shifts};
+use super::causes::{Bar, CalledRow, Cause, Shift, causes, shifts};
 use super::table::CalledKey;
 use super::verdict::{Decided, verdict};
+use crate::evidence::callings::Callings;
 use crate::evidence::row::RowEvidence;
-use crate::statistics::evalue::e_bh;
 
 /// How many functions whose share alone moved are named with a flag.
 const NAMED: usize = 20;
@@ -442,9 +444,4 @@ fn severity(evidence: &RowEvidence) -> Severity {
         Support::Firm => Severity::Page,
         _ => Severity::Ticket,
     }
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
 }

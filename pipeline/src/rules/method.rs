@@ -8,12 +8,12 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::config::Method;
+use fleetdiff_schemas::number::table_count;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, RowReason, Scope, Verdict};
 
-use crate::config::Method;
-use crate::evidence::arms::whole;
 use crate::evidence::row::RowEvidence;
 
 /// Whether a method that knows neither pods nor strata takes the row into its family: not rare rows, frames without symbols,
@@ -92,7 +92,7 @@ impl Findings {
         };
         let sentence = format!("{}{}", warning(self.method), tally.in_words());
         Some(ComparisonRow {
-            functions_tested: whole(tally.members),
+            functions_tested: table_count(tally.members),
             flags: 0,
             verdict: tally.verdict(),
             sentence,

@@ -6,7 +6,7 @@
 use fleetdiff_schemas::rows::CellRow;
 
 use super::method::{is_member, moved, stated};
-use super::table::ScopeCells;
+use crate::rules::table::scope::ScopeCells;
 
 /// Decides every row of all cells. There are no roll-ups and no q-values.
 #[must_use]

@@ -5,20 +5,21 @@
 //! seen: the answer is the least time, or the fewest pods, with which a cell in which nothing changed is called clean with
 //! probability .8. On synthetic fleets the share shown to be alike comes out as foreseen to within .02 (*measured*).
 
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::number::signed_float;
 use fleetdiff_schemas::rows::{CellRow, ComparisonRow};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::Support;
+use fleetdiff_statistics::special::normal_quantile;
 
 use super::summary::CLEAN_SHARE;
-use crate::config::Config;
 use crate::evidence::row::RATIO;
-use crate::statistics::special::normal_quantile;
 
 /// With what probability a cell is to be called clean.
 const POWER: f64 = 0.8;
 /// Confidence of one side of the 90 % interval of equivalence.
 const ONE_SIDED: f64 = 0.95;
-/// Pods in each arm that make support firm; see [`crate::statistics::support`].
+/// Pods in each arm that make support firm; see [`fleetdiff_statistics::support`].
 const FIRM_PODS: u32 = 5;
 /// Arms larger than this are not asked for.
 const MOST_PODS: u32 = 10_000;
@@ -154,9 +155,8 @@ fn pooled_share(row: &CellRow) -> f64 {
     quotient(row.head.count + row.base.count, row.head.total + row.base.total)
 }
 
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
 fn quotient(part: i64, whole: i64) -> f64 {
-    part as f64 / whole as f64
+    signed_float(part) / signed_float(whole)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use fleetdiff_schemas::config::{CellBy, Config};
 use fleetdiff_schemas::identity::{Build, Cohort, Identity, MERGED, PodId, Region, Service};
 use fleetdiff_schemas::profile::{ProfileType, Requests, Temporality};
 use fleetdiff_schemas::rows::CellKey;
@@ -16,7 +17,6 @@ use serde::{Deserialize, Serialize};
 use super::admission::{Arrival, CohortCounts, OfPod, PodProfile, Sighting};
 use super::cumulative::{PathSamples, Process, Snapshot, Told};
 use super::requests::{CountedWindow, Part, Served};
-use crate::config::{CellBy, Config};
 use crate::counts::bucket::Addition;
 use crate::counts::encoding::encode;
 use crate::counts::functions::FunctionTable;

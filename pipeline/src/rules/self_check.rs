@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::CellKey;
+use fleetdiff_statistics::CellRows;
+use fleetdiff_statistics::families::{selected, two_level};
 
-use super::table::{ScopeCells, TableRules, tests_of};
+use super::table::tests_of;
 use crate::evidence::snapshot::{Snapshot, Together};
-use crate::statistics::CellRows;
-use crate::statistics::families::{selected, two_level};
+use crate::rules::table::scope::{ScopeCells, TableRules};
 
 /// How many functions of the base were tested against themselves, and how many of them were called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::identity::{MERGED, stable_hash};
+use fleetdiff_schemas::number::table_count;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{Baseline, ComparisonVerdict, Support, Verdict};
 
 use super::lifecycle::LiveRule;
 use super::self_check::Checked;
-use crate::evidence::arms::whole;
 use crate::evidence::look::KindLook;
 use crate::evidence::unlike::Unlike;
 use crate::evidence::whereabouts::Past;
@@ -142,21 +142,21 @@ fn cell_row(
         window_end_at: frame.window_end_at,
         head_total: look.head_total,
         base_total: look.base_total,
-        head_pods: whole(look.head_pods.len()),
-        base_pods: whole(look.base_pods.len()),
-        functions_tested: whole(look.tests),
+        head_pods: table_count(look.head_pods.len()),
+        base_pods: table_count(look.base_pods.len()),
+        functions_tested: table_count(look.tests),
         scale: look.scale,
         tau2: moderation.map(|(tau2, _, _)| tau2),
         d0: moderation.map(|(_, d0, _)| d0),
         s02: moderation.map(|(_, _, s02)| s02),
-        flags: whole(called.standing),
-        time_blocks: whole(look.time_blocks),
-        strata_dropped: whole(look.strata_dropped),
+        flags: table_count(called.standing),
+        time_blocks: table_count(look.time_blocks),
+        strata_dropped: table_count(look.strata_dropped),
         equivalent_share: look.equivalent_share,
         verdict,
         sentence: sentence(verdict, look, &called.rows),
-        self_check_tests: checked.map(|checked| whole(checked.tests)),
-        self_check_flags: checked.map(|checked| whole(checked.flags)),
+        self_check_tests: checked.map(|checked| table_count(checked.tests)),
+        self_check_flags: checked.map(|checked| table_count(checked.flags)),
         warnings: reported.unlike.get(cell).into_iter().flatten().map(ToString::to_string).collect(),
         baseline: Baseline::Concurrent,
     }
@@ -184,7 +184,8 @@ fn row_over_all(
     unlike: &BTreeMap<CellKey, Vec<Unlike>>,
 ) -> ComparisonRow {
     let sum = |of: fn(&ComparisonRow) -> i64| rows.iter().map(of).sum::<i64>();
-    let distinct = |of: fn(&KindLook) -> &Vec<u64>| whole(cells.values().flat_map(of).collect::<BTreeSet<_>>().len());
+    let distinct =
+        |of: fn(&KindLook) -> &Vec<u64>| table_count(cells.values().flat_map(of).collect::<BTreeSet<_>>().len());
     let verdict = verdict_over_all(rows);
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     ComparisonRow {
@@ -203,7 +204,7 @@ fn row_over_all(
         d0: None,
         s02: None,
         flags: sum(|row| row.flags),
-        time_blocks: whole(frame.blocks),
+        time_blocks: table_count(frame.blocks),
         strata_dropped: sum(|row| row.strata_dropped),
         equivalent_share: None,
         verdict,

@@ -3,51 +3,27 @@
 mod families;
 mod rare;
 mod roll_ups;
+pub mod scope;
+
+pub use self::roll_ups::tests_of;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fleetdiff_schemas::config::Method;
+use fleetdiff_schemas::number::length_float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow};
-use fleetdiff_schemas::time::HopClock;
 use fleetdiff_schemas::verdict::{Scope, Verdict};
+use fleetdiff_statistics::families::{bh, selected};
 
 use self::families::{family, q_values};
 use self::rare::{rare_rows, take_out};
 use self::roll_ups::roll_ups;
-pub use self::roll_ups::tests_of;
+use self::scope::{Rows, ScopeCells, TableRules};
 use super::verdict::{Decided, verdict};
 use super::{article, naive};
-use crate::config::Method;
-use crate::evidence::report::ScopeReport;
 use crate::evidence::row::RowEvidence;
-use crate::statistics::families::{bh, selected};
-
-/// How rows are called.
-#[derive(Clone, Copy, Debug)]
-pub struct TableRules {
-    /// False-discovery rate of each family.
-    pub q: f64,
-    /// Smallest change that is called.
-    pub delta: f64,
-    /// Smallest combined count that is tested.
-    pub min_count: f64,
-    /// Length of a window.
-    pub window_seconds: f64,
-    /// What calls rows.
-    pub method: Method,
-    /// The clock.
-    pub clock: HopClock,
-}
-
-/// The cells of one comparison in one scope, ascending.
-#[derive(Debug)]
-pub struct ScopeCells {
-    /// Window or epoch.
-    pub scope: Scope,
-    /// Each cell's rows and counts.
-    pub cells: BTreeMap<CellKey, ScopeReport>,
-}
 
 /// A row that the live rule calls: kind, cell, stable hash.
 pub type CalledKey = (CountKind, CellKey, u64);
@@ -84,9 +60,6 @@ fn decide_honestly(cells: &ScopeCells, kinds: &[CountKind], live: &CalledRows, r
     rows
 }
 
-/// Cells, ascending, each with its rows.
-type Rows<'a> = [(&'a CellKey, &'a [RowEvidence])];
-
 fn decide_kind(
     scope: Scope,
     kind: CountKind,
@@ -102,7 +75,7 @@ fn decide_kind(
     let outliers = family(cells, |row| row.row.outlier_ln_p);
     let level_of_pods = {
         let (tested, called) = outliers.count(rules.q);
-        rules.q * float(called) / float(tested.max(1))
+        rules.q * length_float(called) / length_float(tested.max(1))
     };
     let is_selected = |q_value: Option<f64>| q_value.is_some_and(|q_value| selected(q_value, rules.q));
     let mut rows = Vec::new();
@@ -175,9 +148,4 @@ fn name_causes(
     for (_, row) in rows.iter_mut().filter(|(_, row)| row.verdict == Verdict::Compositional) {
         row.cause = causes.get(&row.cell).map(|(_, _, name)| name.to_string());
     }
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "numbers of rows stay far below 2^53")]
-fn float(rows: usize) -> f64 {
-    rows as f64
 }

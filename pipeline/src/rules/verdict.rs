@@ -53,7 +53,7 @@ fn is_compositional(evidence: &RowEvidence, delta: f64) -> bool {
 
 /// Whether a share moved because the others did: the scale moved by at least `delta`, the share with it, and most of that is
 /// gone once it is held against the scale. All are logs of ratios.
-pub(crate) fn moves_with_its_cell(ln_scale: f64, theta_share: f64, theta: f64, delta: f64) -> bool {
+pub fn moves_with_its_cell(ln_scale: f64, theta_share: f64, theta: f64, delta: f64) -> bool {
     ln_scale.abs() >= delta && theta_share * ln_scale > 0.0 && theta.abs() < theta_share.abs()
 }
 

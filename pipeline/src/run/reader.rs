@@ -3,17 +3,20 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::source::{Polled, Source};
 use fleetdiff_schemas::time::Hop;
 
-use super::{AHEAD, RunError};
-use crate::config::Config;
+use super::error::RunError;
 use crate::counts::functions::FunctionTable;
 use crate::dataflow::Arrived;
 use crate::rules::admission::{Admission, Admitted};
 use crate::rules::decisions::{Decision, Decisions, KnownReturns};
 use crate::rules::watermarks::{PartitionState, Report};
+
+/// Hops that a partition may be ahead of the closed hop before it is held back.
+pub(super) const AHEAD: u64 = 12;
 
 /// A source with the state of its partitions.
 pub(super) struct Reader {

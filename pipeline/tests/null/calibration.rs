@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use fleetdiff_pipeline::calibration::{Effort, MeasuredFigure, measure, table};
+use fleetdiff_simulation::calibration::{Effort, MeasuredFigure, measure, table};
 
 /// Runs of a row. A bound of .05 is missed from five runs in twenty on, one of .95 from five that miss.
 const RUNS: u64 = 20;

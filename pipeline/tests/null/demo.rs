@@ -1,12 +1,12 @@
 //! The demonstration over many seeds: what is there is found in time, and hardly anything else.
 
-use fleetdiff_pipeline::config::Config;
-use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellRow, FlagRow, Tables};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{FlagState, Scope, Verdict};
+use fleetdiff_simulation::fleet::{Cells, Fleet};
 
 use crate::seeds::{over, rows};
 

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-pub use fleetdiff_pipeline::testing::experiment::{Experiment, Outcome};
+pub use fleetdiff_simulation::experiment::{Experiment, Outcome};
 
 use crate::seeds::over;
 

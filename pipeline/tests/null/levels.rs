@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use fleetdiff_pipeline::config::{Comparing, Config};
-use fleetdiff_pipeline::testing::incremental::incremental;
+use fleetdiff_pipeline::run::in_memory::run_in_memory;
+use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType, Samples, Stack, Temporality};
 use fleetdiff_schemas::rows::{CellRow, Tables};
@@ -132,7 +132,7 @@ fn outcome(tables: &Tables) -> (usize, Vec<String>, Vec<String>, usize) {
 
 #[test]
 fn null_levels() {
-    let runs = over(1..=30, |seed| outcome(&incremental(&config(), &fleet(seed, 1.0), 1).unwrap()));
+    let runs = over(1..=30, |seed| outcome(&run_in_memory(&config(), fleet(seed, 1.0), 1).unwrap()));
     let tested: usize = runs.iter().map(|run| run.0).sum();
     let (calling, raising) =
         (runs.iter().filter(|run| !run.1.is_empty()).count(), runs.iter().filter(|run| !run.2.is_empty()).count());
@@ -148,7 +148,7 @@ fn null_levels() {
 #[test]
 fn twin_levels() {
     let changed = format!("function_{CHANGED}");
-    let runs = over(1..=5, |seed| outcome(&incremental(&config(), &fleet(seed, 2.5), 1).unwrap()));
+    let runs = over(1..=5, |seed| outcome(&run_in_memory(&config(), fleet(seed, 2.5), 1).unwrap()));
     for (seed, (_, called, raised, _)) in (1..).zip(&runs) {
         println!("seed {seed}: called {called:?}, raised {raised:?}");
         assert!(

@@ -4,14 +4,14 @@
 //! sets the last 10 minutes of the head against what is left of those 20. Where the past is longer than a day the dispersion
 //! between days comes on top, which no fleet of one build can show.
 
-use fleetdiff_pipeline::config::Config;
-use fleetdiff_pipeline::testing::fleet::{Calls, Cells, Fleet, FleetBuilder};
-use fleetdiff_pipeline::testing::incremental::incremental;
+use fleetdiff_pipeline::run::in_memory::run_in_memory;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::{CellRow, Tables};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::Baseline;
+use fleetdiff_simulation::fleet::{Calls, Cells, Fleet, FleetBuilder};
 
 use crate::seeds::{over, rows};
 
@@ -141,7 +141,8 @@ fn null_full_roll_out() {
 /// One dispersion for both arms would be that of the base, which is seen for less time and so seems less noisy.
 #[test]
 fn null_few_head_pods_after_many_of_the_base() {
-    let runs = over(1..=20, |seed| found(seed, &incremental(&config(), &few_after_many(seed, None).0, 1).unwrap(), ""));
+    let runs =
+        over(1..=20, |seed| found(seed, &run_in_memory(&config(), few_after_many(seed, None).0, 1).unwrap(), ""));
     let calling = tell("12 head pods after 84 of the base, CV 30 %", &runs);
     assert!(runs.iter().all(|run| run.tested >= 2 * 2 * 400), "too few rows were tested");
     assert!(runs.iter().all(|run| run.plain > 0), "the plain test is quiet too: these fleets are no test");
@@ -166,7 +167,7 @@ fn twin_full_roll_out() {
 fn twin_few_head_pods_after_many_of_the_base() {
     let runs = over(1..=4, |seed| {
         let (_, changed) = few_after_many(seed, None);
-        found(seed, &incremental(&config(), &few_after_many(seed, Some(&changed)).0, 1).unwrap(), &changed)
+        found(seed, &run_in_memory(&config(), few_after_many(seed, Some(&changed)).0, 1).unwrap(), &changed)
     });
     tell("twin: 12 head pods after 84, one function x 2.5", &runs);
     assert!(runs.iter().all(|run| run.hit == 2), "the change is called in both cells");

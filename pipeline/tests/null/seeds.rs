@@ -3,10 +3,10 @@
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fleetdiff_pipeline::config::Config;
-use fleetdiff_pipeline::testing::fleet::Fleet;
-use fleetdiff_pipeline::testing::incremental::of_fleet;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::rows::Tables;
+use fleetdiff_simulation::fleet::Fleet;
+use fleetdiff_simulation::run_fleet;
 
 /// What `of` gives for each of these seeds, in their order.
 pub fn over<T: Send>(seeds: RangeInclusive<u64>, of: impl Fn(u64) -> T + Sync) -> Vec<T> {
@@ -25,5 +25,5 @@ pub fn over<T: Send>(seeds: RangeInclusive<u64>, of: impl Fn(u64) -> T + Sync) -
 
 /// All rows of one fleet, on one worker.
 pub fn rows(config: &Config, fleet: &Fleet) -> Tables {
-    of_fleet(config, fleet).expect("a synthetic fleet runs through")
+    run_fleet(config, fleet).expect("a synthetic fleet runs through")
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use fleetdiff_pipeline::config::Config;
-use fleetdiff_pipeline::testing::fleet::FleetBuilder;
-use fleetdiff_pipeline::testing::incremental::incremental;
+use fleetdiff_pipeline::run::in_memory::run_in_memory;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rows::LedgerRow;
 use fleetdiff_schemas::time::Nanos;
+use fleetdiff_simulation::fleet::FleetBuilder;
 
 use super::{agreed, builder, config, shuffle, without_records};
 
@@ -68,7 +68,7 @@ fn oracle_snapshots_count_what_deltas_count() {
     for seed in 421..=424 {
         let config = Config { warm_up: Nanos(0), ..config() };
         let counted = |fleet: FleetBuilder| {
-            sum(&incremental(&config, &fleet.build().partitions(2), 2).unwrap().ledger, |row| row.samples_counted)
+            sum(&run_in_memory(&config, fleet.build().partitions(2), 2).unwrap().ledger, |row| row.samples_counted)
         };
         let deltas: Vec<Profile> = builder(seed)
             .build()
@@ -98,14 +98,14 @@ fn order_of_snapshots_within_lateness_changes_nothing() {
     let config = Config { window: Nanos::from_seconds(400), report_every: Nanos::from_seconds(200), ..config() };
     for seed in 431..=433 {
         let fleet = |pods_per_record| snapshots(seed).pods_per_record(pods_per_record).build();
-        let in_order = without_records(incremental(&config, &fleet(1).partitions(3), 1).unwrap());
+        let in_order = without_records(run_in_memory(&config, fleet(1).partitions(3), 1).unwrap());
         assert!(in_order.cells.len() > 500 && !in_order.flags.is_empty(), "seed {seed}: too little to compare");
         for (pods_per_record, partitions, workers) in [(1, 5, 3), (7, 3, 2)] {
             let mut records = fleet(pods_per_record).partitions(partitions);
             for (partition, records) in (0..).zip(&mut records) {
                 shuffle(records, config.lateness, seed * 100 + partition);
             }
-            let got = without_records(incremental(&config, &records, workers).unwrap());
+            let got = without_records(run_in_memory(&config, records.clone(), workers).unwrap());
             assert_eq!(
                 in_order, got,
                 "seed {seed}: {pods_per_record} pods a record, {partitions} partitions, {workers} workers"

@@ -1,10 +1,10 @@
 //! What is cropped before the end of a process.
 
-use fleetdiff_pipeline::config::Config;
-use fleetdiff_pipeline::testing::fleet::FleetBuilder;
-use fleetdiff_pipeline::testing::incremental::incremental;
+use fleetdiff_pipeline::run::in_memory::run_in_memory;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::rows::{LedgerRow, Tables};
 use fleetdiff_schemas::time::Nanos;
+use fleetdiff_simulation::fleet::FleetBuilder;
 
 use super::{agreed, builder, config, without_records};
 
@@ -65,10 +65,10 @@ fn oracle_as_much_is_left_out_as_the_last_moments_hold() {
             profile.window.midpoint().plus(crop) > last[&(&profile.identity.build, &profile.identity.pod)]
         };
         let expected: u64 = profiles.iter().filter(is_last).map(|profile| profile.total()).sum();
-        let got = incremental(&config, &partitions, 2).unwrap();
+        let got = run_in_memory(&config, partitions.clone(), 2).unwrap();
         assert_eq!(drained(&got), i64::try_from(expected).unwrap(), "seed {seed}");
         assert!(expected > 1000);
-        let none = incremental(&Config { drain: Nanos(0), ..config }, &partitions, 2).unwrap();
+        let none = run_in_memory(&Config { drain: Nanos(0), ..config }, partitions.clone(), 2).unwrap();
         assert_eq!(drained(&none), 0, "seed {seed}");
     }
 }
@@ -77,9 +77,13 @@ fn oracle_as_much_is_left_out_as_the_last_moments_hold() {
 fn order_of_workers_changes_nothing_where_profiles_wait() {
     let config = Config { drain: Nanos::from_seconds(20), ..config() };
     let partitions = leaving(621).partition_count(3).build().partitions(3);
-    let one = without_records(incremental(&config, &partitions, 1).unwrap());
+    let one = without_records(run_in_memory(&config, partitions.clone(), 1).unwrap());
     assert!(one.cells.len() > 500 && !one.flags.is_empty());
     for workers in [2, 4] {
-        assert_eq!(one, without_records(incremental(&config, &partitions, workers).unwrap()), "{workers} workers");
+        assert_eq!(
+            one,
+            without_records(run_in_memory(&config, partitions.clone(), workers).unwrap()),
+            "{workers} workers"
+        );
     }
 }

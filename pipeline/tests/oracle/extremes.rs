@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use fleetdiff_pipeline::config::Config;
-use fleetdiff_pipeline::testing::fleet::{Fleet, FleetBuilder};
-use fleetdiff_pipeline::testing::incremental::incremental;
-use fleetdiff_pipeline::testing::oracle;
+use fleetdiff_oracle as oracle;
+use fleetdiff_pipeline::run::in_memory::run_in_memory;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{CountKind, Decoded, FoldedFunction, Profile, Samples};
 use fleetdiff_schemas::rows::{CellRow, Tables};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::Support;
+use fleetdiff_simulation::fleet::{Fleet, FleetBuilder};
 
 const HUGE: u64 = 1_000_000_000;
 
@@ -80,9 +80,12 @@ fn tables(partitions: &[Vec<Decoded>]) -> Tables {
 }
 
 fn tables_with(config: &Config, partitions: &[Vec<Decoded>], other_workers: &[usize]) -> Tables {
-    let one = incremental(config, partitions, 1).unwrap();
+    let one = run_in_memory(config, partitions.to_vec(), 1).unwrap();
     for workers in other_workers {
-        assert!(one == incremental(config, partitions, *workers).unwrap(), "{workers} workers give other rows");
+        assert!(
+            one == run_in_memory(config, partitions.to_vec(), *workers).unwrap(),
+            "{workers} workers give other rows"
+        );
     }
     assert!(!one.cells.is_empty() && !one.comparisons.is_empty(), "nothing to look at");
     one.cells.iter().for_each(assert_numbers);
@@ -164,14 +167,14 @@ fn order_extreme_zeros() {
 fn order_extreme_one_pod() {
     for (head, base) in [(1, 12), (6, 1), (1, 1)] {
         let fleet = builder().regions(["east"]).pods_per_cell(head, base).already_deployed().build();
-        let comparing = fleetdiff_pipeline::config::Comparing::Named {
+        let comparing = fleetdiff_schemas::config::Comparing::Named {
             base: vec![fleet.base().clone()],
             head: fleet.head().clone(),
         };
         let config = Config { comparing, ..config() };
         let partitions = fleet.partitions(2);
-        let got = incremental(&config, &partitions, 2).unwrap();
-        assert!(got == incremental(&config, &partitions, 1).unwrap());
+        let got = run_in_memory(&config, partitions.clone(), 2).unwrap();
+        assert!(got == run_in_memory(&config, partitions.clone(), 1).unwrap());
         got.cells.iter().for_each(assert_numbers);
         let rows = got.cells.iter().filter(|row| row.ln_p_iid.is_some()).count();
         assert!(rows > 100, "{rows} rows of {head} v {base} pods");

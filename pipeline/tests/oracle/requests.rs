@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::rules::requests::{CountedWindow, Part, Served};
-use fleetdiff_pipeline::testing::fleet::{Cells, FleetBuilder};
-use fleetdiff_pipeline::testing::incremental::incremental;
+use fleetdiff_pipeline::run::in_memory::run_in_memory;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{Decoded, Position, ProfileType, RequestPoint, Requests, Temporality};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
+use fleetdiff_simulation::fleet::{Cells, FleetBuilder};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -97,15 +97,15 @@ fn oracle_requests_of_metrics_are_those_of_profiles() {
     let plain = Config { requests_from_metrics: false, ..joined.clone() };
     for seed in 501..=504 {
         let partitions = requests_cost_more(seed).partition_count(3).build().partitions(3);
-        let expected = without_records(incremental(&plain, &partitions, 1).unwrap());
+        let expected = without_records(run_in_memory(&plain, partitions.clone(), 1).unwrap());
         let known = expected.cells.iter().filter(|row| row.per_request_ratio.is_some()).count();
         assert!(known > 200, "seed {seed}: {known} rows per request");
         let metrics = as_metrics(&partitions);
         for workers in [1, 3] {
-            let got = without_records(incremental(&joined, &metrics, workers).unwrap());
+            let got = without_records(run_in_memory(&joined, metrics.clone(), workers).unwrap());
             assert_eq!(expected, got, "seed {seed}, {workers} workers");
         }
-        let unread = without_records(incremental(&plain, &metrics, 1).unwrap());
+        let unread = without_records(run_in_memory(&plain, metrics.clone(), 1).unwrap());
         assert!(
             unread.cells.iter().all(|row| row.per_request_ratio.is_none()),
             "seed {seed}: joined without being asked to"

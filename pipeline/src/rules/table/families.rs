@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::rows::CellKey;
+use fleetdiff_statistics::families::{bh, selected, two_level, within_selected};
 
-use super::Rows;
 use crate::evidence::row::RowEvidence;
-use crate::statistics::families::{bh, selected, two_level, within_selected};
+use crate::rules::table::scope::Rows;
 
 /// The q-values of rows: by cell, then by stable hash.
 pub(super) struct QValues(Vec<BTreeMap<u64, f64>>);

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, RARE};
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
+use fleetdiff_statistics::families::{bh, selected};
 
-use super::ScopeCells;
 use crate::evidence::row::{RowEvidence, recount};
 use crate::rules::method::moved;
-use crate::statistics::families::{bh, selected};
+use crate::rules::table::scope::ScopeCells;
 
 /// The rows of rare functions that their family, over all cells of a kind, calls at level `q`. Never an alert.
 pub(super) fn rare_rows(cells: &ScopeCells, kind: usize, q: f64) -> Vec<CellRow> {

@@ -1,19 +1,19 @@
 //! Rows over several cells: all of them, those of a region, those of a cohort.
 
+use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::identity::{MERGED, stable_hash};
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::verdict::{Scope, Support};
+use fleetdiff_statistics::rows::rows_of;
+use fleetdiff_statistics::{CellRows, Model, Moments};
 
-use super::{ScopeCells, TableRules};
 use crate::evidence::kind::KindEvidence;
 use crate::evidence::report::ScopeReport;
 use crate::evidence::row::{RowEvidence, RowFrame, support_of};
 use crate::evidence::snapshot::Together;
 use crate::evidence::whereabouts::{Apart, Past};
-use crate::rules::comparisons::Side;
-use crate::statistics::rows::rows_of;
-use crate::statistics::{CellRows, Model, Moments};
+use crate::rules::table::scope::{ScopeCells, TableRules};
 
 /// The rows over some cells.
 pub(super) struct RollUp {

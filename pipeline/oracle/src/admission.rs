@@ -1,0 +1,388 @@
+//! From records to counted samples: sections 1 and 2 of `docs/semantics.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::identity::{Build, Cohort, PodId, Service};
+use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType, Samples, Temporality, content_hash};
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::rows::{LedgerRow, RejectedRow};
+use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
+
+use super::snapshots::{Found, Snapshots};
+
+/// An event further than this after the moment it was sent comes from the future.
+const FUTURE: Nanos = Nanos::from_seconds(60);
+/// The profile type of the ledger for what could not be decoded.
+const UNKNOWN: &str = "_unknown";
+
+/// A profile that is counted, with where it stands in time.
+#[derive(Clone, Debug)]
+pub(super) struct Counted {
+    pub profile: Arc<Profile>,
+    /// Hop at whose close it enters.
+    pub applied: Hop,
+    /// Hop of its event time.
+    pub own: Hop,
+    /// When its process started, as far as is known.
+    pub started: Nanos,
+}
+
+/// Operations that became known at a hop.
+#[derive(Clone, Debug)]
+pub(super) struct Served {
+    /// The profile that told of them: says of whom and of what type.
+    pub profile: Arc<Profile>,
+    pub applied: Hop,
+    /// Hop under which they count.
+    pub own: Hop,
+    pub count: u64,
+}
+
+/// All that becomes of the records.
+#[derive(Debug, Default)]
+pub(super) struct Admitted {
+    pub counted: Vec<Counted>,
+    pub served: Vec<Served>,
+    pub ledger: Vec<LedgerRow>,
+    pub rejected: Vec<RejectedRow>,
+    /// The largest application hop of a good profile.
+    pub last: Option<Hop>,
+}
+
+/// A good profile at its application hop.
+struct Applied<'a> {
+    profile: Arc<Profile>,
+    content: u128,
+    position: &'a Position,
+    part: usize,
+    own: Hop,
+    at: Hop,
+    late: bool,
+}
+
+/// What tells one profile from a repetition of it.
+type DuplicateKey = (Service, Build, PodId, Option<Nanos>, ProfileType, TimeRange, u128);
+/// What tells one process from another.
+type ProcessKey = (Service, Build, PodId, Option<Nanos>);
+/// What tells requests served from a repetition of them.
+type RequestsKey = (Service, Build, PodId, ProfileType, Cohort, TimeRange);
+
+/// The ledger while it is written.
+#[derive(Default)]
+struct Ledger(BTreeMap<(Hop, &'static str), LedgerRow>);
+
+impl Ledger {
+    fn at(&mut self, hop: Hop, profile_type: Option<ProfileType>) -> &mut LedgerRow {
+        self.0.entry((hop, profile_type.map_or(UNKNOWN, ProfileType::name))).or_default()
+    }
+
+    fn rows(self, config: &Config) -> Vec<LedgerRow> {
+        let row = |((hop, name), row): ((Hop, &str), LedgerRow)| LedgerRow {
+            hop_at: config.clock().start_of(hop),
+            profile_type: name.to_owned(),
+            ..row
+        };
+        self.0.into_iter().map(row).collect()
+    }
+}
+
+/// Decides about every record of every partition.
+pub(super) fn admit(config: &Config, partitions: &[Vec<Decoded>]) -> Admitted {
+    let mut admitted = Admitted::default();
+    let mut ledger = Ledger::default();
+    let mut applied = Vec::new();
+    for records in partitions {
+        apply(config, records, &mut applied, &mut ledger, &mut admitted.rejected);
+    }
+    let alive = sightings(config, &applied);
+    admitted.last = applied.iter().map(|profile| profile.at).max();
+    applied.retain(|profile| {
+        let row = ledger.at(profile.at, Some(profile.profile.profile_type));
+        row.records_consumed += 1;
+        row.records_decoded += 1;
+        row.samples_received += samples(profile.profile.total());
+        let dropped = profile.own.plus(config.window_hops()) <= profile.at;
+        if dropped {
+            row.samples_late_dropped += samples(profile.profile.total());
+        }
+        !dropped
+    });
+    applied.sort_by(|a, b| order(a).cmp(&order(b)));
+    by_pod(config, &applied, &alive, &mut ledger, &mut admitted);
+    admitted.ledger = ledger.rows(config);
+    admitted
+}
+
+/// The order in which the profiles of all hops are decided about.
+fn order<'a>(p: &'a Applied<'_>) -> impl Ord + use<'a> {
+    let profile = &p.profile;
+    let position = (p.position.partition, p.position.offset, p.part, &p.position.source);
+    (p.at, &profile.identity.pod, profile.profile_type, profile.window, p.content, position)
+}
+
+/// Section 1: one partition in its own order. Good profiles go to `applied`, the others to `rejected` and the ledger.
+fn apply<'a>(
+    config: &Config,
+    records: &'a [Decoded],
+    applied: &mut Vec<Applied<'a>>,
+    ledger: &mut Ledger,
+    rejected: &mut Vec<RejectedRow>,
+) {
+    let clock = config.clock();
+    let mut watermark: Option<Hop> = None;
+    let mut waiting = Vec::new();
+    for record in records {
+        let mut latest: Option<Nanos> = None;
+        for (part, decoded) in record.parts.iter().enumerate() {
+            match decoded.clone().and_then(countable).and_then(|profile| not_from_future(record, profile)) {
+                Ok(profile) => {
+                    let event = profile.window.midpoint();
+                    latest = latest.max(Some(event));
+                    let own = clock.hop_of(event);
+                    let late = watermark.is_some_and(|watermark| own < watermark);
+                    let at = watermark.filter(|_| late).unwrap_or(own).plus(held_back(config, &profile));
+                    let content = content_of(&profile);
+                    applied.push(Applied {
+                        profile: Arc::new(profile),
+                        content,
+                        position: &record.position,
+                        part,
+                        own,
+                        at,
+                        late,
+                    });
+                }
+                Err(rejection) => {
+                    let time = rejection.at.or(record.broker_time).map(|at| clock.hop_of(at));
+                    let row =
+                        RejectedRow { hop_at: None, position: record.position.clone(), part: index(part), rejection };
+                    match watermark.max(time) {
+                        Some(hop) => book(config, Some(hop), row, ledger, rejected),
+                        None => waiting.push(row),
+                    }
+                }
+            }
+        }
+        watermark = watermark.max(latest.map(|latest| clock.hop_of(latest.since(config.lateness))));
+        if watermark.is_some() {
+            waiting.drain(..).for_each(|row| book(config, watermark, row, ledger, rejected));
+        }
+    }
+    waiting.into_iter().for_each(|row| book(config, None, row, ledger, rejected));
+}
+
+/// Hops that a profile waits for, to see whether its process goes on.
+fn held_back(config: &Config, profile: &Profile) -> u64 {
+    let next = match profile.temporality {
+        Temporality::Delta => profile.window.end.since(profile.window.start),
+        _ => Nanos(config.lateness.0 * 2),
+    };
+    if config.drain == Nanos(0) { 0 } else { config.clock().hops_in(Nanos(config.drain.0 + next.0)) }
+}
+
+/// When processes are known to have been alive: the hop at which that is told, and the instant.
+fn sightings(config: &Config, applied: &[Applied<'_>]) -> BTreeMap<ProcessKey, Vec<(Hop, Nanos)>> {
+    let mut alive: BTreeMap<ProcessKey, Vec<(Hop, Nanos)>> = BTreeMap::new();
+    for one in applied {
+        let told = Hop(one.at.0 - held_back(config, &one.profile));
+        alive.entry(process(&one.profile)).or_default().push((told, one.profile.window.end));
+    }
+    alive
+}
+
+fn process(profile: &Profile) -> ProcessKey {
+    let id = &profile.identity;
+    (id.service.clone(), id.build.clone(), id.pod.clone(), id.process_start)
+}
+
+/// A rejected part in the ledger and in its table.
+fn book(config: &Config, hop: Option<Hop>, mut row: RejectedRow, ledger: &mut Ledger, rejected: &mut Vec<RejectedRow>) {
+    let entry = ledger.at(hop.unwrap_or_default(), row.rejection.profile_type);
+    entry.records_consumed += 1;
+    entry.records_rejected += 1;
+    entry.samples_received += samples(row.rejection.samples);
+    entry.samples_rejected += samples(row.rejection.samples);
+    row.hop_at = hop.map(|hop| config.clock().start_of(hop));
+    rejected.push(row);
+}
+
+/// Only what happened in a window, or whole stacks since the process began, of which the window is their last instant.
+fn countable(profile: Profile) -> Result<Profile, Rejection> {
+    let end = profile.window.end;
+    match (profile.temporality, &profile.samples) {
+        (Temporality::Gauge, _) if profile.profile_type == ProfileType::LiveHeap => {
+            Ok(Profile { window: TimeRange { start: end, end }, ..profile })
+        }
+        (Temporality::Delta, _) if profile.profile_type != ProfileType::LiveHeap => Ok(profile),
+        (Temporality::Cumulative, Samples::Stacks(_)) if profile.profile_type != ProfileType::LiveHeap => {
+            Ok(Profile { window: TimeRange { start: end, end }, ..profile })
+        }
+        _ => Err(Rejection {
+            profile_type: Some(profile.profile_type),
+            samples: profile.total(),
+            at: Some(end),
+            ..Rejection::new(Reason::UnsupportedType, "neither counts of a window nor stacks since the process began")
+        }),
+    }
+}
+
+fn not_from_future(record: &Decoded, profile: Profile) -> Result<Profile, Rejection> {
+    match record.broker_time {
+        Some(sent) if profile.window.midpoint().since(sent) > FUTURE => Err(Rejection {
+            profile_type: Some(profile.profile_type),
+            samples: profile.total(),
+            at: Some(sent),
+            ..Rejection::new(Reason::FromFuture, "event time is more than 60 s after the broker's")
+        }),
+        _ => Ok(profile),
+    }
+}
+
+fn content_of(profile: &Profile) -> u128 {
+    match &profile.samples {
+        Samples::Stacks(stacks) => content_hash(&profile.names, stacks),
+        Samples::Folded { content, .. } => *content,
+    }
+}
+
+/// Section 2: duplicates, warm-up, counted profiles and requests, in the order of all application hops.
+fn by_pod(
+    config: &Config,
+    applied: &[Applied<'_>],
+    alive: &BTreeMap<ProcessKey, Vec<(Hop, Nanos)>>,
+    ledger: &mut Ledger,
+    admitted: &mut Admitted,
+) {
+    let window = config.window_hops();
+    let mut seen: BTreeMap<DuplicateKey, Hop> = BTreeMap::new();
+    let mut first_sight: BTreeMap<(Service, Build, PodId), Nanos> = BTreeMap::new();
+    let mut requests: BTreeMap<RequestsKey, Vec<(Hop, u64)>> = BTreeMap::new();
+    let mut snapshots = Snapshots::default();
+    for one in applied {
+        let (profile, id) = (&one.profile, &*one.profile.identity);
+        let total = samples(profile.total());
+        let row = ledger.at(one.at, Some(profile.profile_type));
+        let pod = (id.service.clone(), id.build.clone(), id.pod.clone());
+        let key = (
+            pod.0.clone(),
+            pod.1.clone(),
+            pod.2.clone(),
+            id.process_start,
+            profile.profile_type,
+            profile.window,
+            one.content,
+        );
+        if seen.get(&key).is_some_and(|hop| hop.plus(window) > one.at) {
+            row.samples_duplicate += total;
+            continue;
+        }
+        seen.insert(key, one.at);
+        let start = id.process_start.unwrap_or_else(|| *first_sight.entry(pod).or_insert(profile.window.start));
+        let (profile, interval) = match profile.temporality {
+            Temporality::Delta | Temporality::Gauge => (Arc::clone(profile), profile.window),
+            Temporality::Cumulative => match snapshots.find(config, profile) {
+                Found::New(new, interval) => (new, interval),
+                Found::Baseline => {
+                    row.samples_baseline += total;
+                    continue;
+                }
+                Found::Superseded => {
+                    row.samples_superseded += total;
+                    continue;
+                }
+            },
+        };
+        let new = samples(profile.total());
+        row.samples_baseline += total - new;
+        if interval.midpoint() < start.plus(config.warm_up) {
+            row.samples_warm_up += new;
+            continue;
+        }
+        let until = alive
+            .get(&process(&profile))
+            .and_then(|seen| seen.iter().filter(|(hop, _)| *hop <= one.at).map(|(_, at)| *at).max());
+        if config.drain > Nanos(0) && until.is_none_or(|until| until < interval.midpoint().plus(config.drain)) {
+            row.samples_drain += new;
+            continue;
+        }
+        row.samples_counted += new;
+        if one.late {
+            row.samples_late_counted += new;
+        }
+        admitted.counted.push(Counted { profile, applied: one.at, own: one.own, started: start });
+        admitted.served.extend(served(config, one, &mut requests));
+    }
+}
+
+/// What a counted profile adds to the requests that are known of its pod.
+fn served(config: &Config, one: &Applied<'_>, known: &mut BTreeMap<RequestsKey, Vec<(Hop, u64)>>) -> Option<Served> {
+    let (id, told) = (&one.profile.identity, one.profile.requests?);
+    let own = config.clock().hop_of(told.window.midpoint()).min(one.at);
+    let window = config.window_hops();
+    if own.plus(window) <= one.at {
+        return None;
+    }
+    let key = (
+        id.service.clone(),
+        id.build.clone(),
+        id.pod.clone(),
+        one.profile.profile_type,
+        id.cohort.clone(),
+        told.window,
+    );
+    let values = known.entry(key).or_default();
+    let largest =
+        values.iter().filter(|(hop, _)| hop.plus(window) > one.at).map(|(_, value)| *value).max().unwrap_or(0);
+    values.push((one.at, told.count));
+    let more = told.count.checked_sub(largest).filter(|more| *more > 0)?;
+    Some(Served { profile: Arc::clone(&one.profile), applied: one.at, own, count: more })
+}
+
+/// Samples of one cohort: how many in all, and self and total by function.
+pub(super) type FoldedCohort = (u64, BTreeMap<Arc<str>, [u64; 2]>);
+
+/// Samples of each cohort of a profile.
+pub(super) fn folded(profile: &Profile) -> BTreeMap<Cohort, FoldedCohort> {
+    let mut cohorts: BTreeMap<Cohort, FoldedCohort> = BTreeMap::new();
+    let name = |index: u32| usize::try_from(index).ok().and_then(|index| profile.names.get(index)).cloned();
+    match &profile.samples {
+        Samples::Stacks(stacks) => {
+            for stack in stacks {
+                let cohort = stack.cohort.clone().unwrap_or_else(|| profile.identity.cohort.clone());
+                let (all, functions) = cohorts.entry(cohort).or_default();
+                *all += stack.count;
+                let on_stack: BTreeSet<Arc<str>> = stack.frames.iter().filter_map(|&frame| name(frame)).collect();
+                for function in on_stack {
+                    functions.entry(function).or_default()[1] += stack.count;
+                }
+                if let Some(leaf) = stack.frames.last().and_then(|&frame| name(frame)) {
+                    functions.entry(leaf).or_default()[0] += stack.count;
+                }
+            }
+        }
+        Samples::Folded { cohorts: parts, .. } => {
+            for part in parts {
+                let (all, functions) = cohorts.entry(part.cohort.clone()).or_default();
+                *all += part.samples;
+                for entry in &part.functions {
+                    if let Some(function) = name(entry.name) {
+                        let counts = functions.entry(function).or_default();
+                        counts[0] += entry.own;
+                        counts[1] += entry.total;
+                    }
+                }
+            }
+        }
+    }
+    cohorts
+}
+
+fn samples(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn index(part: usize) -> i64 {
+    i64::try_from(part).unwrap_or(i64::MAX)
+}

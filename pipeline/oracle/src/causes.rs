@@ -1,0 +1,167 @@
+//! Which called rows move only because another does: section 11 of `docs/semantics.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::number::{float, signed_float};
+use fleetdiff_schemas::profile::CountKind;
+
+use super::counts::{Archive, Tree};
+use super::live::{Called, RowId};
+use super::statistics::decide::{ln_e, ln_p_iid};
+
+/// What becomes of a called row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// It stands for itself.
+    Stands,
+    /// It has a cause of its own beside the called rows that it lies over.
+    OfItsOwn,
+    /// Another row explains it.
+    By(RowId),
+}
+
+/// What a change must reach to be called by itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bar {
+    pub delta: f64,
+    pub ln_e: f64,
+}
+
+/// Samples of head and base by block.
+type Samples = Vec<[f64; 2]>;
+
+/// A called row of a cell.
+pub(super) type Here<'a> = (&'a RowId, &'a Called);
+
+/// The cause of each called row of a cell, in their order, from the stacks of the epoch.
+pub(super) fn causes(archive: &Archive, tree: &Tree, here: &[Here<'_>], bar: Bar) -> Vec<Cause> {
+    let all = Samples::from_iter(
+        tree.values().map(|block| [0, 1].map(|arm| block.values().map(|samples| float(samples[arm])).sum())),
+    );
+    let order = Order::of(archive, tree, here);
+    let parts: Vec<Parts> = (0..here.len()).map(|row| Parts::of(archive, tree, &order, here, row)).collect();
+    let has_its_own = |row: usize| rest_is_called(&parts[row].rest, &all, here[row].1, bar);
+    let explained: Vec<bool> = (0..here.len()).map(|row| !parts[row].under.is_empty() && !has_its_own(row)).collect();
+    let cause = |row: usize| {
+        let under = &parts[row].under;
+        if under.is_empty() {
+            return Cause::Stands;
+        }
+        if !explained[row] {
+            return Cause::OfItsOwn;
+        }
+        let mut standing: Vec<(f64, &RowId)> = under
+            .iter()
+            .filter(|(other, _)| !explained[**other])
+            .map(|(other, samples)| (moved(samples, &all), here[*other].0))
+            .collect();
+        standing.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1.kind, a.1.hash).cmp(&(b.1.kind, b.1.hash))));
+        standing.first().map_or(Cause::Stands, |(_, by)| Cause::By((*by).clone()))
+    };
+    (0..here.len()).map(cause).collect()
+}
+
+/// The samples of a row by the place of the row that it lies over.
+struct Parts {
+    under: BTreeMap<usize, Samples>,
+    rest: Samples,
+}
+
+impl Parts {
+    fn of(archive: &Archive, tree: &Tree, order: &Order, here: &[Here<'_>], row: usize) -> Self {
+        let nothing = vec![[0.0; 2]; tree.len()];
+        let mut parts = Self { under: BTreeMap::new(), rest: nothing.clone() };
+        let (id, called) = here[row];
+        let Some(function) = called.now.function.filter(|_| id.kind == CountKind::Total) else { return parts };
+        let lies_over = |stack: &[usize]| -> Vec<usize> {
+            let below = below(stack, function);
+            let is_under = |(other, called): &Here<'_>| match (other.kind, called.now.function) {
+                (CountKind::SelfCount, leaf) => stack.last().copied() == leaf,
+                (CountKind::Total, callee) => {
+                    callee.is_some_and(|callee| below.contains(&callee) && order.calls(function, callee))
+                }
+            };
+            (0..here.len()).filter(|other| is_under(&here[*other])).collect()
+        };
+        for (block, paths) in tree.values().enumerate() {
+            for (path, samples) in paths.iter().filter(|(path, _)| archive.paths[**path].contains(&function)) {
+                let rows = lies_over(&archive.paths[*path]);
+                for other in &rows {
+                    add(&mut parts.under.entry(*other).or_insert_with(|| nothing.clone())[block], *samples);
+                }
+                if rows.is_empty() {
+                    add(&mut parts.rest[block], *samples);
+                }
+            }
+        }
+        parts
+    }
+}
+
+fn add(sums: &mut [f64; 2], samples: [u64; 2]) {
+    for (sum, count) in sums.iter_mut().zip(samples) {
+        *sum += float(count);
+    }
+}
+
+/// The functions that are met for the first time after a function, root first.
+fn below(stack: &[usize], function: usize) -> BTreeSet<usize> {
+    let mut above: BTreeSet<usize> = stack.iter().take_while(|frame| **frame != function).copied().collect();
+    above.insert(function);
+    stack.iter().skip_while(|frame| **frame != function).filter(|frame| !above.contains(frame)).copied().collect()
+}
+
+/// Samples in which the second of two functions is first met below the first, by called function and any other.
+struct Order(BTreeMap<(usize, usize), u64>);
+
+impl Order {
+    fn of(archive: &Archive, tree: &Tree, here: &[Here<'_>]) -> Self {
+        let functions: BTreeSet<usize> = here.iter().filter_map(|(_, called)| called.now.function).collect();
+        let mut order = BTreeMap::new();
+        for (path, samples) in tree.values().flatten() {
+            let stack = &archive.paths[*path];
+            for upper in functions.iter().filter(|function| stack.contains(function)) {
+                for lower in below(stack, *upper) {
+                    *order.entry((*upper, lower)).or_default() += samples[0] + samples[1];
+                }
+            }
+        }
+        Self(order)
+    }
+
+    /// Whether of two functions the second is the callee: in more samples than the other way round.
+    fn calls(&self, caller: usize, callee: usize) -> bool {
+        let samples = |pair| self.0.get(&pair).copied().unwrap_or(0);
+        let (down, up) = (samples((caller, callee)), samples((callee, caller)));
+        // Functions are numbered by their hash.
+        down > up || (down == up && callee < caller)
+    }
+}
+
+/// By how much the share of some samples differs between the arms.
+fn moved(samples: &Samples, all: &Samples) -> f64 {
+    let sum = |of: &Samples, arm: usize| of.iter().map(|pair| pair[arm]).sum::<f64>();
+    let share = |arm: usize| sum(samples, arm) / sum(all, arm).max(1.0);
+    (share(0) - share(1)).abs()
+}
+
+/// Whether what is left of a row's change would be called by itself.
+fn rest_is_called(rest: &Samples, all: &Samples, called: &Called, bar: Bar) -> bool {
+    let Some(tested) = called.now.tested else { return false };
+    let (mut r, mut s, mut harmonic, mut n) = (0.0, 0.0, 0.0, 0.0);
+    let mut counts = [0.0; 2];
+    for ([r1, r0], [n1, n0]) in rest.iter().zip(all).filter(|(_, [n1, n0])| *n1 > 0.0 && *n0 > 0.0) {
+        r += r1 * n0 / (n1 + n0);
+        s += r0 * n1 / (n1 + n0);
+        harmonic += n1 * n0 / (n1 + n0);
+        n += n1 + n0;
+        counts = [counts[0] + r1, counts[1] + r0];
+    }
+    let h = harmonic / (2.0 * n);
+    let theta = ((r + h) / (s + h)).ln() - tested.ln_scale;
+    let row = &called.now.row;
+    let part = (counts[0] + counts[1] + 1.0) / signed_float(row.head.count + row.base.count);
+    let phi = 1.0 + (row.dispersion.unwrap_or(1.0) - 1.0) * part.min(1.0);
+    let se = (phi * (1.0 / (counts[0] + 0.5) + 1.0 / (counts[1] + 0.5))).sqrt();
+    theta.abs() >= bar.delta && ln_e(ln_p_iid((theta / se).powi(2)), se, 1.0) >= bar.ln_e
+}

@@ -1,0 +1,393 @@
+//! Which samples are whose: section 4 of `docs/semantics.md`.
+//!
+//! All counted samples of a service lie in one list; what a comparison sees at a hop is summed up from that list anew.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use fleetdiff_schemas::config::{CellBy, Config};
+use fleetdiff_schemas::identity::{Build, Cohort, Hardware, MERGED, PodId, Region, stable_hash};
+use fleetdiff_schemas::profile::{ProfileType, Samples};
+use fleetdiff_schemas::rows::CellKey;
+use fleetdiff_schemas::time::{Hop, Nanos};
+use fleetdiff_schemas::verdict::Scope;
+
+use super::admission::{Counted, Served, folded};
+use super::history::{History, Open, Past, archived};
+
+/// The head's place in a pair of arms.
+pub(super) const HEAD: usize = 0;
+/// The base's place in a pair of arms.
+pub(super) const BASE: usize = 1;
+const HOUR: i64 = 3_600_000_000_000;
+
+/// Whose counts, of when.
+#[derive(Clone, Debug)]
+struct Origin {
+    applied: Hop,
+    own: Hop,
+    /// First hop of the time block that holds the own hop.
+    block: Hop,
+    profile_type: ProfileType,
+    cell: CellKey,
+    hardware: Hardware,
+    build: Build,
+}
+
+/// The samples of one cohort of one counted profile.
+#[derive(Clone, Debug)]
+struct Sampled {
+    origin: Origin,
+    /// Number of the pod's name: of several builds of an arm it is one pod.
+    pod: usize,
+    started: Nanos,
+    bucket: u8,
+    samples: u64,
+    /// Self and total by function number.
+    functions: Vec<(usize, [u64; 2])>,
+}
+
+/// All counted samples of a service.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Archive {
+    /// Function names, ascending by their stable hash; a function's number is its place here.
+    pub names: Vec<Arc<str>>,
+    /// Names of pods by their number.
+    pub pods: Vec<PodId>,
+    samples: Vec<Sampled>,
+    requests: Vec<Requests>,
+    /// Whole stacks, as function numbers, root first; a path's number is its place here.
+    pub paths: Vec<Vec<usize>>,
+    stacks: Vec<(Origin, Vec<(usize, u64)>)>,
+}
+
+/// Samples of head and base by path, block by block.
+pub(super) type Tree = BTreeMap<Hop, BTreeMap<usize, [u64; 2]>>;
+
+/// Requests that became known of one pod.
+#[derive(Clone, Debug)]
+struct Requests {
+    origin: Origin,
+    bucket: u8,
+    count: u64,
+}
+
+/// Counts of one comparison in one cell whose base is the past. Strata are by hour of the day, whose number takes the block's
+/// place.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PastCell {
+    /// The head within the window, and what is archived of the base, at whatever hour.
+    pub cell: Cell,
+    /// Days on which the base has samples in a stratum.
+    pub days: BTreeMap<(Hop, Hardware), BTreeSet<i64>>,
+}
+
+/// Counts of one comparison in one cell and scope, by block and hardware.
+pub(super) type Cell = BTreeMap<(Hop, Hardware), Stratum>;
+
+/// Counts of one stratum: head and base.
+pub(super) type Stratum = [ArmCounts; 2];
+
+/// What a pod did within a window.
+pub(super) enum Active<'a> {
+    /// It served.
+    Requests(u64),
+    /// It had samples.
+    Pod { pod: usize, own: Hop, started: Nanos, hardware: &'a Hardware },
+}
+
+/// Counts of one arm in one stratum.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ArmCounts {
+    pub samples: u64,
+    /// Those of buckets with samples.
+    pub requests: u64,
+    /// Buckets with samples.
+    pub buckets: BTreeMap<u8, BucketCounts>,
+    /// Whether these are of the past.
+    pub of_past: bool,
+    /// The same samples by the number of the pod; kept within the window alone.
+    pub pods: BTreeMap<usize, PodCounts>,
+}
+
+/// Counts of one pod.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PodCounts {
+    pub samples: u64,
+    /// Self and total by function number.
+    pub functions: Vec<[u64; 2]>,
+}
+
+/// Counts of one bucket.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BucketCounts {
+    pub samples: u64,
+    pub requests: u64,
+    pub pods: BTreeSet<usize>,
+    /// Self and total by function number.
+    pub functions: Vec<[u64; 2]>,
+}
+
+impl Archive {
+    pub fn new(config: &Config, history: &History, counted: &[&Counted], served: &[&Served]) -> Self {
+        let folded: Vec<_> = counted.iter().map(|one| folded(&one.profile)).collect();
+        let names: BTreeSet<(u64, Arc<str>)> = folded
+            .iter()
+            .flat_map(|cohorts| cohorts.values().flat_map(|(_, functions)| functions.keys()))
+            .map(|name| (stable_hash(name.as_bytes()), Arc::clone(name)))
+            .collect();
+        let names: Vec<Arc<str>> = names.into_iter().map(|(_, name)| name).collect();
+        let numbers: BTreeMap<&Arc<str>, usize> =
+            names.iter().enumerate().map(|(number, name)| (name, number)).collect();
+        let mut pods: BTreeMap<PodId, usize> = BTreeMap::new();
+        let mut samples = Vec::new();
+        for (one, cohorts) in counted.iter().zip(&folded) {
+            let id = &one.profile.identity;
+            let next = pods.len();
+            let pod = *pods.entry(id.pod.clone()).or_insert(next);
+            for (cohort, (total, functions)) in cohorts.iter().filter(|(_, (total, _))| *total > 0) {
+                let functions = functions.iter().filter_map(|(name, counts)| Some((*numbers.get(name)?, *counts)));
+                samples.push(Sampled {
+                    origin: Origin::new(config, history, one, cohort),
+                    pod,
+                    started: one.started,
+                    bucket: id.bucket().0,
+                    samples: *total,
+                    functions: functions.collect(),
+                });
+            }
+        }
+        let requests = served.iter().map(|one| {
+            let (id, as_counted) = (
+                &one.profile.identity,
+                Counted { profile: Arc::clone(&one.profile), applied: one.applied, own: one.own, started: Nanos(0) },
+            );
+            Requests {
+                origin: Origin::new(config, history, &as_counted, &id.cohort),
+                bucket: id.bucket().0,
+                count: one.count,
+            }
+        });
+        let requests = requests.collect();
+        let (paths, stacks) = stacks(config, history, counted, &numbers);
+        let mut numbered: Vec<(PodId, usize)> = pods.into_iter().collect();
+        numbered.sort_by_key(|(_, number)| *number);
+        Self { names, pods: numbered.into_iter().map(|(pod, _)| pod).collect(), samples, requests, paths, stacks }
+    }
+
+    /// The call trees of one cell in a comparison's epoch; empty if its profiles came without stacks.
+    pub fn tree(&self, open: &Open, hop: Hop, profile_type: ProfileType, cell: &CellKey) -> Tree {
+        let mut tree = Tree::new();
+        for (origin, samples) in &self.stacks {
+            let arm = match &origin.build {
+                build if *build == open.head => HEAD,
+                build if open.base.contains(build) => BASE,
+                _ => continue,
+            };
+            if origin.applied > hop
+                || origin.block < open.epoch
+                || origin.profile_type != profile_type
+                || origin.cell != *cell
+            {
+                continue;
+            }
+            let block = tree.entry(origin.block).or_default();
+            for (path, count) in samples {
+                block.entry(*path).or_default()[arm] += count;
+            }
+        }
+        tree
+    }
+
+    /// What the pods of a comparison did within the window that ends with `hop`, by type and cell, and arm.
+    pub fn active<'a>(
+        &'a self,
+        config: &Config,
+        open: &Open,
+        hop: Hop,
+    ) -> impl Iterator<Item = ((ProfileType, CellKey), usize, Active<'a>)> {
+        let pods = self.samples.iter().map(|one| {
+            let Origin { own, hardware, .. } = &one.origin;
+            (&one.origin, Active::Pod { pod: one.pod, own: *own, started: one.started, hardware })
+        });
+        let requests = self.requests.iter().map(|one| (&one.origin, Active::Requests(one.count)));
+        let first = hop.plus(1).minus(config.window_hops());
+        pods.chain(requests).filter_map(move |(origin, active)| {
+            let arm = if origin.build == open.head { HEAD } else { BASE };
+            let seen = origin.applied <= hop && first <= origin.own && origin.own <= hop;
+            let taking_part = arm == HEAD || open.base.contains(&origin.build);
+            (seen && taking_part).then(|| ((origin.profile_type, origin.cell.clone()), arm, active))
+        })
+    }
+
+    /// What a comparison sees in a scope at the close of `hop`: the cells in which either arm has samples.
+    pub fn cells(
+        &self,
+        config: &Config,
+        open: &Open,
+        scope: Scope,
+        hop: Hop,
+    ) -> BTreeMap<(ProfileType, CellKey), Cell> {
+        let mut cells: BTreeMap<(ProfileType, CellKey), Cell> = BTreeMap::new();
+        let arm_of = |origin: &Origin| {
+            let seen = match scope {
+                Scope::Window => origin.own <= hop && origin.own.plus(config.window_hops()) > hop,
+                Scope::Epoch => origin.block >= open.epoch,
+            };
+            match &origin.build {
+                _ if !seen || origin.applied > hop => None,
+                build if *build == open.head => Some(HEAD),
+                build => open.base.contains(build).then_some(BASE),
+            }
+        };
+        let mut arm = |origin: &Origin, change: &mut dyn FnMut(&mut ArmCounts)| {
+            if let Some(arm) = arm_of(origin) {
+                let cell = cells.entry((origin.profile_type, origin.cell.clone())).or_default();
+                change(&mut cell.entry((origin.block, origin.hardware.clone())).or_default()[arm]);
+            }
+        };
+        for one in &self.samples {
+            arm(&one.origin, &mut |arm| arm.add(one, self.names.len(), scope));
+        }
+        for one in &self.requests {
+            arm(&one.origin, &mut |arm| arm.buckets.entry(one.bucket).or_default().requests += one.count);
+        }
+        cells.values_mut().for_each(settle);
+        cells.retain(|_, cell| !cell.is_empty());
+        cells
+    }
+
+    /// What a comparison sees at the close of `hop` whose base is the past.
+    pub fn past_cells(&self, config: &Config, past: &Past, hop: Hop) -> BTreeMap<(ProfileType, CellKey), PastCell> {
+        let since = archived(config, hop);
+        let arm_of = |origin: &Origin| match &origin.build {
+            _ if origin.applied > hop => None,
+            build if *build == past.head => (origin.own.plus(config.window_hops()) > hop).then_some(HEAD),
+            build if past.base.contains(build) => {
+                let left =
+                    origin.own.plus(config.window_hops()) <= hop && since.is_some_and(|since| origin.own >= since);
+                (left && is_archived(config, origin.own)).then_some(BASE)
+            }
+            _ => None,
+        };
+        let mut cells: BTreeMap<(ProfileType, CellKey), PastCell> = BTreeMap::new();
+        let stratum = |origin: &Origin| {
+            let hours = config.clock().start_of(origin.block).0 / HOUR;
+            ((Hop(u64::try_from(hours % 24).unwrap_or(0)), origin.hardware.clone()), hours / 24)
+        };
+        for one in &self.samples {
+            let Some(arm) = arm_of(&one.origin) else { continue };
+            let cell = cells.entry((one.origin.profile_type, one.origin.cell.clone())).or_default();
+            let (stratum, day) = stratum(&one.origin);
+            if arm == BASE {
+                cell.days.entry(stratum.clone()).or_default().insert(day);
+            }
+            let counts = &mut cell.cell.entry(stratum).or_default()[arm];
+            counts.add(one, self.names.len(), Scope::Epoch);
+            counts.of_past = arm == BASE;
+        }
+        for one in &self.requests {
+            let Some(arm) = arm_of(&one.origin) else { continue };
+            let cell = cells.entry((one.origin.profile_type, one.origin.cell.clone())).or_default();
+            cell.cell.entry(stratum(&one.origin).0).or_default()[arm]
+                .buckets
+                .entry(one.bucket)
+                .or_default()
+                .requests += one.count;
+        }
+        cells.values_mut().for_each(|cell| settle(&mut cell.cell));
+        cells
+    }
+}
+
+/// Of each stretch of hops one is archived: its place in it is the hash of the stretch's number, modulo the stretch's length.
+fn is_archived(config: &Config, own: Hop) -> bool {
+    let length = config.clock().hops_in(config.baseline_every).max(1);
+    let first = own.0 - own.0 % length;
+    own.0 == first + stable_hash(&(own.0 / length).to_le_bytes()) % length
+}
+
+/// Adds up requests, and forgets strata without samples.
+fn settle(cell: &mut Cell) {
+    cell.values_mut().flatten().for_each(ArmCounts::settle);
+    cell.retain(|_, stratum| stratum.iter().any(|arm| arm.samples > 0));
+}
+
+/// The stacks of all profiles that came with them.
+type Stacks = (Vec<Vec<usize>>, Vec<(Origin, Vec<(usize, u64)>)>);
+
+fn stacks(config: &Config, history: &History, counted: &[&Counted], numbers: &BTreeMap<&Arc<str>, usize>) -> Stacks {
+    let mut places: HashMap<Vec<usize>, usize> = HashMap::new();
+    let mut paths = Vec::new();
+    let mut all = Vec::new();
+    for one in counted {
+        let Samples::Stacks(stacks) = &one.profile.samples else { continue };
+        let named: Vec<Option<usize>> = one.profile.names.iter().map(|name| numbers.get(name).copied()).collect();
+        let mut cohorts: BTreeMap<&Cohort, Vec<(usize, u64)>> = BTreeMap::new();
+        for stack in stacks {
+            let number =
+                |frame: &u32| usize::try_from(*frame).ok().and_then(|frame| named.get(frame).copied().flatten());
+            let frames: Vec<usize> = stack.frames.iter().filter_map(number).collect();
+            let path = *places.entry(frames).or_insert_with_key(|frames| {
+                paths.push(frames.clone());
+                paths.len() - 1
+            });
+            cohorts
+                .entry(stack.cohort.as_ref().unwrap_or(&one.profile.identity.cohort))
+                .or_default()
+                .push((path, stack.count));
+        }
+        all.extend(cohorts.into_iter().map(|(cohort, samples)| (Origin::new(config, history, one, cohort), samples)));
+    }
+    (paths, all)
+}
+
+impl Origin {
+    fn new(config: &Config, history: &History, one: &Counted, cohort: &Cohort) -> Self {
+        let id = &one.profile.identity;
+        let (region, cohort) = match config.cell_by {
+            CellBy::RegionCohort => (id.region.clone(), cohort.clone()),
+            CellBy::Cohort => (Region::from(MERGED), cohort.clone()),
+            CellBy::Region => (id.region.clone(), Cohort::from(MERGED)),
+            CellBy::All => (Region::from(MERGED), Cohort::from(MERGED)),
+        };
+        Self {
+            applied: one.applied,
+            own: one.own,
+            block: history.block_of(one.own),
+            profile_type: one.profile.profile_type,
+            cell: CellKey { region, cohort },
+            hardware: id.hardware.clone(),
+            build: id.build.clone(),
+        }
+    }
+}
+
+impl ArmCounts {
+    fn add(&mut self, one: &Sampled, functions: usize, scope: Scope) {
+        self.samples += one.samples;
+        let bucket = self.buckets.entry(one.bucket).or_default();
+        bucket.samples += one.samples;
+        bucket.pods.insert(one.pod);
+        add_functions(&mut bucket.functions, one, functions);
+        if scope == Scope::Window {
+            let pod = self.pods.entry(one.pod).or_default();
+            pod.samples += one.samples;
+            add_functions(&mut pod.functions, one, functions);
+        }
+    }
+
+    /// Forgets requests of buckets without samples, and adds up the others.
+    fn settle(&mut self) {
+        self.buckets.retain(|_, bucket| bucket.samples > 0);
+        self.requests = self.buckets.values().map(|bucket| bucket.requests).sum();
+    }
+}
+
+fn add_functions(sums: &mut Vec<[u64; 2]>, one: &Sampled, functions: usize) {
+    sums.resize(functions, [0, 0]);
+    for (function, [own, total]) in &one.functions {
+        sums[*function][0] += own;
+        sums[*function][1] += total;
+    }
+}

@@ -1,0 +1,104 @@
+//! What a flag says of other rows: items 4 and 5 of section 11 of `docs/semantics.md`.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::profile::CountKind;
+
+use super::causes::Here;
+use super::counts::{Archive, Tree};
+use super::evidence::Evidence;
+use super::live::{Called, RowId};
+use super::statistics::families::ln_bh;
+
+/// How many compositional functions are named.
+const NAMED: usize = 20;
+
+/// The functions of a cell whose share alone moved, by their self rows, the largest change first.
+pub(super) fn compositional(config: &Config, archive: &Archive, evidence: &Evidence) -> Vec<String> {
+    let Some((kind, test)) =
+        evidence.kinds.get(&CountKind::SelfCount).and_then(|kind| Some((kind, kind.test.as_ref()?)))
+    else {
+        return Vec::new();
+    };
+    let ln_scale = test.scale.ln();
+    let (share, adjusted) = (&test.share.theta, &test.adjusted.theta);
+    let moved = |place: usize, ln_q: f64| {
+        ln_q <= config.q.ln()
+            && ln_scale.abs() >= config.delta
+            && share[place] * ln_scale > 0.0
+            && adjusted[place].abs() < share[place].abs()
+    };
+    let ln_q = ln_bh(&test.ln_p_comp).into_iter().enumerate();
+    // In order of the hash; a stable sort keeps that among changes of one size, which rounding must not tell apart.
+    let size = |place: usize| (share[place].abs() * 1e9).round();
+    let mut found: Vec<usize> = ln_q.filter(|(place, ln_q)| moved(*place, *ln_q)).map(|(place, _)| place).collect();
+    found.sort_by(|a, b| size(*b).total_cmp(&size(*a)));
+    found.into_iter().map(|place| archive.names[kind.functions[place]].to_string()).collect()
+}
+
+/// What a flag explains: rows, then functions whose share alone moved, if its row is the one that they are put down to.
+pub(super) fn explains(called: &BTreeMap<RowId, Called>, flag: &RowId, compositional: &[String]) -> Vec<String> {
+    let rows = called.iter().filter(|(_, other)| other.by.as_ref() == Some(flag));
+    let mut names: Vec<String> = rows.map(|(id, _)| format!("{} ({})", id.function, id.kind.name())).collect();
+    let own =
+        |id: &&RowId| id.profile_type == flag.profile_type && id.cell == flag.cell && id.kind == CountKind::SelfCount;
+    let size = |id: &RowId| called[id].now.tested.map_or(0.0, |now| now.theta.abs());
+    let mut by_size: Vec<&RowId> = called.keys().filter(own).collect();
+    by_size.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    if by_size.first() == Some(&flag) {
+        let others: Vec<&String> =
+            compositional.iter().filter(|name| by_size.iter().all(|id| id.function != **name)).collect();
+        names.extend(others.iter().take(NAMED).map(|name| format!("{name} (share)")));
+        if others.len() > NAMED {
+            names.push(format!("{} more (share)", others.len() - NAMED));
+        }
+    }
+    names
+}
+
+/// From where, or to where, the work of self rows of a cell moved, in words.
+pub(super) fn shifts(archive: &Archive, tree: &Tree, here: &[Here<'_>]) -> BTreeMap<RowId, String> {
+    let up = |(_, called): &Here<'_>| called.now.tested.map(|now| now.theta > 0.0);
+    let own = here.iter().filter(|(id, _)| id.kind == CountKind::SelfCount);
+    let (ups, downs): (Vec<&Here<'_>>, Vec<&Here<'_>>) = own.partition(|row| up(row) == Some(true));
+    let mut pairs = Vec::new();
+    for (to, gaining) in &ups {
+        for (from, losing) in &downs {
+            let [Some(gained), Some(lost)] = [gaining, losing].map(|called| called.now.row.share_delta) else {
+                continue;
+            };
+            let [above, also] = [gaining, losing]
+                .map(|called| called.now.function.and_then(|function| caller(archive, tree, function)));
+            let left = (gained.value + lost.value).abs();
+            let halves = [gained, lost].map(|delta| ((delta.high - delta.low) / 2.0).powi(2));
+            if let Some(above) = above.filter(|above| Some(*above) == also && left <= (halves[0] + halves[1]).sqrt()) {
+                pairs.push((left, *to, *from, above));
+            }
+        }
+    }
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
+    let mut words = BTreeMap::new();
+    for (_, to, from, above) in pairs {
+        if !words.contains_key(to) && !words.contains_key(from) {
+            let above = &archive.names[above];
+            words.insert(to.clone(), format!("cost shift under {above}: work moved here from {}", from.function));
+            words.insert(from.clone(), format!("cost shift under {above}: work moved to {}", to.function));
+        }
+    }
+    words
+}
+
+/// The most frequent direct caller of a function where it is the leaf; of several the one with the smallest hash.
+fn caller(archive: &Archive, tree: &Tree, function: usize) -> Option<usize> {
+    let mut callers: BTreeMap<usize, u64> = BTreeMap::new();
+    for (path, samples) in tree.values().flatten() {
+        if let [.., above, leaf] = archive.paths[*path].as_slice()
+            && *leaf == function
+        {
+            *callers.entry(*above).or_default() += samples[0] + samples[1];
+        }
+    }
+    let most = callers.values().max().copied();
+    callers.into_iter().find(|(_, samples)| Some(*samples) == most).map(|(caller, _)| caller)
+}

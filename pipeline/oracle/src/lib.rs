@@ -1,0 +1,118 @@
+//! The slow batch truth: all tables from all records at once, plainly.
+//!
+//! The law that it serves: whatever the number of workers, the batching or the arrival order, the dataflow writes the rows
+//! that this writes. Both are made from `docs/semantics.md` and share no code but the words of `fleetdiff_schemas` and the
+//! configuration; so nothing here is incremental, nothing is clever, and each look sums up all counted samples anew.
+//! Modules follow the page: records to counted samples ([`admission`], [`snapshots`], sections 1 and 2), one service's hops
+//! ([`history`], 3), whose samples ([`counts`], 4), evidence and columns ([`evidence`], [`row`], [`requests`], [`pods`], 5),
+//! reports ([`report`], [`self_check`], 6 and 7), flags ([`live`], 8), verdicts ([`verdicts`], 9), causes ([`causes`],
+//! [`explained`], 11), bases that are the past ([`past`], 13).
+//! [`compare`] sets two outcomes against each other.
+//!
+//! For fleets of tests: memory and time grow with looks x samples.
+
+mod admission;
+mod agreement;
+mod causes;
+mod counts;
+mod evidence;
+mod explained;
+mod history;
+mod live;
+mod past;
+mod pods;
+mod report;
+mod requests;
+mod row;
+mod self_check;
+mod snapshots;
+pub mod statistics;
+mod unlike;
+mod verdicts;
+
+pub use self::agreement::{Agreement, compare};
+
+use std::collections::BTreeSet;
+
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::identity::Service;
+use fleetdiff_schemas::profile::Decoded;
+use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::time::Hop;
+
+use self::admission::{Admitted, Counted, Served, admit};
+use self::counts::Archive;
+use self::history::{Open, walk};
+use self::live::{Live, LookAt};
+use self::past::against_past;
+use self::report::Report;
+use self::self_check::{Checked, at_report};
+use self::unlike::Warnings;
+
+/// All tables of a run, sorted: `partitions` holds the records of each partition in the partition's own order.
+///
+/// The order of the partitions does not matter. `sentence` is left empty.
+pub fn batch(config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
+    let mut admitted = admit(config, partitions);
+    let mut tables = Tables {
+        ledger: std::mem::take(&mut admitted.ledger),
+        rejected: std::mem::take(&mut admitted.rejected),
+        ..Tables::default()
+    };
+    let services: BTreeSet<&Service> = admitted.counted.iter().map(|one| &one.profile.identity.service).collect();
+    for service in services {
+        for_service(config, &admitted, service, admitted.last.unwrap_or_default(), &mut tables);
+    }
+    tables.sort();
+    tables
+}
+
+/// Rows of one service, hop by hop.
+fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Hop, tables: &mut Tables) {
+    let counted: Vec<&Counted> =
+        admitted.counted.iter().filter(|one| one.profile.identity.service == *service).collect();
+    let served: Vec<&Served> = admitted.served.iter().filter(|one| one.profile.identity.service == *service).collect();
+    let history = walk(config, &counted, last);
+    let archive = Archive::new(config, &history, &counted, &served);
+    let mut families: Vec<(Open, Live)> = Vec::new();
+    for moment in &history.moments {
+        let same = |a: &Open, b: &Open| a.opened == b.opened && a.base == b.base && a.head == b.head;
+        for (_, family) in families.extract_if(.., |(open, _)| moment.closed.iter().any(|closed| same(closed, open))) {
+            tables.flags.extend(family.close(config, moment.hop));
+        }
+        for open in &moment.open {
+            if !families.iter().any(|(known, _)| same(known, open)) {
+                families.push((open.clone(), Live::new(service, open)));
+            }
+            let Some((_, live)) = families.iter_mut().find(|(known, _)| same(known, open)) else { continue };
+            if moment.look {
+                let checked =
+                    if moment.report { at_report(config, &archive, open, moment.hop) } else { Checked::new() };
+                let unlike =
+                    if moment.report { unlike::at_report(config, &archive, open, moment.hop) } else { Warnings::new() };
+                let at = LookAt {
+                    config,
+                    archive: &archive,
+                    blocks: &history.blocks,
+                    open,
+                    hop: moment.hop,
+                    checked: &checked,
+                    unlike: &unlike,
+                };
+                let (flags, comparisons) = live.look(&at);
+                tables.flags.extend(flags);
+                tables.comparisons.extend(comparisons);
+            }
+            if moment.report {
+                tables.cells.extend(
+                    Report { config, archive: &archive, open, live, hop: moment.hop, against_past: false }.rows(),
+                );
+            }
+        }
+        for past in moment.past.iter().filter(|_| moment.report) {
+            let (cells, comparisons) = against_past(config, &archive, service, past, moment.hop);
+            tables.cells.extend(cells);
+            tables.comparisons.extend(comparisons);
+        }
+    }
+}

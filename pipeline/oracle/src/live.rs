@@ -1,0 +1,418 @@
+//! The life of flags and the verdict of comparisons: sections 8 and 9 of `docs/semantics.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::alert::flag_id;
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::identity::{Build, Service, stable_hash};
+use fleetdiff_schemas::number::float;
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
+use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow};
+use fleetdiff_schemas::time::{Hop, Nanos};
+use fleetdiff_schemas::verdict::{FlagState, Scope, Severity, Support, Verdict};
+
+use super::causes::{Bar, Cause, Here, causes};
+use super::counts::{Archive, Tree};
+use super::evidence::{Evidence, judge};
+use super::explained::{compositional, explains, shifts};
+use super::history::Open;
+use super::report::call;
+use super::row::{About, Line, add_always_valid, lines, range};
+use super::self_check::Checked;
+use super::statistics::families::e_bh;
+use super::unlike::Warnings;
+use super::verdicts;
+
+/// A row of the live family: orders ties.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RowId {
+    pub profile_type: ProfileType,
+    pub cell: CellKey,
+    pub kind: CountKind,
+    pub hash: u64,
+    pub function: String,
+}
+
+impl RowId {
+    pub fn new(row: &CellRow) -> Self {
+        Self {
+            profile_type: row.comparison.profile_type,
+            cell: row.cell.clone(),
+            kind: row.count_kind,
+            hash: stable_hash(row.function.as_bytes()),
+            function: row.function.clone(),
+        }
+    }
+}
+
+/// A row that is called.
+#[derive(Clone, Debug)]
+pub(super) struct Called {
+    /// Start of the epoch in which it was first called.
+    epoch: Hop,
+    /// As it was last tested.
+    pub now: Line,
+    /// Its flag, if one stands.
+    pub flag: Option<Flag>,
+    /// What explains it, if no flag stands.
+    pub by: Option<RowId>,
+}
+
+/// A flag that stands.
+#[derive(Clone, Debug)]
+pub(super) struct Flag {
+    raised: Hop,
+    /// It has a cause of its own, and is never explained.
+    of_its_own: bool,
+    /// What was emitted last, and the effect then.
+    emitted: CellRow,
+    emitted_theta: f64,
+    severity: Severity,
+}
+
+/// The live family of one comparison of builds.
+#[derive(Clone, Debug)]
+pub(super) struct Live {
+    service: Service,
+    base: Build,
+    head: Build,
+    epoch: Hop,
+    /// Rows tested at some look of this epoch.
+    joined: BTreeSet<RowId>,
+    /// ln of the largest e-value in this epoch of rows that reached 1/q.
+    largest: BTreeMap<RowId, f64>,
+    /// Rows cleared in this epoch since they were shown to be alike.
+    settled: BTreeSet<RowId>,
+    pub called: BTreeMap<RowId, Called>,
+}
+
+/// The cells of one type at a look.
+pub(super) struct Looked {
+    pub profile_type: ProfileType,
+    pub cell: CellKey,
+    pub evidence: Evidence,
+    /// By count kind, those that are counted.
+    pub lines: BTreeMap<CountKind, Vec<Line>>,
+}
+
+/// Call trees by cell.
+type Trees = BTreeMap<(ProfileType, CellKey), Tree>;
+
+/// What a look is made of.
+pub(super) struct LookAt<'a> {
+    pub config: &'a Config,
+    pub archive: &'a Archive,
+    pub blocks: &'a [Hop],
+    pub open: &'a Open,
+    pub hop: Hop,
+    /// The self-check, where the look is a report.
+    pub checked: &'a Checked,
+    /// In what the arms are unlike, where the look is a report.
+    pub unlike: &'a Warnings,
+}
+
+impl Live {
+    pub fn new(service: &Service, open: &Open) -> Self {
+        Self {
+            service: service.clone(),
+            base: open.base_name(),
+            head: open.head.clone(),
+            epoch: open.epoch,
+            joined: BTreeSet::new(),
+            largest: BTreeMap::new(),
+            settled: BTreeSet::new(),
+            called: BTreeMap::new(),
+        }
+    }
+
+    /// The key of this comparison in a profile type.
+    pub fn key(&self, profile_type: ProfileType) -> ComparisonKey {
+        ComparisonKey {
+            service: self.service.clone(),
+            profile_type,
+            measure: profile_type.measure(),
+            base_build: self.base.clone(),
+            head_build: self.head.clone(),
+        }
+    }
+
+    /// ln of the largest e-value of a row at the looks of an epoch, if it reached 1/q, else 0.
+    pub fn largest_ln_e(&self, epoch: Hop, id: &RowId) -> f64 {
+        self.largest.get(id).filter(|_| self.epoch == epoch).copied().unwrap_or(0.0)
+    }
+
+    /// The comparison closed: every flag is cleared, with its row as it was last tested.
+    pub fn close(&self, config: &Config, hop: Hop) -> Vec<FlagRow> {
+        let closed = |called: &Called| {
+            let row = CellRow { window_end_at: config.clock().end_of(hop), ..called_row(&called.now) };
+            Some(called.flag.as_ref()?.change(config, row, FlagState::Cleared, hop, Some("comparison_closed")))
+        };
+        self.called.values().filter_map(closed).collect()
+    }
+
+    /// One look: changes of flags, and the verdict of the comparison in each cell and over all.
+    pub fn look(&mut self, at: &LookAt<'_>) -> (Vec<FlagRow>, Vec<ComparisonRow>) {
+        if self.epoch != at.open.epoch {
+            self.epoch = at.open.epoch;
+            self.joined.clear();
+            self.largest.clear();
+            self.settled.clear();
+        }
+        let looked = self.gather(at);
+        let tested: BTreeMap<RowId, &Line> = looked
+            .iter()
+            .flat_map(|cell| cell.lines.values().flatten())
+            .filter(|line| line.tested.is_some())
+            .map(|line| (RowId::new(&line.row), line))
+            .collect();
+        self.joined.extend(tested.keys().cloned());
+        let rejected = self.rejected(at.config, &tested);
+        let alike = self.follow(&tested);
+        self.admit(at.config, &rejected, &tested);
+        let bar = Bar {
+            delta: at.config.delta,
+            ln_e: (wide(self.joined.len()) / (at.config.q * wide(rejected.len().max(1)))).ln(),
+        };
+        let trees = self.trees(at);
+        let causes = self.causes(at, &trees, bar);
+        let open = self.called.keys().filter(|id| tested.contains_key(id) && !alike.contains(id)).cloned().collect();
+        let mut flags = self.change(at, &alike, &open, &causes);
+        self.tell(at, &trees, &looked, &mut flags);
+        self.called.retain(|id, _| !alike.contains(id));
+        self.settled.extend(alike);
+        let verdicts = verdicts::at_look(at, self, &looked);
+        (flags, verdicts)
+    }
+
+    fn gather(&self, at: &LookAt<'_>) -> Vec<Looked> {
+        let LookAt { config, archive, open, .. } = at;
+        let (start_at, end_at) = range(config, open, Scope::Epoch, at.hop);
+        let one = |((profile_type, cell), counts)| {
+            let evidence = judge(config, archive, &[&counts]);
+            let of_kind = |kind: &CountKind| {
+                let comparison = self.key(profile_type);
+                let about = About {
+                    scope: Scope::Epoch,
+                    comparison,
+                    cell: CellKey::clone(&cell),
+                    kind: *kind,
+                    start_at,
+                    end_at,
+                };
+                (*kind, lines(config, archive, &about, &evidence))
+            };
+            let lines = config.count_kinds.iter().map(of_kind).collect();
+            Looked { profile_type, cell, evidence, lines }
+        };
+        archive.cells(config, open, Scope::Epoch, at.hop).into_iter().map(one).collect()
+    }
+
+    /// What e-BH rejects of the rows tested now, in a family of all that joined. Remembers large e-values.
+    fn rejected(&mut self, config: &Config, tested: &BTreeMap<RowId, &Line>) -> Vec<RowId> {
+        let mut candidates: Vec<(f64, &RowId)> = tested
+            .iter()
+            .filter_map(|(id, line)| Some((line.tested?.ln_e, id)))
+            .filter(|(ln_e, _)| *ln_e >= -config.q.ln())
+            .collect();
+        for (ln_e, id) in &candidates {
+            let largest = self.largest.entry((*id).clone()).or_insert(*ln_e);
+            *largest = largest.max(*ln_e);
+        }
+        candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+        let descending: Vec<f64> = candidates.iter().map(|(ln_e, _)| *ln_e).collect();
+        let called = e_bh(&descending, config.q, self.joined.len());
+        candidates.into_iter().take(called).map(|(_, id)| id.clone()).collect()
+    }
+
+    /// Brings called rows up to date; gives those that a later epoch shows to be alike.
+    fn follow(&mut self, tested: &BTreeMap<RowId, &Line>) -> BTreeSet<RowId> {
+        let mut alike = BTreeSet::new();
+        let epoch = self.epoch;
+        let largest: BTreeMap<RowId, f64> =
+            self.called.keys().map(|id| (id.clone(), self.largest_ln_e(epoch, id))).collect();
+        for (id, called) in &mut self.called {
+            let Some(line) = tested.get(id) else { continue };
+            called.now = with_always_valid(line, largest[id]);
+            if epoch > called.epoch && line.row.support == Support::Firm && line.tested.is_some_and(|now| now.alike) {
+                alike.insert(id.clone());
+            }
+        }
+        alike
+    }
+
+    /// Calls rejected rows with a change that is large enough.
+    fn admit(&mut self, config: &Config, rejected: &[RowId], tested: &BTreeMap<RowId, &Line>) {
+        for id in rejected.iter().filter(|id| !self.settled.contains(id)) {
+            let Some(line) =
+                tested.get(id).filter(|line| line.tested.is_some_and(|now| now.theta.abs() >= config.delta))
+            else {
+                continue;
+            };
+            let now = with_always_valid(line, self.largest_ln_e(self.epoch, id));
+            let epoch = self.epoch;
+            self.called.entry(id.clone()).or_insert_with(|| Called { epoch, now, flag: None, by: None });
+        }
+    }
+
+    /// The call trees of cells with called rows whose profiles came as stacks.
+    fn trees(&self, at: &LookAt<'_>) -> Trees {
+        let places: BTreeSet<(ProfileType, CellKey)> =
+            self.called.keys().map(|id| (id.profile_type, id.cell.clone())).collect();
+        let trees = places.into_iter().map(|(profile_type, cell)| {
+            let tree = at.archive.tree(at.open, at.hop, profile_type, &cell);
+            ((profile_type, cell), tree)
+        });
+        trees.filter(|(_, tree)| !tree.is_empty()).collect()
+    }
+
+    /// The called rows of a cell.
+    fn called_in(&self, (profile_type, cell): &(ProfileType, CellKey)) -> Vec<Here<'_>> {
+        self.called.iter().filter(|(id, _)| id.profile_type == *profile_type && id.cell == *cell).collect()
+    }
+
+    /// The cause of each called row in cells with stacks.
+    fn causes(&self, at: &LookAt<'_>, trees: &Trees, bar: Bar) -> BTreeMap<RowId, Cause> {
+        let of_cell = |(place, tree): (&(ProfileType, CellKey), &Tree)| {
+            let here = self.called_in(place);
+            let causes = causes(at.archive, tree, &here, bar);
+            here.into_iter().map(|(id, _)| id.clone()).zip(causes).collect::<Vec<_>>()
+        };
+        trees.iter().flat_map(of_cell).collect()
+    }
+
+    /// Lets flags tell what they explain, and where work has moved.
+    fn tell(&self, at: &LookAt<'_>, trees: &Trees, looked: &[Looked], flags: &mut [FlagRow]) {
+        let mut words = BTreeMap::new();
+        for (place, tree) in trees {
+            words.extend(shifts(at.archive, tree, &self.called_in(place)));
+        }
+        for flag in flags {
+            let id = RowId::new(&flag.row);
+            let cell = looked.iter().find(|cell| cell.profile_type == id.profile_type && cell.cell == id.cell);
+            let compositional = cell.map_or_else(Vec::new, |cell| compositional(at.config, at.archive, &cell.evidence));
+            flag.explains = explains(&self.called, &id, &compositional);
+            flag.row.detail = words.get(&id).cloned();
+        }
+    }
+
+    /// What becomes of called rows: of those that are `alike`, which are cleared, and of the `open` ones.
+    fn change(
+        &mut self,
+        at: &LookAt<'_>,
+        alike: &BTreeSet<RowId>,
+        open: &BTreeSet<RowId>,
+        causes: &BTreeMap<RowId, Cause>,
+    ) -> Vec<FlagRow> {
+        let mut flags = Vec::new();
+        for (id, called) in &mut self.called {
+            if let Some(flag) = called.flag.as_ref().filter(|_| alike.contains(id)) {
+                let row = CellRow { verdict: Verdict::Equivalent, reason: None, ..called_row(&called.now) };
+                flags.push(flag.change(at.config, row, FlagState::Cleared, at.hop, Some("equivalent")));
+            }
+            if open.contains(id) {
+                flags.extend(called.change(at, causes.get(id).unwrap_or(&Cause::Stands)));
+            }
+        }
+        flags
+    }
+}
+
+impl Called {
+    /// The function that explains the row, if that is still called.
+    pub fn cause(&self, live: &Live) -> Option<String> {
+        self.by.as_ref().filter(|by| live.called.contains_key(by)).map(|by| by.function.clone())
+    }
+
+    /// A row that is tested now and may be raised, updated or explained.
+    fn change(&mut self, at: &LookAt<'_>, cause: &Cause) -> Option<FlagRow> {
+        let row = called_row(&self.now);
+        let theta = self.now.tested.map_or(0.0, |now| now.theta);
+        match (&mut self.flag, cause) {
+            (Some(flag), Cause::By(by)) if !flag.of_its_own => {
+                let row = CellRow { cause: Some(by.function.clone()), ..row };
+                let cleared = flag.change(at.config, row, FlagState::Cleared, at.hop, Some("explained"));
+                (self.flag, self.by) = (None, Some(by.clone()));
+                Some(cleared)
+            }
+            (Some(flag), _) => flag.has_moved(&row, theta).then(|| {
+                flag.emit(row, theta);
+                flag.change(at.config, flag.emitted.clone(), FlagState::Updated, at.hop, None)
+            }),
+            (None, Cause::By(by)) => {
+                self.by = Some(by.clone());
+                None
+            }
+            (None, cause) => {
+                self.by = None;
+                let flag = self.flag.insert(Flag::new(at.hop, *cause == Cause::OfItsOwn, row, theta));
+                Some(flag.change(at.config, flag.emitted.clone(), FlagState::Raised, at.hop, None))
+            }
+        }
+    }
+}
+
+/// A row with what holds of it at every look.
+fn with_always_valid(line: &Line, largest: f64) -> Line {
+    let mut line = line.clone();
+    add_always_valid(&mut line, largest);
+    line
+}
+
+/// The row, called by the sign of its effect.
+fn called_row(line: &Line) -> CellRow {
+    let mut line = line.clone();
+    call(&mut line);
+    line.row
+}
+
+impl Flag {
+    fn new(raised: Hop, of_its_own: bool, row: CellRow, theta: f64) -> Self {
+        let mut flag =
+            Self { raised, of_its_own, emitted: row.clone(), emitted_theta: theta, severity: Severity::Info };
+        flag.emit(row, theta);
+        flag
+    }
+
+    /// Takes the row as it is now for the one that is emitted.
+    fn emit(&mut self, row: CellRow, theta: f64) {
+        self.emitted_theta = theta;
+        self.severity = match (row.verdict, row.support) {
+            (Verdict::Regressed, Support::Firm) => Severity::Page,
+            (Verdict::Regressed, _) => Severity::Ticket,
+            _ => Severity::Info,
+        };
+        self.emitted = row;
+    }
+
+    /// Whether the effect moved by more than half the interval last emitted, or the support is another.
+    fn has_moved(&self, row: &CellRow, theta: f64) -> bool {
+        let half = self.emitted.adjusted_ratio.map(|ratio| (ratio.high.ln() - ratio.low.ln()) / 2.0);
+        row.support != self.emitted.support || half.is_some_and(|half| (theta - self.emitted_theta).abs() > half)
+    }
+
+    fn change(
+        &self,
+        config: &Config,
+        row: CellRow,
+        state: FlagState,
+        sequence: Hop,
+        cleared_because: Option<&str>,
+    ) -> FlagRow {
+        let raised_at: Nanos = config.clock().end_of(self.raised);
+        FlagRow {
+            flag_id: flag_id(&row, self.raised),
+            row,
+            state,
+            raised_at,
+            sequence,
+            severity: self.severity,
+            cleared_because: cleared_because.map(str::to_owned),
+            explains: Vec::new(),
+        }
+    }
+}
+
+/// A number of rows, as a float.
+fn wide(rows: usize) -> f64 {
+    float(u64::try_from(rows).unwrap_or(u64::MAX))
+}

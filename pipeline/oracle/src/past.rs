@@ -1,0 +1,183 @@
+//! Bases that are the past: section 13 of `docs/semantics.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::config::{CellBy, Config};
+use fleetdiff_schemas::identity::{Build, Hardware, Service};
+use fleetdiff_schemas::number::signed_float;
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
+use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonRow};
+use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::verdict::{Baseline, ComparisonVerdict, RowReason, Scope, Verdict};
+
+use super::counts::{Archive, BASE, Cell, HEAD, PastCell};
+use super::evidence::judge;
+use super::history::{Open, Past};
+use super::live::{Live, LookAt, Looked};
+use super::report::{Report, first_three, is_under};
+use super::row::{About, lines, range};
+use super::self_check::Checked;
+use super::unlike::Warnings;
+use super::verdicts::Verdicts;
+
+type Cells = BTreeMap<CellKey, PastCell>;
+
+/// The rows of `cells` and of `comparisons` at one report of a comparison whose base is the past.
+pub(super) fn against_past(
+    config: &Config,
+    archive: &Archive,
+    service: &Service,
+    past: &Past,
+    hop: Hop,
+) -> (Vec<CellRow>, Vec<ComparisonRow>) {
+    let mut by_type: BTreeMap<ProfileType, Cells> = BTreeMap::new();
+    for ((profile_type, key), cell) in archive.past_cells(config, past, hop) {
+        if cell.cell.values().any(|stratum| stratum[HEAD].samples > 0) {
+            by_type.entry(profile_type).or_default().insert(key, cell);
+        }
+    }
+    // No look and no flag: what the live rule remembers of this comparison is empty.
+    let open = Open { base: past.base.clone(), head: past.head.clone(), opened: hop, epoch: hop };
+    let (live, nothing, no_warning) = (Live::new(service, &open), Checked::new(), Warnings::new());
+    let at = LookAt { config, archive, blocks: &[], open: &open, hop, checked: &nothing, unlike: &no_warning };
+    let (mut rows, mut comparisons) = (Vec::new(), Vec::new());
+    for (profile_type, cells) in by_type {
+        let report = Report { config, archive, open: &open, live: &live, hop, against_past: true };
+        let of_type = report.of_type(Scope::Window, profile_type, &at_hours_of_head(&cells));
+        let of_type: Vec<CellRow> = of_type.into_iter().map(|row| told(row, &cells, &open.base_name())).collect();
+        comparisons.extend(verdicts(&at, &live, profile_type, &cells, &of_type));
+        rows.extend(of_type);
+    }
+    (rows, comparisons)
+}
+
+/// The strata at hours of the day at which the head has samples.
+fn at_hours_of_head(cells: &Cells) -> BTreeMap<CellKey, Cell> {
+    let of_cell = |cell: &Cell| {
+        let hours: BTreeSet<Hop> =
+            cell.iter().filter(|(_, stratum)| stratum[HEAD].samples > 0).map(|((hour, _), _)| *hour).collect();
+        cell.iter()
+            .filter(|((hour, _), _)| hours.contains(hour))
+            .map(|(key, stratum)| (key.clone(), stratum.clone()))
+            .collect()
+    };
+    cells.iter().map(|(key, cell)| (key.clone(), of_cell(&cell.cell))).collect()
+}
+
+/// A row with its detail, and without what the past cannot tell.
+fn told(row: CellRow, cells: &Cells, base: &Build) -> CellRow {
+    let under = cells.iter().filter(|(key, _)| is_under(key, &row.cell));
+    let under: Vec<&PastCell> = under.map(|(_, cell)| cell).collect();
+    let apart = matches!(row.reason, Some(RowReason::NoBase | RowReason::NoCommonStratum));
+    let apart =
+        if apart { format!("; head: {}; base: {}", ran(&under, HEAD), ran(&under, BASE)) } else { String::new() };
+    let seconds = signed_float(row.window_end_at.since(row.window_start_at).0) / 1e9;
+    let slow = signed_float(row.head.total) / signed_float(row.head.pods) < seconds;
+    let unknown = if slow { RowReason::LowLoad } else { RowReason::NeedsTime };
+    CellRow {
+        detail: Some(format!("{}{apart}", which_past(&under, base))),
+        reason: if row.verdict == Verdict::Inconclusive { Some(unknown) } else { row.reason },
+        minimum_detectable_ratio: None,
+        seconds_to_significance: None,
+        pods_needed: None,
+        samples_needed_iid: None,
+        ..row
+    }
+}
+
+/// Strata of some cells that have samples of both arms.
+fn shared<'a>(cells: &[&'a PastCell]) -> Vec<(&'a PastCell, &'a (Hop, Hardware))> {
+    let of_cell = |cell: &&'a PastCell| {
+        let both = cell.cell.iter().filter(|(_, stratum)| stratum.iter().all(|arm| arm.samples > 0));
+        let cell = *cell;
+        both.map(|(key, _)| (cell, key)).collect::<Vec<_>>()
+    };
+    cells.iter().flat_map(of_cell).collect()
+}
+
+fn which_past(cells: &[&PastCell], base: &Build) -> String {
+    let hours: BTreeSet<u64> = shared(cells).iter().map(|(_, (hour, _))| hour.0).collect();
+    let days: BTreeSet<i64> =
+        shared(cells).iter().filter_map(|(cell, key)| cell.days.get(*key)).flatten().copied().collect();
+    let named: Vec<String> = hours.iter().map(ToString::to_string).collect();
+    match named.as_slice() {
+        [] => format!("base is the past of {base}"),
+        hours => {
+            let plural = |count: usize| if count == 1 { "" } else { "s" };
+            let (of_hours, of_days) = (plural(hours.len()), plural(days.len()));
+            format!(
+                "base is the past: hour{of_hours} {} UTC of {base} on {} day{of_days}",
+                hours.join(", "),
+                days.len()
+            )
+        }
+    }
+}
+
+/// The first strata of an arm, at whatever hour.
+fn ran(cells: &[&PastCell], arm: usize) -> String {
+    let strata = cells.iter().flat_map(|cell| cell.cell.iter()).filter(|(_, stratum)| stratum[arm].samples > 0);
+    let strata: BTreeSet<&(Hop, Hardware)> = strata.map(|(key, _)| key).collect();
+    first_three(strata.into_iter().map(|(hour, hardware)| format!("{hardware} at hour {} UTC", hour.0)).collect())
+}
+
+/// Rows of `comparisons`: as in section 9, but for the window, and with its called rows.
+fn verdicts(
+    at: &LookAt<'_>,
+    live: &Live,
+    profile_type: ProfileType,
+    cells: &Cells,
+    rows: &[CellRow],
+) -> Vec<ComparisonRow> {
+    let (start_at, end_at) = range(at.config, at.open, Scope::Window, at.hop);
+    let kinds = || CountKind::ALL.into_iter().filter(|kind| at.config.count_kinds.contains(kind));
+    let looked: Vec<Looked> = at_hours_of_head(cells)
+        .iter()
+        .map(|(key, cell)| {
+            let evidence = judge(at.config, at.archive, &[cell]);
+            let about = |kind| About {
+                scope: Scope::Window,
+                comparison: live.key(profile_type),
+                cell: key.clone(),
+                kind,
+                start_at,
+                end_at,
+            };
+            let lines = kinds().map(|kind| (kind, lines(at.config, at.archive, &about(kind), &evidence))).collect();
+            Looked { profile_type, cell: key.clone(), evidence, lines }
+        })
+        .collect();
+    let past = |cells: &[&PastCell], row: ComparisonRow| ComparisonRow {
+        window_start_at: start_at,
+        warnings: vec![which_past(cells, &at.open.base_name())],
+        baseline: Baseline::Past,
+        ..row
+    };
+    let mut summaries = Vec::new();
+    for kind in kinds() {
+        let all = Verdicts { at, live, profile_type, kind };
+        let of_cell = |looked: &Looked| {
+            let row = all.of_cell(looked);
+            let called = |verdict: Verdict| {
+                rows.iter().any(|row| row.count_kind == kind && row.cell == looked.cell && row.verdict == verdict)
+            };
+            let verdict = match row.verdict {
+                ComparisonVerdict::NotComparable => ComparisonVerdict::NotComparable,
+                _ if called(Verdict::Regressed) => ComparisonVerdict::Regressed,
+                _ if called(Verdict::Improved) => ComparisonVerdict::Improved,
+                other => other,
+            };
+            past(&[&cells[&looked.cell]], ComparisonRow { verdict, ..row })
+        };
+        let of_cells: Vec<ComparisonRow> = looked.iter().map(of_cell).collect();
+        if at.config.cell_by != CellBy::All {
+            let everywhere: Vec<&PastCell> = cells.values().collect();
+            let hours: BTreeSet<Hop> = shared(&everywhere).iter().map(|(_, (hour, _))| *hour).collect();
+            let row = all.over_all(&looked.iter().collect::<Vec<_>>(), &of_cells);
+            let time_blocks = i64::try_from(hours.len()).unwrap_or(i64::MAX);
+            summaries.push(past(&everywhere, ComparisonRow { time_blocks, ..row }));
+        }
+        summaries.extend(of_cells);
+    }
+    summaries
+}

@@ -1,0 +1,405 @@
+//! The table `cells`: sections 6 and 7 of `docs/semantics.md`.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::config::{CellBy, Config};
+use fleetdiff_schemas::identity::{Cohort, MERGED, Region};
+use fleetdiff_schemas::number::{length_float, signed_float, table_count};
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, RARE};
+use fleetdiff_schemas::tables::calendar::rfc3339;
+use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
+
+use super::counts::{Archive, BASE, Cell, HEAD};
+use super::evidence::{Evidence, judge};
+use super::history::Open;
+use super::live::{Live, RowId};
+use super::pods::ByPod;
+use super::requests::{Rates, rates};
+use super::row::{About, Line, add_always_valid, g_of, lines, range};
+use super::statistics::families::{ln_bh, second_level, two_level};
+
+/// The rows of one cell or roll-up.
+struct Group {
+    cell: CellKey,
+    lines: Vec<Line>,
+    /// Rows of functions under the floor that were tested; for cells within the window.
+    rare: Vec<Line>,
+}
+
+/// All that a comparison's rows are made from at one report.
+pub(super) struct Report<'a> {
+    pub config: &'a Config,
+    pub archive: &'a Archive,
+    pub open: &'a Open,
+    pub live: &'a Live,
+    pub hop: Hop,
+    /// Whether the base is the past: nothing is told by pod or by request then.
+    pub against_past: bool,
+}
+
+impl Report<'_> {
+    /// The rows of both scopes, all types, kinds, cells and roll-ups.
+    pub fn rows(&self) -> Vec<CellRow> {
+        let mut rows = Vec::new();
+        for scope in [Scope::Window, Scope::Epoch] {
+            let mut by_type: BTreeMap<ProfileType, BTreeMap<CellKey, Cell>> = BTreeMap::new();
+            for ((profile_type, cell), counts) in self.archive.cells(self.config, self.open, scope, self.hop) {
+                by_type.entry(profile_type).or_default().insert(cell, counts);
+            }
+            for (profile_type, cells) in by_type {
+                rows.extend(self.of_type(scope, profile_type, &cells));
+            }
+        }
+        rows
+    }
+
+    /// The rows of one scope, type and all its cells.
+    pub fn of_type(&self, scope: Scope, profile_type: ProfileType, cells: &BTreeMap<CellKey, Cell>) -> Vec<CellRow> {
+        let judged = |chosen: &dyn Fn(&CellKey) -> bool| {
+            let chosen: Vec<&Cell> = cells.iter().filter(|(cell, _)| chosen(cell)).map(|(_, counts)| counts).collect();
+            judge(self.config, self.archive, &chosen)
+        };
+        let evidence: Vec<(CellKey, Evidence)> =
+            cells.keys().map(|cell| (cell.clone(), judged(&|one| one == cell))).collect();
+        let evidence: Vec<_> = evidence.into_iter().filter(|(_, evidence)| evidence.samples[HEAD] > 0).collect();
+        let everywhere = CellKey { region: Region::from(MERGED), cohort: Cohort::from(MERGED) };
+        let has_head = |cell: &CellKey| evidence.iter().any(|(one, _)| one == cell);
+        let over_all = [(everywhere, judged(&has_head))];
+        let (mut over_cohorts, mut over_regions) = (Vec::new(), Vec::new());
+        if self.config.cell_by == CellBy::RegionCohort && evidence.len() >= 2 {
+            for region in cells.keys().map(|cell| &cell.region).collect::<BTreeSet<_>>() {
+                let key = CellKey { region: region.clone(), cohort: Cohort::from(MERGED) };
+                over_cohorts.push((key, judged(&|cell| has_head(cell) && cell.region == *region)));
+            }
+            for cohort in cells.keys().map(|cell| &cell.cohort).collect::<BTreeSet<_>>() {
+                let key = CellKey { region: Region::from(MERGED), cohort: cohort.clone() };
+                over_regions.push((key, judged(&|cell| has_head(cell) && cell.cohort == *cohort)));
+            }
+        }
+        let mut rows = Vec::new();
+        // Causes of all rows of a cell are among its self rows.
+        let mut causes = BTreeMap::new();
+        let rates: BTreeMap<&CellKey, Option<Rates>> =
+            evidence.iter().map(|(cell, evidence)| (cell, rates(self.archive, &cells[cell], evidence))).collect();
+        for kind in CountKind::ALL.into_iter().filter(|kind| self.config.count_kinds.contains(kind)) {
+            let plain = |(cell, evidence): &(CellKey, Evidence)| {
+                let about = self.about(scope, profile_type, kind, cell);
+                let mut lines = lines(self.config, self.archive, &about, evidence);
+                for line in lines
+                    .iter_mut()
+                    .filter(|line| matches!(line.row.reason, Some(RowReason::NoBase | RowReason::NoCommonStratum)))
+                {
+                    let inside: Vec<&Cell> = cells
+                        .iter()
+                        .filter(|(key, _)| has_head(key) && is_under(key, cell))
+                        .map(|(_, cell)| cell)
+                        .collect();
+                    line.row.detail = Some(format!(
+                        "head: {}; base: {}",
+                        ran(self.config, &inside, HEAD),
+                        ran(self.config, &inside, BASE)
+                    ));
+                }
+                Group { cell: cell.clone(), lines, rare: Vec::new() }
+            };
+            let of_cell = |both: &(CellKey, Evidence)| {
+                let (mut group, (cell, evidence)) = (plain(both), both);
+                let about = self.about(scope, profile_type, kind, cell);
+                if self.against_past {
+                    return group;
+                }
+                if let Some(rates) = &rates[cell] {
+                    rates.add(&about, evidence, &mut group.lines);
+                }
+                self.add_by_scope(&about, evidence, &cells[cell], &mut group);
+                group
+            };
+            let mut family = Family {
+                cells: evidence.iter().map(of_cell).collect(),
+                over_all: over_all.iter().map(plain).collect(),
+                partly: [&over_cohorts, &over_regions].map(|groups| groups.iter().map(plain).collect()),
+            };
+            family.control(self.archive.names.len());
+            family.call(self, scope);
+            family.find_rare(self.config);
+            family.find_uniform(self.config, scope);
+            family.find_outlying(self.config);
+            family.find_compositional(self.config, self.archive.names.len(), kind, &mut causes);
+            rows.extend(family.into_rows(self.config));
+        }
+        rows
+    }
+
+    /// What only one of the scopes has.
+    fn add_by_scope(&self, about: &About, evidence: &Evidence, cell: &Cell, group: &mut Group) {
+        match about.scope {
+            Scope::Window => {
+                let pods = ByPod::of(self.archive, cell);
+                pods.add_outliers(self.config, about, evidence, &mut group.lines);
+                group.rare = pods.rare(self.config, about, evidence);
+            }
+            Scope::Epoch => {
+                for line in &mut group.lines {
+                    let largest = self.live.largest_ln_e(self.open.epoch, &RowId::new(&line.row));
+                    add_always_valid(line, largest);
+                }
+            }
+        }
+    }
+
+    fn about(&self, scope: Scope, profile_type: ProfileType, kind: CountKind, cell: &CellKey) -> About {
+        let (start_at, end_at) = range(self.config, self.open, scope, self.hop);
+        let comparison = self.live.key(profile_type);
+        About { scope, comparison, cell: cell.clone(), kind, start_at, end_at }
+    }
+}
+
+/// A family of rows: cells x functions of one comparison, kind and scope, and their roll-ups.
+struct Family {
+    cells: Vec<Group>,
+    over_all: Vec<Group>,
+    /// Over cohorts, and over regions.
+    partly: [Vec<Group>; 2],
+}
+
+/// ln p by group and function number; NaN where a group did not test the function.
+fn matrix(groups: &[Group], functions: usize, ln_p: impl Fn(&Line) -> Option<f64>) -> Vec<Vec<f64>> {
+    let of_group = |group: &Group| {
+        let mut row = vec![f64::NAN; functions];
+        for line in &group.lines {
+            if let (Some(function), Some(ln_p)) = (line.function, ln_p(line)) {
+                row[function] = ln_p;
+            }
+        }
+        row
+    };
+    groups.iter().map(of_group).collect()
+}
+
+/// Writes q-values, given as logarithms by group and function number, into tested rows.
+fn write(groups: &mut [Group], ln_q: &[Vec<f64>]) {
+    for (group, ln_q) in groups.iter_mut().zip(ln_q) {
+        for line in group.lines.iter_mut().filter(|line| line.tested.is_some()) {
+            let ln_q = line.function.map(|function| ln_q[function]).filter(|ln_q| !ln_q.is_nan());
+            line.row.q_value = ln_q.map(f64::exp);
+        }
+    }
+}
+
+impl Family {
+    /// q-values of cells and roll-ups.
+    fn control(&mut self, functions: usize) {
+        let ln_p_row = |line: &Line| line.tested.map(|tested| tested.ln_p_row);
+        let over_all = matrix(&self.over_all, functions, ln_p_row);
+        let levels = two_level(&matrix(&self.cells, functions, ln_p_row), &over_all[0]);
+        write(&mut self.cells, &levels.ln_q_value);
+        for groups in &mut self.partly {
+            let ln_q = second_level(&levels.ln_q_f, &matrix(groups, functions, ln_p_row));
+            write(groups, &ln_q);
+        }
+        write(&mut self.over_all, &[levels.ln_q_f]);
+    }
+
+    /// Which rows are regressed or improved.
+    fn call(&mut self, report: &Report<'_>, scope: Scope) {
+        let in_window = |row: &CellRow| row.q_value.is_some_and(|q| q <= report.config.q);
+        for line in self.cells.iter_mut().flat_map(|group| &mut group.lines) {
+            let live = report.live.called.get(&RowId::new(&line.row));
+            let called = match scope {
+                Scope::Window => in_window(&line.row),
+                Scope::Epoch => live.is_some(),
+            };
+            if called && line.tested.is_some() {
+                call(line);
+                line.row.cause = live.and_then(|live| live.cause(report.live));
+            }
+        }
+        let roll_ups = self.over_all.iter_mut().chain(self.partly.iter_mut().flatten());
+        for line in roll_ups.flat_map(|group| &mut group.lines) {
+            if scope == Scope::Window && in_window(&line.row) {
+                call(line);
+            }
+        }
+    }
+
+    /// Calls functions under the floor. They get rows of their own, which the row of all of them gives up.
+    fn find_rare(&mut self, config: &Config) {
+        let ln_q = ln_bh(&values(&self.cells, |group| &group.rare, |line| line.row.rare_ln_p));
+        let mut ln_q = ln_q.into_iter();
+        for group in &mut self.cells {
+            let family = std::mem::take(&mut group.rare).into_iter().zip(ln_q.by_ref());
+            let called: Vec<Line> =
+                family.filter(|(_, ln_q)| *ln_q <= config.q.ln()).filter_map(|(line, _)| call_rare(line)).collect();
+            group.lines.retain_mut(|line| line.row.function != RARE || give_up(&mut line.row, &called));
+            group.lines.extend(called);
+        }
+    }
+
+    /// Costs per request: functions are one family, the rows of all functions another, which decides about them.
+    fn find_uniform(&mut self, config: &Config, scope: Scope) {
+        for of_all in [false, true] {
+            let member =
+                |line: &Line| line.row.per_request_ln_p.filter(|_| (line.row.function == ALL_FUNCTIONS) == of_all);
+            let ln_q = ln_bh(&values(&self.cells, |group| &group.lines, member));
+            for (line, ln_q) in self.cells.iter_mut().flat_map(|group| &mut group.lines).zip(ln_q) {
+                if ln_q.is_nan() {
+                    continue;
+                }
+                line.row.per_request_q_value = Some(ln_q.exp());
+                let large = line
+                    .uniform
+                    .filter(|all| scope == Scope::Window && ln_q <= config.q.ln() && all.abs() >= config.delta);
+                if let Some(theta) = large {
+                    (line.row.verdict, line.row.reason) =
+                        (if theta > 0.0 { Verdict::Regressed } else { Verdict::Improved }, None);
+                }
+            }
+        }
+    }
+
+    /// Rows that are not called of which a minority of the head's pods differ.
+    fn find_outlying(&mut self, config: &Config) {
+        let ln_q = ln_bh(&values(&self.cells, |group| &group.lines, |line| line.row.outlier_ln_p));
+        let tested = ln_q.iter().filter(|ln_q| !ln_q.is_nan()).count();
+        let selected = ln_q.iter().filter(|ln_q| **ln_q <= config.q.ln()).count();
+        let ln_level = config.q.ln() + (length_float(selected) / length_float(tested.max(1))).ln();
+        for (line, ln_q) in self.cells.iter_mut().flat_map(|group| &mut group.lines).zip(ln_q) {
+            line.row.outlier_q_value = Some(ln_q.exp()).filter(|_| !ln_q.is_nan());
+            if line.row.verdict.is_called() || ln_q.is_nan() || ln_q > config.q.ln() {
+                continue;
+            }
+            let of_pods = ln_bh(&line.deviating.iter().map(|(_, ln_p)| *ln_p).collect::<Vec<_>>());
+            let named = line.deviating.iter().zip(of_pods).filter(|(_, ln_q)| *ln_q <= ln_level);
+            let mut named: Vec<String> = named.map(|((name, _), _)| name.clone()).collect();
+            named.sort();
+            if !named.is_empty() && table_count(2 * named.len()) <= line.row.head.pods {
+                (line.row.verdict, line.row.reason) = (Verdict::SomePodsOutlying, None);
+                line.row.outlying_pods = named;
+            }
+        }
+    }
+
+    /// Rows of cells that moved only because another's share did. `causes` is filled from self rows, which come first.
+    fn find_compositional(
+        &mut self,
+        config: &Config,
+        functions: usize,
+        kind: CountKind,
+        causes: &mut BTreeMap<CellKey, String>,
+    ) {
+        if kind == CountKind::SelfCount {
+            causes.extend(self.cells.iter().filter_map(|group| Some((group.cell.clone(), cause(group)?))));
+        }
+        let ln_p = matrix(&self.cells, functions, |line| line.tested.map(|tested| tested.ln_p_comp));
+        let ln_q = ln_bh(&ln_p.concat());
+        for (place, group) in self.cells.iter_mut().enumerate() {
+            let open =
+                |line: &&mut Line| !line.row.verdict.is_called() && line.row.verdict != Verdict::SomePodsOutlying;
+            for line in group.lines.iter_mut().filter(open) {
+                let (Some(function), Some(tested)) = (line.function, line.tested) else { continue };
+                let moved = ln_q[place * functions + function] <= config.q.ln()
+                    && tested.ln_scale.abs() >= config.delta
+                    && tested.theta_share * tested.ln_scale > 0.0
+                    && tested.theta.abs() < tested.theta_share.abs();
+                if moved {
+                    line.row.verdict = Verdict::Compositional;
+                    line.row.reason = None;
+                    line.row.cause = causes.get(&group.cell).cloned();
+                }
+            }
+        }
+    }
+
+    /// All rows. Where all is one cell, that cell's rows are those over all cells.
+    fn into_rows(self, config: &Config) -> Vec<CellRow> {
+        let over_all = if config.cell_by == CellBy::All { Vec::new() } else { self.over_all };
+        let groups = self.cells.into_iter().chain(over_all).chain(self.partly.into_iter().flatten());
+        groups.flat_map(|group| group.lines).map(|line| line.row).collect()
+    }
+}
+
+/// Calls a tested row by the sign of its effect.
+pub(super) fn call(line: &mut Line) {
+    let Some(tested) = line.tested else { return };
+    let row = &mut line.row;
+    if tested.theta > 0.0 {
+        (row.verdict, row.reason) = (Verdict::Regressed, (row.base.count == 0).then_some(RowReason::OnlyInHead));
+    } else if tested.theta < 0.0 {
+        (row.verdict, row.reason) = (Verdict::Improved, (row.head.count == 0).then_some(RowReason::OnlyInBase));
+    }
+}
+
+/// Whether a cell is this one, or one of those that a roll-up is over.
+pub(super) fn is_under(cell: &CellKey, over: &CellKey) -> bool {
+    let region = over.region.as_str() == MERGED || over.region == cell.region;
+    region && (over.cohort.as_str() == MERGED || over.cohort == cell.cohort)
+}
+
+/// The first three strata of an arm in some cells, in words.
+fn ran(config: &Config, cells: &[&Cell], arm: usize) -> String {
+    let strata = cells.iter().flat_map(|cell| cell.iter()).filter(|(_, stratum)| stratum[arm].samples > 0);
+    let strata: BTreeSet<_> = strata.map(|(key, _)| key).collect();
+    first_three(
+        strata
+            .into_iter()
+            .map(|(block, hardware)| format!("{hardware} from {}", rfc3339(config.clock().start_of(*block))))
+            .collect(),
+    )
+}
+
+/// The first three, and how many more.
+pub(super) fn first_three(mut words: Vec<String>) -> String {
+    if words.is_empty() {
+        return "none".to_owned();
+    }
+    let more = words.len().saturating_sub(3);
+    words.truncate(3);
+    if more > 0 { format!("{} and {more} more", words.join(", ")) } else { words.join(", ") }
+}
+
+/// Values by row, group after group; NaN where a row has none.
+fn values<'a>(
+    groups: &'a [Group],
+    lines: fn(&'a Group) -> &'a Vec<Line>,
+    of: impl Fn(&Line) -> Option<f64>,
+) -> Vec<f64> {
+    groups.iter().flat_map(lines).map(|line| of(line).unwrap_or(f64::NAN)).collect()
+}
+
+/// Calls a function under the floor by the arm in which its share is larger.
+fn call_rare(mut line: Line) -> Option<Line> {
+    let [head, base] = [&line.row.head, &line.row.base].map(|arm| (i128::from(arm.count), i128::from(arm.total)));
+    let verdict = match (head.0 * base.1).cmp(&(base.0 * head.1)) {
+        Ordering::Greater => Verdict::Regressed,
+        Ordering::Less => Verdict::Improved,
+        Ordering::Equal => return None,
+    };
+    (line.row.verdict, line.row.reason) = (verdict, Some(RowReason::Rare));
+    Some(line)
+}
+
+/// Takes called functions out of the row that stands for all under the floor; whether it still stands for any.
+fn give_up(row: &mut CellRow, called: &[Line]) -> bool {
+    row.functions = row.functions.map(|functions| functions - table_count(called.len()));
+    for (arm, of) in [(&mut row.head, HEAD), (&mut row.base, BASE)] {
+        arm.count -= called.iter().map(|line| [line.row.head.count, line.row.base.count][of]).sum::<i64>();
+        arm.share = (arm.total > 0).then(|| signed_float(arm.count) / signed_float(arm.total));
+    }
+    (row.g, row.ln_p_iid) = g_of(&row.head, &row.base);
+    row.functions != Some(0)
+}
+
+/// The called function of a cell with the largest effect; of equal ones the first by stable hash.
+fn cause(group: &Group) -> Option<String> {
+    let mut largest: Option<(f64, &str)> = None;
+    for line in group.lines.iter().filter(|line| line.row.verdict.is_called()) {
+        let Some(size) = line.tested.map(|tested| tested.theta.abs()) else { continue };
+        if largest.is_none_or(|(largest, _)| size > largest) {
+            largest = Some((size, &line.row.function));
+        }
+    }
+    largest.map(|(_, function)| function.to_owned())
+}

@@ -1,0 +1,79 @@
+//! The base against itself: "Self-check" in section 6 of `docs/semantics.md`.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::number::table_count;
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
+use fleetdiff_schemas::rows::CellKey;
+use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::verdict::Scope;
+
+use super::counts::{Archive, ArmCounts, BASE, Cell, HEAD};
+use super::evidence::{Evidence, judge, kept_or_all};
+use super::history::Open;
+use super::statistics::families::two_level;
+
+/// Rows tested and rows called, by type, kind and cell; cells whose halves cannot be tested are missing.
+pub(super) type Checked = BTreeMap<(ProfileType, CountKind, CellKey), (i64, i64)>;
+
+/// The self-check of a comparison at a report.
+pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Hop) -> Checked {
+    let mut by_type: BTreeMap<ProfileType, Vec<(CellKey, Cell)>> = BTreeMap::new();
+    for ((profile_type, key), cell) in archive.cells(config, open, Scope::Window, hop) {
+        let has_head = cell.values().any(|stratum| stratum[HEAD].samples > 0);
+        let halves = halves(&cell);
+        if has_head && !halves.is_empty() {
+            by_type.entry(profile_type).or_default().push((key, halves));
+        }
+    }
+    let mut checked = Checked::new();
+    for (profile_type, cells) in by_type {
+        let apart: Vec<Evidence> = cells.iter().map(|(_, halves)| judge(config, archive, &[halves])).collect();
+        let together = judge(config, archive, &cells.iter().map(|(_, halves)| halves).collect::<Vec<_>>());
+        for kind in CountKind::ALL.into_iter().filter(|kind| config.count_kinds.contains(kind)) {
+            let column = |evidence: &Evidence| ln_p_row(evidence, kind, archive.names.len());
+            let ln_q = two_level(&apart.iter().map(column).collect::<Vec<_>>(), &column(&together)).ln_q_value;
+            for (((key, _), evidence), ln_q) in cells.iter().zip(&apart).zip(ln_q) {
+                if evidence.kinds.get(&kind).is_some_and(|found| found.test.is_some()) {
+                    let count = |of: &dyn Fn(f64) -> bool| table_count(ln_q.iter().filter(|ln_q| of(**ln_q)).count());
+                    checked.insert(
+                        (profile_type, kind, key.clone()),
+                        (count(&|ln_q| !ln_q.is_nan()), count(&|ln_q| ln_q <= config.q.ln())),
+                    );
+                }
+            }
+        }
+    }
+    checked
+}
+
+/// The base's even buckets as head and its odd ones as base, in strata that have both.
+fn halves(cell: &Cell) -> Cell {
+    let kept = kept_or_all(cell);
+    let of_stratum = |base: &ArmCounts, odd: bool| {
+        let buckets: BTreeMap<_, _> = base
+            .buckets
+            .iter()
+            .filter(|(bucket, _)| (*bucket % 2 == 1) == odd)
+            .map(|(bucket, counts)| (*bucket, counts.clone()))
+            .collect();
+        ArmCounts { samples: buckets.values().map(|bucket| bucket.samples).sum(), buckets, ..ArmCounts::default() }
+    };
+    let all = cell.iter().filter(|(_, stratum)| kept.iter().any(|one| std::ptr::eq(*one, *stratum)));
+    let all =
+        all.map(|(key, stratum)| (key.clone(), [of_stratum(&stratum[BASE], false), of_stratum(&stratum[BASE], true)]));
+    all.filter(|(_, arms)| arms.iter().all(|arm| arm.samples > 0)).collect()
+}
+
+/// By function number; NaN where it was not tested.
+fn ln_p_row(evidence: &Evidence, kind: CountKind, functions: usize) -> Vec<f64> {
+    let mut column = vec![f64::NAN; functions];
+    let Some(found) = evidence.kinds.get(&kind) else { return column };
+    for function in &found.functions {
+        if let Some((place, test)) = found.place(*function) {
+            column[*function] = test.ln_p_row[place];
+        }
+    }
+    column
+}

@@ -1,0 +1,87 @@
+//! Counts since a process began: section 2.3 of `docs/semantics.md`.
+//!
+//! Every snapshot used since the baseline is kept, and what is new in one is found by asking all of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fleetdiff_schemas::identity::{Build, Cohort, PodId, Service};
+use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack};
+use fleetdiff_schemas::time::{Nanos, TimeRange};
+
+use fleetdiff_schemas::config::Config;
+
+/// Samples of each stack of a cohort.
+type ByStack = BTreeMap<StackOf, u64>;
+/// A cohort, and the names of a stack's functions.
+type StackOf = (Cohort, Vec<Arc<str>>);
+/// One process, as far as its sender tells it from others.
+type ProcessKey = (Service, Build, PodId, ProfileType, Option<Nanos>);
+
+/// The snapshots used, by process and in their order, since the last baseline.
+#[derive(Default)]
+pub(super) struct Snapshots(BTreeMap<ProcessKey, Vec<(Nanos, ByStack)>>);
+
+/// What a snapshot is.
+pub(super) enum Found {
+    Superseded,
+    Baseline,
+    /// The samples that are new in it, and since when.
+    New(Arc<Profile>, TimeRange),
+}
+
+impl Snapshots {
+    pub(super) fn find(&mut self, config: &Config, snapshot: &Profile) -> Found {
+        let (id, at) = (&snapshot.identity, snapshot.window.end);
+        let key = (id.service.clone(), id.build.clone(), id.pod.clone(), snapshot.profile_type, id.process_start);
+        let used = self.0.entry(key).or_default();
+        let before = used.last().map(|(at, stacks)| (*at, stacks.values().sum::<u64>()));
+        if before.is_some_and(|(last, _)| at <= last) {
+            return Found::Superseded;
+        }
+        let now = by_stack(snapshot);
+        let total: u64 = now.values().sum();
+        let began = id.process_start.filter(|start| *start <= at && before.is_none_or(|(last, _)| last < *start));
+        let goes_on = before.is_some_and(|(_, counted)| counted <= total);
+        let since = began.or_else(|| before.filter(|_| goes_on).map(|(last, _)| last));
+        let since = since.filter(|since| at.since(*since) <= config.clock().length_of(config.window_hops()));
+        if began.is_some() || since.is_none() {
+            used.clear();
+        }
+        let most =
+            |stack: &StackOf| used.iter().filter_map(|(_, counts)| counts.get(stack)).max().copied().unwrap_or(0);
+        let found = match since {
+            None => Found::Baseline,
+            Some(since) => {
+                let new = now.iter().filter_map(|(stack, count)| {
+                    Some((stack, count.checked_sub(most(stack)).filter(|more| *more > 0)?))
+                });
+                Found::New(Arc::new(of_stacks(snapshot, new.collect())), TimeRange { start: since, end: at })
+            }
+        };
+        used.push((at, now));
+        found
+    }
+}
+
+fn by_stack(profile: &Profile) -> ByStack {
+    let mut counts = ByStack::new();
+    let Samples::Stacks(stacks) = &profile.samples else { return counts };
+    let name = |frame: &u32| usize::try_from(*frame).ok().and_then(|frame| profile.names.get(frame)).cloned();
+    for stack in stacks {
+        let cohort = stack.cohort.clone().unwrap_or_else(|| profile.identity.cohort.clone());
+        *counts.entry((cohort, stack.frames.iter().filter_map(name).collect())).or_default() += stack.count;
+    }
+    counts
+}
+
+/// The same profile with other stacks, of the same names.
+fn of_stacks(profile: &Profile, counts: Vec<(&StackOf, u64)>) -> Profile {
+    let numbers: BTreeMap<&Arc<str>, u32> = profile.names.iter().zip(0..).collect();
+    let stack = |((cohort, names), count): (&StackOf, u64)| Stack {
+        frames: names.iter().filter_map(|name| numbers.get(name).copied()).collect(),
+        count,
+        cohort: Some(cohort.clone()),
+    };
+    Profile { samples: Samples::Stacks(counts.into_iter().map(stack).collect()), ..profile.clone() }
+}

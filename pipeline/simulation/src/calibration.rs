@@ -1,0 +1,218 @@
+//! Does the promise behind a flag hold? Fleets whose truth is known are simulated, and what the statistics say of them is
+//! counted.
+//!
+//! A row of the table is one kind of fleet, with one or more figures that must keep to a bound: how often anything is called
+//! where nothing changed, how often a change is found, how soon. Every run is a function of (seed, name of the row, number of
+//! the run), so that a row measured alone, or by any number of threads, gives the same figures. Beside each figure stands what
+//! the plain test says of the same draws: G of counts merged over pods, its chi-square tail, Benjamini-Hochberg at .05.
+//!
+//! | question | file |
+//! |---|---|
+//! | What are simulated pods like? | [`model`], [`chance`] |
+//! | How is a figure judged? | [`figure`] |
+//! | What does the plain test say? | [`plain`] |
+//! | Nothing changed: is anything called in a window? | [`quiet`], [`strata`], [`cohorts`], [`requests`], [`rare`], [`values`] |
+//! | Something changed: is it found, and it alone? | [`effects`], [`fan_out`], [`minority`], [`demo`] |
+//! | What if one looks every ten seconds? | [`stream`], [`looks`], [`rollout`] |
+//!
+//! Rows of a single window hand simulated bucket counts to the tests of [`fleetdiff_statistics`]. Rows of many looks hand the
+//! counts so far to what the dataflow calls at each hop, hop by hop ([`looks`]); only [`rollout`] runs the dataflow itself,
+//! which takes longer than all that is between a count and a flag by the factor ten to twenty.
+
+mod chance;
+mod cohorts;
+mod demo;
+mod effects;
+mod fan_out;
+mod figure;
+mod looks;
+mod minority;
+mod model;
+mod plain;
+mod quiet;
+mod rare;
+mod requests;
+mod rollout;
+mod strata;
+mod stream;
+mod values;
+
+pub use figure::{Bound, Estimate, Figure, Statistic};
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use chance::generator_of;
+use figure::{Observed, Seen};
+use fleetdiff_pipeline::run::RunError;
+
+use crate::fleet::random::Generator;
+
+/// False-discovery rate of every family here.
+const Q: f64 = 0.05;
+
+/// The chance of one run.
+struct Chance {
+    /// For fleets that make their own chance of a seed.
+    seed: u64,
+    rng: Generator,
+}
+
+type Experiment = Box<dyn Fn(&mut Chance) -> Result<Vec<Observed>, RunError> + Send + Sync>;
+
+/// One row of the calibration table.
+pub struct Row {
+    /// Its name, as one writes it on a command line.
+    pub name: &'static str,
+    /// What is simulated, in words.
+    pub simulates: &'static str,
+    /// What is measured, and what it must keep to.
+    pub figures: Vec<Figure>,
+    /// Runs for each run that is asked for: cheap rows have more.
+    pub repeats: u64,
+    experiment: Experiment,
+}
+
+impl Row {
+    /// A row whose experiment cannot fail.
+    fn new(
+        name: &'static str,
+        simulates: &'static str,
+        figures: Vec<Figure>,
+        experiment: impl Fn(&mut Chance) -> Vec<Observed> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name, simulates, figures, repeats: 1, experiment: Box::new(move |chance| Ok(experiment(chance))) }
+    }
+}
+
+/// Every row, in the order of the table.
+#[must_use]
+pub fn table() -> Vec<Row> {
+    let groups = [
+        quiet::rows(),
+        strata::rows(),
+        cohorts::rows(),
+        requests::rows(),
+        rare::rows(),
+        values::rows(),
+        effects::rows(),
+        fan_out::rows(),
+        minority::rows(),
+        looks::rows(),
+        rollout::rows(),
+        demo::rows(),
+    ];
+    groups.into_iter().flatten().collect()
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Runs of each row, before [`Row::repeats`].
+    pub runs: u64,
+    /// What all chance follows from.
+    pub seed: u64,
+    /// Threads that share the runs, at least 1; no figure depends on it.
+    pub threads: usize,
+}
+
+/// A row as measured.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Runs that were made.
+    pub runs: u64,
+    /// In the order of [`Row::figures`].
+    pub figures: Vec<MeasuredFigure>,
+}
+
+/// A figure as measured.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasuredFigure {
+    /// Which.
+    pub figure: Figure,
+    /// What fleetdiff's statistics gave.
+    pub ours: Estimate,
+    /// What the plain test gave on the same draws.
+    pub plain: Option<Estimate>,
+}
+
+impl MeasuredFigure {
+    /// Whether it keeps to what is required; true where nothing is.
+    #[must_use]
+    pub fn is_met(&self) -> bool {
+        self.figure.required.is_none_or(|bound| self.ours.keeps_to(bound, self.figure.statistic))
+    }
+
+    /// Whether the plain test would keep to it; none where it has no such figure or nothing is required.
+    #[must_use]
+    pub fn is_met_by_the_plain_test(&self) -> Option<bool> {
+        Some(self.plain?.keeps_to(self.figure.required?, self.figure.statistic))
+    }
+}
+
+impl Measured {
+    /// Whether every figure keeps to what is required of it.
+    #[must_use]
+    pub fn is_met(&self) -> bool {
+        self.figures.iter().all(MeasuredFigure::is_met)
+    }
+}
+
+/// Measures one row; `after_each` is called after each of [`runs_of`] runs, from any thread.
+///
+/// # Errors
+/// [`RunError`] if the dataflow of a row that runs it fails.
+pub fn measure(row: &Row, effort: Effort, after_each: impl Fn() + Sync) -> Result<Measured, RunError> {
+    let runs = runs_of(row, effort);
+    let next = AtomicU64::new(0);
+    let work = || -> Result<Vec<(u64, Vec<Observed>)>, RunError> {
+        let mut done = Vec::new();
+        loop {
+            let run = next.fetch_add(1, Ordering::Relaxed);
+            if run >= runs {
+                return Ok(done);
+            }
+            let (seed, rng) = generator_of(effort.seed, row.name, run);
+            done.push((run, (row.experiment)(&mut Chance { seed, rng })?));
+            after_each();
+        }
+    };
+    let each_thread = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..effort.threads).map(|_| scope.spawn(work)).collect();
+        let mut all = vec![work()];
+        all.extend(
+            others.into_iter().map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
+        );
+        all
+    });
+    let mut observed = Vec::new();
+    for done in each_thread {
+        observed.extend(done?);
+    }
+    observed.sort_unstable_by_key(|(run, _)| *run);
+    Ok(Measured {
+        runs,
+        figures: row
+            .figures
+            .iter()
+            .enumerate()
+            .map(|(place, figure)| put_together(*figure, place, &observed))
+            .collect(),
+    })
+}
+
+/// Runs of a row at this effort.
+#[must_use]
+pub fn runs_of(row: &Row, effort: Effort) -> u64 {
+    effort.runs.saturating_mul(row.repeats)
+}
+
+fn put_together(figure: Figure, place: usize, observed: &[(u64, Vec<Observed>)]) -> MeasuredFigure {
+    let of_run = || observed.iter().filter_map(|(_, figures)| figures.get(place));
+    let ours: Vec<Seen> = of_run().map(|observed| observed.ours).collect();
+    let plain: Vec<Seen> = of_run().filter_map(|observed| observed.plain).collect();
+    MeasuredFigure {
+        figure,
+        ours: Estimate::of(figure.statistic, &ours),
+        plain: (!plain.is_empty()).then(|| Estimate::of(figure.statistic, &plain)),
+    }
+}

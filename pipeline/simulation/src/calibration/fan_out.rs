@@ -1,0 +1,80 @@
+//! The article's example of a fan-out: one of five functions costs 10 % more in two of nine cells. What happens to `_other`,
+//! which did not change, but is two thirds of the profile and so loses share?
+
+use fleetdiff_schemas::number::length_float;
+use fleetdiff_statistics::scale::biweight_of_counts;
+use fleetdiff_statistics::{DELTA, MIN_COUNT, Model, Moments, rows_of_cell};
+
+use super::figure::{Figure, Observed, Seen};
+use super::model::{Noise, Pair, pods, to_one};
+use super::plain::{called, ln_p_pooled};
+use super::requests::{Serving, ln_p as ln_p_per_request};
+use super::{Chance, Row};
+
+/// Samples of the article's base in nine cells (`g_2x2.csv`, tag `article2`): the function that changes, three others, `_other`.
+const ARTICLE: [f64; 5] = [128_908.0, 50_145.0, 35_971.0, 28_820.0, 474_544.0];
+const OTHER: usize = 4;
+const CELLS: usize = 9;
+/// Cells in which the first function costs more.
+const HIT: [usize; 2] = [0, 3];
+const FACTOR: f64 = 1.10;
+/// Pods of an arm in a cell, and samples of an arm there.
+const PODS: usize = 20;
+const SAMPLES: f64 = 80_000.0;
+
+pub(super) fn rows() -> Vec<Row> {
+    let simulates = "the article's 9 cells of 5 functions, 80,000 samples an arm from 20 pods that do not differ; the first costs 10 % more in 2 cells";
+    let figures = vec![
+        Figure::rate("`_other` called in hit cells, against the cell's scale").at_most(0.05),
+        // The table says 0, to the two digits that it has.
+        Figure::rate("`_other` called in hit cells, per request").at_most(0.005),
+        Figure::rate("`_other` called in hit cells, by the whole rule (no scale under 20 functions)"),
+        Figure::rate("the change found in hit cells, against the cell's scale"),
+    ];
+    let row = Row::new("fan-out", simulates, figures, |chance: &mut Chance| {
+        let cells: Vec<[Serving; 2]> = (0..CELLS).map(|cell| cell_of(HIT.contains(&cell), chance)).collect();
+        let per_request = called_in_one_family(cells.iter().map(|[head, base]| ln_p_per_request(head, base)).collect());
+        let pairs: Vec<Pair> =
+            cells.into_iter().map(|[head, base]| Pair { head: head.counts, base: base.counts }).collect();
+        let of = |ln_p: &dyn Fn(&Pair) -> Vec<f64>| called_in_one_family(pairs.iter().map(ln_p).collect());
+        let (adjusted, whole) = (of(&against_scale), of(&by_the_whole_rule));
+        let plain = of(&|pair| ln_p_pooled([pair]));
+        vec![
+            Observed::beside(hits(&adjusted, OTHER), hits(&plain, OTHER)),
+            Observed::beside(hits(&per_request, OTHER), hits(&plain, OTHER)),
+            Observed::only(hits(&whole, OTHER)),
+            Observed::beside(hits(&adjusted, 0), hits(&plain, 0)),
+        ]
+    });
+    vec![Row { repeats: 5, ..row }]
+}
+
+fn cell_of(is_hit: bool, chance: &mut Chance) -> [Serving; 2] {
+    let shares = to_one(ARTICLE.to_vec());
+    let mut arm = |factor: f64| {
+        let pods = pods(PODS, &shares, &Noise::of(0.0), &mut chance.rng);
+        let samples = SAMPLES / length_float(PODS);
+        Serving::of(&pods, &[factor, 1.0, 1.0, 1.0, 1.0], samples, samples / 10.0, chance)
+    };
+    [arm(if is_hit { FACTOR } else { 1.0 }), arm(1.0)]
+}
+
+/// ln p at the scale of the merged counts, which the rules do not take from fewer than 20 functions.
+fn against_scale(pair: &Pair) -> Vec<f64> {
+    let moments = Moments::measure(&pair.contrast(), Model::Share, MIN_COUNT);
+    moments.at_scale(biweight_of_counts(&moments.a, moments.n_head, &moments.b, moments.n_base)).ln_p
+}
+
+fn by_the_whole_rule(pair: &Pair) -> Vec<f64> {
+    rows_of_cell(&pair.contrast(), None, DELTA).ln_p_row
+}
+
+/// By cell, then function: who is called, all cells in one family.
+fn called_in_one_family(ln_p: Vec<Vec<f64>>) -> Vec<Vec<bool>> {
+    let rows = ln_p.first().map_or(1, Vec::len);
+    called(&ln_p.concat()).chunks(rows).map(<[bool]>::to_vec).collect()
+}
+
+fn hits(called: &[Vec<bool>], function: usize) -> Seen {
+    Seen::Hits { hits: HIT.iter().map(|&cell| u32::from(called[cell][function])).sum(), of: 2 }
+}

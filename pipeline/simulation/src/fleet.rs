@@ -1,0 +1,172 @@
+//! Synthetic fleets whose truth is known, from a seed.
+//!
+//! A pod's expected samples of a function are its size x the function's share x the pod's own multiplier for the
+//! function (log-normal, for as long as the pod lives) x what the cell, the build, the machine and the moment do to it.
+//! The counts of a profile are independent Poisson numbers with these means, drawn by call path and folded to self
+//! and total counts, so that the two agree as they do in real profiles.
+//!
+//! Everything about a pod follows from (seed, pod name, period): a profile is the same whether it is made first or
+//! last, by one thread or several, early or late, whole or folded, and whatever the other pods do.
+//!
+//! ```
+//! use fleetdiff_simulation::fleet::{Cells, Fleet};
+//! use fleetdiff_schemas::time::Nanos;
+//! let fleet = Fleet::seeded(11)
+//!     .pods_per_cell(2, 4)
+//!     .regress("serialize_video_chunk", Cells::cohort("Android-TV"), 1.10)
+//!     .late(0.02, Nanos::from_seconds(420))
+//!     .restarts(1)
+//!     .build();
+//! assert_eq!(fleet.pods(), 9 * 6);
+//! assert_eq!(fleet.partitions(2), fleet.partitions(2));
+//! ```
+
+mod builder;
+mod call_tree;
+mod cells;
+mod delivery;
+mod plan;
+mod pod_sampler;
+pub(crate) mod poisson;
+mod presets;
+pub(crate) mod random;
+mod roster;
+
+use std::sync::Arc;
+
+use fleetdiff_schemas::identity::{Build, Identity};
+use fleetdiff_schemas::profile::Decoded;
+use fleetdiff_schemas::time::{Nanos, TimeRange};
+
+pub use builder::FleetBuilder;
+pub use call_tree::Calls;
+pub use cells::Cells;
+pub use delivery::{FleetSource, Partition};
+
+/// A synthetic fleet, ready to be read any number of times.
+///
+/// Cheap to clone; profiles are made as they are read and never all held at once.
+#[derive(Clone, Debug)]
+pub struct Fleet {
+    plan: Arc<plan::Plan>,
+}
+
+impl Fleet {
+    /// Begins a fleet: 3 x 3 cells of 5 head and 20 base pods of a video service, deployed after a minute, 10 minutes
+    /// long, nothing changed, until something else is said.
+    pub fn seeded(seed: u64) -> FleetBuilder {
+        FleetBuilder::new(seed)
+    }
+
+    /// The reader of one of `workers` workers (counted from 0): it owns the partitions p of
+    /// [`FleetBuilder::partition_count`] with p mod `workers` = `worker`.
+    pub fn source(&self, worker: usize, workers: usize) -> FleetSource {
+        FleetSource::new(&self.plan, worker, workers)
+    }
+
+    /// One of `partitions` partitions (counted from 0), in order of delivery.
+    pub fn partition(&self, partition: u32, partitions: u32) -> Partition {
+        Partition::new(&self.plan, partition, partitions)
+    }
+
+    /// All records of the fleet spread over this many partitions, each in order of delivery. Held in memory: for small
+    /// fleets.
+    pub fn partitions(&self, partitions: u32) -> Vec<Vec<Decoded>> {
+        (0..partitions).map(|partition| self.partition(partition, partitions).collect()).collect()
+    }
+
+    /// The build compared against.
+    pub fn base(&self) -> &Build {
+        &self.plan.settings.base
+    }
+
+    /// The build in question.
+    pub fn head(&self) -> &Build {
+        &self.plan.settings.head
+    }
+
+    /// How many pods there are from first to last.
+    pub fn pods(&self) -> usize {
+        self.plan.pods.len()
+    }
+
+    /// Every process of every pod, with the time within the fleet's in which it lived, by pod and start.
+    pub fn processes(&self) -> Vec<(Arc<Identity>, TimeRange)> {
+        let whole = self.time();
+        let clip = |range: TimeRange| TimeRange { start: range.start.max(whole.start), end: range.end.min(whole.end) };
+        let lives = self.plan.pods.iter().flat_map(|pod| &pod.lives);
+        let mut processes: Vec<_> = lives.map(|life| (Arc::clone(&life.identity), clip(life.lived))).collect();
+        processes.sort_by(|a, b| (&a.0.pod, a.1.start).cmp(&(&b.0.pod, b.1.start)));
+        processes
+    }
+
+    /// Profiles of the whole fleet, copies not counted; at most this many are given (a profile that saw nothing is not).
+    pub fn profiles(&self) -> u64 {
+        let lived = |pod: &roster::Pod, period| u64::from(pod.life(self.plan.window(pod, period)).is_some());
+        self.plan.pods.iter().map(|pod| (0..self.plan.periods).map(|period| lived(pod, period)).sum::<u64>()).sum()
+    }
+
+    /// From the first instant to the last end of a window.
+    pub fn time(&self) -> TimeRange {
+        let start = self.plan.settings.starts_at;
+        let periods = i64::try_from(self.plan.periods).unwrap_or(i64::MAX);
+        let last = self.plan.pods.last().map_or(Nanos(0), |pod| pod.phase);
+        TimeRange { start, end: start.plus(Nanos(periods.saturating_mul(self.plan.settings.period.0))).plus(last) }
+    }
+
+    /// The functions in which samples are taken, with their expected share of an unchanged pod's samples, largest
+    /// first.
+    pub fn functions(&self) -> Vec<(Arc<str>, f64)> {
+        let tree = &self.plan.tree;
+        let shares =
+            tree.names.iter().enumerate().map(|(function, name)| (Arc::clone(name), tree.self_share(function)));
+        let mut functions: Vec<_> = shares.filter(|(_, share)| *share > 0.0).collect();
+        functions.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        functions
+    }
+}
+
+/// Why a fleet cannot be built.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum FleetError {
+    /// An effect names a function in which no sample is taken.
+    #[error("function {function:?} is not one in which this fleet takes samples")]
+    UnknownFunction {
+        /// The name given.
+        function: String,
+    },
+    /// A cell is named that the fleet does not have.
+    #[error("no cell of this fleet is {cell}")]
+    UnknownCell {
+        /// The pattern given.
+        cell: String,
+    },
+    /// A number is outside its range.
+    #[error("{property} is {value}, expected {range}")]
+    OutOfRange {
+        /// The method of [`FleetBuilder`].
+        property: &'static str,
+        /// The number given.
+        value: f64,
+        /// What is possible.
+        range: &'static str,
+    },
+    /// There is nothing where at least one is needed.
+    #[error("{property} leaves the fleet empty")]
+    Empty {
+        /// The method of [`FleetBuilder`].
+        property: &'static str,
+    },
+}
+
+impl FleetError {
+    /// A name for this kind of error that does not change.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownFunction { .. } => "unknown_function",
+            Self::UnknownCell { .. } => "unknown_cell",
+            Self::OutOfRange { .. } => "out_of_range",
+            Self::Empty { .. } => "empty",
+        }
+    }
+}

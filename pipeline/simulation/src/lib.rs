@@ -1,0 +1,11 @@
+//! Fleets whose truth is known, and what fleetdiff says of them.
+//!
+//! [`fleet`] makes them from a seed, for tests, benches, `generate` and `demo` alike; [`experiment`] runs presets through the
+//! dataflow; [`calibration`] counts how often the statistics are wrong.
+
+pub mod calibration;
+pub mod experiment;
+pub mod fleet;
+mod run;
+
+pub use run::run_fleet;

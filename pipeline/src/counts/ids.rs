@@ -1,0 +1,10 @@
+//! The numbers by which this process knows functions and call paths; nothing that leaves a cell goes by them.
+
+/// A function, as numbered by this process.
+pub type FunctionId = u32;
+
+/// A call path, as numbered by this process; 0 is the empty one.
+pub type PathId = u32;
+
+/// The path of a sample without frames.
+pub const EMPTY: PathId = 0;

@@ -1,0 +1,31 @@
+//! The statistics against vectors of outside programs, and the laws that hold for any input.
+//!
+//! Vectors, their origin and their tolerances: `testdata/README.md`. Every test says on stderr how many numbers it
+//! compared and how far the worst was off, and fails if it compared none.
+
+#[path = "published/always_valid.rs"]
+mod always_valid;
+#[path = "published/cells.rs"]
+mod cells;
+#[path = "published/combine.rs"]
+mod combine;
+#[path = "published/decide.rs"]
+mod decide;
+#[path = "published/exact.rs"]
+mod exact;
+#[path = "published/families.rs"]
+mod families;
+#[path = "published/laws.rs"]
+mod laws;
+#[path = "published/minority.rs"]
+mod minority;
+#[path = "published/numbers.rs"]
+mod numbers;
+#[path = "published/outliers.rs"]
+mod outliers;
+#[path = "published/requests.rs"]
+mod requests;
+#[path = "published/tables.rs"]
+mod tables;
+#[path = "published/vectors.rs"]
+mod vectors;

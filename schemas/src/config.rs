@@ -1,0 +1,162 @@
+//! What decides a run besides its records. Rows are a function of (records by partition, decisions, this).
+
+use crate::identity::Build;
+use crate::profile::CountKind;
+use crate::time::{HopClock, Nanos};
+
+/// Which dimensions make a cell; the other is merged and written `*`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CellBy {
+    /// Region and cohort.
+    #[default]
+    RegionCohort,
+    /// Cohort alone.
+    Cohort,
+    /// Region alone.
+    Region,
+    /// One cell.
+    All,
+}
+
+/// Which comparisons there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Comparing {
+    /// Those that follow from the order in which builds appear.
+    #[default]
+    Deploys,
+    /// One, between named builds.
+    Named {
+        /// Builds that together are the base, as given.
+        base: Vec<Build>,
+        /// The build in question.
+        head: Build,
+    },
+}
+
+/// What calls rows of tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// Pods as replicates, strata, a robust scale, two-level families and the live rule: what keeps its promise.
+    #[default]
+    Honest,
+    /// G on merged counts, chi-square tail, one Benjamini-Hochberg family over all cells: for comparison, not calibrated.
+    Article,
+    /// Diff, then merge: G of each head pod against all base pods, combined by Fisher, the same family: not calibrated.
+    ArticleB,
+    /// The same, combined by Stouffer: not calibrated.
+    ArticleBStouffer,
+    /// Shares subtracted, no test: for comparison, not calibrated.
+    Naive,
+}
+
+impl Method {
+    /// Every method.
+    pub const ALL: [Self; 5] = [Self::Honest, Self::Article, Self::ArticleB, Self::ArticleBStouffer, Self::Naive];
+
+    /// Its name in configurations and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Honest => "honest",
+            Self::Article => "article",
+            Self::ArticleB => "article-b",
+            Self::ArticleBStouffer => "article-b-stouffer",
+            Self::Naive => "naive",
+        }
+    }
+
+    /// Whether the rate of its false calls was measured and is bounded; else it raises no flag and makes no alert.
+    #[must_use]
+    pub fn is_calibrated(self) -> bool {
+        self == Self::Honest
+    }
+
+    /// Whether each head pod is tested by itself and the tests are merged.
+    #[must_use]
+    pub fn tests_pods_one_by_one(self) -> bool {
+        matches!(self, Self::ArticleB | Self::ArticleBStouffer)
+    }
+}
+
+/// The whole configuration of the dataflow. Every length is rounded up to whole hops.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Width of a hop. 10 s: *published* (agents upload every 10 s).
+    pub hop: Nanos,
+    /// Length of the sliding window. 30 min: *published* (the window of the method's article).
+    pub window: Nanos,
+    /// How far event times of one partition may lie apart. 30 s: *guess* (half a 30 s profile and its transport).
+    pub lateness: Nanos,
+    /// What is cropped after a process start. 60 s: *guess* (caches and JIT of most services settle within it).
+    pub warm_up: Nanos,
+    /// What is cropped before the end of a process, for which each profile is held back by so much and by the length of one
+    /// more profile. 0: *guess* (few programs cost otherwise at their end, and results would come later).
+    pub drain: Nanos,
+    /// Whether requests come as metrics of their own: what is counted is then remembered for them through the window.
+    pub requests_from_metrics: bool,
+    /// Evaluate at every hop whose end is a multiple of this. One hop: alerts come as early as they can.
+    pub evaluate_every: Nanos,
+    /// Write the table `cells` at every hop whose end is a multiple of this, and at the end. 10 min: *guess*.
+    pub report_every: Nanos,
+    /// An epoch rolls over after this. 6 h: *published* (STATISTICS: the family of a comparison's live rule).
+    pub epoch: Nanos,
+    /// How far the past baseline goes back at least, and at most twice as far; 0: none is kept. 7 d: *guess* (a week holds each
+    /// day of the week).
+    pub baseline: Nanos,
+    /// Of each so long stretch of event time one hop is kept for the past baseline. 1 min: *guess* (60 hops an hour and day).
+    pub baseline_every: Nanos,
+    /// False-discovery rate of each family. .05: *published* (Benjamini and Hochberg 1995).
+    pub q: f64,
+    /// Smallest change on the log scale that is called. .01: *measured* (simulated fleets, see docs).
+    pub delta: f64,
+    /// Smallest count of both arms together that is tested. 30: *published* (the floor of the method's article).
+    pub min_count: u64,
+    /// Head pods that open a comparison. 2: one pod is no replicate.
+    pub min_head_pods: u64,
+    /// What makes a cell.
+    pub cell_by: CellBy,
+    /// Which comparisons there are.
+    pub comparing: Comparing,
+    /// Which kinds are counted and tested, ascending.
+    pub count_kinds: Vec<CountKind>,
+    /// What calls rows. `honest`: *measured* (the others are wrong more often than they say).
+    pub method: Method,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            hop: Nanos::from_seconds(10),
+            window: Nanos::from_seconds(1800),
+            lateness: Nanos::from_seconds(30),
+            warm_up: Nanos::from_seconds(60),
+            drain: Nanos(0),
+            requests_from_metrics: false,
+            evaluate_every: Nanos::from_seconds(10),
+            report_every: Nanos::from_seconds(600),
+            epoch: Nanos::from_seconds(21_600),
+            baseline: Nanos::from_seconds(604_800),
+            baseline_every: Nanos::from_seconds(60),
+            q: 0.05,
+            delta: 0.01,
+            min_count: 30,
+            min_head_pods: 2,
+            cell_by: CellBy::default(),
+            comparing: Comparing::default(),
+            count_kinds: CountKind::ALL.to_vec(),
+            method: Method::default(),
+        }
+    }
+}
+
+impl Config {
+    /// The clock of this configuration.
+    pub fn clock(&self) -> HopClock {
+        HopClock::new(self.hop)
+    }
+
+    /// Hops in the window.
+    pub fn window_hops(&self) -> u64 {
+        self.clock().hops_in(self.window).max(1)
+    }
+}

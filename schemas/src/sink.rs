@@ -1,0 +1,16 @@
+//! How rows leave the dataflow, whatever takes them.
+
+use crate::rows::Tables;
+use crate::time::Hop;
+
+/// Where rows go. Hops come in ascending order, each at most once, with all rows that were made at its close.
+pub trait Sink: Send {
+    /// Takes the rows of one hop, each table sorted by its key.
+    ///
+    /// # Errors
+    /// Whatever keeps the sink from taking them; the run ends with it.
+    fn take(&mut self, hop: Hop, tables: Tables) -> Result<(), SinkError>;
+}
+
+/// Why a sink could not take rows.
+pub type SinkError = Box<dyn std::error::Error + Send + Sync>;
