@@ -5,7 +5,6 @@
 //! [`RecordedFleet::entries`] gives the same profiles undecoded, to be sent on. [`write_fleet`] writes such a folder.
 
 mod error;
-mod format;
 mod manifest;
 mod write;
 
@@ -15,6 +14,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fleetdiff_formats::{Decode, Format, Labels, Options, format_of};
 use fleetdiff_schemas::identity::Service;
 use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
@@ -22,10 +22,8 @@ use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::TimeRange;
 
 use self::manifest::{Entry, Line, Lines};
-use crate::formats::{Decode, Format, Labels, Options};
 
 pub use error::FleetError;
-pub use format::format_of;
 pub use write::{FileFormat, FleetWriter, write_fleet};
 
 /// Name of the manifest in the folder.

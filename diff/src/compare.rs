@@ -17,7 +17,7 @@ mod weights;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use fleetdiff_connectors::formats::reading::FILTERED;
+use fleetdiff_formats::reading::FILTERED;
 use fleetdiff_pipeline::run::RunError;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellRow, Interval, RARE};
@@ -26,7 +26,7 @@ use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
 use self::kinship::Kinship;
 pub use self::recording::{Recording, nobody};
 use crate::flame::Sides;
-pub use fleetdiff_connectors::formats::reading::Weights;
+pub use fleetdiff_formats::reading::Weights;
 
 /// How much weight there is in all.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,6 +9,8 @@ mod recorded;
 
 use std::time::SystemTime;
 
+use fleetdiff_formats::identity::IdentityMapping;
+use fleetdiff_formats::{Labels, pprof};
 use fleetdiff_schemas::identity::{PodId, stable_hash};
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::time::Nanos;
@@ -20,8 +22,6 @@ use super::error::BrokerError;
 use super::headers;
 use super::outbox::{Envelope, MAX_RECORD_BYTES, Outbox};
 use super::topic::{self, TopicPlan};
-use crate::formats::{Labels, pprof};
-use crate::identity::IdentityMapping;
 
 pub use self::recorded::{Progress, Published};
 pub use super::outbox::Acknowledged;

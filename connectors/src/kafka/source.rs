@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -22,7 +23,6 @@ pub use self::record::Contents;
 use super::client::{ClientSettings, Reporter};
 use super::error::BrokerError;
 use super::topic;
-use crate::identity::IdentityMapping;
 
 /// How long one poll waits when nothing is there.
 const IDLE_WAIT: Duration = Duration::from_millis(2);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fleetdiff_connectors::formats::reading::FILTERED;
+use fleetdiff_formats::reading::FILTERED;
 use fleetdiff_schemas::fold::fold_stacks;
 use fleetdiff_schemas::profile::{CountKind, Profile, Samples};
 

@@ -13,8 +13,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetdiff_connectors::formats::compression::gzip;
-use fleetdiff_connectors::formats::pprof::proto::{Function, Line, Location, Profile, Sample, ValueType};
+use fleetdiff_formats::compression::gzip;
+use fleetdiff_formats::pprof::proto::{Function, Line, Location, Profile, Sample, ValueType};
 use fleetdiff_schemas::profile::ProfileType;
 use prost::Message;
 

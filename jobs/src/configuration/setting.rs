@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fleetdiff_connectors::formats::Format;
+use fleetdiff_formats::Format;
 use fleetdiff_pipeline::config::{CellBy, Method};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::time::Nanos;

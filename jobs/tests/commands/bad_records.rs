@@ -1,6 +1,6 @@
 //! Bad records of a partition in the columnar form: each a rejected row with partition and offset, the rest unchanged.
 
-use fleetdiff_connectors::formats::{Decode, Format, Options};
+use fleetdiff_formats::{Decode, Format, Options};
 use fleetdiff_pipeline::config::Config;
 use fleetdiff_pipeline::testing::fleet::Fleet;
 use fleetdiff_pipeline::testing::incremental::incremental;
