@@ -21,13 +21,10 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::TimeRange;
 
-use self::manifest::{Entry, Line, Lines};
+use self::manifest::{Entry, Line, Lines, MANIFEST};
 
 pub use error::FleetError;
 pub use write::{FileFormat, FleetWriter, write_fleet};
-
-/// Name of the manifest in the folder.
-pub const MANIFEST: &str = "manifest.jsonl";
 
 /// The one partition of a folder.
 const PARTITION: i32 = 0;

@@ -14,6 +14,9 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 use serde_json::{Map, Value};
 
+/// Name of the manifest in the folder.
+pub(super) const MANIFEST: &str = "manifest.jsonl";
+
 /// How far a profile may end after every profile of every other pod: 1 h.
 const FUTURE: Nanos = Nanos::from_seconds(3_600);
 

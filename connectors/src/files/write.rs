@@ -11,7 +11,8 @@ use fleetdiff_formats::{folded, otlp, pprof};
 use fleetdiff_schemas::profile::{Profile, Temporality};
 use serde::Serialize;
 
-use super::{FleetError, MANIFEST};
+use super::error::FleetError;
+use super::manifest::MANIFEST;
 
 /// In which format the files of a fleet are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

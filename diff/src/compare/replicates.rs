@@ -12,8 +12,9 @@ use fleetdiff_schemas::rows::{CellRow, Tables};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
 
-use super::{Recording, Settings};
-use crate::flame::Sides;
+use super::recording::Recording;
+use super::settings::Settings;
+use crate::sides::Sides;
 
 const BASE: &str = "base";
 const HEAD: &str = "head";

@@ -16,9 +16,11 @@ use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{Interval, RARE};
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 
-use super::{Finding, Settings, background};
+use super::background;
+use super::finding::Finding;
+use super::settings::Settings;
 use crate::figures::float;
-use crate::flame::Sides;
+use crate::sides::Sides;
 
 /// Gives every finding the test of independent samples: ratio with 95 % interval, ln p, q and verdict.
 ///

@@ -20,7 +20,7 @@ use prost::Message;
 
 use super::{Export, NotExported};
 use crate::compare::{Compared, Recording};
-use crate::flame::Sides;
+use crate::sides::Sides;
 use crate::stacks::{self, Path};
 
 /// The gzipped file of each side.

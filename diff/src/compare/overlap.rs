@@ -1,27 +1,27 @@
-//! Whether both sides are profiles of one program.
+//! Whether both sides are profiles of one program: how much they have in common.
 
 use std::collections::BTreeSet;
 
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 
-use super::Recording;
+use super::recording::Recording;
 use super::sums::Sums;
 use crate::figures::float;
-use crate::flame::Sides;
+use crate::sides::Sides;
 
 /// How much two sides have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Kinship {
+pub struct Overlap {
     /// Functions of both sides, anywhere on their stacks.
     pub common: usize,
     /// Functions of the side that has fewer.
     pub fewer: usize,
     /// The part of the samples that both sides have at the same leaves: the sum of the smaller share of each function, 0 to 1. Shares
     /// are of samples whose leaf has a name.
-    pub overlap: f64,
+    pub samples: f64,
 }
 
-impl Kinship {
+impl Overlap {
     /// Of two sides; frames without a symbol are nothing in common.
     pub(super) fn of(sides: &Sides<Vec<Recording>>) -> Self {
         let (base, head) = (Sums::of_samples(&sides.base), Sums::of_samples(&sides.head));
@@ -38,18 +38,18 @@ impl Kinship {
             let own = |sums: &Sums<'_>| sums.of(CountKind::SelfCount, function);
             part(own(&base), whole_base).min(part(own(&head), whole_head))
         };
-        let overlap = base.functions(CountKind::SelfCount).filter(named).map(|(function, _)| smaller(function)).sum();
-        Self { common, fewer: names(&base).min(names(&head)), overlap }
+        let samples = base.functions(CountKind::SelfCount).filter(named).map(|(function, _)| smaller(function)).sum();
+        Self { common, fewer: names(&base).min(names(&head)), samples }
     }
 
     /// Nothing in common, or next to nothing both in names and in samples.
-    pub fn are_strangers(&self) -> bool {
-        self.common == 0 || self.few_names() && self.little_overlap()
+    pub fn is_too_small(&self) -> bool {
+        self.common == 0 || self.few_names() && self.few_samples()
     }
 
     /// One of both: a comparison, but perhaps not the one that was meant.
-    pub fn are_doubtful(&self) -> bool {
-        self.few_names() || self.little_overlap()
+    pub fn is_doubtful(&self) -> bool {
+        self.few_names() || self.few_samples()
     }
 
     /// Fewer than a fifth of the names.
@@ -57,8 +57,8 @@ impl Kinship {
         self.common.saturating_mul(5) < self.fewer
     }
 
-    fn little_overlap(&self) -> bool {
-        self.overlap < 0.05
+    fn few_samples(&self) -> bool {
+        self.samples < 0.05
     }
 }
 

@@ -6,7 +6,7 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::Verdict;
 use serde::Serialize;
 
-use crate::compare::Finding;
+use crate::compare::finding::Finding;
 use crate::flame::CallTree;
 
 /// A comparison of two sides, and what the tests say of each function.
