@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 
-use fleetdiff_schemas::profile::Stack;
+use fleetdiff_schemas::profile::{ProfileType, Stack};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use super::Options;
-use super::compression::decompress;
-use super::labels::Contents;
-use super::names::{Names, Naming};
+use crate::compression::decompress;
+use crate::decode::Options;
+use crate::labels::{Contents, Unit};
+use crate::names::{Names, Naming};
+use crate::record::Record;
+use crate::sink::{FrameDetails, SampleDetails, SampleSink};
 
 /// What a decoder of stacks keeps from record to record: its limit, and the names that it has met.
 #[derive(Debug)]
@@ -20,7 +22,7 @@ pub(super) struct Collector {
 impl Collector {
     /// One that reads at most [`Options::max_bytes`] a record.
     pub(super) fn new(options: &Options) -> Self {
-        Self { max_bytes: options.max_bytes, naming: Naming::new(options) }
+        Self { max_bytes: options.max_bytes, naming: Naming::new(options.max_bytes, &options.rewrites) }
     }
 
     /// The text of a record, its compression undone.
@@ -29,6 +31,11 @@ impl Collector {
     /// Those of [`decompress`].
     pub(super) fn text<'b>(&self, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>, Rejection> {
         decompress(bytes, self.max_bytes)
+    }
+
+    /// A record whose labels say this of it.
+    pub(super) fn record<'b>(&self, bytes: &'b [u8], profile_type: ProfileType, unit: Option<Unit>) -> Record<'b> {
+        Record { bytes, max_bytes: self.max_bytes, profile_type, unit }
     }
 
     /// Nothing collected yet of a new record. A line of 3 bytes becomes a stack of some 50 and a frame of 2 bytes a number of 4, so
@@ -52,50 +59,62 @@ pub(super) struct Collected<'n> {
 }
 
 impl Collected<'_> {
-    /// The index of a frame's name.
-    ///
-    /// # Errors
-    /// `too_large` if there are too many.
-    pub(super) fn name(&mut self, raw: &str) -> Result<u32, Rejection> {
-        let index = self.names.index_of(raw);
+    /// What was collected.
+    pub(super) fn finish(self) -> Contents {
+        Contents { names: self.names.into_list(), stacks: self.stacks }
+    }
+}
+
+/// A decoder needs names and counts alone.
+impl SampleSink for Collected<'_> {
+    const KEEPS_DETAILS: bool = false;
+
+    fn wants_times(&self) -> bool {
+        false
+    }
+
+    fn frame(&mut self, name: &str, _: FrameDetails<'_>) -> Result<u32, Rejection> {
+        let index = self.names.index_of(name);
         if self.names.len() > self.most { Err(too_many("names")) } else { Ok(index) }
     }
 
-    /// Adds so many samples of a stack; none leave no trace.
-    ///
-    /// # Errors
-    /// `too_large` if there are too many stacks or frames.
-    pub(super) fn push(&mut self, frames: Vec<u32>, count: u64) -> Result<(), Rejection> {
-        if count == 0 {
+    fn frame_at_line(&mut self, frame: u32, _: &str) -> Result<u32, Rejection> {
+        Ok(frame)
+    }
+
+    fn text(&mut self, _: &str) -> Result<u32, Rejection> {
+        Ok(0)
+    }
+
+    fn sample(&mut self, stack: Stack, _: SampleDetails) -> Result<(), Rejection> {
+        if stack.count == 0 {
             return Ok(());
         }
         if self.stacks.len() >= self.most {
             return Err(too_many("stacks"));
         }
-        self.frames_left = self.frames_left.checked_sub(frames.len()).ok_or_else(|| too_many("frames"))?;
-        self.stacks.push(Stack { frames, count, cohort: None });
+        self.frames_left = self.frames_left.checked_sub(stack.frames.len()).ok_or_else(|| too_many("frames"))?;
+        self.stacks.push(stack);
         Ok(())
     }
 
-    /// How many stacks there are.
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.stacks.len()
     }
 
-    /// Keeps the stacks for whose place this holds.
-    pub(super) fn keep(&mut self, mut wanted: impl FnMut(usize) -> bool) {
+    fn keep(&mut self, mut wanted: impl FnMut(usize) -> bool) {
         let mut places = 0..;
         self.stacks.retain(|_| places.next().is_some_and(&mut wanted));
     }
 
-    /// Takes back all stacks but the first so many.
-    pub(super) fn cut_back(&mut self, stacks: usize) {
+    fn cut_back(&mut self, stacks: usize) {
         self.stacks.truncate(stacks);
     }
 
-    /// What was collected.
-    pub(super) fn finish(self) -> Contents {
-        Contents { names: self.names.into_list(), stacks: self.stacks }
+    fn weighed_in(&mut self, _: &str) {}
+
+    fn divide(&mut self, _: u64) -> bool {
+        false
     }
 }
 

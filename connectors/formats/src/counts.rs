@@ -3,7 +3,7 @@
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use super::Unit;
+use crate::labels::Unit;
 
 /// What a profile says of its values, column by column.
 #[derive(Clone, Debug)]

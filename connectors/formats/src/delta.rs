@@ -6,9 +6,9 @@ use fleetdiff_schemas::delta::{self, SeenNames};
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rejected::Rejection;
 
-use super::compression::decompress;
-use super::labels::countable;
-use super::{Decode, Labels, Options};
+use crate::compression::decompress;
+use crate::decode::{Decode, Options};
+use crate::labels::{Labels, countable};
 
 /// Decodes columnar deltas of every version.
 #[derive(Debug)]

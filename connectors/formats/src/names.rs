@@ -14,8 +14,6 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::profile::UNSYMBOLISED;
 
-use super::Options;
-
 pub use class::FrameClass;
 pub use normalised::normalised;
 pub use rewrites::{BadRewrite, Rewrites};
@@ -33,10 +31,10 @@ pub(super) struct Naming {
 }
 
 impl Naming {
-    /// Remembers nothing yet; later at most an eighth of [`Options::max_bytes`] of text.
-    pub(super) fn new(options: &Options) -> Self {
-        let most = options.max_bytes / 8;
-        Self { rewrites: options.rewrites.clone(), known: Map::default(), room: most, most }
+    /// Remembers nothing yet; later text of at most an eighth of the largest record, `max_bytes`.
+    pub(super) fn new(max_bytes: usize, rewrites: &Rewrites) -> Self {
+        let most = max_bytes / 8;
+        Self { rewrites: rewrites.clone(), known: Map::default(), room: most, most }
     }
 
     /// A frame's name as it came and as it is counted.
@@ -144,7 +142,7 @@ mod tests {
 
     fn naming(max_bytes: usize, rewrites: &[&str]) -> Naming {
         let rewrites = Rewrites::parse(rewrites).unwrap();
-        Naming::new(&Options { max_bytes, rewrites, ..Options::default() })
+        Naming::new(max_bytes, &rewrites)
     }
 
     fn list(naming: &mut Naming, raw: &[&str]) -> (Vec<u32>, Vec<String>) {

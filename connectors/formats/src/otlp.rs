@@ -28,11 +28,11 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use self::dictionary::{Budget, Dictionary};
 use self::record::Record;
-use super::compression::decompress;
-use super::labels::countable;
-use super::names::Naming;
-use super::wire::fields;
-use super::{Decode, Labels, Options};
+use crate::compression::decompress;
+use crate::decode::{Decode, Options};
+use crate::labels::{Labels, countable};
+use crate::names::Naming;
+use crate::wire::fields;
 
 pub(super) use beside::{Beside, BesideStacks};
 pub use encode::encode;
@@ -50,7 +50,7 @@ pub struct Decoder {
 impl Decoder {
     /// A decoder with these limits, names of attributes and rules.
     pub fn new(options: &Options) -> Self {
-        Self { options: options.clone(), naming: Naming::new(options) }
+        Self { options: options.clone(), naming: Naming::new(options.max_bytes, &options.rewrites) }
     }
 
     /// All profiles of a record, those that are no counts of a window among them ([`Decode::decode`] refuses these).

@@ -11,32 +11,37 @@
 
 mod clock;
 pub mod delta;
-mod details;
 mod encode;
+mod faults;
+mod frames;
 mod ids;
-mod observe;
 pub mod proto;
 mod sample_labels;
+mod sources;
 mod tables;
+mod walk;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fleetdiff_schemas::identity::Cohort;
-use fleetdiff_schemas::profile::{Profile, ProfileType, Stack};
+use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use self::tables::{Frames, Span, Tables, malformed};
-use super::compression::decompress;
-use super::counts::Counts;
-use super::labels::{Contents, one_profile};
-use super::names::Naming;
-use super::wire::fields;
-use super::{Decode, Labels, Options, Unit};
+use self::frames::{Frames, resolve};
+use self::sample_labels::SampleLabels;
+use self::sources::Sources;
+use self::tables::Tables;
+use self::walk::Walk;
+use crate::compression::decompress;
+use crate::counts::{Counts, weight_column};
+use crate::decode::{Decode, Options};
+use crate::labels::{Contents, Labels, Unit, one_profile};
+use crate::names::{Names, Naming};
+use crate::observed::Observed;
+use crate::record::Record;
+use crate::sink::{SampleDetails, SampleSink};
 
 pub use clock::clock;
 pub use encode::encode;
-pub(super) use observe::observe;
 
 /// Decodes pprof profiles.
 #[derive(Debug)]
@@ -48,14 +53,14 @@ pub struct Decoder {
 impl Decoder {
     /// A decoder with these limits, that takes the cohort of a sample from its label [`Options::cohort_label`].
     pub fn new(options: &Options) -> Self {
-        Self { options: options.clone(), naming: Naming::new(options) }
+        Self { options: options.clone(), naming: Naming::new(options.max_bytes, &options.rewrites) }
     }
 
     /// The samples of one type; `frames` are those of the tables once they are resolved.
     fn contents(
         &mut self,
-        tables: &mut Tables<'_>,
-        frames: &mut Option<Result<Frames, Rejection>>,
+        tables: &Tables<'_>,
+        frames: &mut Option<Result<Named, Rejection>>,
         kind: ProfileType,
         unit: Option<Unit>,
     ) -> Result<Contents, Rejection> {
@@ -63,9 +68,11 @@ impl Decoder {
             return Err(Rejection::new(Reason::Empty, "the profile holds no sample"));
         }
         let counts = Counts::choose(tables.meaning()?, kind, unit)?;
-        let frames = frames.get_or_insert_with(|| tables.resolve(&mut self.naming)).as_ref().map_err(Clone::clone)?;
+        let frames =
+            frames.get_or_insert_with(|| names_and_frames(tables, &mut self.naming)).as_ref().map_err(Clone::clone)?;
+        let Named { names, frames } = frames;
         let stacks = Walk::new(tables, frames, counts, &self.options).stacks()?;
-        Ok(Contents { names: Arc::clone(&frames.names), stacks })
+        Ok(Contents { names: Arc::clone(names), stacks })
     }
 }
 
@@ -73,7 +80,7 @@ impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
         let max_bytes = self.options.max_bytes;
         let message = decompress(bytes, max_bytes);
-        let mut tables = message.as_ref().map_err(Clone::clone).and_then(|message| Tables::cut(message, max_bytes));
+        let tables = message.as_ref().map_err(Clone::clone).and_then(|message| Tables::cut(message, max_bytes));
         let window = tables.as_ref().ok().and_then(Tables::window);
         let level = labels
             .as_ref()
@@ -83,7 +90,7 @@ impl Decode for Decoder {
         let mut frames = None;
         let mut part = |labels: &Result<Labels, Rejection>| {
             one_profile(labels, window, |kind, unit| {
-                self.contents(tables.as_mut().map_err(|fault| fault.clone())?, &mut frames, kind, unit)
+                self.contents(tables.as_ref().map_err(Clone::clone)?, &mut frames, kind, unit)
             })
         };
         let counts = part(labels);
@@ -91,153 +98,41 @@ impl Decode for Decoder {
     }
 }
 
-/// Last pass: samples to stacks.
-struct Walk<'a> {
-    tables: &'a Tables<'a>,
-    frames: &'a Frames,
-    counts: Counts,
-    columns: usize,
-    cohort_label: &'a str,
-    /// The last key of a label that was looked at, and whether it is the cohort's: that of most labels.
-    cohort_key: Option<(i64, bool)>,
-    /// Cohorts by the index of their text.
-    cohorts: BTreeMap<i64, Option<Cohort>>,
-    /// Frames that may still be made. A location of many functions that many samples share would else unfold without end.
-    frames_left: usize,
-    /// Where the frames of each location of the sample at hand stand, leaf first.
-    spans: Vec<Span>,
-    /// A location of that sample that is in no table.
-    unknown: Option<u64>,
-    values: Vec<i64>,
+/// The names of a profile, and the frames of its locations as indexes into them.
+struct Named {
+    names: Arc<[Arc<str>]>,
+    frames: Frames,
 }
 
-impl<'a> Walk<'a> {
-    fn new(tables: &'a Tables<'a>, frames: &'a Frames, counts: Counts, options: &'a Options) -> Self {
-        Self {
-            tables,
-            frames,
-            counts,
-            columns: tables.columns().map_or(0, |columns| columns.len()),
-            cohort_label: &options.cohort_label,
-            cohort_key: None,
-            cohorts: BTreeMap::new(),
-            frames_left: options.max_bytes / 4,
-            spans: Vec::new(),
-            unknown: None,
-            values: Vec::new(),
-        }
-    }
-
-    fn stacks(mut self) -> Result<Vec<Stack>, Rejection> {
-        let mut stacks = Vec::with_capacity(self.tables.samples.len());
-        for sample in &self.tables.samples {
-            stacks.extend(self.stack(sample)?);
-        }
-        Ok(stacks)
-    }
-
-    /// The stack of one sample; nothing if it holds no raw sample.
-    fn stack(&mut self, sample: &[u8]) -> Result<Option<Stack>, Rejection> {
-        let cohort = self.read(sample)?;
-        if self.values.len() != self.columns {
-            let detail = format!("a sample with {} values for {} sample types", self.values.len(), self.columns);
-            return Err(malformed(&detail));
-        }
-        let count = self.counts.of(&self.values)?;
-        let length = self.length()?;
-        Ok((count > 0).then(|| Stack { frames: self.unfold(length), count, cohort }))
-    }
-
-    /// Reads locations and values into their buffers and gives the sample's own cohort.
-    fn read(&mut self, sample: &[u8]) -> Result<Option<Cohort>, Rejection> {
-        self.spans.clear();
-        self.values.clear();
-        let mut cohort = None;
-        let mut parts = fields(sample);
-        while let Some((tag, value)) = parts.next()? {
-            match tag {
-                1 => {
-                    let (frames, unknown) = (self.frames, &mut self.unknown);
-                    let span = |id| {
-                        frames.of_location(id).unwrap_or_else(|| {
-                            unknown.get_or_insert(id);
-                            Span::default()
-                        })
-                    };
-                    if !value.append_to(&mut self.spans, self.frames_left, span)? {
-                        return Err(too_deep());
-                    }
-                }
-                2 if !value.append_to(&mut self.values, self.columns, u64::cast_signed)? => return Err(too_wide()),
-                3 if cohort.is_none() => cohort = self.cohort(value.bytes()?)?,
-                _ => {}
-            }
-        }
-        Ok(cohort)
-    }
-
-    /// The cohort that a label names, if it is the label for that and not empty.
-    fn cohort(&mut self, label: &[u8]) -> Result<Option<Cohort>, Rejection> {
-        let (mut key, mut text) = (0, 0);
-        let mut parts = fields(label);
-        while let Some((tag, value)) = parts.next()? {
-            match tag {
-                1 => key = value.signed()?,
-                2 => text = value.signed()?,
-                _ => {}
-            }
-        }
-        if !self.names_cohort(key)? {
-            return Ok(None);
-        }
-        if let Some(known) = self.cohorts.get(&text) {
-            return Ok(known.clone());
-        }
-        let name = self.tables.text(text)?;
-        let cohort = (!name.is_empty()).then(|| Cohort::new(Arc::from(name)));
-        self.cohorts.insert(text, cohort.clone());
-        Ok(cohort)
-    }
-
-    /// Whether a key is the label for cohorts.
-    fn names_cohort(&mut self, key: i64) -> Result<bool, Rejection> {
-        if let Some((_, names)) = self.cohort_key.filter(|(last, _)| *last == key) {
-            return Ok(names);
-        }
-        let names = self.tables.text(key)? == self.cohort_label;
-        self.cohort_key = Some((key, names));
-        Ok(names)
-    }
-
-    /// How many frames the sample at hand has; they are no longer left.
-    fn length(&mut self) -> Result<usize, Rejection> {
-        if let Some(id) = self.unknown {
-            return Err(self.frames.missing(id));
-        }
-        let length = self.spans.iter().map(|span| span.len()).sum();
-        self.frames_left = self.frames_left.checked_sub(length).ok_or_else(too_deep)?;
-        Ok(length)
-    }
-
-    /// The frames of the sample at hand, root first.
-    fn unfold(&self, length: usize) -> Vec<u32> {
-        let mut frames = Vec::with_capacity(length);
-        for span in self.spans.iter().rev() {
-            match self.frames.of_span(*span) {
-                [frame] => frames.push(*frame),
-                inlined => frames.extend(inlined.iter().rev()),
-            }
-        }
-        frames
-    }
+fn names_and_frames(tables: &Tables<'_>, naming: &mut Naming) -> Result<Named, Rejection> {
+    let mut names = Names::with_capacity(naming, tables.functions());
+    let frames = resolve(tables, &mut names)?;
+    Ok(Named { names: names.into_list(), frames })
 }
 
-#[cold]
-fn too_deep() -> Rejection {
-    Rejection::new(Reason::TooLarge, "the stacks have too many frames to hold")
-}
-
-#[cold]
-fn too_wide() -> Rejection {
-    malformed("a sample with more values than there are sample types")
+/// Gives all that a profile says of the samples of one type: the column that weighs them, files and lines of their frames, and the
+/// labels that say where and when a sample was taken.
+pub(crate) fn read(record: &Record<'_>, options: &Options, observed: &mut Observed<'_>) -> Result<(), Rejection> {
+    let message = record.text()?;
+    let tables = Tables::cut(&message, record.max_bytes)?;
+    observed.window = tables.window();
+    if tables.says_nothing() {
+        return Ok(());
+    }
+    let meaning = tables.meaning()?;
+    let weighed = weight_column(&meaning, record.profile_type);
+    let counts = Counts::choose(meaning, record.profile_type, record.unit)?;
+    let frames = resolve(&tables, &mut Sources::of(&message, &tables, observed)?)?;
+    let mut sample_labels = SampleLabels::of(&tables);
+    let mut walk = Walk::new(&tables, &frames, counts, options);
+    for sample in &tables.samples {
+        let Some(stack) = walk.stack(sample)? else { continue };
+        let weight = weighed.as_ref().and_then(|(column, _)| walk.value(*column));
+        let details = sample_labels.read(sample, observed)?;
+        observed.sample(stack, SampleDetails { weight, ..details })?;
+    }
+    if let Some((_, unit)) = weighed {
+        observed.weighed_in(&unit);
+    }
+    Ok(())
 }

@@ -10,20 +10,17 @@
 //! labels name none.
 
 mod bars;
-
-use std::borrow::Cow;
+mod document;
 
 use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
-use fleetdiff_schemas::time::{Nanos, TimeRange};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use self::bars::Bars;
-use super::collected::Collector;
-use super::json::{self, Lists};
-use super::labels::one_profile;
-use super::{Decode, Labels, Options, Unit};
+use self::document::{Document, Metadata};
+use crate::collected::Collector;
+use crate::decode::{Decode, Options};
+use crate::json;
+use crate::labels::{Labels, Unit, one_profile};
 
 /// From so many samples a second on they are no samples but parts of a second.
 const TOO_OFTEN: u64 = 1_000_000;
@@ -52,72 +49,6 @@ impl Decode for Decoder {
             Bars::new(&document.flamebearer)?.stacks(collected)
         });
         vec![part]
-    }
-}
-
-/// The file.
-#[derive(Deserialize)]
-struct Document<'a> {
-    #[serde(default = "first_version")]
-    version: u32,
-    #[serde(borrow)]
-    flamebearer: Flamebearer<'a>,
-    #[serde(borrow)]
-    metadata: Metadata<'a>,
-    timeline: Option<Timeline>,
-    #[serde(rename = "leftTicks")]
-    left_ticks: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Flamebearer<'a> {
-    #[serde(borrow)]
-    names: Vec<Text<'a>>,
-    levels: Lists<i64>,
-    num_ticks: i64,
-}
-
-/// A text that is not copied if it need not be.
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata<'a> {
-    #[serde(borrow)]
-    format: Cow<'a, str>,
-    #[serde(borrow, default)]
-    units: Cow<'a, str>,
-    #[serde(borrow, default)]
-    name: Cow<'a, str>,
-    #[serde(default)]
-    sample_rate: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Timeline {
-    start_time: i64,
-    #[serde(default)]
-    samples: Option<Vec<IgnoredAny>>,
-    #[serde(default)]
-    duration_delta: i64,
-}
-
-fn first_version() -> u32 {
-    1
-}
-
-impl Document<'_> {
-    fn window(&self) -> Option<TimeRange> {
-        let timeline = self.timeline.as_ref().filter(|timeline| timeline.start_time > 0)?;
-        let steps = timeline.samples.as_ref().map_or(0, Vec::len);
-        let seconds = i64::try_from(steps).ok()?.checked_mul(timeline.duration_delta.max(0))?;
-        let nanos = |seconds: i64| seconds.checked_mul(1_000_000_000).map(Nanos);
-        let end = timeline.start_time.checked_add(seconds)?;
-        Some(TimeRange { start: nanos(timeline.start_time)?, end: nanos(end)? })
     }
 }
 

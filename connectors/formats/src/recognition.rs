@@ -1,6 +1,7 @@
 //! The format of a file of which nothing else says it.
 
-use crate::{Format, compression, perf_script};
+use crate::format::Format;
+use crate::{compression, perf_script};
 
 /// The name decides; else the first bytes do: JSON, the text of `perf script`, other text is folded, and the rest is pprof.
 pub fn format_of(file: &str, bytes: &[u8]) -> Format {

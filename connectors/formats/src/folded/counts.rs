@@ -71,14 +71,13 @@ impl Counts {
     pub(super) fn period(&self) -> Option<u64> {
         Some(self.divisor).filter(|divisor| !self.meant && self.lines >= 3 && *divisor >= PERIOD)
     }
+}
 
-    /// Refuses counts that are multiples of a period.
-    pub(super) fn check(&self) -> Result<(), Rejection> {
-        let Some(period) = self.period() else { return Ok(()) };
-        let detail = format!(
-            "every count is a multiple of {period}: periods that were added up, not samples; fold without periods (perf script \
-             without the field period), or label the unit count"
-        );
-        Err(Rejection::new(Reason::UnitMismatch, detail))
-    }
+/// Why counts that are multiples of a period are refused.
+pub(super) fn added_up_periods(period: u64) -> Rejection {
+    let detail = format!(
+        "every count is a multiple of {period}: periods that were added up, not samples; fold without periods (perf script \
+         without the field period), or label the unit count"
+    );
+    Rejection::new(Reason::UnitMismatch, detail)
 }

@@ -7,9 +7,9 @@ use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporali
 use prost::Message;
 
 use super::proto;
-use crate::Unencodable;
 use crate::attributes::{PROFILE_TYPE, REQUESTS, REQUESTS_END, REQUESTS_START, TEMPORALITY};
 use crate::identity::IdentityMapping;
+use crate::unencodable::Unencodable;
 
 /// Nanoseconds between two samples of a clock: 100 Hz, the rate of Go's profiler.
 const CLOCK_PERIOD: i64 = 10_000_000;

@@ -8,7 +8,7 @@ use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use super::dictionary::{Budget, Dictionary, of_other_version};
 use super::values::Attributes;
-use crate::Unit;
+use crate::labels::Unit;
 use crate::wire::{Value, WireFault, fields};
 
 /// What a slice of a sample is counted as.

@@ -21,8 +21,8 @@ use super::UNFOLDING;
 use super::dictionary::{Budget, Dictionary};
 use super::record::{placed, size};
 use super::values::Attributes;
-use crate::Options;
 use crate::compression::decompress;
+use crate::decode::Options;
 use crate::wire::fields;
 
 /// Metrics whose data points count requests, by OpenTelemetry's semantic conventions: those of HTTP since they are stable, those of

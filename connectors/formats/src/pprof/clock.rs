@@ -3,8 +3,8 @@
 use fleetdiff_schemas::profile::ProfileType;
 
 use super::tables::Tables;
-use crate::Options;
 use crate::compression::decompress;
+use crate::decode::Options;
 
 /// `cpu`, `wall` or `off_cpu` as columns and period name it; nothing where they do not, and of what is no profile.
 ///

@@ -7,8 +7,8 @@ use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack};
 use prost::Message;
 
 use super::proto::{Function, Label, Line, Location, Profile as Proto, Sample, ValueType};
-use crate::Unencodable;
 use crate::compression::gzip;
+use crate::unencodable::Unencodable;
 
 /// Nanoseconds between two samples of time, written into profiles of time: 100 Hz, the rate of Go's profiler.
 const TIME_PERIOD: i64 = 10_000_000;

@@ -2,7 +2,7 @@
 
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use super::tables::malformed;
+use super::faults::malformed;
 
 /// A table by id. Ids are mostly 1, 2, 3, ..., which makes the place of an id known; else it is searched.
 pub(super) struct Ids<T> {

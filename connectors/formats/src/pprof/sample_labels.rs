@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use fleetdiff_schemas::rejected::Rejection;
 
 use super::tables::Tables;
-use crate::reading::{About, Observed};
+use crate::observed::Observed;
+use crate::sink::{SampleDetails, SampleSink};
 use crate::wire::fields;
 
 /// What a label says.
@@ -47,18 +48,23 @@ impl<'t, 'a> SampleLabels<'t, 'a> {
     }
 
     /// What the labels of a sample say of it.
-    pub(super) fn read(&mut self, sample: &[u8], observed: &mut Observed<'_>) -> Result<About, Rejection> {
-        let mut about = About::default();
+    pub(super) fn read(&mut self, sample: &[u8], observed: &mut Observed<'_>) -> Result<SampleDetails, Rejection> {
+        let mut details = SampleDetails::default();
         let mut parts = fields(sample);
         while let Some((tag, value)) = parts.next()? {
             if tag == 3 {
-                self.label(value.bytes()?, observed, &mut about)?;
+                self.label(value.bytes()?, observed, &mut details)?;
             }
         }
-        Ok(about)
+        Ok(details)
     }
 
-    fn label(&mut self, message: &[u8], observed: &mut Observed<'_>, about: &mut About) -> Result<(), Rejection> {
+    fn label(
+        &mut self,
+        message: &[u8],
+        observed: &mut Observed<'_>,
+        details: &mut SampleDetails,
+    ) -> Result<(), Rejection> {
         let (mut key, mut text, mut number) = (0, 0, 0);
         let mut parts = fields(message);
         while let Some((tag, value)) = parts.next()? {
@@ -74,11 +80,11 @@ impl<'t, 'a> SampleLabels<'t, 'a> {
         let number = if text.is_empty() { Some(number) } else { text.parse::<i64>().ok() };
         match says {
             Says::Comm if text.is_empty() => {}
-            Says::Comm => about.comm = Some(observed.text(text)?),
-            Says::Pid => about.pid = number,
-            Says::Tid => about.tid = number,
-            Says::Cpu => about.cpu = number,
-            Says::At => about.at = number,
+            Says::Comm => details.comm = Some(observed.text(text)?),
+            Says::Pid => details.pid = number,
+            Says::Tid => details.tid = number,
+            Says::Cpu => details.cpu = number,
+            Says::At => details.at = number,
         }
         Ok(())
     }

@@ -1,13 +1,10 @@
-//! First pass: the message cut into its tables, and every reference between them checked.
+//! First pass: the message cut into its tables.
 
-use std::sync::Arc;
-
-use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::rejected::Rejection;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
-use super::ids::Ids;
+use super::faults::{malformed, out_of_range, too_many_entries};
 use crate::counts::Columns;
-use crate::names::{Names, Naming};
 use crate::pprof::proto::ValueType;
 use crate::wire::{Value, fields};
 
@@ -18,26 +15,30 @@ pub(super) struct Tables<'a> {
     /// Columns, as indexes of their type and unit.
     sample_types: Vec<ValueType>,
     pub(super) samples: Vec<&'a [u8]>,
-    locations: Vec<&'a [u8]>,
-    functions: Vec<Function>,
+    pub(super) locations: Vec<&'a [u8]>,
+    pub(super) function_table: Vec<Function>,
     period_type: ValueType,
     period: i64,
     time_nanos: i64,
     duration_nanos: i64,
-    entries_left: usize,
+    /// How many more entries may be held.
+    pub(super) entries_left: usize,
 }
 
+/// A function of the table, its texts as indexes of strings.
 #[derive(Clone, Copy, Default)]
-struct Function {
-    id: u64,
+pub(super) struct Function {
+    pub(super) id: u64,
     name: i64,
     system_name: i64,
+    /// Of its source.
+    pub(super) file: i64,
 }
 
 impl<'a> Tables<'a> {
     /// Cuts a message into its tables. Holds memory to a small multiple of `max_bytes`.
     pub(super) fn cut(message: &'a [u8], max_bytes: usize) -> Result<Self, Rejection> {
-        // An entry of 2 bytes becomes one of up to 24.
+        // An entry of 2 bytes becomes one of up to 32.
         let mut tables = Self { entries_left: max_bytes / 32, ..Self::default() };
         let mut fields = fields(message);
         while let Some((tag, value)) = fields.next()? {
@@ -54,7 +55,7 @@ impl<'a> Tables<'a> {
             1 => self.sample_types.push(value_type(value)?),
             2 => self.samples.push(value.bytes()?),
             4 => self.locations.push(value.bytes()?),
-            5 => self.functions.push(function(value)?),
+            5 => self.function_table.push(function(value)?),
             6 => self.strings.push(value.bytes()?),
             9 => self.time_nanos = value.signed()?,
             10 => self.duration_nanos = value.signed()?,
@@ -66,11 +67,19 @@ impl<'a> Tables<'a> {
     }
 
     fn count_entry(&mut self) -> Result<(), Rejection> {
-        self.entries_left = self
-            .entries_left
-            .checked_sub(1)
-            .ok_or_else(|| Rejection::new(Reason::TooLarge, "the profile has too many entries to hold"))?;
+        self.entries_left = self.entries_left.checked_sub(1).ok_or_else(too_many_entries)?;
         Ok(())
+    }
+
+    /// How many functions there are.
+    pub(super) fn functions(&self) -> usize {
+        self.function_table.len()
+    }
+
+    /// The name of a function: the one for people, else the one for the linker; empty if it has none.
+    pub(super) fn name_of(&self, function: &Function) -> Result<&'a str, Rejection> {
+        let name = self.text(function.name)?;
+        if name.is_empty() { self.text(function.system_name) } else { Ok(name) }
     }
 
     /// Whether it has neither samples nor says what they would be.
@@ -114,110 +123,6 @@ impl<'a> Tables<'a> {
         let bytes = found.ok_or_else(|| out_of_range("string", index, self.strings.len()))?;
         std::str::from_utf8(bytes).map_err(|_| malformed(&format!("string {index} is not UTF-8")))
     }
-
-    /// Second pass, once: the name of each function, in the order of the table, and the frames of each location.
-    pub(super) fn resolve(&mut self, naming: &mut Naming) -> Result<Frames, Rejection> {
-        let mut names = Names::with_capacity(naming, self.functions.len());
-        let mut functions = Ids::with_capacity(self.functions.len());
-        for function in &self.functions {
-            let name = self.text(function.name)?;
-            let name = if name.is_empty() { self.text(function.system_name)? } else { name };
-            functions.push(function.id, names.index_of(name));
-        }
-        let functions = functions.checked("function")?;
-        let mut frames = Vec::with_capacity(self.locations.len());
-        let mut ids = Ids::with_capacity(self.locations.len());
-        for location in std::mem::take(&mut self.locations) {
-            let start = frames.len();
-            let id = self.location(location, &functions, &mut names, &mut frames)?;
-            ids.push(id, Span::of(start, frames.len()));
-        }
-        Ok(Frames { names: names.into_list(), frames, locations: ids.checked("location")? })
-    }
-
-    /// Appends the frames of one location, innermost first, and gives its id.
-    fn location(
-        &mut self,
-        message: &[u8],
-        functions: &Ids<u32>,
-        names: &mut Names<'_>,
-        frames: &mut Vec<u32>,
-    ) -> Result<u64, Rejection> {
-        let (mut id, start) = (0, frames.len());
-        let mut parts = fields(message);
-        while let Some((tag, value)) = parts.next()? {
-            match tag {
-                1 => id = value.number()?,
-                4 => {
-                    self.count_entry()?;
-                    let function_id = function_of_line(value.bytes()?)?;
-                    let name = if function_id == 0 { names.index_of("") } else { functions.get(function_id)? };
-                    frames.push(name);
-                }
-                _ => {}
-            }
-        }
-        if frames.len() == start {
-            frames.push(names.index_of(""));
-        }
-        Ok(id)
-    }
-}
-
-/// Names, and the frames of each location.
-pub(super) struct Frames {
-    pub(super) names: Arc<[Arc<str>]>,
-    frames: Vec<u32>,
-    locations: Ids<Span>,
-}
-
-/// Where the frames of a location stand.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Span {
-    start: u32,
-    end: u32,
-}
-
-impl Span {
-    /// NB: a profile has fewer than 2^32 lines.
-    pub(super) fn of(start: usize, end: usize) -> Self {
-        let [start, end] = [start, end].map(|place| u32::try_from(place).unwrap_or(u32::MAX));
-        Self { start, end }
-    }
-
-    /// How many frames.
-    pub(super) fn len(self) -> usize {
-        usize::try_from(self.end - self.start).unwrap_or(usize::MAX)
-    }
-}
-
-impl Frames {
-    /// Frames of locations that are so long.
-    pub(super) fn new(names: Arc<[Arc<str>]>, frames: Vec<u32>, locations: Ids<Span>) -> Self {
-        Self { names, frames, locations }
-    }
-
-    /// Where the frames of a location stand, if it is in the table.
-    #[inline]
-    pub(super) fn of_location(&self, id: u64) -> Option<Span> {
-        self.locations.find(id)
-    }
-
-    /// Why a location has no frames.
-    pub(super) fn missing(&self, id: u64) -> Rejection {
-        self.locations.missing(id)
-    }
-
-    /// Frames, innermost first, as indexes into the names.
-    #[inline]
-    pub(super) fn of_span(&self, span: Span) -> &[u32] {
-        let [start, end] = [span.start, span.end].map(|place| usize::try_from(place).unwrap_or(usize::MAX));
-        self.frames.get(start..end).unwrap_or_default()
-    }
-}
-
-pub(super) fn out_of_range(kind: &str, index: i64, length: usize) -> Rejection {
-    Rejection::new(Reason::IndexOutOfRange, format!("{kind} {index} in a table of {length}"))
 }
 
 pub(super) fn value_type(value: Value<'_>) -> Result<ValueType, Rejection> {
@@ -241,24 +146,10 @@ fn function(value: Value<'_>) -> Result<Function, Rejection> {
             1 => read.id = value.number()?,
             2 => read.name = value.signed()?,
             3 => read.system_name = value.signed()?,
+            // Only who asks for lines looks at it, so that it spoils nothing if it is no number.
+            4 => read.file = value.signed().unwrap_or_default(),
             _ => {}
         }
     }
     Ok(read)
-}
-
-fn function_of_line(message: &[u8]) -> Result<u64, Rejection> {
-    let mut id = 0;
-    let mut parts = fields(message);
-    while let Some((tag, value)) = parts.next()? {
-        if tag == 1 {
-            id = value.number()?;
-        }
-    }
-    Ok(id)
-}
-
-#[cold]
-pub(super) fn malformed(what: &str) -> Rejection {
-    Rejection::new(Reason::Malformed, format!("not a pprof profile: {what}"))
 }

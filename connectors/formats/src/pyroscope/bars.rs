@@ -1,10 +1,12 @@
 //! The rows of a flame graph, each placed upon the one before it.
 
+use fleetdiff_schemas::profile::Stack;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use super::Flamebearer;
+use super::document::Flamebearer;
 use crate::collected::Collected;
 use crate::labels::Contents;
+use crate::sink::{FrameDetails, SampleDetails, SampleSink};
 
 /// The name of what a server did not draw.
 const NOT_DRAWN: &str = "other";
@@ -103,10 +105,13 @@ impl<'a> Bars<'a> {
     /// Each bar with a self count as a stack, without the root.
     pub(super) fn stacks(&self, mut collected: Collected<'_>) -> Result<Contents, Rejection> {
         let not_drawn = |name: &str| if name == NOT_DRAWN { String::new() } else { name.to_owned() };
-        let names = self.graph.names.iter().map(|name| collected.name(&not_drawn(&name.0)));
+        let names = self.graph.names.iter().map(|name| collected.frame(&not_drawn(&name.0), FrameDetails::default()));
         let names = names.collect::<Result<Vec<u32>, _>>()?;
         for bar in self.list.iter().filter(|bar| bar.own > 0) {
-            collected.push(self.path(bar, &names), bar.own)?;
+            collected.sample(
+                Stack { frames: self.path(bar, &names), count: bar.own, cohort: None },
+                SampleDetails::default(),
+            )?;
         }
         Ok(collected.finish())
     }

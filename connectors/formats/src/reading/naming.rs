@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fleetdiff_schemas::profile::{Stack, UNSYMBOLISED};
-use fleetdiff_schemas::rejected::Rejection;
+use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use super::observed::{About, Frame, Sample};
-use super::{FILTERED, FrameKind, Key, Keys, Observed, Parent, Reading, at, too_long};
+use super::keys::{Key, Keys};
+use super::query::{FILTERED, Parent, Reading};
 use crate::labels::Contents;
+use crate::observed::{Frame, Observed, Sample, at};
+use crate::sink::{FrameKind, SampleDetails};
 
 /// What stands where a file does not say something of a frame.
 pub(super) const UNKNOWN: &str = "[unknown]";
@@ -21,27 +23,25 @@ const BETWEEN: &str = "  ";
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-impl Reading {
-    /// Names the frames of all samples. `passed` says which of them the filters let pass.
-    pub(super) fn named(&self, mut observed: Observed<'_>, passed: &[bool]) -> Result<Contents, Rejection> {
-        let samples = std::mem::take(&mut observed.samples);
-        if self.keys.is_none() && !self.stream {
-            return Ok(by_function(samples, observed, passed));
-        }
-        let mut table = Table::of(&observed, self);
-        let mut stacks = Vec::with_capacity(samples.len());
-        for (sample, passed) in samples.into_iter().zip(passed) {
-            let frames = match (passed, self.stream) {
-                (true, false) => table.frames(&sample)?,
-                (true, true) => vec![table.chain(&sample)?],
-                (false, false) => vec![table.names.index_of(FILTERED)?],
-                (false, true) => vec![table.chains.index_of(FILTERED)?],
-            };
-            stacks.push(Stack { frames, ..sample.stack });
-        }
-        let names = if self.stream { table.chains } else { table.names };
-        Ok(Contents { names: names.list.into(), stacks })
+/// Names the frames of all samples. `passed` says which of them the filters let pass.
+pub(super) fn named(reading: &Reading, mut observed: Observed<'_>, passed: &[bool]) -> Result<Contents, Rejection> {
+    let samples = std::mem::take(&mut observed.samples);
+    if reading.keys.is_none() && !reading.stream {
+        return Ok(by_function(samples, observed, passed));
     }
+    let mut table = Table::of(&observed, reading);
+    let mut stacks = Vec::with_capacity(samples.len());
+    for (sample, passed) in samples.into_iter().zip(passed) {
+        let frames = match (passed, reading.stream) {
+            (true, false) => table.frames(&sample)?,
+            (true, true) => vec![table.chain(&sample)?],
+            (false, false) => vec![table.names.index_of(FILTERED)?],
+            (false, true) => vec![table.chains.index_of(FILTERED)?],
+        };
+        stacks.push(Stack { frames, ..sample.stack });
+    }
+    let names = if reading.stream { table.chains } else { table.names };
+    Ok(Contents { names: names.list.into(), stacks })
 }
 
 /// Frames as decoders name them.
@@ -69,7 +69,7 @@ struct Table<'o, 'n> {
     names: Made,
     chains: Made,
     /// The name of a frame where its sample was taken.
-    known: Map<(u32, Place), u32>,
+    known: Map<(u32, Surroundings), u32>,
 }
 
 /// Names that were made.
@@ -99,7 +99,7 @@ impl Made {
 }
 
 /// What of a sample is in the names of its frames.
-type Place = (About, Option<u32>);
+type Surroundings = (SampleDetails, Option<u32>);
 
 impl<'o, 'n> Table<'o, 'n> {
     fn of(observed: &'o Observed<'n>, reading: &'o Reading) -> Self {
@@ -144,24 +144,24 @@ impl<'o, 'n> Table<'o, 'n> {
 
     fn by_keys(&mut self, sample: &Sample, keys: &Keys) -> Result<Vec<u32>, Rejection> {
         let observed = self.observed;
-        let place = self.place(sample, keys);
+        let surroundings = self.surroundings(sample, keys);
         let mut names = Vec::with_capacity(sample.stack.frames.len());
         for number in &sample.stack.frames {
             let Some(frame) = at(&observed.frames, *number).filter(|frame| frame.kind != FrameKind::Thread) else {
                 continue;
             };
-            let name = match self.known.get(&(*number, place)) {
+            let name = match self.known.get(&(*number, surroundings)) {
                 Some(name) => *name,
                 None => {
-                    let name = self.names.index_of(&self.joined(Some(frame), place, keys))?;
-                    self.known.insert((*number, place), name);
+                    let name = self.names.index_of(&self.joined(Some(frame), surroundings, keys))?;
+                    self.known.insert((*number, surroundings), name);
                     name
                 }
             };
             names.push(name);
         }
         if names.is_empty() && keys.iter().any(Key::is_of_sample) {
-            names.push(self.names.index_of(&self.joined(None, place, keys))?);
+            names.push(self.names.index_of(&self.joined(None, surroundings, keys))?);
         }
         // Calls within a library are no calls between libraries; a function that calls itself stays.
         if !keys.has(Key::Symbol) && !keys.has(Key::Srcline) {
@@ -171,16 +171,16 @@ impl<'o, 'n> Table<'o, 'n> {
     }
 
     /// What of the sample the keys ask for, and nothing else, so that names are made once.
-    fn place(&self, sample: &Sample, keys: &Keys) -> Place {
-        let About { comm, pid, tid, cpu, .. } = sample.about;
+    fn surroundings(&self, sample: &Sample, keys: &Keys) -> Surroundings {
+        let SampleDetails { comm, pid, tid, cpu, .. } = sample.details;
         let parent = keys.has(Key::Parent).then(|| self.parent_of(sample)).flatten();
         let of_thread = [Key::Comm, Key::Pid, Key::Tid].iter().any(|key| keys.has(*key));
-        let about = About {
+        let about = SampleDetails {
             comm: comm.filter(|_| of_thread),
             pid: pid.filter(|_| keys.has(Key::Pid)),
             tid: tid.filter(|_| keys.has(Key::Tid)),
             cpu: cpu.filter(|_| keys.has(Key::Cpu)),
-            ..About::default()
+            ..SampleDetails::default()
         };
         (about, parent)
     }
@@ -192,7 +192,7 @@ impl<'o, 'n> Table<'o, 'n> {
         symbols.find(|symbol| self.parent.is(self.text(*symbol)))
     }
 
-    fn joined(&self, frame: Option<&Frame>, (about, parent): Place, keys: &Keys) -> String {
+    fn joined(&self, frame: Option<&Frame>, (about, parent): Surroundings, keys: &Keys) -> String {
         let named =
             frame.filter(|frame| frame.kind != FrameKind::Nameless || frame.dso.is_some() || frame.line.is_some());
         if named.is_none() && !keys.iter().any(Key::is_of_sample) {
@@ -232,4 +232,8 @@ impl<'o, 'n> Table<'o, 'n> {
     fn text(&self, place: u32) -> &'o str {
         at(&self.observed.texts, place).map_or("", |text| text)
     }
+}
+
+fn too_long() -> Rejection {
+    Rejection::new(Reason::TooLarge, "the names of the frames are too long to hold")
 }

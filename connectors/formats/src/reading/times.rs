@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use fleetdiff_schemas::time::Nanos;
 
-const SECOND: i64 = 1_000_000_000;
+use crate::seconds::nanoseconds;
 
 /// Which stretches of a recording are read; one at least. Both ends of each are part of it.
 ///
@@ -111,18 +111,6 @@ fn between(word: &str) -> Option<Slice> {
     forward.then_some(Slice::Between { start, stop })
 }
 
-/// `seconds.fraction` as nanoseconds; at most nine digits behind the point.
-pub(crate) fn nanoseconds(text: &str) -> Option<i64> {
-    let (seconds, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(seconds) || !digits(fraction) || fraction.len() > 9 {
-        return None;
-    }
-    let places = u32::try_from(9 - fraction.len()).ok()?;
-    let fraction = fraction.parse::<i64>().ok()? * 10i64.pow(places);
-    seconds.parse::<i64>().ok()?.checked_mul(SECOND)?.checked_add(fraction)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,7 +123,7 @@ mod tests {
     fn stretches_of_seconds() {
         assert_eq!(bounds("1.5,2"), [[1_500_000_000, 2_000_000_000]]);
         assert_eq!(bounds("73837.372335,"), [[73_837_372_335_000, i64::MAX]]);
-        assert_eq!(bounds(",0.000000001 1,1"), [[i64::MIN, 1], [SECOND, SECOND]]);
+        assert_eq!(bounds(",0.000000001 1,1"), [[i64::MIN, 1], [1_000_000_000, 1_000_000_000]]);
         assert_eq!(bounds(","), [[i64::MIN, i64::MAX]]);
     }
 

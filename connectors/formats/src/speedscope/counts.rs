@@ -2,8 +2,8 @@
 
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use super::{Kind, Part, ValueUnit};
-use crate::Unit;
+use super::document::{Kind, Part, ValueUnit};
+use crate::labels::Unit;
 
 /// How far weights of one period may lie apart, as a part of the largest: the error of a number printed with few digits.
 const ALIKE: f64 = 1e-6;

@@ -6,9 +6,9 @@ use fleetdiff_schemas::rejected::Rejection;
 
 use super::numbers::{Rows, Texts, place, words};
 use super::side::Side;
+use crate::pprof::faults::out_of_range;
 use crate::pprof::ids::Ids;
 use crate::pprof::proto::{Function, Label, Line, Mapping};
-use crate::pprof::tables::out_of_range;
 use crate::wire::{Value, fields};
 
 /// Numbers of both files' entries.

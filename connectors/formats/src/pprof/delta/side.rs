@@ -2,8 +2,9 @@
 
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
+use crate::pprof::faults::{malformed, out_of_range};
 use crate::pprof::proto::{Function, Label, Mapping, Profile};
-use crate::pprof::tables::{malformed, out_of_range, value_type};
+use crate::pprof::tables::value_type;
 use crate::wire::{Value, fields};
 
 /// A file's tables.
