@@ -11,10 +11,10 @@ use std::time::Instant;
 use fleetdiff_benches::large;
 use fleetdiff_benches::spread::Spread;
 use fleetdiff_connectors::files::RecordedFleet;
-use fleetdiff_connectors::formats::otlp::{self, proto::Request};
-use fleetdiff_connectors::formats::pprof::proto::Profile as Proto;
-use fleetdiff_connectors::formats::{Format, Labels, Options, compression};
-use fleetdiff_connectors::identity::IdentityMapping;
+use fleetdiff_formats::identity::IdentityMapping;
+use fleetdiff_formats::otlp::{self, proto::Request};
+use fleetdiff_formats::pprof::proto::Profile as Proto;
+use fleetdiff_formats::{Format, Labels, Options, compression};
 use fleetdiff_schemas::profile::{Profile, Samples};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use prost::Message;
@@ -77,7 +77,7 @@ fn inputs() -> Vec<Input> {
         (record.unwrap_or_else(|fault| panic!("a recorded profile cannot be written: {fault}")), nobody())
     });
     let same = Input { name: "otlp: the same, 12 a record", format: Format::Otlp, records: batches.collect() };
-    let collector = root.join("connectors/testdata/otlp-kafka");
+    let collector = root.join("connectors/formats/testdata/otlp-kafka");
     let collected = (1..=3).flat_map(|hop| (1..=4).map(move |node| format!("hop{hop:02}-node-{node}.otlp.pb")));
     let collected = collected.map(|file| (read(&collector.join(file)), nobody())).collect();
     let collected = Input { name: "otlp: records of a Collector", format: Format::Otlp, records: collected };

@@ -11,9 +11,9 @@ use std::time::Instant;
 
 use fleetdiff_benches::peer::{Clock, Fastdelta, run};
 use fleetdiff_benches::spread::{Spread, milliseconds};
-use fleetdiff_connectors::formats::compression::gzip;
-use fleetdiff_connectors::formats::pprof::delta;
-use fleetdiff_connectors::formats::pprof::proto::Profile;
+use fleetdiff_formats::compression::gzip;
+use fleetdiff_formats::pprof::delta;
+use fleetdiff_formats::pprof::proto::Profile;
 use prost::Message;
 
 /// Passes of each; `--quick` has fewer.

@@ -1,6 +1,6 @@
 //! A made cpu profile of a large program: what decoders meet where stacks, not names, are most of a profile.
 
-use fleetdiff_connectors::formats::pprof::proto::{Function, Line, Location, Profile, Sample, ValueType};
+use fleetdiff_formats::pprof::proto::{Function, Line, Location, Profile, Sample, ValueType};
 use prost::Message;
 
 const FUNCTIONS: u64 = 5_000;

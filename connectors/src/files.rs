@@ -5,7 +5,6 @@
 //! [`RecordedFleet::entries`] gives the same profiles undecoded, to be sent on. [`write_fleet`] writes such a folder.
 
 mod error;
-mod format;
 mod manifest;
 mod write;
 
@@ -15,21 +14,17 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fleetdiff_formats::{Decode, Format, Labels, Options, format_of};
 use fleetdiff_schemas::identity::Service;
 use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::TimeRange;
 
-use self::manifest::{Entry, Line, Lines};
-use crate::formats::{Decode, Format, Labels, Options};
+use self::manifest::{Entry, Line, Lines, MANIFEST};
 
 pub use error::FleetError;
-pub use format::format_of;
 pub use write::{FileFormat, FleetWriter, write_fleet};
-
-/// Name of the manifest in the folder.
-pub const MANIFEST: &str = "manifest.jsonl";
 
 /// The one partition of a folder.
 const PARTITION: i32 = 0;

@@ -1,6 +1,6 @@
 //! Kafka: profiles in from a topic, alerts out to a topic, recorded fleets onto a topic.
 //!
-//! Profiles come in any format of [`crate::formats`]; what a record's headers say is read here ([`headers`]),
+//! Profiles come in any format of [`fleetdiff_formats`]; what a record's headers say is read here ([`headers`]),
 //! what its value says is the format's matter. Every failure of the cluster is a
 //! [`error::BrokerError`], every bad record a rejected part.
 

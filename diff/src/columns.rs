@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use fleetdiff_schemas::profile::CountKind;
 
-use crate::compare::Recording;
+use crate::compare::recording::Recording;
 use crate::compare::sums::Sums;
 use crate::figures::float;
 

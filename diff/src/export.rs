@@ -16,7 +16,7 @@ pub mod speedscope;
 use fleetdiff_schemas::profile::CountKind;
 
 use crate::compare::{Compared, Settings};
-use crate::flame::Sides;
+use crate::sides::Sides;
 use crate::stacks::NoStacks;
 
 /// Findings, and what is said beside them.

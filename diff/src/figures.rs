@@ -2,7 +2,7 @@
 
 use fleetdiff_schemas::rows::Interval;
 
-use crate::compare::Finding;
+use crate::compare::finding::Finding;
 
 /// Digits in threes.
 ///

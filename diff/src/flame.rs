@@ -8,69 +8,17 @@
 //!   right after its left neighbour of the head. So A->C, A->B, A->C shows C before a B half as wide.
 
 mod growth;
+mod node;
 mod order;
 
 use std::sync::Arc;
 
-use fleetdiff_schemas::profile::Stack;
-
 use self::growth::Growth;
+use crate::sides::Side;
 
-/// What one replicate of a side recorded. A side is the average of its runs.
-#[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
-    /// Function names.
-    pub names: &'a [Arc<str>],
-    /// Its stacks, whose frames are indexes into `names`, root first. A frame beyond them is counted as
-    /// [`UNSYMBOLISED`](fleetdiff_schemas::profile::UNSYMBOLISED).
-    pub stacks: &'a [Stack],
-}
-
-/// One value of each side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Sides<T> {
-    /// Of the side that is compared with.
-    pub base: T,
-    /// Of the side in question.
-    pub head: T,
-}
-
-/// One of both.
-#[derive(Clone, Copy, Debug)]
-enum Side {
-    Base,
-    Head,
-}
-
-impl<T> Sides<T> {
-    fn of(&mut self, side: Side) -> &mut T {
-        match side {
-            Side::Base => &mut self.base,
-            Side::Head => &mut self.head,
-        }
-    }
-}
-
-impl Sides<u64> {
-    /// Adds to both; sums are held at `u64::MAX`.
-    fn add(&mut self, other: Self) {
-        self.base = self.base.saturating_add(other.base);
-        self.head = self.head.saturating_add(other.head);
-    }
-}
-
-/// A call path and the samples that end there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Node {
-    /// Index into [`CallTree::names`].
-    pub name: u32,
-    /// Index of the caller; less than the node's own, and the root is its own.
-    pub parent: u32,
-    /// How many callers it has; the root has none.
-    pub depth: u32,
-    /// Raw samples whose stack ends here, summed over the runs of a side.
-    pub own: Sides<u64>,
-}
+pub(crate) use self::node::place;
+pub use self::node::{Node, ROOT, Run};
+pub use crate::sides::Sides;
 
 /// The call tree of both sides, its nodes in the order of the picture: a node, then all below it, then its right neighbour.
 ///
@@ -92,9 +40,6 @@ pub struct CallTree {
     nodes: Vec<Node>,
     runs: Sides<u32>,
 }
-
-/// What the root is called.
-pub const ROOT: &str = "all";
 
 impl CallTree {
     /// Merges the stacks of all runs of both sides. A side without runs has no samples.
@@ -137,9 +82,4 @@ impl CallTree {
         }
         totals
     }
-}
-
-/// Where a number of 32 bits stands in a list.
-pub(crate) fn place(number: u32) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -12,5 +12,7 @@ pub mod figures;
 pub mod flame;
 pub mod page;
 pub mod paint;
+mod report;
+mod sides;
 mod stacks;
 pub mod svg;

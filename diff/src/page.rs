@@ -4,7 +4,6 @@
 //! JSON within it. Its content security policy forbids every request and every script but its own, by hash.
 
 mod embedded;
-mod report;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +12,7 @@ use sha2::{Digest, Sha256};
 use self::embedded::Embedded;
 use crate::escape::{for_script, for_text};
 
-pub use report::{FrameClass, Function, Ratio, Report, ReportSide};
+pub use crate::report::{FrameClass, Function, Ratio, Report, ReportSide};
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");

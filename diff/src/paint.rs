@@ -12,8 +12,9 @@ use fleetdiff_schemas::verdict::Verdict;
 use foldhash::fast::FixedState;
 use serde::{Serialize, Serializer};
 
-use crate::flame::{Node, Sides};
-use crate::page::{FrameClass, Function, Report};
+use crate::flame::Node;
+use crate::report::{FrameClass, Function, Report};
+use crate::sides::Sides;
 
 /// Steps of a ramp from the faintest colour of a called frame to the fullest.
 pub const STEPS: u8 = 32;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use fleetdiff_schemas::profile::{Profile, Samples, UNSYMBOLISED};
 
-use crate::compare::Recording;
-use crate::flame::{Sides, place};
+use crate::compare::recording::Recording;
+use crate::flame::place;
+use crate::sides::Sides;
 
 /// A run that came folded by function; its label.
 pub(crate) struct NoStacks(pub String);

@@ -7,17 +7,17 @@ mod legend;
 
 use std::fmt::Write;
 
+use self::legend::MARGIN;
 use crate::escape::for_text;
-use crate::flame::{Node, Sides, place};
-use crate::page::{FrameClass, Function, Report};
+use crate::flame::{Node, place};
 use crate::paint::{Colours, Paint, Painter, Palette, Scheme, changes, count, weights};
+use crate::report::{FrameClass, Function, Report};
+use crate::sides::Sides;
 
 /// Width of the picture in pixels.
 const WIDTH: f64 = 1200.0;
 /// Height of a row of frames in pixels.
 const ROW: f64 = 18.0;
-/// Left and right of the frames.
-const MARGIN: f64 = 10.0;
 /// Share of the whole below which a frame is left out.
 const NARROWEST: f64 = 0.001;
 /// Pixels that a letter takes, about; Verdana at 11 pixels is no wider for most names.

@@ -328,7 +328,7 @@ fn filtered_samples_are_part_of_the_whole_alone() {
     let compared = compare(&sides, &Settings::default()).unwrap();
     assert!(compared.findings.iter().all(|finding| &*finding.function != "[filtered]") && compared.findings.len() == 5);
     assert_eq!((compared.samples.base, own(&compared, "a").share.base), (10_000, 0.006));
-    assert!((compared.kinship.overlap - 0.8).abs() < 1e-12 && compared.kinship.common == 3);
+    assert!((compared.overlap.samples - 0.8).abs() < 1e-12 && compared.overlap.common == 3);
     let shown: Vec<_> = rows(&sides.base, &[&sides.head], CountKind::SelfCount, Compute::Delta, 1, false)
         .iter()
         .map(|row| (row.function, row.base.whole))
@@ -364,23 +364,28 @@ fn what_cannot_be_compared_is_an_error() {
     assert!(matches!(fault(good(), heap), NotCompared::Types { .. }));
     let mut stranger = run(&[("rest", 100)]);
     stranger.profile.names = ["start".into(), "rest".into()].into();
-    assert!(matches!(fault(good(), vec![stranger]), NotCompared::Strangers(_)));
+    assert!(matches!(fault(good(), vec![stranger]), NotCompared::DifferentPrograms(_)));
     let of = |prefix: &str| {
         let names: Vec<String> = (0..20).map(|number| format!("{prefix}_{number}")).collect();
         vec![run(&names.iter().map(|name| (name.as_str(), 50)).collect::<Vec<_>>())]
     };
-    let NotCompared::Strangers(kinship) = fault(of("editor"), of("compiler")) else { panic!("they share main alone") };
-    assert_eq!((kinship.common, kinship.fewer), (1, 21));
+    let NotCompared::DifferentPrograms(overlap) = fault(of("editor"), of("compiler")) else {
+        panic!("they share main alone")
+    };
+    assert_eq!((overlap.common, overlap.fewer), (1, 21));
     let mut nameless = run(&[("_unsymbolised", 100)]);
     nameless.profile.samples = Samples::Stacks(vec![Stack { frames: vec![1], count: 100, cohort: None }]);
-    assert!(matches!(fault(vec![nameless.clone()], vec![nameless]), NotCompared::Strangers(_)), "nothing has a symbol");
+    assert!(
+        matches!(fault(vec![nameless.clone()], vec![nameless]), NotCompared::DifferentPrograms(_)),
+        "nothing has a symbol"
+    );
     let moved = compare(
         &Sides { base: vec![run(&[("a", 990), ("rest", 10)])], head: vec![run(&[("b", 990), ("rest", 10)])] },
         &Settings::default(),
     )
     .unwrap();
     assert!(
-        moved.kinship.are_doubtful() && called(&moved).contains(&"b"),
+        moved.overlap.is_doubtful() && called(&moved).contains(&"b"),
         "a program whose work moved to another function is the same program"
     );
 }

@@ -14,14 +14,14 @@ mod written;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fleetdiff_connectors::formats::names::Rewrites;
-use fleetdiff_connectors::formats::otlp::metrics::REQUEST_METRICS;
-use fleetdiff_connectors::formats::{Format, Options};
-use fleetdiff_connectors::identity::IdentityMapping;
 use fleetdiff_connectors::kafka::alerts;
 use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::parquet::FlushInterval;
 use fleetdiff_schemas::config::{Comparing, Config};
+use fleetdiff_formats::identity::IdentityMapping;
+use fleetdiff_formats::names::Rewrites;
+use fleetdiff_formats::otlp::metrics::REQUEST_METRICS;
+use fleetdiff_formats::{Format, Options};
 use fleetdiff_schemas::profile::ProfileType;
 
 pub use flags::{Everything, Flags, OfDataflow, OfTopic};

@@ -4,8 +4,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use fleetdiff_connectors::formats::Options;
-use fleetdiff_connectors::formats::pprof::delta;
+use fleetdiff_formats::Options;
+use fleetdiff_formats::pprof::delta;
 
 use crate::command::DeltaSettings;
 use crate::failure::Failure;

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use fleetdiff_connectors::files::{FileFormat, FleetWriter};
-use fleetdiff_connectors::formats::Format;
 use fleetdiff_connectors::kafka::publish::Outgoing;
+use fleetdiff_formats::Format;
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 

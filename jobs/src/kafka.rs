@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use fleetdiff_connectors::formats::Format;
 use fleetdiff_connectors::kafka::error::BrokerError;
 use fleetdiff_connectors::kafka::publish::{Acknowledged, Key, PublishSettings, Publisher, RecordForm};
 use fleetdiff_connectors::kafka::topic;
+use fleetdiff_formats::Format;
 
 use crate::command::{RecordKey, SpreadSettings};
 use crate::configuration::{Configuration, Flags};

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::formats::Unencodable;
+use fleetdiff_formats::Unencodable;
 
 /// A recorded fleet as a whole cannot be read or written. A single bad file or line is not this but a rejection.
 #[derive(Debug, thiserror::Error)]

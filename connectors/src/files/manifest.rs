@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
+use fleetdiff_formats::{Format, Labels, Unit};
 use fleetdiff_schemas::identity::{Build, Cohort, Hardware, Identity, NodeId, PodId, Region, Service};
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 use serde_json::{Map, Value};
 
-use crate::formats::{Format, Labels, Unit};
+/// Name of the manifest in the folder.
+pub(super) const MANIFEST: &str = "manifest.jsonl";
 
 /// How far a profile may end after every profile of every other pod: 1 h.
 const FUTURE: Nanos = Nanos::from_seconds(3_600);

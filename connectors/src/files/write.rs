@@ -6,12 +6,13 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::slice;
 
+use fleetdiff_formats::identity::IdentityMapping;
+use fleetdiff_formats::{folded, otlp, pprof};
 use fleetdiff_schemas::profile::{Profile, Temporality};
 use serde::Serialize;
 
-use super::{FleetError, MANIFEST};
-use crate::formats::{folded, otlp, pprof};
-use crate::identity::IdentityMapping;
+use super::error::FleetError;
+use super::manifest::MANIFEST;
 
 /// In which format the files of a fleet are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,22 +1,21 @@
 //! The headers of a record that carries one profile in a format which does not say whose it is.
 //!
 //! Identity stands under OpenTelemetry's names ([`IdentityMapping`]); what OpenTelemetry has no name for stands under
-//! the names of [`crate::formats::attributes`]; without a type it is `cpu`, without a temporality `delta`. Written and read
+//! the names of [`fleetdiff_formats::attributes`]; without a type it is `cpu`, without a temporality `delta`. Written and read
 //! back, headers give the same [`Labels`].
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use fleetdiff_formats::Labels;
+use fleetdiff_formats::attributes::{
+    OwnAttributes, PROFILE_TYPE, REQUESTS, REQUESTS_END, REQUESTS_START, TEMPORALITY, UNIT, WINDOW_END, WINDOW_START,
+};
+use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 use rdkafka::message::{BorrowedHeaders, Header, Headers, OwnedHeaders};
-
-use crate::formats::Labels;
-use crate::formats::attributes::{
-    PROFILE_TYPE, REQUESTS, REQUESTS_END, REQUESTS_START, Said, TEMPORALITY, UNIT, WINDOW_END, WINDOW_START,
-};
-use crate::identity::IdentityMapping;
 
 /// The headers of one record. Of a name that stands twice the last one counts, as with Kafka's own clients.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +45,7 @@ impl<'a> RecordHeaders<'a> {
     /// A rejection that names the header at fault: [`Reason::MissingIdentity`], [`Reason::UnsupportedType`],
     /// [`Reason::UnitMismatch`], [`Reason::NegativeValue`] or [`Reason::Malformed`].
     pub fn labels(&self, mapping: &IdentityMapping, sent_at: Option<Nanos>) -> Result<Labels, Rejection> {
-        let said = Said { what: "header", lookup: &|name| self.get(name).map(Cow::Borrowed) };
+        let said = OwnAttributes { what: "header", lookup: &|name| self.get(name).map(Cow::Borrowed) };
         let profile_type = said.profile_type()?.unwrap_or(ProfileType::Cpu);
         let typed = |rejection: Rejection| Rejection { profile_type: Some(profile_type), ..rejection };
         let window = said.window(WINDOW_START, WINDOW_END).map_err(typed)?;
@@ -126,7 +125,7 @@ mod tests {
             sent_at: Some(Nanos(1_751_241_600_001_000_000)),
             requests: Some(u64::MAX / 2),
             requests_window: Some(TimeRange { start: Nanos(1), end: Nanos(2) }),
-            unit: Some(crate::formats::Unit::Milliseconds),
+            unit: Some(fleetdiff_formats::Unit::Milliseconds),
         }
     }
 

@@ -7,11 +7,12 @@
 
 mod partition;
 mod record;
+mod settings;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -19,42 +20,13 @@ use rdkafka::message::Message;
 
 use self::partition::{Partition, Step};
 pub use self::record::Contents;
+pub use self::settings::TopicSettings;
 use super::client::{ClientSettings, Reporter};
 use super::error::BrokerError;
 use super::topic;
-use crate::identity::IdentityMapping;
 
 /// How long one poll waits when nothing is there.
 const IDLE_WAIT: Duration = Duration::from_millis(2);
-
-/// What to read of which topic.
-#[derive(Clone, Debug)]
-pub struct TopicSettings {
-    /// Its name.
-    pub topic: String,
-    /// The first offset to read of each partition; partitions without an entry are read from their earliest record.
-    pub start: BTreeMap<i32, i64>,
-    /// Whether to stop at the offsets that the partitions end at when the reader is opened.
-    pub until_end: bool,
-    /// Which headers say whose a profile is.
-    pub identity: IdentityMapping,
-    /// How long the cluster may be gone before the run is given up. Default 60 s (a guess: a broker's restart takes
-    /// seconds, and alerts that are late by more than a minute should be missed by somebody).
-    pub give_up_after: Duration,
-}
-
-impl TopicSettings {
-    /// Reads the whole topic from its earliest records and goes on for ever.
-    pub fn new(topic: impl Into<String>) -> Self {
-        Self {
-            topic: topic.into(),
-            start: BTreeMap::new(),
-            until_end: false,
-            identity: IdentityMapping::default(),
-            give_up_after: Duration::from_secs(60),
-        }
-    }
-}
 
 /// Which of a topic's partitions a reader owns: those whose number leaves `worker` when divided by `workers`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fleetdiff_schemas::rows::Tables;
-use fleetdiff_schemas::tables::{TableRow, calendar::Calendar};
+use fleetdiff_schemas::tables::{TableRow, calendar};
 use fleetdiff_schemas::time::Nanos;
 
 use crate::output::OutputError;
@@ -60,8 +60,8 @@ fn earliest<R: TableRow>(rows: &[R]) -> Option<Nanos> {
 
 /// The path of the file that holds the rows of the interval that starts at `start` Unix seconds.
 pub(super) fn path_of<R: TableRow>(start: i64) -> String {
-    let calendar = Calendar::of(Nanos::from_seconds(start));
-    format!("{}/date={}/hour={:02}/{start}.parquet", R::TABLE, calendar.date(), calendar.hour)
+    let at = Nanos::from_seconds(start);
+    format!("{}/date={}/hour={}/{start}.parquet", R::TABLE, calendar::date(at), calendar::hour(at))
 }
 
 /// Rows that wait until their interval is over.

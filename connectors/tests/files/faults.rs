@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use fleetdiff_connectors::files::RecordedFleet;
-use fleetdiff_connectors::formats::{Options, compression, pprof};
+use fleetdiff_formats::{Options, compression, pprof};
 use fleetdiff_schemas::profile::{Decoded, Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use serde_json::{Value, json};
@@ -210,7 +210,7 @@ fn formats_are_told_by_name_or_else_by_bytes() {
             let mut lines = manifest(&folder);
             let line = &mut lines[BAD - 1];
             let bytes = fs::read(file_of(&folder, line)).unwrap();
-            let folded = fleetdiff_connectors::formats::folded::encode(&profile("pod-b", 1)).unwrap();
+            let folded = fleetdiff_formats::folded::encode(&profile("pod-b", 1)).unwrap();
             fs::write(folder.join(name), if text { folded } else { bytes }).unwrap();
             line["file"] = json!(name);
             line.as_object_mut().unwrap().remove("format");

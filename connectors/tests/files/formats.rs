@@ -3,8 +3,8 @@
 use std::fs;
 
 use fleetdiff_connectors::files::RecordedFleet;
-use fleetdiff_connectors::formats::names::Rewrites;
-use fleetdiff_connectors::formats::{Options, compression};
+use fleetdiff_formats::names::Rewrites;
+use fleetdiff_formats::{Options, compression};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fleetdiff_connectors::files::{Filter, RecordedFleet};
-use fleetdiff_connectors::formats::{Format, Options};
+use fleetdiff_formats::{Format, Options};
 use fleetdiff_schemas::fold::fold_stacks;
 use fleetdiff_schemas::profile::{Decoded, ProfileType, Samples, Temporality};
 use fleetdiff_schemas::rejected::Reason;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fleetdiff_connectors::files::{Filter, RecordedFleet};
-use fleetdiff_connectors::formats::Format;
+use fleetdiff_formats::Format;
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
@@ -22,7 +22,7 @@ fn line(file: &str, more: &str) -> String {
 
 /// A folder with two records of three pods each, and a manifest of these lines.
 fn folder(within: &Path, lines: &[String]) -> PathBuf {
-    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/otlp-kafka");
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("formats/testdata/otlp-kafka");
     for node in ["hop01-node-1", "hop01-node-2"] {
         let file = format!("{node}.otlp.pb");
         fs::copy(recorded.join(&file), within.join(&file)).unwrap();

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fleetdiff_connectors::formats::{Format, Options};
 use fleetdiff_connectors::kafka::topic::{self, TopicPlan};
+use fleetdiff_formats::{Format, Options};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use rdkafka::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
@@ -17,7 +17,7 @@ use crate::broker;
 use crate::reading::{client, read_by};
 
 fn recorded() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/otlp-kafka")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("formats/testdata/otlp-kafka")
 }
 
 /// Bytes of the twelve records by partition and offset, as the broker had them.

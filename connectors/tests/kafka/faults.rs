@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use fleetdiff_connectors::formats::{Format, Labels, Options, pprof};
 use fleetdiff_connectors::kafka::alerts::AlertProducer;
 use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::kafka::error::BrokerError;
 use fleetdiff_connectors::kafka::publish::{Key, Outgoing, PublishSettings, Publisher, RecordForm};
 use fleetdiff_connectors::kafka::source::{Contents, Share, TopicSettings, TopicSource};
 use fleetdiff_connectors::kafka::topic::{self, TopicPlan};
+use fleetdiff_formats::{Format, Labels, Options, pprof};
 use fleetdiff_schemas::profile::{Decoded, Position, Profile};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::source::{Polled, Source};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use fleetdiff_connectors::formats::{Format, Options};
 use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::kafka::source::{Contents, Share, TopicSettings, TopicSource};
+use fleetdiff_formats::{Format, Options};
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::source::{Polled, Source};
 

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use fleetdiff_connectors::files::{FileFormat, RecordedFleet, write_fleet};
-use fleetdiff_connectors::formats::{Format, Options};
 use fleetdiff_connectors::kafka::publish::{Key, Progress, PublishSettings, Published, Publisher, RecordForm};
 use fleetdiff_connectors::kafka::source::Share;
+use fleetdiff_formats::{Format, Options};
 use fleetdiff_schemas::profile::{Profile, Samples, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::source::{Polled, Source};
@@ -61,7 +61,7 @@ fn mixed_folder(folder: &Path) {
     };
     let profiles: Vec<Profile> = fleet(4, 5).into_iter().map(without_cohorts).collect();
     write_fleet(folder, FileFormat::Folded, &profiles).unwrap();
-    let good = fleetdiff_connectors::formats::pprof::encode(&fleet(1, 1)[0]).unwrap();
+    let good = fleetdiff_formats::pprof::encode(&fleet(1, 1)[0]).unwrap();
     for (name, bytes) in [
         ("whole.pb.gz", good.as_slice()),
         ("cut.pb.gz", &good[..40]),

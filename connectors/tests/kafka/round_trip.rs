@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use fleetdiff_connectors::formats::Format;
 use fleetdiff_connectors::kafka::publish::{Key, Outgoing, PublishSettings, Publisher, RecordForm};
 use fleetdiff_connectors::kafka::source::{Share, TopicSettings};
 use fleetdiff_connectors::kafka::topic::{self, TopicPlan};
+use fleetdiff_formats::Format;
 use fleetdiff_schemas::profile::{Decoded, Profile};
 use fleetdiff_schemas::source::{Polled, Source};
 use fleetdiff_schemas::time::Nanos;

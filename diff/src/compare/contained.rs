@@ -2,8 +2,8 @@
 
 use fleetdiff_schemas::profile::ProfileType;
 
-use super::Recording;
-use crate::flame::Sides;
+use super::recording::Recording;
+use crate::sides::Sides;
 use crate::stacks::of_side;
 
 /// Whether both sides are one profile of a type that runtimes count since the process began, and the head has every stack of the base

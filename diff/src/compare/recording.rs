@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fleetdiff_connectors::formats::reading::Weights;
+use fleetdiff_formats::reading::Weights;
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporality};
 use fleetdiff_schemas::time::{Nanos, TimeRange};

@@ -11,8 +11,9 @@ use fleetdiff_schemas::profile::{Profile, Temporality};
 use fleetdiff_schemas::rows::CellRow;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
-use super::{Recording, Settings};
-use crate::flame::Sides;
+use super::recording::Recording;
+use super::settings::Settings;
+use crate::sides::Sides;
 
 const BASE: &str = "base";
 const HEAD: &str = "head";

@@ -16,9 +16,11 @@ use fleetdiff_statistics::scale::biweight_of_counts;
 use fleetdiff_statistics::special::normal_quantile;
 use fleetdiff_statistics::tails::ln_chi1_tail;
 
-use super::{Finding, Settings, background};
+use super::background;
+use super::finding::Finding;
+use super::settings::Settings;
 use crate::figures::float;
-use crate::flame::Sides;
+use crate::sides::Sides;
 
 /// Gives every finding the test of independent samples: ratio with 95 % interval, ln p, q and verdict.
 ///

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use fleetdiff_connectors::formats::reading::FILTERED;
+use fleetdiff_formats::reading::FILTERED;
 use fleetdiff_schemas::fold::fold_stacks;
 use fleetdiff_schemas::profile::{CountKind, Profile, Samples};
 
-use super::Recording;
+use super::recording::Recording;
 use crate::flame::place;
 
 /// The sums of one side, or of one run, as the dataflow counts: a stack without a frame is part of the whole and of no function. So are

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::rows::RARE;
 
+use super::finding::Finding;
+use super::outcome::{NotCompared, Weighed};
+use super::recording::Recording;
 use super::sums::Sums;
-use super::{Finding, NotCompared, Recording, Weighed};
-use crate::flame::Sides;
+use crate::sides::Sides;
 
 /// Gives every named finding its weight, and says what weights are and how much each side has; nothing where a run has none.
 pub(super) fn weigh(findings: &mut [Finding], sides: &Sides<Vec<Recording>>) -> Result<Option<Weighed>, NotCompared> {

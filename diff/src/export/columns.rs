@@ -9,7 +9,7 @@ use fleetdiff_schemas::verdict::{RowReason, Verdict};
 
 use super::NotExported;
 use crate::compare::Finding;
-use crate::flame::Sides;
+use crate::sides::Sides;
 
 /// One column of findings.
 #[derive(Clone, Copy, Debug)]

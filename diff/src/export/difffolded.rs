@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use super::NotExported;
 use crate::compare::Recording;
-use crate::flame::Sides;
+use crate::sides::Sides;
 use crate::stacks;
 
 /// The lines of both sides.

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::columns::{COLUMNS, saturated};
 use super::{Export, NotExported};
 use crate::compare::{Finding, Method, Settings, Spread};
-use crate::flame::Sides;
+use crate::sides::Sides;
 
 /// The JSON Schema (2020-12) of the document.
 pub const JSON_SCHEMA: &str = include_str!("../../diff.schema.json");

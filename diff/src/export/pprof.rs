@@ -13,14 +13,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetdiff_connectors::formats::compression::gzip;
-use fleetdiff_connectors::formats::pprof::proto::{Function, Line, Location, Profile, Sample, ValueType};
+use fleetdiff_formats::compression::gzip;
+use fleetdiff_formats::pprof::proto::{Function, Line, Location, Profile, Sample, ValueType};
 use fleetdiff_schemas::profile::ProfileType;
 use prost::Message;
 
 use super::{Export, NotExported};
 use crate::compare::{Compared, Recording};
-use crate::flame::Sides;
+use crate::sides::Sides;
 use crate::stacks::{self, Path};
 
 /// The gzipped file of each side.

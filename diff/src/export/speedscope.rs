@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{NotExported, columns::saturated};
 use crate::compare::Recording;
-use crate::flame::Sides;
+use crate::sides::Sides;
 use crate::stacks::{self, Path};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";

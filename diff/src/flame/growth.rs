@@ -6,8 +6,9 @@ use std::sync::Arc;
 use fleetdiff_schemas::profile::{Stack, UNSYMBOLISED};
 use foldhash::fast::FixedState;
 
+use super::node::{Node, ROOT, Run, place};
 use super::order::{Met, in_order_of_the_picture};
-use super::{Node, ROOT, Run, Side, Sides, place};
+use crate::sides::{Side, Sides};
 
 /// A tree that grows. Nodes are numbered as they are first met; who stands beside whom is kept a side, and settled at the end.
 #[derive(Debug)]

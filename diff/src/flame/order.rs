@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Node, Sides, place};
+use super::node::{Node, place};
+use crate::sides::Sides;
 
 /// A node as the sides met it, by the numbers of a tree that grows.
 #[derive(Clone, Debug, Default)]

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::report::{Function, Report, ReportSide};
 use crate::flame::CallTree;
 use crate::paint::{Colours, Palette, STEPS, Scheme, weights};
+use crate::report::{Function, Report, ReportSide};
 
 /// What the scripts of the page read.
 #[derive(Serialize)]

@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
-use super::MARGIN;
 use crate::escape::for_text;
-use crate::page::Report;
 use crate::paint::Colours;
+use crate::report::Report;
+
+/// Left and right of all that is drawn, in pixels.
+pub(super) const MARGIN: f64 = 10.0;
 
 /// Pixels that the legend takes.
 pub(super) const HEIGHT: f64 = 96.0;

@@ -1,12 +1,12 @@
 //! The pair of pprof files: what our decoder reads of them, and what the messages say.
 
-use fleetdiff_connectors::formats::compression::decompress;
-use fleetdiff_connectors::formats::pprof::proto;
-use fleetdiff_connectors::formats::{Format, Labels, Options};
 use fleetdiff_diff::compare::{Recording, Settings};
 use fleetdiff_diff::export::NotExported;
 use fleetdiff_diff::export::pprof::pprof;
 use fleetdiff_diff::flame::Sides;
+use fleetdiff_formats::compression::decompress;
+use fleetdiff_formats::pprof::proto;
+use fleetdiff_formats::{Format, Labels, Options};
 use fleetdiff_schemas::profile::{Profile, ProfileType};
 use prost::Message;
 

@@ -1,7 +1,7 @@
 //! The file for speedscope: its shape, and each of its profiles through our own decoder.
 
-use fleetdiff_connectors::formats::{Format, Labels, Options};
 use fleetdiff_diff::export::speedscope::speedscope;
+use fleetdiff_formats::{Format, Labels, Options};
 use serde_json::{Value, json};
 
 use super::examples::{by_name, merged, sides};

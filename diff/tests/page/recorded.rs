@@ -3,18 +3,21 @@
 //! What is called here is what fleets/README.md knows to differ; the figures beside it are of the counts alone, and no test.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fleetdiff_connectors::files::RecordedFleet;
-use fleetdiff_connectors::formats::names::FrameClass as NameClass;
-use fleetdiff_connectors::formats::{Format, Options};
+use fleetdiff_diff::compare::nobody;
 use fleetdiff_diff::flame::{CallTree, Run};
 use fleetdiff_diff::page::{FrameClass, Function, Report, page};
 use fleetdiff_diff::paint::Palette;
 use fleetdiff_diff::svg::svg;
-use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack};
+use fleetdiff_formats::names::FrameClass as NameClass;
+use fleetdiff_formats::{Format, Labels, Options};
+use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporality};
+use fleetdiff_schemas::time::{Nanos, TimeRange};
 use fleetdiff_schemas::verdict::Verdict;
+use serde_json::Value;
 
 use super::{Browser, reports};
 
@@ -79,19 +82,39 @@ fn pods(pair: &Pair) -> [Vec<Pod>; 2] {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fleets").join(pair.fleet);
     let mut decoder = pair.format.decoder(&Options::default());
     let mut sides = [BTreeMap::new(), BTreeMap::new()];
-    for entry in RecordedFleet::open(folder).unwrap().entries().flatten() {
-        let labels = entry.labels.unwrap();
-        if labels.profile_type != ProfileType::Cpu || labels.identity.cohort.as_str() != pair.cohort {
-            continue;
-        }
-        let is_head = labels.identity.build.as_str() == "B";
-        let side = &mut sides[usize::from(is_head)];
-        let pod: &mut Pod = side.entry(labels.identity.pod.as_str().to_owned()).or_default();
-        for part in decoder.decode(&entry.bytes, &Ok(labels)) {
+    for line in cpu_profiles(&folder, pair.cohort) {
+        let side = &mut sides[usize::from(line["build"] == "B")];
+        let pod: &mut Pod = side.entry(line["pod"].as_str().unwrap().to_owned()).or_default();
+        let bytes = fs::read(folder.join(line["file"].as_str().unwrap())).unwrap();
+        for part in decoder.decode(&bytes, &Ok(labels())) {
             pod.add(part.unwrap());
         }
     }
     sides.map(|side| side.into_values().collect())
+}
+
+/// The lines of a fleet's manifest that name CPU profiles of a cohort, by the end of the profiles.
+fn cpu_profiles(folder: &Path, cohort: &str) -> Vec<Value> {
+    let manifest = fs::read_to_string(folder.join("manifest.jsonl")).unwrap();
+    let lines = manifest.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut lines: Vec<Value> =
+        lines.filter(|line| line["profile_type"] == "cpu" && line["cohort"] == cohort).collect();
+    lines.sort_by_key(|line| line["end_unix_nano"].as_i64().unwrap());
+    lines
+}
+
+/// What is the same for all of them: whose they are does not matter here.
+fn labels() -> Labels {
+    Labels {
+        identity: Arc::new(nobody()),
+        profile_type: ProfileType::Cpu,
+        temporality: Temporality::Delta,
+        window: Some(TimeRange { start: Nanos(1), end: Nanos(2) }),
+        sent_at: None,
+        requests: None,
+        requests_window: None,
+        unit: None,
+    }
 }
 
 /// Samples by function, anywhere on the stack, and in all.

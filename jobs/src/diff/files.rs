@@ -9,9 +9,9 @@ mod warm_up;
 use std::path::PathBuf;
 
 use clap::Args;
-use fleetdiff_connectors::formats::reading::Unread;
 use fleetdiff_diff::compare::Recording;
 use fleetdiff_diff::flame::Sides;
+use fleetdiff_formats::reading::Unread;
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::Reason;
 

@@ -3,8 +3,7 @@
 use std::io::{self, Write};
 
 use fleetdiff_diff::compare::contained::head_holds_base;
-use fleetdiff_diff::compare::kinship::Kinship;
-use fleetdiff_diff::compare::{Compared, Recording};
+use fleetdiff_diff::compare::{Compared, Overlap, Recording};
 use fleetdiff_diff::flame::Sides;
 
 use super::output::OutputFormat;
@@ -24,11 +23,11 @@ pub fn tell(notes: &[String], settings: &DiffSettings) {
 /// What is to be said of a comparison. What is known of the spread between runs stands in the table already.
 pub fn of(sides: &Sides<Vec<Recording>>, compared: &Compared, settings: &DiffSettings) -> Vec<String> {
     let mut notes = Vec::new();
-    let Kinship { common, fewer, overlap } = compared.kinship;
-    if compared.kinship.are_doubtful() {
+    let Overlap { common, fewer, samples } = compared.overlap;
+    if compared.overlap.is_doubtful() {
         notes.push(format!(
             "base and head have only {common} of {fewer} functions and {:.1} % of their samples in common: are they of one program and type?",
-            100.0 * overlap
+            100.0 * samples
         ));
     }
     if head_holds_base(sides) {

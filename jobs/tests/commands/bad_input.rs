@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use fleetdiff_connectors::formats::compression;
-use fleetdiff_connectors::formats::pprof::proto;
+use fleetdiff_formats::compression;
+use fleetdiff_formats::pprof::proto;
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::rows::{RejectedRow, Tables};
 use prost::Message;

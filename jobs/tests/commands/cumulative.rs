@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use fleetdiff_connectors::formats::compression::decompress;
-use fleetdiff_connectors::formats::pprof::proto::Profile;
+use fleetdiff_formats::compression::decompress;
+use fleetdiff_formats::pprof::proto::Profile;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellRow, LedgerRow};
 use fleetdiff_schemas::verdict::{Scope, Verdict};

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fleetdiff_connectors::formats::compression::decompress;
+use fleetdiff_formats::compression::decompress;
 use tempfile::TempDir;
 
 use super::program::run;

@@ -15,7 +15,7 @@ use crate::program::{brokers, succeed, text};
 use crate::results::{Results, of_folder, with_topic};
 
 fn recorded() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../connectors/testdata/otlp-kafka")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../connectors/formats/testdata/otlp-kafka")
 }
 
 /// What is known of the records, in the order of their offsets.

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use fleetdiff_connectors::formats::otlp::proto::{Any, AnyValue, KeyValue, Resource};
 use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::kafka::topic::{self, TopicPlan};
+use fleetdiff_formats::otlp::proto::{Any, AnyValue, KeyValue, Resource};
 use prost::Message;
 use rdkafka::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_formats::names::Rewrites;
+use fleetdiff_formats::{Decode, Format, Options};
 use fleetdiff_schemas::profile::{Profile, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use super::{Acknowledged, Outgoing, Publisher, RecordForm};
+use super::publisher::{Outgoing, Publisher, RecordForm};
 use crate::files::{RawProfile, RecordedFleet, RejectedLine};
-use crate::formats::names::Rewrites;
-use crate::formats::{Decode, Format, Options};
 use crate::kafka::error::BrokerError;
+use crate::kafka::outbox::Acknowledged;
 
 /// How far publishing has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
-use super::TopicSettings;
+use super::settings::TopicSettings;
 use crate::kafka::client::{ClientSettings, Reporter};
 use crate::kafka::error::BrokerError;
 use crate::kafka::topic::explain;

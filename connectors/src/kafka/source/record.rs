@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use fleetdiff_formats::Decode;
+use fleetdiff_formats::identity::IdentityMapping;
+use fleetdiff_formats::otlp::metrics;
 use fleetdiff_schemas::profile::{Decoded, Position};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
 use rdkafka::message::{BorrowedMessage, Message};
 
-use crate::formats::Decode;
-use crate::formats::otlp::metrics;
-use crate::identity::IdentityMapping;
 use crate::kafka::headers::RecordHeaders;
 
 /// What the records of a topic hold, with what decodes it.

@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fleetdiff_connectors::files::format_of;
-use fleetdiff_connectors::formats::reading::{Reading, Run, Unread};
-use fleetdiff_connectors::formats::{Format, Labels, Options, pprof};
 use fleetdiff_diff::compare::{Recording, nobody};
 use fleetdiff_diff::figures::grouped;
+use fleetdiff_formats::format_of;
+use fleetdiff_formats::reading::{Reading, Run, Unread};
+use fleetdiff_formats::{Format, Labels, Options, pprof};
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;

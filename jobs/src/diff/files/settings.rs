@@ -1,8 +1,8 @@
 //! What of each file is read: the options of `perf diff` that are about it, by its letters.
 
 use clap::{Args, ValueEnum};
-use fleetdiff_connectors::formats::reading::{Filters, Keys, Numbers, Parent, Percentage, Reading};
 use fleetdiff_diff::flame::Sides;
+use fleetdiff_formats::reading::{Filters, Keys, Numbers, Parent, Percentage, Reading};
 use fleetdiff_schemas::time::Nanos;
 
 use super::texts::Texts;

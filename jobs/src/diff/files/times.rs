@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use fleetdiff_connectors::formats::reading::Times;
+use fleetdiff_formats::reading::Times;
 
 /// Stretches of time: for all files, for each side, or for each file.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,111 @@
+//! The ticks of a file as samples.
+
+use fleetdiff_schemas::profile::{ProfileType, Stack};
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+
+use super::document::{Document, Node};
+use super::tree::Tree;
+use crate::json;
+use crate::record::Record;
+use crate::sink::{FrameDetails, SampleDetails, SampleSink};
+
+/// Gives the ticks of a record as samples. Where times are not asked for, the ticks of a node are one entry.
+pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(), Rejection> {
+    check_type(record.profile_type)?;
+    let text = record.text()?;
+    let document: Document<'_> = json::read("cpuprofile", &text)?;
+    let tree = Tree::new(&document)?;
+    let counts = counts(&document, &tree)?;
+    let frame = |node: &Node<'_>| {
+        sink.frame(&node.full_name(), FrameDetails { symbol: Some(node.name()), ..FrameDetails::default() })
+    };
+    let frames = tree.nodes.iter().map(frame).collect::<Result<Vec<_>, _>>()?;
+    let times = if S::KEEPS_DETAILS { document.times() } else { None };
+    let ticks = Ticks { document: &document, tree: &tree, frames: &frames, kind: record.profile_type };
+    match times.as_ref().filter(|_| sink.wants_times()) {
+        Some(times) => ticks.one_by_one(times, sink)?,
+        None => ticks.by_node(counts, times.as_deref().unwrap_or_default(), sink)?,
+    }
+    if times.is_some() {
+        sink.weighed_in("time/nanoseconds");
+    }
+    Ok(())
+}
+
+/// The ticks of a file and the frames of its nodes.
+struct Ticks<'t, 'a> {
+    document: &'t Document<'a>,
+    tree: &'t Tree<'a>,
+    frames: &'t [u32],
+    kind: ProfileType,
+}
+
+impl Ticks<'_, '_> {
+    /// The node that each tick met.
+    fn met(&self) -> &[u32] {
+        self.document.samples.as_deref().unwrap_or_default()
+    }
+
+    /// Whether ticks at a node are samples of this type.
+    fn is_counted(&self, place: usize) -> bool {
+        self.kind != ProfileType::Cpu || !self.tree.nodes.get(place).is_some_and(Node::is_idle)
+    }
+
+    fn stack(&self, place: usize, count: u64) -> Result<Stack, Rejection> {
+        Ok(Stack { frames: self.tree.path(place, self.frames)?, count, cohort: None })
+    }
+
+    /// Each tick by itself; `times` are those of each.
+    fn one_by_one<S: SampleSink>(&self, times: &[[i64; 2]], sink: &mut S) -> Result<(), Rejection> {
+        for (id, [at, weight]) in self.met().iter().zip(times) {
+            let place = self.tree.place(*id)?;
+            if self.is_counted(place) {
+                let weight = u64::try_from(*weight).ok();
+                let details = SampleDetails { at: Some(*at), weight, ..SampleDetails::default() };
+                sink.sample(self.stack(place, 1)?, details)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All ticks of a node together; `times` are those of each tick, or none.
+    fn by_node<S: SampleSink>(&self, counts: Vec<u64>, times: &[[i64; 2]], sink: &mut S) -> Result<(), Rejection> {
+        let mut weights = vec![0u64; self.tree.nodes.len()];
+        for (id, [_, weight]) in self.met().iter().zip(times) {
+            let sum = weights.get_mut(self.tree.place(*id)?);
+            sum.into_iter().for_each(|sum| *sum = sum.saturating_add(u64::try_from(*weight).unwrap_or(0)));
+        }
+        for (place, (count, weight)) in counts.into_iter().zip(weights).enumerate() {
+            if count > 0 && self.is_counted(place) {
+                let details = SampleDetails { weight: Some(weight), ..SampleDetails::default() };
+                sink.sample(self.stack(place, count)?, details)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How often each node was met, by its place.
+fn counts(document: &Document<'_>, tree: &Tree<'_>) -> Result<Vec<u64>, Rejection> {
+    let Some(samples) = &document.samples else {
+        return Ok(tree.nodes.iter().map(|node| node.hit_count).collect());
+    };
+    let mut ticks = vec![0; tree.nodes.len()];
+    for (id, number) in samples.iter().zip(1u64..) {
+        let place = tree
+            .place(*id)
+            .map_err(|fault| Rejection { detail: format!("sample {number}: {}", fault.detail), ..fault })?;
+        ticks.get_mut(place).into_iter().for_each(|count| *count += 1);
+    }
+    Ok(ticks)
+}
+
+fn check_type(kind: ProfileType) -> Result<(), Rejection> {
+    match kind {
+        ProfileType::Cpu | ProfileType::Wall => Ok(()),
+        _ => {
+            let detail = format!("a cpuprofile labelled {}, expected cpu or wall", kind.name());
+            Err(Rejection::new(Reason::UnsupportedType, detail))
+        }
+    }
+}

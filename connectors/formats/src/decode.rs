@@ -1,0 +1,48 @@
+//! What every decoder is given and gives: [`Decode`], and the [`Options`] that hold for all of them.
+
+use std::sync::Arc;
+
+use fleetdiff_schemas::profile::{Profile, ProfileType};
+use fleetdiff_schemas::rejected::Rejection;
+
+use crate::identity::IdentityMapping;
+use crate::labels::Labels;
+use crate::names::Rewrites;
+
+/// Turns the bytes of one record into profiles.
+pub trait Decode: Send {
+    /// Gives the parts of one record, each a profile or the reason why it is none; at least one part.
+    ///
+    /// `labels` is what the transport knows, or why it does not know whose the record is. A format whose records
+    /// carry their own identities ignores it. The bytes may be compressed.
+    fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>>;
+}
+
+/// What holds for every format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Largest record after decompression in bytes; what a decoder builds from it in memory is held to a small
+    /// multiple. Default 256 MiB (a guess, far above the largest recorded profile).
+    pub max_bytes: usize,
+    /// The label of a sample that names its cohort. Default `cohort`.
+    pub cohort_label: Arc<str>,
+    /// Rewrites of function names. Default none.
+    pub rewrites: Rewrites,
+    /// Which attributes say whose a profile is, for formats that carry attributes and no identity.
+    pub identity: IdentityMapping,
+    /// What profiles of contention are if nothing says whether they are of holding a lock (mutex) or of waiting (block).
+    /// Default mutex (a guess: who holds a lock can be changed).
+    pub contention: ProfileType,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            max_bytes: 256 << 20,
+            cohort_label: "cohort".into(),
+            rewrites: Rewrites::default(),
+            identity: IdentityMapping::default(),
+            contention: ProfileType::Mutex,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What the counts of a file show that they are.
+
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+
+/// Whether every line has two counts.
+///
+/// NB: a file of nothing but lines like `worker 7 12` cannot be told from that, and is refused.
+#[derive(Default)]
+pub(super) struct Columns {
+    lines: u64,
+    two: u64,
+    example: Option<String>,
+}
+
+impl Columns {
+    /// Takes what stands before the count of a line.
+    pub(super) fn take(&mut self, stack: &str) {
+        self.lines += 1;
+        let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if stack.rsplit_once([' ', '\t']).is_some_and(|(_, last)| number(last)) {
+            self.two += 1;
+            self.example.get_or_insert_with(|| stack.to_owned());
+        }
+    }
+
+    /// Refuses a file in which all are so.
+    pub(super) fn check(self) -> Result<(), Rejection> {
+        let Some(line) = self.are_two() else { return Ok(()) };
+        let detail = format!(
+            "each line ends in two counts, as in {line:?} and a count: the difference of two profiles, expected one"
+        );
+        Err(Rejection::new(Reason::UnsupportedType, detail))
+    }
+
+    /// The first line, if all are so.
+    pub(super) fn are_two(self) -> Option<String> {
+        self.example.filter(|_| self.two == self.lines)
+    }
+}
+
+/// From so many on, what every count is a multiple of is no accident.
+const PERIOD: u64 = 1_000;
+
+/// What all counts are multiples of.
+#[derive(Default)]
+pub(super) struct Counts {
+    /// The labels say that they are counts, whatever they look like.
+    meant: bool,
+    lines: u64,
+    divisor: u64,
+}
+
+impl Counts {
+    /// None yet. `meant`: the labels say that they are counts, whatever they look like.
+    pub(super) fn new(meant: bool) -> Self {
+        Self { meant, ..Self::default() }
+    }
+
+    pub(super) fn take(&mut self, count: u64) {
+        self.lines += u64::from(count > 0);
+        let (mut a, mut b) = (self.divisor, count);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        self.divisor = a;
+    }
+
+    /// The period that all counts are multiples of, if that is no accident.
+    ///
+    /// NB: one or two counts may well be multiples of a thousand; three or more are so once in millions.
+    pub(super) fn period(&self) -> Option<u64> {
+        Some(self.divisor).filter(|divisor| !self.meant && self.lines >= 3 && *divisor >= PERIOD)
+    }
+}
+
+/// Why counts that are multiples of a period are refused.
+pub(super) fn added_up_periods(period: u64) -> Rejection {
+    let detail = format!(
+        "every count is a multiple of {period}: periods that were added up, not samples; fold without periods (perf script \
+         without the field period), or label the unit count"
+    );
+    Rejection::new(Reason::UnitMismatch, detail)
+}

@@ -1,0 +1,86 @@
+//! The formats by name, and the decoder of each.
+
+use std::str::FromStr;
+
+use crate::decode::{Decode, Options};
+use crate::{cpuprofile, delta, folded, otlp, perf_script, pprof, pyroscope, speedscope};
+
+/// A format by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Format {
+    /// `profile.proto` of the pprof tool, one profile a record.
+    Pprof,
+    /// Folded stacks, `root;...;leaf COUNT` a line, one profile a record.
+    Folded,
+    /// The text of `perf script`, one profile a record.
+    PerfScript,
+    /// The JSON of speedscope, one profile a record.
+    Speedscope,
+    /// The `.cpuprofile` of V8, one profile a record.
+    Cpuprofile,
+    /// The JSON of a flame graph of Pyroscope, one profile a record.
+    Pyroscope,
+    /// The columnar delta, many profiles of many pods a record.
+    Delta,
+    /// Profiles of OpenTelemetry, many profiles of many pods a record.
+    Otlp,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 8] = [
+        Self::Pprof,
+        Self::Folded,
+        Self::PerfScript,
+        Self::Speedscope,
+        Self::Cpuprofile,
+        Self::Pyroscope,
+        Self::Delta,
+        Self::Otlp,
+    ];
+
+    /// Its name in manifests and configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pprof => "pprof",
+            Self::Folded => "folded",
+            Self::PerfScript => "perf_script",
+            Self::Speedscope => "speedscope",
+            Self::Cpuprofile => "cpuprofile",
+            Self::Pyroscope => "pyroscope",
+            Self::Delta => "delta",
+            Self::Otlp => "otlp",
+        }
+    }
+
+    /// A decoder of this format; it keeps its buffers from record to record.
+    ///
+    /// ```
+    /// use fleetdiff_formats::{Format, Options};
+    /// let mut decoder = "folded".parse::<Format>().unwrap().decoder(&Options::default());
+    /// # let labels = Err(fleetdiff_schemas::rejected::Rejection::new(fleetdiff_schemas::rejected::Reason::MissingIdentity, "no pod"));
+    /// assert_eq!(decoder.decode(b"main;work 3", &labels)[0], Err(labels.unwrap_err()));
+    /// ```
+    pub fn decoder(self, options: &Options) -> Box<dyn Decode> {
+        match self {
+            Self::Pprof => Box::new(pprof::Decoder::new(options)),
+            Self::Folded => Box::new(folded::Decoder::new(options)),
+            Self::PerfScript => Box::new(perf_script::Decoder::new(options)),
+            Self::Speedscope => Box::new(speedscope::Decoder::new(options)),
+            Self::Cpuprofile => Box::new(cpuprofile::Decoder::new(options)),
+            Self::Pyroscope => Box::new(pyroscope::Decoder::new(options)),
+            Self::Delta => Box::new(delta::Decoder::new(options)),
+            Self::Otlp => Box::new(otlp::Decoder::new(options)),
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = || Self::ALL.map(Self::name).join(", ");
+        let found = Self::ALL.into_iter().find(|format| format.name() == text);
+        found.ok_or_else(|| format!("unknown format {text:?}, expected one of {}", known()))
+    }
+}

@@ -1,0 +1,40 @@
+//! Bytes to profiles: each format is a file here behind [`Decode`], and none of them knows what carried the bytes.
+//!
+//! What the transport knows about a record (whose it is, when, of which type) comes as [`Labels`]; a format adds what
+//! the bytes themselves say. Every count that leaves here is a number of raw samples, never bytes or nanoseconds.
+//! A bad record becomes a [`Rejection`](fleetdiff_schemas::rejected::Rejection); nothing here panics, and memory is bounded by
+//! [`Options::max_bytes`]. Which attributes name a pod is known to [`identity`], for formats that carry attributes and for
+//! transports alike.
+
+pub mod attributes;
+mod collected;
+pub mod compression;
+mod counts;
+pub mod cpuprofile;
+mod decode;
+pub mod delta;
+pub mod folded;
+mod format;
+pub mod identity;
+mod json;
+mod labels;
+pub mod names;
+mod observed;
+pub mod otlp;
+pub mod perf_script;
+pub mod pprof;
+pub mod pyroscope;
+pub mod reading;
+mod recognition;
+mod record;
+mod seconds;
+mod sink;
+pub mod speedscope;
+mod unencodable;
+mod wire;
+
+pub use decode::{Decode, Options};
+pub use format::Format;
+pub use labels::{Labels, Unit};
+pub use recognition::format_of;
+pub use unencodable::Unencodable;

@@ -1,0 +1,107 @@
+//! OTLP profiles: `ExportProfilesServiceRequest` of opentelemetry-proto 1.10, as the OpenTelemetry Collector's kafkaexporter writes
+//! it, many pods a record.
+//!
+//! The decoder's passes, in their order: undo the compression; cut the message into resources and the dictionary that they share
+//! (`dictionary`); name functions (`symbols`); read each profile of the message but for its samples (`heads`); put sample types of
+//! one process and window together (`groups`); walk the samples (`samples`, `rows`). Nothing is copied before it is needed. [`encode`]
+//! writes what [`Decoder`] reads, by the messages in [`proto`].
+//!
+//! Whose a profile is says its resource, then its scope ([`Options::identity`]); the labels of the transport are not looked at. A
+//! part is a profile type of one resource and window, and a bad one spoils no other. `docs/formats.md` has the rules for types,
+//! counts and temporality.
+
+mod beside;
+mod dictionary;
+mod encode;
+mod groups;
+mod heads;
+pub mod metrics;
+pub mod proto;
+mod record;
+mod rows;
+mod samples;
+mod symbols;
+mod values;
+
+use fleetdiff_schemas::profile::Profile;
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+
+use self::dictionary::{Budget, Dictionary};
+use self::record::Record;
+use crate::compression::decompress;
+use crate::decode::{Decode, Options};
+use crate::labels::{Labels, countable};
+use crate::names::Naming;
+use crate::wire::fields;
+
+pub(super) use beside::{Beside, BesideStacks};
+pub use encode::encode;
+
+/// How many times the limit of a record what is made of it may take.
+const UNFOLDING: usize = 4;
+
+/// Decodes OTLP profiles.
+#[derive(Debug)]
+pub struct Decoder {
+    options: Options,
+    naming: Naming,
+}
+
+impl Decoder {
+    /// A decoder with these limits, names of attributes and rules.
+    pub fn new(options: &Options) -> Self {
+        Self { options: options.clone(), naming: Naming::new(options.max_bytes, &options.rewrites) }
+    }
+
+    /// All profiles of a record, those that are no counts of a window among them ([`Decode::decode`] refuses these).
+    pub fn profiles(&mut self, bytes: &[u8]) -> Vec<Result<Profile, Rejection>> {
+        let parts = decompress(bytes, self.options.max_bytes).and_then(|message| {
+            parts(&message, &self.options, &mut self.naming, |record, resources| record.read(resources))
+        });
+        parts.unwrap_or_else(|fault| vec![Err(fault)])
+    }
+
+    /// The profiles of a record that can be counted, with what stands beside their stacks.
+    pub(super) fn profiles_with_beside(&mut self, bytes: &[u8]) -> Vec<(Result<Profile, Rejection>, BesideStacks)> {
+        let message = decompress(bytes, self.options.max_bytes);
+        let parts = message.and_then(|message| {
+            parts(&message, &self.options, &mut self.naming, |record, resources| record.read_with_beside(resources))
+        });
+        let parts = parts.unwrap_or_else(|fault| vec![(Err(fault), BesideStacks::default())]);
+        parts.into_iter().map(|(part, beside)| (part.and_then(countable), beside)).collect()
+    }
+}
+
+impl Decode for Decoder {
+    fn decode(&mut self, bytes: &[u8], _: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
+        self.profiles(bytes).into_iter().map(|part| part.and_then(countable)).collect()
+    }
+}
+
+/// The parts of a record, at least one, as they are read of it.
+fn parts<T>(
+    message: &[u8],
+    options: &Options,
+    naming: &mut Naming,
+    read: for<'d, 'a> fn(Record<'d, 'a>, &[&'a [u8]]) -> T,
+) -> Result<T, Rejection> {
+    if message.first() == Some(&b'{') {
+        let detail = "JSON, expected protobuf: set the exporter's encoding to otlp_proto";
+        return Err(Rejection::new(Reason::Malformed, detail));
+    }
+    let mut budget = Budget(options.max_bytes.saturating_mul(UNFOLDING));
+    let (mut resources, mut dictionary) = (Vec::new(), Dictionary::default());
+    let mut top = fields(message);
+    while let Some((tag, value)) = top.next()? {
+        match tag {
+            1 => resources.push(value.bytes()?),
+            2 => dictionary.add(value.bytes()?, &mut budget)?,
+            _ => {}
+        }
+    }
+    if resources.is_empty() {
+        return Err(Rejection::new(Reason::Empty, "the record holds no profile"));
+    }
+    dictionary.check()?;
+    Ok(read(Record::of(&dictionary, budget, options, naming), &resources))
+}

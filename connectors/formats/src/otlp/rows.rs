@@ -1,0 +1,164 @@
+//! One sample of the message: its stack, its attributes, and how many raw samples it is.
+//!
+//! A sample has values, or timestamps, or both, as many of the one as of the other. What has neither is of an older version, which
+//! had other numbers for the same fields.
+
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+
+use super::dictionary::of_other_version;
+use crate::counts::periods;
+use crate::wire::{Value, WireFault, fields};
+
+/// How the raw samples of a row are found.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Rule {
+    /// The values are counts.
+    Count,
+    /// The values are of time, each with a timestamp one sample, all others a sample a period; see [`periods`].
+    Time { scale: i64, period: i64 },
+    /// The same where there is no period.
+    Events,
+}
+
+/// One `Sample`; its buffers are kept from sample to sample.
+#[derive(Default)]
+pub(super) struct Row {
+    pub(super) stack: u64,
+    pub(super) attributes: Vec<u64>,
+    /// Values, and their sum.
+    values: usize,
+    sum: u64,
+    timestamps: usize,
+    /// Whether values and timestamps are kept one by one.
+    keeps: bool,
+    each: Vec<u64>,
+    times: Vec<u64>,
+}
+
+impl Row {
+    /// None yet; whether the values and timestamps of each are to be kept one by one.
+    pub(super) fn keeping(keeps: bool) -> Self {
+        Self { keeps, ..Self::default() }
+    }
+
+    /// Reads the next sample.
+    pub(super) fn read(&mut self, sample: &[u8]) -> Result<(), Rejection> {
+        self.attributes.clear();
+        self.each.clear();
+        self.times.clear();
+        (self.stack, self.values, self.sum, self.timestamps) = (0, 0, 0, 0);
+        let mut parts = fields(sample);
+        while let Some((tag, value)) = parts.next()? {
+            match tag {
+                4 => self.take_values(value)?,
+                _ => self.take(tag, value).map_err(of_other_version)?,
+            }
+        }
+        self.check()
+    }
+
+    fn take(&mut self, tag: u32, value: Value<'_>) -> Result<(), WireFault> {
+        match tag {
+            1 => self.stack = value.number()?,
+            2 => {
+                let attributes = &mut self.attributes;
+                value.each(|index| {
+                    attributes.push(index);
+                    Ok::<(), WireFault>(())
+                })?;
+            }
+            // A link; read only since older versions have something else here.
+            3 => drop(value.number()?),
+            5 => {
+                let (timestamps, times, keeps) = (&mut self.timestamps, &mut self.times, self.keeps);
+                value.each_fixed(|at| {
+                    *timestamps += 1;
+                    if keeps {
+                        times.push(at);
+                    }
+                })?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// NB: writers of this version pack values; a lone number here is the link of an older one.
+    fn take_values(&mut self, value: Value<'_>) -> Result<(), Rejection> {
+        if let Value::Number(_) = value {
+            return Err(of_other_version(WireFault::OtherKind("a sample whose values are not packed")));
+        }
+        let (values, sum, each, keeps) = (&mut self.values, &mut self.sum, &mut self.each, self.keeps);
+        value.each(|number| {
+            let value = number.cast_signed();
+            *values += 1;
+            let value = u64::try_from(value)
+                .map_err(|_| Rejection::new(Reason::NegativeValue, format!("a sample with the value {value}")))?;
+            *sum = sum.saturating_add(value);
+            if keeps {
+                each.push(value);
+            }
+            Ok(())
+        })
+    }
+
+    fn check(&self) -> Result<(), Rejection> {
+        match (self.values, self.timestamps) {
+            (0, 0) if self.attributes.is_empty() => {
+                Err(Rejection::new(Reason::Malformed, "a sample with neither values nor timestamps"))
+            }
+            (0, 0) => Err(Rejection::new(
+                Reason::UnsupportedVersion,
+                "a sample with neither values nor timestamps where opentelemetry-proto 1.10 has them; until 1.9 values stood \
+                 where attributes stand now",
+            )),
+            (values, timestamps) if values > 0 && timestamps > 0 && values != timestamps => Err(Rejection::new(
+                Reason::Malformed,
+                format!("a sample with {values} values for {timestamps} timestamps"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it has values, not timestamps alone.
+    pub(super) fn has_values(&self) -> bool {
+        self.values > 0
+    }
+
+    /// Its values, if they are kept.
+    pub(super) fn each_value(&self) -> &[u64] {
+        &self.each
+    }
+
+    /// Its timestamps, if they are kept.
+    pub(super) fn times(&self) -> &[u64] {
+        &self.times
+    }
+
+    /// What says that two rows are of the same.
+    pub(super) fn key(&self) -> (u64, &[u64]) {
+        (self.stack, &self.attributes)
+    }
+
+    /// The sum of its values; of timestamps alone, each counts 1.
+    pub(super) fn total(&self) -> u64 {
+        if self.values == 0 { events(self.timestamps) } else { self.sum }
+    }
+
+    /// Its raw samples.
+    pub(super) fn count(&self, rule: Rule) -> Result<u64, Rejection> {
+        match rule {
+            _ if self.values == 0 => Ok(events(self.timestamps)),
+            Rule::Count => Ok(self.sum),
+            Rule::Time { .. } | Rule::Events if self.timestamps > 0 => Ok(events(self.timestamps)),
+            Rule::Time { scale, period } => Ok(periods(self.sum, scale, period)),
+            Rule::Events => {
+                Err(Rejection::new(Reason::UnitMismatch, "values of time with neither a period nor timestamps"))
+            }
+        }
+    }
+}
+
+fn events(timestamps: usize) -> u64 {
+    u64::try_from(timestamps).unwrap_or(u64::MAX)
+}

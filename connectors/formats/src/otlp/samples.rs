@@ -1,0 +1,178 @@
+//! Last pass: the samples of a group as stacks of raw counts.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::identity::Cohort;
+use fleetdiff_schemas::profile::Stack;
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+
+use super::beside::BesideStacks;
+use super::dictionary::Budget;
+use super::groups::Group;
+use super::heads::{Family, Head};
+use super::rows::{Row, Rule};
+use super::symbols::Symbols;
+use crate::counts::{Columns, Counts, sampled_allocations, weight_column};
+
+/// What a stack is counted as besides its frames.
+const STACK: usize = 96;
+
+/// Makes the stacks of groups.
+pub(super) struct Walk<'s, 'd, 'a> {
+    pub(super) symbols: &'s mut Symbols<'d, 'a>,
+    pub(super) budget: &'s mut Budget,
+    /// What stands beside the stacks, if that is asked for.
+    pub(super) beside: Option<&'s mut BesideStacks>,
+}
+
+impl<'a> Walk<'_, '_, 'a> {
+    /// The stacks of a group, those without a raw sample left out.
+    pub(super) fn stacks(&mut self, group: &Group<'a>) -> Result<Vec<Stack>, Rejection> {
+        match choose(group) {
+            Ok(Counts::Column(column)) => self.of_column(group, column, Rule::Count),
+            Ok(Counts::Time { column, scale, period }) => self.of_column(group, column, Rule::Time { scale, period }),
+            Ok(Counts::Allocations { objects, bytes, period }) => {
+                let [Some(objects), Some(bytes)] = [objects, bytes].map(|column| group.columns.get(column)) else {
+                    return Ok(Vec::new());
+                };
+                self.of_allocations(objects, bytes, period)
+            }
+            // A clock without a period: where each observation has a timestamp they can still be counted.
+            Err(fault) => match group.columns.iter().position(|column| matches!(column.family, Family::Sampled(_))) {
+                Some(column) => self.of_column(group, column, Rule::Events).map_err(|found| match found.reason {
+                    Reason::UnitMismatch => fault,
+                    _ => found,
+                }),
+                None => Err(fault),
+            },
+        }
+    }
+
+    fn of_column(&mut self, group: &Group<'a>, column: usize, rule: Rule) -> Result<Vec<Stack>, Rejection> {
+        let Some(column) = group.columns.get(column) else { return Ok(Vec::new()) };
+        let weighed = self.beside.is_some().then(|| weights_of(group, column)).flatten();
+        self.begin(weighed);
+        let mut stacks = Vec::with_capacity(column.samples.len());
+        let mut row = Row::keeping(self.beside.is_some());
+        for (place, sample) in column.samples.iter().enumerate() {
+            row.read(sample)?;
+            let count = row.count(rule)?;
+            let stack = self.stack(&row, count)?;
+            if let Some(beside) = self.beside.as_deref_mut().filter(|_| stack.is_some()) {
+                beside.add(&row, rule, weighed.and_then(|weights| weight_at(weights, place, &row)));
+            }
+            stacks.extend(stack);
+        }
+        Ok(stacks)
+    }
+
+    fn begin(&mut self, weights: Option<&Head<'a>>) {
+        if let Some(beside) = self.beside.as_deref_mut() {
+            beside.begin(weights);
+        }
+    }
+
+    /// Allocations: the two columns list the same rows, and in the same order where they come from pprof.
+    fn of_allocations(&mut self, objects: &Head<'a>, bytes: &Head<'a>, period: i64) -> Result<Vec<Stack>, Rejection> {
+        self.begin(Some(bytes));
+        if objects.samples.len() == bytes.samples.len() {
+            let mut stacks = Vec::with_capacity(objects.samples.len());
+            let (mut row, mut other) = (Row::default(), Row::default());
+            let mut pairs = objects.samples.iter().zip(&bytes.samples);
+            let side_by_side = pairs.try_for_each(|(objects, bytes)| {
+                row.read(objects)?;
+                other.read(bytes)?;
+                if row.key() != other.key() {
+                    return Err(None);
+                }
+                let count = sampled_allocations(row.total(), other.total(), period);
+                stacks.extend(self.weighed(&row, count, other.total())?);
+                Ok::<(), Option<Rejection>>(())
+            });
+            match side_by_side {
+                Ok(()) => return Ok(stacks),
+                Err(Some(fault)) => return Err(fault),
+                Err(None) => {}
+            }
+        }
+        self.joined(objects, bytes, period)
+    }
+
+    /// Allocations listed in any order: joined by stack and attributes, rows of the same added up.
+    fn joined(&mut self, objects: &Head<'a>, bytes: &Head<'a>, period: i64) -> Result<Vec<Stack>, Rejection> {
+        self.begin(Some(bytes));
+        let mut rows: BTreeMap<(u64, Vec<u64>), [u64; 2]> = BTreeMap::new();
+        let mut row = Row::default();
+        for (side, column) in [objects, bytes].into_iter().enumerate() {
+            for sample in &column.samples {
+                row.read(sample)?;
+                self.budget.take(STACK + size_of::<u64>() * row.attributes.len())?;
+                let value = row.total();
+                let sums = rows.entry((row.stack, row.attributes.clone())).or_default();
+                if let Some(sum) = sums.get_mut(side) {
+                    *sum = sum.saturating_add(value);
+                }
+            }
+        }
+        let mut stacks = Vec::with_capacity(rows.len());
+        for ((stack, attributes), [objects, bytes]) in rows {
+            (row.stack, row.attributes) = (stack, attributes);
+            stacks.extend(self.weighed(&row, sampled_allocations(objects, bytes, period), bytes)?);
+        }
+        Ok(stacks)
+    }
+
+    /// The stack of a row of allocations, its weight put beside it.
+    fn weighed(&mut self, row: &Row, count: u64, weight: u64) -> Result<Option<Stack>, Rejection> {
+        let stack = self.stack(row, count)?;
+        if let Some(beside) = self.beside.as_deref_mut().filter(|_| stack.is_some()) {
+            beside.add(row, Rule::Count, Some(weight));
+        }
+        Ok(stack)
+    }
+
+    /// The stack of a row; nothing if it holds no raw sample.
+    fn stack(&mut self, row: &Row, count: u64) -> Result<Option<Stack>, Rejection> {
+        let cohort = self.cohort(row)?;
+        self.budget.take(STACK)?;
+        let frames = self.symbols.unfold(row.stack, self.budget)?;
+        Ok((count > 0).then_some(Stack { frames, count, cohort }))
+    }
+
+    fn cohort(&mut self, row: &Row) -> Result<Option<Cohort>, Rejection> {
+        for attribute in &row.attributes {
+            let cohort = self.symbols.cohort(*attribute, self.budget)?;
+            if cohort.is_some() {
+                return Ok(cohort);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The column that says what the samples of another weigh: itself, if it is of time.
+fn weights_of<'g, 'a>(group: &'g Group<'a>, counted: &Head<'a>) -> Option<&'g Head<'a>> {
+    let (column, _) = weight_column(&columns_of(group), group.profile_type)?;
+    group.columns.get(column).filter(|column| column.samples.len() == counted.samples.len())
+}
+
+/// The weight that stands in another column at the place of a row, if it is one of the same.
+fn weight_at(weights: &Head<'_>, place: usize, row: &Row) -> Option<u64> {
+    let mut other = Row::default();
+    other.read(weights.samples.get(place)?).ok()?;
+    (other.key() == row.key() && other.has_values()).then(|| other.total())
+}
+
+/// The columns that hold raw samples.
+fn choose(group: &Group<'_>) -> Result<Counts, Rejection> {
+    Counts::choose(columns_of(group), group.profile_type, None)
+}
+
+fn columns_of<'a>(group: &Group<'a>) -> Columns<'a> {
+    let first = group.columns.first();
+    Columns {
+        kinds: group.columns.iter().map(|column| column.kind).collect(),
+        period_type: first.map(|column| column.period_type),
+        period: first.map_or(0, |column| column.period),
+    }
+}

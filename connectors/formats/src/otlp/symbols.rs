@@ -1,0 +1,162 @@
+//! Second pass: names of functions, frames of locations, cohorts of attributes, each resolved once a record however many
+//! profiles use it.
+
+use std::sync::Arc;
+
+use fleetdiff_schemas::identity::Cohort;
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+
+use super::dictionary::{Budget, Dictionary};
+use super::values::of_table;
+use crate::names::{Names, Naming};
+use crate::wire::fields;
+
+/// Not resolved yet, or not to be resolved.
+const NONE: u32 = u32::MAX;
+
+/// A stretch of frames.
+#[derive(Clone, Copy, Default)]
+struct Frames {
+    start: usize,
+    length: usize,
+}
+
+/// What the dictionary's entries stand for.
+pub(super) struct Symbols<'d, 'a> {
+    dictionary: &'d Dictionary<'a>,
+    names: Names<'d>,
+    /// Name of each function; [`NONE`] for one that cannot be read, and for the zeroth.
+    functions: Vec<u32>,
+    /// Frames of each location within `frames`; not resolved yet without any.
+    locations: Vec<Frames>,
+    frames: Vec<u32>,
+    /// Cohort of each attribute that was asked for.
+    cohorts: Vec<Option<Option<Cohort>>>,
+    cohort_label: Arc<str>,
+    /// Frames of the stack at hand, leaf first.
+    stack: Vec<u32>,
+}
+
+impl<'d, 'a> Symbols<'d, 'a> {
+    /// Names all functions in the order of their table.
+    pub(super) fn of(dictionary: &'d Dictionary<'a>, cohort_label: &Arc<str>, naming: &'d mut Naming) -> Self {
+        let mut symbols = Self {
+            dictionary,
+            names: Names::with_capacity(naming, dictionary.functions()),
+            functions: vec![NONE; dictionary.functions()],
+            locations: vec![Frames::default(); dictionary.locations()],
+            frames: Vec::new(),
+            cohorts: vec![None; dictionary.attributes()],
+            cohort_label: Arc::clone(cohort_label),
+            stack: Vec::new(),
+        };
+        symbols.name_functions();
+        symbols
+    }
+
+    fn name_functions(&mut self) {
+        // Many functions may share a string; each string is hashed once.
+        let mut by_string = vec![NONE; self.dictionary.strings()];
+        for (index, name) in self.functions.iter_mut().zip(0u64..).skip(1).map(|(name, index)| (index, name)) {
+            let Ok(string) = self.dictionary.name_of_function(index) else { continue };
+            let Some(known) = usize::try_from(string).ok().and_then(|string| by_string.get_mut(string)) else {
+                continue;
+            };
+            if *known == NONE {
+                let Ok(text) = self.dictionary.text(string) else { continue };
+                *known = self.names.index_of(text);
+            }
+            *name = *known;
+        }
+    }
+
+    /// The names by index.
+    pub(super) fn into_names(self) -> Arc<[Arc<str>]> {
+        self.names.into_list()
+    }
+
+    /// The frames of a stack, root first.
+    pub(super) fn unfold(&mut self, stack: u64, budget: &mut Budget) -> Result<Vec<u32>, Rejection> {
+        self.stack.clear();
+        let mut parts = fields(self.dictionary.stack(stack)?);
+        while let Some((tag, value)) = parts.next()? {
+            if tag == 1 {
+                value.each(|location| self.push_location(location, budget))?;
+            }
+        }
+        Ok(self.stack.iter().rev().copied().collect())
+    }
+
+    /// Appends the frames of a location, innermost first.
+    fn push_location(&mut self, index: u64, budget: &mut Budget) -> Result<(), Rejection> {
+        let known = usize::try_from(index).ok().and_then(|index| self.locations.get(index)).copied();
+        let Frames { start, length } = match known {
+            Some(frames) if frames.length > 0 => frames,
+            _ => self.resolve_location(index, budget)?,
+        };
+        budget.take(size_of::<u32>() * length)?;
+        self.stack.extend_from_slice(self.frames.get(start..start + length).unwrap_or_default());
+        Ok(())
+    }
+
+    #[cold]
+    fn resolve_location(&mut self, index: u64, budget: &mut Budget) -> Result<Frames, Rejection> {
+        let start = self.frames.len();
+        let mut parts = fields(self.dictionary.location(index)?);
+        while let Some((tag, value)) = parts.next()? {
+            if tag == 3 {
+                budget.take(size_of::<u32>())?;
+                let frame = self.function_of_line(value.bytes()?)?;
+                self.frames.push(frame);
+            }
+        }
+        if self.frames.len() == start {
+            // Without a function there is no symbol; what its address means only the machine's binaries would tell.
+            self.frames.push(self.names.index_of(""));
+        }
+        let frames = Frames { start, length: self.frames.len() - start };
+        if let Some(known) = usize::try_from(index).ok().and_then(|index| self.locations.get_mut(index)) {
+            *known = frames;
+        }
+        Ok(frames)
+    }
+
+    fn function_of_line(&mut self, line: &[u8]) -> Result<u32, Rejection> {
+        let mut function = 0;
+        let mut parts = fields(line);
+        while let Some((tag, value)) = parts.next()? {
+            if tag == 1 {
+                function = value.number()?;
+            }
+        }
+        match usize::try_from(function).ok().and_then(|function| self.functions.get(function)).copied() {
+            Some(name) if name != NONE => Ok(name),
+            _ if function == 0 => Ok(self.names.index_of("")),
+            _ => Err(self.fault_of_function(function)),
+        }
+    }
+
+    /// Why a function has no name that could be read.
+    #[cold]
+    fn fault_of_function(&self, function: u64) -> Rejection {
+        let named = self.dictionary.name_of_function(function);
+        let text = named.and_then(|string| self.dictionary.text(string));
+        text.err()
+            .unwrap_or_else(|| Rejection::new(Reason::Malformed, format!("function_table[{function}] has no name")))
+    }
+
+    /// The cohort that an attribute of a sample names, if it is the attribute for that and not empty.
+    pub(super) fn cohort(&mut self, attribute: u64, budget: &mut Budget) -> Result<Option<Cohort>, Rejection> {
+        let slot = usize::try_from(attribute).ok();
+        if let Some(Some(known)) = slot.and_then(|slot| self.cohorts.get(slot)) {
+            return Ok(known.clone());
+        }
+        let (key, value) = of_table(attribute, self.dictionary, budget)?;
+        let value = value.filter(|value| key == &*self.cohort_label && !value.is_empty());
+        let cohort = value.map(|value| Cohort::new(Arc::from(value.as_ref())));
+        if let Some(known) = slot.and_then(|slot| self.cohorts.get_mut(slot)) {
+            *known = Some(cohort.clone());
+        }
+        Ok(cohort)
+    }
+}

@@ -1,0 +1,59 @@
+//! The text of `perf script`: an event a block, its header and its stack, the leaf first.
+//!
+//! A sample is an event, whatever its period: a period is how many cycles or nanoseconds went by since the event
+//! before, and those are no samples. If a text holds several events (`cycles` and `cache-misses`), those of the one that
+//! fits the profile type are counted, for added up they would mean nothing. The root of each stack is the thread's name,
+//! as flame graph tools have it; an event without a stack counts below it as a function without a symbol.
+//!
+//! Times count from the start of the machine, so the labels must say when the profile was taken. Comments, lines of source
+//! files and records that are no samples (`PERF_RECORD_...`) are passed over; any other line that is neither a header nor
+//! a frame spoils the record, and so does a last line without its end. A header may hold no more than a thread and numbers, if it
+//! follows an empty line and frames follow it.
+//!
+//! NB: a text cut at the end of a line cannot be told from a whole one; of its last stack the callers are then missing.
+
+mod frame;
+mod header;
+mod reader;
+
+use fleetdiff_schemas::profile::Profile;
+use fleetdiff_schemas::rejected::Rejection;
+
+use self::frame::FrameLine;
+use self::header::header;
+use crate::collected::Collector;
+use crate::decode::{Decode, Options};
+use crate::labels::{Labels, one_profile};
+
+pub(crate) use reader::read;
+
+/// Decodes the text of `perf script`.
+#[derive(Debug)]
+pub struct Decoder(Collector);
+
+impl Decoder {
+    /// A decoder that reads at most [`Options::max_bytes`] a record.
+    pub fn new(options: &Options) -> Self {
+        Self(Collector::new(options))
+    }
+}
+
+impl Decode for Decoder {
+    fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
+        let part = one_profile(labels, None, |kind, unit| {
+            let record = self.0.record(bytes, kind, unit);
+            let mut collected = self.0.begin();
+            read(&record, &mut collected)?;
+            Ok(collected.finish())
+        });
+        vec![part]
+    }
+}
+
+/// Whether a text begins as one of `perf script` does: an event with its time, or with a frame below it.
+pub fn begins(text: &str) -> bool {
+    let mut lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    let Some(first) = lines.next().and_then(|line| header(line.trim_end())) else { return false };
+    let dated = first.time.is_some() && !first.event.is_empty();
+    dated || lines.next().is_some_and(|line| line.starts_with([' ', '\t']) && FrameLine::read(line).is_some())
+}

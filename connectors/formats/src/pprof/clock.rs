@@ -1,0 +1,27 @@
+//! Which time a profile's samples are of, by its own word: of processors, off them, or time that passed.
+
+use fleetdiff_schemas::profile::ProfileType;
+
+use super::tables::Tables;
+use crate::compression::decompress;
+use crate::decode::Options;
+
+/// `cpu`, `wall` or `off_cpu` as columns and period name it; nothing where they do not, and of what is no profile.
+///
+/// A column of samples alone fits each of them. `fgprof` writes `samples/count` and `time/nanoseconds` of passing time.
+pub fn clock(bytes: &[u8], options: &Options) -> Option<ProfileType> {
+    let message = decompress(bytes, options.max_bytes).ok()?;
+    let meaning = Tables::cut(&message, options.max_bytes).ok()?;
+    let meaning = meaning.meaning().ok()?;
+    let names: Vec<&str> = meaning.kinds.iter().chain(&meaning.period_type).map(|(name, _)| *name).collect();
+    let named = |known: &[&str]| names.iter().any(|name| known.contains(name));
+    if named(&["cpu", "cycles", "cpu-clock", "task-clock"]) {
+        Some(ProfileType::Cpu)
+    } else if named(&["off_cpu", "offcpu", "off-cpu"]) {
+        Some(ProfileType::OffCpu)
+    } else if named(&["wall", "time", "wallclock"]) {
+        Some(ProfileType::Wall)
+    } else {
+        None
+    }
+}

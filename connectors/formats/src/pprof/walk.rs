@@ -1,0 +1,171 @@
+//! Last pass: samples to stacks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fleetdiff_schemas::identity::Cohort;
+use fleetdiff_schemas::profile::Stack;
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+
+use super::faults::malformed;
+use super::frames::{Frames, Span};
+use super::tables::Tables;
+use crate::counts::Counts;
+use crate::decode::Options;
+use crate::wire::fields;
+
+/// Reads samples one after the other.
+pub(super) struct Walk<'a> {
+    tables: &'a Tables<'a>,
+    frames: &'a Frames,
+    counts: Counts,
+    columns: usize,
+    cohort_label: &'a str,
+    /// The last key of a label that was looked at, and whether it is the cohort's: that of most labels.
+    cohort_key: Option<(i64, bool)>,
+    /// Cohorts by the index of their text.
+    cohorts: BTreeMap<i64, Option<Cohort>>,
+    /// Frames that may still be made. A location of many functions that many samples share would else unfold without end.
+    frames_left: usize,
+    /// Where the frames of each location of the sample at hand stand, leaf first.
+    spans: Vec<Span>,
+    /// A location of that sample that is in no table.
+    unknown: Option<u64>,
+    values: Vec<i64>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(tables: &'a Tables<'a>, frames: &'a Frames, counts: Counts, options: &'a Options) -> Self {
+        Self {
+            tables,
+            frames,
+            counts,
+            columns: tables.columns().map_or(0, |columns| columns.len()),
+            cohort_label: &options.cohort_label,
+            cohort_key: None,
+            cohorts: BTreeMap::new(),
+            frames_left: options.max_bytes / 4,
+            spans: Vec::new(),
+            unknown: None,
+            values: Vec::new(),
+        }
+    }
+
+    pub(super) fn stacks(mut self) -> Result<Vec<Stack>, Rejection> {
+        let mut stacks = Vec::with_capacity(self.tables.samples.len());
+        for sample in &self.tables.samples {
+            stacks.extend(self.stack(sample)?);
+        }
+        Ok(stacks)
+    }
+
+    /// The stack of one sample; nothing if it holds no raw sample.
+    pub(super) fn stack(&mut self, sample: &[u8]) -> Result<Option<Stack>, Rejection> {
+        let cohort = self.read(sample)?;
+        if self.values.len() != self.columns {
+            let detail = format!("a sample with {} values for {} sample types", self.values.len(), self.columns);
+            return Err(malformed(&detail));
+        }
+        let count = self.counts.of(&self.values)?;
+        let length = self.length()?;
+        Ok((count > 0).then(|| Stack { frames: self.unfold(length), count, cohort }))
+    }
+
+    /// A value of the sample at hand, if it is not negative.
+    pub(super) fn value(&self, column: usize) -> Option<u64> {
+        self.values.get(column).and_then(|value| u64::try_from(*value).ok())
+    }
+
+    /// Reads locations and values into their buffers and gives the sample's own cohort.
+    fn read(&mut self, sample: &[u8]) -> Result<Option<Cohort>, Rejection> {
+        self.spans.clear();
+        self.values.clear();
+        let mut cohort = None;
+        let mut parts = fields(sample);
+        while let Some((tag, value)) = parts.next()? {
+            match tag {
+                1 => {
+                    let (frames, unknown) = (self.frames, &mut self.unknown);
+                    let span = |id| {
+                        frames.of_location(id).unwrap_or_else(|| {
+                            unknown.get_or_insert(id);
+                            Span::default()
+                        })
+                    };
+                    if !value.append_to(&mut self.spans, self.frames_left, span)? {
+                        return Err(too_deep());
+                    }
+                }
+                2 if !value.append_to(&mut self.values, self.columns, u64::cast_signed)? => return Err(too_wide()),
+                3 if cohort.is_none() => cohort = self.cohort(value.bytes()?)?,
+                _ => {}
+            }
+        }
+        Ok(cohort)
+    }
+
+    /// The cohort that a label names, if it is the label for that and not empty.
+    fn cohort(&mut self, label: &[u8]) -> Result<Option<Cohort>, Rejection> {
+        let (mut key, mut text) = (0, 0);
+        let mut parts = fields(label);
+        while let Some((tag, value)) = parts.next()? {
+            match tag {
+                1 => key = value.signed()?,
+                2 => text = value.signed()?,
+                _ => {}
+            }
+        }
+        if !self.names_cohort(key)? {
+            return Ok(None);
+        }
+        if let Some(known) = self.cohorts.get(&text) {
+            return Ok(known.clone());
+        }
+        let name = self.tables.text(text)?;
+        let cohort = (!name.is_empty()).then(|| Cohort::new(Arc::from(name)));
+        self.cohorts.insert(text, cohort.clone());
+        Ok(cohort)
+    }
+
+    /// Whether a key is the label for cohorts.
+    fn names_cohort(&mut self, key: i64) -> Result<bool, Rejection> {
+        if let Some((_, names)) = self.cohort_key.filter(|(last, _)| *last == key) {
+            return Ok(names);
+        }
+        let names = self.tables.text(key)? == self.cohort_label;
+        self.cohort_key = Some((key, names));
+        Ok(names)
+    }
+
+    /// How many frames the sample at hand has; they are no longer left.
+    fn length(&mut self) -> Result<usize, Rejection> {
+        if let Some(id) = self.unknown {
+            return Err(self.frames.missing(id));
+        }
+        let length = self.spans.iter().map(|span| span.len()).sum();
+        self.frames_left = self.frames_left.checked_sub(length).ok_or_else(too_deep)?;
+        Ok(length)
+    }
+
+    /// The frames of the sample at hand, root first.
+    fn unfold(&self, length: usize) -> Vec<u32> {
+        let mut frames = Vec::with_capacity(length);
+        for span in self.spans.iter().rev() {
+            match self.frames.of_span(*span) {
+                [frame] => frames.push(*frame),
+                inlined => frames.extend(inlined.iter().rev()),
+            }
+        }
+        frames
+    }
+}
+
+#[cold]
+fn too_deep() -> Rejection {
+    Rejection::new(Reason::TooLarge, "the stacks have too many frames to hold")
+}
+
+#[cold]
+fn too_wide() -> Rejection {
+    malformed("a sample with more values than there are sample types")
+}

@@ -1,0 +1,85 @@
+//! Formats of which no more is read than a decoder gives, stacks and counts, and, of OTLP, what stands beside them.
+
+use fleetdiff_schemas::profile::{Profile, Samples, Stack};
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::time::TimeRange;
+
+use super::chosen;
+use super::query::Reading;
+use super::run::{Run, Unread};
+use crate::decode::Options;
+use crate::format::Format;
+use crate::labels::Labels;
+use crate::names::Naming;
+use crate::observed::{Observed, at};
+use crate::otlp::{self, Beside, BesideStacks};
+use crate::sink::{SampleDetails, SampleSink};
+
+/// Reads what the decoder of a format gives.
+pub(super) fn runs(
+    reading: &Reading,
+    format: Format,
+    bytes: &[u8],
+    labels: &Labels,
+    options: &Options,
+) -> Vec<Result<Run, Unread>> {
+    let parts = match format {
+        Format::Otlp => otlp::Decoder::new(options).profiles_with_beside(bytes),
+        _ => format
+            .decoder(options)
+            .decode(bytes, &Ok(labels.clone()))
+            .into_iter()
+            .map(|part| (part, BesideStacks::default()))
+            .collect(),
+    };
+    // A window that the transport names, or stands in for, is not the file's own.
+    let sent = labels.sent_at.map(|at| TimeRange { start: at, end: at });
+    let own =
+        |profile: &Profile| Some(profile.window).filter(|window| labels.window.is_none() && Some(*window) != sent);
+    let read = |(part, beside): (Result<Profile, Rejection>, BesideStacks)| {
+        let profile = part?;
+        run(reading, own(&profile), profile, &beside, options)
+    };
+    parts.into_iter().map(read).collect()
+}
+
+fn run(
+    reading: &Reading,
+    window: Option<TimeRange>,
+    profile: Profile,
+    beside: &BesideStacks,
+    options: &Options,
+) -> Result<Run, Unread> {
+    let Samples::Stacks(stacks) = &profile.samples else {
+        if reading.asks_for_nothing() {
+            return Ok(Run { window, profile, weights: None, timed: false, period: None });
+        }
+        return Err(Rejection::new(Reason::UnsupportedType, "it holds counts by function, expected stacks").into());
+    };
+    let mut naming = Naming::new(options.max_bytes, &options.rewrites);
+    let mut observed = Observed::new(&mut naming, options.max_bytes);
+    observed.window = window;
+    observed.unit = beside.unit.as_deref().map(Into::into);
+    let frames = profile.names.iter().map(|name| observed.counted(name)).collect::<Result<Vec<u32>, _>>()?;
+    let nothing = Beside::default();
+    let timed = reading.times.is_some() || reading.crop.is_some();
+    for (place, stack) in stacks.iter().enumerate() {
+        let mut stack = stack.clone();
+        for frame in &mut stack.frames {
+            *frame = at(&frames, *frame).copied().unwrap_or(*frame);
+        }
+        let beside = beside.stacks.get(place).unwrap_or(&nothing);
+        if !timed || beside.events.is_empty() {
+            observed.sample(stack, SampleDetails { weight: beside.weight, ..SampleDetails::default() })?;
+            continue;
+        }
+        for event in &beside.events {
+            let about = SampleDetails { at: Some(event.at), weight: event.weight, ..SampleDetails::default() };
+            observed.sample(Stack { count: event.count, ..stack.clone() }, about)?;
+        }
+    }
+    chosen::run(reading, observed, |contents, _| {
+        let contents = contents.checked(profile.temporality)?;
+        Ok(Profile { names: contents.names, samples: Samples::Stacks(contents.stacks), ..profile.clone() })
+    })
+}

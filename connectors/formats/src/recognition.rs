@@ -1,0 +1,86 @@
+//! The format of a file of which nothing else says it.
+
+use crate::format::Format;
+use crate::{compression, perf_script};
+
+/// The name decides; else the first bytes do: JSON, the text of `perf script`, other text is folded, and the rest is pprof.
+pub fn format_of(file: &str, bytes: &[u8]) -> Format {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let parts: Vec<&str> = name.split('.').skip(1).collect();
+    let named = |known: &[&str]| parts.iter().any(|part| known.contains(part));
+    const BY_NAME: [(Format, &[&str]); 6] = [
+        (Format::Folded, &["folded", "collapsed"]),
+        (Format::PerfScript, &["perf_script", "perf-script", "perfscript"]),
+        (Format::Speedscope, &["speedscope"]),
+        (Format::Cpuprofile, &["cpuprofile"]),
+        (Format::Pyroscope, &["pyroscope", "flamebearer"]),
+        (Format::Otlp, &["otlp"]),
+    ];
+    if let Some((format, _)) = BY_NAME.into_iter().find(|(_, known)| named(known)) {
+        return format;
+    }
+    if named(&["pb", "pprof"]) {
+        return Format::Pprof;
+    }
+    text(&compression::prefix(bytes, 4096)).map_or(Format::Pprof, of_text)
+}
+
+/// The format of a text by how it begins.
+fn of_text(text: &str) -> Format {
+    let holds = |key: &str| text.contains(key);
+    if !text.trim_start().starts_with('{') {
+        return if perf_script::begins(text) { Format::PerfScript } else { Format::Folded };
+    }
+    if holds("\"flamebearer\"") {
+        Format::Pyroscope
+    } else if holds("\"callFrame\"") || holds("\"nodes\"") {
+        Format::Cpuprofile
+    } else {
+        Format::Speedscope
+    }
+}
+
+/// The bytes as text, if they are some.
+fn text(bytes: &[u8]) -> Option<&str> {
+    let whole = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        // A character may be cut at the end of what was read.
+        Err(error) if error.error_len().is_none() => {
+            bytes.get(..error.valid_up_to()).map_or("", |valid| std::str::from_utf8(valid).unwrap_or_default())
+        }
+        Err(_) => return None,
+    };
+    let printable =
+        !whole.contains(|character: char| character.is_control() && !matches!(character, '\n' | '\r' | '\t'));
+    printable.then_some(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_first_bytes_tell_formats() {
+        let perf = "# captured on: today\n\nredis-server 7 [001] 12.5: 1001 cpu-clock:\n\t55d0 dictFind+0x4 (/usr/bin/redis)\n\n";
+        let cases = [
+            ("x.folded.gz", "", Format::Folded),
+            ("out.txt", "main;work 3\n", Format::Folded),
+            ("out.txt", "worker 7 12\nmain 2 3\n", Format::Folded),
+            ("out.txt", perf, Format::PerfScript),
+            ("perf", "redis-server 7 12.5: cpu-clock:  55d0 dictFind (/usr/bin/redis)\n", Format::PerfScript),
+            (
+                "a.json",
+                "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"shared\":{}}",
+                Format::Speedscope,
+            ),
+            ("a.json", " {\"nodes\":[{\"id\":1,\"callFrame\":{}}]}", Format::Cpuprofile),
+            ("a.json", "{\"version\":1,\"flamebearer\":{\"names\":[]}}", Format::Pyroscope),
+            ("x.otlp.pb", "", Format::Otlp),
+            ("x.pb.gz", "main 3\n", Format::Pprof),
+            ("x", "\u{1}\u{2}", Format::Pprof),
+        ];
+        for (name, bytes, format) in cases {
+            assert_eq!(format_of(name, bytes.as_bytes()), format, "{name} {bytes}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The profiles of a file, each those of a thread: their entries as samples.
+
+use fleetdiff_schemas::profile::Stack;
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+
+use super::counts::{Counting, whole};
+use super::document::{Event, EventKind, File, Kind, Part};
+use crate::json::{self, Lists};
+use crate::record::Record;
+use crate::sink::{FrameDetails, SampleDetails, SampleSink};
+
+/// A profile of a file that is broken, which spoils no other.
+pub(crate) struct BrokenThread {
+    /// Its place in the file, counted from 1.
+    number: u64,
+    name: String,
+    pub(crate) fault: Rejection,
+}
+
+impl BrokenThread {
+    /// What is wrong, and where.
+    pub(crate) fn detail(&self) -> String {
+        format!("profile {} {:?}: {}", self.number, self.name, self.fault.detail)
+    }
+}
+
+/// Gives the samples of all profiles that are whole; the others become `broken`.
+pub(crate) fn read<S: SampleSink>(
+    record: &Record<'_>,
+    sink: &mut S,
+    broken: &mut Vec<BrokenThread>,
+) -> Result<(), Rejection> {
+    let text = record.text()?;
+    let file: File<'_> = json::read("speedscope file", &text)?;
+    let counting = Counting::of(&file.profiles, record.unit)?;
+    let mut frames = Vec::with_capacity(file.shared.frames.len());
+    for frame in &file.shared.frames {
+        let line = if S::KEEPS_DETAILS { frame.source_line() } else { None };
+        let symbol = Some(&*frame.name).filter(|name| !name.is_empty());
+        let details = FrameDetails { symbol, line: line.as_deref(), ..FrameDetails::default() };
+        frames.push(sink.frame(&frame.full_name(), details)?);
+    }
+    let scale = file.profiles.first().and_then(|part| part.unit.nanoseconds());
+    let entries = Entries { counting, frames: &frames, scale };
+    for (part, number) in file.profiles.iter().zip(1u64..) {
+        let before = sink.len();
+        match entries.take(part, sink) {
+            Err(fault) if fault.reason == Reason::TooLarge => return Err(fault),
+            Err(fault) => {
+                sink.cut_back(before);
+                broken.push(BrokenThread { number, name: part.name.to_string(), fault });
+            }
+            Ok(()) => {}
+        }
+    }
+    if scale.is_some() {
+        sink.weighed_in("time/nanoseconds");
+    }
+    Ok(())
+}
+
+/// How the entries of a profile are read.
+struct Entries<'n> {
+    counting: Counting,
+    frames: &'n [u32],
+    /// Nanoseconds in one of its unit, if that is a time.
+    scale: Option<i64>,
+}
+
+impl Entries<'_> {
+    fn take<S: SampleSink>(&self, part: &Part<'_>, sink: &mut S) -> Result<(), Rejection> {
+        let comm = if part.name.is_empty() { None } else { Some(sink.text(&part.name)?) };
+        let thread = SampleDetails { comm, ..SampleDetails::default() };
+        match (part.kind, &part.samples, &part.weights, &part.events) {
+            (Kind::Sampled, Some(samples), Some(weights), _) => {
+                let start = if S::KEEPS_DETAILS { part.begins_at() } else { 0.0 };
+                self.sampled(samples, weights, start, thread, sink)
+            }
+            (Kind::Evented, _, _, Some(events)) => {
+                self.counting.lengths()?;
+                evented(events, self.frames, |frames, count| sink.sample(Stack { frames, count, cohort: None }, thread))
+            }
+            (Kind::Sampled, ..) => Err(malformed("a sampled profile without samples or weights")),
+            (Kind::Evented, ..) => Err(malformed("an evented profile without events")),
+        }
+    }
+
+    fn sampled<S: SampleSink>(
+        &self,
+        samples: &Lists<u32>,
+        weights: &[f64],
+        start: f64,
+        thread: SampleDetails,
+        sink: &mut S,
+    ) -> Result<(), Rejection> {
+        if samples.len() != weights.len() {
+            return Err(malformed(&format!("{} samples with {} weights", samples.len(), weights.len())));
+        }
+        let nanoseconds = |value: f64| self.scale.map(|scale| rounded(value, scale));
+        let mut at = start;
+        for (sample, weight) in samples.iter().zip(weights) {
+            let frames = sample.iter().map(|frame| name_of(*frame, self.frames)).collect::<Result<_, _>>()?;
+            let count = self.counting.samples(*weight)?;
+            let weighs = nanoseconds(*weight).and_then(|weight| u64::try_from(weight).ok());
+            let details = SampleDetails { at: nanoseconds(at), weight: weighs, ..thread };
+            sink.sample(Stack { frames, count, cohort: None }, details)?;
+            at += weight;
+        }
+        Ok(())
+    }
+}
+
+/// The lengths of time between events, as samples of the stack that was open meanwhile.
+fn evented(
+    events: &[Event],
+    names: &[u32],
+    mut push: impl FnMut(Vec<u32>, u64) -> Result<(), Rejection>,
+) -> Result<(), Rejection> {
+    let mut stack: Vec<u32> = Vec::new();
+    let mut last = events.first().map_or(0.0, |event| event.at);
+    for (event, number) in events.iter().zip(1u64..) {
+        let length = event.at - last;
+        if length < 0.0 {
+            return Err(malformed(&format!("event {number} lies before the one before it")));
+        }
+        if !stack.is_empty() {
+            push(stack.clone(), whole(length)?)?;
+        }
+        last = event.at;
+        let name = name_of(event.frame, names)?;
+        match event.kind {
+            EventKind::Open => stack.push(name),
+            EventKind::Close if stack.pop() == Some(name) => {}
+            EventKind::Close => return Err(malformed(&format!("event {number} closes what is not open"))),
+        }
+    }
+    if stack.is_empty() { Ok(()) } else { Err(malformed(&format!("{} frames are never closed", stack.len()))) }
+}
+
+fn name_of(frame: u32, names: &[u32]) -> Result<u32, Rejection> {
+    usize::try_from(frame)
+        .ok()
+        .and_then(|place| names.get(place))
+        .copied()
+        .ok_or_else(|| Rejection::new(Reason::IndexOutOfRange, format!("frame {frame} in a table of {}", names.len())))
+}
+
+fn malformed(detail: &str) -> Rejection {
+    Rejection::new(Reason::Malformed, detail)
+}
+
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "to the nearest nanosecond, held at the ends"
+)]
+fn rounded(value: f64, scale: i64) -> i64 {
+    libm::round(value * scale as f64) as i64
+}

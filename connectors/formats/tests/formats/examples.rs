@@ -1,0 +1,119 @@
+//! A good record of every format, small enough to read.
+
+use fleetdiff_formats::identity::IdentityMapping;
+use fleetdiff_formats::{Format, folded, otlp, pprof};
+use fleetdiff_schemas::delta;
+use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporality};
+
+use super::fixtures::{identity, window};
+
+/// Three events of one thread and one of another, as `perf script` prints them.
+pub const PERF_SCRIPT: &str = "\
+# ========
+# captured on    : Thu Nov 19 10:00:00 2026
+# ========
+#
+shop-worker 2911/2913 [001] 77310.101010:     250000 cpu-clock:pppH: 
+\tffffffff81e63129 __dev_queue_xmit+0x9 ([kernel.kallsyms])
+\tffffffff816b8e18 vfs_write+0x108 ([kernel.kallsyms])
+\t    7f2c000f838f __GI___libc_write+0x4f (/usr/lib/x86_64-linux-gnu/libc.so.6)
+\t    55d0a1c04410 shop::Basket::flush(std::ostream&)+0x30 (/srv/shop)
+\t    55d0a1c04100 main+0x20 (/srv/shop)
+\ta6cc072d64644400 [unknown] ([unknown])
+
+shop-worker 2911/2913 [001] 77310.105010:     250000 cpu-clock:pppH: 
+\t    55d0a1c04510 core::fmt::write::h0123456789abcdef+0x10 (/srv/shop)
+\t    7f2c00011112 [unknown] (/usr/lib/x86_64-linux-gnu/libjemalloc.so.2)
+\t    55d0a1c04100 main+0x20 (/srv/shop)
+
+GC Thread 7 2911/2920 [000] 77310.109010:     250000 cpu-clock:pppH: 
+\t    7f1b88000040 Lshop/Basket;::total->Lshop/Price;::add+0x40 (/tmp/perf-2911.map)
+\t    7f1b88000010 Interpreter+0x10 (/tmp/perf-2911.map)
+
+shop-worker 2911/2913 [001] 77310.113010:     250000 cpu-clock:pppH: 
+
+";
+
+/// Two threads of a Python program at 100 samples a second.
+pub const SPEEDSCOPE: &str = r#"{
+  "$schema": "https://www.speedscope.app/file-format-schema.json",
+  "shared": {"frames": [
+    {"name": "<module>", "file": "shop.py", "line": 3}, {"name": "serve", "file": "shop.py", "line": 40},
+    {"name": "encode", "file": "json/encoder.py", "line": 199}, {"name": "[libc.so.6]"}
+  ]},
+  "profiles": [
+    {"type": "sampled", "name": "Thread 1", "unit": "seconds", "startValue": 0, "endValue": 0.05,
+     "samples": [[0, 1], [0, 1, 2], [0, 1, 2], [0, 1, 3], []], "weights": [0.01, 0.01, 0.01, 0.01, 0.01]},
+    {"type": "sampled", "name": "Thread 2", "unit": "seconds", "startValue": 0, "endValue": 0.02,
+     "samples": [[0], [0, 1]], "weights": [0.01, 0.01]}
+  ],
+  "activeProfileIndex": 0, "exporter": "shop", "name": "shop"
+}"#;
+
+/// Counts between events.
+pub const EVENTED: &str = r#"{
+  "shared": {"frames": [{"name": "main"}, {"name": "work"}]},
+  "profiles": [{"type": "evented", "name": "all", "unit": "none", "startValue": 0, "endValue": 12, "events": [
+    {"type": "O", "frame": 0, "at": 0}, {"type": "O", "frame": 1, "at": 2}, {"type": "C", "frame": 1, "at": 9},
+    {"type": "C", "frame": 0, "at": 12}
+  ]}]
+}"#;
+
+/// A tree of five nodes and six ticks.
+pub const CPUPROFILE: &str = r#"{
+  "nodes": [
+    {"id": 1, "callFrame": {"functionName": "(root)", "scriptId": "0", "url": "", "lineNumber": -1, "columnNumber": -1}, "hitCount": 0, "children": [2, 5, 6]},
+    {"id": 2, "callFrame": {"functionName": "serve", "scriptId": "9", "url": "file:///srv/shop/server.js", "lineNumber": 11, "columnNumber": 4}, "hitCount": 1, "children": [3]},
+    {"id": 3, "callFrame": {"functionName": "", "scriptId": "9", "url": "file:///srv/shop/server.js", "lineNumber": 30, "columnNumber": 8}, "hitCount": 2, "children": [4], "positionTicks": [{"line": 31, "ticks": 2}]},
+    {"id": 4, "callFrame": {"functionName": "parse", "scriptId": "0", "url": "", "lineNumber": -1, "columnNumber": -1}, "hitCount": 1},
+    {"id": 5, "callFrame": {"functionName": "(idle)", "scriptId": "0", "url": "", "lineNumber": -1, "columnNumber": -1}, "hitCount": 1},
+    {"id": 6, "callFrame": {"functionName": "(program)", "scriptId": "0", "url": "", "lineNumber": -1, "columnNumber": -1}, "hitCount": 1}
+  ],
+  "startTime": 77310101010, "endTime": 77310107310,
+  "samples": [2, 3, 3, 4, 5, 6],
+  "timeDeltas": [0, 1050, 990, 1010, 1200, 1000]
+}"#;
+
+/// Three rows: 10 samples, of which `other` stands for one.
+pub const PYROSCOPE: &str = r#"{
+  "version": 1,
+  "flamebearer": {
+    "names": ["total", "main", "serve", "wait", "encode", "other"],
+    "levels": [[0, 10, 0, 0], [0, 7, 1, 1, 0, 3, 0, 2], [1, 4, 4, 4, 0, 2, 2, 3, 0, 2, 2, 4, 0, 1, 1, 5]],
+    "numTicks": 10, "maxSelf": 4
+  },
+  "metadata": {"format": "single", "spyName": "gospy", "sampleRate": 100, "units": "samples", "name": "shop.cpu"},
+  "timeline": {"startTime": 1700000000, "samples": [4, 6], "durationDelta": 10, "watermarks": {}},
+  "groups": null, "heatmap": null
+}"#;
+
+/// A small profile for the formats that we write.
+fn profile() -> Profile {
+    let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None };
+    Profile {
+        identity: identity("pod-1"),
+        profile_type: ProfileType::Cpu,
+        temporality: Temporality::Delta,
+        window: window(),
+        requests: None,
+        names: ["main".into(), "work".into(), "wait".into()].into(),
+        samples: Samples::Stacks(vec![stack(&[0, 1], 7), stack(&[0, 2], 5), stack(&[], 2)]),
+    }
+}
+
+/// Good records of a format, uncompressed or not, with the samples that each holds.
+pub fn good(format: Format) -> Vec<(Vec<u8>, u64)> {
+    match format {
+        Format::Pprof => vec![(pprof::encode(&profile()).unwrap(), 14)],
+        Format::Folded => vec![
+            (b"main;serve;read 12\nmain;serve;[unknown];write 3\n# note\nmain;wait 700\n".to_vec(), 715),
+            (folded::encode(&profile()).unwrap(), 14),
+        ],
+        Format::PerfScript => vec![(PERF_SCRIPT.into(), 4)],
+        Format::Speedscope => vec![(SPEEDSCOPE.into(), 7), (EVENTED.into(), 12)],
+        Format::Cpuprofile => vec![(CPUPROFILE.into(), 5)],
+        Format::Pyroscope => vec![(PYROSCOPE.into(), 10)],
+        Format::Delta => vec![(delta::encode(&[profile()]), 14)],
+        Format::Otlp => vec![(otlp::encode(&[profile()], &IdentityMapping::default()).unwrap(), 14)],
+    }
+}

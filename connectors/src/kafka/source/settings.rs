@@ -1,0 +1,35 @@
+//! What is read of a topic.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fleetdiff_formats::identity::IdentityMapping;
+
+/// What to read of which topic.
+#[derive(Clone, Debug)]
+pub struct TopicSettings {
+    /// Its name.
+    pub topic: String,
+    /// The first offset to read of each partition; partitions without an entry are read from their earliest record.
+    pub start: BTreeMap<i32, i64>,
+    /// Whether to stop at the offsets that the partitions end at when the reader is opened.
+    pub until_end: bool,
+    /// Which headers say whose a profile is.
+    pub identity: IdentityMapping,
+    /// How long the cluster may be gone before the run is given up. Default 60 s (a guess: a broker's restart takes
+    /// seconds, and alerts that are late by more than a minute should be missed by somebody).
+    pub give_up_after: Duration,
+}
+
+impl TopicSettings {
+    /// Reads the whole topic from its earliest records and goes on for ever.
+    pub fn new(topic: impl Into<String>) -> Self {
+        Self {
+            topic: topic.into(),
+            start: BTreeMap::new(),
+            until_end: false,
+            identity: IdentityMapping::default(),
+            give_up_after: Duration::from_secs(60),
+        }
+    }
+}

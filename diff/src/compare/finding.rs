@@ -1,0 +1,100 @@
+//! What is found of one function.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::rows::{CellRow, Interval, RARE};
+use fleetdiff_schemas::verdict::{RowReason, Verdict};
+
+use crate::sides::Sides;
+
+/// One function, at the leaf of stacks or anywhere on them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// Its name, or `_rare` for all below the floor.
+    pub function: Arc<str>,
+    /// For `_rare`: how many functions.
+    pub functions: Option<i64>,
+    /// Where on a stack it is counted.
+    pub count_kind: CountKind,
+    /// Samples of all runs.
+    pub count: Sides<u64>,
+    /// What they stand for, if every run has weights. Tests look at samples, never at weights.
+    pub weight: Option<Sides<u64>>,
+    /// Share of the side's samples, 0 to 1.
+    pub share: Sides<f64>,
+    /// Head against base, the common scale of all functions taken out; none where a side lacks the function or nothing was tested.
+    pub ratio: Option<Interval>,
+    /// ln of the p-value that decides; none where nothing was tested.
+    pub ln_p: Option<f64>,
+    /// The smallest false-discovery rate at which it is called.
+    pub q_value: Option<f64>,
+    /// What is concluded.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: Option<RowReason>,
+    /// The function whose change moved this one.
+    pub cause: Option<String>,
+    /// More, in words.
+    pub detail: Option<String>,
+}
+
+impl Finding {
+    /// Of the base's samples, the share by which the head costs more (or less) at least, 0 where that may be nothing.
+    pub fn impact(&self) -> f64 {
+        let share = self.share.base.max(self.share.head);
+        match self.ratio {
+            None => (self.share.head - self.share.base).abs(),
+            Some(ratio) if ratio.low > 1.0 => share * (1.0 - 1.0 / ratio.low),
+            Some(ratio) if ratio.high < 1.0 => share * (1.0 - ratio.high),
+            Some(_) => 0.0,
+        }
+    }
+
+    /// Whether its share has moved by more than 1 % of itself, whatever tests say.
+    pub fn has_shifted(&self) -> bool {
+        let Sides { base, head } = self.share;
+        (head - base).abs() > 0.01 * base
+    }
+
+    /// What a row of the dataflow says of its function.
+    pub(super) fn of(row: &CellRow) -> Self {
+        let count = |count: i64| u64::try_from(count).unwrap_or(0);
+        Self {
+            function: row.function.as_str().into(),
+            functions: row.functions,
+            count_kind: row.count_kind,
+            count: Sides { base: count(row.base.count), head: count(row.head.count) },
+            weight: None,
+            share: Sides { base: row.base.share.unwrap_or(0.0), head: row.head.share.unwrap_or(0.0) },
+            ratio: row.adjusted_ratio,
+            ln_p: row.adjusted_ln_p,
+            q_value: row.q_value,
+            verdict: row.verdict,
+            reason: row.reason,
+            cause: row.cause.clone(),
+            detail: row.detail.clone(),
+        }
+    }
+
+    /// Kind, then what is called by what it comes to at least, then what the others moved, then the rest by evidence; `_rare` last.
+    pub(super) fn by_importance(a: &Self, b: &Self) -> Ordering {
+        let rank = |finding: &Self| match finding.verdict {
+            _ if &*finding.function == RARE => 3,
+            verdict if verdict.is_called() => 0,
+            Verdict::Compositional | Verdict::SomePodsOutlying => 1,
+            _ => 2,
+        };
+        let moved = |finding: &Self| (finding.share.head - finding.share.base).abs();
+        let ln_p = |finding: &Self| if rank(finding) == 2 { finding.ln_p.unwrap_or(0.0) } else { 0.0 };
+        let impact = |finding: &Self| if rank(finding) == 0 { finding.impact() } else { 0.0 };
+        a.count_kind
+            .cmp(&b.count_kind)
+            .then(rank(a).cmp(&rank(b)))
+            .then(impact(b).total_cmp(&impact(a)))
+            .then(ln_p(a).total_cmp(&ln_p(b)))
+            .then(moved(b).total_cmp(&moved(a)))
+            .then_with(|| a.function.cmp(&b.function))
+    }
+}

@@ -1,0 +1,67 @@
+//! Whether both sides are profiles of one program: how much they have in common.
+
+use std::collections::BTreeSet;
+
+use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
+
+use super::recording::Recording;
+use super::sums::Sums;
+use crate::figures::float;
+use crate::sides::Sides;
+
+/// How much two sides have in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Overlap {
+    /// Functions of both sides, anywhere on their stacks.
+    pub common: usize,
+    /// Functions of the side that has fewer.
+    pub fewer: usize,
+    /// The part of the samples that both sides have at the same leaves: the sum of the smaller share of each function, 0 to 1. Shares
+    /// are of samples whose leaf has a name.
+    pub samples: f64,
+}
+
+impl Overlap {
+    /// Of two sides; frames without a symbol are nothing in common.
+    pub(super) fn of(sides: &Sides<Vec<Recording>>) -> Self {
+        let (base, head) = (Sums::of_samples(&sides.base), Sums::of_samples(&sides.head));
+        let named = |(function, _): &(&str, u64)| *function != UNSYMBOLISED;
+        let names = |sums: &Sums<'_>| sums.functions(CountKind::Total).filter(named).count();
+        let of_base: BTreeSet<&str> =
+            base.functions(CountKind::Total).filter(named).map(|(function, _)| function).collect();
+        let common = head.functions(CountKind::Total).filter(|(function, _)| of_base.contains(function)).count();
+        let whole = |sums: &Sums<'_>| {
+            sums.functions(CountKind::SelfCount).filter(named).map(|(_, count)| count).fold(0, u64::saturating_add)
+        };
+        let (whole_base, whole_head) = (whole(&base), whole(&head));
+        let smaller = |function| {
+            let own = |sums: &Sums<'_>| sums.of(CountKind::SelfCount, function);
+            part(own(&base), whole_base).min(part(own(&head), whole_head))
+        };
+        let samples = base.functions(CountKind::SelfCount).filter(named).map(|(function, _)| smaller(function)).sum();
+        Self { common, fewer: names(&base).min(names(&head)), samples }
+    }
+
+    /// Nothing in common, or next to nothing both in names and in samples.
+    pub fn is_too_small(&self) -> bool {
+        self.common == 0 || self.few_names() && self.few_samples()
+    }
+
+    /// One of both: a comparison, but perhaps not the one that was meant.
+    pub fn is_doubtful(&self) -> bool {
+        self.few_names() || self.few_samples()
+    }
+
+    /// Fewer than a fifth of the names.
+    fn few_names(&self) -> bool {
+        self.common.saturating_mul(5) < self.fewer
+    }
+
+    fn few_samples(&self) -> bool {
+        self.samples < 0.05
+    }
+}
+
+fn part(own: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { float(own) / float(whole) }
+}

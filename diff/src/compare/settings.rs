@@ -1,0 +1,33 @@
+//! What decides beside the recordings.
+
+/// What calls a function changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// Runs as replicates, a robust scale, false discovery controlled.
+    #[default]
+    Honest,
+    /// p of G on merged counts below 1e-4: for comparison, not calibrated.
+    Article,
+}
+
+/// What decides beside the recordings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// What calls a function changed.
+    pub method: Method,
+    /// False-discovery rate of each family.
+    pub q: f64,
+    /// Smallest change on the log scale that is called.
+    pub delta: f64,
+    /// Smallest count of both sides together that is tested.
+    pub min_count: u64,
+    /// Between single runs, by how much functions differ beyond what independent samples do: a standard deviation of log ratios.
+    /// None: what most functions show.
+    pub background: Option<f64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { method: Method::Honest, q: 0.05, delta: 0.01, min_count: 30, background: None }
+    }
+}

@@ -1,0 +1,122 @@
+//! What a report holds: plain values, as they are handed to the page and to the static picture.
+
+use std::sync::Arc;
+
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::verdict::Verdict;
+use serde::Serialize;
+
+use crate::compare::finding::Finding;
+use crate::flame::CallTree;
+
+/// A comparison of two sides, and what the tests say of each function.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What is compared, in a few words.
+    pub title: String,
+    /// What was found, in a sentence.
+    pub headline: String,
+    /// The side that is compared with.
+    pub base: ReportSide,
+    /// The side in question.
+    pub head: ReportSide,
+    /// How many samples of a base run one sample of a head run is set against, finite and above 0: what widths and colours of the
+    /// head are multiplied by. The total of a base run over that of a head run compares shares; 1 compares counts.
+    pub head_weight: f64,
+    /// At most one row a function. A frame without a row is shown as not tested.
+    pub functions: Vec<Function>,
+    /// The stacks of both sides.
+    pub tree: CallTree,
+}
+
+/// One side, as the page names it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReportSide {
+    /// Its name: a build, a file, a folder.
+    pub label: String,
+    /// Replicates.
+    pub runs: u32,
+    /// Raw samples of all runs.
+    pub samples: u64,
+    /// What was sampled: `cpu`, `heap`.
+    pub sample_type: String,
+    /// What `total` is in: `nanoseconds`, `bytes`, `count`.
+    pub unit: String,
+    /// What the samples of all runs stand for, in `unit`; at least 0.
+    pub total: f64,
+}
+
+/// Whose code a function is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FrameClass {
+    /// The program's, or nobody knows whose.
+    User,
+    /// The runtime of its language.
+    Runtime,
+    /// The kernel, and the libraries below every program.
+    System,
+}
+
+/// What the test of one function says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Function {
+    /// The name of its frames.
+    pub name: Arc<str>,
+    /// Whose code it is.
+    pub class: FrameClass,
+    /// Whether the figures are of samples at its leaf or anywhere below it.
+    pub counted: CountKind,
+    /// What is concluded.
+    pub verdict: Verdict,
+    /// Why, where there is more to say: `only_in_head`, `only_in_base`, or a sentence.
+    pub reason: Option<String>,
+    /// Whether the test calls it changed. Only what is called is drawn in colour.
+    pub called: bool,
+    /// Raw samples over all runs of the base.
+    pub base_count: u64,
+    /// Raw samples over all runs of the head.
+    pub head_count: u64,
+    /// Share of the base's samples, 0 to 1.
+    pub base_share: f64,
+    /// Share of the head's samples, 0 to 1.
+    pub head_share: f64,
+    /// Head against base; none where it could not be estimated.
+    pub ratio: Option<Ratio>,
+    /// Natural logarithm of the p-value, at most 0; none where nothing was tested.
+    pub ln_p: Option<f64>,
+    /// The false discovery rate at which it is called, 0 to 1; none where nothing was tested.
+    pub q_value: Option<f64>,
+}
+
+impl Function {
+    /// What was found, of a function of this class; `reason` as it is to be read.
+    pub fn of(finding: &Finding, class: FrameClass, reason: Option<String>) -> Self {
+        Self {
+            name: Arc::clone(&finding.function),
+            class,
+            counted: finding.count_kind,
+            verdict: finding.verdict,
+            reason,
+            called: finding.verdict.is_called(),
+            base_count: finding.count.base,
+            head_count: finding.count.head,
+            base_share: finding.share.base,
+            head_share: finding.share.head,
+            ratio: finding.ratio.map(|ratio| Ratio { estimate: ratio.value, low: ratio.low, high: ratio.high }),
+            ln_p: finding.ln_p,
+            q_value: finding.q_value,
+        }
+    }
+}
+
+/// A ratio with its interval, all at least 0 and `low <= estimate <= high`. An infinite value becomes null in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ratio {
+    /// The best guess.
+    pub estimate: f64,
+    /// The least that is compatible with the samples.
+    pub low: f64,
+    /// The most.
+    pub high: f64,
+}

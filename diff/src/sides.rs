@@ -1,0 +1,34 @@
+//! What there is of each side of a comparison.
+
+/// One value of each side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sides<T> {
+    /// Of the side that is compared with.
+    pub base: T,
+    /// Of the side in question.
+    pub head: T,
+}
+
+/// One of both.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Side {
+    Base,
+    Head,
+}
+
+impl<T> Sides<T> {
+    pub(crate) fn of(&mut self, side: Side) -> &mut T {
+        match side {
+            Side::Base => &mut self.base,
+            Side::Head => &mut self.head,
+        }
+    }
+}
+
+impl Sides<u64> {
+    /// Adds to both; sums are held at `u64::MAX`.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.base = self.base.saturating_add(other.base);
+        self.head = self.head.saturating_add(other.head);
+    }
+}
