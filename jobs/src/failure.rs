@@ -5,6 +5,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use fleetdiff_connectors::files::FleetError;
+use fleetdiff_connectors::kafka::error::BrokerError;
+
+use crate::configuration::Problems;
 
 /// Why a command ended without doing what it was asked.
 #[derive(Debug)]
@@ -41,8 +44,19 @@ impl Failure {
         Self::with_hint(failure, hint)
     }
 
+    /// A failure of the cluster, with what to do.
+    pub fn of_broker(failure: BrokerError) -> Self {
+        let hint = failure.hint();
+        Self::with_hint(failure, hint)
+    }
+
+    /// All problems of a configuration, as a failure of usage.
+    pub fn of_configuration(problems: Problems) -> Self {
+        Self::usage(problems, "`fleetdiff watch --show-config` prints every key with its meaning")
+    }
+
     /// Prints the chain of causes and the advice to stderr.
-    pub fn tell(&self) {
+    pub fn print(&self) {
         let mut text = format!("error: {}", self.cause);
         let mut deeper = self.cause.source();
         while let Some(cause) = deeper {

@@ -5,34 +5,19 @@ mod layout;
 mod sentence;
 mod uniform;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use fleetdiff_pipeline::config::Config;
 use fleetdiff_schemas::rows::{CellKey, CellRow, Tables};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Verdict};
 
 use findings::{Called, Findings};
+pub use layout::Paint;
 use layout::{Colour, Entry, Grid};
+use sentence::share_delta;
 
 /// Further functions that get a line of their own; the rest is counted.
 const LINES: usize = 20;
-
-/// Whether text is coloured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paint {
-    /// With escape codes, for a terminal.
-    Coloured,
-    /// As it is.
-    Plain,
-}
-
-impl Paint {
-    /// Coloured only on a terminal, and not where the environment says `NO_COLOR`.
-    pub fn of_stdout() -> Self {
-        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        if wanted && io::stdout().is_terminal() { Self::Coloured } else { Self::Plain }
-    }
-}
 
 /// Prints, for each comparison, the grid of the worst function that is called, a line for each other, and one sentence.
 pub fn print(out: &mut impl Write, tables: &Tables, config: &Config, paint: Paint) -> io::Result<()> {
@@ -126,9 +111,4 @@ fn print_others(out: &mut impl Write, findings: &Findings<'_>) -> io::Result<()>
         writeln!(out, "  and {} more, all in the table flags", others.len() - shown.len())?;
     }
     Ok(())
-}
-
-/// The change of a row's share with its interval, in percentage points.
-fn share_delta(row: &CellRow) -> Option<String> {
-    row.share_delta.map(|delta| format!("{:+.2} pp +- {:.2}", delta.value * 100.0, (delta.high - delta.low) * 50.0))
 }

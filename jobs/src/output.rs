@@ -15,9 +15,10 @@ use fleetdiff_schemas::alert::{Alert, AnnouncedVerdicts};
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::time::{Hop, HopClock, TimeRange};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
-use crate::self_check::SelfCheckRate;
+use crate::aa_check::AaCheckRate;
+use crate::progress::bar_of_hops;
 
 /// Event time that one file of a bounded run spans.
 const FLUSH: Duration = Duration::from_secs(600);
@@ -111,7 +112,7 @@ pub struct Kept {
     /// Rows of `comparisons` of the last look, `cells` of the last report, the fan-out in force, and all flags.
     pub tables: Tables,
     /// The rate of false calls so far.
-    pub self_check: SelfCheckRate,
+    pub aa_check: AaCheckRate,
     bar: ProgressBar,
     first: Hop,
 }
@@ -148,15 +149,12 @@ impl Keeper {
 
     fn of(output: Option<Output>, clock: HopClock, span: TimeRange) -> Self {
         let first = clock.hop_of(span.start);
-        let bar = ProgressBar::new(clock.hop_of(span.end).0.saturating_sub(first.0) + 1);
-        if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} hops, {eta} left") {
-            bar.set_style(style);
-        }
+        let bar = bar_of_hops(clock.hop_of(span.end).0.saturating_sub(first.0) + 1);
         Self {
             kept: Arc::new(Mutex::new(Kept {
                 output,
                 tables: Tables::default(),
-                self_check: SelfCheckRate::default(),
+                aa_check: AaCheckRate::default(),
                 bar,
                 first,
             })),
@@ -165,11 +163,11 @@ impl Keeper {
     }
 
     /// Ends the output and gives what was kept.
-    pub fn finish(self) -> Result<(Tables, SelfCheckRate), OutputError> {
+    pub fn finish(self) -> Result<(Tables, AaCheckRate), OutputError> {
         let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.bar.finish_and_clear();
         kept.output.take().map_or(Ok(()), Output::finish)?;
-        Ok((std::mem::take(&mut kept.tables), kept.self_check))
+        Ok((std::mem::take(&mut kept.tables), kept.aa_check))
     }
 }
 
@@ -181,7 +179,7 @@ impl Sink for Keeper {
         if !tables.cells.is_empty() {
             kept.tables.cells.clone_from(&tables.cells);
         }
-        kept.self_check.take(&tables.comparisons);
+        kept.aa_check.take(&tables.comparisons);
         if !tables.comparisons.is_empty() {
             kept.tables.comparisons.clone_from(&tables.comparisons);
         }

@@ -6,9 +6,9 @@ use serde_json::{Value as Json, json};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::Configuration;
 use super::keys::{self, KEYS};
 use super::problems::Problem;
+use super::values::Configuration;
 
 /// The section whose keys are properties of librdkafka.
 const CLIENT: &str = "kafka.client";

@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use super::Configuration;
 use super::keys::{KEYS, Key};
 use super::problems::Problem;
+use super::values::Configuration;
 
 /// Which keys a command has as flags.
 pub trait Choice {

@@ -2,8 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::Configuration;
 use super::setting::Setting;
+use super::values::Configuration;
 
 /// One key.
 pub struct Key {

@@ -1,6 +1,8 @@
 use std::collections::BTreeSet;
 
-use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_connectors::formats::Format;
+use fleetdiff_pipeline::config::{Comparing, Config};
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::time::Nanos;
 
 use super::*;

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use fleetdiff_connectors::kafka::client::is_secret;
 use serde_json::{Map, Value as Json};
 
-use super::Configuration;
 use super::keys::KEYS;
+use super::values::Configuration;
 
 const HEAD: &str = "\
 # The configuration of `fleetdiff watch`. Every key is here with its default; one that is left out has it too.

@@ -1,17 +1,32 @@
 //! Text in aligned columns: regions down, cohorts across.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::rows::CellKey;
-
-use super::Paint;
 
 /// Space between two columns.
 const GAP: usize = 3;
 /// Longer titles have a line of their own.
 const CORNER: usize = 24;
+
+/// Whether text is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paint {
+    /// With escape codes, for a terminal.
+    Coloured,
+    /// As it is.
+    Plain,
+}
+
+impl Paint {
+    /// Coloured only on a terminal, and not where the environment says `NO_COLOR`.
+    pub fn of_stdout() -> Self {
+        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        if wanted && io::stdout().is_terminal() { Self::Coloured } else { Self::Plain }
+    }
+}
 
 /// How an entry is coloured on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

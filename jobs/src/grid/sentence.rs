@@ -10,7 +10,6 @@ use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, Interval};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Support};
 
 use super::findings::{Called, Findings};
-use super::share_delta;
 
 /// Cells of a function whose ratios are told one by one; of more, the range is.
 const RATIOS: usize = 3;
@@ -148,6 +147,11 @@ fn range(rows: &[&CellRow]) -> String {
         number(least(|r| r.low)),
         number(most(|r| r.high))
     )
+}
+
+/// The change of a row's share with its interval, in percentage points.
+pub fn share_delta(row: &CellRow) -> Option<String> {
+    row.share_delta.map(|delta| format!("{:+.2} pp +- {:.2}", delta.value * 100.0, (delta.high - delta.low) * 50.0))
 }
 
 /// Two decimals, three where the first would be nought.

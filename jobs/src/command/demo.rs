@@ -1,0 +1,93 @@
+//! `demo`: a synthetic fleet with a canary through the dataflow.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use fleetdiff_pipeline::config::Config;
+use fleetdiff_pipeline::run;
+use fleetdiff_pipeline::testing::fleet::{Cells, Fleet};
+use fleetdiff_schemas::source::{Source, SourceError};
+
+use crate::configuration::Configuration;
+use crate::failure::Failure;
+use crate::grid::{self, Paint};
+use crate::output::Keeper;
+
+/// How it is used.
+pub const EXAMPLES: &str = "\
+Examples:
+  fleetdiff demo
+  fleetdiff demo --by 1.0 --seed 7
+  fleetdiff demo --regress cache::probe --cells eu-west-1:Web-Desktop --by 1.2";
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Folder for Parquet tables and alerts.jsonl; it must not hold those of another run
+    #[arg(long)]
+    pub output: Option<PathBuf>,
+    /// Seed of the fleet
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Function that costs more in the head; (all): every one
+    #[arg(long, default_value = Fleet::DEMO_FUNCTION)]
+    pub regress: String,
+    /// Where it does: REGION:COHORT,...
+    #[arg(long, default_value = Fleet::DEMO_CELLS)]
+    pub cells: String,
+    /// By which factor
+    #[arg(long, default_value_t = Fleet::DEMO_FACTOR)]
+    pub by: f64,
+    /// Requests that a pod serves a second; 0: nobody counts them
+    #[arg(long, default_value_t = 0.0)]
+    pub requests: f64,
+    /// Worker threads
+    #[arg(long, default_value_t = 2)]
+    pub workers: usize,
+}
+
+/// Runs the demonstration and prints the fan-out grid and the verdict in words.
+pub fn run(args: &DemoArgs) -> Result<(), Failure> {
+    let cells: Cells =
+        args.cells.parse().map_err(|failure| Failure::with_hint(failure, "cells are written REGION:COHORT,..."))?;
+    // Whole stacks, so that callers are put down to what they call.
+    let fleet = Fleet::demo(args.seed)
+        .stacks()
+        .unchanged()
+        .regress(args.regress.as_str(), cells, args.by)
+        .requests_per_second(args.requests)
+        .partition_count(u32::try_from(args.workers.max(1)).unwrap_or(1))
+        .try_build()?;
+    let config = Config::default();
+    let keeper = Keeper::new(
+        args.output.as_deref(),
+        Configuration::of_dataflow(config.clone()).of_fleet_as_json(),
+        config.clock(),
+        fleet.time(),
+    )?;
+    let readers = fleet.clone();
+    let sources = move |worker, workers| -> Result<Vec<Box<dyn Source>>, SourceError> {
+        Ok(vec![Box::new(readers.source(worker, workers))])
+    };
+    run::run(&config, args.workers, Arc::new(sources), Box::new(keeper.clone()))?;
+    let (tables, aa_check) = keeper.finish()?;
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "{} pods, build {} deployed beside {}; {} costs x {} in {}",
+        fleet.pods(),
+        fleet.head(),
+        fleet.base(),
+        args.regress,
+        args.by,
+        args.cells
+    )?;
+    grid::print(&mut out, &tables, &config, Paint::of_stdout())?;
+    if let Some(folder) = &args.output {
+        writeln!(out, "tables and alerts.jsonl are in {}", folder.display())?;
+    }
+    writeln!(out, "{aa_check}")?;
+    Ok(())
+}

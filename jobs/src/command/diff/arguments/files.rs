@@ -1,0 +1,25 @@
+//! Which files are compared.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fleetdiff_schemas::profile::ProfileType;
+
+use super::reading::ReadingArgs;
+
+/// What is compared.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What is compared")]
+pub struct FileArgs {
+    /// Profiles of how it was, each a run
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    pub base: Vec<PathBuf>,
+    /// Profiles of how it is, each a run
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    pub head: Vec<PathBuf>,
+    /// What of the profiles is compared; without it, what the first file holds: cpu, else heap, mutex, wall, off_cpu
+    #[arg(long)]
+    pub profile_type: Option<ProfileType>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+}

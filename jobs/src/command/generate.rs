@@ -1,0 +1,196 @@
+//! `generate`: a synthetic fleet whose truth is known, into a folder or onto a Kafka topic.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use fleetdiff_connectors::files::{FileFormat, FleetWriter};
+use fleetdiff_connectors::formats::Format;
+use fleetdiff_connectors::kafka::publish::Outgoing;
+use fleetdiff_pipeline::testing::fleet::{Cells, Fleet, FleetBuilder};
+use fleetdiff_schemas::profile::Profile;
+use fleetdiff_schemas::time::Nanos;
+
+use crate::configuration::{Configuration, Flags, OfTopic, Setting};
+use crate::failure::Failure;
+use crate::progress::bar;
+use crate::publisher::{self, PartitionArgs};
+
+/// How it is used.
+pub const EXAMPLES: &str = "\
+Examples:
+  fleetdiff generate --output fleet --seed 7 --pods 5:20 --lasts 10m
+  fleetdiff generate --brokers kafka:9092 --topic profiles --format delta --late 0.02 --late-by 7m --duplicates 0.01
+  fleetdiff generate --output quiet --preset null-cells --lasts 10m";
+
+/// Arguments of `generate`.
+#[derive(Debug, Args)]
+pub struct GenerateArgs {
+    /// New folder for the fleet, as pprof files with a manifest
+    #[arg(long)]
+    pub output: Option<PathBuf>,
+    /// Configuration file, of which the section kafka is taken
+    #[arg(long, conflicts_with = "output")]
+    pub config: Option<PathBuf>,
+    /// Topic and how to reach it.
+    #[command(flatten)]
+    pub flags: Flags<OfTopic>,
+    /// How records are spread.
+    #[command(flatten)]
+    pub onto: PartitionArgs,
+    /// Seed of the fleet
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// What the fleet is like
+    #[arg(long, value_enum, default_value_t = Preset::Demo)]
+    pub preset: Preset,
+    /// Function that costs more in the head, in place of the preset's; (all): every one
+    #[arg(long)]
+    pub regress: Option<String>,
+    /// Where it does: REGION:COHORT,... (* stands for all)
+    #[arg(long)]
+    pub cells: Option<String>,
+    /// By which factor
+    #[arg(long)]
+    pub by: Option<f64>,
+    /// Pods of head and base in a cell, HEAD:BASE
+    #[arg(long, value_parser = pods)]
+    pub pods: Option<(u32, u32)>,
+    /// Requests that a pod serves a second; 0: nobody counts them
+    #[arg(long, default_value_t = 0.0)]
+    pub requests: f64,
+    /// How long the fleet is watched
+    #[arg(long, value_parser = length)]
+    pub lasts: Option<Nanos>,
+    /// Share of profiles that come late
+    #[arg(long, default_value_t = 0.0, requires = "late_by")]
+    pub late: f64,
+    /// By how much at most; at least half of it
+    #[arg(long, value_parser = length, default_value = "0s")]
+    pub late_by: Nanos,
+    /// Share of profiles that come twice
+    #[arg(long, default_value_t = 0.0)]
+    pub duplicates: f64,
+    /// Pods that restart once
+    #[arg(long, default_value_t = 0)]
+    pub restarts: u32,
+}
+
+/// What a synthetic fleet is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Preset {
+    /// 3 regions x 3 cohorts; one function costs 10 % more in two cells of the head
+    Demo,
+    /// Nothing changed, 9 cells of 5 and 84 pods
+    NullCells,
+    /// Nothing changed, cohorts are labels of requests
+    NullRequestLabels,
+    /// Nothing changed, the hour changes half way through
+    NullHourEdge,
+    /// Nothing changed while 100 pods are rolled out
+    Rollout,
+}
+
+/// Makes a fleet and prints what was made.
+pub fn run(args: &GenerateArgs) -> Result<(), Failure> {
+    let to_topic = args.config.is_some() || args.flags.has("kafka.brokers") || args.flags.has("kafka.topic");
+    match &args.output {
+        Some(_) if to_topic => {
+            Err(Failure::usage("a fleet goes to one place", "give either --output or --brokers and --topic"))
+        }
+        Some(folder) => into_folder(args, folder),
+        None if to_topic => onto_topic(args),
+        None => Err(Failure::usage("nowhere to put the fleet", "give --output DIR, or --brokers and --topic")),
+    }
+}
+
+fn into_folder(args: &GenerateArgs, folder: &Path) -> Result<(), Failure> {
+    let fleet = built(builder(args)?.stacks())?;
+    let mut writer = FleetWriter::create(folder, FileFormat::Pprof).map_err(Failure::of_fleet)?;
+    let written = each_profile(&fleet, |profile| writer.write(&profile).map_err(Failure::of_fleet))?;
+    writer.finish().map_err(Failure::of_fleet)?;
+    writeln!(
+        std::io::stdout(),
+        "{written} profiles of {} pods, build {} beside {}, are in {}",
+        fleet.pods(),
+        fleet.head(),
+        fleet.base(),
+        folder.display()
+    )?;
+    Ok(())
+}
+
+fn onto_topic(args: &GenerateArgs) -> Result<(), Failure> {
+    let configuration = Configuration::load(args.config.as_deref(), &args.flags).map_err(Failure::of_configuration)?;
+    let builder = builder(args)?;
+    // Counts folded by function are the same numbers, several times as fast; pprof has no place for them.
+    let fleet = built(if configuration.kafka.format == Format::Delta { builder.folded() } else { builder.stacks() })?;
+    let mut publisher = publisher::open(&configuration, args.onto)?;
+    let sent =
+        each_profile(&fleet, |profile| publisher.publish(Outgoing::Profile(profile)).map_err(Failure::of_broker))?;
+    let acknowledged = publisher.finish(|_| {}).map_err(Failure::of_broker)?;
+    let summary = publisher::summary(&configuration, args.onto, acknowledged)?;
+    writeln!(
+        std::io::stdout(),
+        "{sent} profiles of {} pods, build {} beside {}: {summary}",
+        fleet.pods(),
+        fleet.head(),
+        fleet.base()
+    )?;
+    Ok(())
+}
+
+/// Hands out each profile in the order of delivery; how many.
+fn each_profile(fleet: &Fleet, mut take: impl FnMut(Profile) -> Result<(), Failure>) -> Result<u64, Failure> {
+    let bar = bar(usize::try_from(fleet.profiles()).unwrap_or(usize::MAX), "profiles");
+    let mut given = 0;
+    for profile in fleet.partition(0, 1).flat_map(|record| record.parts).flatten() {
+        take(profile)?;
+        given += 1;
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(given)
+}
+
+fn built(builder: FleetBuilder) -> Result<Fleet, Failure> {
+    builder.try_build().map_err(|failure| Failure::usage(failure, "`fleetdiff generate --help` says what can be set"))
+}
+
+fn builder(args: &GenerateArgs) -> Result<FleetBuilder, Failure> {
+    let seed = args.seed;
+    let mut builder = match args.preset {
+        Preset::Demo => Fleet::demo(seed),
+        Preset::NullCells => Fleet::null_cells(seed),
+        Preset::NullRequestLabels => Fleet::null_request_labels(seed),
+        Preset::NullHourEdge => Fleet::null_hour_edge(seed),
+        Preset::Rollout => Fleet::rollout(seed),
+    };
+    if let Some((head, base)) = args.pods {
+        builder = builder.pods_per_cell(head, base);
+    }
+    if let Some(length) = args.lasts {
+        builder = builder.lasts(length);
+    }
+    if args.regress.is_some() || args.cells.is_some() || args.by.is_some() {
+        let cells = args.cells.as_deref().unwrap_or(Fleet::DEMO_CELLS);
+        let cells: Cells =
+            cells.parse().map_err(|failure: String| Failure::usage(failure, "cells are written REGION:COHORT,..."))?;
+        let function = args.regress.as_deref().unwrap_or(Fleet::DEMO_FUNCTION);
+        builder = builder.unchanged().regress(function, cells, args.by.unwrap_or(Fleet::DEMO_FACTOR));
+    }
+    Ok(builder
+        .requests_per_second(args.requests)
+        .late(args.late, args.late_by)
+        .duplicates(args.duplicates)
+        .restarts(args.restarts))
+}
+
+fn length(text: &str) -> Result<Nanos, String> {
+    Nanos::from_text(text).ok_or_else(|| format!("expected {}", Nanos::EXPECTED))
+}
+
+fn pods(text: &str) -> Result<(u32, u32), String> {
+    let parsed = text.split_once(':').and_then(|(head, base)| Some((head.parse().ok()?, base.parse().ok()?)));
+    parsed.ok_or_else(|| "expected HEAD:BASE, as in 5:20".to_owned())
+}

@@ -1,0 +1,100 @@
+//! The arguments of `power`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// Arguments of `power`.
+#[derive(Debug, Args)]
+pub struct PowerArgs {
+    /// Pods of the new build [default: 40]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub head_pods: Option<u32>,
+    /// Pods of the old build beside it [default: 760]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub base_pods: Option<u32>,
+    /// Samples that one pod gives in a second [default: 100]
+    #[arg(long, alias = "rate", value_parser = above_zero)]
+    pub samples_per_pod_second: Option<f64>,
+    /// Share of the samples that the function has
+    #[arg(long, value_delimiter = ',', default_value = "1%,0.1%", value_parser = share)]
+    pub share: Vec<f64>,
+    /// Change of its cost that is to be seen; a saving is written -5%
+    #[arg(long, value_delimiter = ',', default_value = "5%,10%", value_parser = change, allow_hyphen_values = true)]
+    pub change: Vec<f64>,
+    /// How much pods of one build differ: the standard deviation of the logarithm of the share (tau), for some percent the coefficient of
+    /// variation [default: 5%]
+    #[arg(long, alias = "tau", value_parser = spread)]
+    pub cv: Option<f64>,
+    /// Level of the single test, which stands for the number of rows: 1e-4 for some thousand
+    #[arg(long, default_value_t = 1e-4, value_parser = within_one)]
+    pub alpha: f64,
+    /// Probability with which the change is to be seen
+    #[arg(long, default_value_t = 0.8, value_parser = within_one)]
+    pub power: f64,
+    /// Take pods, samples and spread from an output folder of an earlier run, cell by cell; what is given besides wins
+    #[arg(long, value_name = "OUTPUT")]
+    pub from: Option<PathBuf>,
+    /// How the answer is written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
+
+/// A fraction, as `5%` or `0.05`.
+fn fraction(text: &str) -> Option<f64> {
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    number.trim().parse::<f64>().ok().map(|value| value / unit).filter(|value| value.is_finite())
+}
+
+fn checked(value: Option<f64>, holds: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
+    value.filter(|&value| holds(value)).ok_or_else(|| format!("expected {expected}"))
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    checked(fraction(text), |share| share > 0.0 && share < 1.0, "a part of the samples, as in 1% or 0.01")
+}
+
+fn change(text: &str) -> Result<f64, String> {
+    checked(
+        fraction(text),
+        |change| change > -1.0 && change != 0.0,
+        "a change, as in 5%, 0.05 or -5%, of more than -100%",
+    )
+}
+
+fn spread(text: &str) -> Result<f64, String> {
+    checked(fraction(text), |spread| spread >= 0.0, "a spread of at least 0, as in 5% or 0.05")
+}
+
+fn above_zero(text: &str) -> Result<f64, String> {
+    checked(text.parse().ok(), |rate: f64| rate > 0.0 && rate.is_finite(), "a number above 0")
+}
+
+fn within_one(text: &str) -> Result<f64, String> {
+    checked(text.parse().ok(), |probability| probability > 0.0 && probability < 1.0, "a probability between 0 and 1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_are_read_with_and_without_a_percent_sign() {
+        assert_eq!((share("1%"), share("0.001"), share("0.1 %")), (Ok(0.01), Ok(0.001), Ok(0.001)));
+        assert_eq!((change("-5%"), change("250%")), (Ok(-0.05), Ok(2.5)));
+        for wrong in ["5", "100%", "0", "-1%", "nan", "x", "", "%"] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+        assert!(change("0").is_err() && change("-100%").is_err() && spread("-1%").is_err() && spread("inf").is_err());
+        assert!(within_one("1").is_err() && above_zero("0").is_err() && above_zero("inf").is_err());
+    }
+}
