@@ -7,18 +7,18 @@ use fleetdiff_schemas::rows::ComparisonRow;
 
 /// Tests of the base against itself, and those of them that were called changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AaCheckRate {
+pub(crate) struct AaCheckRate {
     /// Reports that had such tests.
-    pub reports: u64,
+    pub(crate) reports: u64,
     /// Tests, of all kinds of count.
-    pub tests: u64,
+    pub(crate) tests: u64,
     /// Called changed, each of them falsely.
-    pub flags: u64,
+    pub(crate) flags: u64,
 }
 
 impl AaCheckRate {
     /// Adds the rows of one evaluation: those over all cells hold the sums of their cells.
-    pub fn take(&mut self, rows: &[ComparisonRow]) {
+    pub(crate) fn take(&mut self, rows: &[ComparisonRow]) {
         let over_all = rows.iter().filter(|row| row.cell.is_over_all());
         let checked: Vec<(i64, i64)> =
             over_all.filter_map(|row| Some((row.self_check_tests?, row.self_check_flags?))).collect();
@@ -29,7 +29,7 @@ impl AaCheckRate {
 
     /// The rate with its 95 % interval (Wilson), each 0..1; `None` before the first test. Windows of reports overlap, so that
     /// the interval is that of as many independent tests at best.
-    pub fn rate(&self) -> Option<(f64, f64, f64)> {
+    pub(crate) fn rate(&self) -> Option<(f64, f64, f64)> {
         let interval = wilson(self.flags, self.tests, 0.95);
         (self.tests > 0).then_some((ratio(self.flags, self.tests), interval.low, interval.high))
     }

@@ -17,15 +17,15 @@ use crate::failure::Failure;
 /// An honest differential profiler for fleets: which difference between two builds is real, where, and by how much.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true)]
-pub struct Program {
+pub(crate) struct Program {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 /// What fleetdiff does.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// A synthetic fleet with a canary, through the real dataflow, and what it finds
     #[command(after_help = demo::EXAMPLES)]
     Demo(demo::DemoArgs),
@@ -80,7 +80,7 @@ pub enum Command {
 
 impl Command {
     /// Does it.
-    pub fn run(&self) -> Result<(), Failure> {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
         match self {
             Self::Demo(args) => demo::run(args),
             Self::Replay(args) => replay::run(args),
@@ -95,7 +95,7 @@ impl Command {
     }
 
     /// What is logged where FLEETDIFF_LOG does not say it: a service logs what it does, the other commands only what is wrong.
-    pub fn default_log(&self) -> &'static str {
+    pub(crate) fn default_log(&self) -> &'static str {
         match self {
             Self::Watch(_) => "warn,fleetdiff=info,fleetdiff_pipeline=info,fleetdiff_connectors=info",
             _ => "warn",

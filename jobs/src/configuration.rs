@@ -15,10 +15,10 @@ mod written;
 
 use std::path::Path;
 
-pub use flags::{Everything, Flags, OfDataflow, OfTopic};
-pub use problems::Problems;
-pub use setting::Setting;
-pub use values::Configuration;
+pub(crate) use flags::{Everything, Flags, OfDataflow, OfTopic};
+pub(crate) use problems::Problems;
+pub(crate) use setting::Setting;
+pub(crate) use values::Configuration;
 
 use keys::KEYS;
 use problems::Problem;
@@ -28,7 +28,7 @@ impl Configuration {
     ///
     /// # Errors
     /// Every problem of all of them.
-    pub fn load<S>(path: Option<&Path>, flags: &Flags<S>) -> Result<Self, Problems> {
+    pub(crate) fn load<S>(path: Option<&Path>, flags: &Flags<S>) -> Result<Self, Problems> {
         let mut configuration = Self::default();
         let mut problems = Vec::new();
         if let Some(path) = path {

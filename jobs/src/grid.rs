@@ -12,7 +12,7 @@ use fleetdiff_schemas::rows::{CellKey, CellRow, Tables};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Verdict};
 
 use findings::{Called, Findings};
-pub use layout::Paint;
+pub(crate) use layout::Paint;
 use layout::{Colour, Entry, Grid};
 use sentence::share_delta;
 
@@ -20,7 +20,7 @@ use sentence::share_delta;
 const LINES: usize = 20;
 
 /// Prints, for each comparison, the grid of the worst function that is called, a line for each other, and one sentence.
-pub fn print(out: &mut impl Write, tables: &Tables, config: &Config, paint: Paint) -> io::Result<()> {
+pub(crate) fn print(out: &mut impl Write, tables: &Tables, config: &Config, paint: Paint) -> io::Result<()> {
     for findings in Findings::of(tables) {
         let key = findings.key;
         writeln!(

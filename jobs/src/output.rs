@@ -24,7 +24,7 @@ use crate::progress::bar_of_hops;
 const FLUSH: Duration = Duration::from_secs(600);
 
 /// Where alerts go.
-pub enum AlertTarget {
+pub(crate) enum AlertTarget {
     /// The file beside the tables.
     File(AlertLog),
     /// A topic.
@@ -35,12 +35,12 @@ pub enum AlertTarget {
 
 impl AlertTarget {
     /// The file in an output folder.
-    pub fn file(root: &Path) -> Result<Self, OutputError> {
+    pub(crate) fn file(root: &Path) -> Result<Self, OutputError> {
         AlertLog::create(root).map(Self::File)
     }
 
     /// A topic, made with so many partitions if it is absent.
-    pub fn topic(client: &ClientSettings, topic: &str, partitions: i32) -> Result<Self, BrokerError> {
+    pub(crate) fn topic(client: &ClientSettings, topic: &str, partitions: i32) -> Result<Self, BrokerError> {
         AlertProducer::open(client, topic, partitions).map(Self::Topic)
     }
 
@@ -65,7 +65,7 @@ impl AlertTarget {
 }
 
 /// The output of a run, hop by hop.
-pub struct Output {
+pub(crate) struct Output {
     parquet: ParquetOutput,
     pending: PendingRows,
     alerts: AlertTarget,
@@ -74,7 +74,7 @@ pub struct Output {
 
 impl Output {
     /// Tables in a folder, one file for each `flush` of event time; `configuration` is JSON and goes into every file.
-    pub fn create(
+    pub(crate) fn create(
         root: &Path,
         configuration: String,
         flush: Duration,
@@ -86,7 +86,7 @@ impl Output {
     }
 
     /// Takes the rows of the next hop; writes what is complete and announces what changed.
-    pub fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<(), SinkError> {
+    pub(crate) fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<(), SinkError> {
         let mut alerts = tables.flags.iter().map(Alert::of_flag).collect::<Result<Vec<_>, _>>()?;
         for row in &tables.comparisons {
             if self.verdicts.is_change(row) {
@@ -100,33 +100,33 @@ impl Output {
     }
 
     /// Writes what waits for the end of its interval.
-    pub fn finish(mut self) -> Result<(), OutputError> {
+    pub(crate) fn finish(mut self) -> Result<(), OutputError> {
         self.parquet.write(&self.pending.take_all())?;
         self.alerts.finish()
     }
 }
 
 /// What a command keeps of a run while it goes on.
-pub struct Kept {
+pub(crate) struct Kept {
     output: Option<Output>,
     /// Rows of `comparisons` of the last look, `cells` of the last report, the fan-out in force, and all flags.
-    pub tables: Tables,
+    pub(crate) tables: Tables,
     /// The rate of false calls so far.
-    pub aa_check: AaCheckRate,
+    pub(crate) aa_check: AaCheckRate,
     bar: ProgressBar,
     first: Hop,
 }
 
 /// A sink that a command can look into once the run is over.
 #[derive(Clone)]
-pub struct Keeper {
+pub(crate) struct Keeper {
     kept: Arc<Mutex<Kept>>,
     clock: HopClock,
 }
 
 impl Keeper {
     /// Keeps the latest rows, and writes all of them to `folder` if there is one. The bar goes over the hops of `span`.
-    pub fn new(
+    pub(crate) fn new(
         folder: Option<&Path>,
         configuration: String,
         clock: HopClock,
@@ -138,7 +138,7 @@ impl Keeper {
     }
 
     /// [`Self::new`] for rows that make no alerts.
-    pub fn without_alerts(
+    pub(crate) fn without_alerts(
         folder: &Path,
         configuration: String,
         clock: HopClock,
@@ -163,7 +163,7 @@ impl Keeper {
     }
 
     /// Ends the output and gives what was kept.
-    pub fn finish(self) -> Result<(Tables, AaCheckRate), OutputError> {
+    pub(crate) fn finish(self) -> Result<(Tables, AaCheckRate), OutputError> {
         let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.bar.finish_and_clear();
         kept.output.take().map_or(Ok(()), Output::finish)?;

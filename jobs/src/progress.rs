@@ -3,12 +3,12 @@
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// A bar on a terminal, nothing elsewhere.
-pub fn bar(length: usize, of: &str) -> ProgressBar {
+pub(crate) fn bar(length: usize, of: &str) -> ProgressBar {
     styled(length, &format!("{{bar:40}} {{pos}}/{{len}} {of}, {{msg}}, {{eta}} left"))
 }
 
 /// A bar over the hops of a run.
-pub fn bar_of_hops(length: u64) -> ProgressBar {
+pub(crate) fn bar_of_hops(length: u64) -> ProgressBar {
     styled(usize::try_from(length).unwrap_or(usize::MAX), "{bar:40} {pos}/{len} hops, {eta} left")
 }
 

@@ -10,21 +10,21 @@ use crate::failure::Failure;
 
 /// How records are spread over a topic.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct PartitionArgs {
+pub(crate) struct PartitionArgs {
     /// What decides the partition of a record
     #[arg(long, value_enum, default_value_t = RecordKey::Pod)]
-    pub key: RecordKey,
+    pub(crate) key: RecordKey,
     /// Partitions of the topic if it has to be made
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(i32).range(1..))]
-    pub partitions: i32,
+    pub(crate) partitions: i32,
     /// Write only to the first so many partitions and leave the others empty
     #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
-    pub spread: Option<i32>,
+    pub(crate) spread: Option<i32>,
 }
 
 /// What decides the partition of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RecordKey {
+pub(crate) enum RecordKey {
     /// The pod: all its records are in one partition
     Pod,
     /// Nothing: partitions take turns
@@ -32,7 +32,7 @@ pub enum RecordKey {
 }
 
 /// A publisher to the configured topic, which is made if it is absent.
-pub fn open(configuration: &Configuration, onto: PartitionArgs) -> Result<Publisher, Failure> {
+pub(crate) fn open(configuration: &Configuration, onto: PartitionArgs) -> Result<Publisher, Failure> {
     let form = match configuration.kafka.format {
         Format::Pprof => RecordForm::Pprof,
         Format::Delta => RecordForm::Delta,
@@ -55,7 +55,7 @@ pub fn open(configuration: &Configuration, onto: PartitionArgs) -> Result<Publis
 }
 
 /// What was published, in one line.
-pub fn summary(
+pub(crate) fn summary(
     configuration: &Configuration,
     onto: PartitionArgs,
     acknowledged: Acknowledged,

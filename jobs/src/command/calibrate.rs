@@ -14,7 +14,7 @@ use crate::progress::bar;
 use report::{Format, Judged, Report};
 
 /// How it is used.
-pub const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff calibrate --runs 20
   fleetdiff calibrate --row aa looks-cv10 --runs 1000 --seed 7
@@ -23,28 +23,28 @@ Examples:
 
 /// Arguments of `calibrate`.
 #[derive(Debug, Args)]
-pub struct CalibrateArgs {
+pub(crate) struct CalibrateArgs {
     /// Runs of each row; some cheap rows make more of them
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
-    pub runs: u64,
+    pub(crate) runs: u64,
     /// Seed of all chance
     #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Threads that share the runs; figures do not depend on it (default: one for each processor)
     #[arg(long)]
-    pub threads: Option<NonZeroUsize>,
+    pub(crate) threads: Option<NonZeroUsize>,
     /// Only these rows
     #[arg(long, num_args = 1.., value_name = "NAME", value_parser = names())]
-    pub row: Vec<String>,
+    pub(crate) row: Vec<String>,
     /// Print what is simulated and required, and stop
     #[arg(long)]
-    pub list: bool,
+    pub(crate) list: bool,
     /// Whose figures must keep to the bounds
     #[arg(long, value_enum, default_value_t = Judged::Honest)]
-    pub method: Judged,
+    pub(crate) method: Judged,
     /// How the table is written
     #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    pub(crate) format: Format,
 }
 
 fn names() -> PossibleValuesParser {
@@ -52,7 +52,7 @@ fn names() -> PossibleValuesParser {
 }
 
 /// Measures the rows, prints each as soon as it is known, and fails if one is outside its bounds.
-pub fn run(args: &CalibrateArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     let chosen = |row: &Row| args.row.is_empty() || args.row.iter().any(|name| name == row.name);
     let rows: Vec<Row> = table().into_iter().filter(chosen).collect();
     let effort = Effort { runs: args.runs, seed: args.seed, threads: threads(args) };

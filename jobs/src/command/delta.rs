@@ -11,21 +11,21 @@ use fleetdiff_connectors::formats::pprof::delta;
 use crate::failure::Failure;
 
 /// How it is used.
-pub const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff delta mutex-1.pb.gz mutex-2.pb.gz -o mutex.delta.pb.gz
   fleetdiff delta heap-1.pb.gz heap-2.pb.gz --output heap.delta.pb.gz && go tool pprof -sample_index=alloc_space -top heap.delta.pb.gz";
 
 /// Arguments of `delta`.
 #[derive(Debug, Args)]
-pub struct DeltaArgs {
+pub(crate) struct DeltaArgs {
     /// The earlier profile
-    pub before: PathBuf,
+    pub(crate) before: PathBuf,
     /// The later profile of the same process
-    pub after: PathBuf,
+    pub(crate) after: PathBuf,
     /// File for the delta; one that is there is not changed
     #[arg(short, long)]
-    pub output: PathBuf,
+    pub(crate) output: PathBuf,
 }
 
 /// A file that cannot be read or written.
@@ -38,7 +38,7 @@ struct FileError {
 }
 
 /// Writes the delta of two profiles.
-pub fn run(args: &DeltaArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &DeltaArgs) -> Result<(), Failure> {
     let (before, after) = (read(&args.before)?, read(&args.after)?);
     let found = delta::delta(&before, &after, Options::default().max_bytes);
     let bytes = found.map_err(|error| {

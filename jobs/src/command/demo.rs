@@ -16,7 +16,7 @@ use crate::grid::{self, Paint};
 use crate::output::Keeper;
 
 /// How it is used.
-pub const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff demo
   fleetdiff demo --by 1.0 --seed 7
@@ -24,32 +24,32 @@ Examples:
 
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
-pub struct DemoArgs {
+pub(crate) struct DemoArgs {
     /// Folder for Parquet tables and alerts.jsonl; it must not hold those of another run
     #[arg(long)]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
     /// Seed of the fleet
     #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Function that costs more in the head; (all): every one
     #[arg(long, default_value = Fleet::DEMO_FUNCTION)]
-    pub regress: String,
+    pub(crate) regress: String,
     /// Where it does: REGION:COHORT,...
     #[arg(long, default_value = Fleet::DEMO_CELLS)]
-    pub cells: String,
+    pub(crate) cells: String,
     /// By which factor
     #[arg(long, default_value_t = Fleet::DEMO_FACTOR)]
-    pub by: f64,
+    pub(crate) by: f64,
     /// Requests that a pod serves a second; 0: nobody counts them
     #[arg(long, default_value_t = 0.0)]
-    pub requests: f64,
+    pub(crate) requests: f64,
     /// Worker threads
     #[arg(long, default_value_t = 2)]
-    pub workers: usize,
+    pub(crate) workers: usize,
 }
 
 /// Runs the demonstration and prints the fan-out grid and the verdict in words.
-pub fn run(args: &DemoArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let cells: Cells =
         args.cells.parse().map_err(|failure| Failure::with_hint(failure, "cells are written REGION:COHORT,..."))?;
     // Whole stacks, so that callers are put down to what they call.

@@ -15,20 +15,20 @@ use std::io::Write;
 use fleetdiff_diff::compare::{NotCompared, Recording, compare};
 use fleetdiff_diff::flame::Sides;
 
-pub use self::arguments::DiffArgs;
+pub(crate) use self::arguments::DiffArgs;
 use self::columns::Column;
 use self::files::{Read, read};
 use crate::failure::Failure;
 
 /// How it is used.
-pub const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff diff --base before.pb.gz --head after.pb.gz
   fleetdiff diff --base before-*.pb.gz --head after-*.pb.gz --format html --output diff.html
   fleetdiff diff --base old.folded --head new.folded --count-kind total --top 50";
 
 /// Compares, and writes what was found.
-pub fn run(args: &DiffArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     output::check(args)?;
     let Read { sides, notes } = read(&args.files)?;
     args.columns.check(sides.head.len())?;

@@ -17,7 +17,7 @@ use crate::progress::bar;
 use crate::publisher::{self, PartitionArgs};
 
 /// How it is used.
-pub const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff generate --output fleet --seed 7 --pods 5:20 --lasts 10m
   fleetdiff generate --brokers kafka:9092 --topic profiles --format delta --late 0.02 --late-by 7m --duplicates 0.01
@@ -25,60 +25,60 @@ Examples:
 
 /// Arguments of `generate`.
 #[derive(Debug, Args)]
-pub struct GenerateArgs {
+pub(crate) struct GenerateArgs {
     /// New folder for the fleet, as pprof files with a manifest
     #[arg(long)]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
     /// Configuration file, of which the section kafka is taken
     #[arg(long, conflicts_with = "output")]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// Topic and how to reach it.
     #[command(flatten)]
-    pub flags: Flags<OfTopic>,
+    pub(crate) flags: Flags<OfTopic>,
     /// How records are spread.
     #[command(flatten)]
-    pub onto: PartitionArgs,
+    pub(crate) onto: PartitionArgs,
     /// Seed of the fleet
     #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// What the fleet is like
     #[arg(long, value_enum, default_value_t = Preset::Demo)]
-    pub preset: Preset,
+    pub(crate) preset: Preset,
     /// Function that costs more in the head, in place of the preset's; (all): every one
     #[arg(long)]
-    pub regress: Option<String>,
+    pub(crate) regress: Option<String>,
     /// Where it does: REGION:COHORT,... (* stands for all)
     #[arg(long)]
-    pub cells: Option<String>,
+    pub(crate) cells: Option<String>,
     /// By which factor
     #[arg(long)]
-    pub by: Option<f64>,
+    pub(crate) by: Option<f64>,
     /// Pods of head and base in a cell, HEAD:BASE
     #[arg(long, value_parser = pods)]
-    pub pods: Option<(u32, u32)>,
+    pub(crate) pods: Option<(u32, u32)>,
     /// Requests that a pod serves a second; 0: nobody counts them
     #[arg(long, default_value_t = 0.0)]
-    pub requests: f64,
+    pub(crate) requests: f64,
     /// How long the fleet is watched
     #[arg(long, value_parser = length)]
-    pub lasts: Option<Nanos>,
+    pub(crate) lasts: Option<Nanos>,
     /// Share of profiles that come late
     #[arg(long, default_value_t = 0.0, requires = "late_by")]
-    pub late: f64,
+    pub(crate) late: f64,
     /// By how much at most; at least half of it
     #[arg(long, value_parser = length, default_value = "0s")]
-    pub late_by: Nanos,
+    pub(crate) late_by: Nanos,
     /// Share of profiles that come twice
     #[arg(long, default_value_t = 0.0)]
-    pub duplicates: f64,
+    pub(crate) duplicates: f64,
     /// Pods that restart once
     #[arg(long, default_value_t = 0)]
-    pub restarts: u32,
+    pub(crate) restarts: u32,
 }
 
 /// What a synthetic fleet is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Preset {
+pub(crate) enum Preset {
     /// 3 regions x 3 cohorts; one function costs 10 % more in two cells of the head
     Demo,
     /// Nothing changed, 9 cells of 5 and 84 pods
@@ -92,7 +92,7 @@ pub enum Preset {
 }
 
 /// Makes a fleet and prints what was made.
-pub fn run(args: &GenerateArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &GenerateArgs) -> Result<(), Failure> {
     let to_topic = args.config.is_some() || args.flags.has("kafka.brokers") || args.flags.has("kafka.topic");
     match &args.output {
         Some(_) if to_topic => {

@@ -10,11 +10,11 @@ use std::io::Write;
 use crate::failure::Failure;
 use answers::Answers;
 use arguments::Format;
-pub use arguments::PowerArgs;
+pub(crate) use arguments::PowerArgs;
 use study::{Study, studies_of};
 
 /// How it is used.
-pub const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff power
   fleetdiff power --head-pods 5 --base-pods 180 --samples-per-pod-second 19 --share 2% --change 3%,5%,10% --cv 3%
@@ -22,7 +22,7 @@ Examples:
   fleetdiff power --from out --head-pods 60 --change 5% --format json";
 
 /// Answers for the arms that are given, or for each cell of an earlier run.
-pub fn run(args: &PowerArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &PowerArgs) -> Result<(), Failure> {
     let known = match &args.from {
         Some(folder) => studies_of(folder)?,
         None => vec![Study::guessed()],

@@ -13,29 +13,29 @@ use crate::progress::bar;
 use crate::publisher::{self, PartitionArgs};
 
 /// How it is used.
-pub const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff publish fleets/kv-snapshot --brokers kafka:9092 --topic profiles --key pod
   fleetdiff publish fleets/rd-listpack --brokers kafka:9092 --topic deltas --format delta --key none --partitions 8";
 
 /// Arguments of `publish`.
 #[derive(Debug, Args)]
-pub struct PublishArgs {
+pub(crate) struct PublishArgs {
     /// Folder with a manifest.jsonl
-    pub fleet: PathBuf,
+    pub(crate) fleet: PathBuf,
     /// Configuration file, of which the section kafka is taken
     #[arg(long)]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// Topic and how to reach it.
     #[command(flatten)]
-    pub flags: Flags<OfTopic>,
+    pub(crate) flags: Flags<OfTopic>,
     /// How records are spread.
     #[command(flatten)]
-    pub onto: PartitionArgs,
+    pub(crate) onto: PartitionArgs,
 }
 
 /// Publishes a fleet, and prints what brokers have acknowledged.
-pub fn run(args: &PublishArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &PublishArgs) -> Result<(), Failure> {
     let configuration = Configuration::load(args.config.as_deref(), &args.flags).map_err(Failure::of_configuration)?;
     let fleet = RecordedFleet::open(&args.fleet).map_err(Failure::of_fleet)?;
     let publisher = publisher::open(&configuration, args.onto)?;

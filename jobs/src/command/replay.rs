@@ -21,34 +21,34 @@ use crate::grid::{self, Paint};
 use crate::output::Keeper;
 
 /// How it is used.
-pub const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Example:
   fleetdiff replay fleets/rd-listpack --output out --warm-up 0s --cell cohort --base A,A2 --head B --count-kind self";
 
 /// Arguments of `replay`.
 #[derive(Debug, Args)]
-pub struct ReplayArgs {
+pub(crate) struct ReplayArgs {
     /// Folder with a manifest.jsonl
-    pub fleet: PathBuf,
+    pub(crate) fleet: PathBuf,
     /// Folder for Parquet tables and alerts.jsonl; it must not hold those of another run
     #[arg(long)]
-    pub output: PathBuf,
+    pub(crate) output: PathBuf,
     /// Configuration file, of which the dataflow is taken
     #[arg(long)]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// What decides rows.
     #[command(flatten)]
-    pub flags: Flags<OfDataflow>,
+    pub(crate) flags: Flags<OfDataflow>,
     /// Only this service
     #[arg(long)]
-    pub service: Option<String>,
+    pub(crate) service: Option<String>,
     /// Only this profile type
     #[arg(long)]
-    pub profile_type: Option<ProfileType>,
+    pub(crate) profile_type: Option<ProfileType>,
 }
 
 /// Replays a fleet, writes its tables and alerts, and prints the verdicts of the last look.
-pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let configuration = Configuration::load(args.config.as_deref(), &args.flags).map_err(Failure::of_configuration)?;
     let config = configuration.dataflow();
     let filter = Filter { service: args.service.as_deref().map(Into::into), profile_type: args.profile_type };

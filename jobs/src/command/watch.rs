@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::output::{AlertTarget, Output};
 
 /// How it is used.
-pub const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff watch --config fleetdiff.toml
   fleetdiff watch --brokers kafka:9092 --topic profiles --output out --until-end
@@ -37,23 +37,23 @@ Examples:
 
 /// Arguments of `watch`.
 #[derive(Debug, Args)]
-pub struct WatchArgs {
+pub(crate) struct WatchArgs {
     /// Configuration file; what it leaves out has its default
     #[arg(long)]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// Stop at the offsets that the topic ends at now, close all hops and write all rows
     #[arg(long)]
-    pub until_end: bool,
+    pub(crate) until_end: bool,
     /// Print the configuration in effect as a commented file, without secrets, and stop
     #[arg(long)]
-    pub show_config: bool,
+    pub(crate) show_config: bool,
     /// Every key of the file.
     #[command(flatten)]
-    pub flags: Flags<Everything>,
+    pub(crate) flags: Flags<Everything>,
 }
 
 /// Runs the service until its end, or until it is told to stop.
-pub fn run(args: &WatchArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
     let configuration = Configuration::load(args.config.as_deref(), &args.flags).map_err(Failure::of_configuration)?;
     if args.show_config {
         write!(std::io::stdout(), "{}", configuration.to_toml())?;

@@ -8,7 +8,7 @@ use super::values::Configuration;
 
 impl Configuration {
     /// What no single value shows.
-    pub fn check(&self, problems: &mut Vec<Problem>) {
+    pub(crate) fn check(&self, problems: &mut Vec<Problem>) {
         let config = &self.dataflow;
         let mut need = |holds: bool, path: &'static str, what: &str| {
             if !holds {

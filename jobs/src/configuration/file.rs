@@ -14,7 +14,7 @@ use super::values::Configuration;
 const CLIENT: &str = "kafka.client";
 
 /// Reads a file into a configuration; what is wrong with it is added to the problems, and the rest is taken.
-pub fn read(path: &Path, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
+pub(crate) fn read(path: &Path, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
     let name = path.display().to_string();
     match std::fs::read_to_string(path) {
         Ok(text) => take(&text, &name, configuration, problems),
@@ -25,7 +25,7 @@ pub fn read(path: &Path, configuration: &mut Configuration, problems: &mut Vec<P
 }
 
 /// Reads a file's text; `name` is the file's.
-pub fn take(text: &str, name: &str, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
+pub(crate) fn take(text: &str, name: &str, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
     let (table, faults) = DeTable::parse_recoverable(text);
     let mut reading = Reading { text, name, configuration, problems };
     for fault in faults {

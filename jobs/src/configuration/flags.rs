@@ -9,22 +9,22 @@ use super::problems::Problem;
 use super::values::Configuration;
 
 /// Which keys a command has as flags.
-pub trait Choice {
+pub(crate) trait Choice {
     /// Whether this one.
     fn has(key: &Key) -> bool;
 }
 
 /// Every key.
 #[derive(Clone, Copy, Debug)]
-pub struct Everything;
+pub(crate) struct Everything;
 
 /// What decides rows from records of a folder, and the workers.
 #[derive(Clone, Copy, Debug)]
-pub struct OfDataflow;
+pub(crate) struct OfDataflow;
 
 /// A topic and how to reach it.
 #[derive(Clone, Copy, Debug)]
-pub struct OfTopic;
+pub(crate) struct OfTopic;
 
 impl Choice for Everything {
     fn has(_: &Key) -> bool {
@@ -46,19 +46,19 @@ impl Choice for OfTopic {
 
 /// The flags that were given.
 #[derive(Debug)]
-pub struct Flags<S> {
+pub(crate) struct Flags<S> {
     given: Vec<(&'static Key, String)>,
     choice: PhantomData<S>,
 }
 
 impl<S> Flags<S> {
     /// Whether a key was given.
-    pub fn has(&self, path: &str) -> bool {
+    pub(crate) fn has(&self, path: &str) -> bool {
         self.given.iter().any(|(key, _)| key.path == path)
     }
 
     /// Sets what was given; what cannot be set is added to the problems.
-    pub fn apply(&self, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
+    pub(crate) fn apply(&self, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
         for (key, value) in &self.given {
             if !(key.set_text)(configuration, value) {
                 problems.push(Problem::value(&format!("--{}", key.flag), key, value));

@@ -6,40 +6,40 @@ use super::setting::Setting;
 use super::values::Configuration;
 
 /// One key.
-pub struct Key {
+pub(crate) struct Key {
     /// Where it stands in a file: `section.name`.
-    pub path: &'static str,
+    pub(crate) path: &'static str,
     /// Its name as a flag, without the dashes.
-    pub flag: &'static str,
+    pub(crate) flag: &'static str,
     /// What it means.
-    pub meaning: &'static str,
+    pub(crate) meaning: &'static str,
     /// Where its default comes from: measured, published, a guess, or why there is no other.
-    pub origin: &'static str,
+    pub(crate) origin: &'static str,
     /// Whether rows depend on it; all others only say where things are and how the program works.
-    pub decides_rows: bool,
+    pub(crate) decides_rows: bool,
     /// What is expected of a value, in words.
-    pub expected: &'static str,
+    pub(crate) expected: &'static str,
     /// Its value in a configuration.
-    pub get: fn(&Configuration) -> Json,
+    pub(crate) get: fn(&Configuration) -> Json,
     /// Sets it from the text of a flag or variable; whether that was possible.
-    pub set_text: fn(&mut Configuration, &str) -> bool,
+    pub(crate) set_text: fn(&mut Configuration, &str) -> bool,
     /// Sets it from a value of a file; whether that was possible.
-    pub set_json: fn(&mut Configuration, &Json) -> bool,
+    pub(crate) set_json: fn(&mut Configuration, &Json) -> bool,
 }
 
 impl Key {
     /// Its section.
-    pub fn section(&self) -> &'static str {
+    pub(crate) fn section(&self) -> &'static str {
         self.path.rsplit_once('.').map_or("", |(section, _)| section)
     }
 
     /// Its name within the section.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.path.rsplit_once('.').map_or(self.path, |(_, name)| name)
     }
 
     /// Its variable of the environment.
-    pub fn variable(&self) -> String {
+    pub(crate) fn variable(&self) -> String {
         format!("FLEETDIFF_{}", self.path.replace('.', "_").to_uppercase())
     }
 }
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Key {
 }
 
 /// The key of a path.
-pub fn find(path: &str) -> Option<&'static Key> {
+pub(crate) fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.path == path)
 }
 
@@ -83,7 +83,7 @@ macro_rules! key {
 }
 
 /// Every key, by section.
-pub const KEYS: [Key; 44] = [
+pub(crate) const KEYS: [Key; 44] = [
     key!(
         "dataflow.hop",
         "hop",

@@ -10,7 +10,7 @@ use fleetdiff_schemas::time::Nanos;
 use serde_json::{Value as Json, json};
 
 /// A value that a key may have.
-pub trait Setting: Sized {
+pub(crate) trait Setting: Sized {
     /// What is expected, in words.
     const EXPECTED: &'static str;
 
@@ -139,7 +139,7 @@ impl Setting for Vec<String> {
 
 /// Rewrites of names as they were written, `PATTERN => REPLACEMENT` each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RewriteTexts(pub Vec<String>);
+pub(crate) struct RewriteTexts(pub(crate) Vec<String>);
 
 /// NB: a pattern may hold a comma, so that a flag is one rewrite, or the list as JSON.
 impl Setting for RewriteTexts {

@@ -16,71 +16,71 @@ use super::setting::RewriteTexts;
 
 /// Everything that can be configured.
 #[derive(Clone, Debug)]
-pub struct Configuration {
+pub(crate) struct Configuration {
     /// What decides rows besides records; [`Self::dataflow`] gives it with the comparison.
-    pub dataflow: Config,
-    pub named: Named,
-    pub rewrites: RewriteTexts,
+    pub(crate) dataflow: Config,
+    pub(crate) named: Named,
+    pub(crate) rewrites: RewriteTexts,
     /// Worker threads.
-    pub workers: usize,
+    pub(crate) workers: usize,
     /// Where profiles come from.
-    pub kafka: Kafka,
+    pub(crate) kafka: Kafka,
     /// Where tables go.
-    pub output: Output,
+    pub(crate) output: Output,
     /// Where alerts go.
-    pub alerts: Alerts,
+    pub(crate) alerts: Alerts,
 }
 
 /// The one comparison, if it is named.
 #[derive(Clone, Debug, Default)]
-pub struct Named {
+pub(crate) struct Named {
     /// Builds that together are the base.
-    pub base: Vec<String>,
+    pub(crate) base: Vec<String>,
     /// The build in question.
-    pub head: String,
+    pub(crate) head: String,
 }
 
 /// The topic of profiles.
 #[derive(Clone, Debug)]
-pub struct Kafka {
+pub(crate) struct Kafka {
     /// How to reach the cluster.
-    pub client: ClientSettings,
+    pub(crate) client: ClientSettings,
     /// The topic.
-    pub topic: String,
+    pub(crate) topic: String,
     /// The format of its records.
-    pub format: Format,
+    pub(crate) format: Format,
     /// The topic of metrics that count requests; empty for none.
-    pub metrics_topic: String,
+    pub(crate) metrics_topic: String,
     /// The metrics that do.
-    pub request_metrics: Vec<String>,
-    pub cohort: String,
-    pub contention: ProfileType,
-    pub max_record_bytes: usize,
+    pub(crate) request_metrics: Vec<String>,
+    pub(crate) cohort: String,
+    pub(crate) contention: ProfileType,
+    pub(crate) max_record_bytes: usize,
     /// How long a partition may be silent; 0 for ever.
-    pub idle_after: Duration,
+    pub(crate) idle_after: Duration,
     /// How long the cluster may be gone.
-    pub give_up_after: Duration,
-    pub identity: IdentityMapping,
+    pub(crate) give_up_after: Duration,
+    pub(crate) identity: IdentityMapping,
 }
 
 /// The folder of tables.
 #[derive(Clone, Debug)]
-pub struct Output {
+pub(crate) struct Output {
     /// The folder.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// Event time that a file spans.
-    pub flush: Duration,
+    pub(crate) flush: Duration,
     /// The file of metrics; empty for none.
-    pub metrics: String,
+    pub(crate) metrics: String,
 }
 
 /// The topic of alerts.
 #[derive(Clone, Debug)]
-pub struct Alerts {
+pub(crate) struct Alerts {
     /// Its name; empty for a file.
-    pub topic: String,
+    pub(crate) topic: String,
     /// Its partitions if it has to be made.
-    pub partitions: i32,
+    pub(crate) partitions: i32,
 }
 
 impl Default for Configuration {
@@ -116,7 +116,7 @@ impl Default for Configuration {
 
 impl Configuration {
     /// The configuration of a run whose dataflow is set by the program.
-    pub fn of_dataflow(config: Config) -> Self {
+    pub(crate) fn of_dataflow(config: Config) -> Self {
         let named = match &config.comparing {
             Comparing::Deploys => Named::default(),
             Comparing::Named { base, head } => {
@@ -127,7 +127,7 @@ impl Configuration {
     }
 
     /// What decides rows besides records.
-    pub fn dataflow(&self) -> Config {
+    pub(crate) fn dataflow(&self) -> Config {
         let comparing = if self.named.head.is_empty() {
             Comparing::Deploys
         } else {
@@ -138,7 +138,7 @@ impl Configuration {
     }
 
     /// How the records of a topic are decoded.
-    pub fn of_records(&self) -> Options {
+    pub(crate) fn of_records(&self) -> Options {
         let Kafka { max_record_bytes, cohort, contention, .. } = &self.kafka;
         Options {
             max_bytes: *max_record_bytes,
@@ -150,7 +150,7 @@ impl Configuration {
     }
 
     /// How the files of a folder are decoded.
-    pub fn of_files(&self) -> Options {
+    pub(crate) fn of_files(&self) -> Options {
         // NB: `check` has seen that each rewrite can be used.
         Options { rewrites: Rewrites::parse(&self.rewrites.0).unwrap_or_default(), ..Options::default() }
     }
@@ -158,12 +158,12 @@ impl Configuration {
 
 impl Kafka {
     /// Which headers, or attributes of a resource, say whose a profile is.
-    pub fn identity(&self) -> IdentityMapping {
+    pub(crate) fn identity(&self) -> IdentityMapping {
         IdentityMapping { cohort: vec![self.cohort.clone()], ..self.identity.clone() }
     }
 
     /// How long a partition may be silent before event time goes on without it.
-    pub fn idle_after(&self) -> Option<Duration> {
+    pub(crate) fn idle_after(&self) -> Option<Duration> {
         Some(self.idle_after).filter(|length| !length.is_zero())
     }
 }

@@ -31,7 +31,7 @@ fn toml_of(value: &Json) -> String {
 
 impl Configuration {
     /// The whole configuration as a commented TOML file.
-    pub fn to_toml(&self) -> String {
+    pub(crate) fn to_toml(&self) -> String {
         let mut text = HEAD.to_owned();
         let mut section = "";
         for key in &KEYS {
@@ -62,12 +62,12 @@ impl Configuration {
     }
 
     /// What decided the rows of a fleet in a folder or in memory, as JSON.
-    pub fn of_fleet_as_json(&self) -> String {
+    pub(crate) fn of_fleet_as_json(&self) -> String {
         self.json(&["dataflow"])
     }
 
     /// What decided the rows of a topic, as JSON.
-    pub fn of_topic_as_json(&self) -> String {
+    pub(crate) fn of_topic_as_json(&self) -> String {
         self.json(&["dataflow", "kafka", "kafka.identity"])
     }
 

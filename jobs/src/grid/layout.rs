@@ -13,7 +13,7 @@ const CORNER: usize = 24;
 
 /// Whether text is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paint {
+pub(crate) enum Paint {
     /// With escape codes, for a terminal.
     Coloured,
     /// As it is.
@@ -22,7 +22,7 @@ pub enum Paint {
 
 impl Paint {
     /// Coloured only on a terminal, and not where the environment says `NO_COLOR`.
-    pub fn of_stdout() -> Self {
+    pub(crate) fn of_stdout() -> Self {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         if wanted && io::stdout().is_terminal() { Self::Coloured } else { Self::Plain }
     }
@@ -30,7 +30,7 @@ impl Paint {
 
 /// How an entry is coloured on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Colour {
+pub(crate) enum Colour {
     /// Costs more.
     Red,
     /// Costs less.
@@ -54,30 +54,30 @@ impl Colour {
 
 /// What stands in a cell: two lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// The upper line.
-    pub figure: String,
+    pub(crate) figure: String,
     /// The lower line.
-    pub word: String,
+    pub(crate) word: String,
     /// Of the lower line.
-    pub colour: Colour,
+    pub(crate) colour: Colour,
 }
 
 /// A grid of cells with its title in the corner.
 #[derive(Debug)]
-pub struct Grid {
+pub(crate) struct Grid {
     title: String,
     entries: BTreeMap<CellKey, Entry>,
 }
 
 impl Grid {
     /// A grid; cells that are missing stay empty.
-    pub fn new(title: String, entries: BTreeMap<CellKey, Entry>) -> Self {
+    pub(crate) fn new(title: String, entries: BTreeMap<CellKey, Entry>) -> Self {
         Self { title, entries }
     }
 
     /// Prints it.
-    pub fn print(&self, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    pub(crate) fn print(&self, out: &mut impl Write, paint: Paint) -> io::Result<()> {
         let regions: BTreeSet<&str> = self.entries.keys().map(|cell| cell.region.as_str()).collect();
         let cohorts: BTreeSet<&str> = self.entries.keys().map(|cell| cell.cohort.as_str()).collect();
         let corner = if width(&self.title) <= CORNER { self.title.as_str() } else { "" };

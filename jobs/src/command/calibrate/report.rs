@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// Whose figures must keep to the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Judged {
+pub(crate) enum Judged {
     /// Those of fleetdiff's statistics
     Honest,
     /// Those of plain G on merged counts with Benjamini-Hochberg, to see that the bounds can be missed
@@ -15,7 +15,7 @@ pub enum Judged {
 
 /// How the table is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// For people
     Table,
     /// One JSON object a row
@@ -25,7 +25,7 @@ pub enum Format {
 }
 
 /// Writes rows one by one and remembers what was outside.
-pub struct Report {
+pub(crate) struct Report {
     format: Format,
     judged: Judged,
     begun: bool,
@@ -35,17 +35,17 @@ pub struct Report {
 
 impl Report {
     /// Nothing is written.
-    pub fn new(format: Format, judged: Judged) -> Self {
+    pub(crate) fn new(format: Format, judged: Judged) -> Self {
         Self { format, judged, begun: false, required: 0, outside: Vec::new() }
     }
 
     /// Figures outside what is required of them, as `row: figure`.
-    pub fn outside(&self) -> &[String] {
+    pub(crate) fn outside(&self) -> &[String] {
         &self.outside
     }
 
     /// A row before it is measured.
-    pub fn listed(&self, row: &Row) -> String {
+    pub(crate) fn listed(&self, row: &Row) -> String {
         match self.format {
             Format::Json => {
                 let figures: Vec<Value> = row
@@ -66,7 +66,7 @@ impl Report {
     }
 
     /// A row as measured.
-    pub fn row(&mut self, row: &Row, measured: &Measured) -> String {
+    pub(crate) fn row(&mut self, row: &Row, measured: &Measured) -> String {
         for figure in &measured.figures {
             let Some(is_met) = self.is_met(figure) else { continue };
             self.required += 1;
@@ -83,7 +83,7 @@ impl Report {
     }
 
     /// What comes last.
-    pub fn end(&self, effort: Effort) -> String {
+    pub(crate) fn end(&self, effort: Effort) -> String {
         let summary = format!(
             "fleetdiff {}, seed {}, {} runs of a row: {} of {} required figures are within their bounds\n",
             env!("CARGO_PKG_VERSION"),

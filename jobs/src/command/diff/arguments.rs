@@ -11,46 +11,46 @@ mod times;
 use clap::{Args, ValueEnum};
 use fleetdiff_diff::compare::{Method, Settings};
 
-pub use columns::ColumnArgs;
-pub use files::FileArgs;
-pub use output::{OutputArgs, OutputFormat};
-pub use table::{ROWS, TableArgs};
+pub(crate) use columns::ColumnArgs;
+pub(crate) use files::FileArgs;
+pub(crate) use output::{OutputArgs, OutputFormat};
+pub(crate) use table::{ROWS, TableArgs};
 
 /// Heading of the options that decide what is called.
 const WHAT_IS_CALLED: &str = "What is called";
 
 /// Arguments of `diff`.
 #[derive(Debug, Args)]
-pub struct DiffArgs {
+pub(crate) struct DiffArgs {
     #[command(flatten)]
-    pub files: FileArgs,
+    pub(crate) files: FileArgs,
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub(crate) output: OutputArgs,
     #[command(flatten)]
-    pub table: TableArgs,
+    pub(crate) table: TableArgs,
     #[command(flatten)]
-    pub columns: ColumnArgs,
+    pub(crate) columns: ColumnArgs,
     /// What calls a function changed
     #[arg(long, help_heading = WHAT_IS_CALLED, value_enum, default_value_t = MethodName::Honest)]
-    pub method: MethodName,
+    pub(crate) method: MethodName,
     /// Smallest change that is called, as a log ratio
     #[arg(long, help_heading = WHAT_IS_CALLED, default_value_t = 0.01)]
-    pub delta: f64,
+    pub(crate) delta: f64,
     /// False-discovery rate
     #[arg(long, help_heading = WHAT_IS_CALLED, default_value_t = 0.05)]
-    pub q: f64,
+    pub(crate) q: f64,
     /// Smallest count of both sides together that is tested
     #[arg(long, help_heading = WHAT_IS_CALLED, default_value_t = 30)]
-    pub min_count: u64,
+    pub(crate) min_count: u64,
     /// With one run a side: by how much functions differ from run to run beyond what independent samples do, as a standard deviation
     /// of log ratios (0.03: 3 %); without it, what most functions show; 0: samples alone decide
     #[arg(long, help_heading = WHAT_IS_CALLED, value_name = "DEVIATION")]
-    pub background: Option<f64>,
+    pub(crate) background: Option<f64>,
 }
 
 /// What calls a function changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MethodName {
+pub(crate) enum MethodName {
     /// Runs as replicates, a robust scale, false discovery controlled
     Honest,
     /// G on merged counts, p below 1e-4: for comparison, not calibrated
@@ -59,7 +59,7 @@ pub enum MethodName {
 
 impl DiffArgs {
     /// What decides which functions are significant.
-    pub fn decides(&self) -> Settings {
+    pub(crate) fn decides(&self) -> Settings {
         let method = match self.method {
             MethodName::Honest => Method::Honest,
             MethodName::Article => Method::Article,

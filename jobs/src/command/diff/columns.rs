@@ -12,15 +12,20 @@ use super::arguments::DiffArgs;
 use super::lines::Head;
 
 /// A head as a column.
-pub struct Column<'a> {
+pub(crate) struct Column<'a> {
     /// Its runs.
-    pub runs: &'a [Recording],
+    pub(crate) runs: &'a [Recording],
     /// What differs from the base.
-    pub compared: &'a Compared,
+    pub(crate) compared: &'a Compared,
 }
 
 /// Prints a line a function; gives how many there are beyond those shown.
-pub fn print(out: &mut impl Write, base: &[Recording], columns: &[Column<'_>], args: &DiffArgs) -> io::Result<usize> {
+pub(crate) fn print(
+    out: &mut impl Write,
+    base: &[Recording],
+    columns: &[Column<'_>],
+    args: &DiffArgs,
+) -> io::Result<usize> {
     let (kind, wanted) = (args.table.count_kind(), &args.columns);
     let compute = wanted.compute.map_or(Compute::DeltaAbs, |name| name.0);
     let heads: Vec<&[Recording]> = columns.iter().map(|column| column.runs).collect();

@@ -15,15 +15,15 @@ use super::arguments::FileArgs;
 use crate::failure::Failure;
 
 /// What was read.
-pub struct Read {
+pub(crate) struct Read {
     /// The runs of each side.
-    pub sides: Sides<Vec<Recording>>,
+    pub(crate) sides: Sides<Vec<Recording>>,
     /// What whoever looks at a result ought to know of the files.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// Reads all files. What the first holds decides what is compared, if nothing else does.
-pub fn read(args: &FileArgs) -> Result<Read, Failure> {
+pub(crate) fn read(args: &FileArgs) -> Result<Read, Failure> {
     let readings = args.reading.of_files(args.base.len(), args.head.len())?;
     let mut reader = Reader::new(args.profile_type);
     let mut side = |name: &str, paths: &[PathBuf], readings: &[_]| -> Result<Vec<Recording>, Failure> {

@@ -9,7 +9,7 @@ use super::arguments::{DiffArgs, MethodName};
 const WORTH: f64 = 0.001;
 
 /// How many shares of the counts in question moved, how many of them are real, and how many of those matter.
-pub fn headline(compared: &Compared, args: &DiffArgs) -> String {
+pub(crate) fn headline(compared: &Compared, args: &DiffArgs) -> String {
     of(
         &compared.of_kind(args.table.count_kind()).filter(|finding| finding.functions.is_none()).collect::<Vec<_>>(),
         compared,
@@ -18,7 +18,7 @@ pub fn headline(compared: &Compared, args: &DiffArgs) -> String {
 }
 
 /// The same of these findings, each of another function.
-pub fn of(findings: &[&Finding], compared: &Compared, args: &DiffArgs) -> String {
+pub(crate) fn of(findings: &[&Finding], compared: &Compared, args: &DiffArgs) -> String {
     if findings.iter().all(|finding| finding.ln_p.is_none()) {
         let floor = args.min_count;
         return format!(

@@ -3,34 +3,34 @@
 use std::io::{self, Write};
 
 /// A column: what it is called, and whether what is in it stands to the right.
-pub struct Head {
+pub(crate) struct Head {
     title: String,
     right: bool,
 }
 
 impl Head {
     /// A column of figures.
-    pub fn figures(title: impl Into<String>) -> Self {
+    pub(crate) fn figures(title: impl Into<String>) -> Self {
         Self { title: title.into(), right: true }
     }
 
     /// A column of words.
-    pub fn words(title: impl Into<String>) -> Self {
+    pub(crate) fn words(title: impl Into<String>) -> Self {
         Self { title: title.into(), right: false }
     }
 }
 
 /// How lines are put.
-pub struct Layout<'a> {
+pub(crate) struct Layout<'a> {
     /// What stands between columns that are not aligned; without it they are.
-    pub separator: Option<&'a str>,
+    pub(crate) separator: Option<&'a str>,
     /// Whether the titles of columns are printed.
-    pub titles: bool,
+    pub(crate) titles: bool,
 }
 
 impl Layout<'_> {
     /// Prints rows; the last column is not padded, for names are of any length.
-    pub fn print(&self, out: &mut impl Write, heads: &[Head], rows: &[Vec<String>]) -> io::Result<()> {
+    pub(crate) fn print(&self, out: &mut impl Write, heads: &[Head], rows: &[Vec<String>]) -> io::Result<()> {
         let titles: Vec<String> = heads.iter().map(|head| head.title.clone()).collect();
         let lines = self.titles.then_some(&titles).into_iter().chain(rows);
         match self.separator {

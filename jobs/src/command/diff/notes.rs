@@ -11,7 +11,7 @@ use super::arguments::{DiffArgs, MethodName, OutputFormat};
 use super::report;
 
 /// Prints them, unless rows alone are wanted.
-pub fn print(notes: &[String], args: &DiffArgs) {
+pub(crate) fn print(notes: &[String], args: &DiffArgs) {
     if !args.table.is_quiet() {
         let mut stderr = io::stderr().lock();
         for note in notes {
@@ -22,7 +22,7 @@ pub fn print(notes: &[String], args: &DiffArgs) {
 }
 
 /// What is to be said of a comparison. What is known of the spread between runs stands in the table already.
-pub fn of(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &DiffArgs) -> Vec<String> {
+pub(crate) fn of(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &DiffArgs) -> Vec<String> {
     let mut notes = Vec::new();
     let Kinship { common, fewer, overlap } = compared.kinship;
     if compared.kinship.are_doubtful() {

@@ -25,10 +25,10 @@ use super::table;
 
 use crate::failure::Failure;
 
-pub use exported::check;
+pub(crate) use exported::check;
 
 /// Writes what was found.
-pub fn write(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &DiffArgs) -> Result<(), Failure> {
+pub(crate) fn write(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &DiffArgs) -> Result<(), Failure> {
     let headline = headline(compared, args);
     let (decides, spread) = (args.decides(), exported::spread(compared, args));
     let export = exported::export(sides, compared, args, &headline, &spread, &decides);
@@ -55,7 +55,7 @@ pub fn write(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &DiffArgs
 }
 
 /// To the file that was asked for, else to stdout.
-pub fn put(args: &DiffArgs, bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn put(args: &DiffArgs, bytes: &[u8]) -> Result<(), Failure> {
     match &args.output.output {
         Some(path) => file::put(path, bytes),
         None => Ok(io::stdout().write_all(bytes)?),

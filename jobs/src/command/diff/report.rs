@@ -14,7 +14,7 @@ use super::arguments::DiffArgs;
 use super::headline;
 
 /// What is said of how much runs differ, where that is not known well.
-pub fn caution(compared: &Compared) -> String {
+pub(crate) fn caution(compared: &Compared) -> String {
     match (compared.spread, compared.background) {
         (Spread::Unknown, Some(background)) if background > 0.0 => format!(
             "Mind: with one run a side nobody knows how much a function differs from run to run. Most functions differ by {:.1} % here beyond what independent samples do; only what stands out from that is called. Two runs a side and more measure it.",
@@ -33,7 +33,7 @@ pub fn caution(compared: &Compared) -> String {
 }
 
 /// The page's contents.
-pub fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &DiffArgs) -> Report {
+pub(crate) fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &DiffArgs) -> Report {
     let side = |recordings: &[Recording], samples, weight: Option<u64>| {
         let (sample_type, unit) = stands_for(compared);
         ReportSide {
@@ -78,7 +78,7 @@ fn run(recording: &Recording) -> Option<Run<'_>> {
 }
 
 /// The names of the first run of a side, and how many there are.
-pub fn label(recordings: &[Recording]) -> String {
+pub(crate) fn label(recordings: &[Recording]) -> String {
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let first = recordings.first().map_or_else(String::new, |recording| name(&recording.label));
     match recordings.len() {

@@ -15,7 +15,7 @@ use super::lines::Head;
 use super::report;
 
 /// Prints the headline, what stands behind it, and the rows.
-pub fn print(
+pub(crate) fn print(
     out: &mut impl Write,
     sides: &Sides<Vec<Recording>>,
     compared: &Compared,
@@ -37,7 +37,7 @@ pub fn print(
 }
 
 /// The headline, totals, and what is known of how much runs differ.
-pub fn say(
+pub(crate) fn say(
     out: &mut impl Write,
     sides: &Sides<Vec<Recording>>,
     compared: &Compared,

@@ -7,9 +7,9 @@ use super::arguments::PowerArgs;
 use super::study::Study;
 
 /// Seconds after which the smallest change is told: 5 minutes, 30 minutes, 6 hours, any time.
-pub const MOMENTS: [f64; 4] = [300.0, 1800.0, 21_600.0, f64::INFINITY];
+pub(crate) const MOMENTS: [f64; 4] = [300.0, 1800.0, 21_600.0, f64::INFINITY];
 /// Seconds for which evidence of an epoch is kept: a change that takes longer is not found by waiting.
-pub const EPOCH: f64 = 21_600.0;
+pub(crate) const EPOCH: f64 = 21_600.0;
 /// Seconds within which more pods are to be enough: the window, else an epoch.
 const PATIENCE: [f64; 2] = [1800.0, EPOCH];
 /// Arms larger than this are no advice.
@@ -17,53 +17,53 @@ const MOST_PODS: u32 = 1_000_000;
 
 /// What can be said about one study.
 #[derive(Clone, Debug)]
-pub struct Answers {
+pub(crate) struct Answers {
     /// The arms.
-    pub study: Study,
+    pub(crate) study: Study,
     /// Each share with each change; empty where the spread is not known.
-    pub waits: Vec<Wait>,
+    pub(crate) waits: Vec<Wait>,
     /// Each share.
-    pub smallest: Vec<Smallest>,
+    pub(crate) smallest: Vec<Smallest>,
 }
 
 /// How long until a change is seen.
 #[derive(Clone, Copy, Debug)]
-pub struct Wait {
+pub(crate) struct Wait {
     /// Share of the function.
-    pub share: f64,
+    pub(crate) share: f64,
     /// Relative change of its cost.
-    pub change: f64,
+    pub(crate) change: f64,
     /// Seconds; infinite if more time cannot help.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// If so, or if they are more than [`EPOCH`]: the pods that would show it; `None` if no number of them would.
-    pub remedy: Option<Remedy>,
+    pub(crate) remedy: Option<Remedy>,
     /// Samples of one arm by the article's 1/(f r^2), as if they were independent.
-    pub samples_if_independent: f64,
+    pub(crate) samples_if_independent: f64,
 }
 
 /// More pods, where more time cannot help.
 #[derive(Clone, Copy, Debug)]
-pub struct Remedy {
+pub(crate) struct Remedy {
     /// How many more head pods.
-    pub head_pods: u32,
+    pub(crate) head_pods: u32,
     /// How many more base pods: 0 where head pods alone help.
-    pub base_pods: u32,
+    pub(crate) base_pods: u32,
     /// Seconds after which the change is then seen.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
 }
 
 /// The smallest change that is seen.
 #[derive(Clone, Copy, Debug)]
-pub struct Smallest {
+pub(crate) struct Smallest {
     /// Share of the function.
-    pub share: f64,
+    pub(crate) share: f64,
     /// As ratios above 1, after each of [`MOMENTS`].
-    pub ratios: [f64; 4],
+    pub(crate) ratios: [f64; 4],
 }
 
 impl Answers {
     /// The answers for a study.
-    pub fn of(study: Study, args: &PowerArgs) -> Self {
+    pub(crate) fn of(study: Study, args: &PowerArgs) -> Self {
         let Some(tau) = study.tau else { return Self { study, waits: Vec::new(), smallest: Vec::new() } };
         let z = detection_z(args.alpha, args.power);
         let design = |share| Design {
@@ -115,7 +115,7 @@ fn fewest(is_enough: impl Fn(u32) -> bool) -> Option<u32> {
 }
 
 /// All answers as JSON. What is infinite is null, since JSON has no word for it; `never` says so.
-pub fn to_json(answers: &[Answers], args: &PowerArgs) -> Json {
+pub(crate) fn to_json(answers: &[Answers], args: &PowerArgs) -> Json {
     let studies = answers.iter().map(|answers| {
         let Study { source, head_pods, base_pods, rate, tau } = &answers.study;
         json!({

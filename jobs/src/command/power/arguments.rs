@@ -6,43 +6,43 @@ use clap::{Args, ValueEnum};
 
 /// Arguments of `power`.
 #[derive(Debug, Args)]
-pub struct PowerArgs {
+pub(crate) struct PowerArgs {
     /// Pods of the new build [default: 40]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
-    pub head_pods: Option<u32>,
+    pub(crate) head_pods: Option<u32>,
     /// Pods of the old build beside it [default: 760]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
-    pub base_pods: Option<u32>,
+    pub(crate) base_pods: Option<u32>,
     /// Samples that one pod gives in a second [default: 100]
     #[arg(long, alias = "rate", value_parser = above_zero)]
-    pub samples_per_pod_second: Option<f64>,
+    pub(crate) samples_per_pod_second: Option<f64>,
     /// Share of the samples that the function has
     #[arg(long, value_delimiter = ',', default_value = "1%,0.1%", value_parser = share)]
-    pub share: Vec<f64>,
+    pub(crate) share: Vec<f64>,
     /// Change of its cost that is to be seen; a saving is written -5%
     #[arg(long, value_delimiter = ',', default_value = "5%,10%", value_parser = change, allow_hyphen_values = true)]
-    pub change: Vec<f64>,
+    pub(crate) change: Vec<f64>,
     /// How much pods of one build differ: the standard deviation of the logarithm of the share (tau), for some percent the coefficient of
     /// variation [default: 5%]
     #[arg(long, alias = "tau", value_parser = spread)]
-    pub cv: Option<f64>,
+    pub(crate) cv: Option<f64>,
     /// Level of the single test, which stands for the number of rows: 1e-4 for some thousand
     #[arg(long, default_value_t = 1e-4, value_parser = within_one)]
-    pub alpha: f64,
+    pub(crate) alpha: f64,
     /// Probability with which the change is to be seen
     #[arg(long, default_value_t = 0.8, value_parser = within_one)]
-    pub power: f64,
+    pub(crate) power: f64,
     /// Take pods, samples and spread from an output folder of an earlier run, cell by cell; what is given besides wins
     #[arg(long, value_name = "OUTPUT")]
-    pub from: Option<PathBuf>,
+    pub(crate) from: Option<PathBuf>,
     /// How the answer is written
     #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    pub(crate) format: Format,
 }
 
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// For people
     Table,
     /// For programs

@@ -7,7 +7,7 @@ use super::arguments::PowerArgs;
 use super::study::Study;
 
 /// Prints each study with its two tables, and once what the figures mean.
-pub fn print(out: &mut impl Write, answers: &[Answers], args: &PowerArgs) -> io::Result<()> {
+pub(crate) fn print(out: &mut impl Write, answers: &[Answers], args: &PowerArgs) -> io::Result<()> {
     for answers in answers {
         print_study(out, answers)?;
         writeln!(out)?;

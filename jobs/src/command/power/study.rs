@@ -13,39 +13,39 @@ use crate::failure::Failure;
 
 /// Two arms as they are expected to be.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Study {
+pub(crate) struct Study {
     /// Where the figures are from; `None` if they are given or guessed.
-    pub source: Option<Source>,
+    pub(crate) source: Option<Source>,
     /// Pods of the new build.
-    pub head_pods: u32,
+    pub(crate) head_pods: u32,
     /// Pods of the old one.
-    pub base_pods: u32,
+    pub(crate) base_pods: u32,
     /// Samples of a pod in a second.
-    pub rate: f64,
+    pub(crate) rate: f64,
     /// Standard deviation between pods of a log share; `None` where nothing was tested.
-    pub tau: Option<f64>,
+    pub(crate) tau: Option<f64>,
 }
 
 /// A cell of an earlier run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Source {
+pub(crate) struct Source {
     /// Which builds of what.
-    pub comparison: ComparisonKey,
+    pub(crate) comparison: ComparisonKey,
     /// Self or total.
-    pub count_kind: CountKind,
+    pub(crate) count_kind: CountKind,
     /// Which cell.
-    pub cell: CellKey,
+    pub(crate) cell: CellKey,
 }
 
 impl Study {
     /// A fleet of some hundred pods with a canary of a twentieth: *published* (the fleet of the method's article), a spread of 5 %
     /// is a *guess*.
-    pub fn guessed() -> Self {
+    pub(crate) fn guessed() -> Self {
         Self { source: None, head_pods: 40, base_pods: 760, rate: 100.0, tau: Some(0.05) }
     }
 
     /// The study with what the user says instead.
-    pub fn with(self, args: &PowerArgs) -> Self {
+    pub(crate) fn with(self, args: &PowerArgs) -> Self {
         Self {
             head_pods: args.head_pods.unwrap_or(self.head_pods),
             base_pods: args.base_pods.unwrap_or(self.base_pods),
@@ -76,7 +76,7 @@ impl Study {
 ///
 /// # Errors
 /// The folder cannot be read, or no cell of it has samples of both builds.
-pub fn studies_of(folder: &Path) -> Result<Vec<Study>, Failure> {
+pub(crate) fn studies_of(folder: &Path) -> Result<Vec<Study>, Failure> {
     let rows: Vec<ComparisonRow> = read_table(folder)?;
     let mut last: BTreeMap<(&ComparisonKey, CountKind), BTreeMap<&CellKey, &ComparisonRow>> = BTreeMap::new();
     // The past gave its samples over another time than the window.

@@ -13,7 +13,7 @@ const LINES: usize = 20;
 const WIDEST: usize = 60;
 
 /// Prints what is wrong with the method, and for each comparison and kind of count of the last report the rows it calls.
-pub fn print(out: &mut impl Write, tables: &Tables, method: Method) -> io::Result<()> {
+pub(crate) fn print(out: &mut impl Write, tables: &Tables, method: Method) -> io::Result<()> {
     writeln!(
         out,
         "NOT CALIBRATED (method {}): {}. No flags, no alerts; `--method honest` is the one to act on.",

@@ -8,11 +8,11 @@ use fleetdiff_pipeline::operators::deliver::SinkError;
 use fleetdiff_pipeline::rules::decisions::{Decision, DecisionLog, Decisions};
 
 /// Name of the file in an output folder.
-pub const DECISIONS_FILE: &str = "decisions.jsonl";
+pub(crate) const DECISIONS_FILE: &str = "decisions.jsonl";
 
 /// The log cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum LogError {
+pub(crate) enum LogError {
     /// It cannot be read or written.
     #[error("cannot use the log of decisions {}", path.display())]
     File {
@@ -50,7 +50,7 @@ impl DecisionLog for Log {
 ///
 /// # Errors
 /// [`LogError`]. A last line without its end is no error: the run that wrote it ended before the decision had any effect.
-pub fn open(folder: &Path) -> Result<Decisions, LogError> {
+pub(crate) fn open(folder: &Path) -> Result<Decisions, LogError> {
     let path = folder.join(DECISIONS_FILE);
     let failed = |source| LogError::File { path: path.clone(), source };
     let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(failed)?;

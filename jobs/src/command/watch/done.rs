@@ -9,17 +9,17 @@ use crate::aa_check::AaCheckRate;
 
 /// What was done so far.
 #[derive(Clone, Debug, Default)]
-pub struct Done {
+pub(crate) struct Done {
     /// Hops that had rows.
-    pub hops: u64,
+    pub(crate) hops: u64,
     /// The last of them.
-    pub through: Hop,
+    pub(crate) through: Hop,
     /// Records that were decoded.
-    pub decoded: i64,
+    pub(crate) decoded: i64,
     /// Records that were rejected, by reason.
-    pub rejected: BTreeMap<Reason, u64>,
+    pub(crate) rejected: BTreeMap<Reason, u64>,
     /// Changes of flags.
-    pub flags: u64,
+    pub(crate) flags: u64,
     /// The rate of false calls.
-    pub aa_check: AaCheckRate,
+    pub(crate) aa_check: AaCheckRate,
 }

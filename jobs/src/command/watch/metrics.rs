@@ -20,7 +20,7 @@ type Labels = Vec<(&'static str, &'static str)>;
 
 /// The metrics of a service and the file that they are written to.
 #[derive(Debug)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     path: PathBuf,
     registry: Registry,
     profiles: Counter,
@@ -34,7 +34,7 @@ pub struct Metrics {
 
 impl Metrics {
     /// Metrics of a service that has done nothing yet.
-    pub fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         let mut registry = Registry::with_prefix("fleetdiff");
         let metrics = Self {
             path: path.to_owned(),
@@ -79,7 +79,7 @@ impl Metrics {
     ///
     /// # Errors
     /// The file cannot be written or replaced.
-    pub fn write(&self, done: &Done, clock: HopClock) -> std::io::Result<()> {
+    pub(crate) fn write(&self, done: &Done, clock: HopClock) -> std::io::Result<()> {
         advance(&self.profiles, u64::try_from(done.decoded).unwrap_or(0));
         advance(&self.flags, done.flags);
         advance(&self.checks, done.aa_check.tests);

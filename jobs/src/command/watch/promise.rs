@@ -15,7 +15,7 @@ const WEEK: f64 = 604_800.0;
 /// An epoch of a comparison is one family of the live rule, over all its cells, types and kinds, and raises any flag falsely with
 /// probability at most q, however often it is looked at (e-BH). Each new epoch is a new chance. How many comparisons are open is
 /// known only for a named one.
-pub fn false_alerts(config: &Config) -> String {
+pub(crate) fn false_alerts(config: &Config) -> String {
     let (q, epoch) = (config.q, length(config.epoch));
     let a_week = q * epochs_a_week(config.epoch);
     let open = match &config.comparing {

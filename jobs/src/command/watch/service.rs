@@ -28,21 +28,21 @@ struct State {
 
 /// The sink of a service; keeps nothing that is written.
 #[derive(Clone)]
-pub struct Service {
+pub(crate) struct Service {
     state: Arc<Mutex<State>>,
     clock: HopClock,
 }
 
 impl Service {
     /// Writes to this output, and its metrics to a file.
-    pub fn new(output: Output, metrics: Option<Metrics>, clock: HopClock) -> Self {
+    pub(crate) fn new(output: Output, metrics: Option<Metrics>, clock: HopClock) -> Self {
         let state =
             State { output: Some(output), metrics, done: Done::default(), told_at: Instant::now(), told_rejected: 0 };
         Self { state: Arc::new(Mutex::new(state)), clock }
     }
 
     /// Writes what is left and ends the output.
-    pub fn finish(&self) -> Result<Done, OutputError> {
+    pub(crate) fn finish(&self) -> Result<Done, OutputError> {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.output.take().map_or(Ok(()), Output::finish)?;
         state.write_metrics(self.clock);
@@ -50,7 +50,7 @@ impl Service {
     }
 
     /// Leaves what is not written to the next run.
-    pub fn leave(&self) -> Done {
+    pub(crate) fn leave(&self) -> Done {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.write_metrics(self.clock);
         state.done.clone()
@@ -120,7 +120,7 @@ impl State {
 }
 
 /// Counts of rejected records in words.
-pub fn by_reason(rejected: &BTreeMap<Reason, u64>) -> String {
+pub(crate) fn by_reason(rejected: &BTreeMap<Reason, u64>) -> String {
     let parts = rejected.iter().map(|(reason, count)| format!("{count} {}", reason.name()));
     parts.collect::<Vec<_>>().join(", ")
 }

@@ -10,37 +10,37 @@ use crate::failure::Failure;
 /// What is computed of each function, as `perf diff` does.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Columns of plain differences, as of perf diff")]
-pub struct ColumnArgs {
+pub(crate) struct ColumnArgs {
     /// What is computed: delta, delta-abs, ratio, wdiff:W1,W2 (head * W2 - base * W1), spread (delta, and how much runs differ)
     #[arg(short, long, value_name = "WHAT")]
-    pub compute: Option<ComputeName>,
+    pub(crate) compute: Option<ComputeName>,
     /// Show the values behind shares: periods, bytes, nanoseconds where the files have them, else samples
     #[arg(short, long)]
-    pub period: bool,
+    pub(crate) period: bool,
     /// Show how each figure is computed
     #[arg(short = 'F', long)]
-    pub formula: bool,
+    pub(crate) formula: bool,
     /// Compare each head file by itself with the base, a column each
     #[arg(long)]
-    pub columns: bool,
+    pub(crate) columns: bool,
     /// Column that rows are sorted by: 0 the base's share, 1 what is computed of the first head, and so on
     #[arg(short, long, value_name = "COLUMN", value_parser = order)]
-    pub order: Option<usize>,
+    pub(crate) order: Option<usize>,
 }
 
 impl ColumnArgs {
     /// Whether plain differences are asked for.
-    pub fn are_wanted(&self) -> bool {
+    pub(crate) fn are_wanted(&self) -> bool {
         self.compute.is_some() || self.period || self.formula || self.columns || self.order.is_some()
     }
 
     /// Whether each head file is a side of its own.
-    pub fn splits_heads(&self) -> bool {
+    pub(crate) fn splits_heads(&self) -> bool {
         self.columns
     }
 
     /// Refuses a column to sort by that is not there.
-    pub fn check(&self, head_files: usize) -> Result<(), Failure> {
+    pub(crate) fn check(&self, head_files: usize) -> Result<(), Failure> {
         let heads = if self.columns { head_files } else { 1 };
         match self.order {
             Some(column) if column > heads => Err(Failure::usage(
@@ -62,7 +62,7 @@ struct NoColumn {
 
 /// What is computed, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ComputeName(pub Compute);
+pub(crate) struct ComputeName(pub(crate) Compute);
 
 impl FromStr for ComputeName {
     type Err = String;

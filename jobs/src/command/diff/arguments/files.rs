@@ -10,16 +10,16 @@ use super::reading::ReadingArgs;
 /// What is compared.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is compared")]
-pub struct FileArgs {
+pub(crate) struct FileArgs {
     /// Profiles of how it was, each a run
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
-    pub base: Vec<PathBuf>,
+    pub(crate) base: Vec<PathBuf>,
     /// Profiles of how it is, each a run
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
-    pub head: Vec<PathBuf>,
+    pub(crate) head: Vec<PathBuf>,
     /// What of the profiles is compared; without it, what the first file holds: cpu, else heap, mutex, wall, off_cpu
     #[arg(long)]
-    pub profile_type: Option<ProfileType>,
+    pub(crate) profile_type: Option<ProfileType>,
     #[command(flatten)]
-    pub reading: ReadingArgs,
+    pub(crate) reading: ReadingArgs,
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// Names; one at least.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names(pub BTreeSet<Arc<str>>);
+pub(crate) struct Names(pub(crate) BTreeSet<Arc<str>>);
 
 impl FromStr for Names {
     type Err = String;

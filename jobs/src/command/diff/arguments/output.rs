@@ -7,18 +7,18 @@ use clap::{Args, ValueEnum};
 /// Where the result goes, and how it is written.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
-pub struct OutputArgs {
+pub(crate) struct OutputArgs {
     /// How the result is written
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
-    pub format: OutputFormat,
+    pub(crate) format: OutputFormat,
     /// File for the result instead of stdout; one that is there is overwritten. With pprof, what comes before .base.pb.gz and .head.pb.gz
     #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// How a result is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormat {
+pub(crate) enum OutputFormat {
     /// Columns for people
     Table,
     /// A page with a differential flame graph, for a browser

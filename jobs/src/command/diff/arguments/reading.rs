@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// What of each file is read.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Which samples, and what names them")]
-pub struct ReadingArgs {
+pub(crate) struct ReadingArgs {
     /// What names a frame, some of comm, pid, tid, dso, symbol, cpu, parent, srcline, separated by commas; without it, the function
     #[arg(short = 's', long, value_name = "KEYS")]
     sort: Option<Keys>,
@@ -46,7 +46,7 @@ pub struct ReadingArgs {
     time: Option<TimesOfFiles>,
     /// Leave out so much of the beginning of each file, as in 30s or 5m; of files that say only when they were taken, those that begin so soon after their side's first
     #[arg(long, value_name = "LENGTH", value_parser = length)]
-    pub crop: Option<Nanos>,
+    pub(crate) crop: Option<Nanos>,
     /// Compare whole chains of calls instead of functions
     #[arg(long)]
     stream: bool,
@@ -67,7 +67,7 @@ fn length(text: &str) -> Result<Nanos, String> {
 
 impl ReadingArgs {
     /// The reading of each file.
-    pub fn of_files(&self, base: usize, head: usize) -> Result<Sides<Vec<Reading>>, Failure> {
+    pub(crate) fn of_files(&self, base: usize, head: usize) -> Result<Sides<Vec<Reading>>, Failure> {
         let mut readings = vec![self.reading(); base + head];
         if let Some(times) = &self.time {
             let times = times

@@ -6,7 +6,7 @@ use fleetdiff_connectors::formats::reading::Times;
 
 /// Stretches of time: for all files, for each side, or for each file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TimesOfFiles(Vec<Times>);
+pub(crate) struct TimesOfFiles(Vec<Times>);
 
 impl FromStr for TimesOfFiles {
     type Err = String;
@@ -21,14 +21,14 @@ impl FromStr for TimesOfFiles {
 #[error(
     "--time names {stretches} stretches separated by ':' for {files} files, expected one for all, two for base and head, or one a file"
 )]
-pub struct Unmatched {
+pub(crate) struct Unmatched {
     stretches: usize,
     files: usize,
 }
 
 impl TimesOfFiles {
     /// The stretch of each file, those of the base first.
-    pub fn of(&self, base: usize, head: usize) -> Result<Vec<&Times>, Unmatched> {
+    pub(crate) fn of(&self, base: usize, head: usize) -> Result<Vec<&Times>, Unmatched> {
         let times = &self.0;
         let side = |place: usize, files: usize| {
             times.get(place).into_iter().flat_map(move |times| std::iter::repeat_n(times, files))

@@ -23,7 +23,7 @@ const CLOCKS: [ProfileType; 3] = [ProfileType::Cpu, ProfileType::Wall, ProfileTy
 
 /// Why a file gives no profile.
 #[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
+pub(crate) enum Unreadable {
     /// It is not there, or may not be read.
     #[error("cannot read {path}", path = .path.display())]
     File { path: PathBuf, source: io::Error },
@@ -36,33 +36,33 @@ pub enum Unreadable {
 }
 
 /// One run with what is known of its time.
-pub struct ReadRun {
-    pub recording: Recording,
+pub(crate) struct ReadRun {
+    pub(crate) recording: Recording,
     /// When it began, if the file says it.
-    pub began: Option<Nanos>,
+    pub(crate) began: Option<Nanos>,
     /// Whether the file says when each sample was taken.
-    pub timed: bool,
+    pub(crate) timed: bool,
 }
 
 /// Reads files one after the other.
-pub struct Reader {
+pub(crate) struct Reader {
     /// What is compared, as somebody asked.
     asked: Option<ProfileType>,
     /// The same, or what the first file was taken for.
     wanted: Option<ProfileType>,
     options: Options,
     /// What whoever looks at a result ought to know of the files.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl Reader {
     /// Reads files for profiles of this type, or of the type that the first of them holds.
-    pub fn new(wanted: Option<ProfileType>) -> Self {
+    pub(crate) fn new(wanted: Option<ProfileType>) -> Self {
         Self { asked: wanted, wanted, options: Options::default(), notes: Vec::new() }
     }
 
     /// The runs of one file: one, or as many as a record of OTLP has profiles of the type.
-    pub fn runs(&mut self, path: &Path, reading: &Reading) -> Result<Vec<ReadRun>, Unreadable> {
+    pub(crate) fn runs(&mut self, path: &Path, reading: &Reading) -> Result<Vec<ReadRun>, Unreadable> {
         let bytes = fs::read(path).map_err(|source| Unreadable::File { path: path.to_owned(), source })?;
         if bytes.starts_with(b"PERFILE2") {
             return Err(Unreadable::PerfData { path: path.to_owned() });

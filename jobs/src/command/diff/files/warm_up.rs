@@ -16,7 +16,7 @@ struct AllWarmUp {
 /// Leaves out the runs that begin before the warm-up is over, counted from the first of the side; says how many these are.
 ///
 /// NB: a run whose file says when each sample was taken was cropped by itself.
-pub fn leave_out(side: &str, runs: &mut Vec<ReadRun>, crop: Nanos) -> Result<Option<String>, Failure> {
+pub(crate) fn leave_out(side: &str, runs: &mut Vec<ReadRun>, crop: Nanos) -> Result<Option<String>, Failure> {
     let begin = |run: &ReadRun| run.began.filter(|_| !run.timed);
     let Some(first) = runs.iter().filter_map(begin).min() else { return Ok(None) };
     let before = runs.len();

@@ -29,7 +29,7 @@ enum Unfit {
 }
 
 /// Refuses a format together with what it cannot be together with.
-pub fn check(args: &DiffArgs) -> Result<(), Failure> {
+pub(crate) fn check(args: &DiffArgs) -> Result<(), Failure> {
     use OutputFormat::{Csv, Difffolded, Html, Json, Markdown, Parquet, Pprof, Speedscope, Svg, Table};
     if args.columns.are_wanted() && args.output.format != Table {
         return Err(Failure::usage(Unfit::NoColumns, "leave --format out, or the options of plain differences"));
@@ -58,7 +58,7 @@ pub fn check(args: &DiffArgs) -> Result<(), Failure> {
 }
 
 /// Findings, and what is said beside them.
-pub fn export<'a>(
+pub(crate) fn export<'a>(
     sides: &'a Sides<Vec<Recording>>,
     compared: &'a Compared,
     args: &DiffArgs,
@@ -78,7 +78,7 @@ pub fn export<'a>(
 }
 
 /// What is known of how much runs differ, in a sentence without its full stop.
-pub fn spread(compared: &Compared, args: &DiffArgs) -> String {
+pub(crate) fn spread(compared: &Compared, args: &DiffArgs) -> String {
     match report::caution(compared) {
         _ if args.method == MethodName::Article => NOT_ASKED.to_owned(),
         nothing if nothing.is_empty() => KNOWN.to_owned(),
@@ -87,7 +87,7 @@ pub fn spread(compared: &Compared, args: &DiffArgs) -> String {
 }
 
 /// Writes the two files of a pair.
-pub fn put_pair(pair: &Sides<Vec<u8>>, args: &DiffArgs) -> Result<(), Failure> {
+pub(crate) fn put_pair(pair: &Sides<Vec<u8>>, args: &DiffArgs) -> Result<(), Failure> {
     let Some(name) = &args.output.output else { return check(args) };
     file::put(&of_side(name, "base"), &pair.base)?;
     file::put(&of_side(name, "head"), &pair.head)
@@ -101,7 +101,7 @@ fn of_side(name: &Path, side: &str) -> PathBuf {
 }
 
 /// Why something was not written, and what to do.
-pub fn explained(fault: NotExported) -> Failure {
+pub(crate) fn explained(fault: NotExported) -> Failure {
     let hint = match &fault {
         NotExported::NoStacks(_) => {
             "give profiles with whole stacks, or one of the formats of findings: json, csv, parquet, markdown"
