@@ -19,7 +19,7 @@ pub(crate) struct PartitionArgs {
     pub(crate) partitions: i32,
     /// Write only to the first so many partitions and leave the others empty
     #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
-    pub(crate) spread: Option<i32>,
+    pub(crate) partitions_used: Option<i32>,
 }
 
 /// What decides the partition of a record.
@@ -47,7 +47,7 @@ pub(crate) fn open(configuration: &Configuration, onto: PartitionArgs) -> Result
     };
     let settings = PublishSettings {
         partitions: onto.partitions,
-        spread: onto.spread,
+        spread: onto.partitions_used,
         identity: configuration.kafka.identity(),
         ..PublishSettings::new(&configuration.kafka.topic, form, key)
     };
@@ -62,7 +62,8 @@ pub(crate) fn summary(
 ) -> Result<String, Failure> {
     let kafka = &configuration.kafka;
     let partitions = topic::partition_count(&kafka.client, &kafka.topic).map_err(Failure::of_broker)?;
-    let used = onto.spread.map_or_else(String::new, |first| format!("the first {} of ", first.clamp(1, partitions)));
+    let used =
+        onto.partitions_used.map_or_else(String::new, |first| format!("the first {} of ", first.clamp(1, partitions)));
     let key = match onto.key {
         RecordKey::Pod => "keyed by pod",
         RecordKey::None => "without keys",

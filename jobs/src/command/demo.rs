@@ -19,8 +19,8 @@ use crate::output::Keeper;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff demo
-  fleetdiff demo --by 1.0 --seed 7
-  fleetdiff demo --regress cache::probe --cells eu-west-1:Web-Desktop --by 1.2";
+  fleetdiff demo --factor 1.0 --seed 7
+  fleetdiff demo --regress cache::probe --cells eu-west-1:Web-Desktop --factor 1.2";
 
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ pub(crate) struct DemoArgs {
     pub(crate) cells: String,
     /// By which factor
     #[arg(long, default_value_t = Fleet::DEMO_FACTOR)]
-    pub(crate) by: f64,
+    pub(crate) factor: f64,
     /// Requests that a pod serves a second; 0: nobody counts them
     #[arg(long, default_value_t = 0.0)]
     pub(crate) requests: f64,
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let fleet = Fleet::demo(args.seed)
         .stacks()
         .unchanged()
-        .regress(args.regress.as_str(), cells, args.by)
+        .regress(args.regress.as_str(), cells, args.factor)
         .requests_per_second(args.requests)
         .partition_count(u32::try_from(args.workers.max(1)).unwrap_or(1))
         .try_build()?;
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         fleet.head(),
         fleet.base(),
         args.regress,
-        args.by,
+        args.factor,
         args.cells
     )?;
     grid::print(&mut out, &tables, &config, Paint::of_stdout())?;

@@ -19,9 +19,9 @@ use crate::publisher::{self, PartitionArgs};
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  fleetdiff generate --output fleet --seed 7 --pods 5:20 --lasts 10m
+  fleetdiff generate --output fleet --seed 7 --pods 5:20 --duration 10m
   fleetdiff generate --brokers kafka:9092 --topic profiles --format delta --late 0.02 --late-by 7m --duplicates 0.01
-  fleetdiff generate --output quiet --preset null-cells --lasts 10m";
+  fleetdiff generate --output quiet --preset null-cells --duration 10m";
 
 /// Arguments of `generate`.
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ pub(crate) struct GenerateArgs {
     pub(crate) cells: Option<String>,
     /// By which factor
     #[arg(long)]
-    pub(crate) by: Option<f64>,
+    pub(crate) factor: Option<f64>,
     /// Pods of head and base in a cell, HEAD:BASE
     #[arg(long, value_parser = pods)]
     pub(crate) pods: Option<(u32, u32)>,
@@ -61,7 +61,7 @@ pub(crate) struct GenerateArgs {
     pub(crate) requests: f64,
     /// How long the fleet is watched
     #[arg(long, value_parser = length)]
-    pub(crate) lasts: Option<Nanos>,
+    pub(crate) duration: Option<Nanos>,
     /// Share of profiles that come late
     #[arg(long, default_value_t = 0.0, requires = "late_by")]
     pub(crate) late: f64,
@@ -169,15 +169,15 @@ fn builder(args: &GenerateArgs) -> Result<FleetBuilder, Failure> {
     if let Some((head, base)) = args.pods {
         builder = builder.pods_per_cell(head, base);
     }
-    if let Some(length) = args.lasts {
+    if let Some(length) = args.duration {
         builder = builder.lasts(length);
     }
-    if args.regress.is_some() || args.cells.is_some() || args.by.is_some() {
+    if args.regress.is_some() || args.cells.is_some() || args.factor.is_some() {
         let cells = args.cells.as_deref().unwrap_or(Fleet::DEMO_CELLS);
         let cells: Cells =
             cells.parse().map_err(|failure: String| Failure::usage(failure, "cells are written REGION:COHORT,..."))?;
         let function = args.regress.as_deref().unwrap_or(Fleet::DEMO_FUNCTION);
-        builder = builder.unchanged().regress(function, cells, args.by.unwrap_or(Fleet::DEMO_FACTOR));
+        builder = builder.unchanged().regress(function, cells, args.factor.unwrap_or(Fleet::DEMO_FACTOR));
     }
     Ok(builder
         .requests_per_second(args.requests)

@@ -149,16 +149,16 @@ pub(crate) const KEYS: [Key; 44] = [
         "published: the family of the live rule"
     ),
     key!(
-        "dataflow.baseline",
-        "baseline",
+        "dataflow.history",
+        "history",
         ROWS,
         dataflow.baseline,
         "How far the past goes back, at least, that a build is compared with once no base build runs beside it; 0s compares with none.",
         "guess: a week holds each day of the week"
     ),
     key!(
-        "dataflow.baseline_every",
-        "baseline-every",
+        "dataflow.history_every",
+        "history-every",
         ROWS,
         dataflow.baseline_every,
         "Of each so long a stretch of time one hop is kept for that past.",
@@ -173,8 +173,8 @@ pub(crate) const KEYS: [Key; 44] = [
         "published: Benjamini and Hochberg 1995"
     ),
     key!(
-        "dataflow.delta",
-        "delta",
+        "dataflow.min_effect",
+        "min-effect",
         ROWS,
         dataflow.delta,
         "Smallest change on the log scale that is called.",

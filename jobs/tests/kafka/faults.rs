@@ -20,7 +20,7 @@ fn a_broker_that_does_not_answer_is_named() {
     for args in [
         vec!["watch", "--until-end", "--output", text(&output)],
         vec!["publish", text(&fleet)],
-        vec!["generate", "--lasts", "1m", "--pods", "2:2"],
+        vec!["generate", "--duration", "1m", "--pods", "2:2"],
     ] {
         let said = fail(1, &[&args[..], &nowhere].concat());
         assert_says(&said, &["error: no Kafka broker answers at 127.0.0.1:1", "hint: check host and port"]);

@@ -35,7 +35,7 @@ pub(crate) struct DiffArgs {
     pub(crate) method: MethodName,
     /// Smallest change that is called, as a log ratio
     #[arg(long, help_heading = WHAT_IS_CALLED, default_value_t = 0.01)]
-    pub(crate) delta: f64,
+    pub(crate) min_effect: f64,
     /// False-discovery rate
     #[arg(long, help_heading = WHAT_IS_CALLED, default_value_t = 0.05)]
     pub(crate) q: f64,
@@ -64,6 +64,6 @@ impl DiffArgs {
             MethodName::Honest => Method::Honest,
             MethodName::Article => Method::Article,
         };
-        Settings { method, q: self.q, delta: self.delta, min_count: self.min_count, background: self.background }
+        Settings { method, q: self.q, delta: self.min_effect, min_count: self.min_count, background: self.background }
     }
 }
