@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand};
 
 use crate::failure::Failure;
 
-/// An honest differential profiler for fleets: which difference between two builds is real, where, and by how much.
+/// Differential profiler for fleets: finds which functions really cost more or less in a canary than in the baseline, where, and by how much.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true)]
 pub(crate) struct Program {
@@ -26,54 +26,66 @@ pub(crate) struct Program {
 /// What fleetdiff does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// A synthetic fleet with a canary, through the real dataflow, and what it finds
+    /// Run a synthetic fleet with a canary through the dataflow and print what it finds
     #[command(after_help = demo::EXAMPLES)]
     Demo(demo::DemoArgs),
-    /// A recorded fleet through the same dataflow
+    /// Run a recorded fleet through the dataflow and print what it finds
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
-    /// The service: profiles of a Kafka topic through the dataflow, to Parquet and an alert topic
+    /// Run the service: read profiles from Kafka, write Parquet tables and send alerts
     ///
-    /// Without --until-end it runs until SIGINT or SIGTERM. What is then on disk are the files of intervals that were over, and
-    /// the alerts of all hops that were closed; started again on the same folder, it reads the topic anew, compares what is
-    /// there, and goes on. With --until-end it reads up to the offsets found at the start, closes all hops, and writes all
-    /// rows. What a wall clock decided stands in decisions.jsonl of the output folder and is decided the same again.
+    /// Without --until-end, the service runs until SIGINT or SIGTERM. The output folder then holds the files of all completed
+    /// intervals, and the alerts of all closed hops have been sent. Started again with the same folder, the service reads the
+    /// topic from the beginning, checks its rows against the existing files, and continues.
+    ///
+    /// With --until-end, the service reads up to the offsets found at the start, closes all hops, writes all rows and stops.
+    ///
+    /// Decisions that depend on the wall clock are logged in decisions.jsonl in the output folder, so that the next start makes
+    /// the same decisions.
     #[command(after_help = watch::EXAMPLES)]
     Watch(watch::WatchArgs),
-    /// A recorded fleet onto a Kafka topic
+    /// Write a recorded fleet to a Kafka topic
     ///
-    /// Records go in order of the ends of their profiles, which are their times. The topic is made if it is absent, so that
-    /// records of any age stay in it. As pprof every file is sent, also a damaged one; as delta what cannot be decoded is
-    /// left out and told.
+    /// Records are written as pprof or delta, in order of the end times of their profiles, which become their timestamps. The
+    /// topic is created if it is absent, without a retention limit. As pprof every file is sent, even a damaged one; as delta,
+    /// files that cannot be decoded are skipped with a warning.
     #[command(after_help = publish::EXAMPLES)]
     Publish(publish::PublishArgs),
-    /// A synthetic fleet whose truth is known, as a folder to be replayed or onto a Kafka topic
+    /// Generate a synthetic fleet with known changes, into a folder or a Kafka topic
     ///
-    /// A folder is read in order of time, so nothing in it is late; a topic gets late and duplicate records as they would come.
+    /// With one or more of --regress, --cells and --factor, that change replaces the change of the preset; the others are as in
+    /// `fleetdiff demo`.
+    ///
+    /// On a topic, late and duplicate records arrive in the order in which agents would send them. A folder is read in order of
+    /// time, so that nothing in it is late.
     #[command(after_help = generate::EXAMPLES)]
     Generate(generate::GenerateArgs),
-    /// What a process counted between two cumulative pprof profiles, as pprof
+    /// Subtract a cumulative pprof profile from a later one of the same process
     ///
-    /// Every column is subtracted stack by stack and label by label, but for levels (inuse_...), which are those of AFTER; what
-    /// is zero in all columns is left out. A value that fell says that the process began anew: that is an error, not a delta.
+    /// Every column is subtracted for each stack and set of labels, except levels (inuse_...), which are those of AFTER. Entries
+    /// that are zero in all columns are left out. A value that decreased means that the process restarted: this is an error.
     #[command(after_help = delta::EXAMPLES)]
     Delta(delta::DeltaArgs),
-    /// Two profiles, or many runs a side: which functions really changed, and a differential flame graph
+    /// Compare two profiles, or several runs of each side, and show which functions really changed
     ///
-    /// Each file is a run. With two or more a side, how much runs differ is measured, and a change must exceed it; with one a side
-    /// nobody knows that: what stands out from most functions is called, and a warning stands beside it. Ratios have what moved all
-    /// functions alike taken out, since shares sum to one. Exit code 0 says that sides were compared, whatever was found.
+    /// Each file is a run. With two or more runs a side, the variation between runs is measured, and a change must exceed it to
+    /// be significant. With one run a side that variation is unknown: only functions that stand out from most others are
+    /// significant, and a warning is printed. Because shares sum to one, ratios are adjusted by a normalization factor: what all
+    /// functions have in common is taken out.
+    ///
+    /// The result is a table, a page with a differential flame graph, or one of several export formats (--format). Exit code 0
+    /// means that the sides were compared, whatever was found.
     #[command(after_help = diff::EXAMPLES)]
     Diff(Box<diff::DiffArgs>),
-    /// How often the statistics are wrong, and what they find: measured on simulated fleets whose truth is known
+    /// Measure how often the statistics are wrong, on simulated fleets whose changes are known
     ///
-    /// Exit code 1 says that a figure is outside what is required of it. A rate may miss a bound by three standard errors.
+    /// Exit code 1 means that a figure is outside its required bound. A rate may miss its bound by three standard errors.
     #[command(after_help = calibrate::EXAMPLES)]
     Calibrate(calibrate::CalibrateArgs),
-    /// Before a deploy: how long, or how many pods, until a change of some size can be known
+    /// Estimate how long, or how many pods, it takes to detect a change of a given size
     ///
-    /// Pods of one build differ, and no time makes that smaller: where it hides the change, more pods are asked for. Time is event
-    /// time, counted from the first sample that both builds have.
+    /// Pods of one build differ from each other, and waiting does not reduce this. If these differences hide the change, the
+    /// number of pods that would show it is printed. Times are event time, counted from the first samples of both builds.
     #[command(after_help = power::EXAMPLES)]
     Power(power::PowerArgs),
 }

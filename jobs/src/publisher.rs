@@ -8,17 +8,18 @@ use fleetdiff_connectors::kafka::topic;
 use crate::configuration::Configuration;
 use crate::failure::Failure;
 
-/// How records are spread over a topic.
+/// Which partition a record goes to.
 #[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Partitions")]
 pub(crate) struct PartitionArgs {
     /// What decides the partition of a record
     #[arg(long, value_enum, default_value_t = RecordKey::Pod)]
     pub(crate) key: RecordKey,
-    /// Partitions of the topic if it has to be made
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(i32).range(1..))]
+    /// Number of partitions of the topic if it is created
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(i32).range(1..))]
     pub(crate) partitions: i32,
-    /// Write only to the first so many partitions and leave the others empty
-    #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
+    /// Write only to the first COUNT partitions and leave the others empty
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..))]
     pub(crate) partitions_used: Option<i32>,
 }
 
@@ -27,7 +28,7 @@ pub(crate) struct PartitionArgs {
 pub(crate) enum RecordKey {
     /// The pod: all its records are in one partition
     Pod,
-    /// Nothing: partitions take turns
+    /// Nothing: records are distributed over the partitions in turn
     None,
 }
 

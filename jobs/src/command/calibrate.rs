@@ -24,25 +24,25 @@ Examples:
 /// Arguments of `calibrate`.
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateArgs {
-    /// Runs of each row; some cheap rows make more of them
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    /// Number of simulations of each row; some cheap rows make more of them
+    #[arg(long, value_name = "COUNT", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) runs: u64,
-    /// Seed of all chance
+    /// Seed of the simulations
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Threads that share the runs; figures do not depend on it (default: one for each processor)
+    /// Number of threads that share the simulations; figures do not depend on it [default: one for each processor]
     #[arg(long)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Only these rows
     #[arg(long, num_args = 1.., value_name = "NAME", value_parser = names())]
     pub(crate) row: Vec<String>,
-    /// Print what is simulated and required, and stop
-    #[arg(long)]
-    pub(crate) list: bool,
-    /// Whose figures must keep to the bounds
+    /// Method whose figures are compared with the bounds
     #[arg(long, value_enum, default_value_t = Judged::Honest)]
     pub(crate) method: Judged,
-    /// How the table is written
+    /// Print what is simulated and required, and exit
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Format of the result
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 }

@@ -20,11 +20,13 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct DeltaArgs {
     /// The earlier profile
+    #[arg(value_name = "BEFORE")]
     pub(crate) before: PathBuf,
     /// The later profile of the same process
+    #[arg(value_name = "AFTER")]
     pub(crate) after: PathBuf,
-    /// File for the delta; one that is there is not changed
-    #[arg(short, long)]
+    /// File for the delta; an existing file is never overwritten
+    #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }
 

@@ -15,6 +15,9 @@ use crate::failure::Failure;
 use crate::grid::{self, Paint};
 use crate::output::Keeper;
 
+/// Heading of the flags that say what changes.
+const CHANGE: &str = "What changes in the canary";
+
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -25,27 +28,27 @@ Examples:
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Folder for Parquet tables and alerts.jsonl; it must not hold those of another run
-    #[arg(long)]
-    pub(crate) output: Option<PathBuf>,
     /// Seed of the fleet
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, help_heading = "Fleet", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Function that costs more in the head; (all): every one
-    #[arg(long, default_value = Fleet::DEMO_FUNCTION)]
-    pub(crate) regress: String,
-    /// Where it does: REGION:COHORT,...
-    #[arg(long, default_value = Fleet::DEMO_CELLS)]
-    pub(crate) cells: String,
-    /// By which factor
-    #[arg(long, default_value_t = Fleet::DEMO_FACTOR)]
-    pub(crate) factor: f64,
-    /// Requests that a pod serves a second; 0: nobody counts them
-    #[arg(long, default_value_t = 0.0)]
+    /// Requests per second that each pod serves; 0: requests are not counted
+    #[arg(long, help_heading = "Fleet", value_name = "PER_SECOND", default_value_t = 0.0)]
     pub(crate) requests: f64,
-    /// Worker threads
-    #[arg(long, default_value_t = 2)]
+    /// Function that costs more in the canary; (all) for every function
+    #[arg(long, help_heading = CHANGE, value_name = "FUNCTION", default_value = Fleet::DEMO_FUNCTION)]
+    pub(crate) regress: String,
+    /// Cells in which the function costs more; * stands for every region or cohort
+    #[arg(long, help_heading = CHANGE, value_name = "REGION:COHORT,...", default_value = Fleet::DEMO_CELLS)]
+    pub(crate) cells: String,
+    /// Factor by which the cost grows; 1.0: nothing changes
+    #[arg(long, help_heading = CHANGE, default_value_t = Fleet::DEMO_FACTOR)]
+    pub(crate) factor: f64,
+    /// Number of worker threads; results do not depend on it
+    #[arg(long, help_heading = "Running", value_name = "THREADS", default_value_t = 2)]
     pub(crate) workers: usize,
+    /// Folder for Parquet tables and alerts.jsonl; must not hold the output of another run
+    #[arg(long, help_heading = "Output", value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Runs the demonstration and prints the fan-out grid and the verdict in words.

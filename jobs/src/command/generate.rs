@@ -16,6 +16,13 @@ use crate::failure::Failure;
 use crate::progress::bar;
 use crate::publisher::{self, PartitionArgs};
 
+/// Heading of the flags that say what the fleet is.
+const FLEET: &str = "Fleet";
+/// Heading of the flags that say what changes.
+const CHANGE: &str = "What changes in the canary";
+/// Heading of the flags that say what goes wrong.
+const FAULTS: &str = "Late, repeated and restarted";
+
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -26,68 +33,68 @@ Examples:
 /// Arguments of `generate`.
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
-    /// New folder for the fleet, as pprof files with a manifest
-    #[arg(long)]
+    /// New folder for the fleet: pprof files with a manifest
+    #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Configuration file, of which the section kafka is taken
-    #[arg(long, conflicts_with = "output")]
+    /// Configuration file; only its section [kafka] is used
+    #[arg(long, value_name = "FILE", conflicts_with = "output")]
     pub(crate) config: Option<PathBuf>,
     /// Topic and how to reach it.
     #[command(flatten)]
     pub(crate) flags: Flags<OfTopic>,
-    /// How records are spread.
+    /// Which partition a record goes to.
     #[command(flatten)]
     pub(crate) onto: PartitionArgs,
     /// Seed of the fleet
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, help_heading = FLEET, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// What the fleet is like
-    #[arg(long, value_enum, default_value_t = Preset::Demo)]
+    /// Regions, cohorts, builds and pods of the fleet, and what changes
+    #[arg(long, help_heading = FLEET, value_enum, default_value_t = Preset::Demo)]
     pub(crate) preset: Preset,
-    /// Function that costs more in the head, in place of the preset's; (all): every one
-    #[arg(long)]
-    pub(crate) regress: Option<String>,
-    /// Where it does: REGION:COHORT,... (* stands for all)
-    #[arg(long)]
-    pub(crate) cells: Option<String>,
-    /// By which factor
-    #[arg(long)]
-    pub(crate) factor: Option<f64>,
-    /// Pods of head and base in a cell, HEAD:BASE
-    #[arg(long, value_parser = pods)]
+    /// Number of canary and baseline pods in each cell, as in 5:20 [default: those of the preset]
+    #[arg(long, help_heading = FLEET, value_name = "HEAD:BASE", value_parser = pods)]
     pub(crate) pods: Option<(u32, u32)>,
-    /// Requests that a pod serves a second; 0: nobody counts them
-    #[arg(long, default_value_t = 0.0)]
-    pub(crate) requests: f64,
-    /// How long the fleet is watched
-    #[arg(long, value_parser = length)]
+    /// Event time that the fleet covers [default: that of the preset]
+    #[arg(long, help_heading = FLEET, value_parser = length)]
     pub(crate) duration: Option<Nanos>,
-    /// Share of profiles that come late
-    #[arg(long, default_value_t = 0.0, requires = "late_by")]
+    /// Requests per second that each pod serves; 0: requests are not counted
+    #[arg(long, help_heading = FLEET, value_name = "PER_SECOND", default_value_t = 0.0)]
+    pub(crate) requests: f64,
+    /// Function that costs more in the canary; (all) for every function
+    #[arg(long, help_heading = CHANGE, value_name = "FUNCTION")]
+    pub(crate) regress: Option<String>,
+    /// Cells in which the function costs more; * stands for every region or cohort
+    #[arg(long, help_heading = CHANGE, value_name = "REGION:COHORT,...")]
+    pub(crate) cells: Option<String>,
+    /// Factor by which the cost grows; 1.0: nothing changes
+    #[arg(long, help_heading = CHANGE)]
+    pub(crate) factor: Option<f64>,
+    /// Fraction of profiles that arrive late
+    #[arg(long, help_heading = FAULTS, value_name = "FRACTION", default_value_t = 0.0, requires = "late_by")]
     pub(crate) late: f64,
-    /// By how much at most; at least half of it
-    #[arg(long, value_parser = length, default_value = "0s")]
+    /// Longest delay of a late profile; the shortest is half of it
+    #[arg(long, help_heading = FAULTS, value_name = "DURATION", value_parser = length, default_value = "0s")]
     pub(crate) late_by: Nanos,
-    /// Share of profiles that come twice
-    #[arg(long, default_value_t = 0.0)]
+    /// Fraction of profiles that arrive twice
+    #[arg(long, help_heading = FAULTS, value_name = "FRACTION", default_value_t = 0.0)]
     pub(crate) duplicates: f64,
-    /// Pods that restart once
-    #[arg(long, default_value_t = 0)]
+    /// Number of pods that restart once
+    #[arg(long, help_heading = FAULTS, value_name = "PODS", default_value_t = 0)]
     pub(crate) restarts: u32,
 }
 
 /// What a synthetic fleet is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Preset {
-    /// 3 regions x 3 cohorts; one function costs 10 % more in two cells of the head
+    /// 3 regions x 3 cohorts; one function costs 10 % more in two cells of the canary
     Demo,
-    /// Nothing changed, 9 cells of 5 and 84 pods
+    /// Nothing changes; 9 cells of 5 canary and 84 baseline pods
     NullCells,
-    /// Nothing changed, cohorts are labels of requests
+    /// Nothing changes; cohorts are labels of requests
     NullRequestLabels,
-    /// Nothing changed, the hour changes half way through
+    /// Nothing changes; the hour of the day changes half way through
     NullHourEdge,
-    /// Nothing changed while 100 pods are rolled out
+    /// Nothing changes while 100 pods are rolled out
     Rollout,
 }
 

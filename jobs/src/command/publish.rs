@@ -22,14 +22,15 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct PublishArgs {
     /// Folder with a manifest.jsonl
+    #[arg(value_name = "FLEET_DIR")]
     pub(crate) fleet: PathBuf,
-    /// Configuration file, of which the section kafka is taken
-    #[arg(long)]
+    /// Configuration file; only its section [kafka] is used
+    #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Topic and how to reach it.
     #[command(flatten)]
     pub(crate) flags: Flags<OfTopic>,
-    /// How records are spread.
+    /// Which partition a record goes to.
     #[command(flatten)]
     pub(crate) onto: PartitionArgs,
 }

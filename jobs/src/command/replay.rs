@@ -29,22 +29,23 @@ Example:
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     /// Folder with a manifest.jsonl
+    #[arg(value_name = "FLEET_DIR")]
     pub(crate) fleet: PathBuf,
-    /// Folder for Parquet tables and alerts.jsonl; it must not hold those of another run
-    #[arg(long)]
-    pub(crate) output: PathBuf,
-    /// Configuration file, of which the dataflow is taken
-    #[arg(long)]
+    /// Configuration file; only its sections [dataflow] and [run] are used
+    #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Only profiles of this service
+    #[arg(long, help_heading = "Input", value_name = "SERVICE")]
+    pub(crate) service: Option<String>,
+    /// Only profiles of this type
+    #[arg(long, help_heading = "Input", value_name = "TYPE")]
+    pub(crate) profile_type: Option<ProfileType>,
     /// What decides rows.
     #[command(flatten)]
     pub(crate) flags: Flags<OfDataflow>,
-    /// Only this service
-    #[arg(long)]
-    pub(crate) service: Option<String>,
-    /// Only this profile type
-    #[arg(long)]
-    pub(crate) profile_type: Option<ProfileType>,
+    /// Folder for Parquet tables and alerts.jsonl; must not hold the output of another run
+    #[arg(long, help_heading = "Output", value_name = "DIR")]
+    pub(crate) output: PathBuf,
 }
 
 /// Replays a fleet, writes its tables and alerts, and prints the verdicts of the last look.

@@ -38,15 +38,15 @@ Examples:
 /// Arguments of `watch`.
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
-    /// Configuration file; what it leaves out has its default
-    #[arg(long)]
+    /// Configuration file; keys that it leaves out have their defaults
+    #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Stop at the offsets that the topic ends at now, close all hops and write all rows
-    #[arg(long)]
-    pub(crate) until_end: bool,
-    /// Print the configuration in effect as a commented file, without secrets, and stop
+    /// Print the configuration in effect as a commented file, without secrets, and exit
     #[arg(long)]
     pub(crate) show_config: bool,
+    /// Read up to the current end of the topic, close all hops, write all rows and exit
+    #[arg(long)]
+    pub(crate) until_end: bool,
     /// Every key of the file.
     #[command(flatten)]
     pub(crate) flags: Flags<Everything>,

@@ -79,7 +79,7 @@ impl Reading<'_> {
             Some(Json::String(text)) => text,
             Some(scalar @ (Json::Number(_) | Json::Bool(_))) => scalar.to_string(),
             _ => {
-                let what = "a property of the client is a text, a number, true or false; write its name in quotes, as in \"sasl.mechanism\"";
+                let what = "a property of the client is a string, a number, true or false; write its name in quotes, as in \"sasl.mechanism\"";
                 return self.problem(value.span().start, format!("{CLIENT}.{name}"), what.to_owned());
             }
         };
@@ -98,7 +98,7 @@ fn unknown(path: &str) -> String {
     if names.is_empty() {
         let mut sections: Vec<&str> = KEYS.iter().map(|key| key.section()).chain([CLIENT]).collect();
         sections.dedup();
-        return format!("unknown; there are the sections {}", sections.join(", "));
+        return format!("unknown; the sections are {}", sections.join(", "));
     }
     format!("unknown key; [{section}] has {}", names.join(", "))
 }

@@ -70,7 +70,10 @@ impl<S> Flags<S> {
 impl<S: Choice> Args for Flags<S> {
     fn augment_args(command: Command) -> Command {
         let defaults = Configuration::default();
-        KEYS.iter().filter(|key| S::has(key)).fold(command, |command, key| command.arg(flag(key, &defaults)))
+        let mut keys: Vec<&'static Key> = KEYS.iter().filter(|key| S::has(key)).collect();
+        // Headings are printed in the order in which their first flag is added.
+        keys.sort_by_key(|key| key.heading);
+        keys.into_iter().fold(command, |command, key| command.arg(flag(key, &defaults)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -98,6 +101,11 @@ fn flag(key: &'static Key, defaults: &Configuration) -> Arg {
         other => other.to_string(),
     };
     let default = if default.is_empty() { "none".to_owned() } else { default };
-    let help = format!("{} [default: {default}] [env: {}]", key.meaning, key.variable());
-    Arg::new(key.path).long(key.flag).value_name("VALUE").help(help)
+    let meaning = key.meaning.trim_end_matches('.');
+    Arg::new(key.path)
+        .long(key.flag)
+        .value_name(key.value_name)
+        .help_heading(key.heading.title())
+        .help(format!("{meaning} [default: {default}]"))
+        .long_help(format!("{meaning} [default: {default}] [env: {}]", key.variable()))
 }

@@ -44,7 +44,7 @@ fn keys_are_unique_by_path_flag_and_variable_and_say_where_their_default_comes_f
     assert_eq!(distinct(KEYS.iter().map(|key| key.path.to_owned()).collect()), KEYS.len());
     assert_eq!(distinct(KEYS.iter().map(|key| key.flag.to_owned()).collect()), KEYS.len());
     assert_eq!(distinct(KEYS.iter().map(super::keys::Key::variable).collect()), KEYS.len());
-    for key in &KEYS {
+    for key in KEYS {
         assert!(key.meaning.ends_with('.') && !key.origin.is_empty(), "{key:?}");
     }
 }
@@ -103,13 +103,13 @@ fn all_problems_are_told_with_key_and_line() {
     let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let expected = [
         ("f.toml:2: dataflow.windw: unknown key", "warm_up"),
-        ("f.toml:3: dataflow.warm_up: 60 is not a length of time", "30s"),
+        ("f.toml:3: dataflow.warm_up: 60 is not a duration", "30s"),
         ("f.toml:7: kafka.format: \"jfr\" is not one of", "delta"),
-        ("f.toml:8: kafka.brokers: [1] is not a text", ""),
+        ("f.toml:8: kafka.brokers: [1] is not a string", ""),
         ("f.toml:9: kafak: unknown", "kafka.identity"),
         ("f.toml:12: kafka.client.sasl: ", "in quotes"),
         ("FLEETDIFF_RUN_WORKERS: run.workers: \"many\" is not a whole number", ""),
-        ("dataflow.q: must lie between 0 and 1", ""),
+        ("dataflow.q: must be between 0 and 1", ""),
     ];
     assert_eq!(told.len(), expected.len(), "{told:#?}");
     for (start, part) in expected {
@@ -140,7 +140,7 @@ fn secrets_come_from_file_or_environment_and_are_shown_nowhere() {
         configuration.of_fleet_as_json()
     );
     assert!(!shown.contains("hunter"), "{shown}");
-    assert!(shown.contains("SASL_SSL") && shown.contains("\"sasl.password\" is set and not shown"));
+    assert!(shown.contains("SASL_SSL") && shown.contains("\"sasl.password\" is set but not shown"));
 }
 
 #[test]

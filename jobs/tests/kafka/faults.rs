@@ -99,7 +99,7 @@ fn every_problem_of_a_configuration_is_told_at_once_and_no_secret() {
         &[
             "4 reasons",
             &line,
-            "dataflow.q: must lie between 0 and 1",
+            "dataflow.q: must be between 0 and 1",
             "FLEETDIFF_RUN_WORKERS: run.workers",
             "--warm-up: dataflow.warm_up: \"soon\"",
         ],

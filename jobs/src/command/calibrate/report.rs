@@ -4,21 +4,21 @@ use clap::ValueEnum;
 use fleetdiff_pipeline::calibration::{Bound, Effort, Estimate, Measured, MeasuredFigure, Row, Statistic};
 use serde_json::{Value, json};
 
-/// Whose figures must keep to the bounds.
+/// The method whose figures must keep to the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Judged {
-    /// Those of fleetdiff's statistics
+    /// fleetdiff's own statistics
     Honest,
-    /// Those of plain G on merged counts with Benjamini-Hochberg, to see that the bounds can be missed
+    /// G test on merged counts with Benjamini-Hochberg: shows that the bounds can be missed
     Article,
 }
 
 /// How the table is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// A table for people
     Table,
-    /// One JSON object a row
+    /// One JSON object for each row
     Json,
     /// A Markdown table
     Markdown,

@@ -16,8 +16,8 @@ pub(crate) use files::FileArgs;
 pub(crate) use output::{OutputArgs, OutputFormat};
 pub(crate) use table::{ROWS, TableArgs};
 
-/// Heading of the options that decide what is called.
-const WHAT_IS_CALLED: &str = "What is called";
+/// Heading of the flags that decide what is significant.
+const DECISION: &str = "Decision";
 
 /// Arguments of `diff`.
 #[derive(Debug, Args)]
@@ -30,30 +30,30 @@ pub(crate) struct DiffArgs {
     pub(crate) table: TableArgs,
     #[command(flatten)]
     pub(crate) columns: ColumnArgs,
-    /// What calls a function changed
-    #[arg(long, help_heading = WHAT_IS_CALLED, value_enum, default_value_t = MethodName::Honest)]
+    /// Method that decides what is significant
+    #[arg(long, help_heading = DECISION, value_enum, default_value_t = MethodName::Honest)]
     pub(crate) method: MethodName,
-    /// Smallest change that is called, as a log ratio
-    #[arg(long, help_heading = WHAT_IS_CALLED, default_value_t = 0.01)]
+    /// Minimum effect: a change must be larger than this to be significant, as a log ratio (0.01 is about 1 %)
+    #[arg(long, value_name = "LOG_RATIO", help_heading = DECISION, default_value_t = 0.01)]
     pub(crate) min_effect: f64,
-    /// False-discovery rate
-    #[arg(long, help_heading = WHAT_IS_CALLED, default_value_t = 0.05)]
+    /// False-discovery rate, between 0 and 1
+    #[arg(long, value_name = "RATE", help_heading = DECISION, default_value_t = 0.05)]
     pub(crate) q: f64,
-    /// Smallest count of both sides together that is tested
-    #[arg(long, help_heading = WHAT_IS_CALLED, default_value_t = 30)]
+    /// Fewest samples of both sides together for which a function is tested
+    #[arg(long, value_name = "SAMPLES", help_heading = DECISION, default_value_t = 30)]
     pub(crate) min_count: u64,
-    /// With one run a side: by how much functions differ from run to run beyond what independent samples do, as a standard deviation
-    /// of log ratios (0.03: 3 %); without it, what most functions show; 0: samples alone decide
-    #[arg(long, help_heading = WHAT_IS_CALLED, value_name = "DEVIATION")]
+    /// With one run a side: variation of functions between runs beyond that of independent samples, as a standard deviation of log
+    /// ratios (0.03: 3 %); 0: none [default: the variation that most functions show]
+    #[arg(long, help_heading = DECISION, value_name = "DEVIATION")]
     pub(crate) background: Option<f64>,
 }
 
-/// What calls a function changed.
+/// The method that decides what is significant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MethodName {
-    /// Runs as replicates, a robust scale, false discovery controlled
+    /// Runs as replicates, a robust normalization factor, controlled false-discovery rate
     Honest,
-    /// G on merged counts, p below 1e-4: for comparison, not calibrated
+    /// G test on merged counts, p below 1e-4: for comparison, not calibrated
     Article,
 }
 

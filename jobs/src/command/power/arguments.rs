@@ -4,48 +4,55 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+/// Heading of the flags that say what the fleet is.
+const FLEET: &str = "Fleet";
+/// Heading of the flags that say what is to be detected.
+const CHANGE: &str = "Change to detect";
+/// Heading of the flags that say how surely.
+const DETECTION: &str = "Detection";
+
 /// Arguments of `power`.
 #[derive(Debug, Args)]
 pub(crate) struct PowerArgs {
-    /// Pods of the new build [default: 40]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Number of canary pods [default: 40]
+    #[arg(long, help_heading = FLEET, value_name = "PODS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) head_pods: Option<u32>,
-    /// Pods of the old build beside it [default: 760]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Number of baseline pods [default: 760]
+    #[arg(long, help_heading = FLEET, value_name = "PODS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) base_pods: Option<u32>,
-    /// Samples that one pod gives in a second [default: 100]
-    #[arg(long, alias = "rate", value_parser = above_zero)]
+    /// Samples per second that each pod sends [default: 100]
+    #[arg(long, help_heading = FLEET, value_name = "SAMPLES", alias = "rate", value_parser = above_zero)]
     pub(crate) samples_per_pod_second: Option<f64>,
-    /// Share of the samples that the function has
-    #[arg(long, value_delimiter = ',', default_value = "1%,0.1%", value_parser = share)]
-    pub(crate) share: Vec<f64>,
-    /// Change of its cost that is to be seen; a saving is written -5%
-    #[arg(long, value_delimiter = ',', default_value = "5%,10%", value_parser = change, allow_hyphen_values = true)]
-    pub(crate) change: Vec<f64>,
-    /// How much pods of one build differ: the standard deviation of the logarithm of the share (tau), for some percent the coefficient of
+    /// Variation between pods of one build: standard deviation of the log share (tau), which for small values is the coefficient of
     /// variation [default: 5%]
-    #[arg(long, alias = "tau", value_parser = spread)]
+    #[arg(long, help_heading = FLEET, value_name = "FRACTION", alias = "tau", value_parser = spread)]
     pub(crate) cv: Option<f64>,
-    /// Level of the single test, which stands for the number of rows: 1e-4 for some thousand
-    #[arg(long, default_value_t = 1e-4, value_parser = within_one)]
-    pub(crate) alpha: f64,
-    /// Probability with which the change is to be seen
-    #[arg(long, default_value_t = 0.8, value_parser = within_one)]
-    pub(crate) power: f64,
-    /// Take pods, samples and spread from an output folder of an earlier run, cell by cell; what is given besides wins
-    #[arg(long, value_name = "OUTPUT")]
+    /// Take pods, samples and variation of each cell from the output folder of an earlier run; the flags above override them
+    #[arg(long, help_heading = FLEET, value_name = "DIR")]
     pub(crate) from: Option<PathBuf>,
-    /// How the answer is written
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    /// Share of all samples that the function has
+    #[arg(long, help_heading = CHANGE, value_name = "FRACTION,...", value_delimiter = ',', default_value = "1%,0.1%", value_parser = share)]
+    pub(crate) share: Vec<f64>,
+    /// Relative change of the function's cost; negative for a saving, as in -5%
+    #[arg(long, help_heading = CHANGE, value_name = "FRACTION,...", value_delimiter = ',', default_value = "5%,10%", value_parser = change, allow_hyphen_values = true)]
+    pub(crate) change: Vec<f64>,
+    /// Significance level of a single test, which stands for the number of rows: 1e-4 for some thousand rows
+    #[arg(long, help_heading = DETECTION, value_name = "PROBABILITY", default_value_t = 1e-4, value_parser = within_one)]
+    pub(crate) alpha: f64,
+    /// Probability of detecting the change
+    #[arg(long, help_heading = DETECTION, value_name = "PROBABILITY", default_value_t = 0.8, value_parser = within_one)]
+    pub(crate) power: f64,
+    /// Format of the result
+    #[arg(long, help_heading = "Output", value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 }
 
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// Tables for people
     Table,
-    /// For programs
+    /// JSON for programs
     Json,
 }
 
@@ -60,19 +67,19 @@ fn checked(value: Option<f64>, holds: impl Fn(f64) -> bool, expected: &str) -> R
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    checked(fraction(text), |share| share > 0.0 && share < 1.0, "a part of the samples, as in 1% or 0.01")
+    checked(fraction(text), |share| share > 0.0 && share < 1.0, "a fraction of the samples, as in 1% or 0.01")
 }
 
 fn change(text: &str) -> Result<f64, String> {
     checked(
         fraction(text),
         |change| change > -1.0 && change != 0.0,
-        "a change, as in 5%, 0.05 or -5%, of more than -100%",
+        "a change of more than -100%, as in 5%, 0.05 or -5%",
     )
 }
 
 fn spread(text: &str) -> Result<f64, String> {
-    checked(fraction(text), |spread| spread >= 0.0, "a spread of at least 0, as in 5% or 0.05")
+    checked(fraction(text), |spread| spread >= 0.0, "a variation of at least 0, as in 5% or 0.05")
 }
 
 fn above_zero(text: &str) -> Result<f64, String> {

@@ -9,21 +9,21 @@ use crate::failure::Failure;
 
 /// What is computed of each function, as `perf diff` does.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Columns of plain differences, as of perf diff")]
+#[command(next_help_heading = "Plain differences, as in perf diff")]
 pub(crate) struct ColumnArgs {
-    /// What is computed: delta, delta-abs, ratio, wdiff:W1,W2 (head * W2 - base * W1), spread (delta, and how much runs differ)
+    /// Difference to compute: delta, delta-abs, ratio, wdiff:W1,W2 (head * W2 - base * W1), spread (delta, with the variation between runs)
     #[arg(short, long, value_name = "WHAT")]
     pub(crate) compute: Option<ComputeName>,
-    /// Show the values behind shares: periods, bytes, nanoseconds where the files have them, else samples
+    /// Show absolute values: periods, bytes or nanoseconds if the files have them, else samples
     #[arg(short, long)]
     pub(crate) period: bool,
-    /// Show how each figure is computed
+    /// Show the formula behind each difference
     #[arg(short = 'F', long)]
     pub(crate) formula: bool,
-    /// Compare each head file by itself with the base, a column each
+    /// Compare each canary file separately with the baseline, one column each
     #[arg(long)]
     pub(crate) columns: bool,
-    /// Column that rows are sorted by: 0 the base's share, 1 what is computed of the first head, and so on
+    /// Sort rows by this column: 0 is the baseline's share, 1 the difference of the first canary file, and so on
     #[arg(short, long, value_name = "COLUMN", value_parser = order)]
     pub(crate) order: Option<usize>,
 }

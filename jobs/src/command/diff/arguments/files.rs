@@ -11,14 +11,14 @@ use super::reading::ReadingArgs;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is compared")]
 pub(crate) struct FileArgs {
-    /// Profiles of how it was, each a run
+    /// Profiles of the baseline; each file is a run
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     pub(crate) base: Vec<PathBuf>,
-    /// Profiles of how it is, each a run
+    /// Profiles of the canary; each file is a run
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     pub(crate) head: Vec<PathBuf>,
-    /// What of the profiles is compared; without it, what the first file holds: cpu, else heap, mutex, wall, off_cpu
-    #[arg(long)]
+    /// Profile type to compare [default: the type that the first file holds: cpu, else heap, mutex, wall, off_cpu]
+    #[arg(long, value_name = "TYPE")]
     pub(crate) profile_type: Option<ProfileType>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,

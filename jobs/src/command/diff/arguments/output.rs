@@ -8,10 +8,10 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// How the result is written
+    /// Format of the result
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub(crate) format: OutputFormat,
-    /// File for the result instead of stdout; one that is there is overwritten. With pprof, what comes before .base.pb.gz and .head.pb.gz
+    /// File for the result instead of stdout; an existing file is overwritten. With --format pprof, the name before .base.pb.gz and .head.pb.gz
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -19,21 +19,21 @@ pub(crate) struct OutputArgs {
 /// How a result is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// Columns for people
+    /// Table for people
     Table,
-    /// A page with a differential flame graph, for a browser
+    /// Page with a differential flame graph, for a browser
     Html,
-    /// A picture of the same
+    /// Differential flame graph as a picture
     Svg,
-    /// All that was found as one document, for programs
+    /// All findings as one document, for programs
     Json,
-    /// Findings as a table, for spreadsheets
+    /// All findings as a table, for spreadsheets
     Csv,
-    /// The same as a Parquet file; needs --output
+    /// All findings as a Parquet file; needs --output
     Parquet,
-    /// A comment for a pull request
+    /// Comment for a pull request
     Markdown,
-    /// Stacks of both sides, STACK BASE HEAD a line, as FlameGraph's difffolded.pl writes them
+    /// Stacks of both sides, one line STACK BASE HEAD each, as FlameGraph's difffolded.pl writes them
     Difffolded,
     /// Stacks of both sides, as two profiles for speedscope.app
     Speedscope,

@@ -12,24 +12,24 @@ use crate::failure::Failure;
 
 /// What of each file is read.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Which samples, and what names them")]
+#[command(next_help_heading = "Which samples, and how they are named")]
 pub(crate) struct ReadingArgs {
-    /// What names a frame, some of comm, pid, tid, dso, symbol, cpu, parent, srcline, separated by commas; without it, the function
+    /// Keys that name a frame, separated by commas: comm, pid, tid, dso, symbol, cpu, parent, srcline [default: the function]
     #[arg(short = 's', long, value_name = "KEYS")]
     sort: Option<Keys>,
-    /// Callers that the key parent names, as a regular expression [default: ^sys_|^do_page_fault]
+    /// Regular expression for the callers that the key parent names [default: ^sys_|^do_page_fault]
     #[arg(long, value_name = "REGEX")]
     parent: Option<Parent>,
-    /// Only samples in these programs and libraries, by name or path; file://NAME reads a list from a file
+    /// Only samples in these programs and libraries, by name or path; file://NAME reads the list from a file
     #[arg(short = 'd', long, value_name = "NAMES")]
     dsos: Option<Names>,
-    /// Only samples of threads of these names; file://NAME reads a list from a file
+    /// Only samples of threads with these names; file://NAME reads the list from a file
     #[arg(short = 'C', long, value_name = "NAMES")]
     comms: Option<Names>,
-    /// Only samples in these functions; file://NAME reads a list from a file
+    /// Only samples in these functions; file://NAME reads the list from a file
     #[arg(short = 'S', long, value_name = "NAMES")]
     symbols: Option<Names>,
-    /// Only samples of these processors, as in 0,2-3; others are not read at all
+    /// Only samples of these processors, as in 0,2-3; other samples are not read
     #[arg(long, value_name = "LIST")]
     cpu: Option<Numbers>,
     /// Only samples of these processes
@@ -38,16 +38,16 @@ pub(crate) struct ReadingArgs {
     /// Only samples of these threads
     #[arg(long, value_name = "LIST")]
     tid: Option<Numbers>,
-    /// What shares are of where a filter leaves samples out
+    /// Samples that shares refer to if a filter leaves some out
     #[arg(long, value_enum, default_value_t = PercentageName::Absolute)]
     percentage: PercentageName,
-    /// Only samples of these stretches: START,STOP in seconds of the file's clock (either may be left out), 10%-20%, or 10%/2 for the second tenth; several for base and head, or for each file, separated by ':'
-    #[arg(long, value_name = "STRETCHES")]
+    /// Only samples of this time range: START,STOP in seconds of the file's clock (either may be left out), 10%-20%, or 10%/2 for the second tenth. Several ranges, one for each side or for each file, are separated by ':'
+    #[arg(long, value_name = "RANGE")]
     time: Option<TimesOfFiles>,
-    /// Leave out so much of the beginning of each file, as in 30s or 5m; of files that say only when they were taken, those that begin so soon after their side's first
-    #[arg(long, value_name = "LENGTH", value_parser = length)]
+    /// Leave out the first part of each file, as in 30s or 5m. If files only say when they were taken, leave out files that begin within this time of the first file of their side
+    #[arg(long, value_name = "DURATION", value_parser = length)]
     pub(crate) crop: Option<Nanos>,
-    /// Compare whole chains of calls instead of functions
+    /// Compare whole call chains instead of functions
     #[arg(long)]
     stream: bool,
 }
@@ -55,9 +55,9 @@ pub(crate) struct ReadingArgs {
 /// What shares are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PercentageName {
-    /// Of the samples that the filters leave
+    /// The samples that pass the filters
     Relative,
-    /// Of all samples
+    /// All samples
     Absolute,
 }
 

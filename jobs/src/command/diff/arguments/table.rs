@@ -12,22 +12,22 @@ pub(crate) const ROWS: usize = 20;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Table")]
 pub(crate) struct TableArgs {
-    /// Which counts the table shows: of functions at the leaf (self), or anywhere on the stack (total)
-    #[arg(long, default_value = "self")]
+    /// Counts that the table shows: self (the function is at the leaf of the stack) or total (anywhere on the stack)
+    #[arg(long, value_name = "KIND", default_value = "self")]
     pub(crate) count_kind: CountKind,
-    /// Rows that the table shows at most; 0: all. Without it 20, and all plain differences
-    #[arg(long)]
+    /// Largest number of rows in the table; 0: all [default: 20, and all rows of plain differences]
+    #[arg(long, value_name = "ROWS")]
     pub(crate) top: Option<usize>,
-    /// Show only functions that the base has
+    /// Show only functions that occur in the baseline
     #[arg(short, long)]
     pub(crate) baseline_only: bool,
-    /// What stands between columns, which are not aligned then; where it is in a name, a dot stands instead
+    /// Separate columns by this text instead of aligning them; where a name contains it, a dot is printed
     #[arg(short = 't', long, value_name = "TEXT")]
     pub(crate) field_separator: Option<String>,
-    /// Rows alone: no headline, no titles of columns, no notes
+    /// Print rows only: no headline, no column titles, no notes
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Also the runs with their samples, and why each row has its verdict
+    /// Also print each run with its number of samples, and the reason for each verdict
     #[arg(short, long)]
     pub(crate) verbose: bool,
 }
