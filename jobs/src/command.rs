@@ -14,9 +14,13 @@ use clap::{Parser, Subcommand};
 
 use crate::failure::Failure;
 
+/// The version and the commit that was built. NB: files of output name the version alone, so that builds of one version write the same
+/// bytes.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("FLEETDIFF_COMMIT"), ")");
+
 /// Differential profiler for fleets: finds which functions really cost more or less in a canary than in the baseline, where, and by how much.
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true)]
+#[command(version = VERSION, propagate_version = true)]
 pub(crate) struct Program {
     /// What to do.
     #[command(subcommand)]
