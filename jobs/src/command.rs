@@ -1,16 +1,18 @@
 //! The command line: one file a command, with its arguments and what it does.
 
 mod calibrate;
+mod completions;
 mod delta;
 mod demo;
 mod diff;
 mod generate;
+mod man;
 mod power;
 mod publish;
 mod replay;
 mod watch;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::Failure;
 
@@ -92,6 +94,12 @@ pub(crate) enum Command {
     /// number of pods that would show it is printed. Times are event time, counted from the first samples of both builds.
     #[command(after_help = power::EXAMPLES)]
     Power(power::PowerArgs),
+    /// Print a script that completes commands and flags in a shell
+    #[command(after_help = completions::EXAMPLES)]
+    Completions(completions::CompletionsArgs),
+    /// Write man pages into a folder
+    #[command(after_help = man::EXAMPLES, hide = true)]
+    Man(man::ManArgs),
 }
 
 impl Command {
@@ -107,6 +115,8 @@ impl Command {
             Self::Diff(args) => diff::run(args),
             Self::Calibrate(args) => calibrate::run(args),
             Self::Power(args) => power::run(args),
+            Self::Completions(args) => completions::run(args, Program::command()),
+            Self::Man(args) => man::run(args, Program::command()),
         }
     }
 
