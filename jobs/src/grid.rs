@@ -11,16 +11,18 @@ use fleetdiff_pipeline::config::Config;
 use fleetdiff_schemas::rows::{CellKey, CellRow, Tables};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Verdict};
 
+use crate::columns::{Column, aligned};
 use findings::{Called, Findings};
-pub(crate) use layout::Paint;
 use layout::{Colour, Entry, Grid};
 use sentence::share_delta;
 
 /// Further functions that get a line of their own; the rest is counted.
 const LINES: usize = 20;
+/// Widest name of a function in a column.
+const WIDEST: usize = 60;
 
 /// Prints, for each comparison, the grid of the worst function that is called, a line for each other, and one sentence.
-pub(crate) fn print(out: &mut impl Write, tables: &Tables, config: &Config, paint: Paint) -> io::Result<()> {
+pub(crate) fn print(out: &mut impl Write, tables: &Tables, config: &Config) -> io::Result<()> {
     for findings in Findings::of(tables) {
         let key = findings.key;
         writeln!(
@@ -32,7 +34,7 @@ pub(crate) fn print(out: &mut impl Write, tables: &Tables, config: &Config, pain
             key.head_build,
             key.base_build
         )?;
-        grid_of(&findings).print(out, paint)?;
+        grid_of(&findings).print(out)?;
         print_others(out, &findings)?;
         writeln!(out, "\n{}", sentence::sentence(&findings, config))?;
         match findings.past {
@@ -103,9 +105,10 @@ fn print_others(out: &mut impl Write, findings: &Findings<'_>) -> io::Result<()>
     };
     writeln!(out, "\nalso called:")?;
     let shown = &others[..others.len().min(LINES)];
-    let width = shown.iter().map(|called| called.function.chars().count()).max().unwrap_or(0).min(60);
-    for called in shown {
-        writeln!(out, "  {:<width$}  {}", called.function, sentence::places(called))?;
+    let rows: Vec<Vec<String>> =
+        shown.iter().map(|called| vec![called.function.to_owned(), sentence::places(called)]).collect();
+    for line in aligned(&[Column::WORDS.at_most(WIDEST), Column::WORDS], 2, &rows) {
+        writeln!(out, "  {line}")?;
     }
     if others.len() > shown.len() {
         writeln!(out, "  and {} more, all in the table flags", others.len() - shown.len())?;

@@ -1,6 +1,7 @@
 //! The fleetdiff program: which function got slower, in which region and cohort, by how much, with an interval.
 
 mod aa_check;
+mod columns;
 mod command;
 mod configuration;
 mod failure;

@@ -12,7 +12,7 @@ use fleetdiff_schemas::source::{Source, SourceError};
 
 use crate::configuration::Configuration;
 use crate::failure::Failure;
-use crate::grid::{self, Paint};
+use crate::grid;
 use crate::output::Keeper;
 
 /// Heading of the flags that say what changes.
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         args.factor,
         args.cells
     )?;
-    grid::print(&mut out, &tables, &config, Paint::of_stdout())?;
+    grid::print(&mut out, &tables, &config)?;
     if let Some(folder) = &args.output {
         writeln!(out, "tables and alerts.jsonl are in {}", folder.display())?;
     }

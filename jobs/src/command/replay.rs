@@ -17,7 +17,7 @@ use fleetdiff_schemas::time::TimeRange;
 
 use crate::configuration::{Configuration, Flags, OfDataflow};
 use crate::failure::Failure;
-use crate::grid::{self, Paint};
+use crate::grid;
 use crate::output::Keeper;
 
 /// How it is used.
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         let builds = "no comparison was open at the end: name one with --base and --head, or record a fleet in which a build appears later";
         writeln!(out, "{builds}")?;
     } else if config.method.is_calibrated() {
-        grid::print(&mut out, &tables, &config, Paint::of_stdout())?;
+        grid::print(&mut out, &tables, &config)?;
         writeln!(out, "{aa_check}")?;
     } else {
         uncalibrated::print(&mut out, &tables, config.method)?;

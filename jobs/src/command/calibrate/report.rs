@@ -4,6 +4,8 @@ use clap::ValueEnum;
 use fleetdiff_pipeline::calibration::{Bound, Effort, Estimate, Measured, MeasuredFigure, Row, Statistic};
 use serde_json::{Value, json};
 
+use crate::columns::{Column, aligned};
+
 /// The method whose figures must keep to the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Judged {
@@ -23,6 +25,15 @@ pub(crate) enum Format {
     /// A Markdown table
     Markdown,
 }
+
+/// Figure, bound, measured, word, and what the plain test does. Rows are printed one by one, so that their columns have fixed widths.
+const COLUMNS: [Column; 5] = [
+    Column::WORDS.at_least(66),
+    Column::WORDS.at_least(10),
+    Column::WORDS.at_least(34),
+    Column::WORDS.at_least(8),
+    Column::WORDS,
+];
 
 /// Writes rows one by one and remembers what was outside.
 pub(crate) struct Report {
@@ -56,11 +67,10 @@ impl Report {
                 format!("{}\n", json!({ "row": row.name, "simulates": row.simulates, "figures": figures }))
             }
             Format::Table | Format::Markdown => {
-                let figure = |figure: &fleetdiff_pipeline::calibration::Figure| {
-                    format!("    {:<66} {}\n", figure.name, required(figure.required))
-                };
-                let figures: String = row.figures.iter().map(figure).collect();
-                format!("{}\n  {}\n{}", row.name, row.simulates, figures)
+                let cells = row.figures.iter().map(|figure| vec![figure.name.to_owned(), required(figure.required)]);
+                let lines = aligned(&COLUMNS, 1, &cells.collect::<Vec<_>>());
+                let figures: String = lines.iter().map(|line| format!("    {line}\n")).collect();
+                format!("{}\n  {}\n{figures}", row.name, row.simulates)
             }
         }
     }
@@ -116,21 +126,19 @@ impl Report {
     }
 
     fn text(&self, row: &Row, measured: &Measured) -> String {
-        let mut text = format!("\n{}: {} ({} runs)\n", row.name, row.simulates, measured.runs);
-        for figure in &measured.figures {
+        let cells = measured.figures.iter().map(|figure| {
             let statistic = figure.figure.statistic;
-            let line = format!(
-                "  {:<66} {:<10} {:<34} {:<8} {}",
-                figure.figure.name,
+            vec![
+                figure.figure.name.to_owned(),
                 required(figure.figure.required),
                 with_errors(figure.ours, statistic),
-                self.word(figure),
+                self.word(figure).to_owned(),
                 figure.plain.map_or_else(String::new, |plain| format!("plain G + BH {}", value(plain, statistic))),
-            );
-            text.push_str(line.trim_end());
-            text.push('\n');
-        }
-        text
+            ]
+        });
+        let lines = aligned(&COLUMNS, 1, &cells.collect::<Vec<_>>());
+        let figures: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+        format!("\n{}: {} ({} runs)\n{figures}", row.name, row.simulates, measured.runs)
     }
 
     fn markdown(&self, row: &Row, measured: &Measured) -> String {

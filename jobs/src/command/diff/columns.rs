@@ -47,7 +47,7 @@ pub(crate) fn print(
         verdicts: columns.iter().map(|column| verdicts(column.compared, kind)).collect(),
     };
     let lines: Vec<Vec<String>> = rows.iter().take(shown).map(|row| printer.line(row)).collect();
-    args.table.layout().print(out, &printer.heads(), &lines)?;
+    args.table.layout().print(out, &printer.heads(), lines)?;
     Ok(rows.len() - shown)
 }
 

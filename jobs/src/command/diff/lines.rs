@@ -2,25 +2,27 @@
 
 use std::io::{self, Write};
 
-/// A column: what it is called, and whether what is in it stands to the right.
+use crate::columns::{Column, aligned};
+
+/// Title and alignment of a column.
 pub(crate) struct Head {
     title: String,
-    right: bool,
+    column: Column,
 }
 
 impl Head {
     /// A column of figures.
     pub(crate) fn figures(title: impl Into<String>) -> Self {
-        Self { title: title.into(), right: true }
+        Self { title: title.into(), column: Column::FIGURES }
     }
 
     /// A column of words.
     pub(crate) fn words(title: impl Into<String>) -> Self {
-        Self { title: title.into(), right: false }
+        Self { title: title.into(), column: Column::WORDS }
     }
 }
 
-/// How lines are put.
+/// How lines are laid out.
 pub(crate) struct Layout<'a> {
     /// What stands between columns that are not aligned; without it they are.
     pub(crate) separator: Option<&'a str>,
@@ -29,40 +31,19 @@ pub(crate) struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    /// Prints rows; the last column is not padded, for names are of any length.
-    pub(crate) fn print(&self, out: &mut impl Write, heads: &[Head], rows: &[Vec<String>]) -> io::Result<()> {
-        let titles: Vec<String> = heads.iter().map(|head| head.title.clone()).collect();
-        let lines = self.titles.then_some(&titles).into_iter().chain(rows);
-        match self.separator {
-            Some(separator) => lines.into_iter().try_for_each(|line| writeln!(out, "{}", separated(line, separator))),
-            None => {
-                let width = |column: usize| {
-                    lines
-                        .clone()
-                        .filter_map(|line| line.get(column))
-                        .map(|cell| cell.chars().count())
-                        .max()
-                        .unwrap_or(0)
-                };
-                let widths: Vec<usize> = (0..heads.len()).map(width).collect();
-                lines.into_iter().try_for_each(|line| writeln!(out, "{}", aligned(line, heads, &widths).trim_end()))
-            }
-        }
+    /// Prints rows below their titles.
+    pub(crate) fn print(&self, out: &mut impl Write, heads: &[Head], rows: Vec<Vec<String>>) -> io::Result<()> {
+        let titles: Option<Vec<String>> = self.titles.then(|| heads.iter().map(|head| head.title.clone()).collect());
+        let rows: Vec<Vec<String>> = titles.into_iter().chain(rows).collect();
+        let lines: Vec<String> = match self.separator {
+            Some(separator) => rows.iter().map(|row| separated(row, separator)).collect(),
+            None => aligned(&heads.iter().map(|head| head.column).collect::<Vec<_>>(), 2, &rows),
+        };
+        lines.into_iter().try_for_each(|line| writeln!(out, "{line}"))
     }
 }
 
 /// What is in a cell must not look like what is between them.
-fn separated(line: &[String], separator: &str) -> String {
-    line.iter().map(|cell| cell.replace(separator, ".")).collect::<Vec<_>>().join(separator)
-}
-
-fn aligned(line: &[String], heads: &[Head], widths: &[usize]) -> String {
-    let last = heads.len().saturating_sub(1);
-    let cells =
-        line.iter().zip(heads).zip(widths).enumerate().map(|(place, ((cell, head), &width))| match head.right {
-            _ if place == last => cell.clone(),
-            true => format!("{cell:>width$}"),
-            false => format!("{cell:<width$}"),
-        });
-    cells.collect::<Vec<_>>().join("  ")
+fn separated(row: &[String], separator: &str) -> String {
+    row.iter().map(|cell| cell.replace(separator, ".")).collect::<Vec<_>>().join(separator)
 }

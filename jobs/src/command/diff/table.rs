@@ -88,7 +88,7 @@ fn evidence(out: &mut impl Write, compared: &Compared, args: &DiffArgs) -> io::R
     heads.extend(args.table.verbose.then(|| Head::words("why")));
     heads.push(Head::words("function"));
     let lines: Vec<Vec<String>> = kept.iter().take(shown).map(|finding| line(finding, args.table.verbose)).collect();
-    args.table.layout().print(out, &heads, &lines)?;
+    args.table.layout().print(out, &heads, lines)?;
     Ok(kept.len() - shown)
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::answers::{Answers, EPOCH, MOMENTS, Remedy, Wait};
 use super::arguments::PowerArgs;
 use super::study::Study;
+use crate::columns::{Column, aligned};
 
 /// Prints each study with its two tables, and once what the figures mean.
 pub(crate) fn print(out: &mut impl Write, answers: &[Answers], args: &PowerArgs) -> io::Result<()> {
@@ -51,7 +52,7 @@ fn print_study(out: &mut impl Write, answers: &Answers) -> io::Result<()> {
         .waits
         .iter()
         .map(|wait| vec![percent(wait.share), signed(wait.change), told(wait), independent(wait, &answers.study)]);
-    print_columns(out, &["share", "change", "seen after", "by the article*"], waits.collect())?;
+    print_columns(out, &["share", "change", "seen after", "by the article*"], waits)?;
     writeln!(out)?;
     let heads: Vec<String> =
         MOMENTS.iter().map(|&moment| if moment.is_finite() { length(moment) } else { "any time".to_owned() }).collect();
@@ -60,7 +61,7 @@ fn print_study(out: &mut impl Write, answers: &Answers) -> io::Result<()> {
         [percent(row.share)].into_iter().chain(row.ratios.iter().map(|ratio| signed(ratio - 1.0))).collect()
     });
     writeln!(out, "smallest change that is seen after")?;
-    print_columns(out, &heads, rows.collect())?;
+    print_columns(out, &heads, rows)?;
     print_support(out, &answers.study)
 }
 
@@ -125,19 +126,12 @@ fn digits(value: f64) -> String {
     format!("{value:.2e}").parse::<f64>().unwrap_or(value).to_string()
 }
 
-/// Columns as wide as their widest entry, without blanks at line ends.
-fn print_columns(out: &mut impl Write, heads: &[&str], rows: Vec<Vec<String>>) -> io::Result<()> {
-    let width = |column: usize| {
-        let entries = rows.iter().map(|row| row[column].chars().count());
-        entries.chain([heads[column].chars().count()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+/// A table below its heads.
+fn print_columns(out: &mut impl Write, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> io::Result<()> {
     let heads: Vec<String> = heads.iter().map(|&head| head.to_owned()).collect();
-    for row in [&heads].into_iter().chain(&rows) {
-        let padded: Vec<String> = row.iter().zip(&widths).map(|(entry, &width)| format!("{entry:<width$}")).collect();
-        writeln!(out, "  {}", padded.join("   ").trim_end())?;
-    }
-    Ok(())
+    let columns = vec![Column::WORDS; heads.len()];
+    let rows: Vec<Vec<String>> = [heads].into_iter().chain(rows).collect();
+    aligned(&columns, 3, &rows).into_iter().try_for_each(|line| writeln!(out, "  {line}"))
 }
 
 #[cfg(test)]

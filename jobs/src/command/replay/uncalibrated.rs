@@ -7,6 +7,8 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellRow, ComparisonRow, Tables};
 use fleetdiff_schemas::verdict::Scope;
 
+use crate::columns::{Column, aligned};
+
 /// Rows that get a line; the rest is counted.
 const LINES: usize = 20;
 /// Widest name of a function in a column.
@@ -61,18 +63,18 @@ fn print_comparison(out: &mut impl Write, whole: &ComparisonRow, tables: &Tables
     writeln!(out, "{}", whole.sentence)?;
     let called = called(tables, whole, kind);
     let shown = &called[..called.len().min(LINES)];
-    let width = shown.iter().map(|(_, row)| row.function.chars().count()).max().unwrap_or(0).min(WIDEST);
-    for (change, row) in shown {
-        writeln!(
-            out,
-            "  {:<width$}  {:<9}  {:+.3} pp  {} x {}{}",
-            row.function,
-            row.verdict.name(),
-            change * 100.0,
-            row.cell.region,
-            row.cell.cohort,
-            q_value(row)
-        )?;
+    let cells = |(change, row): &(f64, &CellRow)| {
+        vec![
+            row.function.clone(),
+            row.verdict.name().to_owned(),
+            format!("{:+.3} pp", change * 100.0),
+            format!("{} x {}", row.cell.region, row.cell.cohort),
+            row.q_value.map_or_else(String::new, |q| format!("q {q:.1e}")),
+        ]
+    };
+    let columns = [Column::WORDS.at_most(WIDEST), Column::WORDS, Column::FIGURES, Column::WORDS, Column::WORDS];
+    for line in aligned(&columns, 2, &shown.iter().map(cells).collect::<Vec<_>>()) {
+        writeln!(out, "  {line}")?;
     }
     if called.len() > shown.len() {
         writeln!(out, "  and {} more, all in the table cells", called.len() - shown.len())?;
@@ -93,8 +95,4 @@ fn called<'a>(tables: &'a Tables, whole: &ComparisonRow, kind: CountKind) -> Vec
     let name = |row: &CellRow| (row.function.clone(), row.cell.clone());
     called.sort_by(|(a, one), (b, other)| b.abs().total_cmp(&a.abs()).then_with(|| name(one).cmp(&name(other))));
     called
-}
-
-fn q_value(row: &CellRow) -> String {
-    row.q_value.map_or_else(String::new, |q| format!("  q {q:.1e}"))
 }
