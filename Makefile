@@ -1,7 +1,7 @@
 # The two commands of a newcomer are `make demo` and `make test`; both install what is missing first (Debian).
 # One profile, release, everywhere. Tests bring features of their own to some dependencies, which are then built once more.
 
-.PHONY: demo test setup links lint bench
+.PHONY: demo test setup links lint bench dist
 
 demo:
 	scripts/setup.sh build
@@ -24,3 +24,8 @@ lint: links
 bench:
 	scripts/setup.sh build
 	cargo bench -p fleetdiff-benches
+
+# The program as it is given to others: target/dist/fleetdiff-<version>-<target>.tar.gz.
+dist:
+	scripts/setup.sh build
+	scripts/dist.sh
