@@ -1,18 +1,18 @@
-//! The running rate of false calls: what the base's halves, set against each other at every report, have shown so far.
+//! The A/A check: at every report the baseline's pods are split in two and compared, and what is significant there is a false positive.
 
 use std::fmt;
 
 use fleetdiff_pipeline::statistics::intervals::wilson;
 use fleetdiff_schemas::rows::ComparisonRow;
 
-/// Tests of the base against itself, and those of them that were called changed.
+/// Tests of one half of the baseline against the other, and those of them that were significant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AaCheckRate {
     /// Reports that had such tests.
     pub(crate) reports: u64,
     /// Tests, of all kinds of count.
     pub(crate) tests: u64,
-    /// Called changed, each of them falsely.
+    /// Significant ones, each a false positive.
     pub(crate) flags: u64,
 }
 
@@ -38,11 +38,11 @@ impl AaCheckRate {
 impl fmt::Display for AaCheckRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((rate, low, high)) = self.rate() else {
-            return f.write_str("Self-check: the base had too few pods to be set against itself.");
+            return f.write_str("A/A check (baseline split in two): not run, because the baseline had too few pods.");
         };
         write!(
             f,
-            "Self-check: the base's pods, split in two and set against each other: {} of {} tests in {} reports called changed, {:.3} % (95 % interval {:.3} to {:.3} %).",
+            "A/A check (baseline split in two): {} of {} tests in {} reports were significant, {:.3} % (95 % interval {:.3} to {:.3} %).",
             self.flags,
             self.tests,
             self.reports,

@@ -1,5 +1,5 @@
 //! The configuration of every command: one list of [`keys`], each with a default, and over it a file, the environment and
-//! flags, in this order. All problems are found before anything begins, and told together.
+//! flags, in this order. All problems are found before anything begins, and reported together.
 //!
 //! Secrets (passwords and keys of the Kafka client) come from the file or the environment, never from a flag, and are
 //! neither printed nor written into output.

@@ -111,7 +111,7 @@ pub(crate) struct Kept {
     output: Option<Output>,
     /// Rows of `comparisons` of the last look, `cells` of the last report, the fan-out in force, and all flags.
     pub(crate) tables: Tables,
-    /// The rate of false calls so far.
+    /// The rate of false positives so far.
     pub(crate) aa_check: AaCheckRate,
     bar: ProgressBar,
     first: Hop,

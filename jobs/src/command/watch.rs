@@ -52,7 +52,7 @@ pub(crate) struct WatchArgs {
     pub(crate) flags: Flags<Everything>,
 }
 
-/// Runs the service until its end, or until it is told to stop.
+/// Runs the service until its end, or until it is asked to stop.
 pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
     let configuration = Configuration::load(args.config.as_deref(), &args.flags).map_err(Failure::of_configuration)?;
     if args.show_config {
@@ -80,8 +80,8 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
     let sources = sources(&configuration, args.until_end);
     let ended = run_service(&config, configuration.workers, sources, Box::new(service.clone()), terms)?;
     match ended {
-        Ended::Complete => tell(&service.finish()?, "ended", config.clock()),
-        Ended::Stopped => tell(&service.leave(), "stopped", config.clock()),
+        Ended::Complete => log_end(&service.finish()?, "ended", config.clock()),
+        Ended::Stopped => log_end(&service.leave(), "stopped", config.clock()),
     }
     if ended == Ended::Stopped && args.until_end {
         return Err(Failure::with_hint(
@@ -158,7 +158,7 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
-fn tell(done: &Done, how: &str, clock: HopClock) {
+fn log_end(done: &Done, how: &str, clock: HopClock) {
     let closed = if done.hops == 0 {
         "nothing was closed".to_owned()
     } else {

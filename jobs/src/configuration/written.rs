@@ -21,7 +21,7 @@ const CLIENT: &str = "
 [kafka.client]
 ";
 
-/// NB: texts, numbers and truth are written alike in TOML and JSON.
+/// NB: texts, numbers and truth are written the same way in TOML and JSON.
 fn toml_of(value: &Json) -> String {
     match value {
         Json::Array(parts) => format!("[{}]", parts.iter().map(toml_of).collect::<Vec<_>>().join(", ")),

@@ -31,7 +31,7 @@ pub(crate) fn print(
     let heads: Vec<&[Recording]> = columns.iter().map(|column| column.runs).collect();
     let are_weights = columns.iter().all(|column| column.compared.weights.is_some());
     if !args.table.is_quiet() {
-        said(out, columns, are_weights)?;
+        print_units(out, columns, are_weights)?;
     }
     let mut rows = rows(base, &heads, kind, compute, wanted.order.unwrap_or(1), are_weights);
     rows.retain(|row| !args.table.hides(row.base.own));
@@ -51,8 +51,8 @@ pub(crate) fn print(
     Ok(rows.len() - shown)
 }
 
-/// What values are.
-fn said(out: &mut impl Write, columns: &[Column<'_>], are_weights: bool) -> io::Result<()> {
+/// What shares and differences are of.
+fn print_units(out: &mut impl Write, columns: &[Column<'_>], are_weights: bool) -> io::Result<()> {
     let unit = columns.first().filter(|_| are_weights).and_then(|column| column.compared.weights.as_ref());
     let values = unit.map_or("samples", |weighed| &weighed.unit);
     writeln!(

@@ -57,7 +57,7 @@ fn explained(fault: Unreadable) -> Failure {
                 "see how it was recorded: a program that slept, or a sampler that was not allowed to look, leaves no samples"
             }
             Unread::Rejected(_) => {
-                "the format is told by the name (.pb.gz, .folded, .perf_script, .speedscope, .cpuprofile, .pyroscope) or the bytes"
+                "the format is recognised by the name (.pb.gz, .folded, .perf_script, .speedscope, .cpuprofile, .pyroscope) or by the bytes"
             }
             Unread::Unsaid(_) => {
                 "write the text with more fields, as in perf script -F +pid,+cpu,+srcline, or do not ask for this (--sort, --cpu, --pid, --tid, --comms, --dsos)"

@@ -21,7 +21,7 @@ pub(crate) fn print(notes: &[String], args: &DiffArgs) {
     }
 }
 
-/// What is to be said of a comparison. What is known of the spread between runs stands in the table already.
+/// Notes on a comparison. The table itself says what is known of the variation between runs.
 pub(crate) fn of(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &DiffArgs) -> Vec<String> {
     let mut notes = Vec::new();
     let Kinship { common, fewer, overlap } = compared.kinship;

@@ -13,7 +13,7 @@ use fleetdiff_schemas::profile::{CountKind, Samples};
 use super::arguments::DiffArgs;
 use super::headline;
 
-/// What is said of how much runs differ, where that is not known well.
+/// Warning if the variation between runs is not known well.
 pub(crate) fn caution(compared: &Compared) -> String {
     match (compared.spread, compared.background) {
         (Spread::Unknown, Some(background)) if background > 0.0 => format!(

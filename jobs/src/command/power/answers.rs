@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::arguments::PowerArgs;
 use super::study::Study;
 
-/// Seconds after which the smallest change is told: 5 minutes, 30 minutes, 6 hours, any time.
+/// Seconds for which the smallest detectable change is given: 5 minutes, 30 minutes, 6 hours, any time.
 pub(crate) const MOMENTS: [f64; 4] = [300.0, 1800.0, 21_600.0, f64::INFINITY];
 /// Seconds for which evidence of an epoch is kept: a change that takes longer is not found by waiting.
 pub(crate) const EPOCH: f64 = 21_600.0;

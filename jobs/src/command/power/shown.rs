@@ -48,10 +48,9 @@ fn print_study(out: &mut impl Write, answers: &Answers) -> io::Result<()> {
         return writeln!(out, "  Nothing was tested there, so that the spread is not known: give one with --cv.");
     }
     writeln!(out)?;
-    let waits = answers
-        .waits
-        .iter()
-        .map(|wait| vec![percent(wait.share), signed(wait.change), told(wait), independent(wait, &answers.study)]);
+    let waits = answers.waits.iter().map(|wait| {
+        vec![percent(wait.share), signed(wait.change), seen_after(wait), independent(wait, &answers.study)]
+    });
     print_columns(out, &["share", "change", "seen after", "by the article*"], waits)?;
     writeln!(out)?;
     let heads: Vec<String> =
@@ -79,7 +78,7 @@ fn print_support(out: &mut impl Write, study: &Study) -> io::Result<()> {
     }
 }
 
-fn told(wait: &Wait) -> String {
+fn seen_after(wait: &Wait) -> String {
     let seconds = wait.seconds;
     let start = match seconds {
         s if s <= EPOCH => return format!("{} ({} s)", length(s), s.ceil()),
@@ -139,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_never_told_too_short() {
+    fn lengths_are_never_rounded_down() {
         for (seconds, words) in [
             (0.2, "1 s"),
             (64.3, "65 s"),

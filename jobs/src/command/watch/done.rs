@@ -20,6 +20,6 @@ pub(crate) struct Done {
     pub(crate) rejected: BTreeMap<Reason, u64>,
     /// Changes of flags.
     pub(crate) flags: u64,
-    /// The rate of false calls.
+    /// The rate of false positives.
     pub(crate) aa_check: AaCheckRate,
 }

@@ -28,7 +28,7 @@ pub(crate) struct Metrics {
     flags: Counter,
     closed_through: Gauge<f64, AtomicU64>,
     checks: Counter,
-    false_calls: Counter,
+    false_positives: Counter,
     rate: Family<Labels, Gauge<f64, AtomicU64>>,
 }
 
@@ -43,7 +43,7 @@ impl Metrics {
             flags: Counter::default(),
             closed_through: Gauge::default(),
             checks: Counter::default(),
-            false_calls: Counter::default(),
+            false_positives: Counter::default(),
             rate: Family::default(),
             registry: Registry::default(),
         };
@@ -57,18 +57,18 @@ impl Metrics {
             metrics.closed_through.clone(),
         );
         registry.register(
-            "self_check_tests",
-            "Tests of one half of the base's pods against the other",
+            "aa_check_tests",
+            "Tests of one half of the baseline's pods against the other",
             metrics.checks.clone(),
         );
         registry.register(
-            "self_check_flags",
-            "Those of them that were called changed, each of them falsely",
-            metrics.false_calls.clone(),
+            "aa_check_flags",
+            "Those of them that were significant, each a false positive",
+            metrics.false_positives.clone(),
         );
         registry.register_with_unit(
-            "self_check_rate",
-            "Part of the self-check's tests that were called, and its 95 % interval",
+            "aa_check_rate",
+            "Fraction of these tests that were significant, and its 95 % interval",
             Unit::Ratios,
             metrics.rate.clone(),
         );
@@ -83,7 +83,7 @@ impl Metrics {
         advance(&self.profiles, u64::try_from(done.decoded).unwrap_or(0));
         advance(&self.flags, done.flags);
         advance(&self.checks, done.aa_check.tests);
-        advance(&self.false_calls, done.aa_check.flags);
+        advance(&self.false_positives, done.aa_check.flags);
         for (reason, &count) in &done.rejected {
             advance(&self.rejected.get_or_create(&vec![("reason", reason.name())]), count);
         }
@@ -141,9 +141,9 @@ mod tests {
             "fleetdiff_records_rejected_total{reason=\"from_future\"} 2",
             "fleetdiff_flag_changes_total 4",
             "fleetdiff_closed_through_seconds 60.0",
-            "fleetdiff_self_check_tests_total 1000",
-            "fleetdiff_self_check_flags_total 1",
-            "fleetdiff_self_check_rate_ratios{bound=\"estimate\"} 0.001",
+            "fleetdiff_aa_check_tests_total 1000",
+            "fleetdiff_aa_check_flags_total 1",
+            "fleetdiff_aa_check_rate_ratios{bound=\"estimate\"} 0.001",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is missing in\n{text}");
         }

@@ -1,4 +1,4 @@
-//! Where the rows of a service go, and what it tells of them while they come.
+//! Where the rows of a service go, and what it logs meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,15 +15,15 @@ use super::done::Done;
 use super::metrics::Metrics;
 use crate::output::Output;
 
-/// How often progress is told at most, by a wall clock.
-const TELL_EVERY: Duration = Duration::from_secs(10);
+/// Shortest wall-clock time between two lines of progress in the log.
+const LOG_EVERY: Duration = Duration::from_secs(10);
 
 struct State {
     output: Option<Output>,
     metrics: Option<Metrics>,
     done: Done,
-    told_at: Instant,
-    told_rejected: u64,
+    logged_at: Instant,
+    logged_rejected: u64,
 }
 
 /// The sink of a service; keeps nothing that is written.
@@ -36,8 +36,13 @@ pub(crate) struct Service {
 impl Service {
     /// Writes to this output, and its metrics to a file.
     pub(crate) fn new(output: Output, metrics: Option<Metrics>, clock: HopClock) -> Self {
-        let state =
-            State { output: Some(output), metrics, done: Done::default(), told_at: Instant::now(), told_rejected: 0 };
+        let state = State {
+            output: Some(output),
+            metrics,
+            done: Done::default(),
+            logged_at: Instant::now(),
+            logged_rejected: 0,
+        };
         Self { state: Arc::new(Mutex::new(state)), clock }
     }
 
@@ -61,7 +66,7 @@ impl Sink for Service {
     fn take(&mut self, hop: Hop, tables: Tables) -> Result<(), SinkError> {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.count(hop, &tables);
-        state.tell(self.clock);
+        state.log_progress(self.clock);
         let Some(output) = &mut state.output else { return Ok(()) };
         output.take(hop, self.clock, tables)
     }
@@ -93,11 +98,11 @@ impl State {
         }
     }
 
-    fn tell(&mut self, clock: HopClock) {
-        if self.told_at.elapsed() < TELL_EVERY {
+    fn log_progress(&mut self, clock: HopClock) {
+        if self.logged_at.elapsed() < LOG_EVERY {
             return;
         }
-        self.told_at = Instant::now();
+        self.logged_at = Instant::now();
         self.write_metrics(clock);
         let Done { through, decoded, flags, rejected, .. } = &self.done;
         tracing::info!(
@@ -105,13 +110,13 @@ impl State {
             rfc3339(clock.end_of(*through))
         );
         let all: u64 = rejected.values().sum();
-        if all > self.told_rejected {
-            self.told_rejected = all;
+        if all > self.logged_rejected {
+            self.logged_rejected = all;
             tracing::warn!("rejected so far: {}", by_reason(rejected));
         }
     }
 
-    /// Rows matter more than what is told of them: a file that cannot be written stops nothing.
+    /// Rows matter more than metrics: a file that cannot be written stops nothing.
     fn write_metrics(&self, clock: HopClock) {
         if let Some(Err(error)) = self.metrics.as_ref().map(|metrics| metrics.write(&self.done, clock)) {
             tracing::warn!("the metrics could not be written: {error}");

@@ -43,7 +43,7 @@ impl TableArgs {
         self.top
     }
 
-    /// How many rows are shown, where nobody said it so many.
+    /// How many rows are shown, if --top is not given.
     pub(crate) fn shown(&self, default: usize) -> usize {
         match self.top {
             Some(0) => usize::MAX,

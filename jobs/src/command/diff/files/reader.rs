@@ -18,7 +18,7 @@ use fleetdiff_schemas::time::Nanos;
 const TYPES: [ProfileType; 5] =
     [ProfileType::Cpu, ProfileType::Heap, ProfileType::Mutex, ProfileType::Wall, ProfileType::OffCpu];
 
-/// Types that are told apart by the clock alone.
+/// Types that only the clock distinguishes.
 const CLOCKS: [ProfileType; 3] = [ProfileType::Cpu, ProfileType::Wall, ProfileType::OffCpu];
 
 /// Why a file gives no profile.

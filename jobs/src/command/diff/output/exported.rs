@@ -11,9 +11,9 @@ use super::super::report;
 use super::file;
 use crate::failure::Failure;
 
-/// What is said of more.
+/// Note on the variation between runs where it is measured.
 const KNOWN: &str = "how much runs differ by themselves is measured, and what is called exceeds it";
-/// What is said of the article's rule.
+/// Note on the variation between runs under the article's rule.
 const NOT_ASKED: &str =
     "how much runs differ by themselves is not asked by the article's rule, which is not calibrated";
 
@@ -57,7 +57,7 @@ pub(crate) fn check(args: &DiffArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Findings, and what is said beside them.
+/// Findings, with the notes on them.
 pub(crate) fn export<'a>(
     sides: &'a Sides<Vec<Recording>>,
     compared: &'a Compared,
