@@ -1,7 +1,7 @@
 # `make demo` and `make test` are the two commands of a newcomer; both install what is missing first (Debian).
 # Everything is built in release, so that no target builds a crate twice.
 
-.PHONY: demo check test test-fast setup fmt clippy links docs bench
+.PHONY: demo check test test-fast setup fmt clippy links docs bench dist
 
 # A synthetic fleet with a canary through the real dataflow.
 demo:
@@ -37,3 +37,8 @@ setup:
 bench:
 	scripts/setup.sh build
 	cargo bench -p fleetdiff-benches
+
+# The program as it is given to others: target/dist/fleetdiff-<version>-<target>.tar.gz.
+dist:
+	scripts/setup.sh build
+	scripts/dist.sh

@@ -5,10 +5,13 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use fleetdiff_connectors::files::FleetError;
+use fleetdiff_connectors::kafka::error::BrokerError;
+
+use crate::configuration::Problems;
 
 /// Why a command ended without doing what it was asked.
 #[derive(Debug)]
-pub struct Failure {
+pub(crate) struct Failure {
     cause: Box<dyn Error + Send + Sync>,
     hint: Option<String>,
     exit: u8,
@@ -21,28 +24,39 @@ const USAGE: u8 = 2;
 
 impl Failure {
     /// A command that cannot be begun as it was given.
-    pub fn usage(cause: impl Into<Box<dyn Error + Send + Sync>>, hint: impl Into<String>) -> Self {
+    pub(crate) fn usage(cause: impl Into<Box<dyn Error + Send + Sync>>, hint: impl Into<String>) -> Self {
         Self { exit: USAGE, ..Self::with_hint(cause, hint) }
     }
 
     /// The program's exit code for it.
-    pub fn exit_code(&self) -> ExitCode {
+    pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.exit)
     }
 
     /// A failure with advice.
-    pub fn with_hint(cause: impl Into<Box<dyn Error + Send + Sync>>, hint: impl Into<String>) -> Self {
+    pub(crate) fn with_hint(cause: impl Into<Box<dyn Error + Send + Sync>>, hint: impl Into<String>) -> Self {
         Self { cause: cause.into(), hint: Some(hint.into()), exit: FAILED }
     }
 
     /// A failure of a recorded fleet, with what to do.
-    pub fn of_fleet(failure: FleetError) -> Self {
+    pub(crate) fn of_fleet(failure: FleetError) -> Self {
         let hint = failure.hint();
         Self::with_hint(failure, hint)
     }
 
+    /// A failure of the cluster, with what to do.
+    pub(crate) fn of_broker(failure: BrokerError) -> Self {
+        let hint = failure.hint();
+        Self::with_hint(failure, hint)
+    }
+
+    /// All problems of a configuration, as a failure of usage.
+    pub(crate) fn of_configuration(problems: Problems) -> Self {
+        Self::usage(problems, "`fleetdiff watch --show-config` prints every key with its meaning")
+    }
+
     /// Prints the chain of causes and the advice to stderr.
-    pub fn tell(&self) {
+    pub(crate) fn print(&self) {
         let mut text = format!("error: {}", self.cause);
         let mut deeper = self.cause.source();
         while let Some(cause) = deeper {

@@ -5,37 +5,24 @@ mod layout;
 mod sentence;
 mod uniform;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::rows::{CellKey, CellRow, Tables};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Verdict};
 
+use crate::columns::{Column, aligned};
 use findings::{Called, Findings};
 use layout::{Colour, Entry, Grid};
+use sentence::share_delta;
 
 /// Further functions that get a line of their own; the rest is counted.
 const LINES: usize = 20;
-
-/// Whether text is coloured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paint {
-    /// With escape codes, for a terminal.
-    Coloured,
-    /// As it is.
-    Plain,
-}
-
-impl Paint {
-    /// Coloured only on a terminal, and not where the environment says `NO_COLOR`.
-    pub fn of_stdout() -> Self {
-        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        if wanted && io::stdout().is_terminal() { Self::Coloured } else { Self::Plain }
-    }
-}
+/// Widest name of a function in a column.
+const WIDEST: usize = 60;
 
 /// Prints, for each comparison, the grid of the worst function that is called, a line for each other, and one sentence.
-pub fn print(out: &mut impl Write, tables: &Tables, config: &Config, paint: Paint) -> io::Result<()> {
+pub(crate) fn print(out: &mut impl Write, tables: &Tables, config: &Config) -> io::Result<()> {
     for findings in Findings::of(tables) {
         let key = findings.key;
         writeln!(
@@ -47,7 +34,7 @@ pub fn print(out: &mut impl Write, tables: &Tables, config: &Config, paint: Pain
             key.head_build,
             key.base_build
         )?;
-        grid_of(&findings).print(out, paint)?;
+        grid_of(&findings).print(out)?;
         print_others(out, &findings)?;
         writeln!(out, "\n{}", sentence::sentence(&findings, config))?;
         match findings.past {
@@ -118,17 +105,13 @@ fn print_others(out: &mut impl Write, findings: &Findings<'_>) -> io::Result<()>
     };
     writeln!(out, "\nalso called:")?;
     let shown = &others[..others.len().min(LINES)];
-    let width = shown.iter().map(|called| called.function.chars().count()).max().unwrap_or(0).min(60);
-    for called in shown {
-        writeln!(out, "  {:<width$}  {}", called.function, sentence::places(called))?;
+    let rows: Vec<Vec<String>> =
+        shown.iter().map(|called| vec![called.function.to_owned(), sentence::places(called)]).collect();
+    for line in aligned(&[Column::WORDS.at_most(WIDEST), Column::WORDS], 2, &rows) {
+        writeln!(out, "  {line}")?;
     }
     if others.len() > shown.len() {
         writeln!(out, "  and {} more, all in the table flags", others.len() - shown.len())?;
     }
     Ok(())
-}
-
-/// The change of a row's share with its interval, in percentage points.
-fn share_delta(row: &CellRow) -> Option<String> {
-    row.share_delta.map(|delta| format!("{:+.2} pp +- {:.2}", delta.value * 100.0, (delta.high - delta.low) * 50.0))
 }

@@ -1,21 +1,14 @@
 //! The fleetdiff program: which function got slower, in which region and cohort, by how much, with an interval.
 
-mod calibrate;
+mod aa_check;
+mod columns;
 mod command;
 mod configuration;
-mod delta;
-mod demo;
-mod diff;
 mod failure;
-mod generate;
 mod grid;
-mod kafka;
 mod output;
-mod power;
-mod publish;
-mod replay;
-mod self_check;
-mod watch;
+mod progress;
+mod publisher;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -29,33 +22,18 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let command = command::Program::parse().command;
-    log_to_stderr(&command);
-    let done = match command {
-        command::Command::Demo(settings) => demo::demo(&settings),
-        command::Command::Replay(settings) => replay::replay(&settings),
-        command::Command::Watch(settings) => watch::watch(&settings),
-        command::Command::Publish(settings) => publish::publish(&settings),
-        command::Command::Generate(settings) => generate::generate(&settings),
-        command::Command::Delta(settings) => delta::delta(&settings),
-        command::Command::Diff(settings) => diff::diff(&settings),
-        command::Command::Calibrate(settings) => calibrate::calibrate(&settings),
-        command::Command::Power(settings) => power::power(&settings),
-    };
-    match done {
+    log_to_stderr(command.default_log());
+    match command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.tell();
+            failure.print();
             failure.exit_code()
         }
     }
 }
 
-/// A service tells what it does; the other commands only what is wrong. FLEETDIFF_LOG says otherwise.
-fn log_to_stderr(command: &command::Command) {
-    let default = match command {
-        command::Command::Watch(_) => "warn,fleetdiff=info,fleetdiff_pipeline=info,fleetdiff_connectors=info",
-        _ => "warn",
-    };
+/// FLEETDIFF_LOG wins over the command's own choice.
+fn log_to_stderr(default: &str) {
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())

@@ -15,15 +15,16 @@ use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::{Hop, HopClock, TimeRange};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
-use crate::self_check::SelfCheckRate;
+use crate::aa_check::AaCheckRate;
+use crate::progress::bar_of_hops;
 
 /// Event time that one file of a bounded run spans.
 const FLUSH: Duration = Duration::from_secs(600);
 
 /// Where alerts go.
-pub enum AlertTarget {
+pub(crate) enum AlertTarget {
     /// The file beside the tables.
     File(AlertLog),
     /// A topic.
@@ -34,12 +35,12 @@ pub enum AlertTarget {
 
 impl AlertTarget {
     /// The file in an output folder.
-    pub fn file(root: &Path) -> Result<Self, OutputError> {
+    pub(crate) fn file(root: &Path) -> Result<Self, OutputError> {
         AlertLog::create(root).map(Self::File)
     }
 
     /// A topic, made with so many partitions if it is absent.
-    pub fn topic(client: &ClientSettings, topic: &str, partitions: i32) -> Result<Self, BrokerError> {
+    pub(crate) fn topic(client: &ClientSettings, topic: &str, partitions: i32) -> Result<Self, BrokerError> {
         AlertProducer::open(client, topic, partitions).map(Self::Topic)
     }
 
@@ -64,7 +65,7 @@ impl AlertTarget {
 }
 
 /// The output of a run, hop by hop.
-pub struct Output {
+pub(crate) struct Output {
     parquet: ParquetOutput,
     pending: PendingRows,
     alerts: AlertTarget,
@@ -73,7 +74,7 @@ pub struct Output {
 
 impl Output {
     /// Tables in a folder, one file for each `flush` of event time; `configuration` is JSON and goes into every file.
-    pub fn create(
+    pub(crate) fn create(
         root: &Path,
         configuration: String,
         flush: Duration,
@@ -85,7 +86,7 @@ impl Output {
     }
 
     /// Takes the rows of the next hop; writes what is complete and announces what changed.
-    pub fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<(), SinkError> {
+    pub(crate) fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<(), SinkError> {
         let mut alerts = tables.flags.iter().map(Alert::of_flag).collect::<Result<Vec<_>, _>>()?;
         for row in &tables.comparisons {
             if self.verdicts.is_change(row) {
@@ -99,33 +100,33 @@ impl Output {
     }
 
     /// Writes what waits for the end of its interval.
-    pub fn finish(mut self) -> Result<(), OutputError> {
+    pub(crate) fn finish(mut self) -> Result<(), OutputError> {
         self.parquet.write(&self.pending.take_all())?;
         self.alerts.finish()
     }
 }
 
 /// What a command keeps of a run while it goes on.
-pub struct Kept {
+pub(crate) struct Kept {
     output: Option<Output>,
     /// Rows of `comparisons` of the last look, `cells` of the last report, the fan-out in force, and all flags.
-    pub tables: Tables,
-    /// The rate of false calls so far.
-    pub self_check: SelfCheckRate,
+    pub(crate) tables: Tables,
+    /// The rate of false positives so far.
+    pub(crate) aa_check: AaCheckRate,
     bar: ProgressBar,
     first: Hop,
 }
 
 /// A sink that a command can look into once the run is over.
 #[derive(Clone)]
-pub struct Keeper {
+pub(crate) struct Keeper {
     kept: Arc<Mutex<Kept>>,
     clock: HopClock,
 }
 
 impl Keeper {
     /// Keeps the latest rows, and writes all of them to `folder` if there is one. The bar goes over the hops of `span`.
-    pub fn new(
+    pub(crate) fn new(
         folder: Option<&Path>,
         configuration: String,
         clock: HopClock,
@@ -137,7 +138,7 @@ impl Keeper {
     }
 
     /// [`Self::new`] for rows that make no alerts.
-    pub fn without_alerts(
+    pub(crate) fn without_alerts(
         folder: &Path,
         configuration: String,
         clock: HopClock,
@@ -148,15 +149,12 @@ impl Keeper {
 
     fn of(output: Option<Output>, clock: HopClock, span: TimeRange) -> Self {
         let first = clock.hop_of(span.start);
-        let bar = ProgressBar::new(clock.hop_of(span.end).0.saturating_sub(first.0) + 1);
-        if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} hops, {eta} left") {
-            bar.set_style(style);
-        }
+        let bar = bar_of_hops(clock.hop_of(span.end).0.saturating_sub(first.0) + 1);
         Self {
             kept: Arc::new(Mutex::new(Kept {
                 output,
                 tables: Tables::default(),
-                self_check: SelfCheckRate::default(),
+                aa_check: AaCheckRate::default(),
                 bar,
                 first,
             })),
@@ -165,11 +163,11 @@ impl Keeper {
     }
 
     /// Ends the output and gives what was kept.
-    pub fn finish(self) -> Result<(Tables, SelfCheckRate), OutputError> {
+    pub(crate) fn finish(self) -> Result<(Tables, AaCheckRate), OutputError> {
         let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.bar.finish_and_clear();
         kept.output.take().map_or(Ok(()), Output::finish)?;
-        Ok((std::mem::take(&mut kept.tables), kept.self_check))
+        Ok((std::mem::take(&mut kept.tables), kept.aa_check))
     }
 }
 
@@ -181,7 +179,7 @@ impl Sink for Keeper {
         if !tables.cells.is_empty() {
             kept.tables.cells.clone_from(&tables.cells);
         }
-        kept.self_check.take(&tables.comparisons);
+        kept.aa_check.take(&tables.comparisons);
         if !tables.comparisons.is_empty() {
             kept.tables.comparisons.clone_from(&tables.comparisons);
         }

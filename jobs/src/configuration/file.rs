@@ -6,15 +6,15 @@ use serde_json::{Value as Json, json};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::Configuration;
 use super::keys::{self, KEYS};
 use super::problems::Problem;
+use super::values::Configuration;
 
 /// The section whose keys are properties of librdkafka.
 const CLIENT: &str = "kafka.client";
 
 /// Reads a file into a configuration; what is wrong with it is added to the problems, and the rest is taken.
-pub fn read(path: &Path, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
+pub(crate) fn read(path: &Path, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
     let name = path.display().to_string();
     match std::fs::read_to_string(path) {
         Ok(text) => take(&text, &name, configuration, problems),
@@ -25,7 +25,7 @@ pub fn read(path: &Path, configuration: &mut Configuration, problems: &mut Vec<P
 }
 
 /// Reads a file's text; `name` is the file's.
-pub fn take(text: &str, name: &str, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
+pub(crate) fn take(text: &str, name: &str, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
     let (table, faults) = DeTable::parse_recoverable(text);
     let mut reading = Reading { text, name, configuration, problems };
     for fault in faults {
@@ -79,7 +79,7 @@ impl Reading<'_> {
             Some(Json::String(text)) => text,
             Some(scalar @ (Json::Number(_) | Json::Bool(_))) => scalar.to_string(),
             _ => {
-                let what = "a property of the client is a text, a number, true or false; write its name in quotes, as in \"sasl.mechanism\"";
+                let what = "a property of the client is a string, a number, true or false; write its name in quotes, as in \"sasl.mechanism\"";
                 return self.problem(value.span().start, format!("{CLIENT}.{name}"), what.to_owned());
             }
         };
@@ -98,7 +98,7 @@ fn unknown(path: &str) -> String {
     if names.is_empty() {
         let mut sections: Vec<&str> = KEYS.iter().map(|key| key.section()).chain([CLIENT]).collect();
         sections.dedup();
-        return format!("unknown; there are the sections {}", sections.join(", "));
+        return format!("unknown; the sections are {}", sections.join(", "));
     }
     format!("unknown key; [{section}] has {}", names.join(", "))
 }

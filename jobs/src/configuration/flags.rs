@@ -4,27 +4,27 @@ use std::marker::PhantomData;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use super::Configuration;
 use super::keys::{KEYS, Key};
 use super::problems::Problem;
+use super::values::Configuration;
 
 /// Which keys a command has as flags.
-pub trait Choice {
+pub(crate) trait Choice {
     /// Whether this one.
     fn has(key: &Key) -> bool;
 }
 
 /// Every key.
 #[derive(Clone, Copy, Debug)]
-pub struct Everything;
+pub(crate) struct Everything;
 
 /// What decides rows from records of a folder, and the workers.
 #[derive(Clone, Copy, Debug)]
-pub struct OfDataflow;
+pub(crate) struct OfDataflow;
 
 /// A topic and how to reach it.
 #[derive(Clone, Copy, Debug)]
-pub struct OfTopic;
+pub(crate) struct OfTopic;
 
 impl Choice for Everything {
     fn has(_: &Key) -> bool {
@@ -46,19 +46,19 @@ impl Choice for OfTopic {
 
 /// The flags that were given.
 #[derive(Debug)]
-pub struct Flags<S> {
+pub(crate) struct Flags<S> {
     given: Vec<(&'static Key, String)>,
     choice: PhantomData<S>,
 }
 
 impl<S> Flags<S> {
     /// Whether a key was given.
-    pub fn has(&self, path: &str) -> bool {
+    pub(crate) fn has(&self, path: &str) -> bool {
         self.given.iter().any(|(key, _)| key.path == path)
     }
 
     /// Sets what was given; what cannot be set is added to the problems.
-    pub fn apply(&self, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
+    pub(crate) fn apply(&self, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
         for (key, value) in &self.given {
             if !(key.set_text)(configuration, value) {
                 problems.push(Problem::value(&format!("--{}", key.flag), key, value));
@@ -70,7 +70,10 @@ impl<S> Flags<S> {
 impl<S: Choice> Args for Flags<S> {
     fn augment_args(command: Command) -> Command {
         let defaults = Configuration::default();
-        KEYS.iter().filter(|key| S::has(key)).fold(command, |command, key| command.arg(flag(key, &defaults)))
+        let mut keys: Vec<&'static Key> = KEYS.iter().filter(|key| S::has(key)).collect();
+        // Headings are printed in the order in which their first flag is added.
+        keys.sort_by_key(|key| key.heading);
+        keys.into_iter().fold(command, |command, key| command.arg(flag(key, &defaults)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -98,6 +101,11 @@ fn flag(key: &'static Key, defaults: &Configuration) -> Arg {
         other => other.to_string(),
     };
     let default = if default.is_empty() { "none".to_owned() } else { default };
-    let help = format!("{} [default: {default}] [env: {}]", key.meaning, key.variable());
-    Arg::new(key.path).long(key.flag).value_name("VALUE").help(help)
+    let meaning = key.meaning.trim_end_matches('.');
+    Arg::new(key.path)
+        .long(key.flag)
+        .value_name(key.value_name)
+        .help_heading(key.heading.title())
+        .help(format!("{meaning} [default: {default}]"))
+        .long_help(format!("{meaning} [default: {default}] [env: {}]", key.variable()))
 }

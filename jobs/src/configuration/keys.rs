@@ -2,44 +2,75 @@
 
 use serde_json::Value as Json;
 
-use super::Configuration;
 use super::setting::Setting;
+use super::values::Configuration;
 
 /// One key.
-pub struct Key {
+pub(crate) struct Key {
     /// Where it stands in a file: `section.name`.
-    pub path: &'static str,
+    pub(crate) path: &'static str,
     /// Its name as a flag, without the dashes.
-    pub flag: &'static str,
+    pub(crate) flag: &'static str,
+    /// What the flag takes, as help texts name it.
+    pub(crate) value_name: &'static str,
+    /// Where the flag stands in help texts.
+    pub(crate) heading: Heading,
     /// What it means.
-    pub meaning: &'static str,
+    pub(crate) meaning: &'static str,
     /// Where its default comes from: measured, published, a guess, or why there is no other.
-    pub origin: &'static str,
+    pub(crate) origin: &'static str,
     /// Whether rows depend on it; all others only say where things are and how the program works.
-    pub decides_rows: bool,
+    pub(crate) decides_rows: bool,
     /// What is expected of a value, in words.
-    pub expected: &'static str,
+    pub(crate) expected: &'static str,
     /// Its value in a configuration.
-    pub get: fn(&Configuration) -> Json,
+    pub(crate) get: fn(&Configuration) -> Json,
     /// Sets it from the text of a flag or variable; whether that was possible.
-    pub set_text: fn(&mut Configuration, &str) -> bool,
+    pub(crate) set_text: fn(&mut Configuration, &str) -> bool,
     /// Sets it from a value of a file; whether that was possible.
-    pub set_json: fn(&mut Configuration, &Json) -> bool,
+    pub(crate) set_json: fn(&mut Configuration, &Json) -> bool,
+}
+
+/// Where a flag stands in help texts, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Heading {
+    Kafka,
+    Identity,
+    Compared,
+    Windows,
+    Decision,
+    Running,
+    Output,
+}
+
+impl Heading {
+    /// As it is printed.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Kafka => "Kafka",
+            Self::Identity => "Identity",
+            Self::Compared => "What is compared",
+            Self::Windows => "Windows and time",
+            Self::Decision => "Decision",
+            Self::Running => "Running",
+            Self::Output => "Output",
+        }
+    }
 }
 
 impl Key {
     /// Its section.
-    pub fn section(&self) -> &'static str {
+    pub(crate) fn section(&self) -> &'static str {
         self.path.rsplit_once('.').map_or("", |(section, _)| section)
     }
 
     /// Its name within the section.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.path.rsplit_once('.').map_or(self.path, |(_, name)| name)
     }
 
     /// Its variable of the environment.
-    pub fn variable(&self) -> String {
+    pub(crate) fn variable(&self) -> String {
         format!("FLEETDIFF_{}", self.path.replace('.', "_").to_uppercase())
     }
 }
@@ -51,7 +82,7 @@ impl std::fmt::Debug for Key {
 }
 
 /// The key of a path.
-pub fn find(path: &str) -> Option<&'static Key> {
+pub(crate) fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.path == path)
 }
 
@@ -66,11 +97,17 @@ const fn expected<S: Setting>(_: fn(&Configuration) -> &S) -> &'static str {
 const ROWS: bool = true;
 const WORK: bool = false;
 
-macro_rules! key {
-    ($path:literal, $flag:literal, $decides:expr, $($field:ident).+, $meaning:literal, $origin:literal) => {
-        Key {
+macro_rules! keys {
+    ($(
+        $path:literal = $($field:ident).+, $decides:ident, $heading:ident $flag:literal $value_name:literal:
+            $meaning:literal
+            $origin:literal;
+    )*) => {
+        &[$(Key {
             path: $path,
             flag: $flag,
+            value_name: $value_name,
+            heading: Heading::$heading,
             meaning: $meaning,
             origin: $origin,
             decides_rows: $decides,
@@ -78,355 +115,143 @@ macro_rules! key {
             get: |configuration| Setting::to_json(&configuration.$($field).+),
             set_text: |configuration, text| set(&mut configuration.$($field).+, Setting::from_text(text)),
             set_json: |configuration, value| set(&mut configuration.$($field).+, Setting::from_json(value)),
-        }
+        }),*]
     };
 }
 
-/// Every key, by section.
-pub const KEYS: [Key; 44] = [
-    key!(
-        "dataflow.hop",
-        "hop",
-        ROWS,
-        dataflow.hop,
-        "Width of a hop: event time is counted in these.",
-        "published: agents upload every 10 s"
-    ),
-    key!(
-        "dataflow.window",
-        "window",
-        ROWS,
-        dataflow.window,
-        "Length of the sliding window.",
-        "published: the window of the method's article"
-    ),
-    key!(
-        "dataflow.lateness",
-        "lateness",
-        ROWS,
-        dataflow.lateness,
-        "How far the event times of one partition may lie apart; at least half of the longest profile and its transport.",
-        "guess: half a 30 s profile and its transport"
-    ),
-    key!(
-        "dataflow.warm_up",
-        "warm-up",
-        ROWS,
-        dataflow.warm_up,
-        "What is cropped after the start of a process.",
-        "guess: caches and compilers of most services settle within it"
-    ),
-    key!(
-        "dataflow.drain",
-        "drain",
-        ROWS,
-        dataflow.drain,
-        "What is cropped before the end of a process; each profile then waits for so long and one more profile, and so do alerts.",
-        "guess: few programs cost otherwise at their end, and results would come later"
-    ),
-    key!(
-        "dataflow.evaluate_every",
-        "evaluate-every",
-        ROWS,
-        dataflow.evaluate_every,
-        "How often the live rule looks.",
-        "every hop: alerts come as early as they can"
-    ),
-    key!(
-        "dataflow.report_every",
-        "report-every",
-        ROWS,
-        dataflow.report_every,
-        "How often the table cells is written.",
-        "guess"
-    ),
-    key!(
-        "dataflow.epoch",
-        "epoch",
-        ROWS,
-        dataflow.epoch,
-        "What a comparison accumulates over before it begins anew.",
-        "published: the family of the live rule"
-    ),
-    key!(
-        "dataflow.baseline",
-        "baseline",
-        ROWS,
-        dataflow.baseline,
-        "How far the past goes back, at least, that a build is compared with once no base build runs beside it; 0s compares with none.",
-        "guess: a week holds each day of the week"
-    ),
-    key!(
-        "dataflow.baseline_every",
-        "baseline-every",
-        ROWS,
-        dataflow.baseline_every,
-        "Of each so long a stretch of time one hop is kept for that past.",
-        "guess: 60 hops of each hour and day"
-    ),
-    key!(
-        "dataflow.q",
-        "q",
-        ROWS,
-        dataflow.q,
-        "False-discovery rate of each family.",
-        "published: Benjamini and Hochberg 1995"
-    ),
-    key!(
-        "dataflow.delta",
-        "delta",
-        ROWS,
-        dataflow.delta,
-        "Smallest change on the log scale that is called.",
-        "measured: simulated fleets"
-    ),
-    key!(
-        "dataflow.min_count",
-        "min-count",
-        ROWS,
-        dataflow.min_count,
-        "Smallest count of both arms together that is tested.",
-        "published: the floor of the method's article"
-    ),
-    key!(
-        "dataflow.min_head_pods",
-        "min-head-pods",
-        ROWS,
-        dataflow.min_head_pods,
-        "Pods of a new build that open a comparison.",
-        "one pod is no replicate"
-    ),
-    key!(
-        "dataflow.cell",
-        "cell",
-        ROWS,
-        dataflow.cell_by,
-        "What makes a cell; the other dimension is merged.",
-        "where fleets differ: region and cohort"
-    ),
-    key!(
-        "dataflow.base",
-        "base",
-        ROWS,
-        named.base,
-        "Builds that together are the base of the one comparison; needs head.",
-        "none: comparisons follow from deploys"
-    ),
-    key!(
-        "dataflow.head",
-        "head",
-        ROWS,
-        named.head,
-        "The build in question of the one comparison; needs base.",
-        "none: comparisons follow from deploys"
-    ),
-    key!(
-        "dataflow.count_kind",
-        "count-kind",
-        ROWS,
-        dataflow.count_kinds,
-        "Which counts are tested.",
-        "both: a callee moves self, its callers total"
-    ),
-    key!(
-        "dataflow.rewrites",
-        "rewrites",
-        ROWS,
-        rewrites,
-        "Rewrites of function names, in order, each PATTERN => REPLACEMENT with a regular expression; names of deltas stay.",
-        "none: names are what tools give, without lines, hashes and offsets"
-    ),
-    key!(
-        "dataflow.method",
-        "method",
-        ROWS,
-        dataflow.method,
-        "What calls rows: honest; for comparison in replay, and not calibrated, article (G on merged counts), article-b and article-b-stouffer (G of each pod, merged), naive (shares subtracted).",
-        "measured: the others are wrong more often than they say"
-    ),
-    key!(
-        "run.workers",
-        "workers",
-        WORK,
-        workers,
-        "Worker threads; rows do not depend on it.",
-        "guess: two cores are everywhere"
-    ),
-    key!(
-        "kafka.brokers",
-        "brokers",
-        WORK,
-        kafka.client.brokers,
-        "Brokers to ask first, host:port joined by commas.",
-        "guess: one on this machine"
-    ),
-    key!("kafka.topic", "topic", ROWS, kafka.topic, "Topic of profiles.", "guess"),
-    key!(
-        "kafka.format",
-        "format",
-        ROWS,
-        kafka.format,
-        "Format of its records: delta and otlp carry the identity, all others have it in headers.",
-        "published: what continuous profilers send"
-    ),
-    key!(
-        "kafka.metrics_topic",
-        "metrics-topic",
-        ROWS,
-        kafka.metrics_topic,
-        "Topic of OTLP metrics that count requests, for profiles that bring no requests of their own; empty: none.",
-        "guess: many fleets put requests elsewhere"
-    ),
-    key!(
-        "kafka.request_metrics",
-        "request-metrics",
-        ROWS,
-        kafka.request_metrics,
-        "Metrics of that topic whose points count requests; all that are named are added up.",
-        "published: OpenTelemetry's names"
-    ),
-    key!(
-        "kafka.cohort",
-        "cohort",
-        ROWS,
-        kafka.cohort,
-        "Attribute that names the cohort, looked for on the sample first, then on the record.",
-        "guess"
-    ),
-    key!(
-        "kafka.contention",
-        "contention",
-        ROWS,
-        kafka.contention,
-        "What profiles of contention in otlp are where nothing says it: mutex (of who holds a lock) or block (of who waits).",
-        "guess: who holds a lock can be changed"
-    ),
-    key!(
-        "kafka.max_record_bytes",
-        "max-record-bytes",
-        ROWS,
-        kafka.max_record_bytes,
-        "Largest record after decompression; larger ones are rejected.",
-        "guess: far above the largest recorded profile"
-    ),
-    key!(
-        "kafka.idle_after",
-        "idle-after",
-        WORK,
-        kafka.idle_after,
-        "Event time goes on without a partition that has given nothing for so long; 0s waits for ever. Not with --until-end.",
-        "guess: six profiles of a pod"
-    ),
-    key!(
-        "kafka.connect_timeout",
-        "connect-timeout",
-        WORK,
-        kafka.client.connect_timeout,
-        "How long a first answer may take.",
-        "guess: a handshake across an ocean"
-    ),
-    key!(
-        "kafka.give_up_after",
-        "give-up-after",
-        WORK,
-        kafka.give_up_after,
-        "How long the cluster may be gone before the run ends with an error.",
-        "guess: a broker's restart takes seconds"
-    ),
-    key!(
-        "kafka.identity.service",
-        "identity-service",
-        ROWS,
-        kafka.identity.service,
-        "Headers or attributes that name the service; of each of these lists the first hit wins.",
-        "published: OpenTelemetry's names"
-    ),
-    key!(
-        "kafka.identity.build",
-        "identity-build",
-        ROWS,
-        kafka.identity.build,
-        "Headers or attributes that name the build.",
-        "published: OpenTelemetry's names"
-    ),
-    key!(
-        "kafka.identity.region",
-        "identity-region",
-        ROWS,
-        kafka.identity.region,
-        "Headers or attributes that name the region.",
-        "published: OpenTelemetry's names"
-    ),
-    key!(
-        "kafka.identity.hardware",
-        "identity-hardware",
-        ROWS,
-        kafka.identity.hardware,
-        "Headers or attributes that name the kind of machine.",
-        "published: OpenTelemetry's names"
-    ),
-    key!(
-        "kafka.identity.node",
-        "identity-node",
-        ROWS,
-        kafka.identity.node,
-        "Headers or attributes that name the machine.",
-        "published: OpenTelemetry's names"
-    ),
-    key!(
-        "kafka.identity.pod",
-        "identity-pod",
-        ROWS,
-        kafka.identity.pod,
-        "Headers or attributes that name the pod; several joined by + are needed together.",
-        "published: OpenTelemetry's names"
-    ),
-    key!(
-        "kafka.identity.process_start",
-        "identity-process-start",
-        ROWS,
-        kafka.identity.process_start,
-        "Headers or attributes that hold the start of the process: RFC 3339, or nanoseconds since 1970.",
-        "published: OpenTelemetry's names"
-    ),
-    key!(
-        "output.folder",
-        "output",
-        WORK,
-        output.folder,
-        "Folder of the tables, the decisions and, without a topic for them, the alerts.",
-        "guess"
-    ),
-    key!(
-        "output.flush",
-        "flush",
-        WORK,
-        output.flush,
-        "Event time that one file spans; divides an hour.",
-        "guess: files of some MB"
-    ),
-    key!(
-        "output.metrics",
-        "metrics",
-        WORK,
-        output.metrics,
-        "File of metrics in the text format of Prometheus, rewritten every 10 s; empty: none.",
-        "guess: many have another way"
-    ),
-    key!(
-        "alerts.topic",
-        "alerts-topic",
-        WORK,
-        alerts.topic,
-        "Topic of alerts, made if it is absent; empty: alerts.jsonl in the output folder.",
-        "fleetdiff's own name"
-    ),
-    key!(
-        "alerts.partitions",
-        "alerts-partitions",
-        WORK,
-        alerts.partitions,
-        "Partitions of that topic if it has to be made.",
-        "guess: alerts are few"
-    ),
-];
+/// Every key, by section: its path and field, whether rows depend on it, its flag with heading and value, what it means, and where
+/// its default comes from.
+pub(crate) const KEYS: &[Key] = keys! {
+    "dataflow.hop" = dataflow.hop, ROWS, Windows "hop" "DURATION":
+        "Length of the intervals in which event time is counted."
+        "published: agents upload every 10 s";
+    "dataflow.window" = dataflow.window, ROWS, Windows "window" "DURATION":
+        "Length of the sliding window."
+        "published: the window of the method's article";
+    "dataflow.lateness" = dataflow.lateness, ROWS, Windows "lateness" "DURATION":
+        "How far apart the event times of one partition may be; at least half of the longest profile plus its transport time."
+        "guess: half a 30 s profile and its transport";
+    "dataflow.warm_up" = dataflow.warm_up, ROWS, Windows "warm-up" "DURATION":
+        "Time after the start of a process whose samples are left out."
+        "guess: caches and compilers of most services settle within it";
+    "dataflow.drain" = dataflow.drain, ROWS, Windows "drain" "DURATION":
+        "Time before the end of a process whose samples are left out. It delays every profile and alert by this time and one more profile."
+        "guess: few programs behave differently at their end, and results would come later";
+    "dataflow.evaluate_every" = dataflow.evaluate_every, ROWS, Windows "evaluate-every" "DURATION":
+        "How often the live rule, which raises alerts, is evaluated."
+        "at every interval: alerts come as early as possible";
+    "dataflow.report_every" = dataflow.report_every, ROWS, Windows "report-every" "DURATION":
+        "How often rows of the table cells are written."
+        "guess";
+    "dataflow.epoch" = dataflow.epoch, ROWS, Windows "epoch" "DURATION":
+        "How long a comparison accumulates evidence before it starts again."
+        "published: the family of the live rule";
+    "dataflow.history" = dataflow.baseline, ROWS, Windows "history" "DURATION":
+        "How far back the history reaches, at least. A canary is compared with the same hours on earlier days once no baseline build runs beside it; 0s turns this off."
+        "guess: a week holds each day of the week";
+    "dataflow.history_every" = dataflow.baseline_every, ROWS, Windows "history-every" "DURATION":
+        "One interval of each such period is kept for the history."
+        "guess: 60 intervals of each hour and day";
+    "dataflow.q" = dataflow.q, ROWS, Decision "q" "RATE":
+        "False-discovery rate of each family of tests, between 0 and 1."
+        "published: Benjamini and Hochberg 1995";
+    "dataflow.min_effect" = dataflow.delta, ROWS, Decision "min-effect" "LOG_RATIO":
+        "Minimum effect: a change must be larger than this to be significant, as a log ratio (0.01 is about 1 %)."
+        "measured: simulated fleets";
+    "dataflow.min_count" = dataflow.min_count, ROWS, Decision "min-count" "SAMPLES":
+        "Fewest samples of canary and baseline together for which a function is tested."
+        "published: the floor of the method's article";
+    "dataflow.min_head_pods" = dataflow.min_head_pods, ROWS, Compared "min-head-pods" "PODS":
+        "Number of pods of a new build that open a comparison."
+        "one pod is not a replicate";
+    "dataflow.cell" = dataflow.cell_by, ROWS, Compared "cell" "DIMENSION,...":
+        "Dimensions that make a cell: region,cohort, cohort, region or all; a dimension that is left out is merged."
+        "fleets differ by region and cohort";
+    "dataflow.base" = named.base, ROWS, Compared "base" "BUILD,...":
+        "Builds that together are the baseline of the only comparison; needs head."
+        "none: comparisons follow from deploys";
+    "dataflow.head" = named.head, ROWS, Compared "head" "BUILD":
+        "Build that is the canary of the only comparison; needs base."
+        "none: comparisons follow from deploys";
+    "dataflow.count_kind" = dataflow.count_kinds, ROWS, Compared "count-kind" "KIND,...":
+        "Counts that are tested: self (the function is at the leaf of the stack), total (anywhere on the stack), or both."
+        "both: a change moves self of one function and total of its callers";
+    "dataflow.rewrites" = rewrites, ROWS, Compared "rewrites" "REWRITE":
+        "Rewrites of function names in order, each PATTERN => REPLACEMENT with a regular expression; several as a JSON list. Names in the delta format are not rewritten."
+        "none: names are as tools give them, without lines, hashes and offsets";
+    "dataflow.method" = dataflow.method, ROWS, Decision "method" "METHOD":
+        "Method that decides what is significant: honest. For comparison in replay only, and not calibrated: article (G test on merged counts), article-b and article-b-stouffer (G test of each pod, merged), naive (difference of shares, no test)."
+        "measured: the others are wrong more often than they say";
+    "run.workers" = workers, WORK, Running "workers" "THREADS":
+        "Number of worker threads; results do not depend on it."
+        "guess: most machines have two cores";
+    "kafka.brokers" = kafka.client.brokers, WORK, Kafka "brokers" "HOST:PORT,...":
+        "Brokers to contact first, each HOST:PORT."
+        "guess: one on this machine";
+    "kafka.topic" = kafka.topic, ROWS, Kafka "topic" "TOPIC":
+        "Topic of the profiles."
+        "guess";
+    "kafka.format" = kafka.format, ROWS, Kafka "format" "FORMAT":
+        "Format of the records: pprof, folded, perf_script, speedscope, cpuprofile, pyroscope, delta or otlp. Records in delta and otlp name their pods themselves, all others in headers."
+        "published: what continuous profilers send";
+    "kafka.metrics_topic" = kafka.metrics_topic, ROWS, Kafka "metrics-topic" "TOPIC":
+        "Topic of OTLP metrics that count requests, for profiles without request counts of their own; empty for none."
+        "guess: many fleets count requests elsewhere";
+    "kafka.request_metrics" = kafka.request_metrics, ROWS, Kafka "request-metrics" "METRIC,...":
+        "Metrics of that topic that count requests; the counts of all named metrics are added."
+        "published: OpenTelemetry's names";
+    "kafka.cohort" = kafka.cohort, ROWS, Identity "cohort" "ATTRIBUTE":
+        "Attribute that names the cohort, taken from the sample if it is there, else from the record."
+        "guess";
+    "kafka.contention" = kafka.contention, ROWS, Kafka "contention" "TYPE":
+        "Type of contention profiles in otlp records that do not say it: mutex (who holds a lock) or block (who waits for it)."
+        "guess: who holds a lock can be changed";
+    "kafka.max_record_bytes" = kafka.max_record_bytes, ROWS, Kafka "max-record-bytes" "BYTES":
+        "Largest size of a record after decompression; larger records are rejected."
+        "guess: far above the largest recorded profile";
+    "kafka.idle_after" = kafka.idle_after, WORK, Kafka "idle-after" "DURATION":
+        "Event time no longer waits for a partition that has been silent for this long; 0s waits forever. Not used with --until-end."
+        "guess: six profiles of a pod";
+    "kafka.connect_timeout" = kafka.client.connect_timeout, WORK, Kafka "connect-timeout" "DURATION":
+        "How long to wait for the first answer of a broker."
+        "guess: a handshake across an ocean";
+    "kafka.give_up_after" = kafka.give_up_after, WORK, Kafka "give-up-after" "DURATION":
+        "How long the cluster may be unreachable before the run ends with an error."
+        "guess: a broker restarts within seconds";
+    "kafka.identity.service" = kafka.identity.service, ROWS, Identity "identity-service" "NAME,...":
+        "Headers or attributes that name the service. In this list and those below, the first that is present is used."
+        "published: OpenTelemetry's names";
+    "kafka.identity.build" = kafka.identity.build, ROWS, Identity "identity-build" "NAME,...":
+        "Headers or attributes that name the build."
+        "published: OpenTelemetry's names";
+    "kafka.identity.region" = kafka.identity.region, ROWS, Identity "identity-region" "NAME,...":
+        "Headers or attributes that name the region."
+        "published: OpenTelemetry's names";
+    "kafka.identity.hardware" = kafka.identity.hardware, ROWS, Identity "identity-hardware" "NAME,...":
+        "Headers or attributes that name the type of machine."
+        "published: OpenTelemetry's names";
+    "kafka.identity.node" = kafka.identity.node, ROWS, Identity "identity-node" "NAME,...":
+        "Headers or attributes that name the machine."
+        "published: OpenTelemetry's names";
+    "kafka.identity.pod" = kafka.identity.pod, ROWS, Identity "identity-pod" "NAME,...":
+        "Headers or attributes that name the pod; names joined by + are required together."
+        "published: OpenTelemetry's names";
+    "kafka.identity.process_start" = kafka.identity.process_start, ROWS, Identity "identity-process-start" "NAME,...":
+        "Headers or attributes that hold the start time of the process, in RFC 3339 or as nanoseconds since 1970."
+        "published: OpenTelemetry's names";
+    "output.folder" = output.folder, WORK, Output "output" "DIR":
+        "Folder for the tables, the log of decisions and, if there is no topic for them, the alerts."
+        "guess";
+    "output.flush" = output.flush, WORK, Output "flush" "DURATION":
+        "Event time that one file covers; must divide an hour."
+        "guess: files of some MB";
+    "output.metrics" = output.metrics, WORK, Output "metrics" "FILE":
+        "File for metrics in the Prometheus text format, rewritten every 10 s; empty for none."
+        "guess: many have another way";
+    "alerts.topic" = alerts.topic, WORK, Output "alerts-topic" "TOPIC":
+        "Topic for alerts, created if it is absent; empty to write alerts.jsonl into the output folder."
+        "fleetdiff's own name";
+    "alerts.partitions" = alerts.partitions, WORK, Output "alerts-partitions" "COUNT":
+        "Number of partitions of that topic if it is created."
+        "guess: alerts are few";
+};

@@ -6,18 +6,18 @@ use super::keys::Key;
 
 /// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub(crate) struct Problem {
     /// File and line, flag or variable, where it is known.
-    pub place: Option<String>,
+    pub(crate) place: Option<String>,
     /// Path of the key; empty for a problem of the file as a whole.
-    pub key: String,
+    pub(crate) key: String,
     /// What is wrong.
-    pub what: String,
+    pub(crate) what: String,
 }
 
 impl Problem {
     /// A value that the key does not take.
-    pub fn value(place: &str, key: &Key, value: &str) -> Self {
+    pub(crate) fn value(place: &str, key: &Key, value: &str) -> Self {
         let what = format!("{value:?} is not {}", key.expected);
         Self { place: Some(place.to_owned()), key: key.path.to_owned(), what }
     }
@@ -37,14 +37,14 @@ impl fmt::Display for Problem {
 
 /// Every problem of a configuration, at least one.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Problems(Vec<Problem>);
+pub(crate) struct Problems(Vec<Problem>);
 
 impl Problems {
     /// No error if there is no problem.
     ///
     /// # Errors
     /// The problems.
-    pub fn none_or(problems: Vec<Problem>) -> Result<(), Self> {
+    pub(crate) fn none_or(problems: Vec<Problem>) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self(problems)) }
     }
 }

@@ -10,7 +10,7 @@ use fleetdiff_schemas::time::Nanos;
 use serde_json::{Value as Json, json};
 
 /// A value that a key may have.
-pub trait Setting: Sized {
+pub(crate) trait Setting: Sized {
     /// What is expected, in words.
     const EXPECTED: &'static str;
 
@@ -31,7 +31,7 @@ const UNITS: [(&str, i64); 4] =
     [("h", 3_600_000_000_000), ("m", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000)];
 
 impl Setting for Nanos {
-    const EXPECTED: &'static str = "a length of time: a whole number with ms, s, m or h, as in \"30s\"";
+    const EXPECTED: &'static str = "a duration: a whole number with ms, s, m or h, as in \"30s\"";
 
     fn from_text(text: &str) -> Option<Self> {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -98,7 +98,7 @@ impl Setting for f64 {
 }
 
 impl Setting for String {
-    const EXPECTED: &'static str = "a text";
+    const EXPECTED: &'static str = "a string";
 
     fn from_text(text: &str) -> Option<Self> {
         Some(text.to_owned())
@@ -122,7 +122,7 @@ impl Setting for PathBuf {
 }
 
 impl Setting for Vec<String> {
-    const EXPECTED: &'static str = "a list of texts, as in [\"a\", \"b\"] (a,b as a flag)";
+    const EXPECTED: &'static str = "a list of strings, as in [\"a\", \"b\"] (a,b as a flag)";
 
     fn from_text(text: &str) -> Option<Self> {
         Some(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect())
@@ -139,7 +139,7 @@ impl Setting for Vec<String> {
 
 /// Rewrites of names as they were written, `PATTERN => REPLACEMENT` each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RewriteTexts(pub Vec<String>);
+pub(crate) struct RewriteTexts(pub(crate) Vec<String>);
 
 /// NB: a pattern may hold a comma, so that a flag is one rewrite, or the list as JSON.
 impl Setting for RewriteTexts {

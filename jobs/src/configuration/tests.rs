@@ -1,6 +1,8 @@
 use std::collections::BTreeSet;
 
-use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_formats::Format;
+use fleetdiff_schemas::config::{Comparing, Config};
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::time::Nanos;
 
 use super::*;
@@ -42,7 +44,7 @@ fn keys_are_unique_by_path_flag_and_variable_and_say_where_their_default_comes_f
     assert_eq!(distinct(KEYS.iter().map(|key| key.path.to_owned()).collect()), KEYS.len());
     assert_eq!(distinct(KEYS.iter().map(|key| key.flag.to_owned()).collect()), KEYS.len());
     assert_eq!(distinct(KEYS.iter().map(super::keys::Key::variable).collect()), KEYS.len());
-    for key in &KEYS {
+    for key in KEYS {
         assert!(key.meaning.ends_with('.') && !key.origin.is_empty(), "{key:?}");
     }
 }
@@ -64,7 +66,7 @@ fn every_key_reads_back_what_it_writes() {
     assert!(matches!(again.dataflow().comparing, Comparing::Named { base, .. } if base.len() == 2));
 }
 
-/// A rewrite that cannot be used is told when the configuration is read, with its pattern.
+/// A rewrite that cannot be used is reported when the configuration is read, with its pattern.
 #[test]
 fn rewrites_are_read_and_checked() {
     let (file, problems) = loaded("[dataflow]\nrewrites = ['^v\\d{1,3}\\. => v.', ' => ']", &[]);
@@ -95,32 +97,32 @@ fn the_environment_wins_over_the_file() {
 }
 
 #[test]
-fn all_problems_are_told_with_key_and_line() {
+fn all_problems_are_reported_with_key_and_line() {
     let text = "[dataflow]\nwindw = \"30m\"\nwarm_up = 60\nq = 2.0\n\n[kafka]\nformat = \"jfr\"\nbrokers = [1]\n[kafak]\nx = 1\n[kafka.client]\nsasl.password = \"hunter2\"\n";
     let (_, problems) = loaded(text, &[("FLEETDIFF_RUN_WORKERS", "many")]);
-    let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let reported: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let expected = [
         ("f.toml:2: dataflow.windw: unknown key", "warm_up"),
-        ("f.toml:3: dataflow.warm_up: 60 is not a length of time", "30s"),
+        ("f.toml:3: dataflow.warm_up: 60 is not a duration", "30s"),
         ("f.toml:7: kafka.format: \"jfr\" is not one of", "delta"),
-        ("f.toml:8: kafka.brokers: [1] is not a text", ""),
+        ("f.toml:8: kafka.brokers: [1] is not a string", ""),
         ("f.toml:9: kafak: unknown", "kafka.identity"),
         ("f.toml:12: kafka.client.sasl: ", "in quotes"),
         ("FLEETDIFF_RUN_WORKERS: run.workers: \"many\" is not a whole number", ""),
-        ("dataflow.q: must lie between 0 and 1", ""),
+        ("dataflow.q: must be between 0 and 1", ""),
     ];
-    assert_eq!(told.len(), expected.len(), "{told:#?}");
+    assert_eq!(reported.len(), expected.len(), "{reported:#?}");
     for (start, part) in expected {
-        assert!(told.iter().any(|one| one.starts_with(start) && one.contains(part)), "{start} in {told:#?}");
+        assert!(reported.iter().any(|one| one.starts_with(start) && one.contains(part)), "{start} in {reported:#?}");
     }
 }
 
 #[test]
-fn a_file_that_is_no_toml_is_told_by_line_without_its_text() {
+fn a_file_that_is_no_toml_is_reported_by_line_without_its_text() {
     let (_, problems) = loaded("[kafka.client]\n\"sasl.password\" = hunter2\n[dataflow]\nwindow = \"5x\"\n", &[]);
-    let told = format!("{problems:?}");
-    assert!(told.contains("f.toml:2") && told.contains("f.toml:4"), "{told}");
-    assert!(!told.contains("hunter2"), "{told}");
+    let reported = format!("{problems:?}");
+    assert!(reported.contains("f.toml:2") && reported.contains("f.toml:4"), "{reported}");
+    assert!(!reported.contains("hunter2"), "{reported}");
 }
 
 #[test]
@@ -138,7 +140,7 @@ fn secrets_come_from_file_or_environment_and_are_shown_nowhere() {
         configuration.of_fleet_as_json()
     );
     assert!(!shown.contains("hunter"), "{shown}");
-    assert!(shown.contains("SASL_SSL") && shown.contains("\"sasl.password\" is set and not shown"));
+    assert!(shown.contains("SASL_SSL") && shown.contains("\"sasl.password\" is set but not shown"));
 }
 
 #[test]

@@ -5,23 +5,23 @@ use std::fmt::Write;
 use fleetdiff_connectors::kafka::client::is_secret;
 use serde_json::{Map, Value as Json};
 
-use super::Configuration;
 use super::keys::KEYS;
+use super::values::Configuration;
 
 const HEAD: &str = "\
-# The configuration of `fleetdiff watch`. Every key is here with its default; one that is left out has it too.
-# Behind each stands where its default comes from (measured, published, or a guess), its flag, and its variable of the
-# environment. A flag wins over the variable, the variable over the file. Lengths of time are whole numbers with ms, s, m or h.
+# The configuration of `fleetdiff watch`. Every key is listed with its default, which also applies if the key is left out.
+# Each comment names the source of the default (measured, published, or a guess), the flag, and the environment variable.
+# A flag overrides the variable, and the variable overrides the file. Durations are whole numbers with ms, s, m or h.
 ";
 
 const CLIENT: &str = "
-# Further properties of the Kafka client by librdkafka's names, in quotes: \"security.protocol\" = \"SASL_SSL\".
-# Secrets may stand here or in the environment (FLEETDIFF_KAFKA_CLIENT_SASL_PASSWORD is \"sasl.password\"); they are no flags
-# and are never shown.
+# Further properties of the Kafka client, by librdkafka's names in quotes: \"security.protocol\" = \"SASL_SSL\".
+# Set secrets here or in the environment (FLEETDIFF_KAFKA_CLIENT_SASL_PASSWORD is \"sasl.password\"). They have no flags and
+# are never printed.
 [kafka.client]
 ";
 
-/// NB: texts, numbers and truth are written alike in TOML and JSON.
+/// NB: texts, numbers and truth are written the same way in TOML and JSON.
 fn toml_of(value: &Json) -> String {
     match value {
         Json::Array(parts) => format!("[{}]", parts.iter().map(toml_of).collect::<Vec<_>>().join(", ")),
@@ -29,12 +29,28 @@ fn toml_of(value: &Json) -> String {
     }
 }
 
+/// Widest line of a comment.
+const WIDTH: usize = 120;
+
+/// Lines of a comment, broken between words.
+fn comment(text: &mut String, words: &str) {
+    let mut line = String::from("#");
+    for word in words.split(' ') {
+        if line.len() + 1 + word.len() > WIDTH {
+            let _ = writeln!(text, "{line}");
+            line.truncate(1);
+        }
+        let _ = write!(line, " {word}");
+    }
+    let _ = writeln!(text, "{line}");
+}
+
 impl Configuration {
     /// The whole configuration as a commented TOML file.
-    pub fn to_toml(&self) -> String {
+    pub(crate) fn to_toml(&self) -> String {
         let mut text = HEAD.to_owned();
         let mut section = "";
-        for key in &KEYS {
+        for key in KEYS {
             if key.section() != section {
                 // The client's free properties come after the fixed keys of Kafka.
                 if key.section() == "output" {
@@ -44,7 +60,8 @@ impl Configuration {
                 let _ = write!(text, "\n[{section}]\n");
             }
             let value = toml_of(&(key.get)(self));
-            let _ = writeln!(text, "# {}\n# Default: {}. --{}, {}", key.meaning, key.origin, key.flag, key.variable());
+            comment(&mut text, key.meaning);
+            comment(&mut text, &format!("Default: {}. --{}, {}", key.origin, key.flag, key.variable()));
             let _ = writeln!(text, "{} = {value}", key.name());
         }
         text
@@ -55,19 +72,19 @@ impl Configuration {
         for (name, value) in &self.kafka.client.properties {
             let name = Json::from(name.as_str());
             let _ = match is_secret(name.as_str().unwrap_or_default()) {
-                true => writeln!(text, "# {name} is set and not shown"),
+                true => writeln!(text, "# {name} is set but not shown"),
                 false => writeln!(text, "{name} = {}", Json::from(value.as_str())),
             };
         }
     }
 
     /// What decided the rows of a fleet in a folder or in memory, as JSON.
-    pub fn of_fleet_as_json(&self) -> String {
+    pub(crate) fn of_fleet_as_json(&self) -> String {
         self.json(&["dataflow"])
     }
 
     /// What decided the rows of a topic, as JSON.
-    pub fn of_topic_as_json(&self) -> String {
+    pub(crate) fn of_topic_as_json(&self) -> String {
         self.json(&["dataflow", "kafka", "kafka.identity"])
     }
 

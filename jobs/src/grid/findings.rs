@@ -10,40 +10,40 @@ use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, Co
 use fleetdiff_schemas::verdict::{Baseline, FanOutState, Scope, Verdict};
 
 /// One comparison in one kind of count, at the last look.
-pub struct Findings<'a> {
+pub(crate) struct Findings<'a> {
     /// Which builds of what.
-    pub key: &'a ComparisonKey,
+    pub(crate) key: &'a ComparisonKey,
     /// Self counts if there are any, else total counts.
-    pub kind: CountKind,
+    pub(crate) kind: CountKind,
     /// Which past the base is, in words, if no build of it runs any more.
-    pub past: Option<&'a str>,
+    pub(crate) past: Option<&'a str>,
     /// What is known of each cell.
-    pub cells: BTreeMap<&'a CellKey, &'a ComparisonRow>,
+    pub(crate) cells: BTreeMap<&'a CellKey, &'a ComparisonRow>,
     /// The rows of the last report, by cell.
-    pub rows: BTreeMap<&'a CellKey, Vec<&'a CellRow>>,
+    pub(crate) rows: BTreeMap<&'a CellKey, Vec<&'a CellRow>>,
     /// The rows of all functions together in the window of the last report; cells without request counts have none.
-    pub uniform: BTreeMap<&'a CellKey, &'a CellRow>,
+    pub(crate) uniform: BTreeMap<&'a CellKey, &'a CellRow>,
     /// Functions with a flag that stands, or called against the past: those that cost more somewhere first, the largest change of a share first.
-    pub called: Vec<Called<'a>>,
+    pub(crate) called: Vec<Called<'a>>,
 }
 
 /// A function with a flag that stands somewhere, or called somewhere against the past.
-pub struct Called<'a> {
+pub(crate) struct Called<'a> {
     /// Its name.
-    pub function: &'a str,
+    pub(crate) function: &'a str,
     /// What is known of it in each cell.
-    pub states: BTreeMap<&'a CellKey, FanOutState>,
+    pub(crate) states: BTreeMap<&'a CellKey, FanOutState>,
     /// Where it costs more, in the fewest words.
-    pub regressed: Vec<Extent>,
+    pub(crate) regressed: Vec<Extent>,
     /// Where it costs less.
-    pub improved: Vec<Extent>,
+    pub(crate) improved: Vec<Extent>,
     /// Its rows of the last report.
-    pub rows: BTreeMap<&'a CellKey, &'a CellRow>,
+    pub(crate) rows: BTreeMap<&'a CellKey, &'a CellRow>,
 }
 
 impl<'a> Findings<'a> {
     /// What tables say that hold the last look, the last report and the fan-out in force.
-    pub fn of(tables: &'a Tables) -> Vec<Self> {
+    pub(crate) fn of(tables: &'a Tables) -> Vec<Self> {
         let has_self = tables.comparisons.iter().any(|row| row.count_kind == CountKind::SelfCount);
         let kind = if has_self { CountKind::SelfCount } else { CountKind::Total };
         let keys: BTreeSet<&ComparisonKey> =
@@ -89,7 +89,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Whether all functions together cost more per request in a cell.
-    pub fn is_dearer(&self, cell: &CellKey) -> bool {
+    pub(crate) fn is_dearer(&self, cell: &CellKey) -> bool {
         self.uniform.get(cell).is_some_and(|row| row.verdict == Verdict::Regressed)
     }
 }
@@ -140,7 +140,7 @@ impl<'a> Called<'a> {
     }
 
     /// The cells in which it is called so.
-    pub fn cells(&self, state: FanOutState) -> impl Iterator<Item = &'a CellKey> {
+    pub(crate) fn cells(&self, state: FanOutState) -> impl Iterator<Item = &'a CellKey> {
         self.states.iter().filter(move |(_, known)| **known == state).map(|(cell, _)| *cell)
     }
 

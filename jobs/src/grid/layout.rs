@@ -3,19 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
+use console::{Style, measure_text_width};
 use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::rows::CellKey;
 
-use super::Paint;
+use crate::columns::{Column, aligned};
 
-/// Space between two columns.
+/// Blanks between two columns.
 const GAP: usize = 3;
 /// Longer titles have a line of their own.
 const CORNER: usize = 24;
 
-/// How an entry is coloured on a terminal.
+/// What an entry says at first sight, by its colour on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Colour {
+pub(crate) enum Colour {
     /// Costs more.
     Red,
     /// Costs less.
@@ -27,66 +28,63 @@ pub enum Colour {
 }
 
 impl Colour {
-    fn code(self) -> &'static str {
-        match self {
-            Self::Red => "\x1b[1;31m",
-            Self::Green => "\x1b[32m",
-            Self::Yellow => "\x1b[33m",
-            Self::Faint => "\x1b[2m",
-        }
+    /// The text in this colour if stdout is a terminal that shows colours.
+    fn of(self, text: &str) -> String {
+        let style = match self {
+            Self::Red => Style::new().red().bold(),
+            Self::Green => Style::new().green(),
+            Self::Yellow => Style::new().yellow(),
+            Self::Faint => Style::new().dim(),
+        };
+        style.apply_to(text).to_string()
     }
 }
 
 /// What stands in a cell: two lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// The upper line.
-    pub figure: String,
+    pub(crate) figure: String,
     /// The lower line.
-    pub word: String,
+    pub(crate) word: String,
     /// Of the lower line.
-    pub colour: Colour,
+    pub(crate) colour: Colour,
 }
 
 /// A grid of cells with its title in the corner.
 #[derive(Debug)]
-pub struct Grid {
+pub(crate) struct Grid {
     title: String,
     entries: BTreeMap<CellKey, Entry>,
 }
 
 impl Grid {
     /// A grid; cells that are missing stay empty.
-    pub fn new(title: String, entries: BTreeMap<CellKey, Entry>) -> Self {
+    pub(crate) fn new(title: String, entries: BTreeMap<CellKey, Entry>) -> Self {
         Self { title, entries }
     }
 
     /// Prints it.
-    pub fn print(&self, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    pub(crate) fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let regions: BTreeSet<&str> = self.entries.keys().map(|cell| cell.region.as_str()).collect();
         let cohorts: BTreeSet<&str> = self.entries.keys().map(|cell| cell.cohort.as_str()).collect();
-        let corner = if width(&self.title) <= CORNER { self.title.as_str() } else { "" };
+        let corner = if measure_text_width(&self.title) <= CORNER { self.title.as_str() } else { "" };
         if corner.is_empty() {
             writeln!(out, "{}", self.title)?;
         }
-        let first =
-            regions.iter().map(|region| width(named(region, "all regions"))).chain([width(corner)]).max().unwrap_or(0);
-        let columns: Vec<(&str, usize)> = cohorts.iter().map(|cohort| (*cohort, self.width_of(cohort))).collect();
-        let heads = columns.iter().map(|(cohort, width)| (named(cohort, "all cohorts").to_owned(), *width, None));
-        line(out, corner, first, heads.collect(), paint)?;
+        let heads = cohorts.iter().map(|cohort| named(cohort, "all cohorts").to_owned());
+        let mut rows: Vec<Vec<String>> = vec![[corner.to_owned()].into_iter().chain(heads).collect()];
         for region in regions {
-            let of_region = |part: fn(&Entry) -> (String, Option<Colour>)| {
-                let text = |cohort: &str| self.entry(region, cohort).map_or((String::new(), None), part);
-                columns
-                    .iter()
-                    .map(|(cohort, width)| (text(cohort), *width))
-                    .map(|((text, colour), width)| (text, width, colour))
-                    .collect()
+            let of_region = |part: fn(&Entry) -> String| {
+                cohorts.iter().map(move |cohort| self.entry(region, cohort).map_or_else(String::new, part))
             };
-            line(out, named(region, "all regions"), first, of_region(|entry| (entry.figure.clone(), None)), paint)?;
-            line(out, "", first, of_region(|entry| (entry.word.clone(), Some(entry.colour))), paint)?;
+            let name = named(region, "all regions").to_owned();
+            rows.push([name].into_iter().chain(of_region(|entry| entry.figure.clone())).collect());
+            let words = of_region(|entry| entry.colour.of(&entry.word));
+            rows.push([String::new()].into_iter().chain(words).collect());
         }
-        Ok(())
+        let columns = vec![Column::WORDS; 1 + cohorts.len()];
+        aligned(&columns, GAP, &rows).into_iter().try_for_each(|line| writeln!(out, "{line}"))
     }
 
     fn entry(&self, region: &str, cohort: &str) -> Option<&Entry> {
@@ -95,47 +93,16 @@ impl Grid {
             .find(|(cell, _)| cell.region.as_str() == region && cell.cohort.as_str() == cohort)
             .map(|(_, entry)| entry)
     }
-
-    fn width_of(&self, cohort: &str) -> usize {
-        let of_cohort = self.entries.iter().filter(|(cell, _)| cell.cohort.as_str() == cohort);
-        let widest = of_cohort.map(|(_, entry)| width(&entry.figure).max(width(&entry.word))).max().unwrap_or(0);
-        widest.max(width(named(cohort, "all cohorts")))
-    }
 }
 
 fn named<'a>(name: &'a str, merged: &'a str) -> &'a str {
     if name == MERGED { merged } else { name }
 }
 
-/// NB: one character is taken for one column.
-fn width(text: &str) -> usize {
-    text.chars().count()
-}
-
-type Column = (String, usize, Option<Colour>);
-
-/// One line without blanks at its end.
-fn line(out: &mut impl Write, head: &str, first: usize, columns: Vec<Column>, paint: Paint) -> io::Result<()> {
-    let mut text = head.to_owned();
-    let mut at = width(head);
-    let mut column_at = first;
-    for (word, wide, colour) in columns {
-        column_at += GAP;
-        if !word.is_empty() {
-            text.push_str(&" ".repeat(column_at.saturating_sub(at)));
-            at = column_at + width(&word);
-            match colour.filter(|_| paint == Paint::Coloured) {
-                Some(colour) => text.push_str(&format!("{}{word}\x1b[0m", colour.code())),
-                None => text.push_str(&word),
-            }
-        }
-        column_at += wide;
-    }
-    writeln!(out, "{text}")
-}
-
 #[cfg(test)]
 mod tests {
+    use console::strip_ansi_codes;
+
     use super::*;
 
     fn entry(figure: &str, word: &str) -> Entry {
@@ -153,11 +120,14 @@ mod tests {
             (cell("r", "web"), entry("-", "noise")),
             (cell("eu-west-1", "web"), entry("x", "y")),
         ];
-        let print = |title: &str, paint| {
+        // Tests may run on a terminal or not.
+        console::set_colors_enabled(true);
+        let print = |title: &str| {
             let mut text = Vec::new();
-            Grid::new(title.to_owned(), entries.clone().into()).print(&mut text, paint).unwrap();
+            Grid::new(title.to_owned(), entries.clone().into()).print(&mut text).unwrap();
             String::from_utf8(text).unwrap()
         };
+        let plain = |title: &str| strip_ansi_codes(&print(title)).into_owned();
         let expected = "\
 serialize   tv                 web
 eu-west-1                      x
@@ -165,11 +135,9 @@ eu-west-1                      x
 r           +1.43 pp +- 0.22   -
             regressed          noise
 ";
-        assert_eq!(print("serialize", Paint::Plain), expected);
+        assert_eq!(plain("serialize"), expected);
         let long = "a_function_with_a_name_that_is_longer_than_a_corner";
-        assert_eq!(print(long, Paint::Plain), format!("{long}\n{}", expected.replacen("serialize", "         ", 1)));
-        let coloured = print("serialize", Paint::Coloured);
-        assert_eq!(coloured.replace("\x1b[1;31m", "").replace("\x1b[0m", ""), expected);
-        assert_eq!(coloured.matches("\x1b[1;31m").count(), 3);
+        assert_eq!(plain(long), format!("{long}\n{}", expected.replacen("serialize", "         ", 1)));
+        assert_eq!(print("serialize").matches("\x1b[31m\x1b[1m").count(), 3);
     }
 }

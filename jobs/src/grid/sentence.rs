@@ -10,13 +10,12 @@ use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, Interval};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Support};
 
 use super::findings::{Called, Findings};
-use super::share_delta;
 
 /// Cells of a function whose ratios are told one by one; of more, the range is.
 const RATIOS: usize = 3;
 
 /// The verdict over all cells, in words.
-pub fn sentence(findings: &Findings<'_>, config: &Config) -> String {
+pub(crate) fn sentence(findings: &Findings<'_>, config: &Config) -> String {
     let verb = if findings.past.is_some() { "dearer in " } else { "roll back " };
     let mut parts = called(findings, FanOutState::Regressed, verb);
     parts.extend(called(findings, FanOutState::Improved, "cheaper in "));
@@ -63,7 +62,7 @@ fn place(findings: &Findings<'_>, cells: &[&CellKey]) -> String {
     words(&extents(cells.iter().copied(), findings.cells.keys().copied()))
 }
 
-pub(super) fn words(extents: &[Extent]) -> String {
+pub(crate) fn words(extents: &[Extent]) -> String {
     extents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -130,7 +129,7 @@ fn effect(row: &CellRow) -> String {
 }
 
 /// A ratio with its interval.
-pub(super) fn effect_of(Interval { value, low, high }: Interval) -> String {
+pub(crate) fn effect_of(Interval { value, low, high }: Interval) -> String {
     format!("x {} ({} to {})", number(value), number(low), number(high))
 }
 
@@ -150,13 +149,18 @@ fn range(rows: &[&CellRow]) -> String {
     )
 }
 
+/// The change of a row's share with its interval, in percentage points.
+pub(crate) fn share_delta(row: &CellRow) -> Option<String> {
+    row.share_delta.map(|delta| format!("{:+.2} pp +- {:.2}", delta.value * 100.0, (delta.high - delta.low) * 50.0))
+}
+
 /// Two decimals, three where the first would be nought.
 fn number(value: f64) -> String {
     if value < 0.1 { format!("{value:.3}") } else { format!("{value:.2}") }
 }
 
 /// Where a function is called and by how much, for its line.
-pub fn places(called: &Called<'_>) -> String {
+pub(crate) fn places(called: &Called<'_>) -> String {
     let side = |state: FanOutState, extents: &[Extent]| {
         let cells: Vec<&CellKey> = called.cells(state).collect();
         let shares: Vec<String> = cells.iter().filter_map(|cell| share_delta(called.rows.get(*cell)?)).collect();

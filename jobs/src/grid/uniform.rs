@@ -10,7 +10,7 @@ use super::findings::Findings;
 use super::sentence::{effect_of, words};
 
 /// One line: where all functions together cost more or less per request, where they are alike, and where nobody can know.
-pub fn line(findings: &Findings<'_>) -> String {
+pub(crate) fn line(findings: &Findings<'_>) -> String {
     const UNSEEN: &str = "a change that hits every function alike cannot be seen";
     if findings.uniform.is_empty() {
         return format!("Without request counts, {UNSEEN}.");

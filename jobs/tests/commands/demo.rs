@@ -152,7 +152,7 @@ fn what_it_says() {
     let more: u32 = pods.split(' ').next().unwrap().parse().unwrap();
     assert!(pods[pods.find(' ').unwrap()..].starts_with(" more pods of v42 (3 now), watched for about "), "{pods}");
     assert!(pods.ends_with(" minutes, would."), "{pods}");
-    // A fleet of 15 and 20 pods in each cell has 67 to 75 % of the samples shown to be alike (generate --pods 15:20 --by 1.0
+    // A fleet of 15 and 20 pods in each cell has 67 to 75 % of the samples shown to be alike (generate --pods 15:20 --factor 1.0
     // --seed 4, then replay): seven of its eight full cells are clean.
     assert!((10..=14).contains(&more), "{more} more pods");
     assert_eq!(text.matches("Without request counts").count(), 1);
@@ -160,7 +160,7 @@ fn what_it_says() {
 
 #[test]
 fn nothing_is_called_where_nothing_changed_and_the_same_fleet_with_a_change_is_flagged() {
-    let same = done(&["demo", "--by", "1.0"]);
+    let same = done(&["demo", "--factor", "1.0"]);
     for kind in CountKind::ALL {
         let rows = same.rows(Scope::Epoch, kind);
         let tested = rows.iter().filter(|row| is_cell(row) && row.ln_p.is_some()).count();
@@ -176,7 +176,7 @@ fn nothing_is_called_where_nothing_changed_and_the_same_fleet_with_a_change_is_f
 
 #[test]
 fn a_large_change_moves_the_other_shares_of_its_cells_and_no_others() {
-    let large = done(&["demo", "--by", "1.6"]);
+    let large = done(&["demo", "--factor", "1.6"]);
     let rows = large.rows(Scope::Epoch, CountKind::SelfCount);
     let moved = called(&rows, Verdict::Compositional);
     for hit in hit_cells() {
@@ -196,7 +196,7 @@ fn another_function_in_other_cells_moves_the_finding() {
         "cache::probe",
         "--cells",
         "eu-west-1:Web-Desktop,eu-west-1:Android-TV",
-        "--by",
+        "--factor",
         "1.25",
         "--seed",
         "3",
@@ -214,7 +214,7 @@ fn another_function_in_other_cells_moves_the_finding() {
 
 #[test]
 fn a_change_of_everything_is_seen_per_request_alone() {
-    let all = done(&["demo", "--regress", "(all)", "--cells", "ap-south-1:*", "--by", "1.15", "--requests", "40"]);
+    let all = done(&["demo", "--regress", "(all)", "--cells", "ap-south-1:*", "--factor", "1.15", "--requests", "40"]);
     assert!(CountKind::ALL.iter().all(|&kind| called(&all.rows(Scope::Epoch, kind), Verdict::Regressed).is_empty()));
     let regressed: Vec<&CellRow> = all
         .tables
@@ -261,6 +261,6 @@ fn a_function_or_a_cell_that_is_not_there_is_said_so() {
     let wrong = run(&["demo", "--cells", "mars:Web-Desktop"]);
     assert_eq!(wrong.code, 1, "{}", wrong.stderr);
     assert!(wrong.stderr.contains("mars"), "{}", wrong.stderr);
-    assert_eq!(run(&["demo", "--by"]).code, 2);
+    assert_eq!(run(&["demo", "--factor"]).code, 2);
     assert_eq!(run(&["demonstrate"]).code, 2);
 }

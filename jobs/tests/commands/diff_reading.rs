@@ -269,7 +269,7 @@ fn wrong_values_are_told_from_right_ones() {
         (["--tid", "3-1"], "ends before it begins"),
         (["--time", "x"], "is no stretch of time"),
         (["--time", "20%/6"], "is no stretch of time"),
-        (["--crop", "5"], "a length of time"),
+        (["--crop", "5"], "a duration"),
         (["--percentage", "half"], "possible values: relative, absolute"),
         (["-S", ""], "no name, expected some separated by commas"),
         (["-d", "file:///nowhere/at/all"], "cannot read /nowhere/at/all"),

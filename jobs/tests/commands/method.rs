@@ -216,11 +216,11 @@ static FLEET: LazyLock<TempDir> = LazyLock::new(|| {
         fleet.to_str().unwrap(),
         "--seed",
         "7",
-        "--by",
+        "--factor",
         "1.6",
         "--pods",
         "5:20",
-        "--lasts",
+        "--duration",
         "6m",
     ]);
     assert_eq!(generated.code, 0, "{}", generated.stderr);

@@ -12,7 +12,7 @@ use super::program::{Done, done, is_cell};
 /// A full hour.
 const STARTS_AT: Nanos = Nanos::from_seconds(1_772_528_400);
 const SETTINGS: [&str; 8] =
-    ["--window", "5m", "--evaluate-every", "1m", "--report-every", "5m", "--baseline-every", "20s"];
+    ["--window", "5m", "--evaluate-every", "1m", "--report-every", "5m", "--history-every", "20s"];
 
 /// One function costs twice as much in one of two cells; all pods are replaced within seven minutes.
 fn replayed(more: &[&str]) -> Done {
@@ -80,7 +80,7 @@ fn a_full_roll_out_is_held_against_the_past_and_wakes_nobody() {
 
 #[test]
 fn without_a_baseline_a_closed_comparison_is_over() {
-    let done = replayed(&["--baseline", "0s"]);
+    let done = replayed(&["--history", "0s"]);
     assert!(done.tables.comparisons.iter().all(|row| row.baseline == Baseline::Concurrent));
     assert!(done.tables.cells.iter().all(|row| row.detail.as_ref().is_none_or(|detail| !detail.contains("past"))));
     assert!(!done.run.stdout.contains("past"), "{}", done.run.stdout);

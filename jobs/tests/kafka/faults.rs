@@ -20,7 +20,7 @@ fn a_broker_that_does_not_answer_is_named() {
     for args in [
         vec!["watch", "--until-end", "--output", text(&output)],
         vec!["publish", text(&fleet)],
-        vec!["generate", "--lasts", "1m", "--pods", "2:2"],
+        vec!["generate", "--duration", "1m", "--pods", "2:2"],
     ] {
         let said = fail(1, &[&args[..], &nowhere].concat());
         assert_says(&said, &["error: no Kafka broker answers at 127.0.0.1:1", "hint: check host and port"]);
@@ -99,7 +99,7 @@ fn every_problem_of_a_configuration_is_told_at_once_and_no_secret() {
         &[
             "4 reasons",
             &line,
-            "dataflow.q: must lie between 0 and 1",
+            "dataflow.q: must be between 0 and 1",
             "FLEETDIFF_RUN_WORKERS: run.workers",
             "--warm-up: dataflow.warm_up: \"soon\"",
         ],

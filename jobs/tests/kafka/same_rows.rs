@@ -35,7 +35,7 @@ fn same_as(expected: Results, name: &str, fleet: &Path, format: &str, settings: 
     for key in ["pod", "none"] {
         let topic = format!("{name}-{key}");
         let to_topic = ["--brokers", brokers(), "--topic", &topic, "--format", format];
-        let publish = ["publish", text(fleet), "--key", key, "--partitions", "4", "--spread", "3"];
+        let publish = ["publish", text(fleet), "--key", key, "--partitions", "4", "--partitions-used", "3"];
         let said = succeed(&[&publish[..], &to_topic].concat());
         assert!(said.contains("to the first 3 of 4 partitions") && said.contains(&topic), "{said}");
         for workers in ["1", "2", "4"] {
@@ -88,7 +88,7 @@ fn pprof_files_as_they_are() {
 fn a_synthetic_fleet_with_a_regression() {
     let scratch = tempfile::tempdir().unwrap();
     let fleet = scratch.path().join("fleet");
-    let shape = ["--seed", "5", "--pods", "3:5", "--lasts", "6m", "--by", "1.6", "--cells", "ap-south-1:*"];
+    let shape = ["--seed", "5", "--pods", "3:5", "--duration", "6m", "--factor", "1.6", "--cells", "ap-south-1:*"];
     succeed(&[&["generate", "--output", text(&fleet)][..], &shape].concat());
     let results = same_from_topic("synthetic", &fleet, "pprof", &["--report-every", "2m"]);
     let [cells, flags, comparisons, ledger, alerts] = results.sizes();

@@ -27,9 +27,21 @@ fn stop(mut service: Child, signal: &str) -> Option<i32> {
     service.wait().unwrap().code()
 }
 
-fn generate(topic: &str, lasts: &str, spread: &str) {
-    let shape =
-        ["--seed", "3", "--pods", "2:3", "--by", "1.6", "--lasts", lasts, "--spread", spread, "--partitions", "3"];
+fn generate(topic: &str, duration: &str, partitions_used: &str) {
+    let shape = [
+        "--seed",
+        "3",
+        "--pods",
+        "2:3",
+        "--factor",
+        "1.6",
+        "--duration",
+        duration,
+        "--partitions-used",
+        partitions_used,
+        "--partitions",
+        "3",
+    ];
     let to_topic = ["generate", "--brokers", brokers(), "--topic", topic, "--format", "delta", "--key", "none"];
     succeed(&[&to_topic[..], &shape].concat());
 }

@@ -26,7 +26,7 @@ fn watched(topic: &str, workers: &str) -> Results {
 
 #[test]
 fn late_and_duplicate_records_give_equal_rows_for_any_number_of_workers() {
-    let shape = ["--seed", "11", "--pods", "3:5", "--lasts", "10m", "--by", "1.6", "--restarts", "5"];
+    let shape = ["--seed", "11", "--pods", "3:5", "--duration", "10m", "--factor", "1.6", "--restarts", "5"];
     let disorder = ["--late", "0.05", "--late-by", "7m", "--duplicates", "0.05"];
     for key in ["pod", "none"] {
         let topic = format!("unordered-{key}");

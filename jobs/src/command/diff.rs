@@ -1,0 +1,72 @@
+//! `diff`: recorded profiles of two sides, and which of their differences are real.
+
+mod arguments;
+mod columns;
+mod files;
+mod headline;
+mod lines;
+mod notes;
+mod output;
+mod report;
+mod table;
+
+use std::io::Write;
+
+use fleetdiff_diff::compare::{NotCompared, Recording, compare};
+use fleetdiff_diff::flame::Sides;
+
+pub(crate) use self::arguments::DiffArgs;
+use self::columns::Column;
+use self::files::{Read, read};
+use crate::failure::Failure;
+
+/// How it is used.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  fleetdiff diff --base before.pb.gz --head after.pb.gz
+  fleetdiff diff --base before-*.pb.gz --head after-*.pb.gz --format html --output diff.html
+  fleetdiff diff --base old.folded --head new.folded --count-kind total --top 50";
+
+/// Compares, and writes what was found.
+pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
+    output::check(args)?;
+    let Read { sides, notes } = read(&args.files)?;
+    args.columns.check(sides.head.len())?;
+    notes::print(&notes, args);
+    if args.columns.splits_heads() {
+        return each_head(sides, args);
+    }
+    let compared = compare(&sides, &args.decides()).map_err(explained)?;
+    output::write(&sides, &compared, args)?;
+    notes::print(&notes::of(&sides, &compared, args), args);
+    Ok(())
+}
+
+/// Compares each head by itself with the base, and writes a column for each.
+fn each_head(sides: Sides<Vec<Recording>>, args: &DiffArgs) -> Result<(), Failure> {
+    let (mut text, mut compared) = (Vec::new(), Vec::new());
+    let mut pair = Sides { base: sides.base, head: Vec::new() };
+    for (head, number) in sides.head.into_iter().zip(1..) {
+        pair.head = vec![head];
+        let found = compare(&pair, &args.decides()).map_err(explained)?;
+        if !args.table.is_quiet() {
+            writeln!(text, "Column {number}: {}", report::label(&pair.head))?;
+            table::say(&mut text, &pair, &found, args)?;
+        }
+        compared.push((std::mem::take(&mut pair.head), found));
+    }
+    let columns: Vec<Column<'_>> = compared.iter().map(|(runs, compared)| Column { runs, compared }).collect();
+    columns::print(&mut text, &pair.base, &columns, args)?;
+    output::put(args, &text)
+}
+
+fn explained(failure: NotCompared) -> Failure {
+    let hint = match &failure {
+        NotCompared::Empty(_) => "see that the files are profiles of the type asked for (--profile-type)",
+        NotCompared::Types { .. } => "give files of one type, or say which with --profile-type",
+        NotCompared::Units { .. } => "give files whose weights are of one unit",
+        NotCompared::Strangers(_) => "see that both sides are profiles of the same program and type, with symbols",
+        NotCompared::Failed(_) => return Failure::from(failure),
+    };
+    Failure::with_hint(failure, hint)
+}

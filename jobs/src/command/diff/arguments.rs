@@ -1,0 +1,69 @@
+//! The arguments of `diff`.
+
+mod columns;
+mod files;
+mod names;
+mod output;
+mod reading;
+mod table;
+mod times;
+
+use clap::{Args, ValueEnum};
+use fleetdiff_diff::compare::{Method, Settings};
+
+pub(crate) use columns::ColumnArgs;
+pub(crate) use files::FileArgs;
+pub(crate) use output::{OutputArgs, OutputFormat};
+pub(crate) use table::{ROWS, TableArgs};
+
+/// Heading of the flags that decide what is significant.
+const DECISION: &str = "Decision";
+
+/// Arguments of `diff`.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    #[command(flatten)]
+    pub(crate) columns: ColumnArgs,
+    /// Method that decides what is significant
+    #[arg(long, help_heading = DECISION, value_enum, default_value_t = MethodName::Honest)]
+    pub(crate) method: MethodName,
+    /// Minimum effect: a change must be larger than this to be significant, as a log ratio (0.01 is about 1 %)
+    #[arg(long, value_name = "LOG_RATIO", help_heading = DECISION, default_value_t = 0.01)]
+    pub(crate) min_effect: f64,
+    /// False-discovery rate, between 0 and 1
+    #[arg(long, value_name = "RATE", help_heading = DECISION, default_value_t = 0.05)]
+    pub(crate) q: f64,
+    /// Fewest samples of both sides together for which a function is tested
+    #[arg(long, value_name = "SAMPLES", help_heading = DECISION, default_value_t = 30)]
+    pub(crate) min_count: u64,
+    /// With one run a side: variation of functions between runs beyond that of independent samples, as a standard deviation of log
+    /// ratios (0.03: 3 %); 0: none [default: the variation that most functions show]
+    #[arg(long, help_heading = DECISION, value_name = "DEVIATION")]
+    pub(crate) background: Option<f64>,
+}
+
+/// The method that decides what is significant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MethodName {
+    /// Runs as replicates, a robust normalization factor, controlled false-discovery rate
+    Honest,
+    /// G test on merged counts, p below 1e-4: for comparison, not calibrated
+    Article,
+}
+
+impl DiffArgs {
+    /// What decides which functions are significant.
+    pub(crate) fn decides(&self) -> Settings {
+        let method = match self.method {
+            MethodName::Honest => Method::Honest,
+            MethodName::Article => Method::Article,
+        };
+        Settings { method, q: self.q, delta: self.min_effect, min_count: self.min_count, background: self.background }
+    }
+}

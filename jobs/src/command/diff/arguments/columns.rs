@@ -1,0 +1,93 @@
+//! Which columns of plain differences are shown.
+
+use std::str::FromStr;
+
+use clap::Args;
+use fleetdiff_diff::columns::Compute;
+
+use crate::failure::Failure;
+
+/// What is computed of each function, as `perf diff` does.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Plain differences, as in perf diff")]
+pub(crate) struct ColumnArgs {
+    /// Difference to compute: delta, delta-abs, ratio, wdiff:W1,W2 (head * W2 - base * W1), spread (delta, with the variation between runs)
+    #[arg(short, long, value_name = "WHAT")]
+    pub(crate) compute: Option<ComputeName>,
+    /// Show absolute values: periods, bytes or nanoseconds if the files have them, else samples
+    #[arg(short, long)]
+    pub(crate) period: bool,
+    /// Show the formula behind each difference
+    #[arg(short = 'F', long)]
+    pub(crate) formula: bool,
+    /// Compare each canary file separately with the baseline, one column each
+    #[arg(long)]
+    pub(crate) columns: bool,
+    /// Sort rows by this column: 0 is the baseline's share, 1 the difference of the first canary file, and so on
+    #[arg(short, long, value_name = "COLUMN", value_parser = order)]
+    pub(crate) order: Option<usize>,
+}
+
+impl ColumnArgs {
+    /// Whether plain differences are asked for.
+    pub(crate) fn are_wanted(&self) -> bool {
+        self.compute.is_some() || self.period || self.formula || self.columns || self.order.is_some()
+    }
+
+    /// Whether each head file is a side of its own.
+    pub(crate) fn splits_heads(&self) -> bool {
+        self.columns
+    }
+
+    /// Refuses a column to sort by that is not there.
+    pub(crate) fn check(&self, head_files: usize) -> Result<(), Failure> {
+        let heads = if self.columns { head_files } else { 1 };
+        match self.order {
+            Some(column) if column > heads => Err(Failure::usage(
+                NoColumn { column, heads },
+                "0 is the base's share, 1 the first head; --columns gives each head file a column",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A column to sort by that is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("--order {column}, but the last column to sort by is {heads}")]
+struct NoColumn {
+    column: usize,
+    heads: usize,
+}
+
+/// What is computed, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ComputeName(pub(crate) Compute);
+
+impl FromStr for ComputeName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let weighted = || -> Option<Compute> {
+            let (base, head) = text.strip_prefix("wdiff:")?.split_once(',')?;
+            Some(Compute::WeightedDiff { base: base.trim().parse().ok()?, head: head.trim().parse().ok()? })
+        };
+        let found = match text {
+            "delta" => Some(Compute::Delta),
+            "delta-abs" => Some(Compute::DeltaAbs),
+            "ratio" => Some(Compute::Ratio),
+            "spread" | "cycles" => Some(Compute::Spread),
+            _ => weighted(),
+        };
+        found.map(Self).ok_or_else(|| {
+            format!(
+                "{text:?}, expected delta, delta-abs, ratio, spread or wdiff:W1,W2 with whole numbers, as wdiff:1,2"
+            )
+        })
+    }
+}
+
+fn order(text: &str) -> Result<usize, String> {
+    text.parse()
+        .map_err(|_| format!("{text:?} is no number of a column (0: the base); a file for the result is --output"))
+}

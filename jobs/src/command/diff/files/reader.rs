@@ -1,0 +1,163 @@
+//! Files to runs.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fleetdiff_diff::compare::{Recording, nobody};
+use fleetdiff_diff::figures::grouped;
+use fleetdiff_formats::format_of;
+use fleetdiff_formats::reading::{Reading, Run, Unread};
+use fleetdiff_formats::{Format, Labels, Options, pprof};
+use fleetdiff_schemas::profile::{ProfileType, Temporality};
+use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::time::Nanos;
+
+/// What a file is taken for where nobody says it, in this order.
+const TYPES: [ProfileType; 5] =
+    [ProfileType::Cpu, ProfileType::Heap, ProfileType::Mutex, ProfileType::Wall, ProfileType::OffCpu];
+
+/// Types that only the clock distinguishes.
+const CLOCKS: [ProfileType; 3] = [ProfileType::Cpu, ProfileType::Wall, ProfileType::OffCpu];
+
+/// Why a file gives no profile.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unreadable {
+    /// It is not there, or may not be read.
+    #[error("cannot read {path}", path = .path.display())]
+    File { path: PathBuf, source: io::Error },
+    /// A recording in perf's own format.
+    #[error("{path} is perf's own recording, of which symbols are still to be found", path = .path.display())]
+    PerfData { path: PathBuf },
+    /// It holds nothing of what is asked for.
+    #[error("{path} {fault}", path = .path.display())]
+    Profile { path: PathBuf, fault: Unread },
+}
+
+/// One run with what is known of its time.
+pub(crate) struct ReadRun {
+    pub(crate) recording: Recording,
+    /// When it began, if the file says it.
+    pub(crate) began: Option<Nanos>,
+    /// Whether the file says when each sample was taken.
+    pub(crate) timed: bool,
+}
+
+/// Reads files one after the other.
+pub(crate) struct Reader {
+    /// What is compared, as somebody asked.
+    asked: Option<ProfileType>,
+    /// The same, or what the first file was taken for.
+    wanted: Option<ProfileType>,
+    options: Options,
+    /// What whoever looks at a result ought to know of the files.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Reader {
+    /// Reads files for profiles of this type, or of the type that the first of them holds.
+    pub(crate) fn new(wanted: Option<ProfileType>) -> Self {
+        Self { asked: wanted, wanted, options: Options::default(), notes: Vec::new() }
+    }
+
+    /// The runs of one file: one, or as many as a record of OTLP has profiles of the type.
+    pub(crate) fn runs(&mut self, path: &Path, reading: &Reading) -> Result<Vec<ReadRun>, Unreadable> {
+        let bytes = fs::read(path).map_err(|source| Unreadable::File { path: path.to_owned(), source })?;
+        if bytes.starts_with(b"PERFILE2") {
+            return Err(Unreadable::PerfData { path: path.to_owned() });
+        }
+        let format = format_of(&path.to_string_lossy(), &bytes);
+        let runs = self
+            .of_first_type(format, &bytes, reading)
+            .map_err(|fault| Unreadable::Profile { path: path.to_owned(), fault })?;
+        if let Some(period) = runs.iter().find_map(|run| run.period) {
+            self.notes.push(format!(
+                "every count of {} is a multiple of {}, which is taken for the period: counts are divided by it",
+                path.display(),
+                grouped(period)
+            ));
+        }
+        let several = runs.len() > 1;
+        let label =
+            |number: usize| if several { format!("{} #{number}", path.display()) } else { path.display().to_string() };
+        Ok((1..).zip(runs).map(|(number, run)| read_run(label(number), run)).collect())
+    }
+
+    /// The profiles of the type that is wanted; if none is, of the first type that the file holds.
+    fn of_first_type(&mut self, format: Format, bytes: &[u8], reading: &Reading) -> Result<Vec<Run>, Unread> {
+        let wanted = self.wanted;
+        let clock =
+            if format == Format::Pprof && self.asked.is_none() { pprof::clock(bytes, &self.options) } else { None };
+        // A column of samples alone says nothing of the clock, but what stands beside it may.
+        let of_clock = |kind: ProfileType| clock.is_none_or(|clock| clock == kind || !CLOCKS.contains(&kind));
+        if let (Some(wanted), Some(clock)) = (wanted, clock)
+            && !of_clock(wanted)
+        {
+            let detail = format!("a {} profile, and those before it {}", clock.name(), wanted.name());
+            return Err(Rejection::new(Reason::UnitMismatch, detail).into());
+        }
+        let candidates =
+            TYPES.into_iter().filter(|kind| wanted.is_none_or(|wanted| wanted == *kind) && of_clock(*kind));
+        let candidates: Vec<ProfileType> = candidates.chain(wanted.filter(|wanted| !TYPES.contains(wanted))).collect();
+        let mut first_fault = None;
+        for kind in candidates {
+            match self.of_type(kind, format, bytes, reading) {
+                Ok(runs) => {
+                    self.wanted = Some(kind);
+                    return Ok(runs);
+                }
+                Err(fault) => {
+                    let other_type = matches!(&fault, Unread::Rejected(fault) if fault.reason == Reason::UnitMismatch || fault.reason == Reason::UnsupportedType);
+                    first_fault.get_or_insert(fault);
+                    if !other_type {
+                        break;
+                    }
+                }
+            }
+        }
+        Err(first_fault.unwrap_or_else(|| Rejection::new(Reason::UnsupportedType, "no such profile").into()))
+    }
+
+    /// The profiles of one type, in their order; why there is none.
+    fn of_type(&self, kind: ProfileType, format: Format, bytes: &[u8], reading: &Reading) -> Result<Vec<Run>, Unread> {
+        let mut found = Vec::new();
+        let mut fault = None;
+        for part in reading.runs(format, bytes, &labels(kind), &self.options) {
+            match part {
+                Ok(run) if run.profile.profile_type == kind => found.push(run),
+                Ok(_) => {}
+                Err(refused) => fault = fault.or(Some(refused)),
+            }
+        }
+        match fault {
+            Some(fault) if found.is_empty() => Err(fault),
+            None if found.is_empty() => {
+                Err(Rejection::new(Reason::UnsupportedType, format!("no {} profile", kind.name())).into())
+            }
+            _ => Ok(found),
+        }
+    }
+}
+
+fn read_run(label: String, run: Run) -> ReadRun {
+    ReadRun {
+        recording: Recording { label, profile: run.profile, weights: run.weights },
+        began: run.window.map(|window| window.start),
+        timed: run.timed,
+    }
+}
+
+/// What stands in for what a file does not say; none of it is looked at.
+fn labels(kind: ProfileType) -> Labels {
+    Labels {
+        identity: Arc::new(nobody()),
+        profile_type: kind,
+        temporality: Temporality::Delta,
+        window: None,
+        sent_at: Some(Nanos(1)),
+        requests: None,
+        requests_window: None,
+        unit: None,
+    }
+}

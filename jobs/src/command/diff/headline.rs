@@ -1,0 +1,48 @@
+//! What was found, in one sentence.
+
+use fleetdiff_diff::compare::{Compared, Finding};
+use fleetdiff_schemas::verdict::Verdict;
+
+use super::arguments::{DiffArgs, MethodName};
+
+/// What a change must cost or save at least, of all samples of the base, to be spoken of by itself: a tenth of a percent.
+const WORTH: f64 = 0.001;
+
+/// How many shares of the counts in question moved, how many of them are real, and how many of those matter.
+pub(crate) fn headline(compared: &Compared, args: &DiffArgs) -> String {
+    of(
+        &compared.of_kind(args.table.count_kind()).filter(|finding| finding.functions.is_none()).collect::<Vec<_>>(),
+        compared,
+        args,
+    )
+}
+
+/// The same of these findings, each of another function.
+pub(crate) fn of(findings: &[&Finding], compared: &Compared, args: &DiffArgs) -> String {
+    if findings.iter().all(|finding| finding.ln_p.is_none()) {
+        let floor = args.min_count;
+        return format!(
+            "not enough data: no function could be tested (base {} samples, head {}; a function needs {floor} of both together)",
+            compared.samples.base, compared.samples.head
+        );
+    }
+    let count = |holds: &dyn Fn(&Finding) -> bool| findings.iter().filter(|finding| holds(finding)).count();
+    let shifted = count(&Finding::has_shifted);
+    let called = count(&|finding| finding.verdict.is_called());
+    let shifts = format!("{shifted} of {} functions shifted by more than 1 %", findings.len());
+    if args.method == MethodName::Article {
+        return format!("{shifts}, {called} are called by the article's rule, which is not calibrated");
+    }
+    let more = count(&|finding| finding.verdict == Verdict::Regressed);
+    let worth = count(&|finding| finding.verdict.is_called() && finding.impact() >= WORTH);
+    let matter = match worth {
+        all if all == called => String::new(),
+        0 => ", none by as much as 0.1 % of all samples".to_owned(),
+        some => format!(", {some} of them by at least 0.1 % of all samples"),
+    };
+    match called {
+        0 => format!("{shifts}, none of it is shown to be real"),
+        1 => format!("{shifts}, 1 is real ({}){matter}", if more == 1 { "it costs more" } else { "it costs less" }),
+        called => format!("{shifts}, {called} are real ({more} cost more, {} less){matter}", called - more),
+    }
+}

@@ -1,0 +1,44 @@
+//! What whoever looks at a result ought to know beside it, on stderr.
+
+use std::io::{self, Write};
+
+use fleetdiff_diff::compare::contained::head_holds_base;
+use fleetdiff_diff::compare::{Compared, Overlap, Recording};
+use fleetdiff_diff::flame::Sides;
+
+use super::arguments::{DiffArgs, MethodName, OutputFormat};
+use super::report;
+
+/// Prints them, unless rows alone are wanted.
+pub(crate) fn print(notes: &[String], args: &DiffArgs) {
+    if !args.table.is_quiet() {
+        let mut stderr = io::stderr().lock();
+        for note in notes {
+            // Whoever closed stderr does not want them.
+            let _ = writeln!(stderr, "note: {note}");
+        }
+    }
+}
+
+/// Notes on a comparison. The table itself says what is known of the variation between runs.
+pub(crate) fn of(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &DiffArgs) -> Vec<String> {
+    let mut notes = Vec::new();
+    let Overlap { common, fewer, samples } = compared.overlap;
+    if compared.overlap.is_doubtful() {
+        notes.push(format!(
+            "base and head have only {common} of {fewer} functions and {:.1} % of their samples in common: are they of one program and type?",
+            100.0 * samples
+        ));
+    }
+    if head_holds_base(sides) {
+        notes.push(
+            "the head has every stack of the base at least as often: if both count since the start of one process, compare instead what came between such snapshots (fleetdiff delta)"
+                .to_owned(),
+        );
+    }
+    let caution = report::caution(compared);
+    if args.method == MethodName::Honest && args.output.format != OutputFormat::Table && !caution.is_empty() {
+        notes.push(caution);
+    }
+    notes
+}

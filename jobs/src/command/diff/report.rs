@@ -1,0 +1,112 @@
+//! What was found, as a page and a picture show it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fleetdiff_formats::names::FrameClass as NameClass;
+use fleetdiff_diff::compare::{Compared, Finding, Recording, Spread};
+use fleetdiff_diff::figures::float;
+use fleetdiff_diff::flame::{CallTree, Run, Sides};
+use fleetdiff_diff::page::{FrameClass, Function, Report, ReportSide};
+use fleetdiff_schemas::profile::{CountKind, Samples};
+
+use super::arguments::DiffArgs;
+use super::headline;
+
+/// Warning if the variation between runs is not known well.
+pub(crate) fn caution(compared: &Compared) -> String {
+    match (compared.spread, compared.background) {
+        (Spread::Unknown, Some(background)) if background > 0.0 => format!(
+            "Mind: with one run a side nobody knows how much a function differs from run to run. Most functions differ by {:.1} % here beyond what independent samples do; only what stands out from that is called. Two runs a side and more measure it.",
+            100.0 * background
+        ),
+        (Spread::Unknown, _) => {
+            "Mind: with one run a side nobody knows how much runs differ by themselves: samples alone decide, and what is called may differ again in the next run. Two runs a side and more measure it."
+        }
+        .to_owned(),
+        (Spread::Tentative, _) => {
+            "With fewer than 5 runs a side how much runs differ is known roughly: what is called is tentative, and nothing can be shown to be alike."
+        }
+        .to_owned(),
+        (Spread::Known, _) => String::new(),
+    }
+}
+
+/// The page's contents.
+pub(crate) fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &DiffArgs) -> Report {
+    let side = |recordings: &[Recording], samples, weight: Option<u64>| {
+        let (sample_type, unit) = stands_for(compared);
+        ReportSide {
+            label: label(recordings),
+            runs: u32::try_from(recordings.len()).unwrap_or(u32::MAX),
+            samples,
+            sample_type: sample_type.to_owned(),
+            unit: unit.to_owned(),
+            total: float(weight.unwrap_or(samples)),
+        }
+    };
+    let weights = compared.weights.as_ref().map(|weighed| weighed.totals);
+    let average = |samples: u64, runs: usize| float(samples) / float(u64::try_from(runs).unwrap_or(u64::MAX));
+    let [base, head] = [&sides.base, &sides.head];
+    let runs = |recordings| -> Vec<Run<'_>> { <[Recording]>::iter(recordings).filter_map(run).collect() };
+    let chosen = chosen(compared);
+    Report {
+        title: format!("{} against {}", label(head), label(base)),
+        headline: format!("{}. {}", headline::of(&chosen, compared, args), caution(compared)).trim_end().to_owned(),
+        base: side(base, compared.samples.base, weights.map(|totals| totals.base)),
+        head: side(head, compared.samples.head, weights.map(|totals| totals.head)),
+        head_weight: average(compared.samples.base, compared.runs.base)
+            / average(compared.samples.head, compared.runs.head),
+        functions: chosen.into_iter().map(function).collect(),
+        tree: CallTree::merge(&runs(base), &runs(head)),
+    }
+}
+
+/// What samples stand for, and its unit: `alloc_space` in `bytes`, `cycles` in `count`; samples of the type where files do not say.
+fn stands_for(compared: &Compared) -> (&str, &str) {
+    match &compared.weights {
+        Some(weighed) => weighed.unit.split_once('/').unwrap_or((&weighed.unit, "count")),
+        None => (compared.profile_type.name(), "samples"),
+    }
+}
+
+fn run(recording: &Recording) -> Option<Run<'_>> {
+    match &recording.profile.samples {
+        Samples::Stacks(stacks) => Some(Run { names: &recording.profile.names, stacks }),
+        Samples::Folded { .. } => None,
+    }
+}
+
+/// The names of the first run of a side, and how many there are.
+pub(crate) fn label(recordings: &[Recording]) -> String {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let first = recordings.first().map_or_else(String::new, |recording| name(&recording.label));
+    match recordings.len() {
+        0 | 1 => first,
+        more => format!("{first} and {} more", more - 1),
+    }
+}
+
+/// One finding a function: what is called wins, then self counts where the function is ever a leaf.
+fn chosen(compared: &Compared) -> Vec<&Finding> {
+    let mut chosen: BTreeMap<&Arc<str>, &Finding> = BTreeMap::new();
+    let rank = |finding: &Finding| (finding.verdict.is_called(), finding.count_kind == CountKind::SelfCount);
+    for finding in compared.findings.iter().filter(|finding| finding.functions.is_none()) {
+        let best = chosen.entry(&finding.function).or_insert(finding);
+        if rank(finding) > rank(best) {
+            *best = finding;
+        }
+    }
+    chosen.into_values().collect()
+}
+
+fn function(finding: &Finding) -> Function {
+    let named = |reason: fleetdiff_schemas::verdict::RowReason| reason.name().to_owned();
+    let cause = finding.cause.as_ref().map(|cause| format!("moves because {cause} does"));
+    let class = match NameClass::of(&finding.function) {
+        NameClass::Program | NameClass::Unknown => FrameClass::User,
+        NameClass::Runtime => FrameClass::Runtime,
+        NameClass::Native | NameClass::Kernel => FrameClass::System,
+    };
+    Function::of(finding, class, finding.detail.clone().or(cause).or_else(|| finding.reason.map(named)))
+}

@@ -1,0 +1,137 @@
+//! What was found, in lines for people.
+
+use std::io::{self, Write};
+
+use fleetdiff_diff::compare::{Compared, Finding, Recording};
+use fleetdiff_diff::figures::{grouped, ratio_or_side};
+use fleetdiff_diff::flame::Sides;
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::verdict::{RowReason, Verdict};
+
+use super::arguments::{DiffArgs, MethodName, ROWS};
+use super::columns::{self, Column};
+use super::headline::headline;
+use super::lines::Head;
+use super::report;
+
+/// Prints the headline, what stands behind it, and the rows.
+pub(crate) fn print(
+    out: &mut impl Write,
+    sides: &Sides<Vec<Recording>>,
+    compared: &Compared,
+    args: &DiffArgs,
+) -> io::Result<()> {
+    if !args.table.quiet {
+        say(out, sides, compared, args)?;
+    }
+    let hidden = if args.columns.are_wanted() {
+        let column = Column { runs: &sides.head, compared };
+        columns::print(out, &sides.base, &[column], args)?
+    } else {
+        evidence(out, compared, args)?
+    };
+    if hidden > 0 && !args.table.quiet {
+        writeln!(out, "... and {hidden} more rows (--top 0 shows all)")?;
+    }
+    Ok(())
+}
+
+/// The headline, totals, and what is known of how much runs differ.
+pub(crate) fn say(
+    out: &mut impl Write,
+    sides: &Sides<Vec<Recording>>,
+    compared: &Compared,
+    args: &DiffArgs,
+) -> io::Result<()> {
+    writeln!(out, "{}", headline(compared, args))?;
+    let side = |name: &str, samples: u64, runs: usize| {
+        format!("{name} {} samples in {runs} run{}", grouped(samples), if runs == 1 { "" } else { "s" })
+    };
+    let (base, head) = (
+        side("base", compared.samples.base, compared.runs.base),
+        side("head", compared.samples.head, compared.runs.head),
+    );
+    let counted = match args.table.count_kind {
+        CountKind::SelfCount => "at the leaf of the stack (self)",
+        CountKind::Total => "anywhere on the stack (total)",
+    };
+    writeln!(out, "{}, functions {counted}: {base}, {head}", compared.profile_type.name())?;
+    if args.table.verbose {
+        runs(out, sides)?;
+    }
+    if args.method == MethodName::Honest {
+        let caution = report::caution(compared);
+        if !caution.is_empty() {
+            writeln!(out, "{caution}")?;
+        }
+    }
+    writeln!(out)
+}
+
+fn runs(out: &mut impl Write, sides: &Sides<Vec<Recording>>) -> io::Result<()> {
+    for (side, runs) in [("base", &sides.base), ("head", &sides.head)] {
+        for run in runs {
+            writeln!(out, "  {side} {} {}", grouped(run.profile.total()), run.label)?;
+        }
+    }
+    Ok(())
+}
+
+/// Rows by evidence; gives how many are not shown.
+fn evidence(out: &mut impl Write, compared: &Compared, args: &DiffArgs) -> io::Result<usize> {
+    let kept: Vec<&Finding> =
+        compared.of_kind(args.table.count_kind).filter(|finding| !args.table.hides(finding.count.base)).collect();
+    let shown = args.table.shown(ROWS).min(kept.len());
+    let mut heads: Vec<Head> =
+        ["base", "head", "ratio", "base samples", "head samples", "ln p", "q"].map(Head::figures).into();
+    heads.push(Head::words("verdict"));
+    heads.extend(args.table.verbose.then(|| Head::words("why")));
+    heads.push(Head::words("function"));
+    let lines: Vec<Vec<String>> = kept.iter().take(shown).map(|finding| line(finding, args.table.verbose)).collect();
+    args.table.layout().print(out, &heads, lines)?;
+    Ok(kept.len() - shown)
+}
+
+fn line(finding: &Finding, verbose: bool) -> Vec<String> {
+    let number = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".to_owned(), show);
+    let mut line = vec![
+        percent(finding.share.base),
+        percent(finding.share.head),
+        ratio_or_side(finding),
+        grouped(finding.count.base),
+        grouped(finding.count.head),
+        number(finding.ln_p, |ln_p| format!("{ln_p:.1}")),
+        number(finding.q_value, |q| if q < 1e-3 { format!("{q:.0e}") } else { format!("{q:.3}") }),
+        verdict(finding),
+    ];
+    line.extend(verbose.then(|| why(finding)));
+    line.push(
+        finding
+            .functions
+            .map_or_else(|| finding.function.to_string(), |number| format!("{number} functions below the floor")),
+    );
+    line
+}
+
+fn verdict(finding: &Finding) -> String {
+    let name = finding.verdict.name();
+    match (&finding.cause, finding.reason) {
+        (Some(cause), _) => format!("{name} (with {cause})"),
+        (None, Some(reason @ (RowReason::OnlyInHead | RowReason::OnlyInBase | RowReason::FewPods)))
+            if finding.verdict != Verdict::TooRare =>
+        {
+            format!("{name} ({})", reason.name())
+        }
+        _ => name.to_owned(),
+    }
+}
+
+fn why(finding: &Finding) -> String {
+    let reason = || finding.reason.map(|reason| reason.name().to_owned());
+    finding.detail.clone().or_else(reason).unwrap_or_else(|| "-".to_owned())
+}
+
+/// Two decimals, and four where these would hide what there is.
+fn percent(share: f64) -> String {
+    if share > 0.0 && share < 5e-4 { format!("{:.4} %", 100.0 * share) } else { format!("{:.2} %", 100.0 * share) }
+}

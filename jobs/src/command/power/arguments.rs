@@ -1,0 +1,107 @@
+//! The arguments of `power`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// Heading of the flags that say what the fleet is.
+const FLEET: &str = "Fleet";
+/// Heading of the flags that say what is to be detected.
+const CHANGE: &str = "Change to detect";
+/// Heading of the flags that say how surely.
+const DETECTION: &str = "Detection";
+
+/// Arguments of `power`.
+#[derive(Debug, Args)]
+pub(crate) struct PowerArgs {
+    /// Number of canary pods [default: 40]
+    #[arg(long, help_heading = FLEET, value_name = "PODS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) head_pods: Option<u32>,
+    /// Number of baseline pods [default: 760]
+    #[arg(long, help_heading = FLEET, value_name = "PODS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) base_pods: Option<u32>,
+    /// Samples per second that each pod sends [default: 100]
+    #[arg(long, help_heading = FLEET, value_name = "SAMPLES", alias = "rate", value_parser = above_zero)]
+    pub(crate) samples_per_pod_second: Option<f64>,
+    /// Variation between pods of one build: standard deviation of the log share (tau), which for small values is the coefficient of
+    /// variation [default: 5%]
+    #[arg(long, help_heading = FLEET, value_name = "FRACTION", alias = "tau", value_parser = spread)]
+    pub(crate) cv: Option<f64>,
+    /// Take pods, samples and variation of each cell from the output folder of an earlier run; the flags above override them
+    #[arg(long, help_heading = FLEET, value_name = "DIR")]
+    pub(crate) from: Option<PathBuf>,
+    /// Share of all samples that the function has
+    #[arg(long, help_heading = CHANGE, value_name = "FRACTION,...", value_delimiter = ',', default_value = "1%,0.1%", value_parser = share)]
+    pub(crate) share: Vec<f64>,
+    /// Relative change of the function's cost; negative for a saving, as in -5%
+    #[arg(long, help_heading = CHANGE, value_name = "FRACTION,...", value_delimiter = ',', default_value = "5%,10%", value_parser = change, allow_hyphen_values = true)]
+    pub(crate) change: Vec<f64>,
+    /// Significance level of a single test, which stands for the number of rows: 1e-4 for some thousand rows
+    #[arg(long, help_heading = DETECTION, value_name = "PROBABILITY", default_value_t = 1e-4, value_parser = within_one)]
+    pub(crate) alpha: f64,
+    /// Probability of detecting the change
+    #[arg(long, help_heading = DETECTION, value_name = "PROBABILITY", default_value_t = 0.8, value_parser = within_one)]
+    pub(crate) power: f64,
+    /// Format of the result
+    #[arg(long, help_heading = "Output", value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+}
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Tables for people
+    Table,
+    /// JSON for programs
+    Json,
+}
+
+/// A fraction, as `5%` or `0.05`.
+fn fraction(text: &str) -> Option<f64> {
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    number.trim().parse::<f64>().ok().map(|value| value / unit).filter(|value| value.is_finite())
+}
+
+fn checked(value: Option<f64>, holds: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
+    value.filter(|&value| holds(value)).ok_or_else(|| format!("expected {expected}"))
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    checked(fraction(text), |share| share > 0.0 && share < 1.0, "a fraction of the samples, as in 1% or 0.01")
+}
+
+fn change(text: &str) -> Result<f64, String> {
+    checked(
+        fraction(text),
+        |change| change > -1.0 && change != 0.0,
+        "a change of more than -100%, as in 5%, 0.05 or -5%",
+    )
+}
+
+fn spread(text: &str) -> Result<f64, String> {
+    checked(fraction(text), |spread| spread >= 0.0, "a variation of at least 0, as in 5% or 0.05")
+}
+
+fn above_zero(text: &str) -> Result<f64, String> {
+    checked(text.parse().ok(), |rate: f64| rate > 0.0 && rate.is_finite(), "a number above 0")
+}
+
+fn within_one(text: &str) -> Result<f64, String> {
+    checked(text.parse().ok(), |probability| probability > 0.0 && probability < 1.0, "a probability between 0 and 1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_are_read_with_and_without_a_percent_sign() {
+        assert_eq!((share("1%"), share("0.001"), share("0.1 %")), (Ok(0.01), Ok(0.001), Ok(0.001)));
+        assert_eq!((change("-5%"), change("250%")), (Ok(-0.05), Ok(2.5)));
+        for wrong in ["5", "100%", "0", "-1%", "nan", "x", "", "%"] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+        assert!(change("0").is_err() && change("-100%").is_err() && spread("-1%").is_err() && spread("inf").is_err());
+        assert!(within_one("1").is_err() && above_zero("0").is_err() && above_zero("inf").is_err());
+    }
+}

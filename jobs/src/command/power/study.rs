@@ -1,0 +1,103 @@
+//! What is known of the arms before they run: pods, samples, spread.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use fleetdiff_connectors::parquet::read_table;
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::rows::{CellKey, ComparisonKey, ComparisonRow};
+use fleetdiff_schemas::verdict::Baseline;
+
+use super::arguments::PowerArgs;
+use crate::failure::Failure;
+
+/// Two arms as they are expected to be.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Study {
+    /// Where the figures are from; `None` if they are given or guessed.
+    pub(crate) source: Option<Source>,
+    /// Pods of the new build.
+    pub(crate) head_pods: u32,
+    /// Pods of the old one.
+    pub(crate) base_pods: u32,
+    /// Samples of a pod in a second.
+    pub(crate) rate: f64,
+    /// Standard deviation between pods of a log share; `None` where nothing was tested.
+    pub(crate) tau: Option<f64>,
+}
+
+/// A cell of an earlier run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Source {
+    /// Which builds of what.
+    pub(crate) comparison: ComparisonKey,
+    /// Self or total.
+    pub(crate) count_kind: CountKind,
+    /// Which cell.
+    pub(crate) cell: CellKey,
+}
+
+impl Study {
+    /// A fleet of some hundred pods with a canary of a twentieth: *published* (the fleet of the method's article), a spread of 5 %
+    /// is a *guess*.
+    pub(crate) fn guessed() -> Self {
+        Self { source: None, head_pods: 40, base_pods: 760, rate: 100.0, tau: Some(0.05) }
+    }
+
+    /// The study with what the user says instead.
+    pub(crate) fn with(self, args: &PowerArgs) -> Self {
+        Self {
+            head_pods: args.head_pods.unwrap_or(self.head_pods),
+            base_pods: args.base_pods.unwrap_or(self.base_pods),
+            rate: args.samples_per_pod_second.unwrap_or(self.rate),
+            tau: args.cv.or(self.tau),
+            ..self
+        }
+    }
+
+    /// What a row of `comparisons` says; `None` where an arm had no samples.
+    fn of(row: &ComparisonRow) -> Option<Self> {
+        let seconds = number(row.window_end_at.since(row.window_start_at).0) / 1e9;
+        let rate = number(row.head_total + row.base_total) / number(row.head_pods + row.base_pods) / seconds;
+        let source = Source { comparison: row.comparison.clone(), count_kind: row.count_kind, cell: row.cell.clone() };
+        let pods = |count: i64| u32::try_from(count).ok().filter(|&pods| pods > 0);
+        let (head_pods, base_pods) = (pods(row.head_pods)?, pods(row.base_pods)?);
+        (rate.is_finite() && rate > 0.0).then(|| Self {
+            source: Some(source),
+            head_pods,
+            base_pods,
+            rate,
+            tau: row.tau2.map(f64::sqrt),
+        })
+    }
+}
+
+/// Each cell of each comparison as the last look of an earlier run saw it: self counts where there are any.
+///
+/// # Errors
+/// The folder cannot be read, or no cell of it has samples of both builds.
+pub(crate) fn studies_of(folder: &Path) -> Result<Vec<Study>, Failure> {
+    let rows: Vec<ComparisonRow> = read_table(folder)?;
+    let mut last: BTreeMap<(&ComparisonKey, CountKind), BTreeMap<&CellKey, &ComparisonRow>> = BTreeMap::new();
+    // The past gave its samples over another time than the window.
+    for row in rows.iter().filter(|row| row.baseline == Baseline::Concurrent) {
+        let seen = last.entry((&row.comparison, row.count_kind)).or_default().entry(&row.cell).or_insert(row);
+        if row.window_end_at >= seen.window_end_at {
+            *seen = row;
+        }
+    }
+    let has_self = |key: &ComparisonKey| last.contains_key(&(key, CountKind::SelfCount));
+    let shown = last.iter().filter(|((key, kind), _)| *kind == CountKind::SelfCount || !has_self(key));
+    let cells = shown.flat_map(|(_, cells)| cells.values().filter(|row| cells.len() == 1 || !row.cell.is_over_all()));
+    let studies: Vec<Study> = cells.filter_map(|row| Study::of(row)).collect();
+    if studies.is_empty() {
+        let hint = "--from takes the output folder of a run in which a comparison was open";
+        return Err(Failure::with_hint(format!("no cell in {} has samples of two builds", folder.display()), hint));
+    }
+    Ok(studies)
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
+fn number(count: i64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,102 @@
+//! `replay`: a recorded fleet through the dataflow.
+
+mod uncalibrated;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Args;
+use fleetdiff_connectors::files::{Filter, RecordedFleet};
+use fleetdiff_pipeline::run;
+use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::rejected::Reason;
+use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::source::{Source, SourceError};
+use fleetdiff_schemas::time::TimeRange;
+
+use crate::configuration::{Configuration, Flags, OfDataflow};
+use crate::failure::Failure;
+use crate::grid;
+use crate::output::Keeper;
+
+/// How it is used.
+pub(crate) const EXAMPLES: &str = "\
+Example:
+  fleetdiff replay fleets/rd-listpack --output out --warm-up 0s --cell cohort --base A,A2 --head B --count-kind self";
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Folder with a manifest.jsonl
+    #[arg(value_name = "FLEET_DIR")]
+    pub(crate) fleet: PathBuf,
+    /// Configuration file; only its sections [dataflow] and [run] are used
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Only profiles of this service
+    #[arg(long, help_heading = "Input", value_name = "SERVICE")]
+    pub(crate) service: Option<String>,
+    /// Only profiles of this type
+    #[arg(long, help_heading = "Input", value_name = "TYPE")]
+    pub(crate) profile_type: Option<ProfileType>,
+    /// What decides rows.
+    #[command(flatten)]
+    pub(crate) flags: Flags<OfDataflow>,
+    /// Folder for Parquet tables and alerts.jsonl; must not hold the output of another run
+    #[arg(long, help_heading = "Output", value_name = "DIR")]
+    pub(crate) output: PathBuf,
+}
+
+/// Replays a fleet, writes its tables and alerts, and prints the verdicts of the last look.
+pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
+    let configuration = Configuration::load(args.config.as_deref(), &args.flags).map_err(Failure::of_configuration)?;
+    let config = configuration.dataflow();
+    let filter = Filter { service: args.service.as_deref().map(Into::into), profile_type: args.profile_type };
+    let fleet = RecordedFleet::open(&args.fleet).map_err(Failure::of_fleet)?;
+    let fleet = fleet.filtered(&filter).with_options(configuration.of_files());
+    let keep = |folder, written| match config.method.is_calibrated() {
+        true => Keeper::new(Some(folder), written, config.clock(), span(&fleet)),
+        false => Keeper::without_alerts(folder, written, config.clock(), span(&fleet)),
+    };
+    let keeper = keep(&args.output, configuration.of_fleet_as_json())?;
+    // A folder is one partition: one worker reads it.
+    let unread = Mutex::new(Some(fleet));
+    let sources = move |_, _| -> Result<Vec<Box<dyn Source>>, SourceError> {
+        let fleet = unread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(fleet.into_iter().map(|fleet| -> Box<dyn Source> { Box::new(fleet) }).collect())
+    };
+    run::run(&config, configuration.workers, Arc::new(sources), Box::new(keeper.clone()))?;
+    let (tables, aa_check) = keeper.finish()?;
+    warn_of_rejected(&tables);
+    let mut out = std::io::stdout().lock();
+    if tables.comparisons.is_empty() {
+        let builds = "no comparison was open at the end: name one with --base and --head, or record a fleet in which a build appears later";
+        writeln!(out, "{builds}")?;
+    } else if config.method.is_calibrated() {
+        grid::print(&mut out, &tables, &config)?;
+        writeln!(out, "{aa_check}")?;
+    } else {
+        uncalibrated::print(&mut out, &tables, config.method)?;
+    }
+    let written = if config.method.is_calibrated() { "tables and alerts.jsonl" } else { "tables" };
+    writeln!(out, "{written} are in {}", args.output.display())?;
+    Ok(())
+}
+
+/// From the first event time that the manifest names to the last.
+fn span(fleet: &RecordedFleet) -> TimeRange {
+    let events = || fleet.windows().map(TimeRange::midpoint);
+    TimeRange { start: events().min().unwrap_or_default(), end: events().max().unwrap_or_default() }
+}
+
+/// One line on stderr for each reason, however many records it hit.
+fn warn_of_rejected(tables: &Tables) {
+    let mut by_reason: std::collections::BTreeMap<Reason, (usize, &str)> = std::collections::BTreeMap::new();
+    for row in &tables.rejected {
+        by_reason.entry(row.rejection.reason).or_insert((0, &row.rejection.detail)).0 += 1;
+    }
+    for (reason, (count, detail)) in by_reason {
+        tracing::warn!("{count} rejected as {}: {detail} (all are in the table rejected)", reason.name());
+    }
+}

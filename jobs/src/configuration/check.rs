@@ -1,0 +1,64 @@
+//! What no single value shows: values that are out of range, or do not go together.
+
+use fleetdiff_formats::names::Rewrites;
+use fleetdiff_connectors::parquet::FlushInterval;
+
+use super::problems::Problem;
+use super::values::Configuration;
+
+impl Configuration {
+    /// What no single value shows.
+    pub(crate) fn check(&self, problems: &mut Vec<Problem>) {
+        let config = &self.dataflow;
+        let mut need = |holds: bool, path: &'static str, what: &str| {
+            if !holds {
+                problems.push(Problem { place: None, key: path.to_owned(), what: what.to_owned() });
+            }
+        };
+        need(config.hop.0 > 0, "dataflow.hop", "must be longer than 0s");
+        need(
+            config.drain < config.window,
+            "dataflow.drain",
+            "must be shorter than dataflow.window, because profiles are held back for that time",
+        );
+        need(config.window >= config.hop, "dataflow.window", "must be at least as long as dataflow.hop");
+        need(config.evaluate_every.0 > 0, "dataflow.evaluate_every", "must be longer than 0s");
+        need(config.report_every.0 > 0, "dataflow.report_every", "must be longer than 0s");
+        need(config.epoch >= config.hop, "dataflow.epoch", "must be at least as long as dataflow.hop");
+        need(config.baseline_every.0 > 0, "dataflow.history_every", "must be longer than 0s");
+        need(config.q > 0.0 && config.q < 1.0, "dataflow.q", "must be between 0 and 1");
+        need((0.0..10.0).contains(&config.delta), "dataflow.min_effect", "must be at least 0 and less than 10");
+        need(config.min_head_pods > 0, "dataflow.min_head_pods", "must be at least 1");
+        need(
+            self.named.head.is_empty() || !self.named.base.is_empty(),
+            "dataflow.base",
+            "must name a build if dataflow.head does",
+        );
+        need(
+            self.named.base.is_empty() || !self.named.head.is_empty(),
+            "dataflow.head",
+            "must name a build if dataflow.base does",
+        );
+        need((1..=1024).contains(&self.workers), "run.workers", "must be between 1 and 1024");
+        need(!self.kafka.client.brokers.trim().is_empty(), "kafka.brokers", "must name a broker");
+        need(!self.kafka.topic.is_empty(), "kafka.topic", "must name a topic");
+        need(!self.kafka.cohort.is_empty(), "kafka.cohort", "must name an attribute");
+        need(self.kafka.max_record_bytes > 0, "kafka.max_record_bytes", "must be at least 1");
+        need(!self.kafka.client.connect_timeout.is_zero(), "kafka.connect_timeout", "must be longer than 0s");
+        for (names, path) in [
+            (&self.kafka.identity.service, "kafka.identity.service"),
+            (&self.kafka.identity.build, "kafka.identity.build"),
+            (&self.kafka.identity.pod, "kafka.identity.pod"),
+        ] {
+            need(!names.is_empty(), path, "must name a header: without one, every record is rejected");
+        }
+        need(FlushInterval::new(self.output.flush).is_ok(), "output.flush", "must divide an hour: 60s, 10m, 1h");
+        need(self.alerts.partitions > 0, "alerts.partitions", "must be at least 1");
+        need(self.kafka.metrics_topic != self.kafka.topic, "kafka.metrics_topic", "must differ from kafka.topic");
+        need(!self.kafka.request_metrics.is_empty(), "kafka.request_metrics", "must name a metric");
+        need(self.alerts.topic != self.kafka.topic, "alerts.topic", "must differ from kafka.topic");
+        if let Err(bad) = Rewrites::parse(&self.rewrites.0) {
+            need(false, "dataflow.rewrites", &bad.to_string());
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The values of a configuration: what every key sets, and what the program takes of it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fleetdiff_formats::names::Rewrites;
+use fleetdiff_formats::otlp::metrics::REQUEST_METRICS;
+use fleetdiff_formats::{Format, Options};
+use fleetdiff_formats::identity::IdentityMapping;
+use fleetdiff_connectors::kafka::alerts;
+use fleetdiff_connectors::kafka::client::ClientSettings;
+use fleetdiff_schemas::config::{Comparing, Config};
+use fleetdiff_schemas::profile::ProfileType;
+
+use super::setting::RewriteTexts;
+
+/// Everything that can be configured.
+#[derive(Clone, Debug)]
+pub(crate) struct Configuration {
+    /// What decides rows besides records; [`Self::dataflow`] gives it with the comparison.
+    pub(crate) dataflow: Config,
+    pub(crate) named: Named,
+    pub(crate) rewrites: RewriteTexts,
+    /// Worker threads.
+    pub(crate) workers: usize,
+    /// Where profiles come from.
+    pub(crate) kafka: Kafka,
+    /// Where tables go.
+    pub(crate) output: Output,
+    /// Where alerts go.
+    pub(crate) alerts: Alerts,
+}
+
+/// The one comparison, if it is named.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Named {
+    /// Builds that together are the base.
+    pub(crate) base: Vec<String>,
+    /// The build in question.
+    pub(crate) head: String,
+}
+
+/// The topic of profiles.
+#[derive(Clone, Debug)]
+pub(crate) struct Kafka {
+    /// How to reach the cluster.
+    pub(crate) client: ClientSettings,
+    /// The topic.
+    pub(crate) topic: String,
+    /// The format of its records.
+    pub(crate) format: Format,
+    /// The topic of metrics that count requests; empty for none.
+    pub(crate) metrics_topic: String,
+    /// The metrics that do.
+    pub(crate) request_metrics: Vec<String>,
+    pub(crate) cohort: String,
+    pub(crate) contention: ProfileType,
+    pub(crate) max_record_bytes: usize,
+    /// How long a partition may be silent; 0 for ever.
+    pub(crate) idle_after: Duration,
+    /// How long the cluster may be gone.
+    pub(crate) give_up_after: Duration,
+    pub(crate) identity: IdentityMapping,
+}
+
+/// The folder of tables.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    /// The folder.
+    pub(crate) folder: PathBuf,
+    /// Event time that a file spans.
+    pub(crate) flush: Duration,
+    /// The file of metrics; empty for none.
+    pub(crate) metrics: String,
+}
+
+/// The topic of alerts.
+#[derive(Clone, Debug)]
+pub(crate) struct Alerts {
+    /// Its name; empty for a file.
+    pub(crate) topic: String,
+    /// Its partitions if it has to be made.
+    pub(crate) partitions: i32,
+}
+
+impl Default for Configuration {
+    fn default() -> Self {
+        let options = Options::default();
+        Self {
+            dataflow: Config::default(),
+            named: Named::default(),
+            rewrites: RewriteTexts::default(),
+            workers: 2,
+            kafka: Kafka {
+                client: ClientSettings::new("127.0.0.1:9092"),
+                topic: "fleetdiff.profiles".to_owned(),
+                format: Format::Pprof,
+                metrics_topic: String::new(),
+                request_metrics: REQUEST_METRICS.map(str::to_owned).to_vec(),
+                cohort: options.cohort_label.to_string(),
+                contention: options.contention,
+                max_record_bytes: options.max_bytes,
+                idle_after: Duration::from_secs(60),
+                give_up_after: Duration::from_secs(60),
+                identity: IdentityMapping::default(),
+            },
+            output: Output {
+                folder: "fleetdiff-output".into(),
+                flush: Duration::from_secs(600),
+                metrics: String::new(),
+            },
+            alerts: Alerts { topic: alerts::DEFAULT_TOPIC.to_owned(), partitions: 1 },
+        }
+    }
+}
+
+impl Configuration {
+    /// The configuration of a run whose dataflow is set by the program.
+    pub(crate) fn of_dataflow(config: Config) -> Self {
+        let named = match &config.comparing {
+            Comparing::Deploys => Named::default(),
+            Comparing::Named { base, head } => {
+                Named { base: base.iter().map(ToString::to_string).collect(), head: head.to_string() }
+            }
+        };
+        Self { dataflow: config, named, ..Self::default() }
+    }
+
+    /// What decides rows besides records.
+    pub(crate) fn dataflow(&self) -> Config {
+        let comparing = if self.named.head.is_empty() {
+            Comparing::Deploys
+        } else {
+            let base = self.named.base.iter().map(|build| build.as_str().into()).collect();
+            Comparing::Named { base, head: self.named.head.as_str().into() }
+        };
+        Config { comparing, requests_from_metrics: !self.kafka.metrics_topic.is_empty(), ..self.dataflow.clone() }
+    }
+
+    /// How the records of a topic are decoded.
+    pub(crate) fn of_records(&self) -> Options {
+        let Kafka { max_record_bytes, cohort, contention, .. } = &self.kafka;
+        Options {
+            max_bytes: *max_record_bytes,
+            cohort_label: cohort.as_str().into(),
+            identity: self.kafka.identity(),
+            contention: *contention,
+            ..self.of_files()
+        }
+    }
+
+    /// How the files of a folder are decoded.
+    pub(crate) fn of_files(&self) -> Options {
+        // NB: `check` has seen that each rewrite can be used.
+        Options { rewrites: Rewrites::parse(&self.rewrites.0).unwrap_or_default(), ..Options::default() }
+    }
+}
+
+impl Kafka {
+    /// Which headers, or attributes of a resource, say whose a profile is.
+    pub(crate) fn identity(&self) -> IdentityMapping {
+        IdentityMapping { cohort: vec![self.cohort.clone()], ..self.identity.clone() }
+    }
+
+    /// How long a partition may be silent before event time goes on without it.
+    pub(crate) fn idle_after(&self) -> Option<Duration> {
+        Some(self.idle_after).filter(|length| !length.is_zero())
+    }
+}

@@ -1,0 +1,80 @@
+//! How records go onto the configured topic, for the commands that write to one.
+
+use clap::{Args, ValueEnum};
+use fleetdiff_formats::Format;
+use fleetdiff_connectors::kafka::publish::{Acknowledged, Key, PublishSettings, Publisher, RecordForm};
+use fleetdiff_connectors::kafka::topic;
+
+use crate::configuration::Configuration;
+use crate::failure::Failure;
+
+/// Which partition a record goes to.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Partitions")]
+pub(crate) struct PartitionArgs {
+    /// What decides the partition of a record
+    #[arg(long, value_enum, default_value_t = RecordKey::Pod)]
+    pub(crate) key: RecordKey,
+    /// Number of partitions of the topic if it is created
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) partitions: i32,
+    /// Write only to the first COUNT partitions and leave the others empty
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) partitions_used: Option<i32>,
+}
+
+/// What decides the partition of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecordKey {
+    /// The pod: all its records are in one partition
+    Pod,
+    /// Nothing: records are distributed over the partitions in turn
+    None,
+}
+
+/// A publisher to the configured topic, which is made if it is absent.
+pub(crate) fn open(configuration: &Configuration, onto: PartitionArgs) -> Result<Publisher, Failure> {
+    let form = match configuration.kafka.format {
+        Format::Pprof => RecordForm::Pprof,
+        Format::Delta => RecordForm::Delta,
+        other => {
+            let refusal = format!("records cannot be written as {}", other.name());
+            return Err(Failure::usage(refusal, "use --format pprof or --format delta"));
+        }
+    };
+    let key = match onto.key {
+        RecordKey::Pod => Key::Pod,
+        RecordKey::None => Key::None,
+    };
+    let settings = PublishSettings {
+        partitions: onto.partitions,
+        spread: onto.partitions_used,
+        identity: configuration.kafka.identity(),
+        ..PublishSettings::new(&configuration.kafka.topic, form, key)
+    };
+    Publisher::open(&configuration.kafka.client, settings).map_err(Failure::of_broker)
+}
+
+/// What was published, in one line.
+pub(crate) fn summary(
+    configuration: &Configuration,
+    onto: PartitionArgs,
+    acknowledged: Acknowledged,
+) -> Result<String, Failure> {
+    let kafka = &configuration.kafka;
+    let partitions = topic::partition_count(&kafka.client, &kafka.topic).map_err(Failure::of_broker)?;
+    let used =
+        onto.partitions_used.map_or_else(String::new, |first| format!("the first {} of ", first.clamp(1, partitions)));
+    let key = match onto.key {
+        RecordKey::Pod => "keyed by pod",
+        RecordKey::None => "without keys",
+    };
+    Ok(format!(
+        "published {} records, {} bytes as {} {key}, to {used}{partitions} partitions of topic {} at {}",
+        acknowledged.records,
+        acknowledged.bytes,
+        kafka.format.name(),
+        kafka.topic,
+        kafka.client.brokers,
+    ))
+}
