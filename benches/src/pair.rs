@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fleetdiff_diff::compare::{Compared, Finding, Recording};
 use fleetdiff_diff::flame::{CallTree, Run, Sides};
-use fleetdiff_diff::page::{FrameClass, Function, Ratio, Report, ReportSide};
+use fleetdiff_diff::page::{FrameClass, Function, Report, ReportSide};
 use fleetdiff_schemas::profile::{CountKind, ProfileType, Samples, Stack};
 
 use crate::workload::{Draws, zipf};

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fleetdiff_connectors::formats::{Format, Labels, Options};
+use fleetdiff_diff::compare::nobody;
 use fleetdiff_diff::export::columns::COLUMNS;
 use fleetdiff_diff::export::json::JSON_SCHEMA;
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
