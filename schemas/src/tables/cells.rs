@@ -104,8 +104,8 @@ fn columns_of_share_test<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
             "How many times more the buckets of pods vary than independent samples would, moderated over the functions \
              of the cell; at least 1. Null where the row was not tested.",
         "df" in "degrees of freedom": df =>
-            "Degrees of freedom of the test, those of the prior included; above 0, may be infinite. Null where the row \
-             was not tested.",
+            "Degrees of freedom of the test, above 0: those between buckets and at most 20 of the prior. Null where \
+             the row was not tested.",
         "statistic" in "1": f =>
             "Test statistic of the change against the normalization factor, divided by `dispersion`; at least 0. If \
              nothing changed it follows F with 1 and `df` degrees of freedom. Null where the row was not tested.",

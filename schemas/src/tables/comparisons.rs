@@ -105,12 +105,15 @@ fn columns_of_tests() -> Vec<Column<ComparisonRow>> {
              functions. Null where nothing was tested, and in the row over several cells.",
         "pod_variance" in "1": tau2 =>
             "Estimated variance between pods of the natural logarithm of a function's share, at least 0; its root is \
-             about the coefficient of variation. Null where `normalization_factor` is null.",
+             about the coefficient of variation. 0 with fewer than 20 tested functions. Null where \
+             `normalization_factor` is null.",
         "prior_df" in "degrees of freedom": d0 =>
-            "Degrees of freedom of the prior of `dispersion`: how similar the functions of the cell are in it. At \
-             least 0, infinite where they do not differ. Null where `normalization_factor` is null.",
+            "Degrees of freedom of the prior that functions of the cell share for `dispersion`, at least 0; 0 with \
+             fewer than 20 tested functions, infinite where functions do not differ. Null where `normalization_factor` \
+             is null.",
         "prior_dispersion" in "1": s02 =>
-            "Dispersion that the prior expects of a function. Null where `normalization_factor` is null.",
+            "Dispersion that the prior expects of a function beyond `pod_variance`, above 0; near 1 where that \
+             explains it. Null where `normalization_factor` is null.",
         "flags" in "flags": flags =>
             "Flags of the cell that stand: raised by the live rule and not cleared. The row over several cells has \
              their sum. 0 against history.",
