@@ -1,7 +1,7 @@
 #!/bin/bash
 # Every relative link of every Markdown file leads to a file, and so does every path written as `code` that begins with a
 # folder of the repository. Links resolve against the file that holds them, paths also against the repository.
-# Fenced blocks are passed over; so are paths with placeholders (<, *, {, blanks).
+# Fenced blocks are passed over; so are paths with placeholders (<, *, {, blanks). Every page of docs is in the book's contents.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -40,6 +40,14 @@ while IFS= read -r -d '' file; do
         broken=$((broken + 1))
     done < <(targets "$file")
 done < <(find . \( -name target -o -name .git -o -name output \) -prune -o -name '*.md' -print0)
+
+for page in docs/*.md; do
+    name=${page#docs/}
+    if [ "$name" != SUMMARY.md ] && ! grep -q "](${name//./\\.})" docs/SUMMARY.md; then
+        echo "docs/SUMMARY.md: $name is not in the contents of the book" >&2
+        broken=$((broken + 1))
+    fi
+done
 
 if [ "$checked" -eq 0 ]; then
     echo "check-links: found no link at all, which cannot be" >&2

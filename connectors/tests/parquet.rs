@@ -15,9 +15,10 @@ use bytes::Bytes;
 use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::parquet::{ParquetOutput, Written, read_tables};
 use fleetdiff_schemas::rows::{CellRow, LedgerRow, RejectedRow, Tables};
-use fleetdiff_schemas::tables::{Kind, TableRow, sort_rows};
+use fleetdiff_schemas::tables::{Kind, SCHEMA_VERSION, TableRow, arrow_schema_of, sort_rows};
 use fleetdiff_schemas::time::Nanos;
 use generated::{Generator, START_SECONDS};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use tempfile::TempDir;
@@ -173,11 +174,13 @@ fn files_say_what_they_are() {
     write(folder.path(), &Generator(9).tables(300)).unwrap();
     let file =
         files_below(folder.path()).remove(Path::new("cells/date=2026-03-01/hour=09/1772358000.parquet")).unwrap();
+    let described = ParquetRecordBatchReaderBuilder::try_new(file.clone()).unwrap();
+    assert_eq!(described.schema().fields(), arrow_schema_of::<CellRow>().fields(), "descriptions and units too");
     let reader = SerializedFileReader::new(file).unwrap();
     let metadata = reader.metadata().file_metadata();
     let entries = metadata.key_value_metadata().unwrap();
     let value_of = |key: &str| entries.iter().find(|entry| entry.key == key).and_then(|entry| entry.value.clone());
-    assert_eq!(value_of("fleetdiff.schema_version").as_deref(), Some("1"));
+    assert_eq!(value_of("fleetdiff.schema_version").as_deref(), Some(SCHEMA_VERSION));
     assert_eq!(value_of("fleetdiff.program_version").as_deref(), Some(env!("CARGO_PKG_VERSION")));
     assert_eq!(value_of("fleetdiff.configuration").as_deref(), Some(CONFIGURATION));
 
@@ -307,12 +310,13 @@ fn a_folder_of_others_is_not_read() {
     let key = b"fleetdiff.schema_version";
     let place = whole.windows(key.len()).position(|window| window == key).unwrap() + key.len();
     let mut later = whole.clone();
-    let digit = later[place..].iter().position(|byte| *byte == b'1').unwrap();
+    let digit = later[place..].iter().position(|byte| *byte == SCHEMA_VERSION.as_bytes()[0]).unwrap();
     later[place + digit] = b'9';
     fs::write(&cells, later).unwrap();
     let error = read_tables(folder.path()).unwrap_err();
     assert_eq!(error.code(), "unsupported_schema_version");
-    assert!(error.to_string().contains("has schema version 9, this program reads version 1"), "{error}");
+    let expected = format!("has schema version 9, this program reads version {SCHEMA_VERSION}");
+    assert!(error.to_string().contains(&expected), "{error}");
 
     fs::write(&cells, whole).unwrap();
     assert_eq!(read_tables(folder.path()).unwrap().cells.len(), 3);

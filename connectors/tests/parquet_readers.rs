@@ -5,6 +5,7 @@
 #[path = "../../schemas/tests/generated/rows.rs"]
 mod generated;
 #[path = "support/readers.rs"]
+#[expect(dead_code, reason = "pages are run by tests of the program, which makes their folder")]
 mod readers;
 
 use std::fs;

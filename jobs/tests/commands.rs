@@ -34,3 +34,5 @@ mod program;
 mod replay;
 #[path = "commands/same_formats.rs"]
 mod same_formats;
+#[path = "commands/words.rs"]
+mod words;

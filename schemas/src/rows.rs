@@ -1,4 +1,5 @@
-//! The rows that fleetdiff writes. Column names are the field names; unknown is `None`, never 0 or -1.
+//! The rows that fleetdiff writes; unknown is `None`, never 0 or -1. Their columns, with what each holds, are listed in
+//! [`crate::tables`].
 
 use serde::{Deserialize, Serialize};
 

@@ -7,6 +7,7 @@
 //! Laws: columns of one table have distinct names; a column that is not nullable never reads as [`Value::Null`];
 //! writing into [`TableRow::blank`] what was read from a row gives that row back (instants cut to microseconds).
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::time::Nanos;
@@ -23,7 +24,13 @@ mod rejected;
 pub use json::json_object;
 
 /// Version of the tables' columns, written into every file; it grows when a column changes its name or meaning.
-pub const SCHEMA_VERSION: &str = "1";
+pub const SCHEMA_VERSION: &str = "2";
+
+/// The key of a field's metadata, in Arrow and in Parquet files, under which [`Column::description`] stands.
+pub const DESCRIPTION_KEY: &str = "description";
+
+/// The key of a field's metadata under which [`Column::unit`] stands, where the column has one.
+pub const UNIT_KEY: &str = "unit";
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +136,10 @@ pub struct Column<R> {
     pub kind: Kind,
     /// Whether it can be unknown.
     pub nullable: bool,
+    /// One to three plain sentences for its readers: what it holds, its range, what decides it, and when it is null.
+    pub description: &'static str,
+    /// The unit of its numbers: `samples`, `s`, `nats`, or `1` for plain ratios; `None` for texts and instants.
+    pub unit: Option<&'static str>,
     read: fn(&R) -> Value<'_>,
     write: fn(&mut R, Value<'_>) -> Option<()>,
 }
@@ -195,11 +206,14 @@ pub fn sort_rows<R: TableRow>(rows: &mut [&R]) {
     });
 }
 
-/// The Arrow schema of the table of `R`; timestamps are microseconds in UTC, list items are called `element`.
+/// The Arrow schema of the table of `R`; timestamps are microseconds in UTC, the field of list items is `element`. Each field
+/// carries its column's description and unit as metadata.
 ///
 /// ```
-/// use fleetdiff_schemas::{rows::LedgerRow, tables::arrow_schema_of};
-/// assert_eq!(arrow_schema_of::<LedgerRow>().field(0).name(), "hop_at");
+/// use fleetdiff_schemas::{rows::LedgerRow, tables::{UNIT_KEY, arrow_schema_of}};
+/// let schema = arrow_schema_of::<LedgerRow>();
+/// assert_eq!(schema.field(0).name(), "hop_at");
+/// assert_eq!(schema.field_with_name("samples_counted").unwrap().metadata()[UNIT_KEY], "samples");
 /// ```
 pub fn arrow_schema_of<R: TableRow>() -> arrow_schema::Schema {
     use arrow_schema::{DataType, Field, TimeUnit};
@@ -213,7 +227,10 @@ pub fn arrow_schema_of<R: TableRow>() -> arrow_schema::Schema {
                 Kind::Instant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
                 Kind::Texts => DataType::List(Field::new("element", DataType::Utf8, false).into()),
             };
-            Field::new(column.name, data_type, column.nullable)
+            let description = (DESCRIPTION_KEY.to_owned(), column.description.to_owned());
+            let unit = column.unit.map(|unit| (UNIT_KEY.to_owned(), unit.to_owned()));
+            let metadata: HashMap<_, _> = std::iter::once(description).chain(unit).collect();
+            Field::new(column.name, data_type, column.nullable).with_metadata(metadata)
         })
         .collect();
     arrow_schema::Schema::new(fields)
@@ -238,20 +255,25 @@ impl<P> Holds<P> for P {
     }
 }
 
-/// Lists columns of a part `$part` of a row: `name: field` for a field, `name +-: field` for an `Option<Interval>`,
-/// which becomes `name`, `name_low` and `name_high`.
+/// Lists columns of a part `$part` of a row, each with its description, and with its unit where it holds numbers:
+/// `name: field => description` or `name in unit: field => description` for a field, `name in unit +-: field => description`
+/// for an `Option<Interval>`, which becomes `name`, `name_low` and `name_high`. A column without a description does not compile.
 macro_rules! columns_of {
     ($part:ty: $($list:tt)+) => {{
         let mut columns = Vec::new();
         crate::tables::columns_of!(@each columns $part, $($list)+);
         columns
     }};
-    (@each $columns:ident $part:ty, $name:literal: $($field:ident).+, $($rest:tt)*) => {
+    (@each $columns:ident $part:ty,
+        $name:literal $(in $unit:literal)?: $($field:ident).+ => $description:literal, $($rest:tt)*
+    ) => {
         let (kind, nullable) = crate::tables::field::shape_of(|part: &$part| &part.$($field).+);
         $columns.push(crate::tables::Column {
             name: $name,
             kind,
             nullable,
+            description: $description,
+            unit: crate::tables::columns_of!(@unit $($unit)?),
             read: |row| {
                 let part: &$part = crate::tables::Holds::part(row);
                 crate::tables::field::Field::value(&part.$($field).+)
@@ -264,17 +286,29 @@ macro_rules! columns_of {
         });
         crate::tables::columns_of!(@each $columns $part, $($rest)*);
     };
-    (@each $columns:ident $part:ty, $name:literal +-: $($field:ident).+, $($rest:tt)*) => {
-        crate::tables::columns_of!(@end $columns $part, $name, $($field).+, value);
-        crate::tables::columns_of!(@end $columns $part, concat!($name, "_low"), $($field).+, low);
-        crate::tables::columns_of!(@end $columns $part, concat!($name, "_high"), $($field).+, high);
+    (@each $columns:ident $part:ty,
+        $name:literal in $unit:literal +-: $($field:ident).+ => $description:literal, $($rest:tt)*
+    ) => {
+        crate::tables::columns_of!(@end $columns $part, $name, $unit, $description, $($field).+, value);
+        crate::tables::columns_of!(
+            @end $columns $part, concat!($name, "_low"), $unit,
+            concat!("Lower end of the 95 % interval of `", $name, "`; null where that is null."), $($field).+, low
+        );
+        crate::tables::columns_of!(
+            @end $columns $part, concat!($name, "_high"), $unit,
+            concat!("Upper end of the 95 % interval of `", $name, "`; null where that is null."), $($field).+, high
+        );
         crate::tables::columns_of!(@each $columns $part, $($rest)*);
     };
-    (@end $columns:ident $part:ty, $name:expr, $($field:ident).+, $end:ident) => {
+    (@end
+        $columns:ident $part:ty, $name:expr, $unit:literal, $description:expr, $($field:ident).+, $end:ident
+    ) => {
         $columns.push(crate::tables::Column {
             name: $name,
             kind: crate::tables::Kind::Number,
             nullable: true,
+            description: $description,
+            unit: Some($unit),
             read: |row| {
                 let part: &$part = crate::tables::Holds::part(row);
                 crate::tables::field::end_of(part.$($field).+.as_ref(), |interval| interval.$end)
@@ -285,6 +319,8 @@ macro_rules! columns_of {
             },
         });
     };
+    (@unit) => { None };
+    (@unit $unit:literal) => { Some($unit) };
     (@each $columns:ident $part:ty,) => {};
 }
 use columns_of;

@@ -138,7 +138,7 @@ named_enum! {
         /// Builds that run beside it.
         Concurrent = "concurrent",
         /// What builds that are gone showed at the same hours of the day.
-        Past = "past",
+        Past = "history",
     }
 }
 

@@ -84,7 +84,7 @@ fn each_column_of_a_flag_stands_for_its_own_field() {
         "head_count": 10, "head_total": 11, "head_share": 0.5, "head_pods": 12, "head_buckets": 13, "head_requests": 14,
         "base_count": 20, "base_total": 21, "base_share": 0.75, "base_pods": 22, "base_buckets": 23, "base_requests": 24,
         "share_delta": 30.0, "share_delta_low": 30.25, "share_delta_high": 30.5, "strata": 31, "g": 32.0, "ln_p_iid": 33.0,
-        "dispersion": 34.0, "df": 35.0, "f": 36.0, "ln_p": 37.0, "ln_p_delta": 38.0, "q_value": 39.0,
+        "dispersion": 34.0, "df": 35.0, "statistic": 36.0, "ln_p": 37.0, "ln_p_min_effect": 38.0, "q_value": 39.0,
         "ratio": 40.0, "ratio_low": 40.25, "ratio_high": 40.5,
         "adjusted_ratio": 50.0, "adjusted_ratio_low": 50.25, "adjusted_ratio_high": 50.5, "adjusted_ln_p": 41.0,
         "per_request_ratio": 60.0, "per_request_ratio_low": 60.25, "per_request_ratio_high": 60.5,

@@ -217,6 +217,8 @@ def check_table(checks, folder, expected):
             checks.equal(f"{folder.name}.{name} NaN", figure.nan, 0)
         if not truth.schema.field(name).nullable:
             checks.equal(f"{folder.name}.{name} nulls", nulls, 0)
+    undescribed = [field.name for field in truth.schema if not (field.metadata or {}).get(b"description")]
+    checks.equal(f"{folder.name} columns without a description", undescribed, [])
     check_expected(checks, folder.name, truth, summary, expected)
     for tool, check in READERS.items():
         found = check(checks, folder, truth, kinds)

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use arrow_schema::{Field, Schema};
 use bytes::Bytes;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::tables::{SCHEMA_VERSION, TableError, TableRow, arrow_schema_of};
@@ -60,7 +61,7 @@ fn read_file<R: TableRow>(file: Bytes, path: &str, rows: &mut Vec<R>) -> Result<
     let footer = described(&file).ok_or_else(|| unreadable("it is not a whole Parquet file".to_owned()))?;
     check_version(footer.get(SCHEMA_VERSION_KEY), path)?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| unreadable(error.to_string()))?;
-    if builder.schema().fields() != arrow_schema_of::<R>().fields() {
+    if !has_columns_of::<R>(builder.schema()) {
         return Err(unreadable(format!("its columns are not those of the table {}", R::TABLE)));
     }
     for batch in builder.build().map_err(|error| unreadable(error.to_string()))? {
@@ -68,6 +69,13 @@ fn read_file<R: TableRow>(file: Bytes, path: &str, rows: &mut Vec<R>) -> Result<
         rows.extend(rows_of(&batch, path)?);
     }
     Ok(())
+}
+
+/// Whether names, types and nulls are those of the table; what a field says of itself may have been put in other words.
+fn has_columns_of<R: TableRow>(found: &Schema) -> bool {
+    let shape = |field: &Field| (field.name().clone(), field.data_type().clone(), field.is_nullable());
+    let expected = arrow_schema_of::<R>();
+    found.fields().iter().map(|field| shape(field)).eq(expected.fields().iter().map(|field| shape(field)))
 }
 
 fn check_version(found: Option<&String>, path: &str) -> Result<(), OutputError> {

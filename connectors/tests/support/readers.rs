@@ -73,3 +73,9 @@ pub fn read(folder: &Path, expected: &Path) -> Output {
     let script = readers().join("read_output.py");
     Command::new(python()).arg(script).arg(folder).arg("--expect").arg(expected).output().unwrap()
 }
+
+/// Runs every query of a page of `docs` in `folder`, where an output folder stands as `out`.
+pub fn run_page(folder: &Path, page: &Path) -> Output {
+    let script = readers().join("run_page.py");
+    Command::new(python()).arg(script).arg(page).current_dir(folder).output().unwrap()
+}

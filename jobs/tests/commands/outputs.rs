@@ -5,11 +5,16 @@ mod readers;
 
 use fleetdiff_schemas::rows::Tables;
 
-use super::program::Done;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use tempfile::TempDir;
+
+use super::program::{Done, run};
 use super::{demo, replay};
 
 /// Reads a run's folder with all four; what they are to see comes from the program's own reader.
-fn read(done: &Done, expected: &Tables) -> std::process::Output {
+fn read(done: &Done, expected: &Tables) -> Output {
     let beside = tempfile::NamedTempFile::new().unwrap();
     readers::expect(beside.path(), expected);
     readers::read(done.folder.path(), beside.path())
@@ -41,4 +46,31 @@ fn four_readers_see_what_the_program_wrote() {
     let output = read(replay::listpack(), &fewer);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("flags rows as written"));
+}
+
+/// Each query of the page, on the output of the command that the page names. The twin: one query asks for something else in SQL than in
+/// Python, one check asks for more than rounding allows.
+#[test]
+fn queries_of_the_documentation_give_the_same_rows_in_sql_and_in_polars() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/notebook.md").canonicalize().unwrap();
+    let text = std::fs::read_to_string(&page).unwrap();
+    let folder = TempDir::new().unwrap();
+    let command = text.lines().find_map(|line| line.strip_prefix("fleetdiff demo ")).unwrap();
+    let options: Vec<&str> = command.strip_suffix(" --output out").unwrap().split(' ').collect();
+    let output = folder.path().join("out");
+    let demo = run(&[&["demo"], &options[..], &["--output", output.to_str().unwrap()]].concat());
+    assert_eq!(demo.code, 0, "{}", demo.stderr);
+
+    let done = readers::run_page(folder.path(), &page);
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
+    assert!(said.starts_with("12 queries in SQL, 16 blocks of Python, 12 compared"), "{said}");
+
+    let broken: PathBuf = folder.path().join("broken.md");
+    std::fs::write(&broken, text.replacen("verdict = 'regressed'", "verdict = 'improved'", 1).replace("< 1e-9", "< 0"))
+        .unwrap();
+    let done = readers::run_page(folder.path(), &broken);
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(errors.contains("1. What regressed") && errors.contains("10. Can I recompute"), "{errors}");
 }

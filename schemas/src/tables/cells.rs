@@ -8,68 +8,232 @@ use crate::verdict::{Scope, Support, Verdict};
 
 /// The columns of a cell's row, or of a row that holds one.
 pub(super) fn columns_of_cell<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
-    let mut columns = columns_of!(CellRow:
-        "scope": scope,
-        "service": comparison.service,
-        "profile_type": comparison.profile_type,
-        "measure": comparison.measure,
-        "count_kind": count_kind,
-        "base_build": comparison.base_build,
-        "head_build": comparison.head_build,
-        "region": cell.region,
-        "cohort": cell.cohort,
-        "function": function,
-        "functions": functions,
-        "window_start_at": window_start_at,
-        "window_end_at": window_end_at,
-        "head_count": head.count,
-        "head_total": head.total,
-        "head_share": head.share,
-        "head_pods": head.pods,
-        "head_buckets": head.buckets,
-        "head_requests": head.requests,
-        "base_count": base.count,
-        "base_total": base.total,
-        "base_share": base.share,
-        "base_pods": base.pods,
-        "base_buckets": base.buckets,
-        "base_requests": base.requests,
-    );
-    columns.extend(columns_of!(CellRow:
-        "share_delta" +-: share_delta,
-        "strata": strata,
-        "g": g,
-        "ln_p_iid": ln_p_iid,
-        "dispersion": dispersion,
-        "df": df,
-        "f": f,
-        "ln_p": ln_p,
-        "ln_p_delta": ln_p_delta,
-        "q_value": q_value,
-        "ratio" +-: ratio,
-        "adjusted_ratio" +-: adjusted_ratio,
-        "adjusted_ln_p": adjusted_ln_p,
-        "per_request_ratio" +-: per_request_ratio,
-        "per_request_ln_p": per_request_ln_p,
-        "per_request_q_value": per_request_q_value,
-        "ln_e": ln_e,
-        "always_valid_ln_p": always_valid_ln_p,
-        "always_valid_ratio" +-: always_valid_ratio,
-        "rare_ln_p": rare_ln_p,
-        "outlier_ln_p": outlier_ln_p,
-        "outlier_q_value": outlier_q_value,
-        "outlying_pods": outlying_pods,
-        "minimum_detectable_ratio": minimum_detectable_ratio,
-        "seconds_to_significance": seconds_to_significance,
-        "pods_needed": pods_needed,
-        "samples_needed_iid": samples_needed_iid,
-        "verdict": verdict,
-        "support": support,
-        "reason": reason,
-        "cause": cause,
-        "detail": detail,
-    ));
+    let mut columns = columns_of_identity();
+    columns.extend(columns_of_arms());
+    columns.extend(columns_of_share_test());
+    columns.extend(columns_of_effect());
+    columns.extend(columns_of_request_cost());
+    columns.extend(columns_of_looks());
+    columns.extend(columns_of_pods());
+    columns.extend(columns_of_power());
+    columns.extend(columns_of_verdict());
     columns
+}
+
+/// Which function of which cell of which comparison, and over what time.
+fn columns_of_identity<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
+    columns_of!(CellRow:
+        "scope": scope =>
+            "Samples that the row covers: `window` is the last 30 minutes by default, `epoch` is all since the \
+             comparison opened or last rolled over (6 hours by default). Rows of `flags` are always `epoch`.",
+        "service": comparison.service => "The service, within which builds are compared.",
+        "profile_type": comparison.profile_type => "What the profiler observed.",
+        "measure": comparison.measure =>
+            "What one count stands for; follows from `profile_type`. Counts are raw samples whatever the measure, \
+             never bytes or nanoseconds.",
+        "count_kind": count_kind =>
+            "`self`: the function is the leaf of the stack; `total`: it is anywhere on the stack, counted once. At \
+             reports each kind is a family of tests of its own.",
+        "base_build": comparison.base_build =>
+            "The baseline: the build that the head is compared with, or several builds joined by commas.",
+        "head_build": comparison.head_build => "The canary: the build in question.",
+        "region": cell.region => "Region of the cell; `*` where the row covers all regions.",
+        "cohort": cell.cohort =>
+            "Cohort of the cell, a group of requests or pods; `*` where the row covers all cohorts.",
+        "function": function =>
+            "Name of the function. `_rare` stands for all functions with fewer samples than `min_count` (30 by \
+             default), `_unsymbolised` for frames without a symbol, `(all)` for all samples of the cell together.",
+        "functions" in "functions": functions => "How many functions a `_rare` row stands for; null in all other rows.",
+        "window_start_at": window_start_at => "Start of the window or epoch, in event time.",
+        "window_end_at": window_end_at =>
+            "End of the hop at whose close the row was computed, in event time. Files are filed by it.",
+    )
+}
+
+/// Counts of both arms.
+fn columns_of_arms<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
+    columns_of!(CellRow:
+        "head_count" in "samples": head.count =>
+            "Samples of the function in the head, over the strata that both arms share; over all strata if they share \
+             none.",
+        "head_total" in "samples": head.total => "All samples of the head in the cell, over the same strata.",
+        "head_share" in "1": head.share =>
+            "`head_count` / `head_total`, 0 to 1; above 1 only in `_rare` rows of kind `total`, whose functions share \
+             samples. Null where `head_total` is 0.",
+        "head_pods" in "pods": head.pods =>
+            "Distinct pods of the head with samples in these strata. Pods are the replicates of the tests and decide \
+             `support`.",
+        "head_buckets" in "buckets": head.buckets =>
+            "Occupied buckets of the head, at most 64. Pods are hashed into buckets, by node where it is known, and \
+             dispersion is measured between buckets.",
+        "head_requests" in "requests": head.requests =>
+            "Requests that the head served, over the same strata. Null where none are known.",
+        "base_count" in "samples": base.count =>
+            "Samples of the function in the base, over the strata that both arms share; over all strata if they share \
+             none.",
+        "base_total" in "samples": base.total => "All samples of the base in the cell, over the same strata.",
+        "base_share" in "1": base.share =>
+            "`base_count` / `base_total`, 0 to 1; above 1 only in `_rare` rows of kind `total`, whose functions share \
+             samples. Null where `base_total` is 0.",
+        "base_pods" in "pods": base.pods =>
+            "Distinct pods of the base with samples in these strata. Pods are the replicates of the tests and decide \
+             `support`.",
+        "base_buckets" in "buckets": base.buckets => "Occupied buckets of the base, at most 64; see `head_buckets`.",
+        "base_requests" in "requests": base.requests =>
+            "Requests that the base served, over the same strata. Null where none are known.",
+    )
+}
+
+/// The change of the share and the tests that decide whether it is significant.
+fn columns_of_share_test<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
+    columns_of!(CellRow:
+        "share_delta" in "1" +-: share_delta =>
+            "`head_share` - `base_share`, -1 to 1, with a 95 % interval that `dispersion` widens. Null where the row \
+             was not tested.",
+        "strata" in "strata": strata =>
+            "Pairs of time block and hardware in which both arms have samples; only these are compared. Against \
+             history, hours of the day take the place of time blocks.",
+        "g" in "1": g =>
+            "Log-likelihood ratio G of the 2x2 table of counts and totals, at least 0. It treats samples as \
+             independent and decides nothing. Null where an arm has no samples, in rows `(all)`, and in `_rare` rows \
+             whose functions count more samples than there are.",
+        "ln_p_iid" in "nats": ln_p_iid =>
+            "Natural logarithm of the p-value of `g`, as chi-square with one degree of freedom; at most 0. It decides \
+             nothing. Null where `g` is null.",
+        "dispersion" in "1": dispersion =>
+            "How many times more the buckets of pods vary than independent samples would, moderated over the functions \
+             of the cell; at least 1. Null where the row was not tested.",
+        "df" in "degrees of freedom": df =>
+            "Degrees of freedom of the test, above 0: those between buckets and at most 20 of the prior. Null where \
+             the row was not tested.",
+        "statistic" in "1": f =>
+            "Test statistic of the change against the normalization factor, divided by `dispersion`; at least 0. If \
+             nothing changed it follows F with 1 and `df` degrees of freedom. Null where the row was not tested.",
+        "ln_p" in "nats": ln_p =>
+            "Natural logarithm of the p-value of `ratio`, the change of the plain share; at most 0. It takes part in \
+             `q_value` only where fewer than 20 functions of the cell are tested. Null where the row was not tested.",
+        "ln_p_min_effect" in "nats": ln_p_delta =>
+            "Natural logarithm of the p-value against a change of at most `min_effect` (0.01 on the log scale by \
+             default), after the normalization factor; at most 0. It takes part in `q_value`. Null where the row was \
+             not tested.",
+        "q_value" in "1": q_value =>
+            "Smallest false-discovery rate at which the row is significant, 0 to 1, over all functions and cells of \
+             one comparison, count kind and scope. It follows from the largest of `adjusted_ln_p`, `ln_p_min_effect` \
+             and, with fewer than 20 tested functions, `ln_p`. In scope `window` it decides `verdict`: significant if \
+             `q_value` <= q (0.05 by default). Null where the row was not tested, and in `flags`.",
+    )
+}
+
+/// How large the change is.
+fn columns_of_effect<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
+    columns_of!(CellRow:
+        "ratio" in "1" +-: ratio =>
+            "Share of the function in the head divided by its share in the base, combined over strata; above 0. Null \
+             where the row was not tested or an arm lacks the function.",
+        "adjusted_ratio" in "1" +-: adjusted_ratio =>
+            "`ratio` divided by the normalization factor of the cell: the effect to read, above 1 is more expensive. \
+             Null where `ratio` is null.",
+        "adjusted_ln_p" in "nats": adjusted_ln_p =>
+            "Natural logarithm of the p-value of `adjusted_ratio` being 1; at most 0. It takes part in `q_value` and \
+             `ln_e`. Null where the row was not tested.",
+    )
+}
+
+/// What a request costs.
+fn columns_of_request_cost<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
+    columns_of!(CellRow:
+        "per_request_ratio" in "1" +-: per_request_ratio =>
+            "Samples per request in the head divided by those in the base; above 0. Null where requests are not known \
+             for both arms, for fewer than 30 samples, where an arm lacks the function, in rows over several cells, \
+             against history, and in `flags`.",
+        "per_request_ln_p" in "nats": per_request_ln_p =>
+            "Natural logarithm of the p-value of the cost per request, against its own dispersion between pods; at \
+             most 0. Null where `per_request_ratio` is null, except where an arm lacks the function.",
+        "per_request_q_value" in "1": per_request_q_value =>
+            "Smallest false-discovery rate at which the cost per request is significant, 0 to 1; rows `(all)` are one \
+             family, functions another. It decides `verdict` in rows `(all)` alone. Null where `per_request_ln_p` is \
+             null.",
+    )
+}
+
+/// What may be said at any look.
+fn columns_of_looks<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
+    columns_of!(CellRow:
+        "ln_e" in "nats": ln_e =>
+            "Natural logarithm of the e-value of the row now, negative or positive: evidence that stays valid however \
+             often one looks. In scope `epoch` the live rule decides by it. Null where the row was not tested.",
+        "always_valid_ln_p" in "nats": always_valid_ln_p =>
+            "Natural logarithm of a p-value that holds however often one looks: minus the largest `ln_e` of the row at \
+             any look of the epoch that reached ln(1/q), else 0. Null in scope `window`, in rows over several cells, \
+             and where the row was not tested.",
+        "always_valid_ratio" in "1" +-: always_valid_ratio =>
+            "`adjusted_ratio` with an interval that holds however often one looks, from 0 to infinity where little is \
+             known. Null where `adjusted_ratio` or `always_valid_ln_p` is null.",
+    )
+}
+
+/// What single pods show.
+fn columns_of_pods<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
+    columns_of!(CellRow:
+        "rare_ln_p" in "nats": rare_ln_p =>
+            "For a function below `min_count` samples whose family of tests finds it significant: natural logarithm of \
+             the larger p-value of two tests, of its counts and of the pods that show it; at most 0. Null in all other \
+             rows. Such rows have `reason` `rare` and raise no flag.",
+        "outlier_ln_p" in "nats": outlier_ln_p =>
+            "Natural logarithm of the p-value that some pods of the head differ from the pods of the base; at most 0. \
+             Null in scope `epoch`, without `firm` support, for fewer than 30 samples, in rows over several cells, and \
+             against history.",
+        "outlier_q_value" in "1": outlier_q_value =>
+            "Smallest false-discovery rate at which some pods are outlying, 0 to 1; a family of its own. It decides \
+             the verdict `some_pods_outlying` where the row itself is not significant. Null where `outlier_ln_p` is \
+             null.",
+        "outlying_pods": outlying_pods =>
+            "Names of the outlying pods of the head, ascending. Empty unless `verdict` is `some_pods_outlying`; never \
+             null.",
+    )
+}
+
+/// What could have been seen.
+fn columns_of_power<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
+    columns_of!(CellRow:
+        "minimum_detectable_ratio" in "1": minimum_detectable_ratio =>
+            "Smallest ratio above 1 that these pods and samples show with probability 0.8 in a test at level 0.0001. \
+             Null where the row was not tested, and against history.",
+        "seconds_to_significance" in "s": seconds_to_significance =>
+            "Seconds of samples, at the rate seen, until a ratio of 1.05 shows with probability 0.8 in a test at level \
+             0.0001. Infinite where pods differ so much that no time is enough. Null where the row was not tested, and \
+             against history.",
+        "pods_needed" in "pods": pods_needed =>
+            "Where `seconds_to_significance` is infinite: the fewest further pods of the head with which a ratio of \
+             1.05 shows within one window. Null elsewhere, and where a million pods are too few.",
+        "samples_needed_iid" in "samples": samples_needed_iid =>
+            "1 / (share x 0.05^2): samples of an arm from which a change of 5 % would show if samples were \
+             independent. Not calibrated, for comparison only. Null where the row was not tested, and against \
+             history.",
+    )
+}
+
+/// What follows from all that.
+fn columns_of_verdict<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
+    columns_of!(CellRow:
+        "verdict": verdict =>
+            "The first line of the verdict table that holds. `regressed` and `improved` mean significant: by `q_value` \
+             in scope `window`, by the live rule in scope `epoch`, by `per_request_q_value` in rows `(all)`. \
+             `equivalent` means that the 90 % interval of the change lies within 5 % with `firm` support.",
+        "support": support =>
+            "What the number of pods can carry: `firm` from 5 pods in each arm, `tentative` with 2 to 4 in the smaller \
+             arm. With fewer, or fewer than 2 degrees of freedom, the row is `untestable`: it shows figures and tests \
+             nothing.",
+        "reason": reason =>
+            "Why the row has its verdict; of an inconclusive row what it needs: `needs_time`, `needs_pods` or, at less \
+             than one sample per pod and second, `low_load`. Null where the verdict says all.",
+        "cause": cause =>
+            "The function whose change moved this row: for `compositional` rows, and for a caller that moves because a \
+             function that it calls does. Null where none is known.",
+        "detail": detail =>
+            "More in words: where each arm ran if they share no stratum, which history is the base, or between which \
+             functions work moved. Null where there is no more to say.",
+    )
 }
 
 impl TableRow for CellRow {

@@ -23,37 +23,10 @@ impl TableRow for ComparisonRow {
 
     fn columns() -> &'static [Column<Self>] {
         static COLUMNS: Columns<ComparisonRow> = Columns::new(|| {
-            columns_of!(ComparisonRow:
-                "service": comparison.service,
-                "profile_type": comparison.profile_type,
-                "measure": comparison.measure,
-                "count_kind": count_kind,
-                "base_build": comparison.base_build,
-                "head_build": comparison.head_build,
-                "region": cell.region,
-                "cohort": cell.cohort,
-                "window_start_at": window_start_at,
-                "window_end_at": window_end_at,
-                "head_total": head_total,
-                "base_total": base_total,
-                "head_pods": head_pods,
-                "base_pods": base_pods,
-                "functions_tested": functions_tested,
-                "scale": scale,
-                "tau2": tau2,
-                "d0": d0,
-                "s02": s02,
-                "flags": flags,
-                "time_blocks": time_blocks,
-                "strata_dropped": strata_dropped,
-                "equivalent_share": equivalent_share,
-                "verdict": verdict,
-                "sentence": sentence,
-                "self_check_tests": self_check_tests,
-                "self_check_flags": self_check_flags,
-                "warnings": warnings,
-                "baseline": baseline,
-            )
+            let mut columns = columns_of_identity();
+            columns.extend(columns_of_tests());
+            columns.extend(columns_of_verdict());
+            columns
         });
         &COLUMNS
     }
@@ -90,4 +63,93 @@ impl TableRow for ComparisonRow {
     fn filed_at(&self) -> Nanos {
         self.window_end_at
     }
+}
+
+/// Which cell of which comparison, over what time, with how much data.
+fn columns_of_identity() -> Vec<Column<ComparisonRow>> {
+    columns_of!(ComparisonRow:
+        "service": comparison.service => "The service, within which builds are compared.",
+        "profile_type": comparison.profile_type => "What the profiler observed.",
+        "measure": comparison.measure => "What one count stands for; follows from `profile_type`.",
+        "count_kind": count_kind =>
+            "`self`: functions are counted at the leaf of the stack; `total`: anywhere on the stack, once.",
+        "base_build": comparison.base_build =>
+            "The baseline: the build that the head is compared with, or several builds joined by commas.",
+        "head_build": comparison.head_build => "The canary: the build in question.",
+        "region": cell.region => "Region of the cell; `*` where the row covers all regions.",
+        "cohort": cell.cohort =>
+            "Cohort of the cell; `*` where the row covers all cohorts. The row with `*` in region and cohort is the \
+             verdict on the whole comparison.",
+        "window_start_at": window_start_at =>
+            "Start of the epoch, in event time; against history, start of the window.",
+        "window_end_at": window_end_at =>
+            "End of the hop at whose close the row was computed, in event time. Files are filed by it.",
+        "head_total" in "samples": head_total =>
+            "Samples of the head in the strata of the epoch that both arms share, over all strata if they share none; \
+             against history, of the window. The row over several cells has their sum.",
+        "base_total" in "samples": base_total =>
+            "Samples of the base in the same strata. The row over several cells has their sum.",
+        "head_pods" in "pods": head_pods => "Distinct pods of the head with samples in these strata.",
+        "base_pods" in "pods": base_pods => "Distinct pods of the base with samples in these strata.",
+    )
+}
+
+/// What the tests of the cell rest on.
+fn columns_of_tests() -> Vec<Column<ComparisonRow>> {
+    columns_of!(ComparisonRow:
+        "functions_tested" in "functions": functions_tested =>
+            "Functions tested at this look; the row over several cells has their sum.",
+        "normalization_factor" in "1": scale =>
+            "Common factor by which most functions of the cell moved, above 0; found on self counts, used for both \
+             kinds. Shares sum to 1, so a change of one function moves all others by it. 1 with fewer than 20 tested \
+             functions. Null where nothing was tested, and in the row over several cells.",
+        "pod_variance" in "1": tau2 =>
+            "Estimated variance between pods of the natural logarithm of a function's share, at least 0; its root is \
+             about the coefficient of variation. 0 with fewer than 20 tested functions. Null where \
+             `normalization_factor` is null.",
+        "prior_df" in "degrees of freedom": d0 =>
+            "Degrees of freedom of the prior that functions of the cell share for `dispersion`, at least 0; 0 with \
+             fewer than 20 tested functions, infinite where functions do not differ. Null where `normalization_factor` \
+             is null.",
+        "prior_dispersion" in "1": s02 =>
+            "Dispersion that the prior expects of a function beyond `pod_variance`, above 0; near 1 where that \
+             explains it. Null where `normalization_factor` is null.",
+        "flags" in "flags": flags =>
+            "Flags of the cell that stand: raised by the live rule and not cleared. The row over several cells has \
+             their sum. 0 against history.",
+        "time_blocks" in "time blocks": time_blocks =>
+            "Time blocks of the epoch in which both arms have samples; in the row over several cells, all time blocks \
+             of the epoch. Against history, hours of the day that are compared.",
+        "strata_dropped" in "strata": strata_dropped =>
+            "Strata in which one arm has no samples; the tests leave them out. The row over several cells has their \
+             sum.",
+        "equivalent_share" in "1": equivalent_share =>
+            "Part of the base's self samples that lies in functions shown to be equivalent with `firm` support, 0 to \
+             1. It decides `clean`: at least 0.7, without a significant row. Null where nothing can be compared, and \
+             in the row over several cells.",
+    )
+}
+
+/// What follows from them.
+fn columns_of_verdict() -> Vec<Column<ComparisonRow>> {
+    columns_of!(ComparisonRow:
+        "verdict": verdict =>
+            "The first that holds: `not_comparable`; `regressed` or `improved` if the live rule finds a function of \
+             the cell significant; `clean` by `equivalent_share`; else `inconclusive`. Over several cells: `regressed` \
+             if any cell is, else `improved` if any is, else `clean` if all are.",
+        "sentence": sentence => "The verdict in words.",
+        "aa_check_tests" in "tests": self_check_tests =>
+            "A/A check: tests of one half of the base's pods against the other half. Null at looks without a report, \
+             where a half has too few pods, and against history.",
+        "aa_check_flags" in "tests": self_check_flags =>
+            "How many tests of the A/A check were significant, all of them falsely; 0 to `aa_check_tests`. Null where \
+             that is null.",
+        "warnings": warnings =>
+            "Imbalance of the arms within the window: requests per pod, age of pods or hardware that differ by more \
+             than a factor of 2. Set at reports, else empty; never null; decides nothing. Against history: its hours \
+             and days.",
+        "base_kind": baseline =>
+            "`concurrent`: the base runs beside the head; `history`: what was kept of builds that are gone, at the \
+             same hours of earlier days. A comparison with history raises no flag and no alert.",
+    )
 }

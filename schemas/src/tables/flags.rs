@@ -36,13 +36,24 @@ impl TableRow for FlagRow {
         static COLUMNS: Columns<FlagRow> = Columns::new(|| {
             let mut columns = columns_of_cell();
             columns.extend(columns_of!(FlagRow:
-                "flag_id": flag_id,
-                "state": state,
-                "severity": severity,
-                "raised_at": raised_at,
-                "sequence": sequence,
-                "cleared_because": cleared_because,
-                "explains": explains,
+                "flag_id": flag_id =>
+                    "Stable identity of the flag from raised to cleared: 16 hexadecimal digits, a hash of its key and \
+                     of the hop at which it was raised.",
+                "state": state => "What happened to the flag at `window_end_at`.",
+                "severity": severity =>
+                    "Who should look: `page` for a regression with `firm` support, `ticket` for one with `tentative` \
+                     support, `info` for an improvement. A cleared flag keeps the severity that it had.",
+                "raised_at": raised_at => "When the flag was raised, in event time.",
+                "sequence" in "hops": sequence =>
+                    "Number of the hop at whose close the change happened, counted from the Unix epoch; it grows from \
+                     change to change of a flag.",
+                "cleared_because": cleared_because =>
+                    "Why the flag was cleared: `comparison_closed` (an arm is gone), `equivalent` (shown to be within \
+                     5 % in a later epoch) or `explained` (another flag explains the row). Null in the states `raised` \
+                     and `updated`.",
+                "explains": explains =>
+                    "Rows that move only because this one does: `name (kind)` for callers, `name (share)` for \
+                     functions whose share alone moved. They raise no flag of their own. May be empty, never null.",
             ));
             columns
         });

@@ -1,0 +1,71 @@
+//! The page itself: one section a table, one line a column.
+
+use fleetdiff_schemas::rows::{CellRow, ComparisonRow, FlagRow, LedgerRow, RejectedRow};
+use fleetdiff_schemas::tables::{Column, Kind, SCHEMA_VERSION, TableRow};
+
+/// The whole page.
+pub fn dictionary() -> String {
+    let sections = [
+        section::<CellRow>("One row per function, cell and comparison at each report: what the tests say of it.", 0),
+        section::<FlagRow>(
+            "One row per change of a flag. It has all columns of `cells`, with the row as it was last tested, and these:",
+            CellRow::columns().len(),
+        ),
+        section::<ComparisonRow>("One row per comparison and cell at each look, and one over all cells.", 0),
+        section::<LedgerRow>("One row per hop and profile type: what came in and what became of it.", 0),
+        section::<RejectedRow>("One row per record, or profile of a record, that was not counted.", 0),
+    ];
+    format!("{}\n{}", introduction(), sections.join("\n"))
+}
+
+fn introduction() -> String {
+    format!(
+        "<!-- Generated: cargo run -p fleetdiff-schemas --example dictionary > docs/tables.md -->\n\
+         # Tables: every column\n\
+         An output folder has five tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
+         made of the same text that the files carry in their column metadata (keys `description` and `unit`). The columns\n\
+         are those of schema version {SCHEMA_VERSION}, which each file names as `fleetdiff.schema_version`.\n\
+         \n\
+         - Head is the canary, base is the baseline. A cell is one region and cohort.\n\
+         - Instants are UTC and event time. Shares and rates lie in 0..1. p-values are natural logarithms, because they\n\
+         \x20 underflow: `ln_p` = -7 is p = 0.0009.\n\
+         - Unknown is null, never 0, -1 or NaN. Numbers may be infinite. In the JSON of alerts infinite is null too.\n\
+         - A row is *tested* if its function has at least `min_count` samples in both arms together and its `support` is not\n\
+         \x20 `untestable`; rows `_rare`, `_unsymbolised` and `(all)` are not, nor are rows settled before any test (`no_base`,\n\
+         \x20 `no_common_stratum`, `whole_profile`).\n\
+         - How each figure is computed: [semantics.md](semantics.md). Queries to begin with: [notebook.md](notebook.md).\n"
+    )
+}
+
+/// A table's columns from the one at `first` on.
+fn section<R: TableRow>(about: &str, first: usize) -> String {
+    let key: Vec<String> = R::SORTED_BY.iter().map(|name| format!("`{name}`")).collect();
+    let lines: String = R::columns()[first..].iter().map(line).collect();
+    format!(
+        "## `{}`\n{about}\nSorted by {}.\n\n| column | type | unit | null | meaning |\n|---|---|---|---|---|\n{lines}",
+        R::TABLE,
+        key.join(", "),
+    )
+}
+
+fn line<R>(column: &Column<R>) -> String {
+    let Column { name, kind, nullable, description, unit, .. } = column;
+    let null = if *nullable { "yes" } else { "" };
+    format!("| `{name}` | {} | {} | {null} | {description}{} |\n", type_of(*kind), unit.unwrap_or(""), values_of(*kind))
+}
+
+fn type_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text | Kind::Name(_) => "text",
+        Kind::Count => "int64",
+        Kind::Number => "float64",
+        Kind::Instant => "timestamp",
+        Kind::Texts => "list of text",
+    }
+}
+
+fn values_of(kind: Kind) -> String {
+    let Kind::Name(names) = kind else { return String::new() };
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    format!(" Values: {}.", names.join(", "))
+}

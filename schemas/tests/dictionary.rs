@@ -1,0 +1,57 @@
+//! Every column says what it holds, and the page of them is the one that the column lists make.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../examples/dictionary/page.rs"]
+mod page;
+
+use fleetdiff_schemas::rows::{CellRow, ComparisonRow, FlagRow, LedgerRow, RejectedRow};
+use fleetdiff_schemas::tables::{DESCRIPTION_KEY, Kind, TableRow, UNIT_KEY, arrow_schema_of};
+
+/// The law: the page in `docs` is what the column lists make.
+#[test]
+fn the_page_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tables.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    assert!(
+        page == page::dictionary(),
+        "docs/tables.md is not what the columns say; write it anew with \
+         `cargo run -p fleetdiff-schemas --example dictionary > docs/tables.md`"
+    );
+}
+
+fn assert_described<R: TableRow>() -> usize {
+    for column in R::columns() {
+        let name = format!("{}.{}", R::TABLE, column.name);
+        let description = column.description;
+        assert!(description.len() >= 10 && description.ends_with('.'), "{name} has no sentence: {description:?}");
+        assert!(!description.contains("  "), "{name}: {description}");
+        assert_eq!(
+            column.unit.is_some(),
+            matches!(column.kind, Kind::Count | Kind::Number),
+            "{name}: numbers have a unit, and nothing else"
+        );
+        let says_when_null = description.contains("ull");
+        assert!(says_when_null || !column.nullable, "{name} does not say when it is null");
+    }
+    R::columns().len()
+}
+
+#[test]
+fn every_column_has_a_sentence_a_unit_and_says_when_it_is_null() {
+    let columns = assert_described::<CellRow>()
+        + assert_described::<FlagRow>()
+        + assert_described::<ComparisonRow>()
+        + assert_described::<LedgerRow>()
+        + assert_described::<RejectedRow>();
+    assert!(columns > 190, "only {columns} columns were looked at");
+}
+
+#[test]
+fn the_arrow_schema_carries_description_and_unit() {
+    let schema = arrow_schema_of::<FlagRow>();
+    for (column, field) in FlagRow::columns().iter().zip(schema.fields()) {
+        assert_eq!(field.metadata()[DESCRIPTION_KEY], column.description);
+        assert_eq!(field.metadata().get(UNIT_KEY).map(String::as_str), column.unit, "{}", column.name);
+    }
+}
