@@ -1,9 +1,9 @@
 //! How records go onto the configured topic, for the commands that write to one.
 
 use clap::{Args, ValueEnum};
-use fleetdiff_formats::Format;
 use fleetdiff_connectors::kafka::publish::{Acknowledged, Key, PublishSettings, Publisher, RecordForm};
 use fleetdiff_connectors::kafka::topic;
+use fleetdiff_formats::Format;
 
 use crate::configuration::Configuration;
 use crate::failure::Failure;

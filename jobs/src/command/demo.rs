@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use fleetdiff_schemas::config::Config;
 use fleetdiff_pipeline::run;
-use fleetdiff_simulation::fleet::{Cells, Fleet};
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::source::{Source, SourceError};
+use fleetdiff_simulation::fleet::{Cells, Fleet};
 
 use crate::configuration::Configuration;
 use crate::failure::Failure;

@@ -65,7 +65,9 @@ fn explained(failure: NotCompared) -> Failure {
         NotCompared::Empty(_) => "see that the files are profiles of the type asked for (--profile-type)",
         NotCompared::Types { .. } => "give files of one type, or say which with --profile-type",
         NotCompared::Units { .. } => "give files whose weights are of one unit",
-        NotCompared::Strangers(_) => "see that both sides are profiles of the same program and type, with symbols",
+        NotCompared::DifferentPrograms(_) => {
+            "see that both sides are profiles of the same program and type, with symbols"
+        }
         NotCompared::Failed(_) => return Failure::from(failure),
     };
     Failure::with_hint(failure, hint)

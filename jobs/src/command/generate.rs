@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use fleetdiff_connectors::files::{FileFormat, FleetWriter};
-use fleetdiff_formats::Format;
 use fleetdiff_connectors::kafka::publish::Outgoing;
-use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
+use fleetdiff_formats::Format;
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::time::Nanos;
+use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 
 use crate::configuration::{Configuration, Flags, OfTopic, Setting};
 use crate::failure::Failure;

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
-use fleetdiff_formats::otlp::metrics::Decoder as RequestDecoder;
 use fleetdiff_connectors::kafka::source::{Contents, Share, TopicSettings, TopicSource};
 use fleetdiff_connectors::kafka::topic;
+use fleetdiff_formats::otlp::metrics::Decoder as RequestDecoder;
 use fleetdiff_pipeline::run::{self, Ended, SourceFactory, run_service};
 use fleetdiff_schemas::source::{Source, SourceError};
 use fleetdiff_schemas::tables::calendar::rfc3339;

@@ -1,7 +1,7 @@
 //! What no single value shows: values that are out of range, or do not go together.
 
-use fleetdiff_formats::names::Rewrites;
 use fleetdiff_connectors::parquet::FlushInterval;
+use fleetdiff_formats::names::Rewrites;
 
 use super::problems::Problem;
 use super::values::Configuration;

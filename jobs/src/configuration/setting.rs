@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fleetdiff_schemas::config::{CellBy, Method};
 use fleetdiff_formats::Format;
+use fleetdiff_schemas::config::{CellBy, Method};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::time::Nanos;
 use serde_json::{Value as Json, json};

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use fleetdiff_connectors::kafka::alerts;
+use fleetdiff_connectors::kafka::client::ClientSettings;
+use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_formats::names::Rewrites;
 use fleetdiff_formats::otlp::metrics::REQUEST_METRICS;
 use fleetdiff_formats::{Format, Options};
-use fleetdiff_formats::identity::IdentityMapping;
-use fleetdiff_connectors::kafka::alerts;
-use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::profile::ProfileType;
 

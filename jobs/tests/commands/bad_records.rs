@@ -1,8 +1,8 @@
 //! Bad records of a partition in the columnar form: each a rejected row with partition and offset, the rest unchanged.
 
+use fleetdiff_formats::{Decode, Format, Options};
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_schemas::config::Config;
-use fleetdiff_formats::{Decode, Format, Options};
 use fleetdiff_schemas::delta;
 use fleetdiff_schemas::profile::{Decoded, Position, Profile};
 use fleetdiff_schemas::rejected::{Reason, Rejection};

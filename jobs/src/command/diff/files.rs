@@ -5,9 +5,9 @@ mod warm_up;
 
 use std::path::PathBuf;
 
-use fleetdiff_formats::reading::Unread;
 use fleetdiff_diff::compare::Recording;
 use fleetdiff_diff::flame::Sides;
+use fleetdiff_formats::reading::Unread;
 use fleetdiff_schemas::rejected::Reason;
 
 use self::reader::{Reader, Unreadable};

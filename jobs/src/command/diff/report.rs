@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fleetdiff_formats::names::FrameClass as NameClass;
 use fleetdiff_diff::compare::{Compared, Finding, Recording, Spread};
 use fleetdiff_diff::figures::float;
 use fleetdiff_diff::flame::{CallTree, Run, Sides};
 use fleetdiff_diff::page::{FrameClass, Function, Report, ReportSide};
+use fleetdiff_formats::names::FrameClass as NameClass;
 use fleetdiff_schemas::profile::{CountKind, Samples};
 
 use super::arguments::DiffArgs;
