@@ -16,7 +16,6 @@ fn main() {
 /// The commit of the repository that this file is tracked in. Sources that only lie below the repository of something else are not of
 /// its commit.
 fn of_checkout() -> Option<String> {
-    git(&["ls-files", "--error-unmatch", "build.rs"])?;
     // Each commit and checkout is a line of the log of HEAD. Where no log is kept, one of the other files changes.
     let branch = git(&["symbolic-ref", "--quiet", "HEAD"]);
     for reference in ["logs/HEAD", "HEAD", "packed-refs"].into_iter().chain(branch.as_deref()) {
@@ -26,6 +25,7 @@ fn of_checkout() -> Option<String> {
             println!("cargo::rerun-if-changed={path}");
         }
     }
+    git(&["ls-files", "--error-unmatch", "build.rs"])?;
     git(&["rev-parse", "--short=12", "HEAD"])
 }
 

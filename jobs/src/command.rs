@@ -22,7 +22,7 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("FLEETDIFF_C
 
 /// Differential profiler for fleets: finds which functions really cost more or less in a canary than in the baseline, where, and by how much.
 #[derive(Debug, Parser)]
-#[command(version = VERSION, propagate_version = true)]
+#[command(name = "fleetdiff", version = VERSION, propagate_version = true)]
 pub(crate) struct Program {
     /// What to do.
     #[command(subcommand)]
@@ -40,11 +40,11 @@ pub(crate) enum Command {
     Replay(replay::ReplayArgs),
     /// Run the service: read profiles from Kafka, write Parquet tables and send alerts
     ///
-    /// Without --until-end, the service runs until SIGINT or SIGTERM. The output folder then holds the files of all completed
-    /// intervals, and the alerts of all closed hops have been sent. Started again with the same folder, the service reads the
-    /// topic from the beginning, checks its rows against the existing files, and continues.
+    /// Without --until-end, the service runs until SIGINT or SIGTERM. All alerts have then been sent up to the
+    /// last closed interval, and the tables are complete up to the last --flush boundary. Started again with the same folder,
+    /// the service reads the topic from the beginning, checks its rows against the existing files, and continues.
     ///
-    /// With --until-end, the service reads up to the offsets found at the start, closes all hops, writes all rows and stops.
+    /// With --until-end, the service reads up to the offsets found at the start, closes all intervals, writes all rows and stops.
     ///
     /// Decisions that depend on the wall clock are logged in decisions.jsonl in the output folder, so that the next start makes
     /// the same decisions.
@@ -59,8 +59,8 @@ pub(crate) enum Command {
     Publish(publish::PublishArgs),
     /// Generate a synthetic fleet with known changes, into a folder or a Kafka topic
     ///
-    /// With one or more of --regress, --cells and --factor, that change replaces the change of the preset; the others are as in
-    /// `fleetdiff demo`.
+    /// --regress, --cells and --factor replace the change that the preset makes; if only some of them are given, the others are
+    /// as in `fleetdiff demo`.
     ///
     /// On a topic, late and duplicate records arrive in the order in which agents would send them. A folder is read in order of
     /// time, so that nothing in it is late.
@@ -74,8 +74,8 @@ pub(crate) enum Command {
     Delta(delta::DeltaArgs),
     /// Compare two profiles, or several runs of each side, and show which functions really changed
     ///
-    /// Each file is a run. With two or more runs a side, the variation between runs is measured, and a change must exceed it to
-    /// be significant. With one run a side that variation is unknown: only functions that stand out from most others are
+    /// Each file is a run. With two or more runs per side, the variation between runs is measured, and a change must exceed it to
+    /// be significant. With one run per side, that variation is unknown: only functions that stand out from most others are
     /// significant, and a warning is printed. Because shares sum to one, ratios are adjusted by a normalization factor: what all
     /// functions have in common is taken out.
     ///

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Partitions")]
 pub(crate) struct PartitionArgs {
-    /// What decides the partition of a record
+    /// Key of a record, which decides its partition
     #[arg(long, value_enum, default_value_t = RecordKey::Pod)]
     pub(crate) key: RecordKey,
     /// Number of partitions of the topic if it is created
@@ -26,9 +26,9 @@ pub(crate) struct PartitionArgs {
 /// What decides the partition of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RecordKey {
-    /// The pod: all its records are in one partition
+    /// All records of a pod go to one partition
     Pod,
-    /// Nothing: records are distributed over the partitions in turn
+    /// Records go to the partitions in turn
     None,
 }
 

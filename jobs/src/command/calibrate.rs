@@ -24,7 +24,7 @@ Examples:
 /// Arguments of `calibrate`.
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateArgs {
-    /// Number of simulations of each row; some cheap rows make more of them
+    /// Number of simulations for each row; some cheap rows run more
     #[arg(long, value_name = "COUNT", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) runs: u64,
     /// Seed of the simulations
@@ -33,7 +33,7 @@ pub(crate) struct CalibrateArgs {
     /// Number of threads that share the simulations; figures do not depend on it [default: one for each processor]
     #[arg(long)]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// Only these rows
+    /// Rows to measure [default: all]
     #[arg(long, num_args = 1.., value_name = "NAME", value_parser = names())]
     pub(crate) row: Vec<String>,
     /// Method whose figures are compared with the bounds

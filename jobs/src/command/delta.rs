@@ -14,7 +14,8 @@ use crate::failure::Failure;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff delta mutex-1.pb.gz mutex-2.pb.gz -o mutex.delta.pb.gz
-  fleetdiff delta heap-1.pb.gz heap-2.pb.gz --output heap.delta.pb.gz && go tool pprof -sample_index=alloc_space -top heap.delta.pb.gz";
+  fleetdiff delta heap-1.pb.gz heap-2.pb.gz --output heap.delta.pb.gz
+  go tool pprof -sample_index=alloc_space -top heap.delta.pb.gz";
 
 /// Arguments of `delta`.
 #[derive(Debug, Args)]

@@ -21,20 +21,21 @@ const FLEET: &str = "Fleet";
 /// Heading of the flags that say what changes.
 const CHANGE: &str = "What changes in the canary";
 /// Heading of the flags that say what goes wrong.
-const FAULTS: &str = "Late, repeated and restarted";
+const FAULTS: &str = "Faults";
 
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff generate --output fleet --seed 7 --pods 5:20 --duration 10m
-  fleetdiff generate --brokers kafka:9092 --topic profiles --format delta --late 0.02 --late-by 7m --duplicates 0.01
+  fleetdiff generate --brokers kafka:9092 --topic profiles --format delta \\
+      --late 0.02 --late-by 7m --duplicates 0.01
   fleetdiff generate --output quiet --preset null-cells --duration 10m";
 
 /// Arguments of `generate`.
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
     /// New folder for the fleet: pprof files with a manifest
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, help_heading = "Output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Configuration file; only its section [kafka] is used
     #[arg(long, value_name = "FILE", conflicts_with = "output")]

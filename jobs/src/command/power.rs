@@ -17,7 +17,8 @@ use study::{Study, studies_of};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff power
-  fleetdiff power --head-pods 5 --base-pods 180 --samples-per-pod-second 19 --share 2% --change 3%,5%,10% --cv 3%
+  fleetdiff power --head-pods 5 --base-pods 180 --samples-per-pod-second 19 \\
+      --share 2% --change 3%,5%,10% --cv 3%
   fleetdiff power --from out
   fleetdiff power --from out --head-pods 60 --change 5% --format json";
 

@@ -16,7 +16,8 @@ use crate::publisher::{self, PartitionArgs};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff publish fleets/kv-snapshot --brokers kafka:9092 --topic profiles --key pod
-  fleetdiff publish fleets/rd-listpack --brokers kafka:9092 --topic deltas --format delta --key none --partitions 8";
+  fleetdiff publish fleets/rd-listpack --brokers kafka:9092 --topic deltas --format delta \\
+      --key none --partitions 8";
 
 /// Arguments of `publish`.
 #[derive(Debug, Args)]

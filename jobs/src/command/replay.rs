@@ -23,7 +23,8 @@ use crate::output::Keeper;
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\
 Example:
-  fleetdiff replay fleets/rd-listpack --output out --warm-up 0s --cell cohort --base A,A2 --head B --count-kind self";
+  fleetdiff replay fleets/rd-listpack --output out --warm-up 0s \\
+      --cell cohort --base A,A2 --head B --count-kind self";
 
 /// Arguments of `replay`.
 #[derive(Debug, Args)]

@@ -44,7 +44,7 @@ pub(crate) struct WatchArgs {
     /// Print the configuration in effect as a commented file, without secrets, and exit
     #[arg(long)]
     pub(crate) show_config: bool,
-    /// Read up to the current end of the topic, close all hops, write all rows and exit
+    /// Read up to the current end of the topic, close all intervals, write all rows and exit
     #[arg(long)]
     pub(crate) until_end: bool,
     /// Every key of the file.

@@ -12,6 +12,11 @@ use super::values::Configuration;
 pub(crate) trait Choice {
     /// Whether this one.
     fn has(key: &Key) -> bool;
+
+    /// What it means to the command.
+    fn meaning(key: &Key) -> &'static str {
+        key.meaning
+    }
 }
 
 /// Every key.
@@ -41,6 +46,14 @@ impl Choice for OfDataflow {
 impl Choice for OfTopic {
     fn has(key: &Key) -> bool {
         matches!(key.path, "kafka.brokers" | "kafka.topic" | "kafka.format" | "kafka.connect_timeout")
+    }
+
+    fn meaning(key: &Key) -> &'static str {
+        match key.path {
+            "kafka.topic" => "Topic to write to, created if it is absent.",
+            "kafka.format" => "Format of the records: pprof or delta.",
+            _ => key.meaning,
+        }
     }
 }
 
@@ -73,7 +86,7 @@ impl<S: Choice> Args for Flags<S> {
         let mut keys: Vec<&'static Key> = KEYS.iter().filter(|key| S::has(key)).collect();
         // Headings are printed in the order in which their first flag is added.
         keys.sort_by_key(|key| key.heading);
-        keys.into_iter().fold(command, |command, key| command.arg(flag(key, &defaults)))
+        keys.into_iter().fold(command, |command, key| command.arg(flag(key, S::meaning(key), &defaults)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -94,14 +107,14 @@ impl<S: Choice> FromArgMatches for Flags<S> {
     }
 }
 
-fn flag(key: &'static Key, defaults: &Configuration) -> Arg {
+fn flag(key: &'static Key, meaning: &str, defaults: &Configuration) -> Arg {
     let default = match (key.get)(defaults) {
         serde_json::Value::String(text) => text,
         serde_json::Value::Array(parts) => parts.iter().filter_map(|part| part.as_str()).collect::<Vec<_>>().join(","),
         other => other.to_string(),
     };
     let default = if default.is_empty() { "none".to_owned() } else { default };
-    let meaning = key.meaning.trim_end_matches('.');
+    let meaning = meaning.trim_end_matches('.');
     Arg::new(key.path)
         .long(key.flag)
         .value_name(key.value_name)

@@ -152,6 +152,24 @@ pub(crate) const KEYS: &[Key] = keys! {
     "dataflow.history_every" = dataflow.baseline_every, ROWS, Windows "history-every" "DURATION":
         "One interval of each such period is kept for the history."
         "guess: 60 intervals of each hour and day";
+    "dataflow.base" = named.base, ROWS, Compared "base" "BUILD,...":
+        "Builds that together are the baseline. With head, this is the only comparison; else comparisons follow from deploys."
+        "none: comparisons follow from deploys";
+    "dataflow.head" = named.head, ROWS, Compared "head" "BUILD":
+        "Build that is the canary; needs base."
+        "none: comparisons follow from deploys";
+    "dataflow.min_head_pods" = dataflow.min_head_pods, ROWS, Compared "min-head-pods" "PODS":
+        "Number of pods of a new build that open a comparison."
+        "one pod is not a replicate";
+    "dataflow.cell" = dataflow.cell_by, ROWS, Compared "cell" "DIMENSION,...":
+        "Dimensions that make a cell: \"region,cohort\", region, cohort, or all for a single cell; other dimensions are merged."
+        "fleets differ by region and cohort";
+    "dataflow.count_kind" = dataflow.count_kinds, ROWS, Compared "count-kind" "KIND,...":
+        "Counts that are tested: self (the function is at the leaf of the stack), total (anywhere on the stack), or both."
+        "both: a change moves self of one function and total of its callers";
+    "dataflow.rewrites" = rewrites, ROWS, Compared "rewrites" "REWRITE":
+        "Rewrites of function names in order, each PATTERN => REPLACEMENT with a regular expression; several as a JSON list. Names in the delta format are not rewritten."
+        "none: names are as tools give them, without lines, hashes and offsets";
     "dataflow.q" = dataflow.q, ROWS, Decision "q" "RATE":
         "False-discovery rate of each family of tests, between 0 and 1."
         "published: Benjamini and Hochberg 1995";
@@ -161,24 +179,6 @@ pub(crate) const KEYS: &[Key] = keys! {
     "dataflow.min_count" = dataflow.min_count, ROWS, Decision "min-count" "SAMPLES":
         "Fewest samples of canary and baseline together for which a function is tested."
         "published: the floor of the method's article";
-    "dataflow.min_head_pods" = dataflow.min_head_pods, ROWS, Compared "min-head-pods" "PODS":
-        "Number of pods of a new build that open a comparison."
-        "one pod is not a replicate";
-    "dataflow.cell" = dataflow.cell_by, ROWS, Compared "cell" "DIMENSION,...":
-        "Dimensions that make a cell: region,cohort, cohort, region or all; a dimension that is left out is merged."
-        "fleets differ by region and cohort";
-    "dataflow.base" = named.base, ROWS, Compared "base" "BUILD,...":
-        "Builds that together are the baseline of the only comparison; needs head."
-        "none: comparisons follow from deploys";
-    "dataflow.head" = named.head, ROWS, Compared "head" "BUILD":
-        "Build that is the canary of the only comparison; needs base."
-        "none: comparisons follow from deploys";
-    "dataflow.count_kind" = dataflow.count_kinds, ROWS, Compared "count-kind" "KIND,...":
-        "Counts that are tested: self (the function is at the leaf of the stack), total (anywhere on the stack), or both."
-        "both: a change moves self of one function and total of its callers";
-    "dataflow.rewrites" = rewrites, ROWS, Compared "rewrites" "REWRITE":
-        "Rewrites of function names in order, each PATTERN => REPLACEMENT with a regular expression; several as a JSON list. Names in the delta format are not rewritten."
-        "none: names are as tools give them, without lines, hashes and offsets";
     "dataflow.method" = dataflow.method, ROWS, Decision "method" "METHOD":
         "Method that decides what is significant: honest. For comparison in replay only, and not calibrated: article (G test on merged counts), article-b and article-b-stouffer (G test of each pod, merged), naive (difference of shares, no test)."
         "measured: the others are wrong more often than they say";
@@ -186,7 +186,7 @@ pub(crate) const KEYS: &[Key] = keys! {
         "Number of worker threads; results do not depend on it."
         "guess: most machines have two cores";
     "kafka.brokers" = kafka.client.brokers, WORK, Kafka "brokers" "HOST:PORT,...":
-        "Brokers to contact first, each HOST:PORT."
+        "Brokers to contact first: HOST:PORT, separated by commas."
         "guess: one on this machine";
     "kafka.topic" = kafka.topic, ROWS, Kafka "topic" "TOPIC":
         "Topic of the profiles."

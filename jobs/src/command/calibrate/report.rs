@@ -18,11 +18,11 @@ pub(crate) enum Judged {
 /// How the table is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// A table for people
+    /// Aligned table
     Table,
     /// One JSON object for each row
     Json,
-    /// A Markdown table
+    /// Markdown table
     Markdown,
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct DiffArgs {
     /// Fewest samples of both sides together for which a function is tested
     #[arg(long, value_name = "SAMPLES", help_heading = DECISION, default_value_t = 30)]
     pub(crate) min_count: u64,
-    /// With one run a side: variation of functions between runs beyond that of independent samples, as a standard deviation of log
+    /// With one run per side: variation of functions between runs beyond that of independent samples, as a standard deviation of log
     /// ratios (0.03: 3 %); 0: none [default: the variation that most functions show]
     #[arg(long, help_heading = DECISION, value_name = "DEVIATION")]
     pub(crate) background: Option<f64>,

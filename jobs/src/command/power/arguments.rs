@@ -36,7 +36,7 @@ pub(crate) struct PowerArgs {
     /// Relative change of the function's cost; negative for a saving, as in -5%
     #[arg(long, help_heading = CHANGE, value_name = "FRACTION,...", value_delimiter = ',', default_value = "5%,10%", value_parser = change, allow_hyphen_values = true)]
     pub(crate) change: Vec<f64>,
-    /// Significance level of a single test, which stands for the number of rows: 1e-4 for some thousand rows
+    /// Significance level of a single test, which depends on the number of tested rows: 1e-4 for some thousand
     #[arg(long, help_heading = DETECTION, value_name = "PROBABILITY", default_value_t = 1e-4, value_parser = within_one)]
     pub(crate) alpha: f64,
     /// Probability of detecting the change
@@ -50,9 +50,9 @@ pub(crate) struct PowerArgs {
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Tables for people
+    /// Aligned tables
     Table,
-    /// JSON for programs
+    /// One JSON document
     Json,
 }
 

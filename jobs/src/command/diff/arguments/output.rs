@@ -19,7 +19,7 @@ pub(crate) struct OutputArgs {
 /// How a result is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// Table for people
+    /// Aligned table
     Table,
     /// Page with a differential flame graph, for a browser
     Html,

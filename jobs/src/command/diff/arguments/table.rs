@@ -15,13 +15,13 @@ pub(crate) struct TableArgs {
     /// Counts that the table shows: self (the function is at the leaf of the stack) or total (anywhere on the stack)
     #[arg(long, value_name = "KIND", default_value = "self")]
     pub(crate) count_kind: CountKind,
-    /// Largest number of rows in the table; 0: all [default: 20, and all rows of plain differences]
+    /// Largest number of rows in the table; 0: all [default: 20; all for plain differences]
     #[arg(long, value_name = "ROWS")]
     pub(crate) top: Option<usize>,
     /// Show only functions that occur in the baseline
     #[arg(short, long)]
     pub(crate) baseline_only: bool,
-    /// Separate columns by this text instead of aligning them; where a name contains it, a dot is printed
+    /// Separate columns by this text instead of aligning them; inside names, a dot replaces it
     #[arg(short = 't', long, value_name = "TEXT")]
     pub(crate) field_separator: Option<String>,
     /// Print rows only: no headline, no column titles, no notes
