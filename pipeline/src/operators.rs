@@ -2,6 +2,7 @@
 //! then is a pure function or state machine from elsewhere.
 
 pub mod announce;
+pub mod arrive;
 pub mod at_close;
 pub mod by_cell;
 pub mod by_comparison;

@@ -22,8 +22,9 @@ use timely::worker::Worker;
 
 use self::reader::{AHEAD, Reader};
 use crate::counts::functions::FunctionTable;
-use crate::dataflow::{Arrived, build};
+use crate::dataflow::build;
 use crate::operators::announce::{Announcements, Told};
+use crate::operators::arrive::Arrived;
 use crate::operators::deliver::{Deliver, SharedSink};
 use crate::rules::decisions::Decisions;
 use crate::rules::watermarks::Announced;

@@ -19,6 +19,7 @@ use timely::dataflow::operators::vec::Map;
 use super::at_close::{AtClose, Closed};
 use super::ledger::Term;
 use super::route;
+use super::split::{OneOfTwo, To};
 use crate::counts::archive::Keeping;
 use crate::counts::bucket::Addition;
 use crate::counts::cell::{Blocks, CellCounts};
@@ -50,8 +51,26 @@ pub struct CellEvaluation {
     pub reports: Vec<ScopeReport>,
 }
 
-/// What follows from the cells of one hop: evidence, or (`Err`) what was counted.
-pub type CellOutput = Result<Box<CellEvaluation>, Term>;
+/// What follows from the cells of one hop.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum CellOutput {
+    /// What a cell says about a comparison.
+    Evaluation(Box<CellEvaluation>),
+    /// What was counted, for the ledger.
+    Counted(Term),
+}
+
+impl OneOfTwo for CellOutput {
+    type First = Box<CellEvaluation>;
+    type Second = Term;
+
+    fn destination(self) -> To<Box<CellEvaluation>, Term> {
+        match self {
+            Self::Evaluation(evaluation) => To::First(evaluation),
+            Self::Counted(term) => To::Second(term),
+        }
+    }
+}
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum CellInput {
@@ -157,7 +176,9 @@ impl Cells {
                 counts.expire(first, plan.earliest_epoch());
             }
         }
-        let terms = counted.into_iter().map(|(kind, (samples, late))| Err(Term::counted(hop, kind, samples, late)));
+        let terms = counted
+            .into_iter()
+            .map(|(kind, (samples, late))| CellOutput::Counted(Term::counted(hop, kind, samples, late)));
         let mut output: Vec<CellOutput> = terms.collect();
         for plan in &plans {
             self.follow(hop, plan, &mut output);
@@ -192,13 +213,13 @@ impl Cells {
                 }
                 let evaluation = evaluate(cell, state, open, hop, plan, config, &self.table);
                 if !(evaluation.looks.is_empty() && evaluation.reports.is_empty()) {
-                    output.push(Ok(Box::new(evaluation)));
+                    output.push(CellOutput::Evaluation(Box::new(evaluation)));
                 }
             }
             let past = plan.past.iter().filter(|_| plan.report);
             output.extend(
                 past.filter_map(|past| evaluate_past(cell, state, &past.id, hop, config))
-                    .map(|evaluation| Ok(Box::new(evaluation))),
+                    .map(|evaluation| CellOutput::Evaluation(Box::new(evaluation))),
             );
         }
     }

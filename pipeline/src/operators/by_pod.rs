@@ -11,6 +11,7 @@ use timely::dataflow::StreamVec;
 use super::at_close::{AtClose, Closed};
 use super::ledger::Term;
 use super::route;
+use super::split::{OneOfTwo, To};
 use crate::counts::functions::FunctionTable;
 use crate::rules::admission::OfPod;
 use crate::rules::pods::{CellAddition, Decided, PodHistory, PodRules, Presence};
@@ -20,22 +21,39 @@ use crate::rules::pods::{CellAddition, Decided, PodHistory, PodRules, Presence};
 pub enum PodOutput {
     /// Something to count.
     Addition(CellAddition),
-    /// What the registry has to know.
-    Activity(Activity),
-    /// Something that is not counted.
-    Term(Term),
+    /// Something that was seen and is not counted.
+    Seen(Seen),
 }
 
-impl PodOutput {
-    /// What is to be counted, else what the registry or else the ledger has to know.
-    ///
-    /// # Errors
-    /// No error: the other two.
-    pub fn addition(self) -> Result<CellAddition, Result<Activity, Term>> {
+impl OneOfTwo for PodOutput {
+    type First = CellAddition;
+    type Second = Seen;
+
+    fn destination(self) -> To<CellAddition, Seen> {
         match self {
-            Self::Addition(addition) => Ok(addition),
-            Self::Activity(activity) => Err(Ok(activity)),
-            Self::Term(term) => Err(Err(term)),
+            Self::Addition(addition) => To::First(addition),
+            Self::Seen(seen) => To::Second(seen),
+        }
+    }
+}
+
+/// What is known of pods beside their counts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Seen {
+    /// What the registry has to know.
+    Activity(Activity),
+    /// What was dropped, for the ledger.
+    Dropped(Term),
+}
+
+impl OneOfTwo for Seen {
+    type First = Activity;
+    type Second = Term;
+
+    fn destination(self) -> To<Activity, Term> {
+        match self {
+            Self::Activity(activity) => To::First(activity),
+            Self::Dropped(term) => To::Second(term),
         }
     }
 }
@@ -83,7 +101,7 @@ impl Pods {
         let mut output = Vec::new();
         for told in closed.items {
             if output.is_empty() && matches!(told, OfPod::Profile(_)) {
-                output.push(PodOutput::Activity(Activity::Applied));
+                output.push(PodOutput::Seen(Seen::Activity(Activity::Applied)));
             }
             by_pod.entry((told.identity().service.clone(), told.identity().pod.clone())).or_default().push(told);
         }
@@ -100,8 +118,11 @@ impl Pods {
 
 fn outputs(hop: Hop, decided: Decided) -> impl Iterator<Item = PodOutput> {
     let additions = decided.additions.into_iter().map(PodOutput::Addition);
-    let presences = decided.presences.into_iter().map(|presence| PodOutput::Activity(Activity::Counted(presence)));
-    let terms =
-        decided.dropped.into_iter().map(move |(kind, dropped)| PodOutput::Term(Term::dropped(hop, kind, dropped)));
+    let presences =
+        decided.presences.into_iter().map(|presence| PodOutput::Seen(Seen::Activity(Activity::Counted(presence))));
+    let terms = decided
+        .dropped
+        .into_iter()
+        .map(move |(kind, dropped)| PodOutput::Seen(Seen::Dropped(Term::dropped(hop, kind, dropped))));
     additions.chain(presences).chain(terms)
 }

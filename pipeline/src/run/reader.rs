@@ -10,7 +10,7 @@ use fleetdiff_schemas::time::Hop;
 
 use super::error::RunError;
 use crate::counts::functions::FunctionTable;
-use crate::dataflow::Arrived;
+use crate::operators::arrive::{Arrived, Content};
 use crate::rules::admission::{Admission, Admitted};
 use crate::rules::decisions::{Decision, Decisions, KnownReturns};
 use crate::rules::watermarks::{PartitionState, Report};
@@ -220,7 +220,7 @@ impl Reader {
 
 fn arrived(admitted: Admitted) -> (Hop, Arrived) {
     match admitted {
-        Admitted::OfPod(hop, told) => (hop, Arrived { hop, content: Ok(told) }),
-        Admitted::Rejected(hop, row) => (hop, Arrived { hop, content: Err(Box::new(row)) }),
+        Admitted::OfPod(hop, told) => (hop, Arrived { hop, content: Content::OfPod(told) }),
+        Admitted::Rejected(hop, row) => (hop, Arrived { hop, content: Content::Rejected(Box::new(row)) }),
     }
 }

@@ -1,0 +1,45 @@
+//! Every hop in turn, the empty ones included.
+
+use std::collections::BTreeMap;
+
+use timely::dataflow::operators::Capability;
+
+/// Items by hop, handed out for every hop in turn, the empty ones included, from the first that has an item to the last.
+pub(super) struct Hops<D> {
+    capability: Option<Capability<u64>>,
+    waiting: BTreeMap<u64, Vec<D>>,
+    next: Option<u64>,
+}
+
+impl<D> Hops<D> {
+    pub fn new(capability: Capability<u64>) -> Self {
+        Self { capability: Some(capability), waiting: BTreeMap::new(), next: None }
+    }
+
+    pub fn put(&mut self, hop: u64, item: D) {
+        self.waiting.entry(hop).or_default().push(item);
+    }
+
+    /// Hands out every hop before `open_from` (all, without one); `act` learns whether a hop is the last.
+    pub fn advance(&mut self, open_from: Option<u64>, mut act: impl FnMut(u64, &Capability<u64>, Vec<D>, bool)) {
+        let Some(capability) = &mut self.capability else { return };
+        let next = self.next.or_else(|| self.waiting.keys().next().copied());
+        let last = self.waiting.keys().next_back().copied();
+        let end = open_from.or_else(|| last.map(|last| last + 1)).or(next);
+        if let (Some(next), Some(end)) = (next, end) {
+            for hop in next..end {
+                capability.downgrade(&hop);
+                let items = self.waiting.remove(&hop).unwrap_or_default();
+                act(hop, capability, items, open_from.is_none() && Some(hop) == last);
+            }
+            if end > next {
+                self.next = Some(end);
+            }
+        }
+        match open_from {
+            Some(open_from) if open_from > *capability.time() => capability.downgrade(&open_from),
+            Some(_) => {}
+            None => self.capability = None,
+        }
+    }
+}

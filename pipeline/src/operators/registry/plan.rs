@@ -1,0 +1,117 @@
+//! The plan of each hop, from what the registry holds.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::identity::Service;
+use fleetdiff_schemas::time::{Hop, Nanos};
+use serde::{Deserialize, Serialize};
+use timely::container::CapacityContainerBuilder;
+use timely::dataflow::StreamVec;
+use timely::dataflow::channels::pact::Exchange;
+use timely::dataflow::operators::generic::Operator;
+
+use super::held_pods::{Held, Horizon};
+use super::hops::Hops;
+use crate::operators::by_pod::Activity;
+use crate::rules::comparisons::{ComparisonRules, HopFacts, Plan, ServiceHistory};
+use crate::rules::pods::Presence;
+
+/// What a plan is made from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Fact {
+    /// What happened to pods at a hop.
+    Activity(Activity),
+    /// How many pods are held was taken back (`change` < 0) or is new.
+    Pods { held: Held, pods: isize, change: isize, hop: u64 },
+}
+
+/// See [`PlanHops::plan`].
+pub(super) trait PlanHops<'scope> {
+    /// One plan a service and hop in which anything follows, from one worker.
+    fn plan(self, rules: ComparisonRules) -> StreamVec<'scope, u64, Plan>;
+}
+
+impl<'scope> PlanHops<'scope> for StreamVec<'scope, u64, Fact> {
+    fn plan(self, rules: ComparisonRules) -> StreamVec<'scope, u64, Plan> {
+        self.unary_frontier::<CapacityContainerBuilder<Vec<_>>, _, _, _>(
+            Exchange::new(|_| 0),
+            "Plan",
+            move |capability, _| {
+                let mut hops = Hops::new(capability);
+                let mut planner = Planner { rules, services: BTreeMap::new() };
+                move |(input, frontier), output| {
+                    input.for_each_time(|time, data| {
+                        data.flat_map(|batch| batch.drain(..)).for_each(|fact| match &fact {
+                            Fact::Pods { hop, .. } => hops.put(*hop, fact),
+                            Fact::Activity(_) => hops.put(*time.time(), fact),
+                        });
+                    });
+                    hops.advance(frontier.frontier().first().copied(), |hop, capability, facts, last| {
+                        let plans = planner.step(Hop(hop), facts, last);
+                        output.session(capability).give_iterator(plans.into_iter());
+                    });
+                }
+            },
+        )
+    }
+}
+
+struct Planner {
+    rules: ComparisonRules,
+    services: BTreeMap<Service, (ServiceHistory, HopFacts)>,
+}
+
+impl Planner {
+    fn step(&mut self, hop: Hop, facts: Vec<Fact>, last: bool) -> Vec<Plan> {
+        for (_, facts) in self.services.values_mut() {
+            facts.counted.clear();
+        }
+        for fact in facts {
+            match fact {
+                Fact::Activity(Activity::Applied) => {}
+                Fact::Activity(Activity::Counted(presence)) => self.count(presence),
+                Fact::Pods { held, pods, change, .. } => self.recount(held, pods, change),
+            }
+        }
+        let mut plans = Vec::new();
+        for (history, facts) in self.services.values_mut() {
+            let plan = history.close(hop, facts, last, &self.rules);
+            if plan.begins_block || plan.look || plan.report || !plan.closed.is_empty() || !facts.counted.is_empty() {
+                plans.push(plan);
+            }
+        }
+        plans
+    }
+
+    fn service(&mut self, service: &Service) -> &mut HopFacts {
+        let new = || (ServiceHistory::new(service.clone()), HopFacts::default());
+        &mut self.services.entry(service.clone()).or_insert_with(new).1
+    }
+
+    fn count(&mut self, presence: Presence) {
+        let facts = self.service(&presence.service);
+        let start: &mut Option<Nanos> = facts.counted.entry(presence.build).or_insert(presence.process_start);
+        *start = match (*start, presence.process_start) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+    }
+
+    /// The count of a build in a horizon was taken back (`change` < 0) or is new.
+    fn recount(&mut self, (service, build, horizon): Held, pods: isize, change: isize) {
+        let facts = self.service(&service);
+        let counts = match horizon {
+            Horizon::Present => &mut facts.present,
+            Horizon::Window => &mut facts.in_window,
+        };
+        let pods = u64::try_from(pods).unwrap_or(0);
+        let held = counts.get(&build).copied().unwrap_or(0);
+        // Changes of one hop come in any order: a sum of differences is right in all of them.
+        let now = if change > 0 { held.wrapping_add(pods) } else { held.wrapping_sub(pods) };
+        if now == 0 {
+            counts.remove(&build);
+        } else {
+            counts.insert(build, now);
+        }
+    }
+}
