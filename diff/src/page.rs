@@ -1,6 +1,6 @@
 //! The differential flame graph as one page: no network, nothing beside it, the same bytes for the same report.
 //!
-//! The page is made of `page/page.html`, `page/page.css` and the scripts of `page/`, in the order of [`SCRIPTS`]. What it shows is
+//! The page is made of `page/page.html`, `page/page.css` and the scripts of `page/`, in the order of `SCRIPTS`. What it shows is
 //! JSON within it. Its content security policy forbids every request and every script but its own, by hash.
 
 mod embedded;

@@ -55,7 +55,7 @@ impl Rgb {
     }
 
     /// The colour of text on it, black or white, whichever stands out more.
-    pub fn ink(self) -> Self {
+    pub(crate) fn ink(self) -> Self {
         let light = self.luminance() + 0.05;
         if 1.05 / light > light / 0.05 { Self(255, 255, 255) } else { Self(0, 0, 0) }
     }
@@ -151,7 +151,7 @@ pub enum Paint {
 
 impl Paint {
     /// Its colour among these.
-    pub fn fill(self, colours: &Colours) -> Fill {
+    pub(crate) fn fill(self, colours: &Colours) -> Fill {
         let class = |class: FrameClass| match class {
             FrameClass::User => 0,
             FrameClass::Runtime => 1,
@@ -168,7 +168,7 @@ impl Paint {
 }
 
 /// How the samples of a side weigh: what a count summed over its runs is multiplied by.
-pub fn weights(report: &Report) -> Sides<f64> {
+pub(crate) fn weights(report: &Report) -> Sides<f64> {
     let runs = report.tree.runs();
     let one = |runs: u32| if runs == 0 { 0.0 } else { 1.0 / f64::from(runs) };
     Sides { base: one(runs.base), head: one(runs.head) * report.head_weight }
@@ -215,7 +215,7 @@ impl<'a> Painter<'a> {
     }
 
     /// The largest change of a called frame, as a share of the base; 0 if nothing is called.
-    pub fn strongest(&self) -> f64 {
+    pub(crate) fn strongest(&self) -> f64 {
         self.strongest
     }
 

@@ -23,11 +23,11 @@ pub(crate) use ticks::read;
 
 /// Decodes `.cpuprofile` files.
 #[derive(Debug)]
-pub struct Decoder(Collector);
+pub(crate) struct Decoder(Collector);
 
 impl Decoder {
     /// A decoder that reads at most [`Options::max_bytes`] a record.
-    pub fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &Options) -> Self {
         Self(Collector::new(options))
     }
 }

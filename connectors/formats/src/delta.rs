@@ -12,14 +12,14 @@ use crate::labels::{Labels, countable};
 
 /// Decodes columnar deltas of every version.
 #[derive(Debug)]
-pub struct Decoder {
+pub(crate) struct Decoder {
     max_bytes: usize,
     seen: SeenNames,
 }
 
 impl Decoder {
     /// A decoder that reads at most [`Options::max_bytes`] a record.
-    pub fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &Options) -> Self {
         Self { max_bytes: options.max_bytes, seen: SeenNames::default() }
     }
 }

@@ -26,11 +26,11 @@ pub(crate) use lines::read;
 
 /// Decodes folded stacks.
 #[derive(Debug)]
-pub struct Decoder(Collector);
+pub(crate) struct Decoder(Collector);
 
 impl Decoder {
     /// A decoder that reads at most [`Options::max_bytes`] a record.
-    pub fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &Options) -> Self {
         Self(Collector::new(options))
     }
 }
@@ -47,7 +47,7 @@ impl Decode for Decoder {
     }
 }
 
-/// Writes a profile as gzipped folded stacks; [`Decoder`] gives back the same stacks if the names are
+/// Writes a profile as gzipped folded stacks; the decoder gives back the same stacks if the names are
 /// [normalised](super::names::normalised). The window is not written. Equal profiles give equal bytes.
 ///
 /// NB: counts that are all multiples of 1,000 or more are read back only where the labels' unit is `count`.

@@ -10,7 +10,7 @@ use fleetdiff_schemas::time::Nanos;
 use serde::Deserialize;
 
 /// The value of a region, cohort or hardware that no attribute names: such pods are compared among themselves.
-pub const UNKNOWN: &str = "unknown";
+pub(crate) const UNKNOWN: &str = "unknown";
 
 /// Names of the attributes that make up an identity, each list in order of trust: the first one that a record carries
 /// with a value that is not blank is taken.
@@ -40,15 +40,15 @@ pub struct IdentityMapping {
     pub service: Vec<String>,
     /// Its version. Required.
     pub build: Vec<String>,
-    /// Where it runs; [`UNKNOWN`] if no name hits.
+    /// Where it runs; `unknown` if no name hits.
     pub region: Vec<String>,
-    /// The kind of machine; [`UNKNOWN`] if no name hits.
+    /// The kind of machine; `unknown` if no name hits.
     pub hardware: Vec<String>,
     /// The machine.
     pub node: Vec<String>,
     /// The replicate. Required.
     pub pod: Vec<String>,
-    /// The cohort of samples that name none themselves; [`UNKNOWN`] if no name hits.
+    /// The cohort of samples that name none themselves; `unknown` if no name hits.
     pub cohort: Vec<String>,
     /// When the process began: RFC 3339 or nanoseconds since the Unix epoch.
     pub process_start: Vec<String>,

@@ -43,7 +43,7 @@ impl Unit {
     }
 
     /// Nanoseconds in one of it, if it is a unit of time.
-    pub fn nanoseconds(self) -> Option<i64> {
+    pub(crate) fn nanoseconds(self) -> Option<i64> {
         match self {
             Self::Nanoseconds => Some(1),
             Self::Microseconds => Some(1_000),

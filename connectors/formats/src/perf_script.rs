@@ -29,11 +29,11 @@ pub(crate) use reader::read;
 
 /// Decodes the text of `perf script`.
 #[derive(Debug)]
-pub struct Decoder(Collector);
+pub(crate) struct Decoder(Collector);
 
 impl Decoder {
     /// A decoder that reads at most [`Options::max_bytes`] a record.
-    pub fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &Options) -> Self {
         Self(Collector::new(options))
     }
 }
@@ -51,7 +51,7 @@ impl Decode for Decoder {
 }
 
 /// Whether a text begins as one of `perf script` does: an event with its time, or with a frame below it.
-pub fn begins(text: &str) -> bool {
+pub(crate) fn begins(text: &str) -> bool {
     let mut lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
     let Some(first) = lines.next().and_then(|line| header(line.trim_end())) else { return false };
     let dated = first.time.is_some() && !first.event.is_empty();

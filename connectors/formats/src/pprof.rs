@@ -1,8 +1,8 @@
 //! `profile.proto` of the pprof tool, the format of Go and of many others.
 //!
 //! The decoder's passes, in their order: undo the compression; cut the message into its tables (`tables`); choose the
-//! columns that give raw samples (`formats/counts.rs`); check every function and location and name them; walk the samples.
-//! Nothing is copied before it is known to be needed (`formats/wire.rs`). [`encode`] writes what [`Decoder`] reads, by the messages
+//! columns that give raw samples (`counts.rs`); check every function and location and name them; walk the samples.
+//! Nothing is copied before it is known to be needed (`wire.rs`). [`encode`] writes what the decoder reads, by the messages
 //! in [`proto`]; [`delta`] subtracts a profile from another.
 //!
 //! A location may carry several functions (inlined ones first). One without a function or a name has no symbol. A sample
@@ -45,14 +45,14 @@ pub use encode::encode;
 
 /// Decodes pprof profiles.
 #[derive(Debug)]
-pub struct Decoder {
+pub(crate) struct Decoder {
     options: Options,
     naming: Naming,
 }
 
 impl Decoder {
     /// A decoder with these limits, that takes the cohort of a sample from its label [`Options::cohort_label`].
-    pub fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &Options) -> Self {
         Self { options: options.clone(), naming: Naming::new(options.max_bytes, &options.rewrites) }
     }
 

@@ -27,11 +27,11 @@ const TOO_OFTEN: u64 = 1_000_000;
 
 /// Decodes flame graphs of Pyroscope.
 #[derive(Debug)]
-pub struct Decoder(Collector);
+pub(crate) struct Decoder(Collector);
 
 impl Decoder {
     /// A decoder that reads at most [`Options::max_bytes`] a record.
-    pub fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &Options) -> Self {
         Self(Collector::new(options))
     }
 }

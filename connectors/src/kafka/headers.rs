@@ -19,7 +19,7 @@ use rdkafka::message::{BorrowedHeaders, Header, Headers, OwnedHeaders};
 
 /// The headers of one record. Of a name that stands twice the last one counts, as with Kafka's own clients.
 #[derive(Clone, Debug, Default)]
-pub struct RecordHeaders<'a> {
+pub(crate) struct RecordHeaders<'a> {
     entries: Vec<(&'a str, Cow<'a, str>)>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> RecordHeaders<'a> {
     }
 
     /// The value of a header.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.entries.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| value.as_ref())
     }
 
@@ -44,7 +44,7 @@ impl<'a> RecordHeaders<'a> {
     /// # Errors
     /// A rejection that names the header at fault: [`Reason::MissingIdentity`], [`Reason::UnsupportedType`],
     /// [`Reason::UnitMismatch`], [`Reason::NegativeValue`] or [`Reason::Malformed`].
-    pub fn labels(&self, mapping: &IdentityMapping, sent_at: Option<Nanos>) -> Result<Labels, Rejection> {
+    pub(crate) fn labels(&self, mapping: &IdentityMapping, sent_at: Option<Nanos>) -> Result<Labels, Rejection> {
         let said = OwnAttributes { what: "header", lookup: &|name| self.get(name).map(Cow::Borrowed) };
         let profile_type = said.profile_type()?.unwrap_or(ProfileType::Cpu);
         let typed = |rejection: Rejection| Rejection { profile_type: Some(profile_type), ..rejection };
@@ -73,7 +73,7 @@ impl<'a> RecordHeaders<'a> {
 }
 
 /// The headers that [`RecordHeaders::labels`] reads back as these labels (all but `sent_at`, which the broker gives).
-pub fn of_labels(labels: &Labels, mapping: &IdentityMapping) -> OwnedHeaders {
+pub(crate) fn of_labels(labels: &Labels, mapping: &IdentityMapping) -> OwnedHeaders {
     pairs(labels, mapping).iter().fold(OwnedHeaders::new(), |headers, (name, value)| {
         headers.insert(Header { key: name, value: Some(value.as_str()) })
     })

@@ -43,7 +43,7 @@ impl Overlap {
     }
 
     /// Nothing in common, or next to nothing both in names and in samples.
-    pub fn is_too_small(&self) -> bool {
+    pub(crate) fn is_too_small(&self) -> bool {
         self.common == 0 || self.few_names() && self.few_samples()
     }
 

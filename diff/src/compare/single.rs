@@ -30,7 +30,7 @@ use crate::sides::Sides;
 /// samples are independent but for it.
 ///
 /// Gives tau, the standard deviation of log ratios beyond that of independent samples.
-pub fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Settings) -> f64 {
+pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Settings) -> f64 {
     let (mut scale, mut tau2) = (1.0, settings.background.map_or(0.0, |tau| tau * tau));
     for kind in CountKind::ALL {
         let mut tested: Vec<&mut Finding> = findings
@@ -105,7 +105,7 @@ fn scale_of_the_rest(pairs: &[Pair], samples: Sides<u64>, settings: &Settings) -
 
 /// Calls by the rule of the article's first program: p of G below 1e-4, whatever the count, for each function by itself. Not
 /// calibrated: where nothing changed it calls what differs between runs, and what moved because shares sum to one.
-pub fn test_as_the_article(findings: &mut [Finding], samples: Sides<u64>) {
+pub(crate) fn test_as_the_article(findings: &mut [Finding], samples: Sides<u64>) {
     for finding in findings.iter_mut().filter(|finding| &*finding.function != RARE) {
         let pair = Pair::of(finding, samples);
         let ln_p = pair.ln_p(1.0);

@@ -24,7 +24,7 @@ impl<'a> Sums<'a> {
     }
 
     /// The weights of all runs of a side; runs without any add nothing.
-    pub fn of_weights(side: &'a [Recording]) -> Self {
+    pub(crate) fn of_weights(side: &'a [Recording]) -> Self {
         Self::of_profiles(side.iter().filter_map(|run| Some(&run.weights.as_ref()?.profile)))
     }
 

@@ -39,7 +39,7 @@ pub fn parquet(export: &Export<'_>) -> Result<Vec<u8>, NotExported> {
 }
 
 /// The Arrow schema of the file.
-pub fn schema() -> Schema {
+pub(crate) fn schema() -> Schema {
     let field = |column: &Column| {
         let data_type = match column.kind {
             Kind::Count => DataType::Int64,

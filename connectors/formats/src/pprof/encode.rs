@@ -13,7 +13,7 @@ use crate::unencodable::Unencodable;
 /// Nanoseconds between two samples of time, written into profiles of time: 100 Hz, the rate of Go's profiler.
 const TIME_PERIOD: i64 = 10_000_000;
 
-/// Writes a profile as gzipped pprof; [`super::Decoder`] gives back the same names, stacks, cohorts (label `cohort`)
+/// Writes a profile as gzipped pprof; its decoder gives back the same names, stacks, cohorts (label `cohort`)
 /// and window. Equal profiles give equal bytes.
 ///
 /// Columns: `samples/count` with the time at 100 Hz for cpu, wall and off_cpu; `contentions/count` for mutex and block;

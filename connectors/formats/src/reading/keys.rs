@@ -44,7 +44,7 @@ impl Key {
     }
 
     /// Whether it is one of the sample, the same for all of its frames.
-    pub fn is_of_sample(self) -> bool {
+    pub(crate) fn is_of_sample(self) -> bool {
         matches!(self, Self::Comm | Self::Pid | Self::Tid | Self::Cpu | Self::Parent)
     }
 
@@ -68,12 +68,12 @@ pub struct Keys(Vec<Key>);
 
 impl Keys {
     /// Each key.
-    pub fn iter(&self) -> impl Iterator<Item = Key> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Key> {
         self.0.iter().copied()
     }
 
     /// Whether a key is among them.
-    pub fn has(&self, key: Key) -> bool {
+    pub(crate) fn has(&self, key: Key) -> bool {
         self.0.contains(&key)
     }
 }

@@ -9,7 +9,7 @@ pub struct Numbers(Vec<RangeInclusive<i64>>);
 
 impl Numbers {
     /// Whether a number is of the list.
-    pub fn has(&self, number: i64) -> bool {
+    pub(crate) fn has(&self, number: i64) -> bool {
         self.0.iter().any(|range| range.contains(&number))
     }
 }

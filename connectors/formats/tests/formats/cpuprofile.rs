@@ -1,7 +1,6 @@
 //! V8's `.cpuprofile`.
 
-use fleetdiff_formats::Options;
-use fleetdiff_formats::cpuprofile::Decoder;
+use fleetdiff_formats::{Format, Options};
 use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use serde_json::{Value, json};
@@ -10,7 +9,7 @@ use super::examples::CPUPROFILE;
 use super::fixtures::{labels, part, written_out};
 
 fn decode(kind: ProfileType, text: &str) -> Result<Profile, Rejection> {
-    part(&mut Decoder::new(&Options::default()), text.as_bytes(), &Ok(labels(kind)))
+    part(&mut *Format::Cpuprofile.decoder(&Options::default()), text.as_bytes(), &Ok(labels(kind)))
 }
 
 fn lines(profile: &Profile) -> Vec<String> {
@@ -85,8 +84,8 @@ fn a_tree_that_unfolds_without_end_is_too_large() {
         .collect();
     let text = json!({ "nodes": nodes }).to_string();
     let decode = |max_bytes| {
-        let mut decoder = Decoder::new(&Options { max_bytes, ..Options::default() });
-        part(&mut decoder, text.as_bytes(), &Ok(labels(ProfileType::Cpu))).map(|profile| profile.total())
+        let mut decoder = Format::Cpuprofile.decoder(&Options { max_bytes, ..Options::default() });
+        part(&mut *decoder, text.as_bytes(), &Ok(labels(ProfileType::Cpu))).map(|profile| profile.total())
     };
     assert_eq!(decode(8 << 20), Ok(1_999));
     let fault = decode(1 << 20).unwrap_err();

@@ -1,7 +1,7 @@
 //! Folded stacks.
 
-use fleetdiff_formats::folded::{Decoder, encode};
-use fleetdiff_formats::{Labels, Options, Unencodable, Unit};
+use fleetdiff_formats::folded::encode;
+use fleetdiff_formats::{Format, Labels, Options, Unencodable, Unit};
 use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, content_hash};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use inferno::collapse::Collapse;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::fixtures::{labels, part, profiles, stacks_of, written_out};
 
 fn decode(text: &[u8]) -> Result<Profile, Rejection> {
-    part(&mut Decoder::new(&Options::default()), text, &Ok(labels(ProfileType::Cpu)))
+    part(&mut *Format::Folded.decoder(&Options::default()), text, &Ok(labels(ProfileType::Cpu)))
 }
 
 #[test]
@@ -110,28 +110,28 @@ fn oracle_periods_that_inferno_added_up_are_refused() {
     assert_eq!(fault.reason, Reason::UnitMismatch, "{fault:?}");
     assert!(fault.detail.contains("a multiple of 250000"));
     let meant = Ok(Labels { unit: Some(Unit::Count), ..labels(ProfileType::Cpu) });
-    assert_eq!(part(&mut Decoder::new(&Options::default()), &folded, &meant).unwrap().total(), 1_000_000);
+    assert_eq!(part(&mut *Format::Folded.decoder(&Options::default()), &folded, &meant).unwrap().total(), 1_000_000);
     assert_eq!(decode(b"a 250000\nb 500000\nc 3\n").unwrap().total(), 750_003);
     assert_eq!(decode(b"a 250000\nb 500000\n").unwrap().total(), 750_000, "two lines may be an accident");
 }
 
 #[test]
 fn values_that_are_no_counts_are_refused() {
-    let mut decoder = Decoder::new(&Options::default());
+    let mut decoder = Format::Folded.decoder(&Options::default());
     for unit in Unit::ALL {
         let unit_label = Ok(Labels { unit: Some(unit), ..labels(ProfileType::Cpu) });
         let found =
-            part(&mut decoder, b"main 8", &unit_label).map(|profile| profile.total()).map_err(|fault| fault.reason);
+            part(&mut *decoder, b"main 8", &unit_label).map(|profile| profile.total()).map_err(|fault| fault.reason);
         assert_eq!(found, if unit == Unit::Count { Ok(8) } else { Err(Reason::UnitMismatch) });
     }
 }
 
 #[test]
 fn more_stacks_than_the_limit_allows_are_too_large() {
-    let mut decoder = Decoder::new(&Options { max_bytes: 3_200, ..Options::default() });
+    let mut decoder = Format::Folded.decoder(&Options { max_bytes: 3_200, ..Options::default() });
     let lines = |number: usize| "a 1\n".repeat(number).into_bytes();
-    assert_eq!(part(&mut decoder, &lines(100), &Ok(labels(ProfileType::Cpu))).unwrap().total(), 100);
-    let fault = part(&mut decoder, &lines(102), &Ok(labels(ProfileType::Cpu))).unwrap_err();
+    assert_eq!(part(&mut *decoder, &lines(100), &Ok(labels(ProfileType::Cpu))).unwrap().total(), 100);
+    let fault = part(&mut *decoder, &lines(102), &Ok(labels(ProfileType::Cpu))).unwrap_err();
     assert_eq!(fault.reason, Reason::TooLarge);
 }
 
@@ -160,9 +160,9 @@ proptest! {
         // All lines ending in two numbers would be read as something else.
         let written = encode(&profile);
         prop_assume!(!matches!(&written, Err(Unencodable::Text(_))));
-        let mut decoder = Decoder::new(&Options::default());
+        let mut decoder = Format::Folded.decoder(&Options::default());
         let labels = Labels { unit: Some(Unit::Count), ..Labels::of(&profile) };
-        let read = part(&mut decoder, &written.unwrap(), &Ok(labels)).unwrap();
+        let read = part(&mut *decoder, &written.unwrap(), &Ok(labels)).unwrap();
         prop_assert_eq!(written_out(&read), written_out(&profile));
         prop_assert_eq!(
             content_hash(&read.names, stacks_of(&read)),

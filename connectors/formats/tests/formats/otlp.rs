@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_formats::otlp::proto::Request;
 use fleetdiff_formats::otlp::{Decoder, encode};
-use fleetdiff_formats::{Decode, Labels, Options, folded, pprof};
+use fleetdiff_formats::{Decode, Format, Labels, Options, folded, pprof};
 use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
@@ -263,7 +263,7 @@ proptest! {
         let read = part(&mut Decoder::new(&Options::default()), &record, &nobody).unwrap();
         let labels = Ok(Labels::of(&profile));
         prop_assert_eq!(&read, &profile);
-        prop_assert_eq!(&part(&mut pprof::Decoder::new(&Options::default()), &pprof::encode(&profile).unwrap(), &labels).unwrap(), &read);
+        prop_assert_eq!(&part(&mut *Format::Pprof.decoder(&Options::default()), &pprof::encode(&profile).unwrap(), &labels).unwrap(), &read);
         // Folded stacks have no cohorts, and no names but those of their stacks.
         let Samples::Stacks(mut stacks) = profile.samples.clone() else { unreachable!() };
         stacks.iter_mut().for_each(|stack| stack.cohort = None);
@@ -271,7 +271,7 @@ proptest! {
         let record = encode(std::slice::from_ref(&plain), &IdentityMapping::default()).unwrap();
         let read = part(&mut Decoder::new(&Options::default()), &record, &nobody).unwrap();
         if let Ok(text) = folded::encode(&plain) {
-            let folded = part(&mut folded::Decoder::new(&Options::default()), &text, &labels).unwrap();
+            let folded = part(&mut *Format::Folded.decoder(&Options::default()), &text, &labels).unwrap();
             prop_assert_eq!(written_out(&folded), written_out(&read));
             let names = |profile: &Profile| Profile { names: Default::default(), samples: Samples::Stacks(vec![]), ..profile.clone() };
             prop_assert_eq!(names(&folded), names(&read));

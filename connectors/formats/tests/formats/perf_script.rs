@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fleetdiff_formats::{Format, Labels, Options, Unit, perf_script};
+use fleetdiff_formats::{Format, Labels, Options, Unit};
 use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use inferno::collapse::Collapse;
@@ -15,7 +15,7 @@ use super::examples::PERF_SCRIPT;
 use super::fixtures::{labels, part, written_out};
 
 fn decode_as(kind: ProfileType, text: &str) -> Result<Profile, Rejection> {
-    part(&mut perf_script::Decoder::new(&Options::default()), text.as_bytes(), &Ok(labels(kind)))
+    part(&mut *Format::PerfScript.decoder(&Options::default()), text.as_bytes(), &Ok(labels(kind)))
 }
 
 fn decode(text: &str) -> Result<Profile, Rejection> {
@@ -234,8 +234,8 @@ fn each_fault_has_its_reason_and_its_line() {
         assert_eq!(fault.reason, reason, "{fault:?}");
         assert!(fault.detail.contains(detail), "{fault:?}");
     }
-    let mut decoder = perf_script::Decoder::new(&Options::default());
-    let fault = part(&mut decoder, b"shop 7 1.5: cycles:\n\xff\n", &Ok(labels(ProfileType::Cpu))).unwrap_err();
+    let mut decoder = Format::PerfScript.decoder(&Options::default());
+    let fault = part(&mut *decoder, b"shop 7 1.5: cycles:\n\xff\n", &Ok(labels(ProfileType::Cpu))).unwrap_err();
     assert_eq!((fault.reason, fault.detail.as_str()), (Reason::Malformed, "line 2: not UTF-8"));
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use fleetdiff_formats::pprof::encode;
 use fleetdiff_formats::pprof::proto::{Profile as Message, Sample, ValueType};
-use fleetdiff_formats::pprof::{Decoder, encode};
-use fleetdiff_formats::{Decode, Labels, Options};
+use fleetdiff_formats::{Format, Labels, Options};
 use fleetdiff_schemas::fold::fold_stacks;
 use fleetdiff_schemas::profile::{Profile, ProfileType, Requests, Samples, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
@@ -19,7 +19,7 @@ use super::fixtures::{START, labels, part, profiles, recorded, stacks_of, testda
 type Counts = BTreeMap<String, (u64, u64)>;
 
 fn decode(bytes: &[u8], labels: Labels) -> Result<Profile, Rejection> {
-    part(&mut Decoder::new(&Options::default()), bytes, &Ok(labels))
+    part(&mut *Format::Pprof.decoder(&Options::default()), bytes, &Ok(labels))
 }
 
 fn add_up(counts: &mut Counts, profile: &Profile) {
@@ -206,7 +206,8 @@ fn a_heap_profile_holds_a_level_too() {
         [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")];
     let bytes = columns(&heap, &[9, 90, 4, 40], ("space", "bytes", 1));
     let read = |labels: Labels, bytes: &[u8]| -> Vec<(ProfileType, Temporality, u64, bool)> {
-        let parts = Decoder::new(&Options::default()).decode(bytes, &Ok(Labels { requests: Some(5), ..labels }));
+        let parts =
+            Format::Pprof.decoder(&Options::default()).decode(bytes, &Ok(Labels { requests: Some(5), ..labels }));
         parts
             .into_iter()
             .map(Result::unwrap)

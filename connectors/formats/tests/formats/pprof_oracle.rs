@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 
-use fleetdiff_formats::Options;
-use fleetdiff_formats::pprof::Decoder;
 use fleetdiff_formats::pprof::proto::{Function, Label, Line, Location, Profile, Sample, ValueType};
+use fleetdiff_formats::{Format, Options};
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::Reason;
 use proptest::collection::vec;
@@ -49,8 +48,8 @@ pub fn slow(profile: &Profile, column: usize) -> Stacks {
 }
 
 fn fast(bytes: &[u8]) -> Result<Stacks, Reason> {
-    let mut decoder = Decoder::new(&Options::default());
-    let read = part(&mut decoder, bytes, &Ok(labels(ProfileType::Cpu)));
+    let mut decoder = Format::Pprof.decoder(&Options::default());
+    let read = part(&mut *decoder, bytes, &Ok(labels(ProfileType::Cpu)));
     read.map(|profile| written_out(&profile)).map_err(|fault| fault.reason)
 }
 

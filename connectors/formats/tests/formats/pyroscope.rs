@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fleetdiff_formats::pyroscope::Decoder;
-use fleetdiff_formats::{Labels, Options, Unit};
+use fleetdiff_formats::{Format, Labels, Options, Unit};
 use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
@@ -15,7 +14,7 @@ use super::examples::PYROSCOPE;
 use super::fixtures::{START, labels, part, window, written_out};
 
 fn decode_with(labels: Labels, text: &str) -> Result<Profile, Rejection> {
-    part(&mut Decoder::new(&Options::default()), text.as_bytes(), &Ok(labels))
+    part(&mut *Format::Pyroscope.decoder(&Options::default()), text.as_bytes(), &Ok(labels))
 }
 
 fn decode(text: &str) -> Result<Profile, Rejection> {

@@ -1,7 +1,6 @@
 //! Speedscope's JSON: what its weights are taken for.
 
-use fleetdiff_formats::speedscope::Decoder;
-use fleetdiff_formats::{Decode, Labels, Options, Unit};
+use fleetdiff_formats::{Format, Labels, Options, Unit};
 use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use proptest::collection::vec;
@@ -13,11 +12,11 @@ use super::fixtures::{labels, part, window, written_out};
 
 fn decode_all(unit: Option<Unit>, text: &str) -> Vec<Result<Profile, Rejection>> {
     let labels = Ok(Labels { unit, ..labels(ProfileType::Wall) });
-    Decoder::new(&Options::default()).decode(text.as_bytes(), &labels)
+    Format::Speedscope.decoder(&Options::default()).decode(text.as_bytes(), &labels)
 }
 
 fn decode(text: &str) -> Result<Profile, Rejection> {
-    part(&mut Decoder::new(&Options::default()), text.as_bytes(), &Ok(labels(ProfileType::Wall)))
+    part(&mut *Format::Speedscope.decoder(&Options::default()), text.as_bytes(), &Ok(labels(ProfileType::Wall)))
 }
 
 fn lines(profile: &Profile) -> Vec<String> {

@@ -167,7 +167,7 @@ impl Publisher {
     }
 
     /// What brokers have acknowledged so far.
-    pub fn acknowledged(&self) -> Acknowledged {
+    pub(crate) fn acknowledged(&self) -> Acknowledged {
         self.outbox.acknowledged()
     }
 
