@@ -1,7 +1,5 @@
 //! Every column says what it holds, and the page of them is the one that the column lists make.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 #[path = "../examples/dictionary/page.rs"]
 mod page;
 
