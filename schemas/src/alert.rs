@@ -15,7 +15,8 @@ use serde_json::json;
 use crate::identity::stable_hash;
 use crate::profile::CountKind;
 use crate::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow};
-use crate::tables::{TableError, calendar::rfc3339, json_object};
+use crate::tables::calendar::rfc3339;
+use crate::tables::{TableError, json_object};
 use crate::time::{Hop, Nanos};
 use crate::verdict::{Baseline, ComparisonVerdict, FlagState};
 

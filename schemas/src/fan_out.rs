@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::identity::{Cohort, MERGED, Region};
 use crate::profile::CountKind;
-use crate::rows::{CellKey, ComparisonKey};
+use crate::rows::keys::{CellKey, ComparisonKey};
 use crate::time::Nanos;
 use crate::verdict::FanOutState;
 

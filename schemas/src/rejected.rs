@@ -76,7 +76,7 @@ pub struct Rejection {
     /// What was found and what was expected, in words.
     pub detail: String,
     /// Name of the profile type, where it could be told; `_unknown` in the ledger else.
-    pub profile_type: Option<crate::profile::ProfileType>,
+    pub profile_type: Option<crate::profile::kinds::ProfileType>,
     /// Raw samples that are lost by it, where they could be counted.
     pub samples: u64,
     /// Event time of what was rejected, where it is known.

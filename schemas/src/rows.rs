@@ -1,11 +1,14 @@
 //! The rows that fleetdiff writes; unknown is `None`, never 0 or -1. Their columns, with what each holds, are listed in
 //! [`crate::tables`].
 
+pub(crate) mod keys;
+
+pub use self::keys::{CellKey, ComparisonKey};
+
 use serde::{Deserialize, Serialize};
 
 use crate::fan_out::FanOutRow;
-use crate::identity::{Build, Cohort, MERGED, Region, Service};
-use crate::profile::{CountKind, Measure, Position, ProfileType};
+use crate::profile::{CountKind, Position};
 use crate::rejected::Rejection;
 use crate::time::{Hop, Nanos};
 use crate::verdict::{Baseline, ComparisonVerdict, FlagState, RowReason, Scope, Severity, Support, Verdict};
@@ -19,37 +22,6 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-}
-
-/// What is compared: the builds of one service in one measure. Orders rows of every table.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ComparisonKey {
-    /// What is deployed.
-    pub service: Service,
-    /// What was observed.
-    pub profile_type: ProfileType,
-    /// What a count stands for.
-    pub measure: Measure,
-    /// The builds compared with, joined by `,`.
-    pub base_build: Build,
-    /// The build in question.
-    pub head_build: Build,
-}
-
-/// Where a row belongs: a cell, or a roll-up with `*` in region or cohort.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct CellKey {
-    /// Where.
-    pub region: Region,
-    /// Whose requests.
-    pub cohort: Cohort,
-}
-
-impl CellKey {
-    /// Whether both dimensions are merged: the row over all cells, or the only cell there is.
-    pub fn is_over_all(&self) -> bool {
-        self.region.as_str() == MERGED && self.cohort.as_str() == MERGED
-    }
 }
 
 /// The name of the row that stands for all functions under the floor of 30 samples.
@@ -146,6 +118,63 @@ pub struct CellRow {
     pub cause: Option<String>,
     /// What the reason does not hold, in words: the strata of each side, or where work has moved from.
     pub detail: Option<String>,
+}
+
+impl CellRow {
+    /// The row of a function that is not tested, with no counts yet.
+    #[must_use]
+    pub fn untested(
+        scope: Scope,
+        comparison: ComparisonKey,
+        count_kind: CountKind,
+        cell: CellKey,
+        function: String,
+    ) -> Self {
+        Self {
+            scope,
+            comparison,
+            count_kind,
+            cell,
+            function,
+            functions: None,
+            window_start_at: Nanos(0),
+            window_end_at: Nanos(0),
+            head: ArmFigures::default(),
+            base: ArmFigures::default(),
+            share_delta: None,
+            strata: 0,
+            g: None,
+            ln_p_iid: None,
+            dispersion: None,
+            df: None,
+            f: None,
+            ln_p: None,
+            ln_p_delta: None,
+            q_value: None,
+            ratio: None,
+            adjusted_ratio: None,
+            adjusted_ln_p: None,
+            per_request_ratio: None,
+            per_request_ln_p: None,
+            per_request_q_value: None,
+            ln_e: None,
+            always_valid_ln_p: None,
+            always_valid_ratio: None,
+            rare_ln_p: None,
+            outlier_ln_p: None,
+            outlier_q_value: None,
+            outlying_pods: Vec::new(),
+            minimum_detectable_ratio: None,
+            seconds_to_significance: None,
+            pods_needed: None,
+            samples_needed_iid: None,
+            verdict: Verdict::Inconclusive,
+            support: Support::Untestable,
+            reason: None,
+            cause: None,
+            detail: None,
+        }
+    }
 }
 
 /// One arm of a row.

@@ -10,6 +10,9 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use serde_json::Value as Json;
+
+use self::json::json_of;
 use crate::time::Nanos;
 
 pub mod calendar;
@@ -20,8 +23,9 @@ mod flags;
 mod json;
 mod ledger;
 mod rejected;
+mod value;
 
-pub use json::json_object;
+pub use self::value::{Kind, Value};
 
 /// Version of the tables' columns, written into every file; it grows when a column changes its name or meaning.
 pub const SCHEMA_VERSION: &str = "2";
@@ -31,67 +35,6 @@ pub const DESCRIPTION_KEY: &str = "description";
 
 /// The key of a field's metadata under which [`Column::unit`] stands, where the column has one.
 pub const UNIT_KEY: &str = "unit";
-
-/// What a column holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Any text.
-    Text,
-    /// One of a closed list of names.
-    Name(&'static [&'static str]),
-    /// A whole number (int64).
-    Count,
-    /// A real number (float64); never NaN, may be infinite.
-    Number,
-    /// An instant, microseconds since the Unix epoch in UTC, rounded down.
-    Instant,
-    /// A list of texts, none of them null.
-    Texts,
-}
-
-/// One value of one row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value<'a> {
-    /// Unknown.
-    Null,
-    /// Of a [`Kind::Text`] or [`Kind::Name`] column.
-    Text(&'a str),
-    /// Of a [`Kind::Count`] column.
-    Count(i64),
-    /// Of a [`Kind::Number`] column.
-    Number(f64),
-    /// Of a [`Kind::Instant`] column.
-    Instant(Nanos),
-    /// Of a [`Kind::Texts`] column.
-    Texts(&'a [String]),
-}
-
-impl Value<'_> {
-    /// The order of sorted tables: text by bytes, numbers by size (`-0` before `0`), null last.
-    ///
-    /// Values of different kinds never stand in one column; they order by kind.
-    pub fn total_cmp(&self, other: &Value<'_>) -> std::cmp::Ordering {
-        match (self, other) {
-            (Value::Text(a), Value::Text(b)) => a.cmp(b),
-            (Value::Count(a), Value::Count(b)) => a.cmp(b),
-            (Value::Number(a), Value::Number(b)) => a.total_cmp(b),
-            (Value::Instant(a), Value::Instant(b)) => a.cmp(b),
-            (Value::Texts(a), Value::Texts(b)) => a.cmp(b),
-            _ => self.rank().cmp(&other.rank()),
-        }
-    }
-
-    fn rank(&self) -> u8 {
-        match self {
-            Value::Text(_) => 0,
-            Value::Count(_) => 1,
-            Value::Number(_) => 2,
-            Value::Instant(_) => 3,
-            Value::Texts(_) => 4,
-            Value::Null => 5,
-        }
-    }
-}
 
 /// A value could not be written into, or taken from, a column.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -157,7 +100,7 @@ impl<R: TableRow> Column<R> {
     pub fn checked<'a>(&self, row: &'a R) -> Result<Value<'a>, TableError> {
         match self.value(row) {
             Value::Number(number) if number.is_nan() => {
-                Err(TableError::NotANumber { table: R::TABLE, column: self.name, row: json::key_of(row) })
+                Err(TableError::NotANumber { table: R::TABLE, column: self.name, row: key_of(row) })
             }
             value => Ok(value),
         }
@@ -204,6 +147,27 @@ pub fn sort_rows<R: TableRow>(rows: &mut [&R]) {
         let mut by_column = columns.iter().map(|column| column.value(a).total_cmp(&column.value(b)));
         by_column.find(|ordering| ordering.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
     });
+}
+
+/// The row as the text of a JSON object with one member a column, in the order of the table, null where unknown.
+///
+/// # Errors
+/// [`TableError::NotANumber`]: the row holds NaN.
+pub fn json_object<R: TableRow>(row: &R) -> Result<String, TableError> {
+    let members: Result<Vec<_>, _> = R::columns().iter().map(|column| member(column, row)).collect();
+    Ok(format!("{{{}}}", members?.join(",")))
+}
+
+fn member<R: TableRow>(column: &Column<R>, row: &R) -> Result<String, TableError> {
+    let value = json_of(column.checked(row)?);
+    Ok(format!("{}:{value}", Json::from(column.name)))
+}
+
+/// The columns by which the table is sorted as a JSON array: enough to find the row again.
+fn key_of<R: TableRow>(row: &R) -> String {
+    let is_key = |column: &&Column<R>| R::SORTED_BY.contains(&column.name);
+    let keys: Vec<Json> = R::columns().iter().filter(is_key).map(|column| json_of(column.value(row))).collect();
+    Json::from(keys).to_string()
 }
 
 /// The Arrow schema of the table of `R`; timestamps are microseconds in UTC, the field of list items is `element`. Each field

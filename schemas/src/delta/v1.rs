@@ -17,6 +17,7 @@
 //! So names without order or twice, functions twice and `own > total` cannot be written down; what else must hold
 //! (`sum(own) <= samples`, `total <= samples`, at least one sample) is checked on reading.
 
+mod layout;
 mod names;
 mod read;
 mod write;
@@ -25,35 +26,5 @@ pub use names::SeenNames;
 pub use read::decode;
 pub use write::encode;
 
-use crate::profile::{ProfileType, Temporality};
-
 /// The version's byte.
 pub const VERSION: u8 = 1;
-
-/// Most texts in a table, and most cohorts in a record.
-const MAX_LABELS: usize = 1 << 20;
-/// Most function names in a record.
-const MAX_NAMES: usize = 1 << 22;
-/// Most profiles in a record, and most identities.
-const MAX_PROFILES: usize = 1 << 20;
-/// Most functions over all blocks of a record: 24 bytes each in memory.
-const MAX_FUNCTIONS: usize = 1 << 24;
-
-const HAS_NODE: u8 = 1;
-const HAS_PROCESS_START: u8 = 2;
-const HAS_REQUESTS: u8 = 1;
-
-/// The bytes of profile types; never reused.
-const TYPES: [(ProfileType, u8); 7] = [
-    (ProfileType::Cpu, 0),
-    (ProfileType::OffCpu, 1),
-    (ProfileType::Wall, 2),
-    (ProfileType::Heap, 3),
-    (ProfileType::Mutex, 4),
-    (ProfileType::Block, 5),
-    (ProfileType::LiveHeap, 6),
-];
-
-/// The bytes of temporalities; never reused.
-const TEMPORALITIES: [(Temporality, u8); 3] =
-    [(Temporality::Delta, 0), (Temporality::Cumulative, 1), (Temporality::Gauge, 2)];

@@ -2,9 +2,9 @@
 
 use super::{Column, Columns, Holds, TableRow, columns_of};
 use crate::profile::{CountKind, Measure, ProfileType};
-use crate::rows::{ArmFigures, CellKey, CellRow, ComparisonKey};
+use crate::rows::{CellKey, CellRow, ComparisonKey};
 use crate::time::Nanos;
-use crate::verdict::{Scope, Support, Verdict};
+use crate::verdict::Scope;
 
 /// The columns of a cell's row, or of a row that holds one.
 pub(super) fn columns_of_cell<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
@@ -258,50 +258,7 @@ impl TableRow for CellRow {
     }
 
     fn blank() -> Self {
-        Self {
-            scope: Scope::Window,
-            comparison: blank_comparison(),
-            count_kind: CountKind::SelfCount,
-            cell: blank_cell(),
-            function: String::new(),
-            functions: None,
-            window_start_at: Nanos(0),
-            window_end_at: Nanos(0),
-            head: ArmFigures::default(),
-            base: ArmFigures::default(),
-            share_delta: None,
-            strata: 0,
-            g: None,
-            ln_p_iid: None,
-            dispersion: None,
-            df: None,
-            f: None,
-            ln_p: None,
-            ln_p_delta: None,
-            q_value: None,
-            ratio: None,
-            adjusted_ratio: None,
-            adjusted_ln_p: None,
-            per_request_ratio: None,
-            per_request_ln_p: None,
-            per_request_q_value: None,
-            ln_e: None,
-            always_valid_ln_p: None,
-            always_valid_ratio: None,
-            rare_ln_p: None,
-            outlier_ln_p: None,
-            outlier_q_value: None,
-            outlying_pods: Vec::new(),
-            minimum_detectable_ratio: None,
-            seconds_to_significance: None,
-            pods_needed: None,
-            samples_needed_iid: None,
-            verdict: Verdict::NotComparable,
-            support: Support::Untestable,
-            reason: None,
-            cause: None,
-            detail: None,
-        }
+        Self::untested(Scope::Window, blank_comparison(), CountKind::SelfCount, blank_cell(), String::new())
     }
 
     fn filed_at(&self) -> Nanos {

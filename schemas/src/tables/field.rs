@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Kind, Value};
+use super::value::{Kind, Value};
 use crate::identity::{Build, Cohort, Region, Service};
 use crate::profile::{CountKind, Measure, ProfileType};
 use crate::rejected::Reason;

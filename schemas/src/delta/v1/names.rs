@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::bytes::{Reader, malformed, text, truncated};
-use super::MAX_NAMES;
+use super::layout::MAX_NAMES;
 use crate::identity::stable_hash;
 use crate::rejected::Rejection;
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::super::bytes::{Reader, malformed, out_of_range, text};
-use super::{
-    HAS_NODE, HAS_PROCESS_START, HAS_REQUESTS, MAX_FUNCTIONS, MAX_LABELS, MAX_PROFILES, SeenNames, TEMPORALITIES, TYPES,
+use super::layout::{
+    HAS_NODE, HAS_PROCESS_START, HAS_REQUESTS, MAX_FUNCTIONS, MAX_LABELS, MAX_PROFILES, TEMPORALITIES, TYPES,
 };
+use super::names::SeenNames;
 use crate::identity::{Build, Cohort, Hardware, Identity, NodeId, PodId, Region, Service};
 use crate::profile::{Folded, FoldedFunction, MAX_SAMPLES, Profile, ProfileType, Requests, Samples};
 use crate::rejected::{Reason, Rejection};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::bytes::{put, put_bytes, put_len, put_signed};
-use super::{HAS_NODE, HAS_PROCESS_START, HAS_REQUESTS, TEMPORALITIES, TYPES};
+use super::layout::{HAS_NODE, HAS_PROCESS_START, HAS_REQUESTS, TEMPORALITIES, TYPES};
 use crate::fold::fold_stacks;
 use crate::identity::{Identity, NodeId};
 use crate::profile::{Folded, FoldedFunction, Profile, Requests, Samples, content_hash};
