@@ -6,7 +6,7 @@ use fleetdiff_schemas::number::{float, signed_float};
 use fleetdiff_schemas::profile::CountKind;
 
 use super::counts::{Archive, Tree};
-use super::live::{Called, RowId};
+use super::family::{Called, RowId};
 use super::statistics::decide::{ln_e, ln_p_iid};
 
 /// What becomes of a called row.

@@ -8,7 +8,7 @@ use fleetdiff_schemas::profile::CountKind;
 use super::causes::Here;
 use super::counts::{Archive, Tree};
 use super::evidence::Evidence;
-use super::live::{Called, RowId};
+use super::family::{Called, RowId};
 use super::statistics::families::ln_bh;
 
 /// How many compositional functions are named.

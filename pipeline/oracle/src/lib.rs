@@ -5,7 +5,7 @@
 //! configuration; so nothing here is incremental, nothing is clever, and each look sums up all counted samples anew.
 //! Modules follow the page: records to counted samples ([`admission`], [`snapshots`], sections 1 and 2), one service's hops
 //! ([`history`], 3), whose samples ([`counts`], 4), evidence and columns ([`evidence`], [`row`], [`requests`], [`pods`], 5),
-//! reports ([`report`], [`self_check`], 6 and 7), flags ([`live`], 8), verdicts ([`verdicts`], 9), causes ([`causes`],
+//! reports ([`report`], [`self_check`], 6 and 7), flags ([`family`], [`live`], 8), verdicts ([`verdicts`], 9), causes ([`causes`],
 //! [`explained`], 11), bases that are the past ([`past`], 13).
 //! [`compare`] sets two outcomes against each other.
 //!
@@ -17,6 +17,7 @@ mod causes;
 mod counts;
 mod evidence;
 mod explained;
+mod family;
 mod history;
 mod live;
 mod past;
@@ -42,8 +43,8 @@ use fleetdiff_schemas::time::Hop;
 
 use self::admission::{Admitted, Counted, Served, admit};
 use self::counts::Archive;
+use self::family::{Live, LookAt};
 use self::history::{Open, walk};
-use self::live::{Live, LookAt};
 use self::past::against_past;
 use self::report::Report;
 use self::self_check::{Checked, at_report};

@@ -12,8 +12,8 @@ use fleetdiff_schemas::verdict::{Baseline, ComparisonVerdict, RowReason, Scope, 
 
 use super::counts::{Archive, BASE, Cell, HEAD, PastCell};
 use super::evidence::judge;
+use super::family::{Live, LookAt, Looked};
 use super::history::{Open, Past};
-use super::live::{Live, LookAt, Looked};
 use super::report::{Report, first_three, is_under};
 use super::row::{About, lines, range};
 use super::self_check::Checked;

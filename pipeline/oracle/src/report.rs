@@ -14,8 +14,8 @@ use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
 
 use super::counts::{Archive, BASE, Cell, HEAD};
 use super::evidence::{Evidence, judge};
+use super::family::{Live, RowId};
 use super::history::Open;
-use super::live::{Live, RowId};
 use super::pods::ByPod;
 use super::requests::{Rates, rates};
 use super::row::{About, Line, add_always_valid, g_of, lines, range};

@@ -10,7 +10,7 @@ use fleetdiff_schemas::rows::{CellKey, ComparisonRow};
 use fleetdiff_schemas::verdict::{Baseline, ComparisonVerdict, Scope, Support};
 
 use super::counts::{BASE, HEAD};
-use super::live::{Called, Live, LookAt, Looked, RowId};
+use super::family::{Called, Live, LookAt, Looked, RowId};
 use super::row::range;
 use super::unlike::over_all;
 

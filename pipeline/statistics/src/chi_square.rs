@@ -9,7 +9,7 @@ use crate::exact::ln_factorial_rest;
 ///
 /// ln Q(a, y), a = df/2, y = x/2: one minus the series of the lower incomplete gamma function below a + 1 (DLMF 8.11.4), its
 /// continued fraction above (DLMF 8.9.2, by Lentz). The prefactor y^a e^-y / Gamma(a + 1) is taken around its peak, so that it
-/// keeps its digits for many degrees of freedom. Checked against mpmath (`combine.json`, `stratified.json`) to a relative 1e-10,
+/// keeps its digits for many degrees of freedom. Checked against mpmath (`combine.json`) to a relative 1e-10,
 /// x up to 4605.
 #[must_use]
 pub fn ln_chi_square_tail(x: f64, df: f64) -> f64 {

@@ -10,8 +10,8 @@
 
 #![expect(clippy::as_conversions, reason = "the number of functions becomes a float")]
 
-use crate::FEW_FUNCTIONS;
 use crate::special::{digamma, ln_normal, trigamma, trigamma_inverse};
+use crate::thresholds::FEW_FUNCTIONS;
 
 /// The most degrees of freedom that the prior may have.
 pub const D0_CAP: f64 = 20.0;

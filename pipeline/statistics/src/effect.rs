@@ -59,12 +59,14 @@ pub struct Interval {
 ///
 /// exp(theta -+ t se). Assumes log-normal errors; the quantile is checked against mpmath. A cell has one `df`: keep
 /// [`t_quantile`] and use [`interval_from_t`] for many rows.
+#[inline]
 #[must_use]
 pub fn ratio_interval(theta: f64, se: f64, df: f64, level: f64) -> Interval {
     interval_from_t(theta, se, t_quantile(level, df))
 }
 
 /// [`ratio_interval`] with the quantile `t` at hand.
+#[inline]
 #[must_use]
 pub fn interval_from_t(theta: f64, se: f64, t: f64) -> Interval {
     Interval { low: libm::exp(theta - t * se), high: libm::exp(theta + t * se) }
@@ -72,6 +74,7 @@ pub fn interval_from_t(theta: f64, se: f64, t: f64) -> Interval {
 
 /// Whether a function is shown to be unchanged: the 90 % interval of `theta` lies within +-ln 1.05; `t` is the quantile for
 /// [`EQUIVALENCE_LEVEL`] and the cell's degrees of freedom. False where theta or se is NaN.
+#[inline]
 #[must_use]
 pub fn is_equivalent(theta: f64, se: f64, t: f64) -> bool {
     theta.abs() + t * se <= EQUIVALENCE_LN

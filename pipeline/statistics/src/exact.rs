@@ -16,8 +16,6 @@
 use crate::g::{g_2x2, g_rate};
 use crate::special::ln_add;
 
-/// Masses that differ by less than this part of one another count as equally likely in Fisher's test, as in R and SciPy.
-const TIE: f64 = 1e-7;
 /// From here on Stirling's series for the factorial is exact to the last bits.
 const STIRLING_FROM: f64 = 16.0;
 /// Terms below this part of their sum end it.
@@ -61,19 +59,6 @@ trait Peaked {
     /// ln P(X >= `count`), `count` at least the peak.
     fn ln_above(&self, count: u64) -> f64 {
         self.ln_mass(count) + libm::log(sum_of_steps((count..self.most()).map(|k| self.step(k))))
-    }
-
-    /// ln P(X >= `count`) of any count.
-    fn ln_upper(&self, count: u64) -> f64 {
-        if count <= self.least() {
-            0.0
-        } else if count > self.most() {
-            f64::NEG_INFINITY
-        } else if count >= self.peak() {
-            self.ln_above(count).min(0.0)
-        } else {
-            ln_rest(self.ln_below(count - 1))
-        }
     }
 
     /// ln P(X <= `count`) of any count.
@@ -223,33 +208,12 @@ impl Peaked for Binomial {
     }
 }
 
-/// Fisher's exact test of one table, as logarithms.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FisherExact {
-    /// Both sides, by minimum likelihood.
-    pub two_sided: TwoSided,
-    /// ln P(a or more in the head).
-    pub ln_p_greater: f64,
-    /// ln P(a or fewer in the head).
-    pub ln_p_less: f64,
-}
-
-/// Fisher's exact test of `a` of `n_a` (head) against `b` of `n_b` (base); `None` if a part is larger than its whole.
+/// Fisher's exact test of `a` of `n_a` (head) against `b` of `n_b` (base), two-sided; `None` if a part is larger than its whole.
 ///
-/// The hypergeometric law of `a` given all margins; two-sided: the sum of all masses at most (1 + 1e-7) times that of the table;
-/// mid-p: half of the masses within 1e-7 of it. Assumes independent samples, and that both margins are given, which makes it
-/// conservative. Checked against SciPy (`fisher_exact.csv`) to a relative 1e-9, against exact fractions for totals up to 1e12
+/// The hypergeometric law of `a` given all margins: the sum of all masses at most that of the table, where masses within a part
+/// `tie` of one another are equal. Assumes independent samples, and that both margins are given, which makes it conservative.
+/// Checked with a tie of 1e-7 against SciPy (`fisher_exact.csv`) to a relative 1e-9, against exact fractions for totals up to 1e12
 /// and p down to 1e-4000 (`fisher_exact_large.csv`).
-#[must_use]
-pub fn fisher_exact(a: u64, n_a: u64, b: u64, n_b: u64) -> Option<FisherExact> {
-    if a > n_a || b > n_b {
-        return None;
-    }
-    let law = Hypergeometric { head: n_a, base: n_b, drawn: a + b };
-    Some(FisherExact { two_sided: law.two_sided(a, TIE), ln_p_greater: law.ln_upper(a), ln_p_less: law.ln_lower(a) })
-}
-
-/// The two-sided exact test of [`fisher_exact`], with masses within a part `tie` of one another counting as equal.
 #[must_use]
 pub fn hypergeometric_two_sided(a: u64, n_a: u64, b: u64, n_b: u64, tie: f64) -> Option<TwoSided> {
     let law = Hypergeometric { head: n_a, base: n_b, drawn: a.checked_add(b)? };
@@ -265,20 +229,8 @@ pub fn binomial_two_sided(a: u64, e_a: f64, b: u64, e_b: f64, tie: f64) -> Optio
     (e_a > 0.0 && e_b > 0.0).then(|| Binomial { trials: a + b, this: e_a, other: e_b }.two_sided(a, tie))
 }
 
-/// ln P(X >= `count`) of `trials` that succeed with probability `p` in (0, 1); 1 - p is given as `rest`, since it may be small.
-#[must_use]
-pub fn ln_binomial_upper(count: u64, trials: u64, p: f64, rest: f64) -> f64 {
-    Binomial { trials, this: p, other: rest }.ln_upper(count)
-}
-
-/// ln P(X <= `count`), see [`ln_binomial_upper`].
+/// ln P(X <= `count`) of `trials` that succeed with probability `p` in (0, 1); 1 - p is given as `rest`, since it may be small.
 #[must_use]
 pub fn ln_binomial_lower(count: u64, trials: u64, p: f64, rest: f64) -> f64 {
     Binomial { trials, this: p, other: rest }.ln_lower(count)
-}
-
-/// ln P(X = `count`), see [`ln_binomial_upper`].
-#[must_use]
-pub fn ln_binomial_mass(count: u64, trials: u64, p: f64, rest: f64) -> f64 {
-    Binomial { trials, this: p, other: rest }.ln_mass(count)
 }

@@ -7,6 +7,7 @@
 #![expect(clippy::as_conversions, reason = "ranks and family sizes become floats")]
 
 /// Whether a q-value is within the level `q`; a few units in the last place are allowed, so that p = q m^-1 k exactly is in.
+#[inline]
 #[must_use]
 pub fn selected(q_value: f64, q: f64) -> bool {
     q_value <= q * (1.0 + 1e-12)

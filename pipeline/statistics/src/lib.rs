@@ -8,7 +8,7 @@
 //!
 //! | question | file |
 //! |---|---|
-//! | What is compared with what? | [`strata`] |
+//! | What is compared with what? | [`strata`], [`contrast`] |
 //! | How much do pods differ? | [`dispersion`], [`moments`] |
 //! | Is the change more than that? | [`g`], [`test`], [`tails`], [`minimum_effect`] |
 //! | How large is it, and against what? | [`effect`], [`scale`] |
@@ -21,7 +21,7 @@
 //! | Does a request cost more? | [`requests`] |
 //! | What of functions with a handful of samples? | [`rare`], [`exact`] |
 //! | Do only some pods differ? | [`outliers`], [`combine`], [`chi_square`] |
-//! | What do the textbooks say of independent samples? | [`g`], [`mantel_haenszel`], [`intervals`], [`exact`] |
+//! | What do the textbooks say of independent samples? | [`g`], [`intervals`], [`exact`] |
 //!
 //! Prior art: quasi-likelihood F tests with moderated dispersion (Lund 2012; Smyth 2004; edgeR `glmQLFTest`), TREAT (McCarthy &
 //! Smyth 2009), clustered Cochran-Mantel-Haenszel (Zhang & Boos 1997), Benjamini & Bogomolov 2014, e-BH (Wang & Ramdas 2022).
@@ -33,6 +33,7 @@ pub mod always_valid;
 pub mod chi_square;
 pub mod combine;
 pub mod compositional;
+pub mod contrast;
 pub mod dispersion;
 pub mod effect;
 pub mod evalue;
@@ -41,9 +42,9 @@ pub mod families;
 pub mod g;
 pub mod intervals;
 pub mod live;
-pub mod mantel_haenszel;
 pub mod minimum_effect;
 pub mod moments;
+mod number;
 pub mod outliers;
 pub mod power;
 pub mod rare;
@@ -55,19 +56,13 @@ pub mod strata;
 pub mod support;
 pub mod tails;
 pub mod test;
+mod thresholds;
 
-pub use live::{LiveRow, LiveRows, live_rows};
+pub use contrast::Contrast;
+pub use live::{LiveRow, LiveRows};
 pub use moments::Moments;
 pub use rows::{CellRows, rows_of_cell};
-pub use strata::{Arm, BucketCounts, BucketRow, Contrast, Model, Stratum};
+pub use strata::{Arm, BucketCounts, BucketRow, Model, Stratum};
 pub use support::{Support, support};
 pub use test::Test;
-
-/// Combined count from which a function is in the family of its cell.
-pub const MIN_COUNT: f64 = 30.0;
-/// Below this number of pods in an arm the test on the log scale must agree.
-pub const FEW_PODS: f64 = 10.0;
-/// With fewer tested functions nothing is shared between them: no moderation, no scale.
-pub const FEW_FUNCTIONS: usize = 20;
-/// The change of the log ratio that is not worth a call, by default.
-pub const DELTA: f64 = 0.01;
+pub use thresholds::{DELTA, FEW_FUNCTIONS, FEW_PODS, MIN_COUNT};

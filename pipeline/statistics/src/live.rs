@@ -10,10 +10,9 @@ use crate::evalue::ln_e_against_scale;
 use crate::moments::Moments;
 use crate::rows::rows_of;
 use crate::special::ln_erfc;
-use crate::strata::{Contrast, Model};
 use crate::tails::{F1Tail, t_quantile};
 use crate::test::{implied_se, is_one};
-use crate::{DELTA, FEW_FUNCTIONS, MIN_COUNT};
+use crate::thresholds::FEW_FUNCTIONS;
 
 /// A row whose e-value may reach the floor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,12 +48,8 @@ pub struct LiveRows {
 ///
 /// A candidate's `ln_p` and `ln_e` are those of [`crate::rows_of_cell`] to the last bit; with fewer than 20 tested
 /// functions they come from `ln_p_row`, and every tested function is a candidate.
-#[must_use]
-pub fn live_rows(contrast: &Contrast<'_>, self_scale: Option<f64>, e_floor: f64) -> LiveRows {
-    live_rows_of(Moments::measure(contrast, Model::Share, MIN_COUNT), self_scale, e_floor, DELTA)
-}
-
-/// [`live_rows`] from moments that were measured before, with the `delta` of the small families.
+///
+/// `delta` is that of the small families; `moments` are of shares.
 #[must_use]
 pub fn live_rows_of(moments: Moments, self_scale: Option<f64>, e_floor: f64, delta: f64) -> LiveRows {
     if moments.tests < FEW_FUNCTIONS {

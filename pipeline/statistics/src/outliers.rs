@@ -24,52 +24,29 @@
 //! What makes it wrong: base pods whose spread is of another law than the head's (canary pods on nodes of their own); few base
 //! pods of which one is itself an outlier (then it is blind, not wrong).
 
+mod own_scale;
 mod pods;
 mod scores;
 mod spread;
 
+pub use self::pods::PodRow;
+pub use self::scores::PodDeviation;
+
 use std::collections::BTreeMap;
 
-use crate::MIN_COUNT;
 use crate::families::{bh, selected};
+use crate::number::index_of;
 use crate::outliers::pods::Pods;
 use crate::outliers::scores::{Scored, Tail};
 use crate::outliers::spread::Spread;
-use crate::strata::BucketCounts;
+use crate::thresholds::MIN_COUNT;
 
 /// A function is tested if a pod of each arm has so many samples of it on average.
 pub const MIN_PER_POD: f64 = 5.0;
 
-/// One pod in one stratum.
-#[derive(Clone)]
-pub struct PodRow<'a> {
-    /// The stratum's number: what ran side by side (a block of time on one hardware).
-    pub stratum: usize,
-    /// The pod's number, the same in all its strata; another than that of any other pod of its arm.
-    pub pod: u32,
-    /// Its samples in the stratum, more than 0.
-    pub samples: u64,
-    /// Its counts by function; several builds of one arm add up.
-    pub counts: Vec<&'a dyn BucketCounts>,
-}
-
-/// How a function's pods become one p-value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Combination {
-    /// The sum of ln p, held against chi-square and against the base pods' own sum.
-    #[default]
-    Fisher,
-    /// The most surprising number of small p; stronger for one or two pods among hundreds. As the base pods' own sum has no place
-    /// in it, each ln p is divided by their mean where that is above one, and by 1 + sqrt(2/df), one standard error of the common
-    /// spread; assumes some five times as many base pods as head pods.
-    BerkJones,
-}
-
 /// What may be chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// How pods are combined.
-    pub combination: Combination,
     /// Pods are kept of functions whose ln p is at most this: ln .05 is all that can be selected at q = .05; 0 is all.
     pub keep_ln_p: f64,
     /// A function that is in no family.
@@ -78,21 +55,8 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { combination: Combination::Fisher, keep_ln_p: -2.995_732_273_553_991, untested: None }
+        Self { keep_ln_p: -2.995_732_273_553_991, untested: None }
     }
-}
-
-/// One head pod in one function.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PodDeviation {
-    /// Its number in [`PodRow`].
-    pub pod: u32,
-    /// ln of its share against the base pods', at its own scale.
-    pub log_ratio: f64,
-    /// Predictive t; its sign is that of the deviation.
-    pub t: f64,
-    /// ln of its two-sided p, the tail as the base pods have it.
-    pub ln_p: f64,
 }
 
 /// What was found; vectors are by function, NaN where not tested.
@@ -136,10 +100,10 @@ pub fn outliers(functions: usize, head: &[PodRow<'_>], base: &[PodRow<'_>], sett
     let spread = Spread::measure(&pods, &family);
     let scored: Vec<Scored> =
         pods.columns(&family).enumerate().map(|(i, column)| Scored::of(&pods, &spread, i, &column)).collect();
-    let tail = Tail::of(&scored, pods.free(), spread.df_total);
-    let one_p = |scored: &Scored| scored.combined(&tail, settings.combination, pods.free());
+    let tail = Tail::of(&scored, pods.free());
+    let one_p = |scored: &Scored| scored.combined(&tail, pods.free());
     for (&f, scored) in family.iter().zip(&scored) {
-        let f = pods::place(f);
+        let f = index_of(f);
         (found.tested[f], found.tau2[f], found.ln_p[f]) = (true, scored.tau2, one_p(scored));
         if found.ln_p[f] <= settings.keep_ln_p {
             found.kept.insert(f, scored.deviations(&pods, &tail));

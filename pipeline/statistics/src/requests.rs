@@ -10,10 +10,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::MIN_COUNT;
+use crate::contrast::Contrast;
 use crate::moments::Moments;
-use crate::strata::{Arm, BucketCounts, BucketRow, Contrast, Model, Stratum};
+use crate::number::float;
+use crate::strata::{Arm, BucketCounts, BucketRow, Model, Stratum};
 use crate::test::Test;
+use crate::thresholds::MIN_COUNT;
 
 /// One bucket of one arm in one stratum, with what it served.
 #[derive(Clone)]
@@ -129,8 +131,7 @@ impl<'a> ServedStratum<'a> {
 }
 
 fn all_samples(rows: &[ServedRow<'_>]) -> Vec<AllSamples> {
-    #[expect(clippy::as_conversions, reason = "samples are below 2^53")]
-    rows.iter().map(|row| AllSamples(row.samples as f64)).collect()
+    rows.iter().map(|row| AllSamples(float(row.samples))).collect()
 }
 
 fn as_one<'t>(rows: &[ServedRow<'_>], totals: &'t [AllSamples]) -> Arm<'t> {

@@ -1,11 +1,12 @@
 //! All of one cell for a report: every test of every function.
 
+use crate::contrast::Contrast;
 use crate::evalue::{ln_e, ln_e_against_scale};
 use crate::moments::Moments;
 use crate::scale::biweight;
-use crate::strata::{Contrast, Model};
+use crate::strata::Model;
 use crate::test::Test;
-use crate::{FEW_FUNCTIONS, MIN_COUNT};
+use crate::thresholds::{FEW_FUNCTIONS, MIN_COUNT};
 
 /// The results of one cell; vectors are by function, NaN where not tested.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@
 //! centre of their log ratios, found so that the changed ones do not count, is what "unchanged" means in this cell. A change
 //! that hits all functions alike is invisible to it: only costs per request show that.
 
-use crate::MIN_COUNT;
 use crate::dispersion::{median, ordered};
+use crate::thresholds::MIN_COUNT;
 
 /// Tukey's constant: 95 % efficiency under normal errors.
 const TUKEY: f64 = 4.685;

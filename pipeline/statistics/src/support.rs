@@ -17,6 +17,7 @@ pub enum Support {
 /// tentative between. Why 5: with 3 v 3 pods of unequal spread the chance of any false call was .14 (measured). Why rounded:
 /// pods that are seen in two blocks of time with unlike totals carry a little less than K1 + K0 - 2 degrees of freedom, and
 /// 2 v 2 pods must not become untestable because an hour struck.
+#[inline]
 #[must_use]
 pub fn support(k_head: f64, k_base: f64, df: f64) -> Support {
     let fewest = k_head.min(k_base);

@@ -135,12 +135,6 @@ impl F1Tail {
     }
 }
 
-/// ln P(F(1, `d2`) > `f`); [`F1Tail`] is the same for many `f`.
-#[must_use]
-pub fn ln_f1_tail(f: f64, d2: f64) -> f64 {
-    F1Tail::new(d2).ln_tail(f)
-}
-
 /// The `t` with P(|T| <= t) = `level` for a Student t with `df` degrees of freedom: 2.086 for .95 and 20.
 ///
 /// `level` is in (0, 1). The square root of the critical value of F(1, df). Checked against mpmath (`tests/published/numbers.rs`) to 1e-12.

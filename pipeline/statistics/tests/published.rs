@@ -25,7 +25,5 @@ mod numbers;
 mod outliers;
 #[path = "published/requests.rs"]
 mod requests;
-#[path = "published/tables.rs"]
-mod tables;
 #[path = "published/vectors.rs"]
 mod vectors;

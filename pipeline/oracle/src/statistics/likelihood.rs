@@ -1,6 +1,13 @@
 //! Statistics and effect of one function from its counts by stratum.
 
-use super::strata::Model;
+/// What counts are held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// Samples, of which a function's count is a part.
+    Share,
+    /// Requests.
+    Rate,
+}
 
 /// The counts, or exposures, of head and base by stratum.
 type Arms<'a> = (&'a [f64], &'a [f64]);

@@ -1,20 +1,12 @@
 //! The test of all functions of one cell at one scale.
 
+pub use super::likelihood::Model;
 use super::likelihood::{mantel_haenszel, statistic};
 use super::moderation::{Prior, moderate};
 use super::tails::{ln_f1_tail, z_two_sided};
 
 /// An arm with fewer pods than this is also tested on the log scale.
 const FEW_PODS: f64 = 10.0;
-
-/// What counts are held against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Model {
-    /// Samples, of which a function's count is a part.
-    Share,
-    /// Requests.
-    Rate,
-}
 
 /// One arm of a cell.
 #[derive(Clone, Debug, Default)]

@@ -3,9 +3,9 @@
 //! Arrays of a block are always worked through as a whole: what lies beyond the last function is computed and thrown away.
 
 use crate::effect::RatioSums;
-use crate::moments::Moments;
 use crate::moments::closed::weighted;
 use crate::moments::layout::{ArmLayout, Bucket, Span};
+use crate::moments::state::Moments;
 use crate::special::ln_ratio;
 use crate::strata::Model;
 

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::number::float;
 use crate::strata::{Arm, BucketCounts, BucketRow, Stratum};
 
 /// The deviations of both arms over closed strata, in one kind of count.
@@ -94,10 +95,15 @@ impl Closed {
     }
 }
 
+/// w = N_other/N.
+pub(super) fn weight(total: f64, other: f64) -> f64 {
+    other / (total + other)
+}
+
 /// w = N_other/N of an arm in a stratum with these exposures.
 fn weight_in((head, base): (u64, u64), side: usize) -> f64 {
     let (own, other) = if side == 0 { (head, base) } else { (base, head) };
-    super::layout::weight(super::float(own), super::float(other))
+    weight(float(own), float(other))
 }
 
 impl Residual {
@@ -120,7 +126,7 @@ impl Residual {
 fn deviations(row: &BucketRow<'_>, shares: &[f64]) -> Vec<f64> {
     let mut counts = vec![0.0; shares.len()];
     row.counts.iter().for_each(|held| held.add_to(0, &mut counts));
-    let exposure = super::float(row.exposure);
+    let exposure = float(row.exposure);
     counts.iter_mut().zip(shares).for_each(|(x, share)| *x -= share * exposure);
     counts
 }
@@ -135,7 +141,7 @@ pub(super) fn weighted(deviation: f64, weight: f64) -> f64 {
 fn shares(arm: &Arm<'_>, functions: usize) -> Vec<f64> {
     let mut sums = vec![0.0; functions];
     arm.rows.iter().flat_map(|row| &row.counts).for_each(|counts| counts.add_to(0, &mut sums));
-    let total = super::float(arm.exposure());
+    let total = float(arm.exposure());
     sums.iter_mut().for_each(|sum| *sum /= total);
     sums
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::moments::closed::{ClosedArm, ClosedBucket};
-use crate::strata::{BucketCounts, BucketRow, Contrast, Stratum};
+use crate::contrast::Contrast;
+use crate::moments::closed::{ClosedArm, ClosedBucket, weight};
+use crate::number::float;
+use crate::strata::{BucketCounts, BucketRow, Stratum};
 
 /// One arm by bucket.
 pub struct ArmLayout<'c> {
@@ -111,14 +113,13 @@ impl<'c> ArmLayout<'c> {
         let ClosedArm { strata: closed, buckets: held } = closed.unwrap_or_default();
         for (number, held) in held {
             let bucket = by_bucket.entry(number).or_insert_with(|| empty(number));
-            let part =
-                |&(stratum, exposure): &(usize, u64)| Part { stratum, exposure: super::float(exposure), counts: &[] };
+            let part = |&(stratum, exposure): &(usize, u64)| Part { stratum, exposure: float(exposure), counts: &[] };
             bucket.parts.extend(held.parts.iter().map(part));
             bucket.closed = Some(held);
         }
         for (stratum, arms) in (closed.len()..).zip(&contrast.strata) {
             for row in rows(arms) {
-                let part = Part { stratum, exposure: super::float(row.exposure), counts: &row.counts };
+                let part = Part { stratum, exposure: float(row.exposure), counts: &row.counts };
                 by_bucket.entry(row.bucket).or_insert_with(|| empty(row.bucket)).parts.push(part);
             }
         }
@@ -128,11 +129,6 @@ impl<'c> ArmLayout<'c> {
         let df = buckets.iter().map(|bucket| bucket.freedom(totals, &weights)).sum();
         Self { totals: totals.to_vec(), weights, closed, buckets, pods, df }
     }
-}
-
-/// w = N_other/N.
-pub fn weight(total: f64, other: f64) -> f64 {
-    other / (total + other)
 }
 
 impl<'c> Bucket<'c> {

@@ -2,25 +2,33 @@
 
 use std::collections::BTreeMap;
 
-use crate::FEW_FUNCTIONS;
-use crate::outliers::PodRow;
-use crate::outliers::spread::Spread;
-use crate::scale::biweight;
+use crate::number::{float, index_of, length};
 use crate::strata::BucketCounts;
 
-/// A pod's scale rests on so many functions at most, the best counted ones.
-const SCALE_FUNCTIONS: usize = 1000;
 /// Functions that are read at once.
 const BLOCK: usize = 128;
 /// A pod whose strata do not have the function at all is expected to have so many samples of it: it then weighs nothing.
 const LEAST_EXPECTED: f64 = 1e-6;
+
+/// One pod in one stratum.
+#[derive(Clone)]
+pub struct PodRow<'a> {
+    /// The stratum's number: what ran side by side (a block of time on one hardware).
+    pub stratum: usize,
+    /// The pod's number, the same in all its strata; another than that of any other pod of its arm.
+    pub pod: u32,
+    /// Its samples in the stratum, more than 0.
+    pub samples: u64,
+    /// Its counts by function; several builds of one arm add up.
+    pub counts: Vec<&'a dyn BucketCounts>,
+}
 
 /// One pod in all its strata.
 pub struct Pod<'a> {
     pub number: u32,
     pub group: usize,
     /// exp of its own scale.
-    scale: f64,
+    pub scale: f64,
     /// Stratum, samples.
     samples: Vec<(usize, f64)>,
     counts: Vec<&'a dyn BucketCounts>,
@@ -35,7 +43,7 @@ pub struct Pods<'a> {
     /// By group: whether it has more than one base pod.
     pub paired: Vec<bool>,
     /// By stratum: the share of each function over both arms.
-    shares: Vec<Vec<f64>>,
+    pub shares: Vec<Vec<f64>>,
 }
 
 /// One function: counts and expectations by pod, of both arms.
@@ -103,9 +111,8 @@ impl<'a> Pods<'a> {
     }
 
     /// Degrees of freedom between base pods.
-    #[expect(clippy::as_conversions, reason = "a number of pods becomes a float")]
     pub fn free(&self) -> f64 {
-        self.base.len().saturating_sub(self.groups) as f64
+        length(self.base.len().saturating_sub(self.groups))
     }
 
     /// The functions that are tested, ascending.
@@ -122,52 +129,17 @@ impl<'a> Pods<'a> {
             let (a, b) = (expected(&head), expected(&base));
             let all_or_more = a + b >= whole * (1.0 - 1e-12);
             let enough = a + b >= min_count * (1.0 - 1e-12)
-                && a >= min_per_pod * length(&self.head)
-                && b >= min_per_pod * length(&self.base);
+                && a >= min_per_pod * length(self.head.len())
+                && b >= min_per_pod * length(self.base.len());
             enough && !all_or_more && untested != Some(f)
         };
         (0..functions).filter(tested).filter_map(|f| u32::try_from(f).ok()).collect()
     }
 
-    fn samples_by_stratum(&self, pods: &[Pod<'_>]) -> Vec<f64> {
+    pub fn samples_by_stratum(&self, pods: &[Pod<'_>]) -> Vec<f64> {
         let mut sums = vec![0.0; self.shares.len()];
         pods.iter().flat_map(|pod| &pod.samples).for_each(|&(stratum, samples)| sums[stratum] += samples);
         sums
-    }
-
-    /// Finds every pod's own scale among the best counted functions of `family`; leaves 1 with fewer than 20.
-    pub fn own_scales(&mut self, family: &[u32]) {
-        if family.len() < FEW_FUNCTIONS {
-            return;
-        }
-        let (head, base) = (self.samples_by_stratum(&self.head), self.samples_by_stratum(&self.base));
-        let total = |&f: &u32| {
-            self.shares
-                .iter()
-                .zip(head.iter().zip(&base))
-                .map(|(share, (n1, n0))| share[place(f)] * (n1 + n0))
-                .sum::<f64>()
-        };
-        let mut best: Vec<(f64, u32)> = family.iter().map(|f| (total(f), *f)).collect();
-        best.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
-        best.truncate(SCALE_FUNCTIONS);
-        let mut best: Vec<u32> = best.into_iter().map(|(_, f)| f).collect();
-        best.sort_unstable();
-        let spread = Spread::of_logs(self, &best);
-        let mut theta = vec![Vec::with_capacity(best.len()); self.head.len() + self.base.len()];
-        let mut variance = theta.clone();
-        for (i, column) in self.columns(&best).enumerate() {
-            let centre = spread.centre(i, self, &column.base.log_ratios(), &column.base);
-            let logs = column.head.log_ratios().into_iter().chain(column.base.log_ratios());
-            let expected = column.head.expected.iter().chain(&column.base.expected);
-            for (p, ((log, expected), pod)) in logs.zip(expected).zip(self.head.iter().chain(&self.base)).enumerate() {
-                theta[p].push(log - centre.mean[pod.group]);
-                variance[p].push(1.0 / expected + spread.tau2[i]);
-            }
-        }
-        for (pod, (theta, variance)) in self.head.iter_mut().chain(&mut self.base).zip(theta.iter().zip(&variance)) {
-            pod.scale = biweight(theta, variance);
-        }
     }
 
     /// The functions `family`, one by one.
@@ -187,7 +159,7 @@ impl<'a> Pods<'a> {
             pod.counts.iter().for_each(|counts| counts.add_only(block, &mut row));
             for ((arm, &count), &f) in arms.iter_mut().zip(&row).zip(block) {
                 let expected: f64 =
-                    pod.samples.iter().map(|&(stratum, samples)| self.shares[stratum][place(f)] * samples).sum();
+                    pod.samples.iter().map(|&(stratum, samples)| self.shares[stratum][index_of(f)] * samples).sum();
                 arm.counts.push(count);
                 arm.expected.push((expected * pod.scale).max(LEAST_EXPECTED));
             }
@@ -225,18 +197,4 @@ fn arm<'a>(rows: &[PodRow<'a>], shared: &[usize]) -> Vec<Pod<'a>> {
         pod.counts.extend(&row.counts);
     }
     pods.into_values().collect()
-}
-
-pub fn place(function: u32) -> usize {
-    usize::try_from(function).unwrap_or(usize::MAX)
-}
-
-#[expect(clippy::as_conversions, reason = "numbers of pods become floats")]
-fn length(pods: &[Pod<'_>]) -> f64 {
-    pods.len() as f64
-}
-
-#[expect(clippy::as_conversions, reason = "samples are below 2^53")]
-fn float(samples: u64) -> f64 {
-    samples as f64
 }

@@ -1,11 +1,10 @@
 //! From every pod's p to one p a function.
 
 use crate::chi_square::ln_chi_square_tail;
-use crate::combine::berk_jones;
 use crate::exact::ln_binomial_lower;
+use crate::number::whole;
 use crate::outliers::pods::{Arm, Column, Pods};
 use crate::outliers::spread::{Centre, Spread};
-use crate::outliers::{Combination, PodDeviation};
 use crate::tails::F1Tail;
 
 /// ln .01: from here on a p-value is "far".
@@ -14,6 +13,19 @@ pub const LN_FAR: f64 = -4.605_170_185_988_091;
 const PRIOR: f64 = 20.0;
 /// A base pod's squared residual counts as this part of its largest possible at most.
 const LARGEST_RESIDUAL: f64 = 0.98;
+
+/// One head pod in one function.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PodDeviation {
+    /// Its number in [`PodRow`].
+    pub pod: u32,
+    /// ln of its share against the base pods', at its own scale.
+    pub log_ratio: f64,
+    /// Predictive t; its sign is that of the deviation.
+    pub t: f64,
+    /// ln of its two-sided p, the tail as the base pods have it.
+    pub ln_p: f64,
+}
 
 /// One function's pods before the tail is known.
 pub struct Scored {
@@ -58,12 +70,10 @@ pub struct Tail {
     pub excess: f64,
     /// Base pods that have a residual.
     base_pods: f64,
-    /// Degrees of freedom of the predictive t.
-    df_total: f64,
 }
 
 impl Tail {
-    pub fn of(scored: &[Scored], free: f64, df_total: f64) -> Self {
+    pub fn of(scored: &[Scored], free: f64) -> Self {
         let mut all = Sums::default();
         for Scored { base_sums, .. } in scored {
             all.pods += base_sums.pods;
@@ -73,7 +83,7 @@ impl Tail {
         let share = (all.far_pods + PRIOR) / (all.pods + PRIOR * libm::exp(-LN_FAR));
         let excess = (all.far + PRIOR) / (all.far_pods + PRIOR);
         let base_pods = scored.first().map_or(free, |scored| scored.base_sums.pods);
-        Self { ln_share: libm::log(share).max(LN_FAR), excess: excess.max(1.0), base_pods, df_total }
+        Self { ln_share: libm::log(share).max(LN_FAR), excess: excess.max(1.0), base_pods }
     }
 
     fn ln_p(&self, exact: f64) -> f64 {
@@ -97,13 +107,8 @@ impl Scored {
     ///
     /// Fisher: the larger of the chi-square tail of T with 2 K1 degrees of freedom and of P(Beta(K1, free) > T/(T + C)), C the
     /// base pods' sum brought to `free` pods: the ratio of two sums of exponential variables.
-    pub fn combined(&self, tail: &Tail, combination: Combination, free: f64) -> f64 {
+    pub fn combined(&self, tail: &Tail, free: f64) -> f64 {
         let (t, c) = (self.head_sums.score(tail), self.base_sums.score(tail) * free / tail.base_pods);
-        if combination == Combination::BerkJones {
-            let inflation = (c / (2.0 * free)).max(1.0) * (1.0 + libm::sqrt(2.0 / tail.df_total));
-            let ln_p: Vec<f64> = self.head.iter().map(|&(_, _, exact)| tail.ln_p(exact) / inflation).collect();
-            return berk_jones(&ln_p).ln_p;
-        }
         let (pods, base) = (whole(self.head_sums.pods), whole(free));
         let against = ln_binomial_lower(pods - 1, pods + base - 1, t / (t + c), c / (t + c));
         ln_chi_square_tail(t, 2.0 * self.head_sums.pods).max(if t > 0.0 && c > 0.0 { against } else { 0.0 })
@@ -154,9 +159,4 @@ fn base(pods: &Pods<'_>, y: &[f64], base: &Arm, tau2: f64, centre: &Centre, df_t
         sums.add(if ln_p.is_nan() { 0.0 } else { ln_p });
     }
     sums
-}
-
-#[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of pods")]
-fn whole(pods: f64) -> u64 {
-    pods as u64
 }

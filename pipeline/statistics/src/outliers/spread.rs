@@ -1,6 +1,7 @@
 //! How much base pods differ in one function, beyond what their counts do.
 
 use crate::dispersion::{Moderation, moderate};
+use crate::number::length;
 use crate::outliers::pods::{Arm, Pods};
 
 /// The spread between base pods, by function of the family.
@@ -113,7 +114,6 @@ fn centre(pods: &Pods<'_>, y: &[f64], base: &Arm, tau2: f64) -> Centre {
     Centre { mean, weight }
 }
 
-#[expect(clippy::as_conversions, reason = "a number of pods becomes a float")]
 fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+    values.iter().sum::<f64>() / length(values.len())
 }

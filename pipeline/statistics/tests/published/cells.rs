@@ -3,11 +3,10 @@
 use fleetdiff_statistics::dispersion::moderate;
 use fleetdiff_statistics::g::{g_rate, g_share};
 use fleetdiff_statistics::scale::biweight_of_counts;
-use fleetdiff_statistics::tails::ln_f1_tail;
 use fleetdiff_statistics::{Model, Moments};
 use serde_json::{Value, json};
 
-use crate::vectors::{ArmData, Compared, cases, contrast, float, floats};
+use crate::vectors::{ArmData, Compared, cases, contrast, float, floats, ln_f1_tail};
 
 const TOLERANCE: f64 = 1e-8;
 

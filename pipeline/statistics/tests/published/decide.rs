@@ -3,10 +3,10 @@
 use fleetdiff_statistics::evalue::{ln_e, ln_e_against_scale};
 use fleetdiff_statistics::families::two_level;
 use fleetdiff_statistics::special::z_two_sided;
-use fleetdiff_statistics::{CellRows, DELTA, Model, Moments, Test, live_rows, rows_of_cell};
+use fleetdiff_statistics::{CellRows, DELTA, Model, Moments, Test, rows_of_cell};
 use serde_json::Value;
 
-use crate::vectors::{ArmData, Compared, cases, contrast, float, list};
+use crate::vectors::{ArmData, Compared, cases, contrast, float, list, live_rows};
 
 const TOLERANCE: f64 = 1e-7;
 

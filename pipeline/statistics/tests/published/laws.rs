@@ -11,10 +11,12 @@ use fleetdiff_statistics::scale::biweight;
 use fleetdiff_statistics::special::{normal_quantile, trigamma, trigamma_inverse, z_two_sided};
 use fleetdiff_statistics::tails::{F1Tail, ln_chi1_tail};
 use fleetdiff_statistics::{
-    Arm, BucketCounts, BucketRow, Contrast, DELTA, Model, Moments, Stratum, Support, live_rows, rows_of_cell, support,
+    Arm, BucketCounts, BucketRow, Contrast, DELTA, Model, Moments, Stratum, Support, rows_of_cell, support,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
+
+use crate::vectors::live_rows;
 
 /// Counts of one arm by bucket, then function.
 type Buckets = Vec<Vec<u64>>;

@@ -6,7 +6,7 @@
 
 use fleetdiff_statistics::BucketCounts;
 use fleetdiff_statistics::families::{bh, selected};
-use fleetdiff_statistics::outliers::{Combination, Outliers, PodRow, Settings, outliers};
+use fleetdiff_statistics::outliers::{Outliers, PodRow, Settings, outliers};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, SeedableRng};
 
@@ -110,7 +110,7 @@ impl Fleet {
         (0..pods).map(pod).collect()
     }
 
-    fn run(&self, seed: u64, combination: Combination) -> Outliers {
+    fn run(&self, seed: u64) -> Outliers {
         let mut noise = Noise::seeded(seed);
         let zipf: Vec<f64> = (1..=u32::try_from(FUNCTIONS).expect("few")).map(|rank| 1.0 / f64::from(rank)).collect();
         let spread = if self.hardware > 1 { 0.2 } else { 0.0 };
@@ -119,14 +119,14 @@ impl Fleet {
             .collect();
         let head = self.pods(self.head, self.outlying, &costs, &mut noise);
         let base = self.pods(self.base, 0, &costs, &mut noise);
-        let settings = Settings { combination, ..Settings::default() };
+        let settings = Settings { ..Settings::default() };
         outliers(FUNCTIONS, &rows(&head), &rows(&base), &settings)
     }
 
     /// Runs every seed and says what came of it.
-    fn runs(&self, what: &str, seeds: u64, combination: Combination) -> Rates {
+    fn runs(&self, what: &str, seeds: u64) -> Rates {
         let half = |odd: u64| -> Vec<Outcome> {
-            (1..=seeds).filter(|seed| seed % 2 == odd).map(|seed| self.outcome(seed, combination)).collect()
+            (1..=seeds).filter(|seed| seed % 2 == odd).map(|seed| self.outcome(seed)).collect()
         };
         let mut outcomes = std::thread::scope(|scope| {
             let other = scope.spawn(|| half(0));
@@ -150,8 +150,8 @@ impl Fleet {
         rates
     }
 
-    fn outcome(&self, seed: u64, combination: Combination) -> Outcome {
-        let found = self.run(seed, combination);
+    fn outcome(&self, seed: u64) -> Outcome {
+        let found = self.run(seed);
         let called: Vec<usize> =
             bh(&found.ln_p).iter().enumerate().filter(|&(_, &q)| selected(q, Q)).map(|(f, _)| f).collect();
         let hit = self.outlying > 0 && called.contains(&CHANGED);
@@ -224,8 +224,7 @@ fn limit(rate: f64, runs: f64) -> f64 {
 #[test]
 fn null_minority_of_many_pods() {
     for cv in [0.05, 0.10] {
-        let rates =
-            Fleet { cv, ..PLAIN }.runs(&format!("40 v 760 pods, CV {cv}, nothing changed"), 40, Combination::Fisher);
+        let rates = Fleet { cv, ..PLAIN }.runs(&format!("40 v 760 pods, CV {cv}, nothing changed"), 40);
         assert!(rates.any <= limit(0.05, 40.0), "{rates:?}");
     }
 }
@@ -233,11 +232,7 @@ fn null_minority_of_many_pods() {
 #[test]
 fn twin_minority_of_many_pods() {
     for cv in [0.05, 0.10] {
-        let rates = Fleet { cv, outlying: 4, ..PLAIN }.runs(
-            &format!("40 v 760 pods, CV {cv}, 4 pods x 1.6"),
-            40,
-            Combination::Fisher,
-        );
+        let rates = Fleet { cv, outlying: 4, ..PLAIN }.runs(&format!("40 v 760 pods, CV {cv}, 4 pods x 1.6"), 40);
         assert!(rates.found >= 0.9 && rates.named >= 0.9, "{rates:?}");
         assert!(rates.false_part <= limit(0.06, 40.0) && rates.wrong_pods <= limit(0.05, 40.0), "{rates:?}");
     }
@@ -258,22 +253,13 @@ fn null_minority_elsewhere() {
         ("20 v 60 pods on 3 kinds of hardware, CV .1", Fleet { head: 20, base: 60, cv: 0.1, hardware: 3, ..few }),
     ];
     for (what, fleet) in fleets {
-        let rates = fleet.runs(what, 40, Combination::Fisher);
+        let rates = fleet.runs(what, 40);
         assert!(rates.any <= limit(0.05, 40.0), "{what}: {rates:?}");
     }
     // not promised: 200 seeds have .13
-    let heavy = Fleet { head: 40, base: 100, cv: 0.3, heavy: true, ..few }.runs(
-        "40 v 100 pods, CV .3, heavy tails",
-        40,
-        Combination::Fisher,
-    );
+    let heavy =
+        Fleet { head: 40, base: 100, cv: 0.3, heavy: true, ..few }.runs("40 v 100 pods, CV .3, heavy tails", 40);
     assert!(heavy.any <= 0.25, "{heavy:?}");
-    let rates = Fleet { head: 20, base: 100, cv: 0.1, ..few }.runs(
-        "Berk-Jones, 20 v 100 pods, CV .1",
-        40,
-        Combination::BerkJones,
-    );
-    assert!(rates.any <= limit(0.05, 40.0), "{rates:?}");
 }
 
 /// The twins of those fleets: what is far out is found there too.
@@ -293,10 +279,7 @@ fn twin_minority_elsewhere() {
         ),
     ];
     for (what, fleet) in fleets {
-        let rates = fleet.runs(what, 20, Combination::Fisher);
+        let rates = fleet.runs(what, 20);
         assert!(rates.found >= 0.9 && rates.named >= 0.9, "{what}: {rates:?}");
     }
-    let one = Fleet { head: 40, base: 200, outlying: 1, ..few };
-    let rates = one.runs("Berk-Jones, 40 v 200 pods, one x 1.6", 20, Combination::BerkJones);
-    assert!(rates.found >= 0.9, "{rates:?}");
 }

@@ -7,10 +7,10 @@ use fleetdiff_statistics::power::{Design, detection_z, samples_by_rule};
 use fleetdiff_statistics::special::{
     digamma, ln_erfc, ln_normal, normal_quantile, trigamma, trigamma_inverse, z_two_sided,
 };
-use fleetdiff_statistics::tails::{F1Tail, ln_chi1_tail, ln_f1_tail, t_quantile};
+use fleetdiff_statistics::tails::{F1Tail, ln_chi1_tail, t_quantile};
 use serde_json::Value;
 
-use crate::vectors::{Compared, cases, float, number, rows};
+use crate::vectors::{Compared, cases, float, ln_f1_tail, number, rows};
 
 #[test]
 fn published_g_2x2() {

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use fleetdiff_statistics::live::live_rows_of;
+use fleetdiff_statistics::tails::F1Tail;
 use fleetdiff_statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
+use fleetdiff_statistics::{DELTA, LiveRows, MIN_COUNT, Model, Moments};
 use serde_json::Value;
 
 /// The text of a vector file.
@@ -159,4 +162,14 @@ pub fn contrast<'a>(cells: &[(&'a ArmData, &'a ArmData)]) -> Contrast<'a> {
         of_base += base.pods.len();
     }
     Contrast::new(functions, strata, head_pods, base_pods)
+}
+
+/// The rows of shares whose e-value may reach a floor.
+pub fn live_rows(contrast: &Contrast<'_>, scale: Option<f64>, e_floor: f64) -> LiveRows {
+    live_rows_of(Moments::measure(contrast, Model::Share, MIN_COUNT), scale, e_floor, DELTA)
+}
+
+/// ln P(F(1, `d2`) > `f`).
+pub fn ln_f1_tail(f: f64, d2: f64) -> f64 {
+    F1Tail::new(d2).ln_tail(f)
 }

@@ -1,0 +1,140 @@
+//! What is remembered of one comparison's live family between looks, and what a look is made of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::identity::{Build, Service, stable_hash};
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
+use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey};
+use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::verdict::Severity;
+
+use super::counts::Archive;
+use super::evidence::Evidence;
+use super::history::Open;
+use super::row::Line;
+use super::self_check::Checked;
+use super::unlike::Warnings;
+
+/// A row of the live family: orders ties.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RowId {
+    pub profile_type: ProfileType,
+    pub cell: CellKey,
+    pub kind: CountKind,
+    pub hash: u64,
+    pub function: String,
+}
+
+impl RowId {
+    pub fn new(row: &CellRow) -> Self {
+        Self {
+            profile_type: row.comparison.profile_type,
+            cell: row.cell.clone(),
+            kind: row.count_kind,
+            hash: stable_hash(row.function.as_bytes()),
+            function: row.function.clone(),
+        }
+    }
+}
+
+/// A row that is called.
+#[derive(Clone, Debug)]
+pub(super) struct Called {
+    /// Start of the epoch in which it was first called.
+    pub epoch: Hop,
+    /// As it was last tested.
+    pub now: Line,
+    /// Its flag, if one stands.
+    pub flag: Option<Flag>,
+    /// What explains it, if no flag stands.
+    pub by: Option<RowId>,
+}
+
+/// A flag that stands.
+#[derive(Clone, Debug)]
+pub(super) struct Flag {
+    pub raised: Hop,
+    /// It has a cause of its own, and is never explained.
+    pub of_its_own: bool,
+    /// What was emitted last, and the effect then.
+    pub emitted: CellRow,
+    pub emitted_theta: f64,
+    pub severity: Severity,
+}
+
+/// The live family of one comparison of builds.
+#[derive(Clone, Debug)]
+pub(super) struct Live {
+    pub service: Service,
+    pub base: Build,
+    pub head: Build,
+    pub epoch: Hop,
+    /// Rows tested at some look of this epoch.
+    pub joined: BTreeSet<RowId>,
+    /// ln of the largest e-value in this epoch of rows that reached 1/q.
+    pub largest: BTreeMap<RowId, f64>,
+    /// Rows cleared in this epoch since they were shown to be alike.
+    pub settled: BTreeSet<RowId>,
+    pub called: BTreeMap<RowId, Called>,
+}
+
+/// The cells of one type at a look.
+pub(super) struct Looked {
+    pub profile_type: ProfileType,
+    pub cell: CellKey,
+    pub evidence: Evidence,
+    /// By count kind, those that are counted.
+    pub lines: BTreeMap<CountKind, Vec<Line>>,
+}
+
+/// What a look is made of.
+pub(super) struct LookAt<'a> {
+    pub config: &'a Config,
+    pub archive: &'a Archive,
+    pub blocks: &'a [Hop],
+    pub open: &'a Open,
+    pub hop: Hop,
+    /// The self-check, where the look is a report.
+    pub checked: &'a Checked,
+    /// In what the arms are unlike, where the look is a report.
+    pub unlike: &'a Warnings,
+}
+
+impl Live {
+    pub fn new(service: &Service, open: &Open) -> Self {
+        Self {
+            service: service.clone(),
+            base: open.base_name(),
+            head: open.head.clone(),
+            epoch: open.epoch,
+            joined: BTreeSet::new(),
+            largest: BTreeMap::new(),
+            settled: BTreeSet::new(),
+            called: BTreeMap::new(),
+        }
+    }
+
+    /// The key of this comparison in a profile type.
+    pub fn key(&self, profile_type: ProfileType) -> ComparisonKey {
+        ComparisonKey {
+            service: self.service.clone(),
+            profile_type,
+            measure: profile_type.measure(),
+            base_build: self.base.clone(),
+            head_build: self.head.clone(),
+        }
+    }
+
+    /// ln of the largest e-value of a row at the looks of an epoch, if it reached 1/q, else 0.
+    pub fn largest_ln_e(&self, epoch: Hop, id: &RowId) -> f64 {
+        self.largest.get(id).filter(|_| self.epoch == epoch).copied().unwrap_or(0.0)
+    }
+}
+
+impl Called {
+    /// The function that explains the row, if that is still called.
+    pub fn cause(&self, live: &Live) -> Option<String> {
+        self.by.as_ref().filter(|by| live.called.contains_key(by)).map(|by| by.function.clone())
+    }
+}
