@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fleetdiff_diff::compare::{Compared, Finding, Recording, Spread};
 use fleetdiff_diff::figures::float;
 use fleetdiff_diff::flame::{CallTree, Run, Sides};
-use fleetdiff_diff::page::{FrameClass, Function, Ratio, Report, ReportSide};
+use fleetdiff_diff::page::{FrameClass, Function, Report, ReportSide};
 use fleetdiff_formats::names::FrameClass as NameClass;
 use fleetdiff_schemas::profile::{CountKind, Samples};
 

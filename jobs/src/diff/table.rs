@@ -7,7 +7,6 @@ use fleetdiff_diff::compare::{Compared, Finding, Recording};
 use fleetdiff_diff::figures::{grouped, ratio_or_side};
 use fleetdiff_diff::flame::Sides;
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::Interval;
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 
 use super::columns::{self, Column};
