@@ -21,7 +21,7 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::TimeRange;
 
-use self::manifest::{Entry, Line, Lines, MANIFEST};
+use self::manifest::{MANIFEST, ManifestLine, ManifestLines, ProfileFile};
 
 pub use error::FleetError;
 pub use write::{FileFormat, FleetWriter, write_fleet};
@@ -41,7 +41,7 @@ pub struct Filter {
 
 impl Filter {
     /// Whether a line may hold something that passes: profiles of memory hold two types.
-    fn passes_line(&self, line: &Line) -> bool {
+    fn passes_line(&self, line: &ManifestLine) -> bool {
         let both = self.profile_type == Some(ProfileType::LiveHeap) && line.profile_type == Some(ProfileType::Heap);
         self.passes(line.service.as_ref(), line.profile_type.filter(|_| !both))
     }
@@ -69,7 +69,7 @@ pub struct RawProfile {
     pub bytes: Vec<u8>,
     /// Its format.
     pub format: Format,
-    /// Line of the manifest, counted from 1.
+    /// ManifestLine of the manifest, counted from 1.
     pub line: i64,
     /// The file as the manifest names it.
     pub file: Arc<str>,
@@ -78,7 +78,7 @@ pub struct RawProfile {
 /// A line of a manifest that gives no profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedLine {
-    /// Line of the manifest, counted from 1.
+    /// ManifestLine of the manifest, counted from 1.
     pub line: i64,
     /// The file, where the line names one.
     pub file: Option<Arc<str>>,
@@ -90,7 +90,7 @@ pub struct RejectedLine {
 pub struct RecordedFleet {
     folder: PathBuf,
     name: Arc<str>,
-    lines: Vec<Line>,
+    lines: Vec<ManifestLine>,
     next: usize,
     filter: Filter,
     options: Options,
@@ -165,14 +165,14 @@ impl RecordedFleet {
         })
     }
 
-    fn raw(&self, line: i64, entry: &Entry) -> Result<RawProfile, Rejection> {
+    fn raw(&self, line: i64, entry: &ProfileFile) -> Result<RawProfile, Rejection> {
         let bytes = read_file(&self.folder.join(&*entry.file), self.options.max_bytes)
             .map_err(|(reason, what)| entry.rejection(reason, format!("{}: {what}", entry.file)))?;
         let format = entry.format.unwrap_or_else(|| format_of(&entry.file, &bytes));
         Ok(RawProfile { labels: entry.labels.clone(), bytes, format, line, file: Arc::clone(&entry.file) })
     }
 
-    fn decode(&mut self, line: &Line) -> Vec<Result<Profile, Rejection>> {
+    fn decode(&mut self, line: &ManifestLine) -> Vec<Result<Profile, Rejection>> {
         let raw = line.entry.as_ref().map_err(Clone::clone).and_then(|entry| {
             match entry.labels.as_ref().ok().and_then(Labels::uncountable) {
                 Some(fault) => Err(fault),
@@ -225,14 +225,14 @@ impl Source for RecordedFleet {
 }
 
 /// A fault in a file with the time of its line, if it has none of its own.
-fn dated(line: &Line, fault: Rejection) -> Rejection {
+fn dated(line: &ManifestLine, fault: Rejection) -> Rejection {
     let at = line.entry.as_ref().ok().map(|entry| entry.window.midpoint());
     Rejection { at: fault.at.or(at), ..fault }
 }
 
-fn read_manifest(path: &Path) -> io::Result<Vec<Line>> {
+fn read_manifest(path: &Path) -> io::Result<Vec<ManifestLine>> {
     let mut file = BufReader::new(File::open(path)?);
-    let mut lines = Lines::default();
+    let mut lines = ManifestLines::default();
     let mut text = Vec::new();
     while file.read_until(b'\n', &mut text)? > 0 {
         lines.push(&text);

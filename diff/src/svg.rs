@@ -117,7 +117,7 @@ impl<'a> Picture<'a> {
         let _ = write!(
             text,
             "<g><title>{}</title><rect {place} fill=\"{}\"/>",
-            for_text(&self.said(frame, function)),
+            for_text(&self.title(frame, function)),
             colours.fill
         );
         if matches!(paint, Paint::Unknown(_)) {
@@ -131,7 +131,7 @@ impl<'a> Picture<'a> {
     }
 
     /// The words of a frame: its name, its shares, and what the test says of its function.
-    fn said(&self, frame: &Frame<'_>, function: Option<&Function>) -> String {
+    fn title(&self, frame: &Frame<'_>, function: Option<&Function>) -> String {
         let whole = self.totals.first().copied().unwrap_or_default();
         let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { 100.0 * count(part) / count(whole) };
         let mut words = format!(

@@ -10,7 +10,7 @@
 //! part is a profile type of one resource and window, and a bad one spoils no other. `docs/formats.md` has the rules for types,
 //! counts and temporality.
 
-mod beside;
+mod details;
 mod dictionary;
 mod encode;
 mod groups;
@@ -34,7 +34,7 @@ use crate::labels::{Labels, countable};
 use crate::names::Naming;
 use crate::wire::fields;
 
-pub(super) use beside::{Beside, BesideStacks};
+pub(super) use details::{PartDetails, StackDetails};
 pub use encode::encode;
 
 /// How many times the limit of a record what is made of it may take.
@@ -62,13 +62,13 @@ impl Decoder {
     }
 
     /// The profiles of a record that can be counted, with what stands beside their stacks.
-    pub(super) fn profiles_with_beside(&mut self, bytes: &[u8]) -> Vec<(Result<Profile, Rejection>, BesideStacks)> {
+    pub(super) fn profiles_with_details(&mut self, bytes: &[u8]) -> Vec<(Result<Profile, Rejection>, PartDetails)> {
         let message = decompress(bytes, self.options.max_bytes);
         let parts = message.and_then(|message| {
-            parts(&message, &self.options, &mut self.naming, |record, resources| record.read_with_beside(resources))
+            parts(&message, &self.options, &mut self.naming, |record, resources| record.read_with_details(resources))
         });
-        let parts = parts.unwrap_or_else(|fault| vec![(Err(fault), BesideStacks::default())]);
-        parts.into_iter().map(|(part, beside)| (part.and_then(countable), beside)).collect()
+        let parts = parts.unwrap_or_else(|fault| vec![(Err(fault), PartDetails::default())]);
+        parts.into_iter().map(|(part, details)| (part.and_then(countable), details)).collect()
     }
 }
 

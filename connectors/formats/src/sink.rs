@@ -1,8 +1,8 @@
 //! What takes the frames and samples that a format reads.
 //!
-//! A format has one parser, for two who ask: a decoder of streams, which keeps names and counts (`collected.rs`), and a comparison of
-//! files, which keeps all that a file says of its samples (`observed.rs`). Which of both it is, is known where the parser is compiled,
-//! so that a decoder does not pay for details that it drops.
+//! A format has one parser with two consumers: a decoder of streams keeps names and counts (`collected.rs`), a comparison of files
+//! keeps all that a file says of its samples (`observed.rs`). The parser is compiled once for each, so that a decoder does not pay
+//! for details that it drops.
 
 use fleetdiff_schemas::profile::Stack;
 use fleetdiff_schemas::rejected::Rejection;

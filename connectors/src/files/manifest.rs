@@ -22,7 +22,7 @@ const FUTURE: Nanos = Nanos::from_seconds(3_600);
 
 /// One line of a manifest.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct ManifestLine {
     /// Counted from 1.
     pub(super) number: i64,
     /// Place in the order of reading: the end of the profile, of the line before if this one names none.
@@ -34,12 +34,12 @@ pub(super) struct Line {
     /// What is deployed, where the line says so.
     pub(super) service: Option<Service>,
     /// What it says of the file, or what is wrong with it.
-    pub(super) entry: Result<Entry, Rejection>,
+    pub(super) entry: Result<ProfileFile, Rejection>,
 }
 
 /// What a line says of its file.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct ProfileFile {
     /// What the line says of the profile, or that the file says it itself.
     pub(super) labels: Result<Labels, Rejection>,
     /// When it was taken.
@@ -49,7 +49,7 @@ pub(super) struct Entry {
     pub(super) format: Option<Format>,
 }
 
-impl Entry {
+impl ProfileFile {
     /// A rejection of this file with what is known of it.
     pub(super) fn rejection(&self, reason: Reason, detail: String) -> Rejection {
         match &self.labels {
@@ -61,13 +61,13 @@ impl Entry {
 
 /// Reads lines one after the other; equal identities are shared.
 #[derive(Default)]
-pub(super) struct Lines {
+pub(super) struct ManifestLines {
     identities: BTreeMap<Identity, Arc<Identity>>,
-    lines: Vec<Line>,
+    lines: Vec<ManifestLine>,
     number: i64,
 }
 
-impl Lines {
+impl ManifestLines {
     /// Takes the next line of the file, without its end.
     pub(super) fn push(&mut self, text: &[u8]) {
         self.number += 1;
@@ -76,8 +76,14 @@ impl Lines {
         }
         let before = self.lines.last().map_or(Nanos(i64::MIN), |line| line.ends);
         let number = self.number;
-        let mut line =
-            Line { number, ends: before, file: None, profile_type: None, service: None, entry: Err(not_an_object("")) };
+        let mut line = ManifestLine {
+            number,
+            ends: before,
+            file: None,
+            profile_type: None,
+            service: None,
+            entry: Err(not_an_object("")),
+        };
         line.entry = match serde_json::from_slice(text) {
             Ok(Value::Object(keys)) => self.entry(&Keys(&keys), &mut line),
             Ok(_) => Err(not_an_object("")),
@@ -88,15 +94,15 @@ impl Lines {
         self.lines.push(line);
     }
 
-    /// All lines in the order of reading: by end, then by number. Lines of a time that no other pod is near are refused.
-    pub(super) fn finish(mut self) -> Vec<Line> {
+    /// All lines in the order of reading: by end, then by number. ManifestLines of a time that no other pod is near are refused.
+    pub(super) fn finish(mut self) -> Vec<ManifestLine> {
         refuse_future(&mut self.lines);
         self.lines.sort_by_key(|line| (line.ends, line.number));
         self.lines
     }
 
     /// Reads the keys in an order that leaves as much as possible known of a bad line.
-    fn entry(&mut self, keys: &Keys<'_>, line: &mut Line) -> Result<Entry, Rejection> {
+    fn entry(&mut self, keys: &Keys<'_>, line: &mut ManifestLine) -> Result<ProfileFile, Rejection> {
         line.file = keys.text("file").ok().flatten().map(Arc::from);
         line.service = keys.text("service").ok().flatten().map(Service::from);
         line.profile_type = keys.text("profile_type").ok().flatten().and_then(|name| name.parse().ok());
@@ -107,7 +113,11 @@ impl Lines {
         entry.map_err(|fault| Rejection { profile_type: line.profile_type, at: at.map(TimeRange::midpoint), ..fault })
     }
 
-    fn described(&mut self, keys: &Keys<'_>, window: Result<Option<TimeRange>, Rejection>) -> Result<Entry, Rejection> {
+    fn described(
+        &mut self,
+        keys: &Keys<'_>,
+        window: Result<Option<TimeRange>, Rejection>,
+    ) -> Result<ProfileFile, Rejection> {
         let format = format_of(keys);
         let timed = |window: Result<Option<TimeRange>, Rejection>| {
             window?.ok_or_else(|| malformed("start_unix_nano and end_unix_nano are missing"))
@@ -115,10 +125,10 @@ impl Lines {
         if format == Ok(Some(Format::Otlp)) {
             let detail = "the manifest does not say whose the profiles of a file of records are";
             let labels = Err(Rejection::new(Reason::MissingIdentity, detail));
-            return Ok(Entry { labels, window: timed(window)?, file: file_of(keys)?, format: format? });
+            return Ok(ProfileFile { labels, window: timed(window)?, file: file_of(keys)?, format: format? });
         }
         let (labels, window) = self.labels(keys, || timed(window))?;
-        Ok(Entry { labels: Ok(labels), window, file: file_of(keys)?, format: format? })
+        Ok(ProfileFile { labels: Ok(labels), window, file: file_of(keys)?, format: format? })
     }
 
     fn labels(
@@ -239,7 +249,7 @@ fn unit_of(keys: &Keys<'_>) -> Result<Option<Unit>, Rejection> {
 /// Refuses lines that end more than [`FUTURE`] after every profile of every other pod: a wrong clock, which would move
 /// the watermark past everybody else. A fleet of a single pod has nothing to compare with, and whose the profiles of a file of
 /// records are is not known here.
-fn refuse_future(lines: &mut [Line]) {
+fn refuse_future(lines: &mut [ManifestLine]) {
     let mut last: BTreeMap<(Service, PodId), Nanos> = BTreeMap::new();
     for line in lines.iter() {
         if let Some(pod) = pod_of(line) {
@@ -266,7 +276,7 @@ fn refuse_future(lines: &mut [Line]) {
 }
 
 /// Whose a good line is, where it says so.
-fn pod_of(line: &Line) -> Option<(Service, PodId)> {
+fn pod_of(line: &ManifestLine) -> Option<(Service, PodId)> {
     let labels = line.entry.as_ref().ok()?.labels.as_ref().ok()?;
     Some((labels.identity.service.clone(), labels.identity.pod.clone()))
 }

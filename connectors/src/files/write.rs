@@ -85,7 +85,7 @@ impl FleetWriter {
         let bytes = encoded.map_err(|source| FleetError::Encode { path: path.clone(), source })?;
         let made = path.parent().map_or(Ok(()), fs::create_dir_all);
         made.and_then(|()| fs::write(&path, bytes)).map_err(|source| FleetError::Write { path, source })?;
-        let line = Line::of(profile, &file, self.format.name());
+        let line = ManifestLine::of(profile, &file, self.format.name());
         let written = serde_json::to_writer(&mut self.manifest, &line).map_err(Into::into);
         written.and_then(|()| self.manifest.write_all(b"\n")).map_err(|source| self.manifest_unwritable(source))
     }
@@ -139,7 +139,7 @@ fn folder_name(pod: &str) -> String {
 
 /// A line of the manifest; absent where nothing is known.
 #[derive(Serialize)]
-struct Line<'a> {
+struct ManifestLine<'a> {
     file: &'a str,
     format: &'a str,
     profile_type: &'a str,
@@ -164,7 +164,7 @@ struct Line<'a> {
     requests_end_unix_nano: Option<i64>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> ManifestLine<'a> {
     fn of(profile: &'a Profile, file: &'a str, format: &'a str) -> Self {
         let identity = profile.identity.as_ref();
         Self {

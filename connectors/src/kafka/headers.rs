@@ -45,28 +45,28 @@ impl<'a> RecordHeaders<'a> {
     /// A rejection that names the header at fault: [`Reason::MissingIdentity`], [`Reason::UnsupportedType`],
     /// [`Reason::UnitMismatch`], [`Reason::NegativeValue`] or [`Reason::Malformed`].
     pub(crate) fn labels(&self, mapping: &IdentityMapping, sent_at: Option<Nanos>) -> Result<Labels, Rejection> {
-        let said = OwnAttributes { what: "header", lookup: &|name| self.get(name).map(Cow::Borrowed) };
-        let profile_type = said.profile_type()?.unwrap_or(ProfileType::Cpu);
+        let own = OwnAttributes { what: "header", lookup: &|name| self.get(name).map(Cow::Borrowed) };
+        let profile_type = own.profile_type()?.unwrap_or(ProfileType::Cpu);
         let typed = |rejection: Rejection| Rejection { profile_type: Some(profile_type), ..rejection };
-        let window = said.window(WINDOW_START, WINDOW_END).map_err(typed)?;
+        let window = own.window(WINDOW_START, WINDOW_END).map_err(typed)?;
         let timed = |rejection: Rejection| Rejection {
             at: rejection.at.or_else(|| window.map(TimeRange::midpoint)),
             ..typed(rejection)
         };
-        let identity = mapping.resolve(said.lookup).map_err(timed)?;
+        let identity = mapping.resolve(own.lookup).map_err(timed)?;
         Ok(Labels {
             identity: Arc::new(identity),
             profile_type,
-            temporality: said.temporality().map_err(timed)?.unwrap_or(Temporality::Delta),
+            temporality: own.temporality().map_err(timed)?.unwrap_or(Temporality::Delta),
             window,
             sent_at,
-            requests: said.requests().map_err(timed)?,
-            requests_window: said.window(REQUESTS_START, REQUESTS_END).map_err(timed)?,
+            requests: own.requests().map_err(timed)?,
+            requests_window: own.window(REQUESTS_START, REQUESTS_END).map_err(timed)?,
             unit: match self.get(UNIT) {
                 None => None,
-                Some(name) => Some(
-                    name.parse().map_err(|detail: String| timed(said.fault(Reason::UnitMismatch, UNIT, &detail)))?,
-                ),
+                Some(name) => {
+                    Some(name.parse().map_err(|detail: String| timed(own.fault(Reason::UnitMismatch, UNIT, &detail)))?)
+                }
             },
         })
     }

@@ -23,11 +23,11 @@ pub const FORMAT_VERSION: u32 = 1;
 /// [`NotExported::NotANumber`] for NaN.
 pub fn json(export: &Export<'_>) -> Result<String, NotExported> {
     let findings = &export.compared.findings;
-    // Told apart from what serde may refuse.
+    // Kept apart from what serde may refuse.
     for column in &COLUMNS {
         findings.iter().try_for_each(|finding| column.value(finding).map(|_| ()))?;
     }
-    let document = Document { head: Head::of(export), findings: findings.iter().map(Row).collect() };
+    let document = Document { head: Summary::of(export), findings: findings.iter().map(FindingByColumns).collect() };
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
     Ok(text)
@@ -35,18 +35,18 @@ pub fn json(export: &Export<'_>) -> Result<String, NotExported> {
 
 /// Everything but the findings, as the text of a JSON object.
 pub(super) fn head(export: &Export<'_>) -> Result<String, NotExported> {
-    Ok(serde_json::to_string(&Head::of(export))?)
+    Ok(serde_json::to_string(&Summary::of(export))?)
 }
 
 #[derive(Serialize)]
 struct Document<'a> {
     #[serde(flatten)]
-    head: Head<'a>,
-    findings: Vec<Row<'a>>,
+    head: Summary<'a>,
+    findings: Vec<FindingByColumns<'a>>,
 }
 
 #[derive(Serialize)]
-struct Head<'a> {
+struct Summary<'a> {
     format_version: u32,
     tool: Tool,
     headline: &'a str,
@@ -88,7 +88,7 @@ struct Decided {
     min_count: u64,
 }
 
-impl<'a> Head<'a> {
+impl<'a> Summary<'a> {
     fn of(export: &'a Export<'_>) -> Self {
         let Export { compared, settings, labels, headline, count_kind, spread } = export;
         let weights = compared.weights.as_ref();
@@ -132,9 +132,9 @@ fn known(spread: Spread) -> &'static str {
 }
 
 /// A finding by its columns.
-struct Row<'a>(&'a Finding);
+struct FindingByColumns<'a>(&'a Finding);
 
-impl Serialize for Row<'_> {
+impl Serialize for FindingByColumns<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(COLUMNS.len()))?;
         for column in &COLUMNS {

@@ -58,18 +58,18 @@ fn behind(export: &Export<'_>) -> String {
         side("base", compared.samples.base, compared.runs.base),
         side("head", compared.samples.head, compared.runs.head),
     );
-    let mut said = format!("{}, functions {counted}: {base}, {head}", text(compared.profile_type.name(), SENTENCE));
+    let mut figures = format!("{}, functions {counted}: {base}, {head}", text(compared.profile_type.name(), SENTENCE));
     if let Some(weights) = &compared.weights {
         let totals = weights.totals;
         let _ = write!(
-            said,
+            figures,
             "; weights in {}: base {}, head {}",
             text(&weights.unit, SENTENCE),
             grouped(totals.base),
             grouped(totals.head)
         );
     }
-    format!("{said}. {}.", text(&begun(export.spread), SENTENCE))
+    format!("{figures}. {}.", text(&begun(export.spread), SENTENCE))
 }
 
 /// A sentence as it begins.

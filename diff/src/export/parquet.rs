@@ -31,7 +31,7 @@ pub fn parquet(export: &Export<'_>) -> Result<Vec<u8>, NotExported> {
     let batch = RecordBatch::try_new(Arc::clone(&schema), arrays).map_err(ParquetError::from)?;
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
-        .set_key_value_metadata(Some(said(export)?))
+        .set_key_value_metadata(Some(metadata(export)?))
         .build();
     let mut writer = ArrowWriter::try_new(Vec::new(), schema, Some(properties))?;
     writer.write(&batch)?;
@@ -46,16 +46,16 @@ pub(crate) fn schema() -> Schema {
             Kind::Number => DataType::Float64,
             Kind::Text | Kind::Name(_) | Kind::Instant | Kind::Texts => DataType::Utf8,
         };
-        let told = [("description", column.description), ("unit", column.unit)]
+        let metadata = [("description", column.description), ("unit", column.unit)]
             .into_iter()
             .filter(|(_, text)| !text.is_empty());
-        let told: HashMap<String, String> = told.map(|(key, text)| (key.to_owned(), text.to_owned())).collect();
-        Field::new(column.name, data_type, column.nullable).with_metadata(told)
+        let metadata: HashMap<String, String> = metadata.map(|(key, text)| (key.to_owned(), text.to_owned())).collect();
+        Field::new(column.name, data_type, column.nullable).with_metadata(metadata)
     };
     Schema::new(COLUMNS.iter().map(field).collect::<Vec<_>>())
 }
 
-fn said(export: &Export<'_>) -> Result<Vec<KeyValue>, NotExported> {
+fn metadata(export: &Export<'_>) -> Result<Vec<KeyValue>, NotExported> {
     let samples = export.compared.samples;
     let entries = [
         ("fleetdiff.program_version", env!("CARGO_PKG_VERSION").to_owned()),

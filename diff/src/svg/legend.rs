@@ -61,20 +61,20 @@ fn keys(text: &mut String, colours: &Colours, strongest: f64) {
     let changed = format!(
         "called faster to called slower: -{percent:.2} % to +{percent:.2} % of the base. Only what the test calls changed is saturated."
     );
-    said(text, left + 6.0, &changed);
+    caption(text, left + 6.0, &changed);
     let [quiet, ..] = colours.quiet;
     block(text, QUIET, SWATCH, &quiet.fill.to_string());
-    said(text, QUIET + SWATCH + 4.0, "alike, or moved by others");
+    caption(text, QUIET + SWATCH + 4.0, "alike, or moved by others");
     let [unknown, ..] = colours.unknown;
     block(text, UNKNOWN, SWATCH, &unknown.fill.to_string());
     block(text, UNKNOWN, SWATCH, "url(#hatch)");
-    said(text, UNKNOWN + SWATCH + 4.0, "not known yet");
+    caption(text, UNKNOWN + SWATCH + 4.0, "not known yet");
 }
 
 fn block(text: &mut String, left: f64, width: f64, fill: &str) {
     let _ = write!(text, "<rect x=\"{left}\" y=\"{TOP}\" width=\"{width}\" height=\"{HIGH}\" fill=\"{fill}\"/>");
 }
 
-fn said(text: &mut String, left: f64, words: &str) {
+fn caption(text: &mut String, left: f64, words: &str) {
     let _ = writeln!(text, "<text x=\"{left}\" y=\"{}\" fill=\"#333333\">{words}</text>", TOP + 10.5);
 }

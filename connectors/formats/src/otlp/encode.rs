@@ -112,18 +112,18 @@ impl Writer {
 
     /// What the message has no place for.
     fn attributes_of(&mut self, profile: &Profile) -> Result<Vec<i32>, Unencodable> {
-        let mut said = vec![(PROFILE_TYPE, profile.profile_type.name().to_owned())];
+        let mut attributes = vec![(PROFILE_TYPE, profile.profile_type.name().to_owned())];
         if profile.temporality != Temporality::Delta || profile.window.start == profile.window.end {
-            said.push((TEMPORALITY, profile.temporality.name().to_owned()));
+            attributes.push((TEMPORALITY, profile.temporality.name().to_owned()));
         }
         if let Some(requests) = profile.requests {
-            said.push((REQUESTS, requests.count.to_string()));
+            attributes.push((REQUESTS, requests.count.to_string()));
             if requests.window != profile.window {
-                said.push((REQUESTS_START, requests.window.start.0.to_string()));
-                said.push((REQUESTS_END, requests.window.end.0.to_string()));
+                attributes.push((REQUESTS_START, requests.window.start.0.to_string()));
+                attributes.push((REQUESTS_END, requests.window.end.0.to_string()));
             }
         }
-        said.into_iter().map(|(name, value)| self.attribute(name, &value)).collect()
+        attributes.into_iter().map(|(name, value)| self.attribute(name, &value)).collect()
     }
 
     fn sample(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::time::TimeRange;
 
-use super::heads::{Family, Head, clock};
+use super::heads::{Family, ProfileHead, clock};
 
 /// The columns of one profile.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Group<'a> {
     pub(super) profile_type: ProfileType,
     pub(super) window: Option<TimeRange>,
     /// At least one, no kind twice.
-    pub(super) columns: Vec<Head<'a>>,
+    pub(super) columns: Vec<ProfileHead<'a>>,
 }
 
 impl Group<'_> {
@@ -33,14 +33,14 @@ impl Group<'_> {
 /// What is known of profile types beside their names.
 pub(super) struct Types {
     /// What an attribute of the resource or scope says.
-    pub(super) said: Option<ProfileType>,
+    pub(super) stated: Option<ProfileType>,
     /// What contention is taken for.
     pub(super) contention: ProfileType,
 }
 
 impl Types {
     /// Puts profiles of one scope together: those of one type and window, each kind once, in the order of their first.
-    pub(super) fn group<'a>(&self, heads: Vec<(Head<'a>, Option<ProfileType>)>) -> Vec<Group<'a>> {
+    pub(super) fn group<'a>(&self, heads: Vec<(ProfileHead<'a>, Option<ProfileType>)>) -> Vec<Group<'a>> {
         let clocks: Arc<[(Option<TimeRange>, ProfileType)]> = heads
             .iter()
             .filter_map(|(head, _)| match head.family {
@@ -49,8 +49,8 @@ impl Types {
             })
             .collect();
         let mut groups: Vec<Group<'a>> = Vec::new();
-        for (head, said) in heads {
-            let profile_type = self.type_of(&head, said, &clocks);
+        for (head, stated) in heads {
+            let profile_type = self.type_of(&head, stated, &clocks);
             let fits = |group: &&mut Group<'a>| {
                 group.profile_type == profile_type
                     && group.window == head.window
@@ -69,17 +69,17 @@ impl Types {
     /// `samples` without either by what else there is of the same window, else `cpu`.
     fn type_of(
         &self,
-        head: &Head<'_>,
-        said: Option<ProfileType>,
+        head: &ProfileHead<'_>,
+        stated: Option<ProfileType>,
         clocks: &[(Option<TimeRange>, ProfileType)],
     ) -> ProfileType {
         use ProfileType::{Block, Cpu, Heap, LiveHeap, Mutex, OffCpu, Wall};
-        let said = |open: &[ProfileType]| said.or(self.said).filter(|said| open.contains(said));
+        let stated = |open: &[ProfileType]| stated.or(self.stated).filter(|stated| open.contains(stated));
         match head.family {
             Family::Allocated => Heap,
             Family::Live => LiveHeap,
-            Family::Contended => said(&[Mutex, Block]).unwrap_or(self.contention),
-            Family::Sampled(named) => said(&[Cpu, Wall, OffCpu])
+            Family::Contended => stated(&[Mutex, Block]).unwrap_or(self.contention),
+            Family::Sampled(named) => stated(&[Cpu, Wall, OffCpu])
                 .or(named)
                 .or_else(|| clock(head.period_type.0))
                 .or_else(|| clocks.iter().find(|(window, _)| *window == head.window).map(|(_, clock)| *clock))

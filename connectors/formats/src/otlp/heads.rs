@@ -29,7 +29,7 @@ pub(super) enum Family {
 
 /// A `Profile` of the message.
 #[derive(Clone, Debug)]
-pub(super) struct Head<'a> {
+pub(super) struct ProfileHead<'a> {
     /// Its number in its scope.
     pub(super) number: usize,
     pub(super) family: Family,
@@ -43,7 +43,7 @@ pub(super) struct Head<'a> {
     pub(super) attributes: Attributes<'a>,
 }
 
-impl<'a> Head<'a> {
+impl<'a> ProfileHead<'a> {
     /// Reads the `Profile` of that number.
     pub(super) fn read(
         number: usize,

@@ -8,10 +8,10 @@ use fleetdiff_schemas::profile::{Profile, ProfileType, Requests, Samples};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::TimeRange;
 
-use super::beside::BesideStacks;
+use super::details::PartDetails;
 use super::dictionary::{Budget, Dictionary};
 use super::groups::{Group, Types};
-use super::heads::Head;
+use super::heads::ProfileHead;
 use super::samples::Walk;
 use super::symbols::Symbols;
 use super::values::Attributes;
@@ -33,7 +33,7 @@ pub(super) struct Record<'d, 'a> {
     /// Names are put into profiles at the end, when all are known.
     parts: Vec<Result<Profile, Rejection>>,
     /// What stands beside the stacks of each part, if that is asked for; nothing for one that is no profile.
-    beside: Option<Vec<BesideStacks>>,
+    details: Option<Vec<PartDetails>>,
 }
 
 /// Whose the profiles of a scope are.
@@ -47,7 +47,7 @@ struct Owner<'a> {
 
 impl Owner<'_> {
     /// What is said of a profile: by itself, else by its scope, else by its resource.
-    fn attribute<'s>(&'s self, columns: &'s [Head<'_>], name: &str) -> Option<Cow<'s, str>> {
+    fn attribute<'s>(&'s self, columns: &'s [ProfileHead<'_>], name: &str) -> Option<Cow<'s, str>> {
         let own = columns.iter().find_map(|column| column.attributes.get(name));
         own.or_else(|| self.scope.get(name)).or_else(|| self.resource.get(name)).map(Cow::Borrowed)
     }
@@ -62,20 +62,20 @@ impl<'d, 'a> Record<'d, 'a> {
         naming: &'d mut Naming,
     ) -> Self {
         let symbols = Symbols::of(dictionary, &options.cohort_label, naming);
-        Self { dictionary, symbols, budget, options, parts: Vec::new(), beside: None }
+        Self { dictionary, symbols, budget, options, parts: Vec::new(), details: None }
     }
 
     /// Its parts, at least one, and what stands beside the stacks of each.
-    pub(super) fn read_with_beside(
+    pub(super) fn read_with_details(
         mut self,
         resources: &[&'a [u8]],
-    ) -> Vec<(Result<Profile, Rejection>, BesideStacks)> {
-        self.beside = Some(Vec::new());
+    ) -> Vec<(Result<Profile, Rejection>, PartDetails)> {
+        self.details = Some(Vec::new());
         self.read_all(resources);
-        let mut beside = self.beside.take().unwrap_or_default();
+        let mut details = self.details.take().unwrap_or_default();
         let parts = self.into_parts();
-        beside.resize_with(parts.len(), BesideStacks::default);
-        parts.into_iter().zip(beside).collect()
+        details.resize_with(parts.len(), PartDetails::default);
+        parts.into_iter().zip(details).collect()
     }
 
     /// Its parts, at least one.
@@ -146,8 +146,8 @@ impl<'d, 'a> Record<'d, 'a> {
             owner.identity = self.identity(&owner.resource, &attributes);
         }
         owner.scope = attributes;
-        let said = OwnAttributes { what: "attribute", lookup: &|name| owner.attribute(&[], name) };
-        let types = Types { said: said.profile_type()?, contention: self.options.contention };
+        let own = OwnAttributes { what: "attribute", lookup: &|name| owner.attribute(&[], name) };
+        let types = Types { stated: own.profile_type()?, contention: self.options.contention };
         let heads = self.heads(&profiles, owner);
         for group in types.group(heads) {
             self.budget.take(PART)?;
@@ -158,15 +158,15 @@ impl<'d, 'a> Record<'d, 'a> {
     }
 
     /// The profiles of a scope without their samples, and the type that they say; one that cannot be read becomes a part.
-    fn heads(&mut self, profiles: &[&'a [u8]], owner: &Owner<'a>) -> Vec<(Head<'a>, Option<ProfileType>)> {
+    fn heads(&mut self, profiles: &[&'a [u8]], owner: &Owner<'a>) -> Vec<(ProfileHead<'a>, Option<ProfileType>)> {
         let mut heads = Vec::with_capacity(profiles.len());
         for (number, profile) in profiles.iter().enumerate() {
             let head = self.budget.take(PART).and_then(|()| {
-                let head = Head::read(number, profile, self.dictionary, &mut self.budget)?;
-                let said =
+                let head = ProfileHead::read(number, profile, self.dictionary, &mut self.budget)?;
+                let own =
                     OwnAttributes { what: "attribute", lookup: &|name| head.attributes.get(name).map(Cow::Borrowed) };
-                let said = said.profile_type()?;
-                Ok((head, said))
+                let stated = own.profile_type()?;
+                Ok((head, stated))
             });
             match head {
                 Ok(head) => heads.push(head),
@@ -214,17 +214,18 @@ impl<'d, 'a> Record<'d, 'a> {
     fn part(&mut self, group: &Group<'a>, owner: &Owner<'a>) -> Result<Profile, Rejection> {
         let at = group.window.map(TimeRange::midpoint);
         let labelled = |fault: Rejection| Rejection { profile_type: Some(group.profile_type), at, ..fault };
-        let mut beside = self.beside.is_some().then(BesideStacks::default);
+        let mut details = self.details.is_some().then(PartDetails::default);
         let stacks =
-            Walk { symbols: &mut self.symbols, budget: &mut self.budget, beside: beside.as_mut() }.stacks(group);
-        if let Some((all, beside)) = self.beside.as_mut().zip(beside) {
+            Walk { symbols: &mut self.symbols, budget: &mut self.budget, details: details.as_mut() }.stacks(group);
+        if let Some((all, details)) = self.details.as_mut().zip(details) {
             // This part comes behind those that are there.
-            all.resize_with(self.parts.len(), BesideStacks::default);
-            all.push(beside);
+            all.resize_with(self.parts.len(), PartDetails::default);
+            all.push(details);
         }
-        let said = OwnAttributes { what: "attribute", lookup: &|name| owner.attribute(&group.columns, name) };
+        let own = OwnAttributes { what: "attribute", lookup: &|name| owner.attribute(&group.columns, name) };
         let level = group.profile_type.is_level();
-        let temporality = said.temporality().map(|said| said.filter(|_| !level).unwrap_or_else(|| group.temporality()));
+        let temporality =
+            own.temporality().map(|stated| stated.filter(|_| !level).unwrap_or_else(|| group.temporality()));
         let expected = temporality.as_ref().copied().unwrap_or_default();
         let contents = stacks.and_then(|stacks| Contents { names: Arc::default(), stacks }.checked(expected));
         let identity = owner.identity.clone().map_err(|fault| {
@@ -233,8 +234,8 @@ impl<'d, 'a> Record<'d, 'a> {
         })?;
         let contents = contents.map_err(labelled)?;
         let window = group.window.ok_or_else(|| labelled(timeless()))?;
-        let requests_window = said.window(REQUESTS_START, REQUESTS_END).map_err(labelled)?.unwrap_or(window);
-        let requests = said.requests().map_err(labelled)?.filter(|_| !level);
+        let requests_window = own.window(REQUESTS_START, REQUESTS_END).map_err(labelled)?.unwrap_or(window);
+        let requests = own.requests().map_err(labelled)?.filter(|_| !level);
         Ok(Profile {
             identity,
             profile_type: group.profile_type,

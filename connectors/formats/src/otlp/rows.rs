@@ -22,7 +22,7 @@ pub(super) enum Rule {
 
 /// One `Sample`; its buffers are kept from sample to sample.
 #[derive(Default)]
-pub(super) struct Row {
+pub(super) struct SampleRow {
     pub(super) stack: u64,
     pub(super) attributes: Vec<u64>,
     /// Values, and their sum.
@@ -35,7 +35,7 @@ pub(super) struct Row {
     times: Vec<u64>,
 }
 
-impl Row {
+impl SampleRow {
     /// None yet; whether the values and timestamps of each are to be kept one by one.
     pub(super) fn keeping(keeps: bool) -> Self {
         Self { keeps, ..Self::default() }

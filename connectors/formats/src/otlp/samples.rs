@@ -6,11 +6,11 @@ use fleetdiff_schemas::identity::Cohort;
 use fleetdiff_schemas::profile::Stack;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use super::beside::BesideStacks;
+use super::details::PartDetails;
 use super::dictionary::Budget;
 use super::groups::Group;
-use super::heads::{Family, Head};
-use super::rows::{Row, Rule};
+use super::heads::{Family, ProfileHead};
+use super::rows::{Rule, SampleRow};
 use super::symbols::Symbols;
 use crate::counts::{Columns, Counts, sampled_allocations, weight_column};
 
@@ -22,7 +22,7 @@ pub(super) struct Walk<'s, 'd, 'a> {
     pub(super) symbols: &'s mut Symbols<'d, 'a>,
     pub(super) budget: &'s mut Budget,
     /// What stands beside the stacks, if that is asked for.
-    pub(super) beside: Option<&'s mut BesideStacks>,
+    pub(super) details: Option<&'s mut PartDetails>,
 }
 
 impl<'a> Walk<'_, '_, 'a> {
@@ -50,34 +50,39 @@ impl<'a> Walk<'_, '_, 'a> {
 
     fn of_column(&mut self, group: &Group<'a>, column: usize, rule: Rule) -> Result<Vec<Stack>, Rejection> {
         let Some(column) = group.columns.get(column) else { return Ok(Vec::new()) };
-        let weighed = self.beside.is_some().then(|| weights_of(group, column)).flatten();
+        let weighed = self.details.is_some().then(|| weights_of(group, column)).flatten();
         self.begin(weighed);
         let mut stacks = Vec::with_capacity(column.samples.len());
-        let mut row = Row::keeping(self.beside.is_some());
+        let mut row = SampleRow::keeping(self.details.is_some());
         for (place, sample) in column.samples.iter().enumerate() {
             row.read(sample)?;
             let count = row.count(rule)?;
             let stack = self.stack(&row, count)?;
-            if let Some(beside) = self.beside.as_deref_mut().filter(|_| stack.is_some()) {
-                beside.add(&row, rule, weighed.and_then(|weights| weight_at(weights, place, &row)));
+            if let Some(details) = self.details.as_deref_mut().filter(|_| stack.is_some()) {
+                details.add(&row, rule, weighed.and_then(|weights| weight_at(weights, place, &row)));
             }
             stacks.extend(stack);
         }
         Ok(stacks)
     }
 
-    fn begin(&mut self, weights: Option<&Head<'a>>) {
-        if let Some(beside) = self.beside.as_deref_mut() {
-            beside.begin(weights);
+    fn begin(&mut self, weights: Option<&ProfileHead<'a>>) {
+        if let Some(details) = self.details.as_deref_mut() {
+            details.begin(weights);
         }
     }
 
     /// Allocations: the two columns list the same rows, and in the same order where they come from pprof.
-    fn of_allocations(&mut self, objects: &Head<'a>, bytes: &Head<'a>, period: i64) -> Result<Vec<Stack>, Rejection> {
+    fn of_allocations(
+        &mut self,
+        objects: &ProfileHead<'a>,
+        bytes: &ProfileHead<'a>,
+        period: i64,
+    ) -> Result<Vec<Stack>, Rejection> {
         self.begin(Some(bytes));
         if objects.samples.len() == bytes.samples.len() {
             let mut stacks = Vec::with_capacity(objects.samples.len());
-            let (mut row, mut other) = (Row::default(), Row::default());
+            let (mut row, mut other) = (SampleRow::default(), SampleRow::default());
             let mut pairs = objects.samples.iter().zip(&bytes.samples);
             let side_by_side = pairs.try_for_each(|(objects, bytes)| {
                 row.read(objects)?;
@@ -99,10 +104,15 @@ impl<'a> Walk<'_, '_, 'a> {
     }
 
     /// Allocations listed in any order: joined by stack and attributes, rows of the same added up.
-    fn joined(&mut self, objects: &Head<'a>, bytes: &Head<'a>, period: i64) -> Result<Vec<Stack>, Rejection> {
+    fn joined(
+        &mut self,
+        objects: &ProfileHead<'a>,
+        bytes: &ProfileHead<'a>,
+        period: i64,
+    ) -> Result<Vec<Stack>, Rejection> {
         self.begin(Some(bytes));
         let mut rows: BTreeMap<(u64, Vec<u64>), [u64; 2]> = BTreeMap::new();
-        let mut row = Row::default();
+        let mut row = SampleRow::default();
         for (side, column) in [objects, bytes].into_iter().enumerate() {
             for sample in &column.samples {
                 row.read(sample)?;
@@ -123,23 +133,23 @@ impl<'a> Walk<'_, '_, 'a> {
     }
 
     /// The stack of a row of allocations, its weight put beside it.
-    fn weighed(&mut self, row: &Row, count: u64, weight: u64) -> Result<Option<Stack>, Rejection> {
+    fn weighed(&mut self, row: &SampleRow, count: u64, weight: u64) -> Result<Option<Stack>, Rejection> {
         let stack = self.stack(row, count)?;
-        if let Some(beside) = self.beside.as_deref_mut().filter(|_| stack.is_some()) {
-            beside.add(row, Rule::Count, Some(weight));
+        if let Some(details) = self.details.as_deref_mut().filter(|_| stack.is_some()) {
+            details.add(row, Rule::Count, Some(weight));
         }
         Ok(stack)
     }
 
     /// The stack of a row; nothing if it holds no raw sample.
-    fn stack(&mut self, row: &Row, count: u64) -> Result<Option<Stack>, Rejection> {
+    fn stack(&mut self, row: &SampleRow, count: u64) -> Result<Option<Stack>, Rejection> {
         let cohort = self.cohort(row)?;
         self.budget.take(STACK)?;
         let frames = self.symbols.unfold(row.stack, self.budget)?;
         Ok((count > 0).then_some(Stack { frames, count, cohort }))
     }
 
-    fn cohort(&mut self, row: &Row) -> Result<Option<Cohort>, Rejection> {
+    fn cohort(&mut self, row: &SampleRow) -> Result<Option<Cohort>, Rejection> {
         for attribute in &row.attributes {
             let cohort = self.symbols.cohort(*attribute, self.budget)?;
             if cohort.is_some() {
@@ -151,14 +161,14 @@ impl<'a> Walk<'_, '_, 'a> {
 }
 
 /// The column that says what the samples of another weigh: itself, if it is of time.
-fn weights_of<'g, 'a>(group: &'g Group<'a>, counted: &Head<'a>) -> Option<&'g Head<'a>> {
+fn weights_of<'g, 'a>(group: &'g Group<'a>, counted: &ProfileHead<'a>) -> Option<&'g ProfileHead<'a>> {
     let (column, _) = weight_column(&columns_of(group), group.profile_type)?;
     group.columns.get(column).filter(|column| column.samples.len() == counted.samples.len())
 }
 
 /// The weight that stands in another column at the place of a row, if it is one of the same.
-fn weight_at(weights: &Head<'_>, place: usize, row: &Row) -> Option<u64> {
-    let mut other = Row::default();
+fn weight_at(weights: &ProfileHead<'_>, place: usize, row: &SampleRow) -> Option<u64> {
+    let mut other = SampleRow::default();
     other.read(weights.samples.get(place)?).ok()?;
     (other.key() == row.key() && other.has_values()).then(|| other.total())
 }

@@ -115,7 +115,7 @@ impl<'s, 'a, S: SampleSink> Reader<'s, 'a, S> {
         frames.push(root);
         frames.reverse();
         self.event_of.push(event);
-        let details = if S::KEEPS_DETAILS { details_of(&header, self.sink)? } else { SampleDetails::default() };
+        let details = if S::KEEPS_DETAILS { details_of_header(&header, self.sink)? } else { SampleDetails::default() };
         self.sink.sample(Stack { frames, count: 1, cohort: None }, details)
     }
 
@@ -144,7 +144,7 @@ fn whole_line(line: &[u8]) -> Result<&str, Rejection> {
 /// What a header says of its sample.
 ///
 /// A lone number before the time is the thread's, as `perf script` prints it unless asked for the process (`-F +pid`).
-fn details_of<S: SampleSink>(header: &Header<'_>, sink: &mut S) -> Result<SampleDetails, Rejection> {
+fn details_of_header<S: SampleSink>(header: &Header<'_>, sink: &mut S) -> Result<SampleDetails, Rejection> {
     let (pid, tid) = header.thread.split_once('/').map_or((None, header.thread), |(pid, tid)| (Some(pid), tid));
     let number = |text: &str| text.parse::<i64>().ok();
     Ok(SampleDetails {
@@ -158,7 +158,7 @@ fn details_of<S: SampleSink>(header: &Header<'_>, sink: &mut S) -> Result<Sample
 }
 
 /// What a line says of one of its frames.
-fn said_of<'a>(line: &'a FrameLine<'_>, name: &'a str) -> FrameDetails<'a> {
+fn details_of_line<'a>(line: &'a FrameLine<'_>, name: &'a str) -> FrameDetails<'a> {
     let marked = name.strip_suffix("_[i]").unwrap_or(name);
     let symbol = Some(marked.strip_suffix("_[k]").unwrap_or(marked));
     match line.module() {
@@ -174,7 +174,7 @@ fn said_of<'a>(line: &'a FrameLine<'_>, name: &'a str) -> FrameDetails<'a> {
 fn add<S: SampleSink>(frame: &FrameLine<'_>, open: &mut Open<'_>, sink: &mut S) -> Result<(), Rejection> {
     let first = open.frames.len();
     frame.each_name(|name| -> Result<(), Rejection> {
-        open.frames.push(sink.frame(name, said_of(frame, name))?);
+        open.frames.push(sink.frame(name, details_of_line(frame, name))?);
         Ok(())
     })?;
     open.last = first;

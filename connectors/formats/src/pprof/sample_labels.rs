@@ -11,7 +11,7 @@ use crate::wire::fields;
 
 /// What a label says.
 #[derive(Clone, Copy)]
-enum Says {
+enum Meaning {
     Comm,
     Pid,
     Tid,
@@ -19,7 +19,7 @@ enum Says {
     At,
 }
 
-impl Says {
+impl Meaning {
     /// perf_data_converter writes `pid`, `tid`, `comm`, `cpu` and `timestamp_ns`; profilers of Datadog `thread id`, `thread name`
     /// and `end_timestamp_ns`.
     fn of(key: &str) -> Option<Self> {
@@ -38,7 +38,7 @@ impl Says {
 pub(super) struct SampleLabels<'t, 'a> {
     tables: &'t Tables<'a>,
     /// What keys say, by the index of their text.
-    keys: HashMap<i64, Option<Says>, foldhash::fast::RandomState>,
+    keys: HashMap<i64, Option<Meaning>, foldhash::fast::RandomState>,
 }
 
 impl<'t, 'a> SampleLabels<'t, 'a> {
@@ -75,26 +75,26 @@ impl<'t, 'a> SampleLabels<'t, 'a> {
                 _ => {}
             }
         }
-        let Some(says) = self.says(key)? else { return Ok(()) };
+        let Some(meaning) = self.meaning(key)? else { return Ok(()) };
         let text = self.tables.text(text)?;
         let number = if text.is_empty() { Some(number) } else { text.parse::<i64>().ok() };
-        match says {
-            Says::Comm if text.is_empty() => {}
-            Says::Comm => details.comm = Some(observed.text(text)?),
-            Says::Pid => details.pid = number,
-            Says::Tid => details.tid = number,
-            Says::Cpu => details.cpu = number,
-            Says::At => details.at = number,
+        match meaning {
+            Meaning::Comm if text.is_empty() => {}
+            Meaning::Comm => details.comm = Some(observed.text(text)?),
+            Meaning::Pid => details.pid = number,
+            Meaning::Tid => details.tid = number,
+            Meaning::Cpu => details.cpu = number,
+            Meaning::At => details.at = number,
         }
         Ok(())
     }
 
-    fn says(&mut self, key: i64) -> Result<Option<Says>, Rejection> {
+    fn meaning(&mut self, key: i64) -> Result<Option<Meaning>, Rejection> {
         if let Some(known) = self.keys.get(&key) {
             return Ok(*known);
         }
-        let says = Says::of(self.tables.text(key)?);
-        self.keys.insert(key, says);
-        Ok(says)
+        let meaning = Meaning::of(self.tables.text(key)?);
+        self.keys.insert(key, meaning);
+        Ok(meaning)
     }
 }

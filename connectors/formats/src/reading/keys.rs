@@ -49,7 +49,7 @@ impl Key {
     }
 
     /// What a file without it does not say.
-    pub(super) fn unsaid(self) -> &'static str {
+    pub(super) fn missing(self) -> &'static str {
         match self {
             Self::Comm => "the name of the thread that a sample was taken of (comm)",
             Self::Pid => "of which process a sample was taken (pid)",

@@ -29,7 +29,7 @@ pub(super) fn named(reading: &Reading, mut observed: Observed<'_>, passed: &[boo
     if reading.keys.is_none() && !reading.stream {
         return Ok(by_function(samples, observed, passed));
     }
-    let mut table = Table::of(&observed, reading);
+    let mut table = FrameNames::of(&observed, reading);
     let mut stacks = Vec::with_capacity(samples.len());
     for (sample, passed) in samples.into_iter().zip(passed) {
         let frames = match (passed, reading.stream) {
@@ -62,25 +62,25 @@ pub(super) fn short(path: &str) -> &str {
 }
 
 /// Names as they are made of keys.
-struct Table<'o, 'n> {
+struct FrameNames<'o, 'n> {
     observed: &'o Observed<'n>,
     keys: Option<&'o Keys>,
     parent: &'o Parent,
-    names: Made,
-    chains: Made,
+    names: NameTable,
+    chains: NameTable,
     /// The name of a frame where its sample was taken.
     known: Map<(u32, Surroundings), u32>,
 }
 
 /// Names that were made.
-struct Made {
+struct NameTable {
     list: Vec<Arc<str>>,
     index: Map<Arc<str>, u32>,
     /// Bytes of names that there is still room for.
     room: usize,
 }
 
-impl Made {
+impl NameTable {
     fn new(room: usize) -> Self {
         Self { list: Vec::new(), index: Map::default(), room }
     }
@@ -101,15 +101,15 @@ impl Made {
 /// What of a sample is in the names of its frames.
 type Surroundings = (SampleDetails, Option<u32>);
 
-impl<'o, 'n> Table<'o, 'n> {
+impl<'o, 'n> FrameNames<'o, 'n> {
     fn of(observed: &'o Observed<'n>, reading: &'o Reading) -> Self {
         let (keys, room) = (reading.keys.as_ref(), observed.room());
         Self {
             observed,
             keys,
             parent: &reading.parent,
-            names: Made::new(room),
-            chains: Made::new(room),
+            names: NameTable::new(room),
+            chains: NameTable::new(room),
             known: Map::default(),
         }
     }

@@ -12,7 +12,7 @@ use crate::format::Format;
 use crate::labels::Labels;
 use crate::names::Naming;
 use crate::observed::{Observed, at};
-use crate::otlp::{self, Beside, BesideStacks};
+use crate::otlp::{self, PartDetails, StackDetails};
 use crate::sink::{SampleDetails, SampleSink};
 
 /// Reads what the decoder of a format gives.
@@ -24,21 +24,21 @@ pub(super) fn runs(
     options: &Options,
 ) -> Vec<Result<Run, Unread>> {
     let parts = match format {
-        Format::Otlp => otlp::Decoder::new(options).profiles_with_beside(bytes),
+        Format::Otlp => otlp::Decoder::new(options).profiles_with_details(bytes),
         _ => format
             .decoder(options)
             .decode(bytes, &Ok(labels.clone()))
             .into_iter()
-            .map(|part| (part, BesideStacks::default()))
+            .map(|part| (part, PartDetails::default()))
             .collect(),
     };
     // A window that the transport names, or stands in for, is not the file's own.
     let sent = labels.sent_at.map(|at| TimeRange { start: at, end: at });
     let own =
         |profile: &Profile| Some(profile.window).filter(|window| labels.window.is_none() && Some(*window) != sent);
-    let read = |(part, beside): (Result<Profile, Rejection>, BesideStacks)| {
+    let read = |(part, details): (Result<Profile, Rejection>, PartDetails)| {
         let profile = part?;
-        run(reading, own(&profile), profile, &beside, options)
+        run(reading, own(&profile), profile, &details, options)
     };
     parts.into_iter().map(read).collect()
 }
@@ -47,7 +47,7 @@ fn run(
     reading: &Reading,
     window: Option<TimeRange>,
     profile: Profile,
-    beside: &BesideStacks,
+    details: &PartDetails,
     options: &Options,
 ) -> Result<Run, Unread> {
     let Samples::Stacks(stacks) = &profile.samples else {
@@ -59,21 +59,21 @@ fn run(
     let mut naming = Naming::new(options.max_bytes, &options.rewrites);
     let mut observed = Observed::new(&mut naming, options.max_bytes);
     observed.window = window;
-    observed.unit = beside.unit.as_deref().map(Into::into);
+    observed.unit = details.unit.as_deref().map(Into::into);
     let frames = profile.names.iter().map(|name| observed.counted(name)).collect::<Result<Vec<u32>, _>>()?;
-    let nothing = Beside::default();
+    let nothing = StackDetails::default();
     let timed = reading.times.is_some() || reading.crop.is_some();
     for (place, stack) in stacks.iter().enumerate() {
         let mut stack = stack.clone();
         for frame in &mut stack.frames {
             *frame = at(&frames, *frame).copied().unwrap_or(*frame);
         }
-        let beside = beside.stacks.get(place).unwrap_or(&nothing);
-        if !timed || beside.events.is_empty() {
-            observed.sample(stack, SampleDetails { weight: beside.weight, ..SampleDetails::default() })?;
+        let details = details.stacks.get(place).unwrap_or(&nothing);
+        if !timed || details.events.is_empty() {
+            observed.sample(stack, SampleDetails { weight: details.weight, ..SampleDetails::default() })?;
             continue;
         }
-        for event in &beside.events {
+        for event in &details.events {
             let about = SampleDetails { at: Some(event.at), weight: event.weight, ..SampleDetails::default() };
             observed.sample(Stack { count: event.count, ..stack.clone() }, about)?;
         }

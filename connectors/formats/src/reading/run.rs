@@ -39,8 +39,8 @@ pub enum Unread {
     #[error("is no profile that can be compared ({reason}): {detail}", reason = .0.reason.name(), detail = .0.detail)]
     Rejected(Rejection),
     /// It has not what is asked for.
-    #[error("does not say {what}", what = .0.unsaid())]
-    Unsaid(Key),
+    #[error("does not say {what}", what = .0.missing())]
+    Missing(Key),
     /// It has no times of samples.
     #[error("does not say when its samples were taken")]
     Timeless,

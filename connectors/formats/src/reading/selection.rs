@@ -119,5 +119,5 @@ fn says(observed: &Observed<'_>, key: Key) -> Result<(), Unread> {
         Key::Srcline => frames().any(|frame| frame.line.is_some()),
         Key::Symbol | Key::Parent => true,
     };
-    if said || samples.is_empty() { Ok(()) } else { Err(Unread::Unsaid(key)) }
+    if said || samples.is_empty() { Ok(()) } else { Err(Unread::Missing(key)) }
 }

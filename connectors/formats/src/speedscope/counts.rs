@@ -6,7 +6,7 @@ use super::document::{Kind, Part, ValueUnit};
 use crate::labels::Unit;
 
 /// How far weights of one period may lie apart, as a part of the largest: the error of a number printed with few digits.
-const ALIKE: f64 = 1e-6;
+const SAME_PERIOD: f64 = 1e-6;
 
 /// How the samples of a file are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ fn one_period(parts: &[Part<'_>]) -> Result<(), Rejection> {
     match number {
         0 => Ok(()),
         1 => Err(unit_mismatch(&format!("a single weight of {most} does not tell how many samples it is; {hint}"))),
-        _ if most - least <= most * ALIKE => Ok(()),
+        _ if most - least <= most * SAME_PERIOD => Ok(()),
         _ => Err(unit_mismatch(&format!("weights from {least} to {most} are no samples of one period; {hint}"))),
     }
 }

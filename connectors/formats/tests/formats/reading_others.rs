@@ -33,7 +33,7 @@ fn formats_of_stacks_know_functions_and_nothing_else() {
         let plain = read(&Reading::default()).unwrap();
         let by = |keys: &str| Reading { keys: Some(keys.parse().unwrap()), ..Reading::default() };
         assert_eq!(leaves(&read(&by("symbol")).unwrap().profile).values().sum::<u64>(), plain.profile.total());
-        let lacks = |reading: &Reading| matches!(read(reading), Err(Unread::Unsaid(_)));
+        let lacks = |reading: &Reading| matches!(read(reading), Err(Unread::Missing(_)));
         assert!(["comm", "pid", "cpu", "dso", "srcline"].iter().all(|key| lacks(&by(key))), "{}", format.name());
         assert!(matches!(
             read(&Reading { times: Some(",".parse().unwrap()), ..Reading::default() }),

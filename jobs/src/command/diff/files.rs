@@ -59,7 +59,7 @@ fn explained(fault: Unreadable) -> Failure {
             Unread::Rejected(_) => {
                 "the format is recognised by the name (.pb.gz, .folded, .perf_script, .speedscope, .cpuprofile, .pyroscope) or by the bytes"
             }
-            Unread::Unsaid(_) => {
+            Unread::Missing(_) => {
                 "write the text with more fields, as in perf script -F +pid,+cpu,+srcline, or do not ask for this (--sort, --cpu, --pid, --tid, --comms, --dsos)"
             }
             Unread::Timeless => {

@@ -26,12 +26,12 @@ pub(super) struct Numbers<'a> {
 
 /// An entry of a file: where it stands in its table, and its number.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct TableEntry {
     place: u32,
     number: u32,
 }
 
-impl Entry {
+impl TableEntry {
     pub(super) fn place(self) -> usize {
         place(self.place)
     }
@@ -41,8 +41,8 @@ impl Entry {
 pub(super) struct Keys {
     texts: Vec<u32>,
     empty: u32,
-    pub(super) functions: Ids<Entry>,
-    pub(super) locations: Ids<Entry>,
+    pub(super) functions: Ids<TableEntry>,
+    pub(super) locations: Ids<TableEntry>,
     /// Numbers of locations by id, where ids are small: every frame of every sample asks for one.
     counters: Vec<u32>,
 }
@@ -61,7 +61,7 @@ impl<'a> Numbers<'a> {
             let Function { id, name, system_name, filename, start_line } = *function;
             let [low, high] = words(start_line.cast_unsigned());
             let number = self.functions.number(&[text(name)?, text(system_name)?, text(filename)?, low, high]);
-            functions.push(id, Entry { place, number });
+            functions.push(id, TableEntry { place, number });
         }
         let mut keys = Keys {
             texts,
@@ -77,7 +77,7 @@ impl<'a> Numbers<'a> {
         Ok(keys)
     }
 
-    fn locations(&mut self, side: &mut Side<'a>, keys: &Keys) -> Result<Ids<Entry>, Rejection> {
+    fn locations(&mut self, side: &mut Side<'a>, keys: &Keys) -> Result<Ids<TableEntry>, Rejection> {
         let mappings: HashMap<u64, Mapping> = side.mappings.iter().map(|mapping| (mapping.id, *mapping)).collect();
         let mut ids = Ids::with_capacity(side.locations.len());
         let mut row = Vec::new();
@@ -93,7 +93,7 @@ impl<'a> Numbers<'a> {
             row.extend(words(mapping.file_offset));
             row.extend(words(head.address.wrapping_sub(mapping.memory_start)));
             row.push(u32::from(head.is_folded) * 2 + u32::from(head.address < mapping.memory_start));
-            ids.push(head.id, Entry { place, number: self.counters.number(&row) });
+            ids.push(head.id, TableEntry { place, number: self.counters.number(&row) });
             side.locations.push(message);
         }
         ids.checked("location")
@@ -131,7 +131,7 @@ impl Keys {
 }
 
 /// Entries by id as far as ids are not much larger than their number.
-fn small(locations: &Ids<Entry>) -> Vec<u32> {
+fn small(locations: &Ids<TableEntry>) -> Vec<u32> {
     let mut counters = vec![ABSENT; locations.len() * 2 + 1];
     for (id, entry) in locations.iter() {
         if let Some(counter) = usize::try_from(id).ok().and_then(|id| counters.get_mut(id)) {
@@ -152,7 +152,7 @@ fn text_number(texts: &[u32], empty: u32, index: i64) -> Result<u32, Rejection> 
 
 /// A location without its lines.
 #[derive(Default)]
-pub(super) struct Head {
+pub(super) struct LocationHead {
     id: u64,
     mapping_id: u64,
     address: u64,
@@ -160,8 +160,11 @@ pub(super) struct Head {
 }
 
 /// Reads a location and calls `each` with its lines, innermost function first.
-pub(super) fn location(message: &[u8], mut each: impl FnMut(Line) -> Result<(), Rejection>) -> Result<Head, Rejection> {
-    let mut head = Head::default();
+pub(super) fn location(
+    message: &[u8],
+    mut each: impl FnMut(Line) -> Result<(), Rejection>,
+) -> Result<LocationHead, Rejection> {
+    let mut head = LocationHead::default();
     let mut parts = fields(message);
     while let Some((tag, value)) = parts.next()? {
         match tag {

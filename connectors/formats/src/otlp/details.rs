@@ -1,20 +1,20 @@
 //! What stands beside the stacks of a profile: what they weigh, and when each of their samples was taken. Decoding passes it over.
 
-use super::heads::Head;
-use super::rows::{Row, Rule};
+use super::heads::ProfileHead;
+use super::rows::{Rule, SampleRow};
 
 /// What stands beside one stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Beside {
+pub(crate) struct StackDetails {
     /// What its samples weigh, if that is known.
     pub(crate) weight: Option<u64>,
     /// When each was taken, in nanoseconds of the Unix epoch, with its count and weight; nothing if it is not known of each.
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<SampleEvent>,
 }
 
 /// Samples of one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Event {
+pub(crate) struct SampleEvent {
     pub(crate) at: i64,
     pub(crate) count: u64,
     pub(crate) weight: Option<u64>,
@@ -22,27 +22,27 @@ pub(crate) struct Event {
 
 /// What stands beside the stacks of a part, in their order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct BesideStacks {
+pub(crate) struct PartDetails {
     /// What weights are, as `cpu/nanoseconds`.
     pub(crate) unit: Option<String>,
-    pub(crate) stacks: Vec<Beside>,
+    pub(crate) stacks: Vec<StackDetails>,
 }
 
-impl BesideStacks {
+impl PartDetails {
     /// Begins with a part whose weights are of a column, if there are any.
-    pub(super) fn begin(&mut self, weights: Option<&Head<'_>>) {
+    pub(super) fn begin(&mut self, weights: Option<&ProfileHead<'_>>) {
         self.unit = weights.map(|column| format!("{}/{}", column.kind.0, column.kind.1));
         self.stacks.clear();
     }
 
     /// Adds a row that became a stack with this weight.
-    pub(super) fn add(&mut self, row: &Row, rule: Rule, weight: Option<u64>) {
-        self.stacks.push(Beside { weight, events: events(row, rule).unwrap_or_default() });
+    pub(super) fn add(&mut self, row: &SampleRow, rule: Rule, weight: Option<u64>) {
+        self.stacks.push(StackDetails { weight, events: events(row, rule).unwrap_or_default() });
     }
 }
 
 /// The moments of a row, if it has one for each of its samples.
-fn events(row: &Row, rule: Rule) -> Option<Vec<Event>> {
+fn events(row: &SampleRow, rule: Rule) -> Option<Vec<SampleEvent>> {
     let values = row.each_value();
     let event = |(place, at): (usize, &u64)| {
         let value = values.get(place).copied();
@@ -50,7 +50,7 @@ fn events(row: &Row, rule: Rule) -> Option<Vec<Event>> {
             Rule::Count => (value.unwrap_or(1), None),
             Rule::Time { .. } | Rule::Events => (1, value),
         };
-        Some(Event { at: i64::try_from(*at).ok()?, count, weight })
+        Some(SampleEvent { at: i64::try_from(*at).ok()?, count, weight })
     };
     row.times().iter().enumerate().map(event).collect()
 }
