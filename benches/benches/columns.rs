@@ -56,7 +56,7 @@ fn measure(mix: Mix, what: &str, times: u32) {
     let (view, kind) = (cell.view(), CountKind::SelfCount);
     let arms = CellArms::of(&cell.counts, Scope::Window, &cell.comparison);
     let moments = Moments::measure(&arms.contrast(kind, None), Model::Share, MIN_COUNT);
-    let rows = rows_of(moments.clone(), None, view.delta);
+    let rows = rows_of(moments.clone(), None, view.min_effect);
     let pods = WindowPods::of(&cell.counts, &cell.comparison.id);
     let (tested, functions) = (rows.moments.tests, cell.counts.functions().len());
     say(&format!(
@@ -75,7 +75,7 @@ fn measure(mix: Mix, what: &str, times: u32) {
         drop(black_box(Moments::measure(&arms.contrast(kind, None), Model::Share, MIN_COUNT)))
     });
     line("ln_p, f, adjusted_ln_p, ln_p_delta, ln_e and what is compositional", &|| {
-        drop(black_box(rows_of(moments.clone(), None, view.delta)))
+        drop(black_box(rows_of(moments.clone(), None, view.min_effect)))
     });
     line("always_valid_ratio", &|| drop(black_box(always_valid(&rows))));
     line("minimum_detectable_ratio, seconds_to_significance, pods_needed, samples_needed_iid", &|| {

@@ -162,8 +162,8 @@ fn once(way: &str, before: &Path, after: &Path) -> ExitCode {
 /// Peak KiB of a process that makes one delta: ours, and fastdelta's.
 fn peak(peer: &Fastdelta, pair: &Pair, way: &str) -> (f64, f64) {
     let number = |command: &mut Command| {
-        let told = run(command).unwrap_or_else(|failure| panic!("{failure}"));
-        let peak: f64 = told.trim().parse().unwrap_or_else(|_| panic!("no peak but {told:?}"));
+        let output = run(command).unwrap_or_else(|failure| panic!("{failure}"));
+        let peak: f64 = output.trim().parse().unwrap_or_else(|_| panic!("no peak but {output:?}"));
         assert!(peak > 0.0, "{command:?} gives no peak");
         peak
     };

@@ -51,10 +51,10 @@ fn measure(sides: &Sides<Vec<Recording>>, slower: &[&str], passes: usize) {
     let report = report(&compared, tree(sides));
     let html = page(&report).unwrap_or_else(|fault| panic!("{fault}"));
     let picture = svg(&report, Palette::OrangeBlue);
-    let called = |kind| compared.of_kind(kind).filter(|finding| finding.verdict.is_called()).count();
+    let significant = |kind| compared.of_kind(kind).filter(|finding| finding.verdict.is_significant()).count();
     let found = compared
         .of_kind(CountKind::SelfCount)
-        .filter(|finding| finding.verdict.is_called() && slower.contains(&&*finding.function))
+        .filter(|finding| finding.verdict.is_significant() && slower.contains(&&*finding.function))
         .count();
     say(&format!(
         "\n{} runs a side, {} stacks in {} and {} samples; {} functions, {} called by self counts ({found} of the {} that cost more) and {} by total; {} nodes",
@@ -63,9 +63,9 @@ fn measure(sides: &Sides<Vec<Recording>>, slower: &[&str], passes: usize) {
         compared.samples.base,
         compared.samples.head,
         compared.of_kind(CountKind::SelfCount).count(),
-        called(CountKind::SelfCount),
+        significant(CountKind::SelfCount),
         slower.len(),
-        called(CountKind::Total),
+        significant(CountKind::Total),
         report.tree.nodes().len(),
     ));
     let mut times: [Vec<f64>; 5] = std::array::from_fn(|_| Vec::with_capacity(passes));

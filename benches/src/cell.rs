@@ -84,7 +84,7 @@ impl OneCell {
             window_hops: self.config.window_hops(),
             clock: self.config.clock(),
             min_count: 30.0,
-            delta: self.config.delta,
+            min_effect: self.config.min_effect,
             q: self.config.q,
             untested: None,
             method: Method::Honest,

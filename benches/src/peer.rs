@@ -27,12 +27,12 @@ impl Fastdelta {
     /// What is missing (Go, the module, what it needs), in words.
     pub fn build(folder: &Path) -> Result<Self, String> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/fastdelta");
-        let told = run(Command::new("go").args(["mod", "download", "-json", MODULE]).current_dir(&source))?;
+        let output = run(Command::new("go").args(["mod", "download", "-json", MODULE]).current_dir(&source))?;
         let field = |name: &str| {
-            let line = told.lines().find_map(|line| line.trim().strip_prefix(&format!("\"{name}\": \"")));
+            let line = output.lines().find_map(|line| line.trim().strip_prefix(&format!("\"{name}\": \"")));
             line.and_then(|line| line.trim_end_matches(',').strip_suffix('"'))
                 .map(str::to_owned)
-                .ok_or_else(|| format!("go names no {name}: {told}"))
+                .ok_or_else(|| format!("go names no {name}: {output}"))
         };
         let (module, version) = (PathBuf::from(field("Dir")?), field("Version")?);
         // The package is internal to its module, so the program is built within a copy of that.
@@ -109,11 +109,11 @@ impl Drop for Clock {
 /// # Errors
 /// If it cannot be started or fails, with its stderr.
 pub fn run(command: &mut Command) -> Result<String, String> {
-    let told = command.output().map_err(|failure| format!("{}: {failure}", command.get_program().display()))?;
-    if !told.status.success() {
-        return Err(format!("{command:?}: {}", String::from_utf8_lossy(&told.stderr)));
+    let output = command.output().map_err(|failure| format!("{}: {failure}", command.get_program().display()))?;
+    if !output.status.success() {
+        return Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)));
     }
-    String::from_utf8(told.stdout).map_err(|failure| failure.to_string())
+    String::from_utf8(output.stdout).map_err(|failure| failure.to_string())
 }
 
 /// Copies a file, or a folder with all that is in it; files of Go's cache may not be written to, copies of their bytes may.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use fleetdiff_oracle::statistics as oracle;
-use fleetdiff_statistics::evalue::ln_e_against_scale;
+use fleetdiff_statistics::evalue::ln_e_normalized;
 use fleetdiff_statistics::{Arm, BucketRow, Contrast, Model, Moments, Stratum};
 
 use crate::drive::Raised;
@@ -18,7 +18,7 @@ use crate::workload::Workload;
 
 /// False-discovery rate, smallest change and smallest count, as in the configuration's defaults.
 const Q: f64 = 0.05;
-const DELTA: f64 = 0.01;
+const MIN_EFFECT: f64 = 0.01;
 const MIN_COUNT: f64 = 30.0;
 
 /// Counts of one bucket in one stratum.
@@ -74,10 +74,10 @@ pub fn evaluate(workload: &Workload, threads: usize) -> Plain {
         let begun = Instant::now();
         let rows = each_cell(&mut cells, threads, |_, cell| cell.test());
         let family = cells.iter().map(|cell| cell.joined.len()).sum();
-        let called = called(&rows, family);
+        let significant = significant(&rows, family);
         plain.look.push(milliseconds(begun));
-        for (cell, row) in called {
-            if row.theta.abs() >= DELTA {
+        for (cell, row) in significant {
+            if row.theta.abs() >= MIN_EFFECT {
                 raised.entry((cell, row.function)).or_insert(hop);
             }
         }
@@ -143,12 +143,12 @@ impl Cell {
             self.strata.values().flatten().flat_map(BTreeMap::values).map(|column| column.counts.len()).max();
         let contrast = Contrast::new(functions.unwrap_or(0), strata.collect(), head, base);
         let moments = Moments::measure(&contrast, Model::Share, MIN_COUNT);
-        let (share, adjusted) = (moments.at_scale(1.0), moments.at_scale(moments.scale()));
+        let (share, adjusted) = (moments.normalized(1.0), moments.normalized(moments.normalization()));
         let tested = (0..moments.a.len()).filter(|&f| moments.tested[f]);
         let row = |f: usize| {
             let part = (moments.a[f] + moments.b[f]) / (moments.n_head + moments.n_base);
             let (ln_p, theta) = (adjusted.ln_p[f], adjusted.theta[f]);
-            Row { function: f, ln_p, ln_e: ln_e_against_scale(ln_p, share.se[f], part), theta }
+            Row { function: f, ln_p, ln_e: ln_e_normalized(ln_p, share.se[f], part), theta }
         };
         let rows: Vec<Row> = tested.map(row).collect();
         self.joined.extend(rows.iter().map(|row| row.function));
@@ -170,7 +170,7 @@ impl Cell {
             counts: strata().map(|columns| pods.keys().map(|bucket| counts(of(columns, bucket))).collect()).collect(),
             samples: strata().map(|columns| pods.keys().map(|bucket| samples(of(columns, bucket))).collect()).collect(),
             pods: pods.values().map(|&pods| f64::from(pods)).collect(),
-            unlike: false,
+            imbalance: false,
         }
     }
 }
@@ -189,7 +189,7 @@ fn rows(columns: &BTreeMap<u8, Column>) -> Vec<BucketRow<'_>> {
 }
 
 /// e-BH over all rows of all cells: the k rows with the largest e, k the largest with ln e >= ln(m/(q k)).
-fn called(rows: &[Vec<Row>], family: usize) -> Vec<(usize, Row)> {
+fn significant(rows: &[Vec<Row>], family: usize) -> Vec<(usize, Row)> {
     let numbered = rows.iter().enumerate().flat_map(|(cell, rows)| rows.iter().map(move |&row| (cell, row)));
     let mut all: Vec<(usize, Row)> = numbered.collect();
     all.sort_by(|a, b| b.1.ln_e.total_cmp(&a.1.ln_e));
@@ -225,8 +225,8 @@ fn by_oracle(cell: &Cell, rows: &[Row]) -> Vec<(f64, f64)> {
         (0..functions.len()).filter(|&i| share.tested[i] && share.a[i] > 0.0 && share.b[i] > 0.0).collect();
     let theta: Vec<f64> = both.iter().map(|&i| share.theta[i]).collect();
     let variances: Vec<f64> = both.iter().map(|&i| share.se[i] * share.se[i]).collect();
-    let scale = oracle::moderation::scale_from(&theta, &variances);
-    let adjusted = oracle::strata::strata_test(&head, &base, oracle::strata::Model::Share, scale, MIN_COUNT);
+    let normalization = oracle::moderation::normalization_from(&theta, &variances);
+    let adjusted = oracle::strata::strata_test(&head, &base, oracle::strata::Model::Share, normalization, MIN_COUNT);
     adjusted.ln_p.into_iter().zip(adjusted.theta).collect()
 }
 

@@ -188,7 +188,7 @@ impl<'a> Painter<'a> {
         let functions: HashMap<_, _, _> = report.functions.iter().map(|row| (&*row.name, row)).collect();
         let mut painter = Self { functions, strongest: 0.0 };
         for (node, change) in report.tree.nodes().iter().zip(changes) {
-            if painter.function(report, node).is_some_and(|row| row.called) {
+            if painter.function(report, node).is_some_and(|row| row.significant) {
                 painter.strongest = painter.strongest.max(change.abs());
             }
         }
@@ -203,11 +203,11 @@ impl<'a> Painter<'a> {
     /// The paint of a frame that changed by so much.
     pub fn paint(&self, function: Option<&Function>, change: f64) -> Paint {
         let Some(row) = function else { return Paint::Unknown(FrameClass::User) };
-        if row.called && change > 0.0 {
+        if row.significant && change > 0.0 {
             Paint::More(self.step(change))
-        } else if row.called && change < 0.0 {
+        } else if row.significant && change < 0.0 {
             Paint::Less(self.step(-change))
-        } else if row.called || is_known(row.verdict) {
+        } else if row.significant || is_known(row.verdict) {
             Paint::Quiet(row.class)
         } else {
             Paint::Unknown(row.class)

@@ -72,7 +72,7 @@ pub struct Function {
     /// Why, where there is more to say: `only_in_head`, `only_in_base`, or a sentence.
     pub reason: Option<String>,
     /// Whether the test calls it changed. Only what is called is drawn in colour.
-    pub called: bool,
+    pub significant: bool,
     /// Raw samples over all runs of the base.
     pub base_count: u64,
     /// Raw samples over all runs of the head.
@@ -98,7 +98,7 @@ impl Function {
             counted: finding.count_kind,
             verdict: finding.verdict,
             reason,
-            called: finding.verdict.is_called(),
+            significant: finding.verdict.is_significant(),
             base_count: finding.count.base,
             head_count: finding.count.head,
             base_share: finding.share.base,

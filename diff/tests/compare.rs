@@ -29,10 +29,10 @@ fn own<'c>(compared: &'c Compared, function: &str) -> &'c Finding {
     compared.of_kind(CountKind::SelfCount).find(|finding| &*finding.function == function).unwrap()
 }
 
-fn called(compared: &Compared) -> Vec<&str> {
+fn significant(compared: &Compared) -> Vec<&str> {
     compared
         .of_kind(CountKind::SelfCount)
-        .filter(|finding| finding.verdict.is_called())
+        .filter(|finding| finding.verdict.is_significant())
         .map(|finding| &*finding.function)
         .collect()
 }
@@ -63,7 +63,7 @@ fn article() -> Sides<Vec<Recording>> {
 fn published_the_two_changes_of_the_article_are_found_and_nothing_else() {
     let compared = compare(&article(), &Settings::default()).unwrap();
     assert_eq!((compared.samples, compared.spread), (Sides { base: 720_000, head: 748_000 }, Spread::Unknown));
-    assert_eq!(called(&compared), ["slower", "faster"]);
+    assert_eq!(significant(&compared), ["slower", "faster"]);
     assert_eq!(
         (own(&compared, "slower").verdict, own(&compared, "faster").verdict),
         (Verdict::Regressed, Verdict::Improved)
@@ -82,7 +82,7 @@ fn published_the_two_changes_of_the_article_are_found_and_nothing_else() {
 #[test]
 fn published_the_rule_of_the_article_calls_four() {
     let compared = compare(&article(), &Settings { method: Method::Article, ..Settings::default() }).unwrap();
-    let mut names = called(&compared);
+    let mut names = significant(&compared);
     names.sort_unstable();
     assert_eq!(names, ["_other", "faster", "second", "slower"]);
     let ln_p = own(&compared, "_other").ln_p.unwrap();
@@ -142,7 +142,7 @@ fn outcomes(what: Drawn, settings: &Settings, seeds: std::ops::RangeInclusive<u6
     let mut sums = [0; 3];
     for seed in seeds {
         let compared = pair(seed, what, settings);
-        let names = called(&compared);
+        let names = significant(&compared);
         sums[0] += usize::from(names.iter().any(|name| *name != "function_10"));
         sums[1] += compared.of_kind(CountKind::SelfCount).filter(|finding| finding.q_value.is_some()).count();
         sums[2] += usize::from(names.contains(&"function_10"));
@@ -157,7 +157,7 @@ fn outcomes(what: Drawn, settings: &Settings, seeds: std::ops::RangeInclusive<u6
 
 /// Settings under which samples alone decide.
 const SAMPLES_ALONE: Settings =
-    Settings { method: Method::Honest, q: 0.05, delta: 0.01, min_count: 30, background: Some(0.0) };
+    Settings { method: Method::Honest, q: 0.05, min_effect: 0.01, min_count: 30, background: Some(0.0) };
 
 #[test]
 fn null_two_runs_of_independent_samples() {
@@ -192,11 +192,14 @@ fn null_hundreds_of_millions_of_samples() {
     assert!(any + one <= 8 && tested == 40 * 300, "{any} pairs of 40, {tested} tested");
     for seed in 341..=350 {
         let compared = pair(seed, drawn(1.6), &Settings::default());
-        assert_eq!(called(&compared).first(), Some(&"function_10"), "seed {seed}");
-        assert!(called(&compared).len() <= 3, "seed {seed}: {:?}", called(&compared));
+        assert_eq!(significant(&compared).first(), Some(&"function_10"), "seed {seed}");
+        assert!(significant(&compared).len() <= 3, "seed {seed}: {:?}", significant(&compared));
         let background = compared.background.unwrap();
         assert!((0.03..0.06).contains(&background), "seed {seed}: {background}, sqrt(2) * 0.03 is true");
-        assert!(called(&pair(seed, drawn(1.6), &SAMPLES_ALONE)).len() > 100, "seed {seed}: samples alone would do");
+        assert!(
+            significant(&pair(seed, drawn(1.6), &SAMPLES_ALONE)).len() > 100,
+            "seed {seed}: samples alone would do"
+        );
     }
 }
 
@@ -229,7 +232,7 @@ fn what_one_side_lacks_is_new_or_gone() {
     let of = |name| (own(&compared, name).verdict, own(&compared, name).reason, own(&compared, name).ratio.is_some());
     assert_eq!(of("new"), (Verdict::Regressed, Some(RowReason::OnlyInHead), false));
     assert_eq!(of("old"), (Verdict::Improved, Some(RowReason::OnlyInBase), false));
-    assert!(!own(&compared, "kept").verdict.is_called());
+    assert!(!own(&compared, "kept").verdict.is_significant());
 }
 
 #[test]
@@ -385,7 +388,7 @@ fn what_cannot_be_compared_is_an_error() {
     )
     .unwrap();
     assert!(
-        moved.overlap.is_doubtful() && called(&moved).contains(&"b"),
+        moved.overlap.is_doubtful() && significant(&moved).contains(&"b"),
         "a program whose work moved to another function is the same program"
     );
 }

@@ -61,7 +61,7 @@ fn strength_is_linear_in_the_change_of_what_is_called() {
 fn what_is_not_called_has_no_colour_however_much_it_moved() {
     let mut report = reports::small();
     for row in report.functions.iter_mut().filter(|row| ["encode", "legacy"].contains(&&*row.name)) {
-        (row.called, row.verdict) = (false, Verdict::Inconclusive);
+        (row.significant, row.verdict) = (false, Verdict::Inconclusive);
     }
     assert_eq!(paint(&report, "encode"), Paint::Unknown(FrameClass::User));
     assert_eq!(paint(&report, "legacy"), Paint::Unknown(FrameClass::User));

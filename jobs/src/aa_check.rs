@@ -21,7 +21,7 @@ impl AaCheckRate {
     pub(crate) fn take(&mut self, rows: &[ComparisonRow]) {
         let over_all = rows.iter().filter(|row| row.cell.is_over_all());
         let checked: Vec<(i64, i64)> =
-            over_all.filter_map(|row| Some((row.self_check_tests?, row.self_check_flags?))).collect();
+            over_all.filter_map(|row| Some((row.aa_check_tests?, row.aa_check_flags?))).collect();
         self.reports += u64::from(!checked.is_empty());
         self.tests += checked.iter().filter_map(|(tests, _)| u64::try_from(*tests).ok()).sum::<u64>();
         self.flags += checked.iter().filter_map(|(_, flags)| u64::try_from(*flags).ok()).sum::<u64>();

@@ -12,7 +12,7 @@ use fleetdiff_schemas::rows::{CellKey, CellRow, Tables};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Verdict};
 
 use crate::columns::{Column, aligned};
-use findings::{Called, Findings};
+use findings::{Findings, FlaggedFunction};
 use layout::{Colour, Entry, Grid};
 use sentence::share_delta;
 
@@ -37,10 +37,10 @@ pub(crate) fn print(out: &mut impl Write, tables: &Tables, config: &Config) -> i
         grid_of(&findings).print(out)?;
         print_others(out, &findings)?;
         writeln!(out, "\n{}", sentence::sentence(&findings, config))?;
-        match findings.past {
-            Some(past) => writeln!(
+        match findings.history {
+            Some(history) => writeln!(
                 out,
-                "No build of {} runs any more, so the {past}. This is never an alert: load and traffic of other days are not told apart from the build, and a change that hits every function alike cannot be seen.",
+                "No build of {} runs any more, so the {history}. This is never an alert: load and traffic of other days are not told apart from the build, and a change that hits every function alike cannot be seen.",
                 key.base_build,
             )?,
             None => writeln!(out, "{}", uniform::line(&findings))?,
@@ -51,11 +51,11 @@ pub(crate) fn print(out: &mut impl Write, tables: &Tables, config: &Config) -> i
 
 /// Region by cohort, with the worst called function, or with the verdicts of cells where none is called.
 fn grid_of(findings: &Findings<'_>) -> Grid {
-    let worst = findings.called.first();
-    let title = worst.map_or_else(|| "no function called".to_owned(), |called| called.function.to_owned());
+    let worst = findings.flagged.first();
+    let title = worst.map_or_else(|| "no function called".to_owned(), |flagged| flagged.function.to_owned());
     let entries = findings.cells.iter().map(|(cell, row)| {
         let entry = match worst {
-            Some(called) => of_function(called, cell),
+            Some(flagged) => of_function(flagged, cell),
             None => of_cell(row.verdict, row.equivalent_share),
         };
         ((*cell).clone(), entry)
@@ -64,9 +64,9 @@ fn grid_of(findings: &Findings<'_>) -> Grid {
 }
 
 /// The change of a function's share in one cell, and what it is.
-fn of_function(called: &Called<'_>, cell: &CellKey) -> Entry {
-    let row = called.rows.get(cell).copied();
-    let (word, colour) = match called.states.get(cell) {
+fn of_function(flagged: &FlaggedFunction<'_>, cell: &CellKey) -> Entry {
+    let row = flagged.rows.get(cell).copied();
+    let (word, colour) = match flagged.states.get(cell) {
         Some(FanOutState::Regressed) => ("regressed", Colour::Red),
         Some(FanOutState::Improved) => ("improved", Colour::Green),
         _ => row.map_or(("too rare to test", Colour::Yellow), in_a_word),
@@ -86,7 +86,7 @@ fn in_a_word(row: &CellRow) -> (&'static str, Colour) {
     }
 }
 
-fn of_cell(verdict: ComparisonVerdict, alike: Option<f64>) -> Entry {
+fn of_cell(verdict: ComparisonVerdict, equivalent: Option<f64>) -> Entry {
     let (word, colour) = match verdict {
         ComparisonVerdict::Clean => ("noise", Colour::Faint),
         ComparisonVerdict::Inconclusive => ("not enough data", Colour::Yellow),
@@ -94,19 +94,19 @@ fn of_cell(verdict: ComparisonVerdict, alike: Option<f64>) -> Entry {
         ComparisonVerdict::Regressed => ("regressed", Colour::Red),
         ComparisonVerdict::Improved => ("improved", Colour::Green),
     };
-    let figure = alike.map_or_else(|| "-".to_owned(), |share| format!("{:.0} % shown alike", share * 100.0));
+    let figure = equivalent.map_or_else(|| "-".to_owned(), |share| format!("{:.0} % shown alike", share * 100.0));
     Entry { figure, word: word.to_owned(), colour }
 }
 
 /// A line for each called function but the worst.
 fn print_others(out: &mut impl Write, findings: &Findings<'_>) -> io::Result<()> {
-    let Some((_, others)) = findings.called.split_first().filter(|(_, others)| !others.is_empty()) else {
+    let Some((_, others)) = findings.flagged.split_first().filter(|(_, others)| !others.is_empty()) else {
         return Ok(());
     };
     writeln!(out, "\nalso called:")?;
     let shown = &others[..others.len().min(LINES)];
     let rows: Vec<Vec<String>> =
-        shown.iter().map(|called| vec![called.function.to_owned(), sentence::places(called)]).collect();
+        shown.iter().map(|flagged| vec![flagged.function.to_owned(), sentence::places(flagged)]).collect();
     for line in aligned(&[Column::WORDS.at_most(WIDEST), Column::WORDS], 2, &rows) {
         writeln!(out, "  {line}")?;
     }

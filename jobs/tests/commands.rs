@@ -18,12 +18,12 @@ mod diff;
 mod diff_exports;
 #[path = "commands/diff_reading.rs"]
 mod diff_reading;
+#[path = "commands/history.rs"]
+mod history;
 #[path = "commands/method.rs"]
 mod method;
 #[path = "commands/outputs.rs"]
 mod outputs;
-#[path = "commands/past.rs"]
-mod past;
 #[path = "commands/perf_diff.rs"]
 mod perf_diff;
 #[path = "commands/power.rs"]

@@ -65,7 +65,7 @@ pub fn build<'scope>(
         decisions.flat_map(|decision| match decision {
             Decision::Cell(row) => Some(OutputRow::Cell(row)),
             Decision::Flag(row) => Some(OutputRow::Flag(row)),
-            Decision::Comparison(row) | Decision::Past(row) => Some(OutputRow::Comparison(row)),
+            Decision::Comparison(row) | Decision::History(row) => Some(OutputRow::Comparison(row)),
             Decision::Ended(_) => None,
         }),
         fan_out.map(OutputRow::FanOut),

@@ -1,18 +1,19 @@
 //! From counts to evidence: what the tests of one cell say, before anything is decided over many rows.
 //!
 //! [`arms`] sets the builds of a cell against each other, on top of what is [`closed`], and [`pods`] its single pods, [`look`] is what the live rule needs at every
-//! evaluation, with what a [`family`] remembers and who calls whom ([`callings`]), [`report`] the rows of a table, [`kind`] by kind of count, with [`requests`] where
-//! they are known or pods compared one by one ([`pod_by_pod`]), in what the arms are [`unlike`], and [`snapshot`] carries a cell's
+//! evaluation, with what a [`family`] remembers and who calls whom ([`callers`]), [`report`] the rows of a table, [`kind`] by kind of count, with [`requests`] where
+//! they are known or pods compared one by one ([`pod_by_pod`]), in what the arms are [`imbalance`], and [`snapshot`] carries a cell's
 //! counts to where cells are rolled up. Where no base build runs any more, [`past`] sets the head against what is kept;
-//! [`whereabouts`] says in words where arms ran; [`view`] is a cell as an evaluation sees it.
+//! [`strata_detail`] says in words where arms ran; [`view`] is a cell as an evaluation sees it.
 
 pub mod arms;
-pub mod callings;
+pub mod callers;
 pub mod closed;
 pub mod family;
+pub mod history;
+pub mod imbalance;
 pub mod kind;
 pub mod look;
-pub mod past;
 pub mod pod_by_pod;
 pub mod pods;
 pub mod report;
@@ -20,6 +21,5 @@ pub mod requests;
 pub mod row;
 pub mod snapshot;
 mod strata;
-pub mod unlike;
+pub mod strata_detail;
 pub mod view;
-pub mod whereabouts;

@@ -1,5 +1,6 @@
 //! Decisions as pure state machines: no clock, no thread, no engine. Operators feed them, tests drive them directly.
 
+pub mod aa_check;
 pub mod admission;
 pub mod article;
 pub mod causes;
@@ -13,7 +14,6 @@ pub mod naive;
 pub mod outlook;
 pub mod pods;
 pub mod requests;
-pub mod self_check;
 pub mod summary;
 pub mod table;
 pub mod verdict;

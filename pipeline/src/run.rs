@@ -23,7 +23,7 @@ use timely::worker::Worker;
 use self::reader::{AHEAD, Reader};
 use crate::counts::functions::FunctionTable;
 use crate::dataflow::build;
-use crate::operators::announce::{Announcements, Told};
+use crate::operators::announce::{Announcement, Announcements};
 use crate::operators::arrive::Arrived;
 use crate::operators::deliver::{Deliver, SharedSink};
 use crate::rules::decisions::Decisions;
@@ -192,9 +192,11 @@ impl Feeder {
         idle_after: Option<Duration>,
     ) -> Self {
         for reader in &readers {
-            reader.partitions().for_each(|partition| announcements.tell(Told::Partition(reader.report(partition))));
+            reader
+                .partitions()
+                .for_each(|partition| announcements.send(Announcement::Partition(reader.report(partition))));
         }
-        announcements.tell(Told::Complete);
+        announcements.send(Announcement::Complete);
         Self { readers, announcements, input, capability: Some(capability), idle_after }
     }
 
@@ -224,7 +226,7 @@ impl Feeder {
                     polled.changed.extend(reader.find_idle(after, open_from)?);
                 }
                 for partition in polled.changed {
-                    self.announcements.tell(Told::Partition(reader.report(partition)));
+                    self.announcements.send(Announcement::Partition(reader.report(partition)));
                 }
                 busy |= polled.busy;
                 if !polled.busy || reader.has_ended() || reader.is_ahead_of(open_from) {

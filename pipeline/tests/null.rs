@@ -12,10 +12,10 @@ mod calibration;
 mod demo;
 #[path = "null/experiment.rs"]
 mod experiment;
+#[path = "null/history.rs"]
+mod history;
 #[path = "null/levels.rs"]
 mod levels;
-#[path = "null/past.rs"]
-mod past;
 #[path = "null/seeds.rs"]
 mod seeds;
 
@@ -101,7 +101,7 @@ fn twin_rollout_under_drift() {
 fn assert_quiet(outcomes: &[Outcome], rows: usize) {
     let (alerting, calling, plain) = (
         count(outcomes, |run| run.raised > 0),
-        count(outcomes, |run| run.called > 0),
+        count(outcomes, |run| run.significant > 0),
         count(outcomes, |run| run.plain > 0),
     );
     assert_eq!(outcomes.len(), 40);

@@ -20,7 +20,7 @@ use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow, Tables};
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{Baseline, ComparisonVerdict, RowReason, Scope, Verdict};
+use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, RowReason, Scope, Verdict};
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -161,9 +161,9 @@ struct Occurred {
     pods_needed: usize,
     always_valid: usize,
     explained: usize,
-    apart: usize,
+    strata_detail: usize,
     /// Warnings: requests a pod, age of pods, hardware.
-    unlike: [usize; 3],
+    imbalance: [usize; 3],
 }
 
 impl Occurred {
@@ -174,11 +174,11 @@ impl Occurred {
         self.rare += rows(|row| row.reason == Some(RowReason::Rare) && row.verdict == Verdict::Regressed);
         self.outlying += rows(|row| row.verdict == Verdict::SomePodsOutlying && !row.outlying_pods.is_empty());
         self.compositional += rows(|row| row.verdict == Verdict::Compositional && row.cause.is_some());
-        self.explained += rows(|row| row.verdict.is_called() && row.cause.is_some());
-        self.apart += rows(|row| row.reason == Some(RowReason::NoCommonStratum) && row.detail.is_some());
-        self.checked += tables.comparisons.iter().filter_map(|row| row.self_check_tests).sum::<i64>();
+        self.explained += rows(|row| row.verdict.is_significant() && row.cause.is_some());
+        self.strata_detail += rows(|row| row.reason == Some(RowReason::NoCommonStratum) && row.detail.is_some());
+        self.checked += tables.comparisons.iter().filter_map(|row| row.aa_check_tests).sum::<i64>();
         let warnings = || tables.comparisons.iter().flat_map(|row| &row.warnings);
-        for (warned, subject) in self.unlike.iter_mut().zip(["requests a pod", "age of pods", "hardware"]) {
+        for (warned, subject) in self.imbalance.iter_mut().zip(["requests a pod", "age of pods", "hardware"]) {
             *warned += warnings().filter(|words| words.starts_with(subject)).count();
         }
         self.pods_needed += rows(|row| row.pods_needed.is_some());
@@ -216,12 +216,12 @@ fn oracle_random_fleets() {
         pods_needed,
         always_valid,
         explained,
-        apart,
-        unlike,
+        strata_detail,
+        imbalance,
     } = occurred;
     assert!(rows > 1000 && flags >= 50 && checked > 1000, "too little to compare: {rows} rows, {occurred:?}");
-    let each = [uniform, rare, outlying, compositional, pods_needed, always_valid, explained, apart];
-    assert!(each.iter().chain(&unlike).all(|&times| times > 0), "something never occurred: {occurred:?}");
+    let each = [uniform, rare, outlying, compositional, pods_needed, always_valid, explained, strata_detail];
+    assert!(each.iter().chain(&imbalance).all(|&times| times > 0), "something never occurred: {occurred:?}");
 }
 
 /// Half of what marking costs goes to sweeping, under the same caller.
@@ -260,17 +260,17 @@ fn rolled_out(seed: u64) -> (FleetBuilder, Config) {
         .starts_at(Nanos::from_seconds(1_799_992_800 + into_the_hour))
         .lasts(Nanos::from_seconds(1800))
         .rollout(Nanos::from_seconds(300), Nanos::from_seconds(150));
-    let config = Config { baseline_every: Nanos::from_seconds(30), report_every: Nanos::from_seconds(200), ..config() };
+    let config = Config { history_every: Nanos::from_seconds(30), report_every: Nanos::from_seconds(200), ..config() };
     match seed % 3 {
         // Pods come back, on other machines; the whole base is forgotten before the end.
         0 => (
             plain.hardware(["old", "new"]).unknown_frames(0.02).folded(),
-            Config { baseline: Nanos::from_seconds(300), ..config },
+            Config { history: Nanos::from_seconds(300), ..config },
         ),
         // Cohorts by request, with requests; every hop is kept.
         1 => (
             plain.cohorts_by_request().pods_per_cell(0, 12).requests_per_second(30.0).folded(),
-            Config { baseline_every: Nanos::from_seconds(10), ..config },
+            Config { history_every: Nanos::from_seconds(10), ..config },
         ),
         _ => (plain, config),
     }
@@ -282,32 +282,32 @@ struct PastOccurred {
     verdicts: usize,
     regressed: usize,
     rows: usize,
-    called: usize,
+    significant: usize,
     rolled_up: usize,
     no_base: usize,
-    apart: usize,
+    strata_detail: usize,
     ended: usize,
 }
 
 impl PastOccurred {
     fn count(&mut self, tables: &Tables) {
-        let of_past: Vec<&CellRow> = tables
+        let of_history: Vec<&CellRow> = tables
             .cells
             .iter()
             .filter(|row| row.detail.as_ref().is_some_and(|detail| detail.starts_with("base is the past")))
             .collect();
-        let rows = |of: fn(&CellRow) -> bool| of_past.iter().filter(|row| of(row)).count();
-        let verdicts = || tables.comparisons.iter().filter(|row| row.baseline == Baseline::Past);
+        let rows = |of: fn(&CellRow) -> bool| of_history.iter().filter(|row| of(row)).count();
+        let verdicts = || tables.comparisons.iter().filter(|row| row.base_kind == BaseKind::History);
         self.verdicts += verdicts().count();
         self.regressed += verdicts().filter(|row| row.verdict == ComparisonVerdict::Regressed).count();
-        self.rows += of_past.len();
-        self.called += rows(|row| row.verdict.is_called());
-        self.rolled_up += rows(|row| row.verdict.is_called() && row.cell.is_over_all());
+        self.rows += of_history.len();
+        self.significant += rows(|row| row.verdict.is_significant());
+        self.rolled_up += rows(|row| row.verdict.is_significant() && row.cell.is_over_all());
         self.no_base += rows(|row| row.reason == Some(RowReason::NoBase));
-        self.apart += rows(|row| row.reason == Some(RowReason::NoCommonStratum));
+        self.strata_detail += rows(|row| row.reason == Some(RowReason::NoCommonStratum));
         let last = tables.ledger.iter().map(|row| row.hop_at).max().unwrap();
         self.ended += usize::from(verdicts().count() > 0 && verdicts().all(|row| row.window_end_at <= last));
-        assert!(of_past.iter().all(|row| row.scope == Scope::Window
+        assert!(of_history.iter().all(|row| row.scope == Scope::Window
             && row.rare_ln_p.is_none()
             && row.outlier_ln_p.is_none()
             && row.per_request_ln_p.is_none()));
@@ -332,9 +332,9 @@ fn oracle_full_roll_outs() {
         occurred.count(&agreed(seed, &config, &partitions));
     }
     println!("full roll-outs, seeds 301 to 316: {occurred:?}");
-    let PastOccurred { verdicts, regressed, rows, called, rolled_up, no_base, apart, ended } = occurred;
+    let PastOccurred { verdicts, regressed, rows, significant, rolled_up, no_base, strata_detail, ended } = occurred;
     assert!(rows > 1000 && verdicts > 100, "too little to compare: {occurred:?}");
-    let each = [regressed, called, rolled_up, no_base, apart, ended];
+    let each = [regressed, significant, rolled_up, no_base, strata_detail, ended];
     assert!(each.iter().all(|&times| times > 0), "something never occurred: {occurred:?}");
 }
 

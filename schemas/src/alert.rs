@@ -18,7 +18,7 @@ use crate::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow};
 use crate::tables::calendar::rfc3339;
 use crate::tables::{TableError, json_object};
 use crate::time::{Hop, Nanos};
-use crate::verdict::{Baseline, ComparisonVerdict, FlagState};
+use crate::verdict::{BaseKind, ComparisonVerdict, FlagState};
 
 /// The JSON Schema (2020-12) of an alert in structured mode; data of both kinds are among its `$defs`.
 pub const JSON_SCHEMA: &str = include_str!("../alert.schema.json");
@@ -211,7 +211,7 @@ pub struct AnnouncedVerdicts {
 impl AnnouncedVerdicts {
     /// Takes one evaluation of a comparison, in order of time; whether it is a change to be announced.
     pub fn is_change(&mut self, row: &ComparisonRow) -> bool {
-        if !row.cell.is_over_all() || row.baseline == Baseline::Past {
+        if !row.cell.is_over_all() || row.base_kind == BaseKind::History {
             return false;
         }
         let key = (row.comparison.clone(), row.count_kind);

@@ -102,13 +102,13 @@ pub struct Config {
     pub epoch: Nanos,
     /// How far the past baseline goes back at least, and at most twice as far; 0: none is kept. 7 d: *guess* (a week holds each
     /// day of the week).
-    pub baseline: Nanos,
+    pub history: Nanos,
     /// Of each so long stretch of event time one hop is kept for the past baseline. 1 min: *guess* (60 hops an hour and day).
-    pub baseline_every: Nanos,
+    pub history_every: Nanos,
     /// False-discovery rate of each family. .05: *published* (Benjamini and Hochberg 1995).
     pub q: f64,
     /// Smallest change on the log scale that is called. .01: *measured* (simulated fleets, see docs).
-    pub delta: f64,
+    pub min_effect: f64,
     /// Smallest count of both arms together that is tested. 30: *published* (the floor of the method's article).
     pub min_count: u64,
     /// Head pods that open a comparison. 2: one pod is no replicate.
@@ -135,10 +135,10 @@ impl Default for Config {
             evaluate_every: Nanos::from_seconds(10),
             report_every: Nanos::from_seconds(600),
             epoch: Nanos::from_seconds(21_600),
-            baseline: Nanos::from_seconds(604_800),
-            baseline_every: Nanos::from_seconds(60),
+            history: Nanos::from_seconds(604_800),
+            history_every: Nanos::from_seconds(60),
             q: 0.05,
-            delta: 0.01,
+            min_effect: 0.01,
             min_count: 30,
             min_head_pods: 2,
             cell_by: CellBy::default(),

@@ -11,7 +11,7 @@ use crate::fan_out::FanOutRow;
 use crate::profile::{CountKind, Position};
 use crate::rejected::Rejection;
 use crate::time::{Hop, Nanos};
-use crate::verdict::{Baseline, ComparisonVerdict, FlagState, RowReason, Scope, Severity, Support, Verdict};
+use crate::verdict::{BaseKind, ComparisonVerdict, FlagState, RowReason, Scope, Severity, Support, Verdict};
 
 /// A value and the interval that it does not travel without.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,11 +66,11 @@ pub struct CellRow {
     /// Degrees of freedom of the test, the prior's included.
     pub df: Option<f64>,
     /// The statistic that decides, divided by the dispersion.
-    pub f: Option<f64>,
+    pub statistic: Option<f64>,
     /// ln p of the share at scale 1.
     pub ln_p: Option<f64>,
     /// ln p against a change of at most delta, at the cell's scale.
-    pub ln_p_delta: Option<f64>,
+    pub ln_p_min_effect: Option<f64>,
     /// The smallest false-discovery rate at which the row is called.
     pub q_value: Option<f64>,
     /// Ratio of shares.
@@ -147,9 +147,9 @@ impl CellRow {
             ln_p_iid: None,
             dispersion: None,
             df: None,
-            f: None,
+            statistic: None,
             ln_p: None,
-            ln_p_delta: None,
+            ln_p_min_effect: None,
             q_value: None,
             ratio: None,
             adjusted_ratio: None,
@@ -239,13 +239,13 @@ pub struct ComparisonRow {
     /// Functions tested at this look.
     pub functions_tested: i64,
     /// The cell's scale (1 over all cells).
-    pub scale: Option<f64>,
+    pub normalization_factor: Option<f64>,
     /// Estimated variance between pods on the log scale.
-    pub tau2: Option<f64>,
+    pub pod_variance: Option<f64>,
     /// Prior degrees of freedom; infinite when functions are alike.
-    pub d0: Option<f64>,
+    pub prior_df: Option<f64>,
     /// Prior dispersion.
-    pub s02: Option<f64>,
+    pub prior_dispersion: Option<f64>,
     /// Rows that the live rule has raised and not cleared.
     pub flags: i64,
     /// Time blocks of the epoch so far.
@@ -259,13 +259,13 @@ pub struct ComparisonRow {
     /// The verdict in words.
     pub sentence: String,
     /// Control-against-control tests, where they were made.
-    pub self_check_tests: Option<i64>,
+    pub aa_check_tests: Option<i64>,
     /// How many of them were called changed.
-    pub self_check_flags: Option<i64>,
+    pub aa_check_flags: Option<i64>,
     /// What to bear in mind: where the base is the past, which hours and days of it.
     pub warnings: Vec<String>,
     /// What the head is compared with: builds beside it, or the past; what the past says is never an alert.
-    pub baseline: Baseline,
+    pub base_kind: BaseKind,
 }
 
 /// What became of the records and samples applied in one hop.
@@ -298,7 +298,7 @@ pub struct LedgerRow {
     /// Dropped: snapshots not after the last one used.
     pub samples_superseded: i64,
     /// Not of the interval: what a snapshot held that the one before it held too, and all of one that begins anew.
-    pub samples_baseline: i64,
+    pub samples_carried_over: i64,
     /// Dropped: in rejected parts.
     pub samples_rejected: i64,
 }
@@ -312,7 +312,7 @@ impl LedgerRow {
             + self.samples_late_dropped
             + self.samples_duplicate
             + self.samples_superseded
-            + self.samples_baseline
+            + self.samples_carried_over
             + self.samples_rejected;
         self.samples_received == accounted && self.records_consumed == self.records_decoded + self.records_rejected
     }

@@ -59,7 +59,7 @@ named_enum! {
 
 impl Verdict {
     /// Whether the row is called changed.
-    pub fn is_called(self) -> bool {
+    pub fn is_significant(self) -> bool {
         matches!(self, Self::Regressed | Self::Improved)
     }
 }
@@ -134,11 +134,11 @@ named_enum! {
 
 named_enum! {
     /// What a head is compared with.
-    Baseline {
+    BaseKind {
         /// Builds that run beside it.
         Concurrent = "concurrent",
         /// What builds that are gone showed at the same hours of the day.
-        Past = "history",
+        History = "history",
     }
 }
 

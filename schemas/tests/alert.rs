@@ -11,7 +11,7 @@ use fleetdiff_schemas::identity::{MERGED, stable_hash};
 use fleetdiff_schemas::rows::{CellKey, ComparisonRow, FlagRow};
 use fleetdiff_schemas::tables::{Kind, TableRow};
 use fleetdiff_schemas::time::Hop;
-use fleetdiff_schemas::verdict::{Baseline, ComparisonVerdict, FlagState};
+use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, FlagState};
 use generated::Generator;
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -232,9 +232,9 @@ fn only_changes_of_the_verdict_over_all_cells_are_announced() {
     let mut look = |verdict, region: &str| {
         let mut row = ComparisonRow { verdict, ..row.clone() };
         row.cell.region = region.into();
-        row.baseline = Baseline::Past;
+        row.base_kind = BaseKind::History;
         assert!(!announced.is_change(&row), "the past announces nothing and forgets nothing");
-        row.baseline = Baseline::Concurrent;
+        row.base_kind = BaseKind::Concurrent;
         announced.is_change(&row)
     };
     assert!(!look(ComparisonVerdict::Inconclusive, MERGED), "nothing is known yet");

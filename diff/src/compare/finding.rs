@@ -82,7 +82,7 @@ impl Finding {
     pub(super) fn by_importance(a: &Self, b: &Self) -> Ordering {
         let rank = |finding: &Self| match finding.verdict {
             _ if &*finding.function == RARE => 3,
-            verdict if verdict.is_called() => 0,
+            verdict if verdict.is_significant() => 0,
             Verdict::Compositional | Verdict::SomePodsOutlying => 1,
             _ => 2,
         };

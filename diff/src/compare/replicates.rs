@@ -26,11 +26,11 @@ const WHEN: TimeRange =
 pub(super) fn rows(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Vec<CellRow>, RunError> {
     let config = Config {
         warm_up: Nanos(0),
-        baseline: Nanos(0),
+        history: Nanos(0),
         cell_by: CellBy::All,
         comparing: Comparing::Named { base: vec![BASE.into()], head: HEAD.into() },
         q: settings.q,
-        delta: settings.delta,
+        min_effect: settings.min_effect,
         min_count: settings.min_count,
         min_head_pods: 1,
         ..Config::default()

@@ -18,7 +18,7 @@ pub struct Settings {
     /// False-discovery rate of each family.
     pub q: f64,
     /// Smallest change on the log scale that is called.
-    pub delta: f64,
+    pub min_effect: f64,
     /// Smallest count of both sides together that is tested.
     pub min_count: u64,
     /// Between single runs, by how much functions differ beyond what independent samples do: a standard deviation of log ratios.
@@ -28,6 +28,6 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { method: Method::Honest, q: 0.05, delta: 0.01, min_count: 30, background: None }
+        Self { method: Method::Honest, q: 0.05, min_effect: 0.01, min_count: 30, background: None }
     }
 }

@@ -12,7 +12,7 @@ use fleetdiff_statistics::FEW_FUNCTIONS;
 use fleetdiff_statistics::families::{bh, bh_among, selected};
 use fleetdiff_statistics::g::{g_rate, g_share};
 use fleetdiff_statistics::minimum_effect::outside_band;
-use fleetdiff_statistics::scale::biweight_of_counts;
+use fleetdiff_statistics::normalization::biweight_of_counts;
 use fleetdiff_statistics::special::normal_quantile;
 use fleetdiff_statistics::tails::ln_chi1_tail;
 
@@ -26,12 +26,12 @@ use crate::sides::Sides;
 ///
 /// `samples` are those of each side. theta = ln(a/N1) - ln(b/N0) - ln scale; se^2 = 1/a - 1/N1 + 1/b - 1/N0; the statistic is G at
 /// scale 1, else the likelihood ratio of rates / (1 - pooled share), over 1 + tau^2 / se^2; the scale is that of self counts: robust
-/// over 20 tested functions and more, else that of [`scale_of_the_rest`]; tau is the background, 0 below 20 functions. Assumes that
+/// over 20 tested functions and more, else that of [`normalization_of_the_rest`]; tau is the background, 0 below 20 functions. Assumes that
 /// samples are independent but for it.
 ///
 /// Gives tau, the standard deviation of log ratios beyond that of independent samples.
 pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Settings) -> f64 {
-    let (mut scale, mut tau2) = (1.0, settings.background.map_or(0.0, |tau| tau * tau));
+    let (mut normalization, mut tau2) = (1.0, settings.background.map_or(0.0, |tau| tau * tau));
     for kind in CountKind::ALL {
         let mut tested: Vec<&mut Finding> = findings
             .iter_mut()
@@ -41,8 +41,8 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
         let mut pairs: Vec<Pair> = tested.iter().map(|finding| Pair::of(finding, samples)).collect();
         if kind == CountKind::SelfCount {
             let column = |of: fn(&Pair) -> f64| pairs.iter().map(of).collect::<Vec<_>>();
-            scale = if pairs.len() < FEW_FUNCTIONS {
-                scale_of_the_rest(&pairs, samples, settings)
+            normalization = if pairs.len() < FEW_FUNCTIONS {
+                normalization_of_the_rest(&pairs, samples, settings)
             } else {
                 biweight_of_counts(
                     &column(|pair| pair.head),
@@ -54,20 +54,21 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
             if settings.background.is_none() && pairs.len() >= FEW_FUNCTIONS {
                 let on_both = pairs.iter().filter(|pair| pair.head > 0.0 && pair.base > 0.0);
                 tau2 = background::variance(
-                    &on_both.map(|pair| (pair.theta() - libm::log(scale), pair.variance())).collect::<Vec<_>>(),
+                    &on_both.map(|pair| (pair.theta() - libm::log(normalization), pair.variance())).collect::<Vec<_>>(),
                 );
             }
         }
         pairs.iter_mut().for_each(|pair| pair.tau2 = tau2);
-        let ln_p: Vec<f64> = pairs.iter().map(|pair| pair.ln_p_beyond(scale, settings.delta)).collect();
-        let compositional: Vec<f64> = pairs.iter().map(|pair| pair.ln_p_beyond(1.0, settings.delta)).collect();
+        let ln_p: Vec<f64> = pairs.iter().map(|pair| pair.ln_p_beyond(normalization, settings.min_effect)).collect();
+        let compositional: Vec<f64> = pairs.iter().map(|pair| pair.ln_p_beyond(1.0, settings.min_effect)).collect();
         let (q_values, q_compositional) = (bh(&ln_p), bh(&compositional));
         for (((finding, pair), (ln_p, q_value)), q_compositional) in
             tested.iter_mut().zip(&pairs).zip(ln_p.iter().zip(q_values)).zip(q_compositional)
         {
-            let moved = selected(q_compositional, settings.q) && pair.moved_with_the_rest(scale, settings.delta);
-            let (verdict, reason) = pair.verdict(scale, selected(q_value, settings.q), moved);
-            finding.ratio = pair.ratio(scale);
+            let moved =
+                selected(q_compositional, settings.q) && pair.moved_with_the_rest(normalization, settings.min_effect);
+            let (verdict, reason) = pair.verdict(normalization, selected(q_value, settings.q), moved);
+            finding.ratio = pair.ratio(normalization);
             finding.ln_p = Some(*ln_p);
             finding.q_value = Some(q_value);
             (finding.verdict, finding.reason) = (verdict, reason);
@@ -80,12 +81,12 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
 ///
 /// The function with the smallest p is taken out of both sides' samples as long as it would be called among those that are left;
 /// the scale is then how the share of what is left has moved. Counts are those of leaves, which add up.
-fn scale_of_the_rest(pairs: &[Pair], samples: Sides<u64>, settings: &Settings) -> f64 {
+fn normalization_of_the_rest(pairs: &[Pair], samples: Sides<u64>, settings: &Settings) -> f64 {
     let (all_head, all_base) = (float(samples.head), float(samples.base));
-    let (mut head, mut base, mut scale) = (all_head, all_base, 1.0);
+    let (mut head, mut base, mut normalization) = (all_head, all_base, 1.0);
     let mut left: Vec<&Pair> = pairs.iter().collect();
     while left.len() > 1 {
-        let ln_p: Vec<f64> = left.iter().map(|pair| pair.ln_p_beyond(scale, settings.delta)).collect();
+        let ln_p: Vec<f64> = left.iter().map(|pair| pair.ln_p_beyond(normalization, settings.min_effect)).collect();
         let first = ln_p.iter().enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b));
         let Some((place, ln_p)) =
             first.filter(|(_, ln_p)| bh_among(&[**ln_p], left.len()).first().is_some_and(|q| selected(*q, settings.q)))
@@ -93,14 +94,14 @@ fn scale_of_the_rest(pairs: &[Pair], samples: Sides<u64>, settings: &Settings) -
             break;
         };
         debug_assert!(!ln_p.is_nan());
-        let called = left.remove(place);
-        (head, base) = (head - called.head, base - called.base);
+        let significant = left.remove(place);
+        (head, base) = (head - significant.head, base - significant.base);
         if head <= 0.0 || base <= 0.0 {
             break;
         }
-        scale = (head / all_head) / (base / all_base);
+        normalization = (head / all_head) / (base / all_base);
     }
-    scale
+    normalization
 }
 
 /// Calls by the rule of the article's first program: p of G below 1e-4, whatever the count, for each function by itself. Not
@@ -109,8 +110,8 @@ pub(crate) fn test_as_the_article(findings: &mut [Finding], samples: Sides<u64>)
     for finding in findings.iter_mut().filter(|finding| &*finding.function != RARE) {
         let pair = Pair::of(finding, samples);
         let ln_p = pair.ln_p(1.0);
-        let called = ln_p < libm::log(1e-4);
-        (finding.verdict, finding.reason) = pair.verdict(1.0, called, false);
+        let significant = ln_p < libm::log(1e-4);
+        (finding.verdict, finding.reason) = pair.verdict(1.0, significant, false);
         (finding.ratio, finding.ln_p, finding.q_value) = (pair.ratio(1.0), Some(ln_p), None);
         (finding.cause, finding.detail) = (None, None);
     }
@@ -153,12 +154,12 @@ impl Pair {
         (self.head + self.base) / (self.all_head + self.all_base)
     }
 
-    fn ln_p(&self, scale: f64) -> f64 {
+    fn ln_p(&self, normalization: f64) -> f64 {
         #[expect(clippy::float_cmp, reason = "the scale of shares is 1 exactly")]
-        let statistic = if scale == 1.0 {
+        let statistic = if normalization == 1.0 {
             g_share(self.head, self.all_head, self.base, self.all_base)
         } else {
-            g_rate(self.head, scale * self.all_head, self.base, self.all_base) / (1.0 - self.part())
+            g_rate(self.head, normalization * self.all_head, self.base, self.all_base) / (1.0 - self.part())
         };
         ln_chi1_tail(statistic / (1.0 + self.tau2 / self.variance()))
     }
@@ -169,20 +170,30 @@ impl Pair {
     }
 
     /// ln p of a change by more than delta against a scale.
-    fn ln_p_beyond(&self, scale: f64, delta: f64) -> f64 {
-        let at = |factor: f64| self.ln_p(scale * libm::exp(factor));
-        self.ln_p(scale).max(outside_band(self.theta() - libm::log(scale), delta, at(delta), at(-delta)))
+    fn ln_p_beyond(&self, normalization: f64, min_effect: f64) -> f64 {
+        let at = |factor: f64| self.ln_p(normalization * libm::exp(factor));
+        self.ln_p(normalization).max(outside_band(
+            self.theta() - libm::log(normalization),
+            min_effect,
+            at(min_effect),
+            at(-min_effect),
+        ))
     }
 
     /// Whether the share moved as the scale did, and less so against it.
-    fn moved_with_the_rest(&self, scale: f64, delta: f64) -> bool {
-        let (theta, scale) = (self.theta(), libm::log(scale));
-        scale.abs() >= delta && theta * scale > 0.0 && (theta - scale).abs() < theta.abs()
+    fn moved_with_the_rest(&self, normalization: f64, min_effect: f64) -> bool {
+        let (theta, normalization) = (self.theta(), libm::log(normalization));
+        normalization.abs() >= min_effect && theta * normalization > 0.0 && (theta - normalization).abs() < theta.abs()
     }
 
-    fn verdict(&self, scale: f64, called: bool, moved_with_the_rest: bool) -> (Verdict, Option<RowReason>) {
-        let grew = self.theta() > libm::log(scale);
-        match (called, moved_with_the_rest) {
+    fn verdict(
+        &self,
+        normalization: f64,
+        significant: bool,
+        moved_with_the_rest: bool,
+    ) -> (Verdict, Option<RowReason>) {
+        let grew = self.theta() > libm::log(normalization);
+        match (significant, moved_with_the_rest) {
             (true, _) if grew => (Verdict::Regressed, (self.base <= 0.0).then_some(RowReason::OnlyInHead)),
             (true, _) => (Verdict::Improved, (self.head <= 0.0).then_some(RowReason::OnlyInBase)),
             (false, true) => (Verdict::Compositional, None),
@@ -192,12 +203,12 @@ impl Pair {
 
     /// The ratio against the scale with its interval; none where a side lacks the function. Against an estimated scale the error
     /// is larger, for the scale moves against the function.
-    fn ratio(&self, scale: f64) -> Option<Interval> {
+    fn ratio(&self, normalization: f64) -> Option<Interval> {
         if self.head <= 0.0 || self.base <= 0.0 {
             return None;
         }
         let half = normal_quantile(0.975) * libm::sqrt(self.variance() + self.tau2) / (1.0 - self.part());
-        let theta = self.theta() - libm::log(scale);
+        let theta = self.theta() - libm::log(normalization);
         Some(Interval { value: libm::exp(theta), low: libm::exp(theta - half), high: libm::exp(theta + half) })
     }
 }

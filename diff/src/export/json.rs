@@ -84,7 +84,7 @@ struct SpreadOfRuns<'a> {
 struct Decided {
     method: &'static str,
     q: f64,
-    delta: f64,
+    min_effect: f64,
     min_count: u64,
 }
 
@@ -119,7 +119,7 @@ impl Decided {
             Method::Honest => "honest",
             Method::Article => "article",
         };
-        Self { method, q: settings.q, delta: settings.delta, min_count: settings.min_count }
+        Self { method, q: settings.q, min_effect: settings.min_effect, min_count: settings.min_count }
     }
 }
 

@@ -25,9 +25,10 @@ const SENTENCE: usize = 2_000;
 /// The comment, with at most `rows` rows of called functions; 0: as many as there is room for.
 pub fn markdown(export: &Export<'_>, rows: usize) -> String {
     let findings: Vec<&Finding> = export.compared.of_kind(export.count_kind).collect();
-    let called: Vec<&Finding> = findings.iter().copied().filter(|finding| finding.verdict.is_called()).collect();
+    let significant: Vec<&Finding> =
+        findings.iter().copied().filter(|finding| finding.verdict.is_significant()).collect();
     let mut comment = format!("**{}**\n\n{}\n\n", text(export.headline, SENTENCE), behind(export));
-    if called.is_empty() {
+    if significant.is_empty() {
         let tested = findings.iter().filter(|finding| finding.ln_p.is_some()).count();
         let _ = writeln!(
             comment,
@@ -36,9 +37,9 @@ pub fn markdown(export: &Export<'_>, rows: usize) -> String {
             grouped(findings.len())
         );
     } else {
-        table(&mut comment, &called, rows);
+        table(&mut comment, &significant, rows);
     }
-    if let Some(counted) = not_called(&findings) {
+    if let Some(counted) = not_significant(&findings) {
         let _ = writeln!(comment, "\nNot called: {counted}.");
     }
     comment
@@ -78,14 +79,14 @@ fn begun(sentence: &str) -> String {
     characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
-fn table(comment: &mut String, called: &[&Finding], rows: usize) {
+fn table(comment: &mut String, significant: &[&Finding], rows: usize) {
     comment.push_str(
         "| function | base | head | ratio (95 % interval) | verdict |\n| :--- | ---: | ---: | ---: | :--- |\n",
     );
-    let most = if rows == 0 { called.len() } else { rows };
+    let most = if rows == 0 { significant.len() } else { rows };
     let mut length = comment.chars().count();
     let mut shown = 0;
-    for finding in called.iter().take(most) {
+    for finding in significant.iter().take(most) {
         let row = row(finding);
         length += row.chars().count();
         if length > LONGEST - BELOW {
@@ -94,8 +95,8 @@ fn table(comment: &mut String, called: &[&Finding], rows: usize) {
         comment.push_str(&row);
         shown += 1;
     }
-    if called.len() > shown {
-        let left = called.len() - shown;
+    if significant.len() > shown {
+        let left = significant.len() - shown;
         let _ =
             writeln!(comment, "\n... and {} more called function{}.", grouped(left), if left == 1 { "" } else { "s" });
     }
@@ -125,11 +126,13 @@ fn verdict(finding: &Finding) -> String {
 }
 
 /// How many functions each other verdict has, in the order in which verdicts are decided.
-fn not_called(findings: &[&Finding]) -> Option<String> {
+fn not_significant(findings: &[&Finding]) -> Option<String> {
     let counted = Verdict::NAMES.iter().filter_map(|name| {
         let functions = |finding: &&Finding| usize::try_from(finding.functions.unwrap_or(1)).unwrap_or(0);
-        let of =
-            findings.iter().copied().filter(|finding| !finding.verdict.is_called() && finding.verdict.name() == *name);
+        let of = findings
+            .iter()
+            .copied()
+            .filter(|finding| !finding.verdict.is_significant() && finding.verdict.name() == *name);
         let number: usize = of.map(|finding| functions(&finding)).sum();
         (number > 0).then(|| format!("{} {}", grouped(number), spoken(name)))
     });

@@ -44,20 +44,20 @@ fn a_comment_has_headline_totals_and_what_is_called() {
          | function | base | head | ratio (95 % interval) | verdict |\n"
     );
     assert!(comment.starts_with(&expected), "{comment}");
-    let called: Vec<&Finding> = compared
+    let significant: Vec<&Finding> = compared
         .of_kind(fleetdiff_schemas::profile::CountKind::SelfCount)
-        .filter(|finding| finding.verdict.is_called())
+        .filter(|finding| finding.verdict.is_significant())
         .collect();
     let seen = rows(&comment);
     assert_eq!(
         seen.iter().map(|row| row[0].as_str()).collect::<Vec<_>>(),
-        called.iter().map(|finding| &*finding.function).collect::<Vec<_>>()
+        significant.iter().map(|finding| &*finding.function).collect::<Vec<_>>()
     );
     let row = |name: &str| seen.iter().find(|row| row[0] == name).unwrap().join(" | ");
     assert!(row("encode").starts_with("encode | 11.71 % | 22.12 % | x "), "{comment}");
     assert!(row("encode").ends_with(") | regressed"), "{comment}");
     assert_eq!(row("legacy"), "legacy | 5.85 % | 0.00 % | gone | improved (only in base)");
-    let others = compared.of_kind(fleetdiff_schemas::profile::CountKind::SelfCount).count() - called.len();
+    let others = compared.of_kind(fleetdiff_schemas::profile::CountKind::SelfCount).count() - significant.len();
     assert!(others >= 2 && comment.contains("\nNot called: "), "{comment}");
 }
 
@@ -73,10 +73,10 @@ fn where_nothing_is_called_it_says_what_was_tested() {
 }
 
 /// So many called functions of these names.
-fn called(names: &[String]) -> Compared {
+fn significant(names: &[String]) -> Compared {
     let settings = Settings::default();
     let mut compared = found(&sides(), &settings);
-    let like = compared.findings.iter().find(|finding| finding.verdict.is_called()).unwrap().clone();
+    let like = compared.findings.iter().find(|finding| finding.verdict.is_significant()).unwrap().clone();
     let one = |name: &String| Finding {
         function: name.as_str().into(),
         verdict: Verdict::Regressed,
@@ -92,7 +92,7 @@ fn called(names: &[String]) -> Compared {
 fn rows_are_limited_and_the_rest_is_counted() {
     let settings = Settings::default();
     let names: Vec<String> = (0..1_234).map(|number| format!("function_{number}")).collect();
-    let compared = called(&names);
+    let compared = significant(&names);
     let some = markdown(&export(&compared, &settings), 20);
     assert_eq!(rows(&some).len(), 20);
     assert!(some.contains("\n... and 1,214 more called functions.\n"), "{some}");
@@ -107,7 +107,7 @@ fn the_longest_names_stay_below_the_limit() {
     let settings = Settings::default();
     for name in ["a".repeat(5_000), "|".repeat(5_000), "`".repeat(5_000), "\\|".repeat(3_000), "🦀`|".repeat(900)] {
         let names: Vec<String> = (0..2_000).map(|number| format!("{number}{name}{number}")).collect();
-        let comment = markdown(&export(&called(&names), &settings), 0);
+        let comment = markdown(&export(&significant(&names), &settings), 0);
         let length = comment.chars().count();
         assert!(length <= LONGEST && length > LONGEST / 2, "{length}");
         assert!(comment.contains("more called functions."));
@@ -122,7 +122,7 @@ proptest! {
     #[test]
     fn oracle_names_come_back_from_the_parser(names in proptest::collection::vec(hostile(), 1..6)) {
         let settings = Settings::default();
-        let comment = markdown(&export(&called(&names), &settings), 20);
+        let comment = markdown(&export(&significant(&names), &settings), 20);
         let seen = rows(&comment);
         prop_assert_eq!(seen.len(), names.len(), "{}", comment);
         for (row, name) in seen.iter().zip(&names) {

@@ -161,8 +161,8 @@ fn row(pair: &Pair, name: &Arc<str>, counts: [u64; 2], all: [u64; 2]) -> Functio
         () if is_narrow => Verdict::Equivalent,
         () => Verdict::Inconclusive,
     };
-    row.called = row.verdict.is_called();
-    if row.called {
+    row.significant = row.verdict.is_significant();
+    if row.significant {
         (row.ln_p, row.q_value) = (Some(-20.0), Some(1e-6));
     }
     row
@@ -230,8 +230,8 @@ fn look_at(pair: &Pair) {
     let known: Vec<_> = pair.slower.iter().chain(pair.faster).collect();
     assert!(coloured.iter().all(|name| known.iter().any(|end| name.ends_with(*end))), "{coloured:?}");
     assert!(known.iter().all(|end| coloured.iter().any(|name| name.ends_with(*end))), "{coloured:?}");
-    let called = browser.number("document.querySelectorAll('#called tbody tr').length");
-    assert_eq!(called, report.functions.iter().filter(|row| row.called).map(|_| 1.0).sum::<f64>());
+    let significant = browser.number("document.querySelectorAll('#called tbody tr').length");
+    assert_eq!(significant, report.functions.iter().filter(|row| row.significant).map(|_| 1.0).sum::<f64>());
     walk(&mut browser, pair);
     assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
 }

@@ -83,7 +83,7 @@ fn oracle_folded() {
 fn called_frames_of_the_runtime_stay() {
     let mut report = reports::small();
     for row in report.functions.iter_mut().filter(|row| &*row.name == "runtime.sweep") {
-        (row.verdict, row.called) = (Verdict::Regressed, true);
+        (row.verdict, row.significant) = (Verdict::Regressed, true);
     }
     let mut browser = Browser::start(1200, 900, 1);
     browser.open(&page(&report).unwrap(), "collapse=1");

@@ -39,14 +39,14 @@ pub fn function(name: &str, class: FrameClass, verdict: Verdict, counts: [u64; 2
         counted: CountKind::Total,
         verdict,
         reason: (base <= 0.0).then(|| "only_in_head".to_owned()),
-        called: verdict.is_called(),
+        significant: verdict.is_significant(),
         base_count: counts[0],
         head_count: counts[1],
         base_share: base,
         head_share: head,
         ratio,
-        ln_p: Some(if verdict.is_called() { -800.0 } else { -0.5 }),
-        q_value: Some(if verdict.is_called() { 1e-9 } else { 0.7 }),
+        ln_p: Some(if verdict.is_significant() { -800.0 } else { -0.5 }),
+        q_value: Some(if verdict.is_significant() { 1e-9 } else { 0.7 }),
     }
 }
 

@@ -25,9 +25,9 @@ impl Configuration {
         need(config.evaluate_every.0 > 0, "dataflow.evaluate_every", "must be longer than 0s");
         need(config.report_every.0 > 0, "dataflow.report_every", "must be longer than 0s");
         need(config.epoch >= config.hop, "dataflow.epoch", "must be at least as long as dataflow.hop");
-        need(config.baseline_every.0 > 0, "dataflow.history_every", "must be longer than 0s");
+        need(config.history_every.0 > 0, "dataflow.history_every", "must be longer than 0s");
         need(config.q > 0.0 && config.q < 1.0, "dataflow.q", "must be between 0 and 1");
-        need((0.0..10.0).contains(&config.delta), "dataflow.min_effect", "must be at least 0 and less than 10");
+        need((0.0..10.0).contains(&config.min_effect), "dataflow.min_effect", "must be at least 0 and less than 10");
         need(config.min_head_pods > 0, "dataflow.min_head_pods", "must be at least 1");
         need(
             self.named.head.is_empty() || !self.named.base.is_empty(),

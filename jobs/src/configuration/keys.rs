@@ -146,10 +146,10 @@ pub(crate) const KEYS: &[Key] = keys! {
     "dataflow.epoch" = dataflow.epoch, ROWS, Windows "epoch" "DURATION":
         "How long a comparison accumulates evidence before it starts again."
         "published: the family of the live rule";
-    "dataflow.history" = dataflow.baseline, ROWS, Windows "history" "DURATION":
+    "dataflow.history" = dataflow.history, ROWS, Windows "history" "DURATION":
         "How far back the history reaches, at least. A canary is compared with the same hours on earlier days once no baseline build runs beside it; 0s turns this off."
         "guess: a week holds each day of the week";
-    "dataflow.history_every" = dataflow.baseline_every, ROWS, Windows "history-every" "DURATION":
+    "dataflow.history_every" = dataflow.history_every, ROWS, Windows "history-every" "DURATION":
         "One interval of each such period is kept for the history."
         "guess: 60 intervals of each hour and day";
     "dataflow.base" = named.base, ROWS, Compared "base" "BUILD,...":
@@ -173,7 +173,7 @@ pub(crate) const KEYS: &[Key] = keys! {
     "dataflow.q" = dataflow.q, ROWS, Decision "q" "RATE":
         "False-discovery rate of each family of tests, between 0 and 1."
         "published: Benjamini and Hochberg 1995";
-    "dataflow.min_effect" = dataflow.delta, ROWS, Decision "min-effect" "LOG_RATIO":
+    "dataflow.min_effect" = dataflow.min_effect, ROWS, Decision "min-effect" "LOG_RATIO":
         "Minimum effect: a change must be larger than this to be significant, as a log ratio (0.01 is about 1 %)."
         "measured: simulated fleets";
     "dataflow.min_count" = dataflow.min_count, ROWS, Decision "min-count" "SAMPLES":

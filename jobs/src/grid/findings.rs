@@ -7,7 +7,7 @@ use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_schemas::fan_out::{Extent, FanOutRow};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, Tables};
-use fleetdiff_schemas::verdict::{Baseline, FanOutState, Scope, Verdict};
+use fleetdiff_schemas::verdict::{BaseKind, FanOutState, Scope, Verdict};
 
 /// One comparison in one kind of count, at the last look.
 pub(crate) struct Findings<'a> {
@@ -16,7 +16,7 @@ pub(crate) struct Findings<'a> {
     /// Self counts if there are any, else total counts.
     pub(crate) kind: CountKind,
     /// Which past the base is, in words, if no build of it runs any more.
-    pub(crate) past: Option<&'a str>,
+    pub(crate) history: Option<&'a str>,
     /// What is known of each cell.
     pub(crate) cells: BTreeMap<&'a CellKey, &'a ComparisonRow>,
     /// The rows of the last report, by cell.
@@ -24,11 +24,11 @@ pub(crate) struct Findings<'a> {
     /// The rows of all functions together in the window of the last report; cells without request counts have none.
     pub(crate) uniform: BTreeMap<&'a CellKey, &'a CellRow>,
     /// Functions with a flag that stands, or called against the past: those that cost more somewhere first, the largest change of a share first.
-    pub(crate) called: Vec<Called<'a>>,
+    pub(crate) flagged: Vec<FlaggedFunction<'a>>,
 }
 
 /// A function with a flag that stands somewhere, or called somewhere against the past.
-pub(crate) struct Called<'a> {
+pub(crate) struct FlaggedFunction<'a> {
     /// Its name.
     pub(crate) function: &'a str,
     /// What is known of it in each cell.
@@ -54,14 +54,14 @@ impl<'a> Findings<'a> {
     fn of_key(tables: &'a Tables, key: &'a ComparisonKey, kind: CountKind) -> Self {
         let of_key = tables.comparisons.iter().filter(|row| row.comparison == *key && row.count_kind == kind);
         let mut cells: BTreeMap<&CellKey, &ComparisonRow> = of_key.map(|row| (&row.cell, row)).collect();
-        let of_past = cells
+        let of_history = cells
             .iter()
-            .filter(|(cell, row)| row.baseline == Baseline::Past && (cell.is_over_all() || cells.len() == 1));
-        let past = of_past.filter_map(|(_, row)| row.warnings.first()).map(String::as_str).next();
+            .filter(|(cell, row)| row.base_kind == BaseKind::History && (cell.is_over_all() || cells.len() == 1));
+        let history = of_history.filter_map(|(_, row)| row.warnings.first()).map(String::as_str).next();
         if cells.len() > 1 {
             cells.retain(|cell, _| !cell.is_over_all());
         }
-        let scope = if past.is_some() { Scope::Window } else { Scope::Epoch };
+        let scope = if history.is_some() { Scope::Window } else { Scope::Epoch };
         let mut rows: BTreeMap<&CellKey, Vec<&CellRow>> = BTreeMap::new();
         let of_report =
             tables.cells.iter().filter(|row| row.comparison == *key && row.count_kind == kind && row.scope == scope);
@@ -77,24 +77,24 @@ impl<'a> Findings<'a> {
             .fan_out
             .iter()
             .filter(|row| row.comparison == *key && row.count_kind == kind && !row.cells.is_empty());
-        let mut called: Vec<Called<'a>> = match past {
-            None => standing.map(|fan_out| Called::of(fan_out, &rows)).collect(),
-            Some(_) => Called::of_past(&rows),
+        let mut flagged: Vec<FlaggedFunction<'a>> = match history {
+            None => standing.map(|fan_out| FlaggedFunction::of(fan_out, &rows)).collect(),
+            Some(_) => FlaggedFunction::of_history(&rows),
         };
-        called.sort_by(|a, b| {
-            let order = |called: &Called<'_>| Reverse(!called.regressed.is_empty());
+        flagged.sort_by(|a, b| {
+            let order = |flagged: &FlaggedFunction<'_>| Reverse(!flagged.regressed.is_empty());
             order(a).cmp(&order(b)).then(b.change().total_cmp(&a.change())).then(a.function.cmp(b.function))
         });
-        Self { key, kind, past, cells, rows, uniform, called }
+        Self { key, kind, history, cells, rows, uniform, flagged }
     }
 
     /// Whether all functions together cost more per request in a cell.
-    pub(crate) fn is_dearer(&self, cell: &CellKey) -> bool {
+    pub(crate) fn is_more_expensive(&self, cell: &CellKey) -> bool {
         self.uniform.get(cell).is_some_and(|row| row.verdict == Verdict::Regressed)
     }
 }
 
-impl<'a> Called<'a> {
+impl<'a> FlaggedFunction<'a> {
     fn of(fan_out: &'a FanOutRow, rows: &BTreeMap<&'a CellKey, Vec<&'a CellRow>>) -> Self {
         let of_function = |(cell, rows): (&&'a CellKey, &Vec<&'a CellRow>)| {
             Some((*cell, *rows.iter().find(|row| row.function == fan_out.function)?))
@@ -109,12 +109,12 @@ impl<'a> Called<'a> {
     }
 
     /// The functions that rows of the window call, where the base is the past.
-    fn of_past(rows: &BTreeMap<&'a CellKey, Vec<&'a CellRow>>) -> Vec<Self> {
+    fn of_history(rows: &BTreeMap<&'a CellKey, Vec<&'a CellRow>>) -> Vec<Self> {
         let mut functions: BTreeMap<&str, BTreeMap<&'a CellKey, &'a CellRow>> = BTreeMap::new();
         for (cell, row) in rows.iter().flat_map(|(cell, rows)| rows.iter().map(move |row| (cell, row))) {
             functions.entry(&row.function).or_default().insert(cell, row);
         }
-        functions.retain(|_, rows| rows.values().any(|row| row.verdict.is_called()));
+        functions.retain(|_, rows| rows.values().any(|row| row.verdict.is_significant()));
         let of_function = |(function, of_function): (&'a str, BTreeMap<&'a CellKey, &'a CellRow>)| {
             let with = |verdict| {
                 extents(

@@ -9,40 +9,40 @@ use fleetdiff_schemas::fan_out::{Extent, listed};
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, Interval};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Support};
 
-use super::findings::{Called, Findings};
+use super::findings::{Findings, FlaggedFunction};
 
 /// Cells of a function whose ratios are told one by one; of more, the range is.
 const RATIOS: usize = 3;
 
 /// The verdict over all cells, in words.
 pub(crate) fn sentence(findings: &Findings<'_>, config: &Config) -> String {
-    let verb = if findings.past.is_some() { "dearer in " } else { "roll back " };
-    let mut parts = called(findings, FanOutState::Regressed, verb);
-    parts.extend(called(findings, FanOutState::Improved, "cheaper in "));
+    let verb = if findings.history.is_some() { "dearer in " } else { "roll back " };
+    let mut parts = flagged(findings, FanOutState::Regressed, verb);
+    parts.extend(flagged(findings, FanOutState::Improved, "cheaper in "));
     let with = |verdict: ComparisonVerdict| {
         findings.cells.iter().filter(move |(_, row)| row.verdict == verdict).map(|(cell, _)| *cell)
     };
     // Shares that did not move say nothing of a change that moved everything.
-    let (dearer, clean): (Vec<&CellKey>, Vec<&CellKey>) =
-        with(ComparisonVerdict::Clean).partition(|cell| findings.is_dearer(cell));
-    if !dearer.is_empty() {
-        parts.push(format!("{} costs more per request, every function alike", place(findings, &dearer)));
+    let (more_expensive, clean): (Vec<&CellKey>, Vec<&CellKey>) =
+        with(ComparisonVerdict::Clean).partition(|cell| findings.is_more_expensive(cell));
+    if !more_expensive.is_empty() {
+        parts.push(format!("{} costs more per request, every function alike", place(findings, &more_expensive)));
     }
     if !clean.is_empty() {
-        let word = if findings.past.is_some() { "is as it was" } else { "may stay" };
+        let word = if findings.history.is_some() { "is as it was" } else { "may stay" };
         parts.push(format!("{} {word}", place(findings, &clean)));
     }
-    match findings.past {
+    match findings.history {
         None => parts.extend(unknown(findings, config)),
         // What is kept of the past grows by nothing that could be waited for.
-        Some(_) => parts.extend(unknown_of_past(findings)),
+        Some(_) => parts.extend(inconclusive_against_history(findings)),
     }
-    let apart: Vec<&CellKey> = with(ComparisonVerdict::NotComparable).collect();
-    if !apart.is_empty() {
-        let stratum = if findings.past.is_some() { "hour of the day" } else { "time block" };
+    let strata_detail: Vec<&CellKey> = with(ComparisonVerdict::NotComparable).collect();
+    if !strata_detail.is_empty() {
+        let stratum = if findings.history.is_some() { "hour of the day" } else { "time block" };
         parts.push(format!(
             "{} cannot be compared: no {stratum} and hardware has samples of both",
-            place(findings, &apart)
+            place(findings, &strata_detail)
         ));
     }
     let sentence = format!("{}.", parts.join("; "));
@@ -68,37 +68,37 @@ pub(crate) fn words(extents: &[Extent]) -> String {
 
 /// The cells in which functions are called in one direction: one part for each worst function of cells that no worse one
 /// has named before, the other functions counted.
-fn called(findings: &Findings<'_>, state: FanOutState, verb: &str) -> Vec<String> {
+fn flagged(findings: &Findings<'_>, state: FanOutState, verb: &str) -> Vec<String> {
     let mut named: BTreeSet<&CellKey> = BTreeSet::new();
-    let mut groups: Vec<(&Called<'_>, Vec<&CellKey>, usize)> = Vec::new();
-    for called in &findings.called {
-        let cells: Vec<&CellKey> = called.cells(state).collect();
+    let mut groups: Vec<(&FlaggedFunction<'_>, Vec<&CellKey>, usize)> = Vec::new();
+    for flagged in &findings.flagged {
+        let cells: Vec<&CellKey> = flagged.cells(state).collect();
         let new: Vec<&CellKey> = cells.iter().copied().filter(|cell| !named.contains(cell)).collect();
         if !new.is_empty() {
             named.extend(&new);
-            groups.push((called, new, 0));
+            groups.push((flagged, new, 0));
         } else if let Some((_, _, more)) =
             groups.iter_mut().find(|(_, group, _)| cells.iter().any(|cell| group.contains(cell)))
         {
             *more += 1;
         }
     }
-    let part = |(called, cells, more): (&Called<'_>, Vec<&CellKey>, usize)| {
+    let part = |(flagged, cells, more): (&FlaggedFunction<'_>, Vec<&CellKey>, usize)| {
         let more = if more == 0 { String::new() } else { format!(", and {more} more {}", plural(more, "function")) };
         format!(
             "{verb}{}: {} {}{more}{}",
             place(findings, &cells),
-            called.function,
-            effects(called, &cells),
-            tentative(findings, called, &cells)
+            flagged.function,
+            effects(flagged, &cells),
+            tentative(findings, flagged, &cells)
         )
     };
     groups.into_iter().map(part).collect()
 }
 
 /// How few pods carry a call, where they are few.
-fn tentative(findings: &Findings<'_>, called: &Called<'_>, cells: &[&CellKey]) -> String {
-    let weak = |cell: &&&CellKey| called.rows.get(**cell).is_some_and(|row| row.support == Support::Tentative);
+fn tentative(findings: &Findings<'_>, flagged: &FlaggedFunction<'_>, cells: &[&CellKey]) -> String {
+    let weak = |cell: &&&CellKey| flagged.rows.get(**cell).is_some_and(|row| row.support == Support::Tentative);
     let pods = |cell: &&CellKey| {
         findings.cells.get(*cell).map(|row| format!("{} against {} pods", row.head_pods, row.base_pods))
     };
@@ -111,13 +111,13 @@ fn tentative(findings: &Findings<'_>, called: &Called<'_>, cells: &[&CellKey]) -
 }
 
 /// By how much a function's cost changed in these cells.
-fn effects(called: &Called<'_>, cells: &[&CellKey]) -> String {
-    let rows: Vec<&CellRow> = cells.iter().filter_map(|cell| called.rows.get(*cell).copied()).collect();
+fn effects(flagged: &FlaggedFunction<'_>, cells: &[&CellKey]) -> String {
+    let rows: Vec<&CellRow> = cells.iter().filter_map(|cell| flagged.rows.get(*cell).copied()).collect();
     if rows.len() > RATIOS {
         return range(&rows);
     }
-    let told: Vec<String> = rows.into_iter().map(effect).collect();
-    listed(&told)
+    let effects_in_words: Vec<String> = rows.into_iter().map(effect).collect();
+    listed(&effects_in_words)
 }
 
 fn effect(row: &CellRow) -> String {
@@ -160,15 +160,15 @@ fn number(value: f64) -> String {
 }
 
 /// Where a function is called and by how much, for its line.
-pub(crate) fn places(called: &Called<'_>) -> String {
+pub(crate) fn places(flagged: &FlaggedFunction<'_>) -> String {
     let side = |state: FanOutState, extents: &[Extent]| {
-        let cells: Vec<&CellKey> = called.cells(state).collect();
-        let shares: Vec<String> = cells.iter().filter_map(|cell| share_delta(called.rows.get(*cell)?)).collect();
+        let cells: Vec<&CellKey> = flagged.cells(state).collect();
+        let shares: Vec<String> = cells.iter().filter_map(|cell| share_delta(flagged.rows.get(*cell)?)).collect();
         let shares = if shares.len() > RATIOS { String::new() } else { format!("{}, ", listed(&shares)) };
         (!cells.is_empty())
-            .then(|| format!("{} in {}: {shares}{}", state.name(), words(extents), effects(called, &cells)))
+            .then(|| format!("{} in {}: {shares}{}", state.name(), words(extents), effects(flagged, &cells)))
     };
-    let sides = [side(FanOutState::Regressed, &called.regressed), side(FanOutState::Improved, &called.improved)];
+    let sides = [side(FanOutState::Regressed, &flagged.regressed), side(FanOutState::Improved, &flagged.improved)];
     sides.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -187,7 +187,7 @@ fn unknown(findings: &Findings<'_>, config: &Config) -> Vec<String> {
 }
 
 /// Cells of which the past does not say whether they changed.
-fn unknown_of_past(findings: &Findings<'_>) -> Option<String> {
+fn inconclusive_against_history(findings: &Findings<'_>) -> Option<String> {
     let cells =
         findings.cells.iter().filter(|(_, row)| row.verdict == ComparisonVerdict::Inconclusive).map(|(cell, _)| *cell);
     let cells: Vec<&CellKey> = cells.collect();

@@ -28,17 +28,17 @@ pub(crate) fn line(findings: &Findings<'_>) -> String {
     };
     let mut parts = Vec::new();
     for verdict in [Verdict::Regressed, Verdict::Improved] {
-        let called = of(&[verdict]);
+        let flagged = of(&[verdict]);
         let effects: BTreeMap<&CellKey, String> =
-            called.iter().filter_map(|(cell, row)| Some((*cell, effect_of(row.per_request_ratio?)))).collect();
+            flagged.iter().filter_map(|(cell, row)| Some((*cell, effect_of(row.per_request_ratio?)))).collect();
         let effects: Vec<&str> = effects.values().map(String::as_str).collect();
-        if !called.is_empty() {
-            parts.push(format!("{} in {}: {}", verdict.name(), place(&called), effects.join(", ")));
+        if !flagged.is_empty() {
+            parts.push(format!("{} in {}: {}", verdict.name(), place(&flagged), effects.join(", ")));
         }
     }
-    let alike = of(&[Verdict::Equivalent]);
-    if !alike.is_empty() {
-        parts.push(format!("alike within 5 % in {}", place(&alike)));
+    let equivalent = of(&[Verdict::Equivalent]);
+    if !equivalent.is_empty() {
+        parts.push(format!("alike within 5 % in {}", place(&equivalent)));
     }
     let open = of(&[Verdict::Inconclusive, Verdict::Untestable]);
     if !open.is_empty() {

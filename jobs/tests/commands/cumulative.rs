@@ -126,7 +126,7 @@ fn oracle_snapshots_of_kv_snapshot_count_what_their_files_hold() {
         let of: [fn(&LedgerRow) -> i64; 5] = [
             |row| row.samples_received,
             |row| row.samples_counted,
-            |row| row.samples_baseline,
+            |row| row.samples_carried_over,
             |row| row.samples_superseded,
             |row| row.samples_rejected,
         ];
@@ -165,20 +165,21 @@ fn oracle_snapshots_of_kv_snapshot_count_what_their_files_hold() {
 #[test]
 fn snapshots_show_the_allocations_that_the_head_saves() {
     let heap = rows(ProfileType::Heap);
-    let called = |cohort: &'static str| {
-        heap.iter().filter(move |row| row.cell.cohort.as_str() == cohort && row.verdict.is_called())
+    let significant = |cohort: &'static str| {
+        heap.iter().filter(move |row| row.cell.cohort.as_str() == cohort && row.verdict.is_significant())
     };
     let log = "go.etcd.io/etcd/raft.(*MemoryStorage).Append";
-    let appended = called("ingest").find(|row| row.function == log && row.count_kind == CountKind::SelfCount).unwrap();
+    let appended =
+        significant("ingest").find(|row| row.function == log && row.count_kind == CountKind::SelfCount).unwrap();
     assert_eq!(appended.verdict, Verdict::Improved);
     assert!(
-        called("ingest")
+        significant("ingest")
             .filter(|row| row.count_kind == CountKind::SelfCount)
             .all(|row| row.verdict == Verdict::Improved)
     );
     let tested = heap.iter().filter(|row| row.cell.cohort.as_str() == "lookup" && row.ln_p.is_some()).count();
     assert!(tested > 50, "{tested} tested");
-    assert_eq!(called("lookup").count(), 0);
+    assert_eq!(significant("lookup").count(), 0);
     let request = heap.iter().find(|row| row.cell.cohort.as_str() == "ingest" && row.function == "(all)").unwrap();
     let ratio = request.per_request_ratio.unwrap();
     assert!(ratio.low < 0.8 && ratio.high > 0.78 && ratio.high < 1.0, "{ratio:?}");
@@ -220,8 +221,8 @@ fn delta_says_why_there_is_none() {
         (folder.path().join("absent").to_str().unwrap().to_owned(), godeltaprof("mutex-00"), "cannot read"),
     ];
     for (before, after, said) in cases {
-        let told = delta(&before, &after);
-        assert!(told.code == 1 && told.stderr.contains(said) && told.stderr.contains("hint: "), "{}", told.stderr);
+        let taken = delta(&before, &after);
+        assert!(taken.code == 1 && taken.stderr.contains(said) && taken.stderr.contains("hint: "), "{}", taken.stderr);
         assert!(!output.exists());
     }
     assert_eq!(run(&["delta", &godeltaprof("mutex-00")]).code, 2);

@@ -23,7 +23,7 @@ fn hit_cells() -> BTreeSet<CellKey> {
     [cell("ap-south-1", "Android-TV"), cell("ap-southeast-1", "Android-TV")].into()
 }
 
-fn called<'a>(rows: &[&'a CellRow], verdict: Verdict) -> Vec<&'a CellRow> {
+fn significant<'a>(rows: &[&'a CellRow], verdict: Verdict) -> Vec<&'a CellRow> {
     rows.iter().filter(|row| row.verdict == verdict).copied().collect()
 }
 
@@ -36,7 +36,7 @@ fn exactly_the_two_cells_are_regressed() {
     let rows = demo().rows(Scope::Epoch, CountKind::SelfCount);
     let tested = rows.iter().filter(|row| is_cell(row) && row.ln_p.is_some()).count();
     assert!(tested > 9 * 250, "{tested} tested");
-    let regressed = called(&rows, Verdict::Regressed);
+    let regressed = significant(&rows, Verdict::Regressed);
     assert_eq!(regressed.len(), 2);
     assert_eq!(cells_of(regressed.iter().copied()), hit_cells());
     for row in regressed {
@@ -44,7 +44,7 @@ fn exactly_the_two_cells_are_regressed() {
         assert_eq!((row.function.as_str(), row.support), (CHANGED, Support::Firm));
         assert!(ratio.low <= 1.10 && 1.10 <= ratio.high && ratio.high - ratio.low < 0.05, "{ratio:?}");
     }
-    assert!(called(&rows, Verdict::Improved).is_empty());
+    assert!(significant(&rows, Verdict::Improved).is_empty());
 }
 
 #[test]
@@ -86,11 +86,11 @@ fn flags_and_alerts_are_raised_for_the_two_cells_alone() {
 #[test]
 fn callers_move_in_total_counts_of_the_two_cells_alone() {
     let rows = demo().rows(Scope::Epoch, CountKind::Total);
-    let regressed = called(&rows, Verdict::Regressed);
+    let regressed = significant(&rows, Verdict::Regressed);
     assert!(regressed.len() > 2, "{} called", regressed.len());
     assert!(regressed.iter().any(|row| row.function != CHANGED));
     assert_eq!(cells_of(regressed.iter().copied()), hit_cells());
-    assert!(called(&rows, Verdict::Improved).is_empty());
+    assert!(significant(&rows, Verdict::Improved).is_empty());
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn nothing_is_called_where_nothing_changed_and_the_same_fleet_with_a_change_is_f
         let rows = same.rows(Scope::Epoch, kind);
         let tested = rows.iter().filter(|row| is_cell(row) && row.ln_p.is_some()).count();
         assert!(tested > 9 * 250, "{tested} tested");
-        assert_eq!(rows.iter().filter(|row| row.verdict.is_called()).count(), 0, "{kind:?}");
+        assert_eq!(rows.iter().filter(|row| row.verdict.is_significant()).count(), 0, "{kind:?}");
     }
     assert!(same.tables.flags.is_empty());
     assert!(same.run.stdout.contains("no function called"), "{}", same.run.stdout);
@@ -178,14 +178,14 @@ fn nothing_is_called_where_nothing_changed_and_the_same_fleet_with_a_change_is_f
 fn a_large_change_moves_the_other_shares_of_its_cells_and_no_others() {
     let large = done(&["demo", "--factor", "1.6"]);
     let rows = large.rows(Scope::Epoch, CountKind::SelfCount);
-    let moved = called(&rows, Verdict::Compositional);
+    let moved = significant(&rows, Verdict::Compositional);
     for hit in hit_cells() {
         let here = moved.iter().filter(|row| row.cell == hit).collect::<Vec<_>>();
         assert!(here.len() >= 100, "{} in {hit:?}", here.len());
         assert!(here.iter().all(|row| row.cause.as_deref() == Some(CHANGED)));
     }
     assert!(moved.iter().filter(|row| is_cell(row)).all(|row| hit_cells().contains(&row.cell)));
-    assert!(called(&rows, Verdict::Regressed).iter().all(|row| row.function == CHANGED));
+    assert!(significant(&rows, Verdict::Regressed).iter().all(|row| row.function == CHANGED));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn another_function_in_other_cells_moves_the_finding() {
         "3",
     ]);
     let rows = other.rows(Scope::Epoch, CountKind::SelfCount);
-    let regressed = called(&rows, Verdict::Regressed);
+    let regressed = significant(&rows, Verdict::Regressed);
     assert!(regressed.iter().all(|row| row.function == "cache::probe"), "{regressed:?}");
     assert_eq!(cells_of(regressed), [cell("eu-west-1", "Web-Desktop"), cell("eu-west-1", "Android-TV")].into());
     assert!(
@@ -215,7 +215,9 @@ fn another_function_in_other_cells_moves_the_finding() {
 #[test]
 fn a_change_of_everything_is_seen_per_request_alone() {
     let all = done(&["demo", "--regress", "(all)", "--cells", "ap-south-1:*", "--factor", "1.15", "--requests", "40"]);
-    assert!(CountKind::ALL.iter().all(|&kind| called(&all.rows(Scope::Epoch, kind), Verdict::Regressed).is_empty()));
+    assert!(
+        CountKind::ALL.iter().all(|&kind| significant(&all.rows(Scope::Epoch, kind), Verdict::Regressed).is_empty())
+    );
     let regressed: Vec<&CellRow> = all
         .tables
         .cells

@@ -66,9 +66,9 @@ fn verdicts(run: &Run) -> Vec<(String, String)> {
     rows.map(|row| (row[row.len() - 1].to_owned(), row[row.len() - 2].to_owned())).collect()
 }
 
-fn called(run: &Run) -> Vec<String> {
-    let called = |verdict: &str| verdict.starts_with("regressed") || verdict.starts_with("improved");
-    verdicts(run).into_iter().filter(|(_, verdict)| called(verdict)).map(|(function, _)| function).collect()
+fn significant(run: &Run) -> Vec<String> {
+    let significant = |verdict: &str| verdict.starts_with("regressed") || verdict.starts_with("improved");
+    verdicts(run).into_iter().filter(|(_, verdict)| significant(verdict)).map(|(function, _)| function).collect()
 }
 
 #[test]
@@ -81,11 +81,11 @@ fn published_the_articles_example_as_files() {
     assert!(plain.stdout.contains("base 720,000 samples in 1 run, head 748,000 samples in 1 run"), "{}", plain.stdout);
     assert!(plain.stdout.contains("with one run a side nobody knows how much runs differ"), "{}", plain.stdout);
     let rows = diff(&[&base], &[&head], &["-q", "-t", "\t"]);
-    assert_eq!(called(&rows), ["slower", "faster"]);
+    assert_eq!(significant(&rows), ["slower", "faster"]);
     let verdicts = verdicts(&rows);
     let of = |name: &str| verdicts.iter().find(|(function, _)| function == name).unwrap().1.clone();
     assert_eq!((of("_other"), of("deserialize_request")), ("compositional".to_owned(), "compositional".to_owned()));
-    let mut article = called(&diff(&[&base], &[&head], &["-q", "-t", "\t", "--method", "article"]));
+    let mut article = significant(&diff(&[&base], &[&head], &["-q", "-t", "\t", "--method", "article"]));
     article.sort();
     assert_eq!(article, ["_other", "deserialize_request", "faster", "slower"]);
     let said = diff(&[&base], &[&head], &["--method", "article"]).stdout;
@@ -125,7 +125,7 @@ fn null_recorded_runs_and_their_twin() {
     let files = Files::new();
     let of = |builds: &[&str], cohort: &str| runs("rd-listpack", &files, builds, cohort);
     let (base, head) = (of(&["A", "A2"], "session"), of(&["B"], "session"));
-    let changed = called(&diff(&borrowed(&base), &borrowed(&head), &["-q", "-t", "\t", "--top", "0"]));
+    let changed = significant(&diff(&borrowed(&base), &borrowed(&head), &["-q", "-t", "\t", "--top", "0"]));
     assert!(["lpFind", "lpFirst", "dictFind"].iter().all(|name| changed.contains(&(*name).to_owned())), "{changed:?}");
     let (base, head) = (of(&["A", "A2"], "cache"), of(&["B"], "cache"));
     let same = diff(&borrowed(&base), &borrowed(&head), &["-q", "-t", "\t", "--top", "0"]);
@@ -134,12 +134,12 @@ fn null_recorded_runs_and_their_twin() {
         verdicts(&same).len(),
         base.len(),
         head.len(),
-        called(&same)
+        significant(&same)
     );
-    assert!(called(&same).is_empty() && verdicts(&same).len() > 20, "{:?}", called(&same));
+    assert!(significant(&same).is_empty() && verdicts(&same).len() > 20, "{:?}", significant(&same));
     let (base, head) = (of(&["A"], "session"), of(&["A2"], "session"));
     let same = diff(&borrowed(&base), &borrowed(&head), &["-q", "-t", "\t", "--top", "0"]);
-    assert!(called(&same).is_empty() && verdicts(&same).len() > 20, "{:?}", called(&same));
+    assert!(significant(&same).is_empty() && verdicts(&same).len() > 20, "{:?}", significant(&same));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use fleetdiff_pipeline::rules::article::called_by_first_program;
+use fleetdiff_pipeline::rules::article::significant_by_first_program;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow};
 use fleetdiff_schemas::verdict::{Scope, Verdict};
@@ -67,8 +67,8 @@ fn rows<'a>(done: &'a Done, service: &str) -> Vec<&'a CellRow> {
     rows.collect()
 }
 
-fn called<'a>(rows: &[&'a CellRow]) -> Vec<&'a CellRow> {
-    rows.iter().filter(|row| row.verdict.is_called()).copied().collect()
+fn significant<'a>(rows: &[&'a CellRow]) -> Vec<&'a CellRow> {
+    rows.iter().filter(|row| row.verdict.is_significant()).copied().collect()
 }
 
 /// Benjamini and Hochberg's step-up as they wrote it: the largest k with p_(k) <= k q / m, and all up to it.
@@ -105,19 +105,19 @@ fn the_articles_programs_call_four_and_five_rows_and_honest_calls_none() {
             );
         }
         let ln_p: Vec<f64> = rows.iter().map(|row| row.ln_p_iid.unwrap()).collect();
-        assert_eq!(called(&rows).len(), step_up(&ln_p, 0.05), "{service}");
+        assert_eq!(significant(&rows).len(), step_up(&ln_p, 0.05), "{service}");
     }
     let first = rows(&article, "article1");
-    assert_eq!(first.iter().filter(|row| called_by_first_program(row.ln_p_iid.unwrap())).count(), 4);
+    assert_eq!(first.iter().filter(|row| significant_by_first_program(row.ln_p_iid.unwrap())).count(), 4);
     let second = rows(&article, "article2");
-    assert_eq!(called(&second).len(), 5);
+    assert_eq!(significant(&second).len(), 5);
     let cells: BTreeSet<&CellKey> = second.iter().map(|row| &row.cell).collect();
     assert_eq!(cells.len(), 9);
     // One pod an arm is its own merge.
     for method in ["article-b", "article-b-stouffer"] {
         let merged = replay(fleet.path(), &[&NAMED[..], &["--method", method]].concat());
         let rows = self::rows(&merged, "article2");
-        assert_eq!(called(&rows).len(), 5, "{method}");
+        assert_eq!(significant(&rows).len(), 5, "{method}");
         for (one, other) in rows.iter().zip(&second) {
             assert!((one.q_value.unwrap() - other.q_value.unwrap()).abs() <= 1e-9 * other.q_value.unwrap(), "{method}");
         }
@@ -129,7 +129,7 @@ fn the_articles_programs_call_four_and_five_rows_and_honest_calls_none() {
     }
     // The twin: one pod an arm is no replicate.
     let honest = replay(fleet.path(), &NAMED);
-    assert!(honest.tables.cells.iter().all(|row| !row.verdict.is_called()));
+    assert!(honest.tables.cells.iter().all(|row| !row.verdict.is_significant()));
     assert!(
         rows(&honest, "article2")
             .iter()
@@ -199,10 +199,10 @@ fn pods_are_tested_one_by_one_and_merged() {
                 row.function,
                 row.q_value
             );
-            assert_eq!(row.verdict.is_called(), expected <= 0.05, "{method} {}", row.function);
+            assert_eq!(row.verdict.is_significant(), expected <= 0.05, "{method} {}", row.function);
         }
         // f0 goes up in one pod and down in another: Fisher calls it, Stouffer does not.
-        assert_eq!(rows[0].verdict.is_called(), method == "article-b");
+        assert_eq!(rows[0].verdict.is_significant(), method == "article-b");
     }
 }
 
@@ -245,7 +245,7 @@ fn of_window(done: &Done) -> Vec<&CellRow> {
 #[test]
 fn the_article_calls_innocent_rows_where_honest_calls_none() {
     let (honest, article) = (of_demo("honest"), of_demo("article"));
-    let (by_honest, by_article) = (called(&of_window(&honest)), called(&of_window(&article)));
+    let (by_honest, by_article) = (significant(&of_window(&honest)), significant(&of_window(&article)));
     let innocent = |rows: &[&CellRow]| rows.iter().filter(|row| !is_truly_changed(row)).count();
     eprintln!(
         "innocent rows called: honest {} of {}, article {} of {}",
@@ -264,13 +264,13 @@ fn the_article_calls_innocent_rows_where_honest_calls_none() {
     assert_eq!(by_article.len(), step_up(&ln_p, 0.05));
     let least_left = members
         .iter()
-        .filter(|row| !row.verdict.is_called())
+        .filter(|row| !row.verdict.is_significant())
         .map(|row| row.ln_p_iid.unwrap())
         .fold(f64::INFINITY, f64::min);
     assert!(by_article.iter().all(|row| row.ln_p_iid.unwrap() <= least_left));
     wakes_nobody(&article, "article");
     let (by_pod, by_stouffer) = (of_demo("article-b"), of_demo("article-b-stouffer"));
-    let (by_pod, by_stouffer) = (called(&of_window(&by_pod)), called(&of_window(&by_stouffer)));
+    let (by_pod, by_stouffer) = (significant(&of_window(&by_pod)), significant(&of_window(&by_stouffer)));
     eprintln!(
         "innocent rows called: article-b {} of {}, article-b-stouffer {} of {}",
         innocent(&by_pod),
@@ -289,9 +289,9 @@ fn naive_calls_whatever_moved() {
     let moved = |row: &&&CellRow| row.head.share != row.base.share;
     let tested: Vec<_> = rows.iter().filter(|row| row.verdict != Verdict::TooRare).collect();
     assert!(tested.len() > 9 * 250);
-    assert_eq!(called(&rows).len(), tested.iter().filter(|row| moved(row)).count());
+    assert_eq!(significant(&rows).len(), tested.iter().filter(|row| moved(row)).count());
     assert!(rows.iter().all(|row| row.q_value.is_none()));
-    for row in called(&rows) {
+    for row in significant(&rows) {
         assert_eq!(row.verdict == Verdict::Regressed, row.head.share > row.base.share);
     }
     let changes: Vec<f64> = naive

@@ -148,7 +148,7 @@ fn an_earlier_run_gives_pods_samples_and_spread_of_each_cell() {
             samples.to_string().parse::<f64>().unwrap() / (pods * seconds).to_string().parse::<f64>().unwrap(),
             "rate",
         );
-        close(number(&study["tau"]), row.tau2.unwrap().sqrt(), "tau");
+        close(number(&study["tau"]), row.pod_variance.unwrap().sqrt(), "tau");
         assert!(number(&study["changes"][0]["share"]) > 0.0);
     }
     let more = json(&["--from", folder, "--head-pods", "60"]);

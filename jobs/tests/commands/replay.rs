@@ -34,21 +34,21 @@ fn window<'a>(done: &'a Done, cohort: &str, kind: CountKind) -> (Vec<&'a CellRow
     (rows, tested)
 }
 
-fn called<'a>(rows: &[&'a CellRow]) -> BTreeSet<&'a str> {
-    rows.iter().filter(|row| row.verdict.is_called()).map(|row| row.function.as_str()).collect()
+fn significant<'a>(rows: &[&'a CellRow]) -> BTreeSet<&'a str> {
+    rows.iter().filter(|row| row.verdict.is_significant()).map(|row| row.function.as_str()).collect()
 }
 
 #[test]
 fn listpack_finds_what_the_encoding_limit_changes() {
     let (rows, _) = window(listpack(), "session", CountKind::SelfCount);
-    let called_rows: Vec<_> = rows.iter().filter(|row| row.verdict.is_called()).collect();
-    let found = called(&rows);
+    let selected_rows: Vec<_> = rows.iter().filter(|row| row.verdict.is_significant()).collect();
+    let found = significant(&rows);
     for function in ["lpFind", "lpFirst", "__memcmp_evex_movbe", "dictFind", "dictSdsKeyCompare", "hashTypeGetValue"] {
         assert!(found.contains(function), "{function} is not among {found:?}");
     }
-    assert!((8..=13).contains(&called_rows.len()), "{found:?}");
-    assert!(called_rows.iter().all(|row| row.support == Support::Tentative));
-    let row = |function: &str| called_rows.iter().find(|row| row.function == function).unwrap();
+    assert!((8..=13).contains(&selected_rows.len()), "{found:?}");
+    assert!(selected_rows.iter().all(|row| row.support == Support::Tentative));
+    let row = |function: &str| selected_rows.iter().find(|row| row.function == function).unwrap();
     assert_eq!((row("lpFind").verdict, row("lpFind").reason), (Verdict::Regressed, Some(RowReason::OnlyInHead)));
     assert_eq!(row("dictFind").verdict, Verdict::Improved);
 }
@@ -57,7 +57,7 @@ fn listpack_finds_what_the_encoding_limit_changes() {
 fn listpack_leaves_the_cohort_without_hashes_alone() {
     let (rows, tested) = window(listpack(), "cache", CountKind::SelfCount);
     assert!(tested > 100, "{tested} tested");
-    assert_eq!(called(&rows), BTreeSet::new());
+    assert_eq!(significant(&rows), BTreeSet::new());
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn listpack_finds_nothing_between_equal_builds() {
     for cohort in ["session", "cache"] {
         let (rows, tested) = window(&same, cohort, CountKind::SelfCount);
         assert!(tested > 70, "{tested} tested in {cohort}");
-        assert_eq!(called(&rows), BTreeSet::new(), "{cohort}");
+        assert_eq!(significant(&rows), BTreeSet::new(), "{cohort}");
     }
     assert!(same.tables.flags.is_empty());
 }
@@ -74,11 +74,11 @@ fn listpack_finds_nothing_between_equal_builds() {
 #[test]
 fn snapshot_finds_the_function_that_is_gone() {
     let (rows, _) = window(&SNAPSHOT, "ingest", CountKind::Total);
-    let found = called(&rows);
+    let found = significant(&rows);
     assert!(found.iter().any(|function| function.ends_with("(*EtcdServer).snapshot.func1")), "{found:?}");
     let (rows, tested) = window(&SNAPSHOT, "lookup", CountKind::Total);
     assert!(tested > 250, "{tested} tested");
-    assert_eq!(called(&rows), BTreeSet::new());
+    assert_eq!(significant(&rows), BTreeSet::new());
     assert!(SNAPSHOT.tables.rejected.is_empty(), "what the filter leaves out is not looked at");
 }
 

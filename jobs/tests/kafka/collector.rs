@@ -87,7 +87,7 @@ fn a_topic_of_a_collector_gives_what_its_records_give_as_files() {
     let snapshots: Vec<_> =
         expected.tables.ledger.iter().filter(|row| ["heap", "mutex"].contains(&row.profile_type.as_str())).collect();
     assert!(
-        snapshots.iter().any(|row| row.samples_counted > 0) && snapshots.iter().any(|row| row.samples_baseline > 0)
+        snapshots.iter().any(|row| row.samples_counted > 0) && snapshots.iter().any(|row| row.samples_carried_over > 0)
     );
     let of_cpu = expected.tables.ledger.iter().filter(|row| row.profile_type == "cpu");
     let counted: i64 = of_cpu.map(|row| row.samples_counted).sum();

@@ -284,8 +284,8 @@ fn by_pod(
             Temporality::Delta | Temporality::Gauge => (Arc::clone(profile), profile.window),
             Temporality::Cumulative => match snapshots.find(config, profile) {
                 Found::New(new, interval) => (new, interval),
-                Found::Baseline => {
-                    row.samples_baseline += total;
+                Found::First => {
+                    row.samples_carried_over += total;
                     continue;
                 }
                 Found::Superseded => {
@@ -295,7 +295,7 @@ fn by_pod(
             },
         };
         let new = samples(profile.total());
-        row.samples_baseline += total - new;
+        row.samples_carried_over += total - new;
         if interval.midpoint() < start.plus(config.warm_up) {
             row.samples_warm_up += new;
             continue;

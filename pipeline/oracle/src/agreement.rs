@@ -12,7 +12,7 @@ const FAR_OUT: f64 = -450.0;
 /// Largest relative difference of two ln p far out in the tail.
 const CLOSE_FAR_OUT: f64 = 1e-6;
 /// How many differences are told.
-const TOLD: usize = 12;
+const REPORTED: usize = 12;
 
 /// How much was compared and found equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Agreement {
     /// Of these: tested.
     pub tested: usize,
     /// Of these: called regressed or improved.
-    pub called: usize,
+    pub selected: usize,
     /// Rows of `flags`.
     pub flags: usize,
     /// Rows of `comparisons`.
@@ -54,12 +54,12 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
     );
     differences.table("rejected", &expected.rejected, &got.rejected, key_of_rejected, rejected);
     if differences.count > 0 {
-        return Err(format!("{} differences, the first:\n{}", differences.count, differences.told.join("\n")));
+        return Err(format!("{} differences, the first:\n{}", differences.count, differences.reported.join("\n")));
     }
     Ok(Agreement {
         cells: expected.cells.len(),
         tested: expected.cells.iter().filter(|row| row.ln_p.is_some()).count(),
-        called: expected.cells.iter().filter(|row| row.verdict.is_called()).count(),
+        selected: expected.cells.iter().filter(|row| row.verdict.is_significant()).count(),
         flags: expected.flags.len(),
         comparisons: expected.comparisons.len(),
         ledger: expected.ledger.len(),
@@ -71,7 +71,7 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
 #[derive(Default)]
 struct Differences {
     count: usize,
-    told: Vec<String>,
+    reported: Vec<String>,
 }
 
 /// Two rows of one key, with where they stand.
@@ -83,8 +83,8 @@ struct Pair<'a> {
 impl Differences {
     fn tell(&mut self, difference: String) {
         self.count += 1;
-        if self.told.len() < TOLD {
-            self.told.push(difference);
+        if self.reported.len() < REPORTED {
+            self.reported.push(difference);
         }
     }
 
@@ -206,9 +206,9 @@ fn cell(pair: &mut Pair<'_>, expected: &CellRow, got: &CellRow) {
     pair.near("ln_p_iid", expected.ln_p_iid, got.ln_p_iid);
     pair.near("dispersion", expected.dispersion, got.dispersion);
     pair.near("df", expected.df, got.df);
-    pair.near("f", expected.f, got.f);
+    pair.near("statistic", expected.statistic, got.statistic);
     pair.near("ln_p", expected.ln_p, got.ln_p);
-    pair.near("ln_p_delta", expected.ln_p_delta, got.ln_p_delta);
+    pair.near("ln_p_min_effect", expected.ln_p_min_effect, got.ln_p_min_effect);
     pair.near("q_value", expected.q_value, got.q_value);
     pair.interval("ratio", expected.ratio, got.ratio);
     pair.interval("adjusted_ratio", expected.adjusted_ratio, got.adjusted_ratio);
@@ -251,19 +251,19 @@ fn comparison(pair: &mut Pair<'_>, expected: &ComparisonRow, got: &ComparisonRow
     pair.same("head_pods", &expected.head_pods, &got.head_pods);
     pair.same("base_pods", &expected.base_pods, &got.base_pods);
     pair.same("functions_tested", &expected.functions_tested, &got.functions_tested);
-    pair.near("scale", expected.scale, got.scale);
-    pair.near("tau2", expected.tau2, got.tau2);
-    pair.near("d0", expected.d0, got.d0);
-    pair.near("s02", expected.s02, got.s02);
+    pair.near("normalization_factor", expected.normalization_factor, got.normalization_factor);
+    pair.near("pod_variance", expected.pod_variance, got.pod_variance);
+    pair.near("prior_df", expected.prior_df, got.prior_df);
+    pair.near("prior_dispersion", expected.prior_dispersion, got.prior_dispersion);
     pair.same("flags", &expected.flags, &got.flags);
     pair.same("time_blocks", &expected.time_blocks, &got.time_blocks);
     pair.same("strata_dropped", &expected.strata_dropped, &got.strata_dropped);
     pair.near("equivalent_share", expected.equivalent_share, got.equivalent_share);
     pair.same("verdict", &expected.verdict, &got.verdict);
-    pair.same("self_check_tests", &expected.self_check_tests, &got.self_check_tests);
-    pair.same("self_check_flags", &expected.self_check_flags, &got.self_check_flags);
+    pair.same("aa_check_tests", &expected.aa_check_tests, &got.aa_check_tests);
+    pair.same("aa_check_flags", &expected.aa_check_flags, &got.aa_check_flags);
     pair.same("warnings", &expected.warnings, &got.warnings);
-    pair.same("baseline", &expected.baseline, &got.baseline);
+    pair.same("base_kind", &expected.base_kind, &got.base_kind);
 }
 
 fn ledger(pair: &mut Pair<'_>, expected: &LedgerRow, got: &LedgerRow) {
@@ -278,7 +278,7 @@ fn ledger(pair: &mut Pair<'_>, expected: &LedgerRow, got: &LedgerRow) {
     pair.same("samples_duplicate", &expected.samples_duplicate, &got.samples_duplicate);
     pair.same("samples_superseded", &expected.samples_superseded, &got.samples_superseded);
     pair.same("samples_drain", &expected.samples_drain, &got.samples_drain);
-    pair.same("samples_baseline", &expected.samples_baseline, &got.samples_baseline);
+    pair.same("samples_carried_over", &expected.samples_carried_over, &got.samples_carried_over);
     pair.same("samples_rejected", &expected.samples_rejected, &got.samples_rejected);
 }
 

@@ -6,7 +6,7 @@ use fleetdiff_schemas::number::{float, signed_float};
 use fleetdiff_schemas::profile::CountKind;
 
 use super::counts::{Archive, Tree};
-use super::family::{Called, RowId};
+use super::family::{RowId, Selected};
 use super::statistics::decide::{ln_e, ln_p_iid};
 
 /// What becomes of a called row.
@@ -23,7 +23,7 @@ pub(super) enum Cause {
 /// What a change must reach to be called by itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bar {
-    pub delta: f64,
+    pub min_effect: f64,
     pub ln_e: f64,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Bar {
 type Samples = Vec<[f64; 2]>;
 
 /// A called row of a cell.
-pub(super) type Here<'a> = (&'a RowId, &'a Called);
+pub(super) type Here<'a> = (&'a RowId, &'a Selected);
 
 /// The cause of each called row of a cell, in their order, from the stacks of the epoch.
 pub(super) fn causes(archive: &Archive, tree: &Tree, here: &[Here<'_>], bar: Bar) -> Vec<Cause> {
@@ -40,7 +40,7 @@ pub(super) fn causes(archive: &Archive, tree: &Tree, here: &[Here<'_>], bar: Bar
     );
     let order = Order::of(archive, tree, here);
     let parts: Vec<Parts> = (0..here.len()).map(|row| Parts::of(archive, tree, &order, here, row)).collect();
-    let has_its_own = |row: usize| rest_is_called(&parts[row].rest, &all, here[row].1, bar);
+    let has_its_own = |row: usize| rest_is_selected(&parts[row].rest, &all, here[row].1, bar);
     let explained: Vec<bool> = (0..here.len()).map(|row| !parts[row].under.is_empty() && !has_its_own(row)).collect();
     let cause = |row: usize| {
         let under = &parts[row].under;
@@ -71,11 +71,11 @@ impl Parts {
     fn of(archive: &Archive, tree: &Tree, order: &Order, here: &[Here<'_>], row: usize) -> Self {
         let nothing = vec![[0.0; 2]; tree.len()];
         let mut parts = Self { under: BTreeMap::new(), rest: nothing.clone() };
-        let (id, called) = here[row];
-        let Some(function) = called.now.function.filter(|_| id.kind == CountKind::Total) else { return parts };
+        let (id, selected) = here[row];
+        let Some(function) = selected.now.function.filter(|_| id.kind == CountKind::Total) else { return parts };
         let lies_over = |stack: &[usize]| -> Vec<usize> {
             let below = below(stack, function);
-            let is_under = |(other, called): &Here<'_>| match (other.kind, called.now.function) {
+            let is_under = |(other, selected): &Here<'_>| match (other.kind, selected.now.function) {
                 (CountKind::SelfCount, leaf) => stack.last().copied() == leaf,
                 (CountKind::Total, callee) => {
                     callee.is_some_and(|callee| below.contains(&callee) && order.calls(function, callee))
@@ -116,7 +116,7 @@ struct Order(BTreeMap<(usize, usize), u64>);
 
 impl Order {
     fn of(archive: &Archive, tree: &Tree, here: &[Here<'_>]) -> Self {
-        let functions: BTreeSet<usize> = here.iter().filter_map(|(_, called)| called.now.function).collect();
+        let functions: BTreeSet<usize> = here.iter().filter_map(|(_, selected)| selected.now.function).collect();
         let mut order = BTreeMap::new();
         for (path, samples) in tree.values().flatten() {
             let stack = &archive.paths[*path];
@@ -146,8 +146,8 @@ fn moved(samples: &Samples, all: &Samples) -> f64 {
 }
 
 /// Whether what is left of a row's change would be called by itself.
-fn rest_is_called(rest: &Samples, all: &Samples, called: &Called, bar: Bar) -> bool {
-    let Some(tested) = called.now.tested else { return false };
+fn rest_is_selected(rest: &Samples, all: &Samples, selected: &Selected, bar: Bar) -> bool {
+    let Some(tested) = selected.now.tested else { return false };
     let (mut r, mut s, mut harmonic, mut n) = (0.0, 0.0, 0.0, 0.0);
     let mut counts = [0.0; 2];
     for ([r1, r0], [n1, n0]) in rest.iter().zip(all).filter(|(_, [n1, n0])| *n1 > 0.0 && *n0 > 0.0) {
@@ -158,10 +158,10 @@ fn rest_is_called(rest: &Samples, all: &Samples, called: &Called, bar: Bar) -> b
         counts = [counts[0] + r1, counts[1] + r0];
     }
     let h = harmonic / (2.0 * n);
-    let theta = ((r + h) / (s + h)).ln() - tested.ln_scale;
-    let row = &called.now.row;
+    let theta = ((r + h) / (s + h)).ln() - tested.ln_normalization;
+    let row = &selected.now.row;
     let part = (counts[0] + counts[1] + 1.0) / signed_float(row.head.count + row.base.count);
     let phi = 1.0 + (row.dispersion.unwrap_or(1.0) - 1.0) * part.min(1.0);
     let se = (phi * (1.0 / (counts[0] + 0.5) + 1.0 / (counts[1] + 0.5))).sqrt();
-    theta.abs() >= bar.delta && ln_e(ln_p_iid((theta / se).powi(2)), se, 1.0) >= bar.ln_e
+    theta.abs() >= bar.min_effect && ln_e(ln_p_iid((theta / se).powi(2)), se, 1.0) >= bar.ln_e
 }

@@ -13,7 +13,7 @@ use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Scope;
 
 use super::admission::{Counted, Served, folded};
-use super::history::{History, Open, Past, archived};
+use super::timeline::{History, Open, Timeline, archived};
 
 /// The head's place in a pair of arms.
 pub(super) const HEAD: usize = 0;
@@ -75,7 +75,7 @@ struct Requests {
 /// Counts of one comparison in one cell whose base is the past. Strata are by hour of the day, whose number takes the block's
 /// place.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PastCell {
+pub(super) struct HistoryCell {
     /// The head within the window, and what is archived of the base, at whatever hour.
     pub cell: Cell,
     /// Days on which the base has samples in a stratum.
@@ -105,7 +105,7 @@ pub(super) struct ArmCounts {
     /// Buckets with samples.
     pub buckets: BTreeMap<u8, BucketCounts>,
     /// Whether these are of the past.
-    pub of_past: bool,
+    pub of_history: bool,
     /// The same samples by the number of the pod; kept within the window alone.
     pub pods: BTreeMap<usize, PodCounts>,
 }
@@ -129,7 +129,7 @@ pub(super) struct BucketCounts {
 }
 
 impl Archive {
-    pub fn new(config: &Config, history: &History, counted: &[&Counted], served: &[&Served]) -> Self {
+    pub fn new(config: &Config, timeline: &Timeline, counted: &[&Counted], served: &[&Served]) -> Self {
         let folded: Vec<_> = counted.iter().map(|one| folded(&one.profile)).collect();
         let names: BTreeSet<(u64, Arc<str>)> = folded
             .iter()
@@ -148,7 +148,7 @@ impl Archive {
             for (cohort, (total, functions)) in cohorts.iter().filter(|(_, (total, _))| *total > 0) {
                 let functions = functions.iter().filter_map(|(name, counts)| Some((*numbers.get(name)?, *counts)));
                 samples.push(Sampled {
-                    origin: Origin::new(config, history, one, cohort),
+                    origin: Origin::new(config, timeline, one, cohort),
                     pod,
                     started: one.started,
                     bucket: id.bucket().0,
@@ -163,13 +163,13 @@ impl Archive {
                 Counted { profile: Arc::clone(&one.profile), applied: one.applied, own: one.own, started: Nanos(0) },
             );
             Requests {
-                origin: Origin::new(config, history, &as_counted, &id.cohort),
+                origin: Origin::new(config, timeline, &as_counted, &id.cohort),
                 bucket: id.bucket().0,
                 count: one.count,
             }
         });
         let requests = requests.collect();
-        let (paths, stacks) = stacks(config, history, counted, &numbers);
+        let (paths, stacks) = stacks(config, timeline, counted, &numbers);
         let mut numbered: Vec<(PodId, usize)> = pods.into_iter().collect();
         numbered.sort_by_key(|(_, number)| *number);
         Self { names, pods: numbered.into_iter().map(|(pod, _)| pod).collect(), samples, requests, paths, stacks }
@@ -258,19 +258,24 @@ impl Archive {
     }
 
     /// What a comparison sees at the close of `hop` whose base is the past.
-    pub fn past_cells(&self, config: &Config, past: &Past, hop: Hop) -> BTreeMap<(ProfileType, CellKey), PastCell> {
+    pub fn history_cells(
+        &self,
+        config: &Config,
+        history: &History,
+        hop: Hop,
+    ) -> BTreeMap<(ProfileType, CellKey), HistoryCell> {
         let since = archived(config, hop);
         let arm_of = |origin: &Origin| match &origin.build {
             _ if origin.applied > hop => None,
-            build if *build == past.head => (origin.own.plus(config.window_hops()) > hop).then_some(HEAD),
-            build if past.base.contains(build) => {
+            build if *build == history.head => (origin.own.plus(config.window_hops()) > hop).then_some(HEAD),
+            build if history.base.contains(build) => {
                 let left =
                     origin.own.plus(config.window_hops()) <= hop && since.is_some_and(|since| origin.own >= since);
                 (left && is_archived(config, origin.own)).then_some(BASE)
             }
             _ => None,
         };
-        let mut cells: BTreeMap<(ProfileType, CellKey), PastCell> = BTreeMap::new();
+        let mut cells: BTreeMap<(ProfileType, CellKey), HistoryCell> = BTreeMap::new();
         let stratum = |origin: &Origin| {
             let hours = config.clock().start_of(origin.block).0 / HOUR;
             ((Hop(u64::try_from(hours % 24).unwrap_or(0)), origin.hardware.clone()), hours / 24)
@@ -284,7 +289,7 @@ impl Archive {
             }
             let counts = &mut cell.cell.entry(stratum).or_default()[arm];
             counts.add(one, self.names.len(), Scope::Epoch);
-            counts.of_past = arm == BASE;
+            counts.of_history = arm == BASE;
         }
         for one in &self.requests {
             let Some(arm) = arm_of(&one.origin) else { continue };
@@ -302,7 +307,7 @@ impl Archive {
 
 /// Of each stretch of hops one is archived: its place in it is the hash of the stretch's number, modulo the stretch's length.
 fn is_archived(config: &Config, own: Hop) -> bool {
-    let length = config.clock().hops_in(config.baseline_every).max(1);
+    let length = config.clock().hops_in(config.history_every).max(1);
     let first = own.0 - own.0 % length;
     own.0 == first + stable_hash(&(own.0 / length).to_le_bytes()) % length
 }
@@ -316,7 +321,7 @@ fn settle(cell: &mut Cell) {
 /// The stacks of all profiles that came with them.
 type Stacks = (Vec<Vec<usize>>, Vec<(Origin, Vec<(usize, u64)>)>);
 
-fn stacks(config: &Config, history: &History, counted: &[&Counted], numbers: &BTreeMap<&Arc<str>, usize>) -> Stacks {
+fn stacks(config: &Config, timeline: &Timeline, counted: &[&Counted], numbers: &BTreeMap<&Arc<str>, usize>) -> Stacks {
     let mut places: HashMap<Vec<usize>, usize> = HashMap::new();
     let mut paths = Vec::new();
     let mut all = Vec::new();
@@ -337,13 +342,13 @@ fn stacks(config: &Config, history: &History, counted: &[&Counted], numbers: &BT
                 .or_default()
                 .push((path, stack.count));
         }
-        all.extend(cohorts.into_iter().map(|(cohort, samples)| (Origin::new(config, history, one, cohort), samples)));
+        all.extend(cohorts.into_iter().map(|(cohort, samples)| (Origin::new(config, timeline, one, cohort), samples)));
     }
     (paths, all)
 }
 
 impl Origin {
-    fn new(config: &Config, history: &History, one: &Counted, cohort: &Cohort) -> Self {
+    fn new(config: &Config, timeline: &Timeline, one: &Counted, cohort: &Cohort) -> Self {
         let id = &one.profile.identity;
         let (region, cohort) = match config.cell_by {
             CellBy::RegionCohort => (id.region.clone(), cohort.clone()),
@@ -354,7 +359,7 @@ impl Origin {
         Self {
             applied: one.applied,
             own: one.own,
-            block: history.block_of(one.own),
+            block: timeline.block_of(one.own),
             profile_type: one.profile.profile_type,
             cell: CellKey { region, cohort },
             hardware: id.hardware.clone(),

@@ -71,10 +71,10 @@ pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell]) -> Evid
         false => support(&arms, degrees_of_freedom(&used)),
     };
     let mut kinds = BTreeMap::new();
-    let mut scale = None;
+    let mut normalization = None;
     for kind in CountKind::ALL {
-        let found = judge_kind(config, archive, &used, kind, (support != Support::Untestable).then_some(scale));
-        scale = scale.or_else(|| found.test.as_ref().map(|test| test.scale));
+        let found = judge_kind(config, archive, &used, kind, (support != Support::Untestable).then_some(normalization));
+        normalization = normalization.or_else(|| found.test.as_ref().map(|test| test.normalization));
         kinds.insert(kind, found);
     }
     Evidence {
@@ -105,7 +105,7 @@ fn judge_kind(
     archive: &Archive,
     used: &[&Stratum],
     kind: CountKind,
-    scale: Option<Option<f64>>,
+    normalization: Option<Option<f64>>,
 ) -> KindEvidence {
     let mut counts: BTreeMap<usize, [u64; 2]> = BTreeMap::new();
     for stratum in used {
@@ -125,9 +125,9 @@ fn judge_kind(
             .then_some(*function)
     };
     let functions: Vec<usize> = counts.iter().filter_map(frequent).collect();
-    let test = scale.map(|scale| {
+    let test = normalization.map(|normalization| {
         let (head, base) = (arm(used, HEAD, kind, &functions), arm(used, BASE, kind, &functions));
-        rows_of_cell(&head, &base, scale, config.delta, float(config.min_count))
+        rows_of_cell(&head, &base, normalization, config.min_effect, float(config.min_count))
     });
     KindEvidence { counts, functions, test }
 }
@@ -148,7 +148,7 @@ fn arm(used: &[&Stratum], arm: usize, kind: CountKind, functions: &[usize]) -> A
             .collect(),
         samples: used.iter().map(|stratum| occupied.iter().map(|bucket| samples(stratum, *bucket)).collect()).collect(),
         pods: occupied.iter().map(|bucket| pods_of_bucket(used, arm, *bucket)).collect(),
-        unlike: used.iter().any(|stratum| stratum[arm].of_past),
+        imbalance: used.iter().any(|stratum| stratum[arm].of_history),
     }
 }
 

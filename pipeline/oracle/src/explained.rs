@@ -8,7 +8,7 @@ use fleetdiff_schemas::profile::CountKind;
 use super::causes::Here;
 use super::counts::{Archive, Tree};
 use super::evidence::Evidence;
-use super::family::{Called, RowId};
+use super::family::{RowId, Selected};
 use super::statistics::families::ln_bh;
 
 /// How many compositional functions are named.
@@ -21,12 +21,12 @@ pub(super) fn compositional(config: &Config, archive: &Archive, evidence: &Evide
     else {
         return Vec::new();
     };
-    let ln_scale = test.scale.ln();
+    let ln_normalization = test.normalization.ln();
     let (share, adjusted) = (&test.share.theta, &test.adjusted.theta);
     let moved = |place: usize, ln_q: f64| {
         ln_q <= config.q.ln()
-            && ln_scale.abs() >= config.delta
-            && share[place] * ln_scale > 0.0
+            && ln_normalization.abs() >= config.min_effect
+            && share[place] * ln_normalization > 0.0
             && adjusted[place].abs() < share[place].abs()
     };
     let ln_q = ln_bh(&test.ln_p_comp).into_iter().enumerate();
@@ -38,13 +38,13 @@ pub(super) fn compositional(config: &Config, archive: &Archive, evidence: &Evide
 }
 
 /// What a flag explains: rows, then functions whose share alone moved, if its row is the one that they are put down to.
-pub(super) fn explains(called: &BTreeMap<RowId, Called>, flag: &RowId, compositional: &[String]) -> Vec<String> {
-    let rows = called.iter().filter(|(_, other)| other.by.as_ref() == Some(flag));
+pub(super) fn explains(selected: &BTreeMap<RowId, Selected>, flag: &RowId, compositional: &[String]) -> Vec<String> {
+    let rows = selected.iter().filter(|(_, other)| other.by.as_ref() == Some(flag));
     let mut names: Vec<String> = rows.map(|(id, _)| format!("{} ({})", id.function, id.kind.name())).collect();
     let own =
         |id: &&RowId| id.profile_type == flag.profile_type && id.cell == flag.cell && id.kind == CountKind::SelfCount;
-    let size = |id: &RowId| called[id].now.tested.map_or(0.0, |now| now.theta.abs());
-    let mut by_size: Vec<&RowId> = called.keys().filter(own).collect();
+    let size = |id: &RowId| selected[id].now.tested.map_or(0.0, |now| now.theta.abs());
+    let mut by_size: Vec<&RowId> = selected.keys().filter(own).collect();
     by_size.sort_by(|a, b| size(b).total_cmp(&size(a)));
     if by_size.first() == Some(&flag) {
         let others: Vec<&String> =
@@ -59,19 +59,19 @@ pub(super) fn explains(called: &BTreeMap<RowId, Called>, flag: &RowId, compositi
 
 /// From where, or to where, the work of self rows of a cell moved, in words.
 pub(super) fn shifts(archive: &Archive, tree: &Tree, here: &[Here<'_>]) -> BTreeMap<RowId, String> {
-    let up = |(_, called): &Here<'_>| called.now.tested.map(|now| now.theta > 0.0);
+    let up = |(_, selected): &Here<'_>| selected.now.tested.map(|now| now.theta > 0.0);
     let own = here.iter().filter(|(id, _)| id.kind == CountKind::SelfCount);
     let (ups, downs): (Vec<&Here<'_>>, Vec<&Here<'_>>) = own.partition(|row| up(row) == Some(true));
     let mut pairs = Vec::new();
     for (to, gaining) in &ups {
         for (from, losing) in &downs {
-            let [Some(gained), Some(lost)] = [gaining, losing].map(|called| called.now.row.share_delta) else {
+            let [Some(gained), Some(lost)] = [gaining, losing].map(|selected| selected.now.row.share_delta) else {
                 continue;
             };
             let [above, also] = [gaining, losing]
-                .map(|called| called.now.function.and_then(|function| caller(archive, tree, function)));
+                .map(|selected| selected.now.function.and_then(|function| caller(archive, tree, function)));
             let left = (gained.value + lost.value).abs();
-            let halves = [gained, lost].map(|delta| ((delta.high - delta.low) / 2.0).powi(2));
+            let halves = [gained, lost].map(|min_effect| ((min_effect.high - min_effect.low) / 2.0).powi(2));
             if let Some(above) = above.filter(|above| Some(*above) == also && left <= (halves[0] + halves[1]).sqrt()) {
                 pairs.push((left, *to, *from, above));
             }

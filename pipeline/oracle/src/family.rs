@@ -9,12 +9,12 @@ use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Severity;
 
+use super::aa_check::Checked;
 use super::counts::Archive;
 use super::evidence::Evidence;
-use super::history::Open;
+use super::imbalance::Warnings;
 use super::row::Line;
-use super::self_check::Checked;
-use super::unlike::Warnings;
+use super::timeline::Open;
 
 /// A row of the live family: orders ties.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +40,7 @@ impl RowId {
 
 /// A row that is called.
 #[derive(Clone, Debug)]
-pub(super) struct Called {
+pub(super) struct Selected {
     /// Start of the epoch in which it was first called.
     pub epoch: Hop,
     /// As it was last tested.
@@ -75,8 +75,8 @@ pub(super) struct Live {
     /// ln of the largest e-value in this epoch of rows that reached 1/q.
     pub largest: BTreeMap<RowId, f64>,
     /// Rows cleared in this epoch since they were shown to be alike.
-    pub settled: BTreeSet<RowId>,
-    pub called: BTreeMap<RowId, Called>,
+    pub decided: BTreeSet<RowId>,
+    pub selected: BTreeMap<RowId, Selected>,
 }
 
 /// The cells of one type at a look.
@@ -98,7 +98,7 @@ pub(super) struct LookAt<'a> {
     /// The self-check, where the look is a report.
     pub checked: &'a Checked,
     /// In what the arms are unlike, where the look is a report.
-    pub unlike: &'a Warnings,
+    pub imbalance: &'a Warnings,
 }
 
 impl Live {
@@ -110,8 +110,8 @@ impl Live {
             epoch: open.epoch,
             joined: BTreeSet::new(),
             largest: BTreeMap::new(),
-            settled: BTreeSet::new(),
-            called: BTreeMap::new(),
+            decided: BTreeSet::new(),
+            selected: BTreeMap::new(),
         }
     }
 
@@ -132,9 +132,9 @@ impl Live {
     }
 }
 
-impl Called {
+impl Selected {
     /// The function that explains the row, if that is still called.
     pub fn cause(&self, live: &Live) -> Option<String> {
-        self.by.as_ref().filter(|by| live.called.contains_key(by)).map(|by| by.function.clone())
+        self.by.as_ref().filter(|by| live.selected.contains_key(by)).map(|by| by.function.clone())
     }
 }

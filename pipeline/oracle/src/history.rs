@@ -1,273 +1,186 @@
-//! What happens to one service hop by hop: section 3 of `docs/semantics.md`.
-//!
-//! Presence, build order, comparisons, epochs, blocks, looks and reports depend on who was counted when and on nothing
-//! else, so they are found here by walking all hops, before any function is looked at.
+//! Bases that are the past: section 13 of `docs/semantics.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetdiff_schemas::config::{Comparing, Config, Method};
-use fleetdiff_schemas::identity::{Build, PodId};
-use fleetdiff_schemas::time::{Hop, Nanos};
+use fleetdiff_schemas::config::{CellBy, Config};
+use fleetdiff_schemas::identity::{Build, Hardware, Service};
+use fleetdiff_schemas::number::signed_float;
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
+use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonRow};
+use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, RowReason, Scope, Verdict};
 
-use super::admission::Counted;
+use super::aa_check::Checked;
+use super::counts::{Archive, BASE, Cell, HEAD, HistoryCell};
+use super::evidence::judge;
+use super::family::{Live, LookAt, Looked};
+use super::imbalance::Warnings;
+use super::report::{Report, first_three, is_under};
+use super::row::{About, lines, range};
+use super::timeline::{History, Open};
+use super::verdicts::Verdicts;
 
-/// How far back a pod counts as present, in hops.
-const PRESENT: u64 = 12;
-/// A change of shares begins no new block within this time of the last.
-const BLOCK: Nanos = Nanos::from_seconds(300);
-const HOUR: i64 = 3_600_000_000_000;
+type Cells = BTreeMap<CellKey, HistoryCell>;
 
-/// A comparison while it is open.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Open {
-    pub base: Vec<Build>,
-    pub head: Build,
-    /// The hop at which it opened.
-    pub opened: Hop,
-    /// The hop at which its epoch began.
-    pub epoch: Hop,
-}
-
-impl Open {
-    /// The builds of the base as tables name them.
-    pub fn base_name(&self) -> Build {
-        Build::new(self.base.iter().map(Build::as_str).collect::<Vec<_>>().join(","))
-    }
-}
-
-/// A closed comparison whose head lives on: the past is its base.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Past {
-    pub base: Vec<Build>,
-    pub head: Build,
-    /// The hop at which it closed.
-    pub closed: Hop,
-}
-
-/// What the close of one hop brings.
-#[derive(Clone, Debug)]
-pub(super) struct Moment {
-    pub hop: Hop,
-    /// Comparisons that closed, by the hop at which they had opened.
-    pub closed: Vec<Open>,
-    /// Comparisons open at the end of the hop.
-    pub open: Vec<Open>,
-    /// Comparisons whose base is the past at the end of the hop.
-    pub past: Vec<Past>,
-    pub look: bool,
-    pub report: bool,
-}
-
-/// The history of one service.
-#[derive(Clone, Debug, Default)]
-pub(super) struct History {
-    /// First hops of time blocks, ascending.
-    pub blocks: Vec<Hop>,
-    /// One entry a hop, from the first counted profile to the last hop of the run.
-    pub moments: Vec<Moment>,
-}
-
-impl History {
-    /// The block that holds a hop, by its first hop.
-    pub fn block_of(&self, own: Hop) -> Hop {
-        let holding = self.blocks.iter().rev().find(|start| **start <= own);
-        holding.or_else(|| self.blocks.first()).copied().unwrap_or_default()
-    }
-}
-
-/// Walks the hops of a service from its first counted profile to `last`.
-pub(super) fn walk(config: &Config, counted: &[&Counted], last: Hop) -> History {
-    let presence = Presence::new(config, counted);
-    let mut registry = Registry::default();
-    let mut history = History::default();
-    let mut open: Vec<Open> = Vec::new();
-    let mut past: Vec<Past> = Vec::new();
-    let mut last_look: Option<Hop> = None;
-    for hop in (presence.first.0..=last.0).map(Hop) {
-        registry.meet(&presence, hop);
-        let (stay, closed) = open.into_iter().partition::<Vec<_>, _>(|one| {
-            one.base.iter().any(|build| presence.in_window(build, hop) > 0) && presence.in_window(&one.head, hop) > 0
-        });
-        open = stay;
-        registry.closed.extend(closed.iter().map(|one| one.head.clone()));
-        let before = open.len();
-        match &config.comparing {
-            Comparing::Deploys => registry.open_deploys(config, &presence, hop, &mut open),
-            Comparing::Named { base, head } => open_named(&presence, hop, base, head, &mut open),
-        }
-        let opened = open.len() > before;
-        let rolled = roll_epochs(config, hop, &mut open);
-        let changed = opened || rolled || !closed.is_empty();
-        if changed || begins_block(config, &presence, hop, history.blocks.last().copied()) {
-            history.blocks.push(hop);
-        }
-        let looks = falls(config, config.evaluate_every, hop, last) && presence.counted_after(last_look, hop);
-        if looks {
-            last_look = Some(hop);
-        }
-        past.extend(closed.iter().map(|one| Past { base: one.base.clone(), head: one.head.clone(), closed: hop }));
-        past.retain(|one| {
-            let compared = open.iter().any(|other| other.head == one.head || other.base.contains(&one.head));
-            presence.in_window(&one.head, hop) > 0
-                && !compared
-                && archived(config, hop).is_some_and(|since| one.closed.minus(config.window_hops()) >= since)
-        });
-        let report = falls(config, config.report_every, hop, last) && !(open.is_empty() && past.is_empty());
-        history.moments.push(Moment { hop, closed, open: open.clone(), past: past.clone(), look: looks, report });
-    }
-    history
-}
-
-/// The first hop of which the archive may hold anything at the close of `hop`; `None` if there is no archive.
-pub(super) fn archived(config: &Config, hop: Hop) -> Option<Hop> {
-    let generation = config.clock().hops_in(config.baseline);
-    let last = hop.minus(config.window_hops());
-    (generation > 0 && config.method == Method::Honest)
-        .then(|| Hop((last.0 / generation).saturating_sub(1) * generation))
-}
-
-/// Whether a hop's end is a multiple of `every`, or the hop is the last of the run.
-fn falls(config: &Config, every: Nanos, hop: Hop, last: Hop) -> bool {
-    (hop.0 + 1).is_multiple_of(config.clock().hops_in(every).max(1)) || hop == last
-}
-
-fn open_named(presence: &Presence, hop: Hop, base: &[Build], head: &Build, open: &mut Vec<Open>) {
-    let there = base.iter().any(|build| presence.in_window(build, hop) > 0) && presence.in_window(head, hop) > 0;
-    if open.is_empty() && there {
-        open.push(Open { base: base.to_vec(), head: head.clone(), opened: hop, epoch: hop });
-    }
-}
-
-/// Begins a new epoch where the old one is over; whether any did.
-fn roll_epochs(config: &Config, hop: Hop, open: &mut [Open]) -> bool {
-    let length = config.clock().hops_in(config.epoch).max(1);
-    let mut rolled = false;
-    for one in open.iter_mut().filter(|one| hop.0 - one.epoch.0 >= length) {
-        one.epoch = hop;
-        rolled = true;
-    }
-    rolled
-}
-
-/// Whether a time block begins although no comparison changed. `block` is the first hop of the one before.
-fn begins_block(config: &Config, presence: &Presence, hop: Hop, block: Option<Hop>) -> bool {
-    let hour = |hop: Hop| config.clock().start_of(hop).0.div_euclid(HOUR);
-    let Some(block) = block else { return true };
-    if hour(hop) != hour(hop.minus(1)) {
-        return true;
-    }
-    if hop.0 - block.0 < config.clock().hops_in(BLOCK) {
-        return false;
-    }
-    let (then, now) = (presence.present(block), presence.present(hop));
-    let (all_then, all_now) = (then.values().sum::<u64>(), now.values().sum::<u64>());
-    let of = |pods: &BTreeMap<&Build, u64>, build: &Build| u128::from(pods.get(build).copied().unwrap_or(0));
-    let (all_then, all_now) = (u128::from(all_then), u128::from(all_now));
-    // |now/all_now - then/all_then| > 1/10, multiplied out. With no pods on either side both sides are 0.
-    let moved =
-        |build: &Build| 10 * (of(&now, build) * all_then).abs_diff(of(&then, build) * all_now) > all_now * all_then;
-    then.keys().chain(now.keys()).any(|build| moved(build))
-}
-
-/// Who was counted when.
-struct Presence {
-    /// Hops at which a pod was counted, ascending, by build and pod.
-    pods: BTreeMap<Build, BTreeMap<PodId, Vec<Hop>>>,
-    /// Smallest process start among a build's profiles counted at a hop.
-    starts: BTreeMap<(Build, Hop), Option<Nanos>>,
-    /// All hops at which anything was counted.
-    hops: BTreeSet<Hop>,
-    first: Hop,
-    window: u64,
-}
-
-impl Presence {
-    fn new(config: &Config, counted: &[&Counted]) -> Self {
-        let mut pods: BTreeMap<Build, BTreeMap<PodId, Vec<Hop>>> = BTreeMap::new();
-        let mut starts: BTreeMap<(Build, Hop), Option<Nanos>> = BTreeMap::new();
-        for one in counted {
-            let id = &one.profile.identity;
-            pods.entry(id.build.clone()).or_default().entry(id.pod.clone()).or_default().push(one.applied);
-            let start = starts.entry((id.build.clone(), one.applied)).or_insert(id.process_start);
-            *start = [*start, id.process_start].into_iter().flatten().min();
-        }
-        pods.values_mut().flat_map(BTreeMap::values_mut).for_each(|hops| hops.sort_unstable());
-        let hops: BTreeSet<Hop> = counted.iter().map(|one| one.applied).collect();
-        let first = hops.first().copied().unwrap_or_default();
-        Self { pods, starts, hops, first, window: config.window_hops() }
-    }
-
-    /// Pods of a build that were counted in the `length` hops up to `hop`.
-    fn within(&self, build: &Build, hop: Hop, length: u64) -> u64 {
-        let there = |hops: &&Vec<Hop>| hops.iter().any(|at| *at <= hop && at.0 + length > hop.0);
-        let count = self.pods.get(build).map_or(0, |pods| pods.values().filter(there).count());
-        u64::try_from(count).unwrap_or(u64::MAX)
-    }
-
-    fn in_window(&self, build: &Build, hop: Hop) -> u64 {
-        self.within(build, hop, self.window)
-    }
-
-    /// Pods of each build that are present.
-    fn present(&self, hop: Hop) -> BTreeMap<&Build, u64> {
-        self.pods.keys().map(|build| (build, self.within(build, hop, PRESENT))).collect()
-    }
-
-    fn counted_after(&self, after: Option<Hop>, hop: Hop) -> bool {
-        self.hops.range(..=hop).next_back().is_some_and(|latest| Some(*latest) > after)
-    }
-}
-
-/// A build's place in build order.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+/// The rows of `cells` and of `comparisons` at one report of a comparison whose base is the past.
+pub(super) fn against_history(
+    config: &Config,
+    archive: &Archive,
+    service: &Service,
+    history: &History,
     hop: Hop,
-    /// The smallest process start; none sorts last.
-    start: (bool, Option<Nanos>),
-    name: Build,
-}
-
-/// Builds of a service and the comparisons that they have had.
-#[derive(Default)]
-struct Registry {
-    places: BTreeMap<Build, Place>,
-    initial: BTreeSet<Build>,
-    /// Heads of comparisons that were closed, as long as they have not been new since.
-    closed: BTreeSet<Build>,
-}
-
-impl Registry {
-    /// Gives a place to builds that are new at this hop.
-    fn meet(&mut self, presence: &Presence, hop: Hop) {
-        for ((build, _), start) in presence.starts.iter().filter(|((_, at), _)| *at == hop) {
-            let known = self.places.contains_key(build);
-            if known && hop > presence.first && presence.in_window(build, hop.minus(1)) > 0 {
-                continue;
-            }
-            self.initial.remove(build);
-            if hop == presence.first {
-                self.initial.insert(build.clone());
-            }
-            self.places.insert(build.clone(), Place { hop, start: (start.is_none(), *start), name: build.clone() });
-            self.closed.remove(build);
+) -> (Vec<CellRow>, Vec<ComparisonRow>) {
+    let mut by_type: BTreeMap<ProfileType, Cells> = BTreeMap::new();
+    for ((profile_type, key), cell) in archive.history_cells(config, history, hop) {
+        if cell.cell.values().any(|stratum| stratum[HEAD].samples > 0) {
+            by_type.entry(profile_type).or_default().insert(key, cell);
         }
     }
+    // No look and no flag: what the live rule remembers of this comparison is empty.
+    let open = Open { base: history.base.clone(), head: history.head.clone(), opened: hop, epoch: hop };
+    let (live, nothing, no_warning) = (Live::new(service, &open), Checked::new(), Warnings::new());
+    let at = LookAt { config, archive, blocks: &[], open: &open, hop, checked: &nothing, imbalance: &no_warning };
+    let (mut rows, mut comparisons) = (Vec::new(), Vec::new());
+    for (profile_type, cells) in by_type {
+        let report = Report { config, archive, open: &open, live: &live, hop, against_history: true };
+        let of_type = report.of_type(Scope::Window, profile_type, &at_hours_of_head(&cells));
+        let of_type: Vec<CellRow> = of_type.into_iter().map(|row| told(row, &cells, &open.base_name())).collect();
+        comparisons.extend(verdicts(&at, &live, profile_type, &cells, &of_type));
+        rows.extend(of_type);
+    }
+    (rows, comparisons)
+}
 
-    /// Opens the comparisons of deploys, in build order.
-    fn open_deploys(&self, config: &Config, presence: &Presence, hop: Hop, open: &mut Vec<Open>) {
-        let mut order: Vec<&Place> = self.places.values().collect();
-        order.sort();
-        for head in order.iter().map(|place| &place.name) {
-            let is_head = open.iter().any(|one| one.head == *head);
-            if self.initial.contains(head) || is_head || presence.in_window(head, hop) < config.min_head_pods {
-                continue;
-            }
-            let others = order.iter().filter(|place| place.name != *head && presence.in_window(&place.name, hop) > 0);
-            let base = others.copied().max_by_key(|place| (presence.in_window(&place.name, hop), *place));
-            let Some(base) = base.map(|place| vec![place.name.clone()]) else { continue };
-            if !self.closed.contains(head) {
-                open.push(Open { base, head: head.clone(), opened: hop, epoch: hop });
-            }
+/// The strata at hours of the day at which the head has samples.
+fn at_hours_of_head(cells: &Cells) -> BTreeMap<CellKey, Cell> {
+    let of_cell = |cell: &Cell| {
+        let hours: BTreeSet<Hop> =
+            cell.iter().filter(|(_, stratum)| stratum[HEAD].samples > 0).map(|((hour, _), _)| *hour).collect();
+        cell.iter()
+            .filter(|((hour, _), _)| hours.contains(hour))
+            .map(|(key, stratum)| (key.clone(), stratum.clone()))
+            .collect()
+    };
+    cells.iter().map(|(key, cell)| (key.clone(), of_cell(&cell.cell))).collect()
+}
+
+/// A row with its detail, and without what the past cannot tell.
+fn told(row: CellRow, cells: &Cells, base: &Build) -> CellRow {
+    let under = cells.iter().filter(|(key, _)| is_under(key, &row.cell));
+    let under: Vec<&HistoryCell> = under.map(|(_, cell)| cell).collect();
+    let strata_detail = matches!(row.reason, Some(RowReason::NoBase | RowReason::NoCommonStratum));
+    let strata_detail = if strata_detail {
+        format!("; head: {}; base: {}", ran(&under, HEAD), ran(&under, BASE))
+    } else {
+        String::new()
+    };
+    let seconds = signed_float(row.window_end_at.since(row.window_start_at).0) / 1e9;
+    let slow = signed_float(row.head.total) / signed_float(row.head.pods) < seconds;
+    let unknown = if slow { RowReason::LowLoad } else { RowReason::NeedsTime };
+    CellRow {
+        detail: Some(format!("{}{strata_detail}", which_history(&under, base))),
+        reason: if row.verdict == Verdict::Inconclusive { Some(unknown) } else { row.reason },
+        minimum_detectable_ratio: None,
+        seconds_to_significance: None,
+        pods_needed: None,
+        samples_needed_iid: None,
+        ..row
+    }
+}
+
+/// Strata of some cells that have samples of both arms.
+fn shared<'a>(cells: &[&'a HistoryCell]) -> Vec<(&'a HistoryCell, &'a (Hop, Hardware))> {
+    let of_cell = |cell: &&'a HistoryCell| {
+        let both = cell.cell.iter().filter(|(_, stratum)| stratum.iter().all(|arm| arm.samples > 0));
+        let cell = *cell;
+        both.map(|(key, _)| (cell, key)).collect::<Vec<_>>()
+    };
+    cells.iter().flat_map(of_cell).collect()
+}
+
+fn which_history(cells: &[&HistoryCell], base: &Build) -> String {
+    let hours: BTreeSet<u64> = shared(cells).iter().map(|(_, (hour, _))| hour.0).collect();
+    let days: BTreeSet<i64> =
+        shared(cells).iter().filter_map(|(cell, key)| cell.days.get(*key)).flatten().copied().collect();
+    let named: Vec<String> = hours.iter().map(ToString::to_string).collect();
+    match named.as_slice() {
+        [] => format!("base is the past of {base}"),
+        hours => {
+            let plural = |count: usize| if count == 1 { "" } else { "s" };
+            let (of_hours, of_days) = (plural(hours.len()), plural(days.len()));
+            format!(
+                "base is the past: hour{of_hours} {} UTC of {base} on {} day{of_days}",
+                hours.join(", "),
+                days.len()
+            )
         }
     }
+}
+
+/// The first strata of an arm, at whatever hour.
+fn ran(cells: &[&HistoryCell], arm: usize) -> String {
+    let strata = cells.iter().flat_map(|cell| cell.cell.iter()).filter(|(_, stratum)| stratum[arm].samples > 0);
+    let strata: BTreeSet<&(Hop, Hardware)> = strata.map(|(key, _)| key).collect();
+    first_three(strata.into_iter().map(|(hour, hardware)| format!("{hardware} at hour {} UTC", hour.0)).collect())
+}
+
+/// Rows of `comparisons`: as in section 9, but for the window, and with its called rows.
+fn verdicts(
+    at: &LookAt<'_>,
+    live: &Live,
+    profile_type: ProfileType,
+    cells: &Cells,
+    rows: &[CellRow],
+) -> Vec<ComparisonRow> {
+    let (start_at, end_at) = range(at.config, at.open, Scope::Window, at.hop);
+    let kinds = || CountKind::ALL.into_iter().filter(|kind| at.config.count_kinds.contains(kind));
+    let looked: Vec<Looked> = at_hours_of_head(cells)
+        .iter()
+        .map(|(key, cell)| {
+            let evidence = judge(at.config, at.archive, &[cell]);
+            let about = |kind| About {
+                scope: Scope::Window,
+                comparison: live.key(profile_type),
+                cell: key.clone(),
+                kind,
+                start_at,
+                end_at,
+            };
+            let lines = kinds().map(|kind| (kind, lines(at.config, at.archive, &about(kind), &evidence))).collect();
+            Looked { profile_type, cell: key.clone(), evidence, lines }
+        })
+        .collect();
+    let history = |cells: &[&HistoryCell], row: ComparisonRow| ComparisonRow {
+        window_start_at: start_at,
+        warnings: vec![which_history(cells, &at.open.base_name())],
+        base_kind: BaseKind::History,
+        ..row
+    };
+    let mut summaries = Vec::new();
+    for kind in kinds() {
+        let all = Verdicts { at, live, profile_type, kind };
+        let of_cell = |looked: &Looked| {
+            let row = all.of_cell(looked);
+            let selected = |verdict: Verdict| {
+                rows.iter().any(|row| row.count_kind == kind && row.cell == looked.cell && row.verdict == verdict)
+            };
+            let verdict = match row.verdict {
+                ComparisonVerdict::NotComparable => ComparisonVerdict::NotComparable,
+                _ if selected(Verdict::Regressed) => ComparisonVerdict::Regressed,
+                _ if selected(Verdict::Improved) => ComparisonVerdict::Improved,
+                other => other,
+            };
+            history(&[&cells[&looked.cell]], ComparisonRow { verdict, ..row })
+        };
+        let of_cells: Vec<ComparisonRow> = looked.iter().map(of_cell).collect();
+        if at.config.cell_by != CellBy::All {
+            let everywhere: Vec<&HistoryCell> = cells.values().collect();
+            let hours: BTreeSet<Hop> = shared(&everywhere).iter().map(|(_, (hour, _))| *hour).collect();
+            let row = all.over_all(&looked.iter().collect::<Vec<_>>(), &of_cells);
+            let time_blocks = i64::try_from(hours.len()).unwrap_or(i64::MAX);
+            summaries.push(history(&everywhere, ComparisonRow { time_blocks, ..row }));
+        }
+        summaries.extend(of_cells);
+    }
+    summaries
 }

@@ -4,13 +4,14 @@
 //! that this writes. Both are made from `docs/semantics.md` and share no code but the words of `fleetdiff_schemas` and the
 //! configuration; so nothing here is incremental, nothing is clever, and each look sums up all counted samples anew.
 //! Modules follow the page: records to counted samples ([`admission`], [`snapshots`], sections 1 and 2), one service's hops
-//! ([`history`], 3), whose samples ([`counts`], 4), evidence and columns ([`evidence`], [`row`], [`requests`], [`pods`], 5),
-//! reports ([`report`], [`self_check`], 6 and 7), flags ([`family`], [`live`], 8), verdicts ([`verdicts`], 9), causes ([`causes`],
+//! ([`timeline`], 3), whose samples ([`counts`], 4), evidence and columns ([`evidence`], [`row`], [`requests`], [`pods`], 5),
+//! reports ([`report`], [`aa_check`], 6 and 7), flags ([`family`], [`live`], 8), verdicts ([`verdicts`], 9), causes ([`causes`],
 //! [`explained`], 11), bases that are the past ([`past`], 13).
 //! [`compare`] sets two outcomes against each other.
 //!
 //! For fleets of tests: memory and time grow with looks x samples.
 
+mod aa_check;
 mod admission;
 mod agreement;
 mod causes;
@@ -19,16 +20,15 @@ mod evidence;
 mod explained;
 mod family;
 mod history;
+mod imbalance;
 mod live;
-mod past;
 mod pods;
 mod report;
 mod requests;
 mod row;
-mod self_check;
 mod snapshots;
 pub mod statistics;
-mod unlike;
+mod timeline;
 mod verdicts;
 
 pub use self::agreement::{Agreement, compare};
@@ -41,14 +41,14 @@ use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::time::Hop;
 
+use self::aa_check::{Checked, at_report};
 use self::admission::{Admitted, Counted, Served, admit};
 use self::counts::Archive;
 use self::family::{Live, LookAt};
-use self::history::{Open, walk};
-use self::past::against_past;
+use self::history::against_history;
+use self::imbalance::Warnings;
 use self::report::Report;
-use self::self_check::{Checked, at_report};
-use self::unlike::Warnings;
+use self::timeline::{Open, walk};
 
 /// All tables of a run, sorted: `partitions` holds the records of each partition in the partition's own order.
 ///
@@ -73,10 +73,10 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
     let counted: Vec<&Counted> =
         admitted.counted.iter().filter(|one| one.profile.identity.service == *service).collect();
     let served: Vec<&Served> = admitted.served.iter().filter(|one| one.profile.identity.service == *service).collect();
-    let history = walk(config, &counted, last);
-    let archive = Archive::new(config, &history, &counted, &served);
+    let timeline = walk(config, &counted, last);
+    let archive = Archive::new(config, &timeline, &counted, &served);
     let mut families: Vec<(Open, Live)> = Vec::new();
-    for moment in &history.moments {
+    for moment in &timeline.moments {
         let same = |a: &Open, b: &Open| a.opened == b.opened && a.base == b.base && a.head == b.head;
         for (_, family) in families.extract_if(.., |(open, _)| moment.closed.iter().any(|closed| same(closed, open))) {
             tables.flags.extend(family.close(config, moment.hop));
@@ -89,16 +89,19 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
             if moment.look {
                 let checked =
                     if moment.report { at_report(config, &archive, open, moment.hop) } else { Checked::new() };
-                let unlike =
-                    if moment.report { unlike::at_report(config, &archive, open, moment.hop) } else { Warnings::new() };
+                let imbalance = if moment.report {
+                    imbalance::at_report(config, &archive, open, moment.hop)
+                } else {
+                    Warnings::new()
+                };
                 let at = LookAt {
                     config,
                     archive: &archive,
-                    blocks: &history.blocks,
+                    blocks: &timeline.blocks,
                     open,
                     hop: moment.hop,
                     checked: &checked,
-                    unlike: &unlike,
+                    imbalance: &imbalance,
                 };
                 let (flags, comparisons) = live.look(&at);
                 tables.flags.extend(flags);
@@ -106,12 +109,12 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
             }
             if moment.report {
                 tables.cells.extend(
-                    Report { config, archive: &archive, open, live, hop: moment.hop, against_past: false }.rows(),
+                    Report { config, archive: &archive, open, live, hop: moment.hop, against_history: false }.rows(),
                 );
             }
         }
-        for past in moment.past.iter().filter(|_| moment.report) {
-            let (cells, comparisons) = against_past(config, &archive, service, past, moment.hop);
+        for history in moment.history.iter().filter(|_| moment.report) {
+            let (cells, comparisons) = against_history(config, &archive, service, history, moment.hop);
             tables.cells.extend(cells);
             tables.comparisons.extend(comparisons);
         }

@@ -14,7 +14,7 @@ use super::causes::{Bar, Cause, Here, causes};
 use super::counts::Tree;
 use super::evidence::judge;
 use super::explained::{compositional, explains, shifts};
-use super::family::{Called, Flag, Live, LookAt, Looked, RowId};
+use super::family::{Flag, Live, LookAt, Looked, RowId, Selected};
 use super::report::call;
 use super::row::{About, Line, add_always_valid, lines, range};
 use super::statistics::families::e_bh;
@@ -26,11 +26,11 @@ type Trees = BTreeMap<(ProfileType, CellKey), Tree>;
 impl Live {
     /// The comparison closed: every flag is cleared, with its row as it was last tested.
     pub fn close(&self, config: &Config, hop: Hop) -> Vec<FlagRow> {
-        let closed = |called: &Called| {
-            let row = CellRow { window_end_at: config.clock().end_of(hop), ..called_row(&called.now) };
-            Some(called.flag.as_ref()?.change(config, row, FlagState::Cleared, hop, Some("comparison_closed")))
+        let closed = |selected: &Selected| {
+            let row = CellRow { window_end_at: config.clock().end_of(hop), ..selected_row(&selected.now) };
+            Some(selected.flag.as_ref()?.change(config, row, FlagState::Cleared, hop, Some("comparison_closed")))
         };
-        self.called.values().filter_map(closed).collect()
+        self.selected.values().filter_map(closed).collect()
     }
 
     /// One look: changes of flags, and the verdict of the comparison in each cell and over all.
@@ -39,7 +39,7 @@ impl Live {
             self.epoch = at.open.epoch;
             self.joined.clear();
             self.largest.clear();
-            self.settled.clear();
+            self.decided.clear();
         }
         let looked = self.gather(at);
         let tested: BTreeMap<RowId, &Line> = looked
@@ -50,19 +50,20 @@ impl Live {
             .collect();
         self.joined.extend(tested.keys().cloned());
         let rejected = self.rejected(at.config, &tested);
-        let alike = self.follow(&tested);
+        let equivalent = self.follow(&tested);
         self.admit(at.config, &rejected, &tested);
         let bar = Bar {
-            delta: at.config.delta,
+            min_effect: at.config.min_effect,
             ln_e: (wide(self.joined.len()) / (at.config.q * wide(rejected.len().max(1)))).ln(),
         };
         let trees = self.trees(at);
         let causes = self.causes(at, &trees, bar);
-        let open = self.called.keys().filter(|id| tested.contains_key(id) && !alike.contains(id)).cloned().collect();
-        let mut flags = self.change(at, &alike, &open, &causes);
+        let open =
+            self.selected.keys().filter(|id| tested.contains_key(id) && !equivalent.contains(id)).cloned().collect();
+        let mut flags = self.change(at, &equivalent, &open, &causes);
         self.tell(at, &trees, &looked, &mut flags);
-        self.called.retain(|id, _| !alike.contains(id));
-        self.settled.extend(alike);
+        self.selected.retain(|id, _| !equivalent.contains(id));
+        self.decided.extend(equivalent);
         let verdicts = verdicts::at_look(at, self, &looked);
         (flags, verdicts)
     }
@@ -103,44 +104,47 @@ impl Live {
         }
         candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
         let descending: Vec<f64> = candidates.iter().map(|(ln_e, _)| *ln_e).collect();
-        let called = e_bh(&descending, config.q, self.joined.len());
-        candidates.into_iter().take(called).map(|(_, id)| id.clone()).collect()
+        let selected = e_bh(&descending, config.q, self.joined.len());
+        candidates.into_iter().take(selected).map(|(_, id)| id.clone()).collect()
     }
 
     /// Brings called rows up to date; gives those that a later epoch shows to be alike.
     fn follow(&mut self, tested: &BTreeMap<RowId, &Line>) -> BTreeSet<RowId> {
-        let mut alike = BTreeSet::new();
+        let mut equivalent = BTreeSet::new();
         let epoch = self.epoch;
         let largest: BTreeMap<RowId, f64> =
-            self.called.keys().map(|id| (id.clone(), self.largest_ln_e(epoch, id))).collect();
-        for (id, called) in &mut self.called {
+            self.selected.keys().map(|id| (id.clone(), self.largest_ln_e(epoch, id))).collect();
+        for (id, selected) in &mut self.selected {
             let Some(line) = tested.get(id) else { continue };
-            called.now = with_always_valid(line, largest[id]);
-            if epoch > called.epoch && line.row.support == Support::Firm && line.tested.is_some_and(|now| now.alike) {
-                alike.insert(id.clone());
+            selected.now = with_always_valid(line, largest[id]);
+            if epoch > selected.epoch
+                && line.row.support == Support::Firm
+                && line.tested.is_some_and(|now| now.equivalent)
+            {
+                equivalent.insert(id.clone());
             }
         }
-        alike
+        equivalent
     }
 
     /// Calls rejected rows with a change that is large enough.
     fn admit(&mut self, config: &Config, rejected: &[RowId], tested: &BTreeMap<RowId, &Line>) {
-        for id in rejected.iter().filter(|id| !self.settled.contains(id)) {
+        for id in rejected.iter().filter(|id| !self.decided.contains(id)) {
             let Some(line) =
-                tested.get(id).filter(|line| line.tested.is_some_and(|now| now.theta.abs() >= config.delta))
+                tested.get(id).filter(|line| line.tested.is_some_and(|now| now.theta.abs() >= config.min_effect))
             else {
                 continue;
             };
             let now = with_always_valid(line, self.largest_ln_e(self.epoch, id));
             let epoch = self.epoch;
-            self.called.entry(id.clone()).or_insert_with(|| Called { epoch, now, flag: None, by: None });
+            self.selected.entry(id.clone()).or_insert_with(|| Selected { epoch, now, flag: None, by: None });
         }
     }
 
     /// The call trees of cells with called rows whose profiles came as stacks.
     fn trees(&self, at: &LookAt<'_>) -> Trees {
         let places: BTreeSet<(ProfileType, CellKey)> =
-            self.called.keys().map(|id| (id.profile_type, id.cell.clone())).collect();
+            self.selected.keys().map(|id| (id.profile_type, id.cell.clone())).collect();
         let trees = places.into_iter().map(|(profile_type, cell)| {
             let tree = at.archive.tree(at.open, at.hop, profile_type, &cell);
             ((profile_type, cell), tree)
@@ -149,14 +153,14 @@ impl Live {
     }
 
     /// The called rows of a cell.
-    fn called_in(&self, (profile_type, cell): &(ProfileType, CellKey)) -> Vec<Here<'_>> {
-        self.called.iter().filter(|(id, _)| id.profile_type == *profile_type && id.cell == *cell).collect()
+    fn selected_in(&self, (profile_type, cell): &(ProfileType, CellKey)) -> Vec<Here<'_>> {
+        self.selected.iter().filter(|(id, _)| id.profile_type == *profile_type && id.cell == *cell).collect()
     }
 
     /// The cause of each called row in cells with stacks.
     fn causes(&self, at: &LookAt<'_>, trees: &Trees, bar: Bar) -> BTreeMap<RowId, Cause> {
         let of_cell = |(place, tree): (&(ProfileType, CellKey), &Tree)| {
-            let here = self.called_in(place);
+            let here = self.selected_in(place);
             let causes = causes(at.archive, tree, &here, bar);
             here.into_iter().map(|(id, _)| id.clone()).zip(causes).collect::<Vec<_>>()
         };
@@ -167,13 +171,13 @@ impl Live {
     fn tell(&self, at: &LookAt<'_>, trees: &Trees, looked: &[Looked], flags: &mut [FlagRow]) {
         let mut words = BTreeMap::new();
         for (place, tree) in trees {
-            words.extend(shifts(at.archive, tree, &self.called_in(place)));
+            words.extend(shifts(at.archive, tree, &self.selected_in(place)));
         }
         for flag in flags {
             let id = RowId::new(&flag.row);
             let cell = looked.iter().find(|cell| cell.profile_type == id.profile_type && cell.cell == id.cell);
             let compositional = cell.map_or_else(Vec::new, |cell| compositional(at.config, at.archive, &cell.evidence));
-            flag.explains = explains(&self.called, &id, &compositional);
+            flag.explains = explains(&self.selected, &id, &compositional);
             flag.row.detail = words.get(&id).cloned();
         }
     }
@@ -182,28 +186,28 @@ impl Live {
     fn change(
         &mut self,
         at: &LookAt<'_>,
-        alike: &BTreeSet<RowId>,
+        equivalent: &BTreeSet<RowId>,
         open: &BTreeSet<RowId>,
         causes: &BTreeMap<RowId, Cause>,
     ) -> Vec<FlagRow> {
         let mut flags = Vec::new();
-        for (id, called) in &mut self.called {
-            if let Some(flag) = called.flag.as_ref().filter(|_| alike.contains(id)) {
-                let row = CellRow { verdict: Verdict::Equivalent, reason: None, ..called_row(&called.now) };
+        for (id, selected) in &mut self.selected {
+            if let Some(flag) = selected.flag.as_ref().filter(|_| equivalent.contains(id)) {
+                let row = CellRow { verdict: Verdict::Equivalent, reason: None, ..selected_row(&selected.now) };
                 flags.push(flag.change(at.config, row, FlagState::Cleared, at.hop, Some("equivalent")));
             }
             if open.contains(id) {
-                flags.extend(called.change(at, causes.get(id).unwrap_or(&Cause::Stands)));
+                flags.extend(selected.change(at, causes.get(id).unwrap_or(&Cause::Stands)));
             }
         }
         flags
     }
 }
 
-impl Called {
+impl Selected {
     /// A row that is tested now and may be raised, updated or explained.
     fn change(&mut self, at: &LookAt<'_>, cause: &Cause) -> Option<FlagRow> {
-        let row = called_row(&self.now);
+        let row = selected_row(&self.now);
         let theta = self.now.tested.map_or(0.0, |now| now.theta);
         match (&mut self.flag, cause) {
             (Some(flag), Cause::By(by)) if !flag.of_its_own => {
@@ -237,7 +241,7 @@ fn with_always_valid(line: &Line, largest: f64) -> Line {
 }
 
 /// The row, called by the sign of its effect.
-fn called_row(line: &Line) -> CellRow {
+fn selected_row(line: &Line) -> CellRow {
     let mut line = line.clone();
     call(&mut line);
     line.row

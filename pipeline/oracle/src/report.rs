@@ -15,11 +15,11 @@ use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
 use super::counts::{Archive, BASE, Cell, HEAD};
 use super::evidence::{Evidence, judge};
 use super::family::{Live, RowId};
-use super::history::Open;
 use super::pods::ByPod;
 use super::requests::{Rates, rates};
 use super::row::{About, Line, add_always_valid, g_of, lines, range};
 use super::statistics::families::{ln_bh, second_level, two_level};
+use super::timeline::Open;
 
 /// The rows of one cell or roll-up.
 struct Group {
@@ -37,7 +37,7 @@ pub(super) struct Report<'a> {
     pub live: &'a Live,
     pub hop: Hop,
     /// Whether the base is the past: nothing is told by pod or by request then.
-    pub against_past: bool,
+    pub against_history: bool,
 }
 
 impl Report<'_> {
@@ -108,7 +108,7 @@ impl Report<'_> {
             let of_cell = |both: &(CellKey, Evidence)| {
                 let (mut group, (cell, evidence)) = (plain(both), both);
                 let about = self.about(scope, profile_type, kind, cell);
-                if self.against_past {
+                if self.against_history {
                     return group;
                 }
                 if let Some(rates) = &rates[cell] {
@@ -207,12 +207,12 @@ impl Family {
     fn call(&mut self, report: &Report<'_>, scope: Scope) {
         let in_window = |row: &CellRow| row.q_value.is_some_and(|q| q <= report.config.q);
         for line in self.cells.iter_mut().flat_map(|group| &mut group.lines) {
-            let live = report.live.called.get(&RowId::new(&line.row));
-            let called = match scope {
+            let live = report.live.selected.get(&RowId::new(&line.row));
+            let selected = match scope {
                 Scope::Window => in_window(&line.row),
                 Scope::Epoch => live.is_some(),
             };
-            if called && line.tested.is_some() {
+            if selected && line.tested.is_some() {
                 call(line);
                 line.row.cause = live.and_then(|live| live.cause(report.live));
             }
@@ -231,10 +231,10 @@ impl Family {
         let mut ln_q = ln_q.into_iter();
         for group in &mut self.cells {
             let family = std::mem::take(&mut group.rare).into_iter().zip(ln_q.by_ref());
-            let called: Vec<Line> =
-                family.filter(|(_, ln_q)| *ln_q <= config.q.ln()).filter_map(|(line, _)| call_rare(line)).collect();
-            group.lines.retain_mut(|line| line.row.function != RARE || give_up(&mut line.row, &called));
-            group.lines.extend(called);
+            let selected: Vec<Line> =
+                family.filter(|(_, ln_q)| *ln_q <= config.q.ln()).filter_map(|(line, _)| decide_rare(line)).collect();
+            group.lines.retain_mut(|line| line.row.function != RARE || give_up(&mut line.row, &selected));
+            group.lines.extend(selected);
         }
     }
 
@@ -251,7 +251,7 @@ impl Family {
                 line.row.per_request_q_value = Some(ln_q.exp());
                 let large = line
                     .uniform
-                    .filter(|all| scope == Scope::Window && ln_q <= config.q.ln() && all.abs() >= config.delta);
+                    .filter(|all| scope == Scope::Window && ln_q <= config.q.ln() && all.abs() >= config.min_effect);
                 if let Some(theta) = large {
                     (line.row.verdict, line.row.reason) =
                         (if theta > 0.0 { Verdict::Regressed } else { Verdict::Improved }, None);
@@ -268,7 +268,7 @@ impl Family {
         let ln_level = config.q.ln() + (length_float(selected) / length_float(tested.max(1))).ln();
         for (line, ln_q) in self.cells.iter_mut().flat_map(|group| &mut group.lines).zip(ln_q) {
             line.row.outlier_q_value = Some(ln_q.exp()).filter(|_| !ln_q.is_nan());
-            if line.row.verdict.is_called() || ln_q.is_nan() || ln_q > config.q.ln() {
+            if line.row.verdict.is_significant() || ln_q.is_nan() || ln_q > config.q.ln() {
                 continue;
             }
             let of_pods = ln_bh(&line.deviating.iter().map(|(_, ln_p)| *ln_p).collect::<Vec<_>>());
@@ -297,12 +297,12 @@ impl Family {
         let ln_q = ln_bh(&ln_p.concat());
         for (place, group) in self.cells.iter_mut().enumerate() {
             let open =
-                |line: &&mut Line| !line.row.verdict.is_called() && line.row.verdict != Verdict::SomePodsOutlying;
+                |line: &&mut Line| !line.row.verdict.is_significant() && line.row.verdict != Verdict::SomePodsOutlying;
             for line in group.lines.iter_mut().filter(open) {
                 let (Some(function), Some(tested)) = (line.function, line.tested) else { continue };
                 let moved = ln_q[place * functions + function] <= config.q.ln()
-                    && tested.ln_scale.abs() >= config.delta
-                    && tested.theta_share * tested.ln_scale > 0.0
+                    && tested.ln_normalization.abs() >= config.min_effect
+                    && tested.theta_share * tested.ln_normalization > 0.0
                     && tested.theta.abs() < tested.theta_share.abs();
                 if moved {
                     line.row.verdict = Verdict::Compositional;
@@ -370,7 +370,7 @@ fn values<'a>(
 }
 
 /// Calls a function under the floor by the arm in which its share is larger.
-fn call_rare(mut line: Line) -> Option<Line> {
+fn decide_rare(mut line: Line) -> Option<Line> {
     let [head, base] = [&line.row.head, &line.row.base].map(|arm| (i128::from(arm.count), i128::from(arm.total)));
     let verdict = match (head.0 * base.1).cmp(&(base.0 * head.1)) {
         Ordering::Greater => Verdict::Regressed,
@@ -382,10 +382,10 @@ fn call_rare(mut line: Line) -> Option<Line> {
 }
 
 /// Takes called functions out of the row that stands for all under the floor; whether it still stands for any.
-fn give_up(row: &mut CellRow, called: &[Line]) -> bool {
-    row.functions = row.functions.map(|functions| functions - table_count(called.len()));
+fn give_up(row: &mut CellRow, selected: &[Line]) -> bool {
+    row.functions = row.functions.map(|functions| functions - table_count(selected.len()));
     for (arm, of) in [(&mut row.head, HEAD), (&mut row.base, BASE)] {
-        arm.count -= called.iter().map(|line| [line.row.head.count, line.row.base.count][of]).sum::<i64>();
+        arm.count -= selected.iter().map(|line| [line.row.head.count, line.row.base.count][of]).sum::<i64>();
         arm.share = (arm.total > 0).then(|| signed_float(arm.count) / signed_float(arm.total));
     }
     (row.g, row.ln_p_iid) = g_of(&row.head, &row.base);
@@ -395,7 +395,7 @@ fn give_up(row: &mut CellRow, called: &[Line]) -> bool {
 /// The called function of a cell with the largest effect; of equal ones the first by stable hash.
 fn cause(group: &Group) -> Option<String> {
     let mut largest: Option<(f64, &str)> = None;
-    for line in group.lines.iter().filter(|line| line.row.verdict.is_called()) {
+    for line in group.lines.iter().filter(|line| line.row.verdict.is_significant()) {
         let Some(size) = line.tested.map(|tested| tested.theta.abs()) else { continue };
         if largest.is_none_or(|(largest, _)| size > largest) {
             largest = Some((size, &line.row.function));

@@ -9,7 +9,7 @@ use fleetdiff_schemas::verdict::{Support, Verdict};
 
 use super::counts::{Archive, BASE, BucketCounts, Cell, HEAD, Stratum};
 use super::evidence::{Evidence, KindEvidence, column, kept_or_all, pods_of_bucket};
-use super::row::{About, Line, around, is_alike, reason, untested};
+use super::row::{About, Line, around, is_equivalent, reason, untested};
 use super::statistics::strata::{Arm, Model, Tested, strata_test};
 use super::statistics::tails::t_quantile;
 
@@ -89,9 +89,9 @@ impl Rates {
         self.all.fill(&mut line.row, 0);
         let Rate { test, t90, .. } = &self.all;
         if test.tested[0] {
-            let alike = is_alike(test.theta[0], t90 * test.se[0]);
+            let equivalent = is_equivalent(test.theta[0], t90 * test.se[0]);
             line.uniform = Some(test.theta[0]);
-            if alike && evidence.support == Support::Firm {
+            if equivalent && evidence.support == Support::Firm {
                 (line.row.verdict, line.row.reason) = (Verdict::Equivalent, None);
             }
         }
@@ -133,6 +133,6 @@ fn arm(used: &[&Stratum], arm: usize, width: usize, counts: &dyn Fn(&BucketCount
         counts: used.iter().map(|stratum| buckets.iter().map(|bucket| row(stratum, bucket)).collect()).collect(),
         samples: used.iter().map(|stratum| buckets.iter().map(|bucket| exposure(stratum, bucket)).collect()).collect(),
         pods: buckets.iter().map(|bucket| pods_of_bucket(used, arm, *bucket)).collect(),
-        unlike: false,
+        imbalance: false,
     }
 }

@@ -12,7 +12,6 @@ use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
 
 use super::counts::{Archive, BASE, HEAD};
 use super::evidence::Evidence;
-use super::history::Open;
 use super::statistics::ENOUGH_FUNCTIONS;
 use super::statistics::decide::{
     CellTest, always_valid_half_width, ln_e, ln_p_iid, pods_needed, samples_needed, seconds_to_detect,
@@ -20,9 +19,10 @@ use super::statistics::decide::{
 };
 use super::statistics::likelihood::g_share;
 use super::statistics::tails::t_quantile;
+use super::timeline::Open;
 
 /// Within a ratio of this, both ways, is alike.
-const ALIKE: f64 = 1.05;
+const EQUIVALENT: f64 = 1.05;
 /// Level of the interval that holds at every look.
 const ALWAYS_VALID: f64 = 0.95;
 
@@ -73,7 +73,7 @@ pub(super) struct Decisive {
     pub theta_share: f64,
     /// At the cell's scale.
     pub theta: f64,
-    pub ln_scale: f64,
+    pub ln_normalization: f64,
     pub ln_p_row: f64,
     pub ln_p_comp: f64,
     pub ln_e: f64,
@@ -82,7 +82,7 @@ pub(super) struct Decisive {
     /// The part of the samples that is not the function's, where the scale was found among them, else 1.
     others: f64,
     /// The 90 % interval of `theta` lies within a ratio of 1.05.
-    pub alike: bool,
+    pub equivalent: bool,
 }
 
 /// What all rows of a cell and kind share.
@@ -156,24 +156,24 @@ fn one_line(
     let decisive = Decisive {
         theta_share: share.theta[place],
         theta,
-        ln_scale: test.scale.ln(),
+        ln_normalization: test.normalization.ln(),
         ln_p_row: test.ln_p_row[place],
         ln_p_comp: test.ln_p_comp[place],
         ln_e: ln_e(deciding, share.se[place], coupled),
         se: share.se[place],
         others: coupled,
-        alike: in_both && is_alike(theta, quantiles.t90 * se),
+        equivalent: in_both && is_equivalent(theta, quantiles.t90 * se),
     };
-    let delta = p1 - p0;
+    let min_effect = p1 - p0;
     let needed = seconds_to_detect(k1, k0, rate, of_both, share.prior.tau2);
     let window = signed_float(config.clock().length_of(config.window_hops()).0) / 1e9;
     let mut row = CellRow {
-        share_delta: Some(Interval { value: delta, low: delta - half, high: delta + half }),
+        share_delta: Some(Interval { value: min_effect, low: min_effect - half, high: min_effect + half }),
         dispersion: Some(phi),
         df: Some(share.df_total),
-        f: Some(adjusted.stat[place] / phi),
+        statistic: Some(adjusted.stat[place] / phi),
         ln_p: Some(share.ln_p[place]),
-        ln_p_delta: Some(test.ln_p_delta[place]),
+        ln_p_min_effect: Some(test.ln_p_min_effect[place]),
         ratio: ratio(share.theta[place], share.se[place]),
         adjusted_ratio: ratio(theta, se / coupled),
         adjusted_ln_p: Some(adjusted.ln_p[place]),
@@ -188,7 +188,7 @@ fn one_line(
         samples_needed_iid: Some(samples_needed(of_both)),
         ..row
     };
-    (row.verdict, row.reason) = match evidence.support == Support::Firm && decisive.alike {
+    (row.verdict, row.reason) = match evidence.support == Support::Firm && decisive.equivalent {
         true => (Verdict::Equivalent, None),
         false => (Verdict::Inconclusive, reason(&row, true)),
     };
@@ -201,8 +201,8 @@ pub(super) fn around(theta: f64, half: f64) -> Interval {
 }
 
 /// Whether an interval of a log ratio lies within 1.05.
-pub(super) fn is_alike(theta: f64, half: f64) -> bool {
-    theta.abs() + half <= ALIKE.ln()
+pub(super) fn is_equivalent(theta: f64, half: f64) -> bool {
+    theta.abs() + half <= EQUIVALENT.ln()
 }
 
 /// Adds what holds at every look to a row of an epoch; `largest` is ln of its largest e-value in it.

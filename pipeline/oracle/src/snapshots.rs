@@ -25,7 +25,7 @@ pub(super) struct Snapshots(BTreeMap<ProcessKey, Vec<(Nanos, ByStack)>>);
 /// What a snapshot is.
 pub(super) enum Found {
     Superseded,
-    Baseline,
+    First,
     /// The samples that are new in it, and since when.
     New(Arc<Profile>, TimeRange),
 }
@@ -51,7 +51,7 @@ impl Snapshots {
         let most =
             |stack: &StackOf| used.iter().filter_map(|(_, counts)| counts.get(stack)).max().copied().unwrap_or(0);
         let found = match since {
-            None => Found::Baseline,
+            None => Found::First,
             Some(since) => {
                 let new = now.iter().filter_map(|(stack, count)| {
                     Some((stack, count.checked_sub(most(stack)).filter(|more| *more > 0)?))

@@ -7,15 +7,15 @@ use fleetdiff_schemas::identity::{Cohort, MERGED, Region};
 use fleetdiff_schemas::number::{float, table_count};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellKey, ComparisonRow};
-use fleetdiff_schemas::verdict::{Baseline, ComparisonVerdict, Scope, Support};
+use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, Scope, Support};
 
 use super::counts::{BASE, HEAD};
-use super::family::{Called, Live, LookAt, Looked, RowId};
+use super::family::{Live, LookAt, Looked, RowId, Selected};
+use super::imbalance::over_all;
 use super::row::range;
-use super::unlike::over_all;
 
 /// Share of the base's self samples that must be in functions shown to be alike.
-const ENOUGH_ALIKE: f64 = 0.7;
+const ENOUGH_EQUIVALENT: f64 = 0.7;
 
 /// The rows of all types and kinds at one look, after its flags.
 pub(super) fn at_look(at: &LookAt<'_>, live: &Live, looked: &[Looked]) -> Vec<ComparisonRow> {
@@ -56,45 +56,48 @@ impl Verdicts<'_> {
             head_pods: 0,
             base_pods: 0,
             functions_tested: 0,
-            scale: None,
-            tau2: None,
-            d0: None,
-            s02: None,
+            normalization_factor: None,
+            pod_variance: None,
+            prior_df: None,
+            prior_dispersion: None,
             flags: 0,
             time_blocks: 0,
             strata_dropped: 0,
             equivalent_share: None,
             verdict: ComparisonVerdict::Inconclusive,
             sentence: String::new(),
-            self_check_tests: None,
-            self_check_flags: None,
+            aa_check_tests: None,
+            aa_check_flags: None,
             warnings: Vec::new(),
-            baseline: Baseline::Concurrent,
+            base_kind: BaseKind::Concurrent,
         }
     }
 
     /// Called rows of this type and kind.
-    fn called(&self) -> BTreeMap<&RowId, &Called> {
+    fn selected(&self) -> BTreeMap<&RowId, &Selected> {
         let here = |id: &RowId| id.profile_type == self.profile_type && id.kind == self.kind;
-        self.live.called.iter().filter(|(id, _)| here(id)).collect()
+        self.live.selected.iter().filter(|(id, _)| here(id)).collect()
     }
 
     /// The row of one cell.
     pub fn of_cell(&self, looked: &Looked) -> ComparisonRow {
         let evidence = &looked.evidence;
         let test = evidence.kinds.get(&self.kind).filter(|kind| kind.tested() > 0);
-        let prior = test.and_then(|kind| kind.test.as_ref()).map(|test| (test.scale, test.share.prior));
-        let called = self.called();
-        let called: Vec<&Called> =
-            called.iter().filter(|(id, _)| id.cell == looked.cell).map(|(_, called)| *called).collect();
-        let any = |of: fn(f64) -> bool| called.iter().any(|called| called.now.tested.is_some_and(|now| of(now.theta)));
+        let prior = test.and_then(|kind| kind.test.as_ref()).map(|test| (test.normalization, test.share.prior));
+        let selected = self.selected();
+        let selected: Vec<&Selected> =
+            selected.iter().filter(|(id, _)| id.cell == looked.cell).map(|(_, selected)| *selected).collect();
+        let any =
+            |of: fn(f64) -> bool| selected.iter().any(|selected| selected.now.tested.is_some_and(|now| of(now.theta)));
         let checked = self.at.checked.get(&(self.profile_type, self.kind, looked.cell.clone()));
-        let alike = self.share_alike(looked);
+        let equivalent = self.equivalent_share_of(looked);
         let verdict = match () {
             () if evidence.strata == 0 => ComparisonVerdict::NotComparable,
             () if any(|theta| theta > 0.0) => ComparisonVerdict::Regressed,
             () if any(|theta| theta < 0.0) => ComparisonVerdict::Improved,
-            () if called.is_empty() && alike.is_some_and(|share| share >= ENOUGH_ALIKE) => ComparisonVerdict::Clean,
+            () if selected.is_empty() && equivalent.is_some_and(|share| share >= ENOUGH_EQUIVALENT) => {
+                ComparisonVerdict::Clean
+            }
             () => ComparisonVerdict::Inconclusive,
         };
         ComparisonRow {
@@ -103,32 +106,32 @@ impl Verdicts<'_> {
             head_pods: evidence.arms[HEAD].pods,
             base_pods: evidence.arms[BASE].pods,
             functions_tested: test.map_or(0, |kind| table_count(kind.tested())),
-            scale: prior.map(|(scale, _)| scale),
-            tau2: prior.map(|(_, prior)| prior.tau2),
-            d0: prior.map(|(_, prior)| prior.d0),
-            s02: prior.map(|(_, prior)| prior.s02),
-            flags: table_count(called.iter().filter(|called| called.flag.is_some()).count()),
-            self_check_tests: checked.map(|(tests, _)| *tests),
-            self_check_flags: checked.map(|(_, flags)| *flags),
+            normalization_factor: prior.map(|(normalization, _)| normalization),
+            pod_variance: prior.map(|(_, prior)| prior.tau2),
+            prior_df: prior.map(|(_, prior)| prior.d0),
+            prior_dispersion: prior.map(|(_, prior)| prior.s02),
+            flags: table_count(selected.iter().filter(|selected| selected.flag.is_some()).count()),
+            aa_check_tests: checked.map(|(tests, _)| *tests),
+            aa_check_flags: checked.map(|(_, flags)| *flags),
             time_blocks: table_count(evidence.blocks.len()),
             strata_dropped: table_count(evidence.dropped),
-            equivalent_share: alike,
+            equivalent_share: equivalent,
             verdict,
-            warnings: self.at.unlike.get(&(self.profile_type, looked.cell.clone())).cloned().unwrap_or_default(),
+            warnings: self.at.imbalance.get(&(self.profile_type, looked.cell.clone())).cloned().unwrap_or_default(),
             ..self.empty(looked.cell.clone())
         }
     }
 
     /// Share of the base's self samples that are in functions which this kind shows to be alike, on firm support; `None`
     /// without kept strata.
-    fn share_alike(&self, looked: &Looked) -> Option<f64> {
+    fn equivalent_share_of(&self, looked: &Looked) -> Option<f64> {
         let own = &looked.evidence.kinds.get(&CountKind::SelfCount)?.counts;
         let all: u64 = own.values().map(|counts| counts[BASE]).sum();
         let firm = looked.evidence.support == Support::Firm;
-        let alike =
-            looked.lines.get(&self.kind)?.iter().filter(|line| firm && line.tested.is_some_and(|now| now.alike));
-        let alike: u64 = alike.filter_map(|line| own.get(&line.function?)).map(|counts| counts[BASE]).sum();
-        (looked.evidence.strata > 0 && all > 0).then(|| float(alike) / float(all))
+        let equivalent =
+            looked.lines.get(&self.kind)?.iter().filter(|line| firm && line.tested.is_some_and(|now| now.equivalent));
+        let equivalent: u64 = equivalent.filter_map(|line| own.get(&line.function?)).map(|counts| counts[BASE]).sum();
+        (looked.evidence.strata > 0 && all > 0).then(|| float(equivalent) / float(all))
     }
 
     /// The row over all cells.
@@ -156,13 +159,13 @@ impl Verdicts<'_> {
             head_pods: pods(HEAD),
             base_pods: pods(BASE),
             functions_tested: rows.iter().map(|row| row.functions_tested).sum(),
-            flags: table_count(self.called().values().filter(|called| called.flag.is_some()).count()),
-            self_check_tests: sum(|row| row.self_check_tests),
-            self_check_flags: sum(|row| row.self_check_flags),
+            flags: table_count(self.selected().values().filter(|selected| selected.flag.is_some()).count()),
+            aa_check_tests: sum(|row| row.aa_check_tests),
+            aa_check_flags: sum(|row| row.aa_check_flags),
             time_blocks: table_count(u64::try_from(since).unwrap_or(u64::MAX)),
             strata_dropped: rows.iter().map(|row| row.strata_dropped).sum(),
             verdict,
-            warnings: over_all(self.at.unlike, self.profile_type, cells.len()),
+            warnings: over_all(self.at.imbalance, self.profile_type, cells.len()),
             ..self.empty(CellKey { region: Region::from(MERGED), cohort: Cohort::from(MERGED) })
         }
     }

@@ -34,7 +34,7 @@ pub struct Outcome {
     /// Rows (cell, function) of the last report that were tested: scope window, self counts, no roll-up.
     pub looked: usize,
     /// Of them, those called changed.
-    pub called: usize,
+    pub significant: usize,
     /// Of them, those that the plain test calls: G of pooled counts, chi-square tail, Benjamini-Hochberg at .05.
     pub plain: usize,
     /// Flags raised over the whole run, of either count kind.
@@ -106,7 +106,7 @@ impl Experiment {
         Ok(Outcome {
             seed,
             looked: tested.len(),
-            called: tested.iter().filter(|row| row.verdict.is_called()).count(),
+            significant: tested.iter().filter(|row| row.verdict.is_significant()).count(),
             plain: bh(&plain).iter().filter(|&&q_value| selected(q_value, config.q)).count(),
             raised: raised().count(),
             found: found.len(),

@@ -35,8 +35,8 @@ impl Keeping {
     pub fn of(config: &Config) -> Option<Self> {
         let clock = config.clock();
         let length = |length: Nanos| clock.hops_in(length).max(1);
-        let keeping = Self { clock, stretch: length(config.baseline_every), generation: length(config.baseline) };
-        (config.baseline.0 > 0 && config.method.is_calibrated()).then_some(keeping)
+        let keeping = Self { clock, stretch: length(config.history_every), generation: length(config.history) };
+        (config.history.0 > 0 && config.method.is_calibrated()).then_some(keeping)
     }
 
     /// Whether what happened at this hop is kept: of each stretch one hop, which one follows from the hash of its number.
@@ -111,7 +111,7 @@ struct Kept {
 
 /// What builds that are gone showed on one kind of machine at one hour of the day.
 #[derive(Debug)]
-pub struct PastStratum<'a> {
+pub struct HistoryStratum<'a> {
     /// Of the day, 0..24, UTC.
     pub hour: u64,
     /// The kind of machine.
@@ -169,13 +169,13 @@ impl Archive {
     }
 
     /// What these builds showed, by hour of the day and kind of machine, ascending; only where there are samples.
-    pub fn strata<'a>(&'a self, builds: &[Build]) -> Vec<PastStratum<'a>> {
+    pub fn strata<'a>(&'a self, builds: &[Build]) -> Vec<HistoryStratum<'a>> {
         let mut strata: BTreeMap<(u64, &Hardware), Vec<&Slot>> = BTreeMap::new();
         for (place, slot) in self.generations.values().flatten().filter(|(place, _)| builds.contains(&place.build)) {
             strata.entry((place.hour, &place.hardware)).or_default().push(slot);
         }
         strata.retain(|_, slots| slots.iter().any(|slot| !slot.days.is_empty()));
-        strata.into_iter().map(|((hour, hardware), slots)| PastStratum { hour, hardware, slots }).collect()
+        strata.into_iter().map(|((hour, hardware), slots)| HistoryStratum { hour, hardware, slots }).collect()
     }
 
     /// Bytes of counts.
@@ -192,7 +192,7 @@ impl Archive {
     }
 }
 
-impl PastStratum<'_> {
+impl HistoryStratum<'_> {
     /// Days since 1970 on which there were samples.
     pub fn days(&self) -> impl Iterator<Item = u64> {
         self.slots.iter().flat_map(|slot| slot.days.iter().copied())
@@ -253,14 +253,10 @@ mod tests {
 
     const FUNCTIONS: u32 = 6;
 
-    fn keeping(baseline_every: i64, baseline: i64) -> Keeping {
+    fn keeping(history_every: i64, history: i64) -> Keeping {
         let seconds = Nanos::from_seconds;
-        Keeping::of(&Config {
-            baseline_every: seconds(baseline_every),
-            baseline: seconds(baseline),
-            ..Config::default()
-        })
-        .expect("a past is wanted")
+        Keeping::of(&Config { history_every: seconds(history_every), history: seconds(history), ..Config::default() })
+            .expect("a past is wanted")
     }
 
     fn met() -> CellFunctions {
@@ -288,7 +284,7 @@ mod tests {
     fn no_past_is_kept_without_a_baseline_or_by_a_method_without_strata() {
         let config = Config::default();
         assert!(Keeping::of(&config).is_some());
-        assert_eq!(Keeping::of(&Config { baseline: Nanos(0), ..config.clone() }), None);
+        assert_eq!(Keeping::of(&Config { history: Nanos(0), ..config.clone() }), None);
         assert_eq!(Keeping::of(&Config { method: fleetdiff_schemas::config::Method::Article, ..config }), None);
     }
 

@@ -16,7 +16,7 @@ use fleetdiff_statistics::{BucketCounts, Contrast};
 
 use super::closed::ClosedStrata;
 use super::strata::{Row, StratumArms, occupied, rows};
-use crate::counts::archive::PastStratum;
+use crate::counts::archive::HistoryStratum;
 use crate::counts::bucket::BucketState;
 use crate::counts::cell::CellCounts;
 use crate::counts::functions::CellFunctions;
@@ -36,7 +36,7 @@ pub struct CellArms<'a> {
     /// Time blocks of the strata that both arms share.
     pub blocks: usize,
     /// Whether the base is the past.
-    pub of_past: bool,
+    pub of_history: bool,
 }
 
 impl<'a> CellArms<'a> {
@@ -61,7 +61,7 @@ impl<'a> CellArms<'a> {
             dropped: closed.dropped() + all - strata.len(),
             blocks: closed.blocks() + blocks(&strata),
             strata,
-            of_past: false,
+            of_history: false,
         }
     }
 
@@ -79,10 +79,10 @@ impl<'a> CellArms<'a> {
 
     /// The head within the window against what builds that are gone showed at the same hours of the day. A stratum's block is that
     /// hour.
-    pub fn against_past(
+    pub fn against_history(
         cell: &'a CellCounts,
         comparison: &ComparisonId,
-        past: &[PastStratum<'a>],
+        history: &[HistoryStratum<'a>],
         hour_of_day: impl Fn(Hop) -> u64,
     ) -> Self {
         let mut heads: BTreeMap<(Hop, &Hardware), Vec<Vec<Row<'a>>>> = BTreeMap::new();
@@ -93,9 +93,10 @@ impl<'a> CellArms<'a> {
             }
         }
         let hours: BTreeSet<Hop> = heads.keys().map(|(hour, _)| *hour).collect();
-        let same = past.iter().filter(|stratum| hours.contains(&Hop(stratum.hour)));
-        let mut bases: BTreeMap<(Hop, &Hardware), Vec<Row<'a>>> =
-            same.map(|stratum| ((Hop(stratum.hour), stratum.hardware), past_rows(stratum, cell.functions()))).collect();
+        let same = history.iter().filter(|stratum| hours.contains(&Hop(stratum.hour)));
+        let mut bases: BTreeMap<(Hop, &Hardware), Vec<Row<'a>>> = same
+            .map(|stratum| ((Hop(stratum.hour), stratum.hardware), history_rows(stratum, cell.functions())))
+            .collect();
         let keys: BTreeSet<(Hop, &Hardware)> = heads.keys().chain(bases.keys()).copied().collect();
         let all = keys.into_iter().map(|key| StratumArms {
             block: key.0,
@@ -103,7 +104,7 @@ impl<'a> CellArms<'a> {
             head: by_bucket(heads.remove(&key).unwrap_or_default()),
             base: bases.remove(&key).unwrap_or_default(),
         });
-        Self { of_past: true, ..Self::sharing(cell.functions(), all.collect()) }
+        Self { of_history: true, ..Self::sharing(cell.functions(), all.collect()) }
     }
 
     fn sharing(functions: &'a CellFunctions, all: Vec<StratumArms<'a>>) -> Self {
@@ -111,7 +112,7 @@ impl<'a> CellArms<'a> {
         let dropped = all.len() - kept;
         let strata: Vec<_> = if kept == 0 { all } else { all.into_iter().filter(StratumArms::is_shared).collect() };
         let blocks = if kept == 0 { 0 } else { blocks(&strata) };
-        Self { functions, closed: None, strata, kept, dropped, blocks, of_past: false }
+        Self { functions, closed: None, strata, kept, dropped, blocks, of_history: false }
     }
 
     /// What the tests see of one kind of count, by the cell's numbers of functions. `untested` is left out of every test.
@@ -126,7 +127,7 @@ impl<'a> CellArms<'a> {
         contrast.closed = self.prefix(kind);
         contrast.untested = untested;
         contrast.only = Some(self.functions.places().to_vec());
-        contrast.unlike = self.of_past;
+        contrast.imbalance = self.of_history;
         contrast
     }
 
@@ -255,7 +256,7 @@ fn by_bucket(strata: Vec<Vec<Row<'_>>>) -> Vec<Row<'_>> {
     rows.into_iter().map(|(bucket, states)| Row { bucket, states }).collect()
 }
 
-fn past_rows<'a>(stratum: &PastStratum<'a>, functions: &CellFunctions) -> Vec<Row<'a>> {
+fn history_rows<'a>(stratum: &HistoryStratum<'a>, functions: &CellFunctions) -> Vec<Row<'a>> {
     let rows = stratum
         .buckets(functions)
         .into_iter()

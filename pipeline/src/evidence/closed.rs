@@ -247,7 +247,7 @@ mod tests {
             window_hops: WINDOW,
             clock: HopClock::new(Nanos::from_seconds(10)),
             min_count: 30.0,
-            delta: 0.01,
+            min_effect: 0.01,
             q: 0.9,
             untested: (counts.functions().len() > 3).then_some(3),
             method: Method::Honest,

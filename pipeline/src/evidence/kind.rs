@@ -85,8 +85,8 @@ impl KindEvidence<'_> {
         if functions > 0 {
             let mut evidence = self.frame.row(0, &RARE.into(), rare_head, rare_base);
             evidence.row.functions = Some(table_count(functions));
-            evidence.settled = Some((Verdict::TooRare, RowReason::CountNeeded));
-            evidence.row.detail = self.frame.detail(evidence.settled);
+            evidence.decided = Some((Verdict::TooRare, RowReason::CountNeeded));
+            evidence.row.detail = self.frame.detail(evidence.decided);
             rows.push(evidence);
         }
         (rows, rare)
@@ -121,7 +121,7 @@ impl KindEvidence<'_> {
     ) {
         let Some(evidence) = &self.pods else { return };
         let mut row = self.frame.row(hash, name, head, base);
-        if row.settled.is_some() {
+        if row.decided.is_some() {
             return;
         }
         let arm = |side, count, total: i64, showing: &[u64]| RareArm {

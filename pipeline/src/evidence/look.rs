@@ -42,7 +42,7 @@ pub struct KindLook {
     /// Functions tested at some look of this epoch.
     pub joined: u64,
     /// The cell's scale, where something was tested.
-    pub scale: Option<f64>,
+    pub normalization: Option<f64>,
     /// Moderation of this kind: tau^2, d0, s0^2, where something was tested.
     pub moderation: Option<(f64, f64, f64)>,
     /// Time blocks with both arms.
@@ -87,7 +87,7 @@ impl KindLook {
             support: Support::Untestable,
             tests: 0,
             joined: 0,
-            scale: None,
+            normalization: None,
             moderation: None,
             time_blocks: u64::try_from(arms.blocks).unwrap_or(0),
             strata_dropped: u64::try_from(arms.dropped).unwrap_or(0),
@@ -98,11 +98,11 @@ impl KindLook {
     }
 
     /// Adds how many functions were tested, and, where any was, the scale and the moderation.
-    pub fn add_tests(&mut self, moments: &Moments, scale: f64) {
+    pub fn add_tests(&mut self, moments: &Moments, normalization: f64) {
         self.support = support_of(moments);
         self.tests = u64::try_from(moments.tests).unwrap_or(0);
         if self.tests > 0 {
-            self.scale = Some(scale);
+            self.normalization = Some(normalization);
             self.moderation = Some((moments.tau2, moments.d0, moments.s02));
         }
     }
@@ -117,14 +117,14 @@ pub fn look(at: &LookAt<'_>, kinds: &[CountKind], families: &mut [Family]) -> Ve
     }
     let own_counts = Sums::of(&arms, CountKind::SelfCount);
     let mut own = family_of(at.view, &arms, CountKind::SelfCount, &own_counts);
-    let scale = own.as_ref().map(|own| own.moments.scale());
+    let normalization = own.as_ref().map(|own| own.moments.normalization());
     let each = kinds.iter().zip(families).map(|(&kind, family)| {
         let measured = match kind {
             CountKind::SelfCount => own.take(),
             CountKind::Total => family_of(at.view, &arms, kind, &Sums::of(&arms, kind)),
         };
         let seen = KindLook { count_kind: kind, ..figures.clone() };
-        look_at_kind(at, &arms, seen, measured.zip(scale), &own_counts.base, family)
+        look_at_kind(at, &arms, seen, measured.zip(normalization), &own_counts.base, family)
     });
     each.collect()
 }
@@ -193,9 +193,9 @@ fn look_at_kind(
     family: &mut Family,
 ) -> KindLook {
     family.begin(at.comparison.epoch, at.view.counts.functions().len());
-    if let Some((Measured { places, moments }, scale)) = measured {
-        let live = live_rows_of(moments, Some(scale), 1.0 / at.view.q, at.view.delta);
-        seen.add_tests(&live.moments, live.scale);
+    if let Some((Measured { places, moments }, normalization)) = measured {
+        let live = live_rows_of(moments, Some(normalization), 1.0 / at.view.q, at.view.min_effect);
+        seen.add_tests(&live.moments, live.normalization);
         family.join(
             places
                 .iter()
@@ -222,13 +222,13 @@ fn equivalent_share(live: Option<(&[u32], &LiveRows, Support)>, arms: &CellArms<
         return None;
     }
     let Some((places, live, Support::Firm)) = live else { return Some(0.0) };
-    let alike = live
+    let equivalent = live
         .equivalent
         .iter()
         .zip(places)
-        .filter(|(alike, _)| **alike)
+        .filter(|(equivalent, _)| **equivalent)
         .map(|(_, &function)| base_self[index_of(function)]);
-    Some(alike.sum::<f64>() / all)
+    Some(equivalent.sum::<f64>() / all)
 }
 
 /// The rows of tested functions that are watched, in full; all others are left at the screen.
@@ -254,7 +254,7 @@ fn watched_rows(
     let frame = at.view.frame(Scope::Epoch, kind, arms, support_of(&live.moments));
     let quantiles = Quantiles::of(live.moments.df_total);
     let indices: Vec<usize> = tested.iter().map(|&(_, index)| index).collect();
-    let rows = rows_of(live.moments.only(&indices), Some(live.scale), at.view.delta);
+    let rows = rows_of(live.moments.only(&indices), Some(live.normalization), at.view.min_effect);
     let each = tested.iter().enumerate().map(|(i, &(number, _))| {
         let (hash, name) = &functions.entries()[number];
         let mut evidence = frame.row(*hash, name, whole(rows.moments.a[i]), whole(rows.moments.b[i]));
@@ -272,7 +272,7 @@ const STEPS: f64 = 1e9;
 fn compositional(view: &CellView<'_>, places: &[u32], live: &LiveRows) -> Vec<String> {
     let functions = view.counts.functions();
     let entries = functions.entries();
-    let moved = moved_with_the_rest(&live.moments, live.scale, view.q, view.delta).into_iter();
+    let moved = moved_with_the_rest(&live.moments, live.normalization, view.q, view.min_effect).into_iter();
     let mut moved: Vec<(f64, usize)> = moved
         .map(|index| ((live.moments.theta_raw[index].abs() * STEPS).round(), functions.number(index_of(places[index]))))
         .collect();

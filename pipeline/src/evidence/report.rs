@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::arms::CellArms;
 use super::closed::ClosedStrata;
 use super::family::Family;
+use super::imbalance::{Imbalance, imbalance};
 use super::kind::{KindEvidence, PodEvidence, RareRows};
 use super::look::measured;
 use super::pod_by_pod::merge_pods;
@@ -18,9 +19,8 @@ use super::pods::WindowPods;
 use super::requests::row_of_all;
 use super::row::{RowEvidence, support_of};
 use super::snapshot::Snapshot;
-use super::unlike::{Unlike, unlike};
+use super::strata_detail::{History, StrataDetail};
 use super::view::CellView;
-use super::whereabouts::{Apart, Past};
 
 /// The rows of one cell in one scope, and its counts for the roll-ups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,11 +34,11 @@ pub struct ScopeReport {
     /// The cell's counts.
     pub snapshot: Snapshot,
     /// In what the arms are unlike within the window; of that scope alone.
-    pub unlike: Vec<Unlike>,
+    pub imbalance: Vec<Imbalance>,
     /// Where the arms ran, if they share no stratum.
-    pub apart: Option<Apart>,
+    pub strata_detail: Option<StrataDetail>,
     /// Which past the base is, if it is the past.
-    pub past: Option<Past>,
+    pub history: Option<History>,
 }
 
 /// The rows of a cell in one scope; none if the head has no sample in it. `closed` are strata of the epoch that never change any
@@ -60,7 +60,7 @@ pub fn report(
         return None;
     }
     let own = measured(view, arms, CountKind::SelfCount);
-    let scale = own.as_ref().map(Moments::scale);
+    let normalization = own.as_ref().map(Moments::normalization);
     let served_of = |kind| every_stratum.served(kind, view.untested).filter(|_| !view.merges_strata());
     let served = served_of(CountKind::SelfCount);
     let one_by_one = view.method.tests_pods_one_by_one();
@@ -72,7 +72,7 @@ pub fn report(
             CountKind::SelfCount => own.clone(),
             CountKind::Total => measured(view, arms, kind),
         };
-        let tests = moments.map(|moments| rows_of(moments, scale, view.delta));
+        let tests = moments.map(|moments| rows_of(moments, normalization, view.min_effect));
         let support = tests.as_ref().map_or(Support::Untestable, |tests| support_of(&tests.moments));
         let frame = view.frame(scope, kind, arms, support);
         let per_request = served.as_ref().filter(|_| support != Support::Untestable).map(|served| match kind {
@@ -100,8 +100,8 @@ pub fn report(
         rows.push(of_kind);
         rare.push(rare_of_kind);
     }
-    let unlike = match scope {
-        Scope::Window => unlike(view.counts, &comparison.id, view.clock, view.clock.end_of(view.hop)),
+    let imbalance = match scope {
+        Scope::Window => imbalance(view.counts, &comparison.id, view.clock, view.clock.end_of(view.hop)),
         Scope::Epoch => Vec::new(),
     };
     Some(ScopeReport {
@@ -109,9 +109,9 @@ pub fn report(
         rows,
         rare,
         snapshot: Snapshot::of(view.counts.functions(), &every_stratum),
-        unlike,
-        apart: view.apart(arms),
-        past: None,
+        imbalance,
+        strata_detail: view.strata_detail(arms),
+        history: None,
     })
 }
 

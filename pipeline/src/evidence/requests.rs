@@ -29,7 +29,7 @@ pub fn row_of_all(frame: &RowFrame, all: &RateTest) -> RowEvidence {
     let name: Arc<str> = ALL_FUNCTIONS.into();
     let count = |total: i64| u64::try_from(total).unwrap_or(0);
     let mut evidence = frame.row(stable_hash(name.as_bytes()), &name, count(frame.head.total), count(frame.base.total));
-    evidence.settled = frame.not_testable(&evidence.row);
+    evidence.decided = frame.not_testable(&evidence.row);
     // A share of 1 against a share of 1 says nothing.
     (evidence.row.g, evidence.row.ln_p_iid) = (None, None);
     let moments = &all.moments;
@@ -37,7 +37,7 @@ pub fn row_of_all(frame: &RowFrame, all: &RateTest) -> RowEvidence {
     add_requests(&mut evidence, all, &quantiles, 0);
     if moments.tested[0] {
         let (theta, se) = (all.test.theta[0], all.test.se[0]);
-        evidence.uniform = Some(Uniform { theta, alike: is_equivalent(theta, se, quantiles.t90) });
+        evidence.uniform = Some(Uniform { theta, equivalent: is_equivalent(theta, se, quantiles.t90) });
     }
     evidence
 }

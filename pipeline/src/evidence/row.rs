@@ -38,17 +38,17 @@ pub struct RowEvidence {
     /// ln of the ratio against the cell's scale.
     pub theta: f64,
     /// ln of the cell's scale.
-    pub ln_scale: f64,
+    pub ln_normalization: f64,
     /// ln p that the two-level selection takes; NaN where not tested.
     pub ln_p_row: f64,
     /// ln p for "moved only because shares sum to one"; NaN where not tested.
     pub ln_p_comp: f64,
     /// Whether the 90 % interval lies within five percent, whatever the support.
-    pub alike: bool,
+    pub equivalent: bool,
     /// The verdict of the first lines of the table, which need no other row.
-    pub settled: Option<(Verdict, RowReason)>,
+    pub decided: Option<(Verdict, RowReason)>,
     /// Whether the base is the past.
-    pub of_past: bool,
+    pub of_history: bool,
     /// For the row of all functions together: its cost per request.
     pub uniform: Option<Uniform>,
     /// The head's pods with the ln p of each, where the function may have outlying ones.
@@ -63,7 +63,7 @@ pub struct Uniform {
     /// ln of the ratio of samples per request.
     pub theta: f64,
     /// Whether its 90 % interval lies within five percent, whatever the support.
-    pub alike: bool,
+    pub equivalent: bool,
 }
 
 /// What rows of one cell, scope and kind have in common.
@@ -92,9 +92,9 @@ pub struct RowFrame {
     /// Length of a whole window.
     pub window_seconds: f64,
     /// Where each arm ran, in words, if they share no stratum.
-    pub apart: Option<String>,
+    pub strata_detail: Option<String>,
     /// Which past the base is, in words, if it is the past.
-    pub past: Option<String>,
+    pub history: Option<String>,
 }
 
 impl RowFrame {
@@ -116,8 +116,8 @@ impl RowFrame {
             )
         };
         recount(&mut row, table_count(head), table_count(base));
-        let settled = self.settled(function, &row);
-        row.detail = self.detail(settled);
+        let decided = self.decided(function, &row);
+        row.detail = self.detail(decided);
         let none = f64::NAN;
         RowEvidence {
             hash,
@@ -125,12 +125,12 @@ impl RowFrame {
             tested: false,
             theta_share: none,
             theta: none,
-            ln_scale: none,
+            ln_normalization: none,
             ln_p_row: none,
             ln_p_comp: none,
-            alike: false,
-            settled,
-            of_past: self.past.is_some(),
+            equivalent: false,
+            decided,
+            of_history: self.history.is_some(),
             uniform: None,
             deviating_pods: Vec::new(),
             ln_p_by_pod: none,
@@ -138,20 +138,20 @@ impl RowFrame {
     }
 
     /// That the base is the past, and where the arms ran if that is why they cannot be compared.
-    pub(super) fn detail(&self, settled: Option<(Verdict, RowReason)>) -> Option<String> {
-        let apart = self
-            .apart
+    pub(super) fn detail(&self, decided: Option<(Verdict, RowReason)>) -> Option<String> {
+        let strata_detail = self
+            .strata_detail
             .as_ref()
-            .filter(|_| matches!(settled, Some((_, RowReason::NoBase | RowReason::NoCommonStratum))));
-        let words: Vec<&str> = self.past.iter().chain(apart).map(String::as_str).collect();
+            .filter(|_| matches!(decided, Some((_, RowReason::NoBase | RowReason::NoCommonStratum))));
+        let words: Vec<&str> = self.history.iter().chain(strata_detail).map(String::as_str).collect();
         (!words.is_empty()).then(|| words.join("; "))
     }
 
     /// Lines 1 to 3 of the verdict table.
-    fn settled(&self, function: &Arc<str>, row: &CellRow) -> Option<(Verdict, RowReason)> {
+    fn decided(&self, function: &Arc<str>, row: &CellRow) -> Option<(Verdict, RowReason)> {
         let whole = row.head.count + row.base.count == row.head.total + row.base.total;
         match self.not_testable(row) {
-            Some(settled @ (Verdict::NotComparable, _)) => Some(settled),
+            Some(decided @ (Verdict::NotComparable, _)) => Some(decided),
             _ if &**function == UNSYMBOLISED => Some((Verdict::NotComparable, RowReason::Unsymbolised)),
             _ if whole => Some((Verdict::Untestable, RowReason::WholeProfile)),
             other => other,
@@ -202,14 +202,14 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, rows: &CellRows, 
     evidence.tested = true;
     evidence.theta_share = rows.share.theta[f];
     evidence.theta = rows.adjusted.theta[f];
-    evidence.ln_scale = libm::log(rows.scale);
+    evidence.ln_normalization = libm::log(rows.normalization);
     evidence.ln_p_row = rows.ln_p_row[f];
     evidence.ln_p_comp = rows.ln_p_comp[f];
     row.dispersion = known(moments.phi_tilde[f]);
     row.df = known(moments.df_total);
-    row.f = known(rows.adjusted.stat[f] / moments.phi_tilde[f]);
+    row.statistic = known(rows.adjusted.stat[f] / moments.phi_tilde[f]);
     row.ln_p = known(rows.share.ln_p[f]);
-    row.ln_p_delta = known(rows.ln_p_delta[f]);
+    row.ln_p_min_effect = known(rows.ln_p_min_effect[f]);
     row.adjusted_ln_p = known(rows.adjusted.ln_p[f]);
     row.ln_e = known(rows.ln_e[f]);
     if row.head.count > 0 && row.base.count > 0 {
@@ -219,7 +219,7 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, rows: &CellRows, 
         };
         row.ratio = Some(interval(rows.share.theta[f], rows.share.se[f]));
         row.adjusted_ratio = Some(interval(rows.adjusted.theta[f], rows.adjusted.se[f]));
-        evidence.alike = is_equivalent(rows.adjusted.theta[f], rows.share.se[f], quantiles.t90);
+        evidence.equivalent = is_equivalent(rows.adjusted.theta[f], rows.share.se[f], quantiles.t90);
     }
     if let (Some(p1), Some(p0)) = (row.head.share, row.base.share) {
         let (n1, n0) = (signed_float(row.head.total), signed_float(row.base.total));
@@ -227,7 +227,7 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, rows: &CellRows, 
         row.share_delta = Some(Interval { value: p1 - p0, low: p1 - p0 - half, high: p1 - p0 + half });
     }
     // What is kept of the past is not sampled as the window is: neither pods nor time can be told from it.
-    if frame.past.is_none() {
+    if frame.history.is_none() {
         add_power(row, moments, frame, quantiles.detection_z);
     }
 }

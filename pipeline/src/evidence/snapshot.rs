@@ -29,7 +29,7 @@ pub struct Snapshot {
     kept: usize,
     dropped: usize,
     /// Whether the base is the past.
-    of_past: bool,
+    of_history: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,7 +73,7 @@ impl Snapshot {
             strata,
             kept: arms.kept,
             dropped: arms.dropped,
-            of_past: arms.of_past,
+            of_history: arms.of_history,
         }
     }
 }
@@ -93,7 +93,7 @@ impl Snapshot {
             dropped: self.strata.len() - kept,
             kept,
             strata,
-            of_past: self.of_past,
+            of_history: self.of_history,
         })
     }
 }
@@ -108,7 +108,7 @@ pub struct Together {
     /// Strata of the cells that both arms share.
     pub kept: usize,
     dropped: usize,
-    of_past: bool,
+    of_history: bool,
 }
 
 #[derive(Debug)]
@@ -148,8 +148,8 @@ impl Together {
             strata.extend(cell.strata.iter().map(|arms| arms.each_ref().map(|arm| renumbered(arm, &numbers))));
         }
         let dropped = cells.iter().map(|cell| cell.dropped).sum();
-        let of_past = cells.iter().any(|cell| cell.of_past);
-        Self { functions, strata, kept: cells.iter().map(|cell| cell.kept).sum(), dropped, of_past }
+        let of_history = cells.iter().any(|cell| cell.of_history);
+        Self { functions, strata, kept: cells.iter().map(|cell| cell.kept).sum(), dropped, of_history }
     }
 
     /// What the tests see of one kind of count.
@@ -163,7 +163,7 @@ impl Together {
             self.pods_by_bucket(Side::Base),
         );
         contrast.strata_dropped = self.dropped;
-        contrast.unlike = self.of_past;
+        contrast.imbalance = self.of_history;
         contrast.untested = untested;
         contrast
     }

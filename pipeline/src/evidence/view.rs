@@ -9,7 +9,7 @@ use fleetdiff_schemas::verdict::{Scope, Support};
 
 use super::arms::CellArms;
 use super::row::RowFrame;
-use super::whereabouts::Apart;
+use super::strata_detail::StrataDetail;
 use crate::counts::cell::CellCounts;
 
 /// One cell as an evaluation sees it.
@@ -32,7 +32,7 @@ pub struct CellView<'a> {
     /// Smallest combined count that is tested.
     pub min_count: f64,
     /// Smallest change that is called.
-    pub delta: f64,
+    pub min_effect: f64,
     /// False-discovery rate.
     pub q: f64,
     /// The cell's number of the function that is never tested.
@@ -65,13 +65,13 @@ impl CellView<'_> {
             strata: arms.kept,
             support,
             window_seconds: self.clock.length_of(self.window_hops).as_seconds(),
-            apart: self.apart(arms).map(|apart| apart.words(self.clock)),
-            past: None,
+            strata_detail: self.strata_detail(arms).map(|strata_detail| strata_detail.words(self.clock)),
+            history: None,
         }
     }
 
     /// Where the arms ran if they share no stratum, where strata are told apart.
-    pub(super) fn apart(&self, arms: &CellArms<'_>) -> Option<Apart> {
-        Apart::of(arms).filter(|_| !self.merges_strata())
+    pub(super) fn strata_detail(&self, arms: &CellArms<'_>) -> Option<StrataDetail> {
+        StrataDetail::of(arms).filter(|_| !self.merges_strata())
     }
 }

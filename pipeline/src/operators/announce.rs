@@ -18,7 +18,7 @@ use crate::rules::watermarks::{Announced, Report, WatermarkBoard};
 
 /// What a worker tells worker 0.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Told {
+pub enum Announcement {
     /// The state of a partition.
     Partition(Report),
     /// All partitions of this worker have been named.
@@ -27,7 +27,7 @@ pub enum Told {
 
 /// One worker's end of the announcements.
 pub struct Announcements {
-    input: InputHandle<u64, timely::container::CapacityContainerBuilder<Vec<Told>>>,
+    input: InputHandle<u64, timely::container::CapacityContainerBuilder<Vec<Announcement>>>,
     heard: Rc<Cell<Announced>>,
 }
 
@@ -37,17 +37,17 @@ impl Announcements {
         let heard = Rc::new(Cell::new(Announced::Nothing));
         let hears = Rc::clone(&heard);
         let input = worker.dataflow::<u64, _, _>(|scope| {
-            let (input, told) = scope.new_input::<Vec<Told>>();
+            let (input, announcement) = scope.new_input::<Vec<Announcement>>();
             let mut board = WatermarkBoard::awaiting(scope.peers());
-            let announced = told.unary::<timely::container::CapacityContainerBuilder<Vec<Announced>>, _, _, _>(
+            let announced = announcement.unary::<timely::container::CapacityContainerBuilder<Vec<Announced>>, _, _, _>(
                 Exchange::new(|_| 0),
                 "Announce",
                 move |_, _| {
                     move |input, output| {
                         input.for_each_time(|time, data| {
-                            data.flat_map(|batch| batch.drain(..)).for_each(|told| match told {
-                                Told::Partition(report) => board.report(report),
-                                Told::Complete => board.reader_is_complete(),
+                            data.flat_map(|batch| batch.drain(..)).for_each(|announcement| match announcement {
+                                Announcement::Partition(report) => board.report(report),
+                                Announcement::Complete => board.reader_is_complete(),
                             });
                             output.session(&time).give_iterator(board.announce().into_iter());
                         });
@@ -61,8 +61,8 @@ impl Announcements {
     }
 
     /// Tells worker 0.
-    pub fn tell(&mut self, told: Told) {
-        self.input.send(told);
+    pub fn send(&mut self, announcement: Announcement) {
+        self.input.send(announcement);
         // NB: an exchange holds back what does not fill a container until its epoch ends.
         let next = *self.input.time() + 1;
         self.input.advance_to(next);

@@ -24,11 +24,11 @@ use crate::counts::archive::Keeping;
 use crate::counts::bucket::Addition;
 use crate::counts::cell::{Blocks, CellCounts};
 use crate::counts::functions::FunctionTable;
-use crate::evidence::callings::{Callings, KnownPaths, callings};
+use crate::evidence::callers::{CallerCounts, KnownPaths, callers};
 use crate::evidence::closed::ClosedStrata;
 use crate::evidence::family::Family;
+use crate::evidence::history::history_report;
 use crate::evidence::look::{KindLook, LookAt, look};
-use crate::evidence::past::past_report;
 use crate::evidence::report::{ScopeReport, report};
 use crate::evidence::view::CellView;
 use crate::rules::comparisons::Plan;
@@ -46,7 +46,7 @@ pub struct CellEvaluation {
     /// Each kind of count, if this hop is a look.
     pub looks: Vec<KindLook>,
     /// Who calls whom among the functions whose rows are watched, at a look; `None` without stacks.
-    pub callings: Option<Callings>,
+    pub callers: Option<CallerCounts>,
     /// Window and epoch, if this hop is a report.
     pub reports: Vec<ScopeReport>,
 }
@@ -216,9 +216,10 @@ impl Cells {
                     output.push(CellOutput::Evaluation(Box::new(evaluation)));
                 }
             }
-            let past = plan.past.iter().filter(|_| plan.report);
+            let history = plan.history.iter().filter(|_| plan.report);
             output.extend(
-                past.filter_map(|past| evaluate_past(cell, state, &past.id, hop, config))
+                history
+                    .filter_map(|history| evaluate_history(cell, state, &history.id, hop, config))
                     .map(|evaluation| CellOutput::Evaluation(Box::new(evaluation))),
             );
         }
@@ -249,7 +250,7 @@ fn view<'a>(
         window_hops: config.window_hops(),
         clock: config.clock(),
         min_count: float(config.min_count),
-        delta: config.delta,
+        min_effect: config.min_effect,
         q: config.q,
         untested: counts.functions().entries().iter().position(|(hash, _)| *hash == unsymbolised),
         method: config.method,
@@ -274,12 +275,12 @@ fn evaluate(
     let scopes = if plan.report { &[Scope::Window, Scope::Epoch][..] } else { &[] };
     let reports = scopes.iter().filter_map(|&scope| report(&view, open, scope, kinds, families, closed)).collect();
     let watched = || families.iter().flat_map(Family::watched).collect();
-    let callings = plan.look.then(|| callings(&state.counts, open, watched(), paths, table)).flatten();
-    CellEvaluation { comparison: open.clone(), key: view.key, cell: view.cell, looks, callings, reports }
+    let callers = plan.look.then(|| callers(&state.counts, open, watched(), paths, table)).flatten();
+    CellEvaluation { comparison: open.clone(), key: view.key, cell: view.cell, looks, callers, reports }
 }
 
 /// The cell against the past of the base, at a report; `None` if the head has no sample in it.
-fn evaluate_past(
+fn evaluate_history(
     cell: &CellId,
     state: &CellState,
     id: &ComparisonId,
@@ -288,6 +289,6 @@ fn evaluate_past(
 ) -> Option<CellEvaluation> {
     let comparison = OpenComparison { id: id.clone(), epoch: hop };
     let view = view(cell, &state.counts, &comparison, hop, config);
-    let (looks, report) = past_report(&view, id, &config.count_kinds)?;
-    Some(CellEvaluation { key: view.key, cell: view.cell, comparison, looks, callings: None, reports: vec![report] })
+    let (looks, report) = history_report(&view, id, &config.count_kinds)?;
+    Some(CellEvaluation { key: view.key, cell: view.cell, comparison, looks, callers: None, reports: vec![report] })
 }

@@ -19,14 +19,14 @@ use super::at_close::{AtClose, Closed};
 use super::by_cell::CellEvaluation;
 use super::route;
 use crate::evidence::look::KindLook;
-use crate::evidence::whereabouts::Past;
+use crate::evidence::strata_detail::History;
+use crate::rules::aa_check::aa_check;
 use crate::rules::comparisons::Plan;
 use crate::rules::lifecycle::{LiveRule, Look};
 use crate::rules::method::Findings;
-use crate::rules::self_check::self_check;
-use crate::rules::summary::{Reported, SummaryFrame, summarise, summarise_past};
+use crate::rules::summary::{Reported, SummaryFrame, summarise, summarise_history};
 use crate::rules::table::scope::{ScopeCells, TableRules};
-use crate::rules::table::{CalledRows, decide};
+use crate::rules::table::{SelectedRows, decide};
 
 /// What is decided over one comparison at one hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub enum Decision {
     /// A verdict of a comparison.
     Comparison(Box<ComparisonRow>),
     /// A verdict against the past, which bears on nothing else.
-    Past(Box<ComparisonRow>),
+    History(Box<ComparisonRow>),
     /// The comparison has ended.
     Ended(ComparisonId),
 }
@@ -120,9 +120,9 @@ impl Comparisons {
                     self.decide(hop, open, &plan, cells, &mut decisions);
                 }
             }
-            for past in &plan.past {
-                if let Some(cells) = evaluations.remove(&past.id) {
-                    self.decide_past(hop, cells, &mut decisions);
+            for history in &plan.history {
+                if let Some(cells) = evaluations.remove(&history.id) {
+                    self.decide_history(hop, cells, &mut decisions);
                 }
             }
         }
@@ -146,10 +146,10 @@ impl Comparisons {
         mut cells: Vec<CellEvaluation>,
         decisions: &mut Vec<Decision>,
     ) {
-        let Config { q, delta, .. } = self.config;
+        let Config { q, min_effect, .. } = self.config;
         let clock = self.config.clock();
         let rules = self.rules();
-        let live = self.states.entry(open.id.clone()).or_insert_with(|| LiveRule::new(clock, q, delta));
+        let live = self.states.entry(open.id.clone()).or_insert_with(|| LiveRule::new(clock, q, min_effect));
         let (looks, look) = gather(hop, open, &mut cells);
         if plan.look {
             decisions.extend(live.look(look).into_iter().map(|flag| Decision::Flag(Box::new(flag))));
@@ -157,14 +157,14 @@ impl Comparisons {
         let kinds = &self.config.count_kinds;
         let mut reported: BTreeMap<(ComparisonKey, CountKind), Reported> = BTreeMap::new();
         for (comparison, scope) in by_scope(cells) {
-            let rows = decide(&scope, kinds, &live.called(&comparison), &rules);
+            let rows = decide(&scope, kinds, &live.selected(&comparison), &rules);
             decisions.extend(rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
             if scope.scope == Scope::Window {
-                let unlike: BTreeMap<_, _> =
-                    scope.cells.iter().map(|(cell, report)| (cell.clone(), report.unlike.clone())).collect();
-                let each = kinds.iter().zip(self_check(&scope, kinds, &rules));
+                let imbalance: BTreeMap<_, _> =
+                    scope.cells.iter().map(|(cell, report)| (cell.clone(), report.imbalance.clone())).collect();
+                let each = kinds.iter().zip(aa_check(&scope, kinds, &rules));
                 reported.extend(each.map(|(&kind, checked)| {
-                    ((comparison.clone(), kind), Reported { checked, unlike: unlike.clone() })
+                    ((comparison.clone(), kind), Reported { checked, imbalance: imbalance.clone() })
                 }));
             }
         }
@@ -189,14 +189,14 @@ impl Comparisons {
 
 impl Comparisons {
     fn rules(&self) -> TableRules {
-        let Config { q, delta, method, .. } = self.config;
+        let Config { q, min_effect, method, .. } = self.config;
         let clock = self.config.clock();
         let window_seconds = clock.length_of(self.config.window_hops()).as_seconds();
-        TableRules { q, delta, min_count: float(self.config.min_count), window_seconds, method, clock }
+        TableRules { q, min_effect, min_count: float(self.config.min_count), window_seconds, method, clock }
     }
 
     /// The rows of a window whose base is the past: no live rule, no flag, no self-check.
-    fn decide_past(&self, hop: Hop, mut cells: Vec<CellEvaluation>, decisions: &mut Vec<Decision>) {
+    fn decide_history(&self, hop: Hop, mut cells: Vec<CellEvaluation>, decisions: &mut Vec<Decision>) {
         let mut looks = Looks::new();
         for evaluation in &mut cells {
             for look in evaluation.looks.drain(..) {
@@ -209,9 +209,9 @@ impl Comparisons {
         let (rules, clock) = (self.rules(), self.config.clock());
         let first = hop.plus(1).minus(self.config.window_hops());
         for (comparison, scope) in by_scope(cells) {
-            let rows = decide(&scope, &self.config.count_kinds, &CalledRows::new(), &rules);
-            let pasts: BTreeMap<&CellKey, &Past> =
-                scope.cells.iter().filter_map(|(cell, report)| Some((cell, report.past.as_ref()?))).collect();
+            let rows = decide(&scope, &self.config.count_kinds, &SelectedRows::new(), &rules);
+            let histories: BTreeMap<&CellKey, &History> =
+                scope.cells.iter().filter_map(|(cell, report)| Some((cell, report.history.as_ref()?))).collect();
             for &kind in &self.config.count_kinds {
                 let Some(cells) = looks.get(&(comparison.clone(), kind)) else { continue };
                 let frame = SummaryFrame {
@@ -221,7 +221,9 @@ impl Comparisons {
                     blocks: 0,
                 };
                 decisions.extend(
-                    summarise_past(frame, cells, &pasts, &rows).into_iter().map(|row| Decision::Past(Box::new(row))),
+                    summarise_history(frame, cells, &histories, &rows)
+                        .into_iter()
+                        .map(|row| Decision::History(Box::new(row))),
                 );
             }
             decisions.extend(rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
@@ -252,7 +254,7 @@ fn gather(hop: Hop, open: &OpenComparison, cells: &mut [CellEvaluation]) -> (Loo
         epoch: open.epoch,
         family: 0,
         rows: Vec::new(),
-        callings: BTreeMap::new(),
+        callers: BTreeMap::new(),
         compositional: BTreeMap::new(),
     };
     for evaluation in cells {
@@ -265,8 +267,8 @@ fn gather(hop: Hop, open: &OpenComparison, cells: &mut [CellEvaluation]) -> (Loo
             }
             looks.entry((evaluation.key.clone(), look.count_kind)).or_default().insert(evaluation.cell.clone(), look);
         }
-        if let Some(callings) = evaluation.callings.take() {
-            all.callings.insert((evaluation.key.clone(), evaluation.cell.clone()), callings);
+        if let Some(callers) = evaluation.callers.take() {
+            all.callers.insert((evaluation.key.clone(), evaluation.cell.clone()), callers);
         }
     }
     (looks, all)

@@ -79,7 +79,7 @@ impl<'scope> DecideByPod<'scope> for StreamVec<'scope, u64, OfPod> {
         let mut pods = Pods { rules, table, histories: HashMap::new() };
         self.at_close(
             "ByPod",
-            |told| route(&[told.identity().service.as_str(), told.identity().pod.as_str()]),
+            |arrived| route(&[arrived.identity().service.as_str(), arrived.identity().pod.as_str()]),
             move |closed| pods.close(closed),
         )
     }
@@ -99,14 +99,17 @@ impl Pods {
         let hop = Hop(closed.hop);
         let mut by_pod: BTreeMap<(Service, PodId), Vec<OfPod>> = BTreeMap::new();
         let mut output = Vec::new();
-        for told in closed.items {
-            if output.is_empty() && matches!(told, OfPod::Profile(_)) {
+        for arrived in closed.items {
+            if output.is_empty() && matches!(arrived, OfPod::Profile(_)) {
                 output.push(PodOutput::Seen(Seen::Activity(Activity::Applied)));
             }
-            by_pod.entry((told.identity().service.clone(), told.identity().pod.clone())).or_default().push(told);
+            by_pod
+                .entry((arrived.identity().service.clone(), arrived.identity().pod.clone()))
+                .or_default()
+                .push(arrived);
         }
-        for (pod, told) in by_pod {
-            let decided = self.histories.entry(pod).or_default().close(hop, told, &self.rules, &self.table);
+        for (pod, arrived) in by_pod {
+            let decided = self.histories.entry(pod).or_default().close(hop, arrived, &self.rules, &self.table);
             output.extend(outputs(hop, decided));
         }
         if closed.hop.is_multiple_of(360) {

@@ -56,7 +56,7 @@ enum Event {
 impl Event {
     fn of(decision: Decision) -> Option<Self> {
         match decision {
-            Decision::Cell(_) | Decision::Past(_) => None,
+            Decision::Cell(_) | Decision::History(_) => None,
             Decision::Flag(row) => Some(Self::Flag(row)),
             Decision::Comparison(row) => Some(Self::Cell(row)),
             Decision::Ended(id) => Some(Self::Ended(id)),
@@ -176,8 +176,8 @@ fn flag_of(flag: &FlagRow) -> Option<Fact> {
 /// What a cell says of a function that has no flag there.
 fn state_of(row: &ComparisonRow) -> FanOutState {
     let comparable = row.verdict != ComparisonVerdict::NotComparable;
-    let alike = row.equivalent_share.is_some_and(|share| share >= CLEAN_SHARE);
-    if comparable && alike { FanOutState::Clean } else { FanOutState::Unknown }
+    let equivalent = row.equivalent_share.is_some_and(|share| share >= CLEAN_SHARE);
+    if comparable && equivalent { FanOutState::Clean } else { FanOutState::Unknown }
 }
 
 /// Every function that has a flag, with all cells of its comparison; what a flag says goes before what the cell says.
@@ -185,8 +185,8 @@ fn spread<'scope>(
     flags: VecCollection<'scope, u64, (Function, Known)>,
     cells: VecCollection<'scope, u64, (Spread, Known)>,
 ) -> VecCollection<'scope, u64, (Function, Vec<FanOutCell>)> {
-    let called = flags.clone().map(|(function, _)| function).distinct();
-    let everywhere = called.join(cells).map(|(spread, (function, known))| ((spread, function), (known, false)));
+    let selected = flags.clone().map(|(function, _)| function).distinct();
+    let everywhere = selected.join(cells).map(|(spread, (function, known))| ((spread, function), (known, false)));
     let hit = flags.map(|(function, known)| (function, (known, true)));
     everywhere.concat(hit).reduce(|_, known, output| {
         let mut cells = BTreeMap::new();

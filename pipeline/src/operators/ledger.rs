@@ -72,7 +72,7 @@ impl Term {
                 row.samples_duplicate += table_count(dropped.duplicate);
                 row.samples_late_dropped += table_count(dropped.late_dropped);
                 row.samples_superseded += table_count(dropped.superseded);
-                row.samples_baseline += table_count(dropped.baseline);
+                row.samples_carried_over += table_count(dropped.carried_over);
             }
             Entry::Counted { samples, late } => {
                 row.samples_counted += table_count(samples);

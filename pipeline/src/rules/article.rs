@@ -23,7 +23,7 @@ pub const FIRST_PROGRAM_P: f64 = 1e-4;
 
 /// Whether the first program calls a row of this ln p.
 #[must_use]
-pub fn called_by_first_program(ln_p_iid: f64) -> bool {
+pub fn significant_by_first_program(ln_p_iid: f64) -> bool {
     ln_p_iid < libm::log(FIRST_PROGRAM_P)
 }
 

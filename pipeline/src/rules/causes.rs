@@ -12,11 +12,11 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_statistics::evalue::ln_e;
 use fleetdiff_statistics::special::ln_erfc;
 
-use crate::evidence::callings::{Callings, Pair};
+use crate::evidence::callers::{CallerCounts, Pair};
 
 /// A row that is called.
 #[derive(Clone, Copy, Debug)]
-pub struct CalledRow {
+pub struct SelectedRow {
     /// Self or total.
     pub kind: CountKind,
     /// Stable hash of the function.
@@ -24,7 +24,7 @@ pub struct CalledRow {
     /// ln of the ratio against the cell's scale.
     pub theta: f64,
     /// ln of the cell's scale.
-    pub ln_scale: f64,
+    pub ln_normalization: f64,
     /// Moderated dispersion.
     pub dispersion: f64,
     /// Samples of the function in both arms.
@@ -35,7 +35,7 @@ pub struct CalledRow {
 #[derive(Clone, Copy, Debug)]
 pub struct Bar {
     /// Smallest |theta|.
-    pub delta: f64,
+    pub min_effect: f64,
     /// Smallest ln of the e-value.
     pub ln_e: f64,
 }
@@ -66,34 +66,36 @@ impl<R> Cause<R> {
 ///
 /// A self row is never explained, a total row by its own self row or by rows of functions under it: by the one, itself
 /// unexplained, whose samples under it changed most.
-pub fn causes(called: &[CalledRow], callings: &Callings, bar: Bar) -> Vec<Cause<usize>> {
-    let below = Below::of(called, callings);
-    let parts: Vec<Parts> = (0..called.len()).map(|row| callings.parts(row, called, &below)).collect();
-    let rests: Vec<Option<Rest>> = parts.iter().zip(called).map(|(parts, row)| parts.rest(row, callings)).collect();
-    let explained = |row: usize| rests[row].as_ref().is_some_and(|rest| !rest.is_called(bar));
+pub fn causes(selected: &[SelectedRow], callers: &CallerCounts, bar: Bar) -> Vec<Cause<usize>> {
+    let below = Below::of(selected, callers);
+    let parts: Vec<Parts> = (0..selected.len()).map(|row| callers.parts(row, selected, &below)).collect();
+    let rests: Vec<Option<Rest>> = parts.iter().zip(selected).map(|(parts, row)| parts.rest(row, callers)).collect();
+    let explained = |row: usize| rests[row].as_ref().is_some_and(|rest| !rest.is_significant(bar));
     let cause = |row: usize| match &rests[row] {
         None => Cause::Nothing,
-        Some(rest) if rest.is_called(bar) => Cause::Itself,
+        Some(rest) if rest.is_significant(bar) => Cause::Itself,
         Some(_) => {
             let standing = parts[row].under.iter().filter(|(row, _)| !explained(**row));
             let most = standing.max_by(|(a, under_a), (b, under_b)| {
-                let by = callings.moved(under_a).abs().total_cmp(&callings.moved(under_b).abs());
-                by.then_with(|| (called[**b].kind, called[**b].function).cmp(&(called[**a].kind, called[**a].function)))
+                let by = callers.moved(under_a).abs().total_cmp(&callers.moved(under_b).abs());
+                by.then_with(|| {
+                    (selected[**b].kind, selected[**b].function).cmp(&(selected[**a].kind, selected[**a].function))
+                })
             });
             most.map_or(Cause::Nothing, |(row, _)| Cause::Row(*row))
         }
     };
-    (0..called.len()).map(cause).collect()
+    (0..selected.len()).map(cause).collect()
 }
 
 /// Which of two functions calls the other, where each may: samples in which the first frame of the second is below that of the first.
 struct Below(BTreeMap<(u64, u64), u64>);
 
 impl Below {
-    fn of(called: &[CalledRow], callings: &Callings) -> Self {
-        let functions: BTreeSet<u64> = called.iter().map(|row| row.function).collect();
+    fn of(selected: &[SelectedRow], callers: &CallerCounts) -> Self {
+        let functions: BTreeSet<u64> = selected.iter().map(|row| row.function).collect();
         let mut below = BTreeMap::new();
-        for stack in &callings.stacks {
+        for stack in &callers.stacks {
             let samples: u64 = stack.samples.iter().flatten().sum();
             for &function in &functions {
                 for callee in under(&stack.functions, function) {
@@ -131,13 +133,13 @@ struct Rest {
     se: f64,
 }
 
-impl Callings {
-    fn parts(&self, caller: usize, called: &[CalledRow], below: &Below) -> Parts {
+impl CallerCounts {
+    fn parts(&self, caller: usize, selected: &[SelectedRow], below: &Below) -> Parts {
         let none = vec![[0, 0]; self.blocks.len()];
         let mut parts = Parts { under: BTreeMap::new(), rest: none.clone() };
-        let CalledRow { kind: CountKind::Total, function, .. } = called[caller] else { return parts };
+        let SelectedRow { kind: CountKind::Total, function, .. } = selected[caller] else { return parts };
         let row_of: BTreeMap<(CountKind, u64), usize> =
-            called.iter().zip(0..).map(|(row, place)| ((row.kind, row.function), place)).collect();
+            selected.iter().zip(0..).map(|(row, place)| ((row.kind, row.function), place)).collect();
         for stack in self.stacks.iter().filter(|stack| stack.functions.contains(&function)) {
             let callees = under(&stack.functions, function).into_iter().filter(|&callee| below.holds(function, callee));
             let leaf = stack.functions.last().filter(|_| stack.own).map(|&leaf| (CountKind::SelfCount, leaf));
@@ -169,14 +171,14 @@ impl Parts {
     ///
     /// The ratio is Mantel and Haenszel's over time blocks, half a sample added to each arm; the variance that of two Poisson counts
     /// times the caller's dispersion, which falls with the count as far as the caller's exceeds 1.
-    fn rest(&self, caller: &CalledRow, callings: &Callings) -> Option<Rest> {
+    fn rest(&self, caller: &SelectedRow, callers: &CallerCounts) -> Option<Rest> {
         if self.under.is_empty() {
             return None;
         }
         let (mut head, mut base) = (0.0, 0.0);
         let (mut in_head, mut in_base) = (0.5, 0.5);
         let (mut harmonic, mut both) = (0.0, 0.0);
-        for (rest, all) in self.rest.iter().zip(&callings.blocks) {
+        for (rest, all) in self.rest.iter().zip(&callers.blocks) {
             let [n1, n0] = all.map(float);
             if n1 + n0 > 0.0 && n1 * n0 > 0.0 {
                 head += float(rest[0]) * n0 / (n1 + n0);
@@ -188,7 +190,7 @@ impl Parts {
             }
         }
         let half = 0.5 * harmonic / both;
-        let theta = libm::log((head + half) / (base + half)) - caller.ln_scale;
+        let theta = libm::log((head + half) / (base + half)) - caller.ln_normalization;
         let dispersion =
             1.0 + (caller.dispersion - 1.0).max(0.0) * ((in_head + in_base) / caller.count.max(1.0)).min(1.0);
         Some(Rest { theta, se: libm::sqrt(dispersion * (1.0 / in_head + 1.0 / in_base)) })
@@ -196,9 +198,9 @@ impl Parts {
 }
 
 impl Rest {
-    fn is_called(&self, bar: Bar) -> bool {
+    fn is_significant(&self, bar: Bar) -> bool {
         let z = self.theta / self.se;
-        self.theta.abs() >= bar.delta && ln_e(ln_erfc(z.abs() / std::f64::consts::SQRT_2), self.se) >= bar.ln_e
+        self.theta.abs() >= bar.min_effect && ln_e(ln_erfc(z.abs() / std::f64::consts::SQRT_2), self.se) >= bar.ln_e
     }
 }
 
@@ -215,12 +217,16 @@ pub struct Shift {
 
 /// Pairs of called self rows, one dearer and one cheaper, with the same main caller, whose changes cancel: `moved` gives the change
 /// of a row's share and half its interval. A row is in at most one pair; the pair that cancels best comes first.
-pub fn shifts(called: &[CalledRow], callings: &Callings, moved: impl Fn(usize) -> Option<(f64, f64)>) -> Vec<Shift> {
-    let own = || (0..called.len()).filter(|&row| called[row].kind == CountKind::SelfCount);
+pub fn shifts(
+    selected: &[SelectedRow],
+    callers: &CallerCounts,
+    moved: impl Fn(usize) -> Option<(f64, f64)>,
+) -> Vec<Shift> {
+    let own = || (0..selected.len()).filter(|&row| selected[row].kind == CountKind::SelfCount);
     let mut pairs = Vec::new();
-    for to in own().filter(|&row| called[row].theta > 0.0) {
-        for from in own().filter(|&row| called[row].theta < 0.0) {
-            let caller = |row: usize| callings.callers.get(&called[row].function);
+    for to in own().filter(|&row| selected[row].theta > 0.0) {
+        for from in own().filter(|&row| selected[row].theta < 0.0) {
+            let caller = |row: usize| callers.callers.get(&selected[row].function);
             let (Some(above), Some(also)) = (caller(to), caller(from)) else { continue };
             let (Some((gained, half_gained)), Some((lost, half_lost))) = (moved(to), moved(from)) else { continue };
             let left = (gained + lost).abs();
@@ -251,33 +257,33 @@ fn add(sums: &mut [Pair], more: &[Pair]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::callings::Calling;
+    use crate::evidence::callers::CallerCount;
 
     const MAIN: u64 = 1;
     const HANDLE: u64 = 2;
     const SERIALIZE: u64 = 3;
     const ENCODE: u64 = 4;
-    const BAR: Bar = Bar { delta: 0.01, ln_e: 9.0 };
+    const BAR: Bar = Bar { min_effect: 0.01, ln_e: 9.0 };
 
-    fn row(kind: CountKind, function: u64, ratio: f64, count: f64) -> CalledRow {
-        CalledRow { kind, function, theta: f64::ln(ratio), ln_scale: 0.0, dispersion: 2.0, count }
+    fn row(kind: CountKind, function: u64, ratio: f64, count: f64) -> SelectedRow {
+        SelectedRow { kind, function, theta: f64::ln(ratio), ln_normalization: 0.0, dispersion: 2.0, count }
     }
 
-    fn calling(functions: &[u64], own: bool, head: u64, base: u64) -> Calling {
-        Calling { functions: functions.to_vec(), own, samples: vec![[head, base]] }
+    fn calling(functions: &[u64], own: bool, head: u64, base: u64) -> CallerCount {
+        CallerCount { functions: functions.to_vec(), own, samples: vec![[head, base]] }
     }
 
     /// `serialize` got dearer by half, `handle` calls it and does as much of its own.
-    fn callings(own_of_handle: u64) -> Callings {
+    fn callers(own_of_handle: u64) -> CallerCounts {
         let stacks = vec![
             calling(&[HANDLE, SERIALIZE], true, 15_000, 100_000),
             calling(&[HANDLE], true, own_of_handle, 100_000),
             calling(&[], false, 75_000, 800_000),
         ];
-        Callings { blocks: vec![[100_000, 1_000_000]], stacks, callers: BTreeMap::new() }
+        CallerCounts { blocks: vec![[100_000, 1_000_000]], stacks, callers: BTreeMap::new() }
     }
 
-    fn called() -> Vec<CalledRow> {
+    fn selected() -> Vec<SelectedRow> {
         vec![
             row(CountKind::Total, HANDLE, 1.25, 225_000.0),
             row(CountKind::SelfCount, SERIALIZE, 1.5, 115_000.0),
@@ -288,9 +294,9 @@ mod tests {
     #[test]
     fn a_caller_is_explained_unless_it_got_dearer_by_itself() {
         let [row, alone] = [Cause::Row(1), Cause::Nothing];
-        assert_eq!(causes(&called(), &callings(10_000), BAR), [row, alone, row]);
+        assert_eq!(causes(&selected(), &callers(10_000), BAR), [row, alone, row]);
         assert_eq!(
-            causes(&called(), &callings(15_000), BAR),
+            causes(&selected(), &callers(15_000), BAR),
             [Cause::Itself, alone, row],
             "its own samples grew by half too"
         );
@@ -302,10 +308,10 @@ mod tests {
             calling(&[MAIN, HANDLE, MAIN, SERIALIZE], true, 15_000, 100_000),
             calling(&[MAIN], true, 10_000, 100_000),
         ];
-        let callings = Callings { blocks: vec![[100_000, 1_000_000]], stacks, callers: BTreeMap::new() };
+        let callers = CallerCounts { blocks: vec![[100_000, 1_000_000]], stacks, callers: BTreeMap::new() };
         let rows = [row(CountKind::Total, MAIN, 1.25, 225_000.0), row(CountKind::Total, HANDLE, 1.5, 115_000.0)];
-        assert_eq!(causes(&rows, &callings, BAR), [Cause::Row(1), Cause::Nothing]);
-        assert_eq!(causes(&rows[..1], &callings, BAR), [Cause::Nothing], "nothing under it is called");
+        assert_eq!(causes(&rows, &callers, BAR), [Cause::Row(1), Cause::Nothing]);
+        assert_eq!(causes(&rows[..1], &callers, BAR), [Cause::Nothing], "nothing under it is called");
     }
 
     #[test]
@@ -313,14 +319,14 @@ mod tests {
         let callers =
             BTreeMap::from([(SERIALIZE, (HANDLE, "handle".to_owned())), (ENCODE, (HANDLE, "handle".to_owned()))]);
         let rows = [row(CountKind::SelfCount, SERIALIZE, 2.0, 3e4), row(CountKind::SelfCount, ENCODE, 0.5, 3e4)];
-        let mut callings = Callings { callers, ..Callings::default() };
-        let found = |callings: &Callings, lost: f64| {
-            shifts(&rows, callings, |row| Some((if row == 0 { 0.01 } else { lost }, 0.001)))
+        let mut callers = CallerCounts { callers, ..CallerCounts::default() };
+        let found = |callers: &CallerCounts, lost: f64| {
+            shifts(&rows, callers, |row| Some((if row == 0 { 0.01 } else { lost }, 0.001)))
         };
         let expected = Shift { to: 0, from: 1, caller: "handle".to_owned() };
-        assert_eq!(found(&callings, -0.0095), [expected]);
-        assert_eq!(found(&callings, -0.005), [], "half of it is new");
-        callings.callers.insert(ENCODE, (MAIN, "main".to_owned()));
-        assert_eq!(found(&callings, -0.0095), [], "another caller");
+        assert_eq!(found(&callers, -0.0095), [expected]);
+        assert_eq!(found(&callers, -0.005), [], "half of it is new");
+        callers.callers.insert(ENCODE, (MAIN, "main".to_owned()));
+        assert_eq!(found(&callers, -0.0095), [], "another caller");
     }
 }

@@ -22,7 +22,7 @@ const SHORTEST_BLOCK: Nanos = Nanos::from_seconds(300);
 
 /// A comparison that has closed since no base build runs any more, and goes on against the past.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct PastComparison {
+pub struct HistoryComparison {
     /// Which.
     pub id: ComparisonId,
     /// The hop at which it closed: no base build was in the window any more.
@@ -41,7 +41,7 @@ pub struct Plan {
     /// Comparisons that ended with this hop.
     pub closed: Vec<ComparisonId>,
     /// Comparisons that go on against the past.
-    pub past: Vec<PastComparison>,
+    pub history: Vec<HistoryComparison>,
     /// Whether the live rule looks now.
     pub look: bool,
     /// Whether the tables are written now.
@@ -79,7 +79,7 @@ pub struct ServiceHistory {
     done: BTreeSet<Build>,
     before: BTreeSet<Build>,
     open: Vec<OpenComparison>,
-    past: Vec<PastComparison>,
+    history: Vec<HistoryComparison>,
     block: Option<(Hop, BTreeMap<Build, u64>)>,
     counted_since_look: bool,
 }
@@ -128,7 +128,7 @@ impl ServiceHistory {
             done: BTreeSet::new(),
             before: BTreeSet::new(),
             open: Vec::new(),
-            past: Vec::new(),
+            history: Vec::new(),
             block: None,
             counted_since_look: false,
         }
@@ -139,7 +139,7 @@ impl ServiceHistory {
         self.place_builds(hop, facts);
         let closed = self.close_comparisons(facts);
         let opened = self.open_comparisons(hop, facts, rules) | self.roll_epochs(hop, rules);
-        self.follow_the_past(hop, &closed, facts, rules);
+        self.follow_history(hop, &closed, facts, rules);
         let begins_block = self.begin_block(hop, facts, opened || !closed.is_empty(), rules);
         self.before = facts.in_window.keys().cloned().collect();
         self.counted_since_look |= !facts.counted.is_empty();
@@ -148,13 +148,13 @@ impl ServiceHistory {
             self.counted_since_look = false;
         }
         let report =
-            !(self.open.is_empty() && self.past.is_empty()) && (last || rules.ends_at(hop, rules.report_every));
+            !(self.open.is_empty() && self.history.is_empty()) && (last || rules.ends_at(hop, rules.report_every));
         Plan {
             service: self.service.clone(),
             begins_block,
             open: self.open.clone(),
             closed,
-            past: self.past.clone(),
+            history: self.history.clone(),
             look,
             report,
         }
@@ -187,18 +187,18 @@ impl ServiceHistory {
 
     /// Comparisons against the past: begun where the head of a closed one lives on, ended once the head is gone, is in an open
     /// comparison, or has outlived all that is kept of its base.
-    fn follow_the_past(&mut self, hop: Hop, closed: &[ComparisonId], facts: &HopFacts, rules: &ComparisonRules) {
+    fn follow_history(&mut self, hop: Hop, closed: &[ComparisonId], facts: &HopFacts, rules: &ComparisonRules) {
         let Some(keeping) = rules.keeping else { return };
-        self.past.extend(closed.iter().map(|id| PastComparison { id: id.clone(), closed: hop }));
+        self.history.extend(closed.iter().map(|id| HistoryComparison { id: id.clone(), closed: hop }));
         let first = hop.plus(1).minus(rules.window_hops);
         let is_compared = |head: &Build| self.open.iter().any(|open| open.id.side(head).is_some());
-        self.past.retain(|past| {
-            let head = &past.id.head;
+        self.history.retain(|history| {
+            let head = &history.id.head;
             facts.in_window.contains_key(head)
                 && !is_compared(head)
-                && !keeping.has_forgotten(past.closed.minus(rules.window_hops), first)
+                && !keeping.has_forgotten(history.closed.minus(rules.window_hops), first)
         });
-        self.past.sort();
+        self.history.sort();
     }
 
     fn open_comparisons(&mut self, hop: Hop, facts: &HopFacts, rules: &ComparisonRules) -> bool {
@@ -326,28 +326,28 @@ mod tests {
         at(&mut history, 100, &[("a", 5)]);
         assert_eq!(at(&mut history, 101, &[("a", 5), ("b", 2)]).open.len(), 1);
         let alone = at(&mut history, 102, &[("b", 5)]);
-        let expected = PastComparison {
+        let expected = HistoryComparison {
             id: ComparisonId { service: "api".into(), base: vec!["a".into()], head: "b".into() },
             closed: Hop(102),
         };
-        assert_eq!((alone.closed.len(), &alone.open[..], &alone.past[..]), (1, &[][..], &[expected][..]));
+        assert_eq!((alone.closed.len(), &alone.open[..], &alone.history[..]), (1, &[][..], &[expected][..]));
         let canary = at(&mut history, 103, &[("b", 5), ("c", 2)]);
         assert_eq!(
-            (canary.open.len(), canary.past.len()),
+            (canary.open.len(), canary.history.len()),
             (1, 0),
             "the head has become the base of another: {canary:?}"
         );
         let over = at(&mut history, 104, &[("b", 5)]);
-        assert_eq!((over.closed.len(), over.past.len()), (1, 0), "its head is gone: {over:?}");
+        assert_eq!((over.closed.len(), over.history.len()), (1, 0), "its head is gone: {over:?}");
     }
 
     #[test]
     fn the_past_ends_with_its_head_and_with_all_that_is_kept_of_its_base() {
         let a_day =
-            Config { baseline: Nanos::from_seconds(86_400), window: Nanos::from_seconds(600), ..Config::default() };
+            Config { history: Nanos::from_seconds(86_400), window: Nanos::from_seconds(600), ..Config::default() };
         let rules = ComparisonRules::new(&a_day);
         let mut history = ServiceHistory::new("api".into());
-        let mut at = |hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules).past.len();
+        let mut at = |hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules).history.len();
         let day = 8640;
         let begun =
             [at(1000 * day, &[("a", 5)]), at(1000 * day + 1, &[("a", 5), ("b", 2)]), at(1000 * day + 70, &[("b", 5)])];
@@ -359,7 +359,7 @@ mod tests {
         );
         assert_eq!(at(1002 * day + 60, &[("b", 5)]), 0, "two generations later nothing is kept of the base");
         let mut history = ServiceHistory::new("api".into());
-        let mut at = |hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules).past.len();
+        let mut at = |hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules).history.len();
         let begun =
             [at(1000 * day, &[("a", 5)]), at(1000 * day + 1, &[("a", 5), ("b", 2)]), at(1001 * day + 30, &[("b", 5)])];
         assert_eq!(begun, [0, 0, 1]);
@@ -369,10 +369,10 @@ mod tests {
             0,
             "closed a window after its base was gone, which was the day before"
         );
-        let none = Config { baseline: Nanos(0), ..a_day };
+        let none = Config { history: Nanos(0), ..a_day };
         let rules = ComparisonRules::new(&none);
         let mut history = ServiceHistory::new("api".into());
-        let mut at = |hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules).past.len();
+        let mut at = |hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules).history.len();
         assert_eq!(
             [at(5, &[("a", 5)]), at(6, &[("a", 5), ("b", 2)]), at(7, &[("b", 5)])],
             [0, 0, 0],

@@ -38,7 +38,7 @@ pub struct Snapshot {
 
 /// What a snapshot tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Taken {
     /// What was counted since an instant, up to the moment of the snapshot; cohorts without samples are left out.
     Interval {
         /// When the interval began.
@@ -47,7 +47,7 @@ pub enum Told {
         samples: PathSamples,
     },
     /// Nothing yet: the next interval begins here.
-    Baseline,
+    First,
     /// Nothing any more.
     Superseded,
 }
@@ -72,10 +72,10 @@ impl Process {
     }
 
     /// Takes a snapshot of the process that began at `start`, where that is known. No interval is longer than `longest`.
-    pub fn take(&mut self, snapshot: Snapshot, start: Option<Nanos>, longest: Nanos) -> Told {
+    pub fn take(&mut self, snapshot: Snapshot, start: Option<Nanos>, longest: Nanos) -> Taken {
         let Snapshot { at, samples } = snapshot;
         if self.last.as_ref().is_some_and(|last| at <= last.at) {
-            return Told::Superseded;
+            return Taken::Superseded;
         }
         let total = samples.values().map(|paths| total_of(paths)).sum();
         let before = self.last.take();
@@ -89,11 +89,11 @@ impl Process {
             Some((since, mut most)) => {
                 let new = raise(&mut most, samples);
                 self.last = Some(Last { at, total, most });
-                Told::Interval { since, samples: new }
+                Taken::Interval { since, samples: new }
             }
             None => {
                 self.last = Some(Last { at, total, most: samples });
-                Told::Baseline
+                Taken::First
             }
         }
     }

@@ -16,10 +16,10 @@ use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{FlagState, Severity, Support};
 use fleetdiff_statistics::evalue::e_bh;
 
-use super::causes::{Bar, CalledRow, Cause, Shift, causes, shifts};
-use super::table::CalledKey;
+use super::causes::{Bar, Cause, SelectedRow, Shift, causes, shifts};
+use super::table::SelectedKey;
 use super::verdict::{Decided, verdict};
-use crate::evidence::callings::Callings;
+use crate::evidence::callers::CallerCounts;
 use crate::evidence::row::RowEvidence;
 
 /// How many functions whose share alone moved are named with a flag.
@@ -45,7 +45,7 @@ pub struct Look {
     /// Rows that may be raised or are watched since they once might have been, tested now.
     pub rows: Vec<RowEvidence>,
     /// Who calls whom among these rows' functions, in cells whose profiles came as stacks.
-    pub callings: BTreeMap<Place, Callings>,
+    pub callers: BTreeMap<Place, CallerCounts>,
     /// Names of functions whose share moved only because another's did, in cells with such rows.
     pub compositional: BTreeMap<Place, Vec<String>>,
 }
@@ -55,7 +55,7 @@ pub type Place = (ComparisonKey, CellKey);
 
 /// A row that is called: raised as a flag, or explained by one.
 #[derive(Debug)]
-struct Called {
+struct Selected {
     /// The epoch in which it was first called.
     epoch: Hop,
     /// The row at the last look that tested it.
@@ -97,10 +97,10 @@ struct Emitted {
 pub struct LiveRule {
     clock: HopClock,
     q: f64,
-    delta: f64,
-    called: BTreeMap<FlagKey, Called>,
+    min_effect: f64,
+    selected: BTreeMap<FlagKey, Selected>,
     /// Flags cleared in the epoch that is going on: not raised again before it ends.
-    settled: BTreeSet<FlagKey>,
+    decided: BTreeSet<FlagKey>,
     epoch: Hop,
 }
 
@@ -129,54 +129,54 @@ enum Change {
 
 impl LiveRule {
     /// No flag is raised.
-    pub fn new(clock: HopClock, q: f64, delta: f64) -> Self {
-        Self { clock, q, delta, called: BTreeMap::new(), settled: BTreeSet::new(), epoch: Hop(0) }
+    pub fn new(clock: HopClock, q: f64, min_effect: f64) -> Self {
+        Self { clock, q, min_effect, selected: BTreeMap::new(), decided: BTreeSet::new(), epoch: Hop(0) }
     }
 
     /// Takes a look and gives what changed, in the order of flags.
     pub fn look(&mut self, look: Look) -> Vec<FlagRow> {
         if self.epoch != look.epoch {
             self.epoch = look.epoch;
-            self.settled.clear();
+            self.decided.clear();
         }
         let mut rows: BTreeMap<FlagKey, RowEvidence> = look.rows.into_iter().map(|row| (key_of(&row), row)).collect();
         let rejected = self.rejected(&rows, look.family);
         let bar = self.bar(rejected.len(), look.family);
-        let alike = self.follow(&mut rows);
+        let equivalent = self.follow(&mut rows);
         self.admit(rejected, rows);
-        let causes = self.causes(&look.callings, bar);
-        let mut changes = self.changes(&alike, causes);
-        let flags = self.apply(&mut changes, look.hop, &look.callings, &look.compositional);
-        for key in alike {
-            self.called.remove(&key);
-            self.settled.insert(key);
+        let causes = self.causes(&look.callers, bar);
+        let mut changes = self.changes(&equivalent, causes);
+        let flags = self.apply(&mut changes, look.hop, &look.callers, &look.compositional);
+        for key in equivalent {
+            self.selected.remove(&key);
+            self.decided.insert(key);
         }
         flags
     }
 
     /// Ends the comparison: every flag is cleared.
     pub fn close(&mut self, hop: Hop) -> Vec<FlagRow> {
-        let called = std::mem::take(&mut self.called);
+        let selected = std::mem::take(&mut self.selected);
         let end = self.clock.end_of(hop);
-        let ended = called.iter().filter_map(|(key, called)| {
-            let State::Raised(raised) = &called.state else { return None };
-            let mut flag = self.flag(called, &raised.cleared(key.clone(), CLOSED), hop);
+        let ended = selected.iter().filter_map(|(key, selected)| {
+            let State::Raised(raised) = &selected.state else { return None };
+            let mut flag = self.flag(selected, &raised.cleared(key.clone(), CLOSED), hop);
             flag.row.window_end_at = end;
             Some(flag)
         });
         let ended = ended.collect();
-        self.settled.clear();
+        self.decided.clear();
         ended
     }
 
     /// The called rows of one type, for tables: each with the name of the function that explains it, if one does.
-    pub fn called(&self, comparison: &ComparisonKey) -> BTreeMap<CalledKey, Option<String>> {
-        let of_type = self.called.iter().filter(|((key, ..), _)| key == comparison);
-        let cause = |called: &Called| match &called.state {
-            State::Explained(by) => self.called.get(by).map(|cause| cause.now.row.function.clone()),
+    pub fn selected(&self, comparison: &ComparisonKey) -> BTreeMap<SelectedKey, Option<String>> {
+        let of_type = self.selected.iter().filter(|((key, ..), _)| key == comparison);
+        let cause = |selected: &Selected| match &selected.state {
+            State::Explained(by) => self.selected.get(by).map(|cause| cause.now.row.function.clone()),
             _ => None,
         };
-        of_type.map(|((_, cell, kind, hash), called)| ((*kind, cell.clone(), *hash), cause(called))).collect()
+        of_type.map(|((_, cell, kind, hash), selected)| ((*kind, cell.clone(), *hash), cause(selected))).collect()
     }
 
     /// The called rows of one type and kind, by cell, as last tested; with each, whether a flag of it stands.
@@ -185,57 +185,57 @@ impl LiveRule {
         comparison: &'a ComparisonKey,
         kind: CountKind,
     ) -> impl Iterator<Item = (&'a CellKey, &'a RowEvidence, bool)> {
-        let of_kind = self.called.iter().filter(move |((key, _, of, _), _)| key == comparison && *of == kind);
-        of_kind.map(|((_, cell, _, _), called)| (cell, &called.now, matches!(called.state, State::Raised(_))))
+        let of_kind = self.selected.iter().filter(move |((key, _, of, _), _)| key == comparison && *of == kind);
+        of_kind.map(|((_, cell, _, _), selected)| (cell, &selected.now, matches!(selected.state, State::Raised(_))))
     }
 
     fn rejected(&self, rows: &BTreeMap<FlagKey, RowEvidence>, family: u64) -> Vec<FlagKey> {
         let ln_e: Vec<f64> = rows.values().map(|row| row.row.ln_e.unwrap_or(f64::NAN)).collect();
-        let called = e_bh(&ln_e, self.q, usize::try_from(family).unwrap_or(usize::MAX));
-        rows.keys().zip(called).filter(|(_, called)| *called).map(|(key, _)| key.clone()).collect()
+        let selected = e_bh(&ln_e, self.q, usize::try_from(family).unwrap_or(usize::MAX));
+        rows.keys().zip(selected).filter(|(_, selected)| *selected).map(|(key, _)| key.clone()).collect()
     }
 
     /// What one more row would have to reach to be called at this look.
     fn bar(&self, rejected: usize, family: u64) -> Bar {
-        let called = float(u64::try_from(rejected).unwrap_or(0).max(1));
-        Bar { delta: self.delta, ln_e: libm::log(float(family.max(1)) / (self.q * called)) }
+        let selected = float(u64::try_from(rejected).unwrap_or(0).max(1));
+        Bar { min_effect: self.min_effect, ln_e: libm::log(float(family.max(1)) / (self.q * selected)) }
     }
 
     /// Brings called rows up to date, taking theirs out of `rows`, and gives those that a later epoch shows to be alike.
     fn follow(&mut self, rows: &mut BTreeMap<FlagKey, RowEvidence>) -> BTreeSet<FlagKey> {
-        let mut alike = BTreeSet::new();
-        for (key, called) in &mut self.called {
+        let mut equivalent = BTreeSet::new();
+        for (key, selected) in &mut self.selected {
             let now = rows.remove(key);
-            called.is_tested = now.is_some();
+            selected.is_tested = now.is_some();
             let Some(now) = now else { continue };
-            called.now = now;
-            if self.epoch > called.epoch && called.now.row.support == Support::Firm && called.now.alike {
-                alike.insert(key.clone());
+            selected.now = now;
+            if self.epoch > selected.epoch && selected.now.row.support == Support::Firm && selected.now.equivalent {
+                equivalent.insert(key.clone());
             }
         }
-        alike
+        equivalent
     }
 
     /// Rows that e-BH calls now and did not before.
     fn admit(&mut self, rejected: Vec<FlagKey>, mut rows: BTreeMap<FlagKey, RowEvidence>) {
         for key in rejected {
             if let Some(now) = rows.remove(&key)
-                && now.theta.abs() >= self.delta
-                && !self.settled.contains(&key)
+                && now.theta.abs() >= self.min_effect
+                && !self.decided.contains(&key)
             {
-                self.called.insert(key, Called { epoch: self.epoch, now, is_tested: true, state: State::New });
+                self.selected.insert(key, Selected { epoch: self.epoch, now, is_tested: true, state: State::New });
             }
         }
     }
 
     /// What explains each called row, cell by cell; rows of cells without stacks stand for themselves.
-    fn causes(&self, callings: &BTreeMap<Place, Callings>, bar: Bar) -> BTreeMap<FlagKey, Cause<FlagKey>> {
+    fn causes(&self, callers: &BTreeMap<Place, CallerCounts>, bar: Bar) -> BTreeMap<FlagKey, Cause<FlagKey>> {
         let mut all = BTreeMap::new();
-        for ((comparison, cell), callings) in callings {
-            let here: Vec<(&FlagKey, &Called)> =
-                self.called.iter().filter(|((key, of, ..), _)| key == comparison && of == cell).collect();
-            let rows: Vec<CalledRow> = here.iter().map(|(_, called)| called_row(&called.now)).collect();
-            for (cause, (key, _)) in causes(&rows, callings, bar).into_iter().zip(&here) {
+        for ((comparison, cell), callers) in callers {
+            let here: Vec<(&FlagKey, &Selected)> =
+                self.selected.iter().filter(|((key, of, ..), _)| key == comparison && of == cell).collect();
+            let rows: Vec<SelectedRow> = here.iter().map(|(_, selected)| selected_row(&selected.now)).collect();
+            for (cause, (key, _)) in causes(&rows, callers, bar).into_iter().zip(&here) {
                 all.insert((*key).clone(), cause.map(|row| here[row].0.clone()));
             }
         }
@@ -245,24 +245,24 @@ impl LiveRule {
     /// What becomes of each called row. One that is not tested now, as in the first hops of an epoch, stays as it is.
     fn changes(
         &self,
-        alike: &BTreeSet<FlagKey>,
+        equivalent: &BTreeSet<FlagKey>,
         mut causes: BTreeMap<FlagKey, Cause<FlagKey>>,
     ) -> Vec<(FlagKey, Change)> {
-        let change = |(key, called): (&FlagKey, &Called)| {
+        let change = |(key, selected): (&FlagKey, &Selected)| {
             let cause = causes.remove(key).unwrap_or(Cause::Nothing);
-            let change = match (&called.state, cause) {
-                (State::Raised(_), _) if alike.contains(key) => Change::Clear,
-                _ if alike.contains(key) => return None,
+            let change = match (&selected.state, cause) {
+                (State::Raised(_), _) if equivalent.contains(key) => Change::Clear,
+                _ if equivalent.contains(key) => return None,
                 (State::Raised(raised), Cause::Row(by)) if !raised.by_itself => Change::Explain(by),
                 (State::Raised(raised), _) => {
-                    return has_moved(&called.now, &raised.emitted).then(|| (key.clone(), Change::Update));
+                    return has_moved(&selected.now, &raised.emitted).then(|| (key.clone(), Change::Update));
                 }
                 (_, Cause::Row(by)) => Change::Explain(by),
                 (_, cause) => Change::Raise { by_itself: cause == Cause::Itself },
             };
             Some((key.clone(), change))
         };
-        self.called.iter().filter(|(_, called)| called.is_tested).filter_map(change).collect()
+        self.selected.iter().filter(|(_, selected)| selected.is_tested).filter_map(change).collect()
     }
 
     /// Makes the changes and gives the rows of those that concern flags.
@@ -270,15 +270,15 @@ impl LiveRule {
         &mut self,
         changes: &mut Vec<(FlagKey, Change)>,
         hop: Hop,
-        callings: &BTreeMap<Place, Callings>,
+        callers: &BTreeMap<Place, CallerCounts>,
         compositional: &BTreeMap<Place, Vec<String>>,
     ) -> Vec<FlagRow> {
         let mut said = Vec::new();
         for (key, change) in changes.drain(..) {
-            let Some(called) = self.called.get_mut(&key) else { continue };
-            let now = emitted(&called.now);
+            let Some(selected) = self.selected.get_mut(&key) else { continue };
+            let now = emitted(&selected.now);
             let severity = now.severity;
-            match (change, &mut called.state) {
+            match (change, &mut selected.state) {
                 (Change::Raise { by_itself }, state) => {
                     *state = State::Raised(Raised { at: hop, emitted: now, by_itself });
                     said.push(Said { key, state: FlagState::Raised, raised: hop, severity, because: None });
@@ -297,14 +297,14 @@ impl LiveRule {
                 (Change::Update | Change::Clear, _) => {}
             }
         }
-        let shifts = self.shifts(callings);
+        let shifts = self.shifts(callers);
         let row = |said: Said| {
             let key = &said.key;
-            let mut flag = self.flag(self.called.get(key)?, &said, hop);
+            let mut flag = self.flag(self.selected.get(key)?, &said, hop);
             flag.explains = self.explained_by(key, compositional);
             flag.row.detail = shifts.get(key).cloned();
-            flag.row.cause = match &self.called.get(key)?.state {
-                State::Explained(by) => self.called.get(by).map(|cause| cause.now.row.function.clone()),
+            flag.row.cause = match &self.selected.get(key)?.state {
+                State::Explained(by) => self.selected.get(by).map(|cause| cause.now.row.function.clone()),
                 _ => None,
             };
             Some(flag)
@@ -316,14 +316,15 @@ impl LiveRule {
 
     /// Names of what moves only because this flag's function does: callers first, then functions whose share alone moved.
     fn explained_by(&self, flag: &FlagKey, compositional: &BTreeMap<Place, Vec<String>>) -> Vec<String> {
-        let callers = self.called.values().filter(|called| matches!(&called.state, State::Explained(by) if by == flag));
+        let callers =
+            self.selected.values().filter(|selected| matches!(&selected.state, State::Explained(by) if by == flag));
         let mut names: Vec<String> = callers
-            .map(|called| format!("{} ({})", called.now.row.function, called.now.row.count_kind.name()))
+            .map(|selected| format!("{} ({})", selected.now.row.function, selected.now.row.count_kind.name()))
             .collect();
         if self.is_largest_of_cell(flag) {
             let (comparison, cell, ..) = flag;
             let own: BTreeSet<&str> =
-                self.own_of_cell(flag).map(|(_, called)| called.now.row.function.as_str()).collect();
+                self.own_of_cell(flag).map(|(_, selected)| selected.now.row.function.as_str()).collect();
             let moved = compositional.get(&(comparison.clone(), cell.clone())).into_iter().flatten();
             let moved: Vec<&String> = moved.filter(|name| !own.contains(name.as_str())).collect();
             names.extend(moved.iter().take(NAMED).map(|name| format!("{name} (share)")));
@@ -343,22 +344,28 @@ impl LiveRule {
     }
 
     /// The called self rows of the cell of a flag.
-    fn own_of_cell(&self, flag: &FlagKey) -> impl Iterator<Item = (&FlagKey, &Called)> {
-        self.called.iter().filter(|((comparison, cell, kind, _), _)| {
+    fn own_of_cell(&self, flag: &FlagKey) -> impl Iterator<Item = (&FlagKey, &Selected)> {
+        self.selected.iter().filter(|((comparison, cell, kind, _), _)| {
             *comparison == flag.0 && *cell == flag.1 && *kind == CountKind::SelfCount
         })
     }
 
     /// In words, by flag: from where, or to where, its work moved.
-    fn shifts(&self, callings: &BTreeMap<Place, Callings>) -> BTreeMap<FlagKey, String> {
+    fn shifts(&self, callers: &BTreeMap<Place, CallerCounts>) -> BTreeMap<FlagKey, String> {
         let mut words = BTreeMap::new();
-        for ((comparison, cell), callings) in callings {
-            let here: Vec<(&FlagKey, &Called)> =
-                self.called.iter().filter(|((key, of, ..), _)| key == comparison && of == cell).collect();
-            let rows: Vec<CalledRow> = here.iter().map(|(_, called)| called_row(&called.now)).collect();
-            let moved =
-                |row: usize| here[row].1.now.row.share_delta.map(|delta| (delta.value, (delta.high - delta.low) / 2.0));
-            for Shift { to, from, caller } in shifts(&rows, callings, moved) {
+        for ((comparison, cell), callers) in callers {
+            let here: Vec<(&FlagKey, &Selected)> =
+                self.selected.iter().filter(|((key, of, ..), _)| key == comparison && of == cell).collect();
+            let rows: Vec<SelectedRow> = here.iter().map(|(_, selected)| selected_row(&selected.now)).collect();
+            let moved = |row: usize| {
+                here[row]
+                    .1
+                    .now
+                    .row
+                    .share_delta
+                    .map(|min_effect| (min_effect.value, (min_effect.high - min_effect.low) / 2.0))
+            };
+            for Shift { to, from, caller } in shifts(&rows, callers, moved) {
                 let name = |row: usize| &here[row].1.now.row.function;
                 words.insert(
                     here[to].0.clone(),
@@ -371,10 +378,10 @@ impl LiveRule {
     }
 
     /// The row is as it was last tested: called, unless it is cleared since it is alike.
-    fn flag(&self, called: &Called, said: &Said, hop: Hop) -> FlagRow {
-        let decided = Decided { called: said.because != Some(EQUIVALENT), ..Decided::default() };
-        let (verdict, reason) = verdict(&called.now, &decided, self.delta);
-        let row = CellRow { verdict, reason, ..called.now.row.clone() };
+    fn flag(&self, selected: &Selected, said: &Said, hop: Hop) -> FlagRow {
+        let decided = Decided { selected: said.because != Some(EQUIVALENT), ..Decided::default() };
+        let (verdict, reason) = verdict(&selected.now, &decided, self.min_effect);
+        let row = CellRow { verdict, reason, ..selected.now.row.clone() };
         FlagRow {
             flag_id: flag_id(&row, said.raised),
             severity: said.severity,
@@ -400,13 +407,13 @@ impl Raised {
     }
 }
 
-fn called_row(evidence: &RowEvidence) -> CalledRow {
+fn selected_row(evidence: &RowEvidence) -> SelectedRow {
     let row = &evidence.row;
-    CalledRow {
+    SelectedRow {
         kind: row.count_kind,
         function: evidence.hash,
         theta: evidence.theta,
-        ln_scale: evidence.ln_scale,
+        ln_normalization: evidence.ln_normalization,
         dispersion: row.dispersion.unwrap_or(1.0),
         count: float(u64::try_from(row.head.count + row.base.count).unwrap_or(0)),
     }

@@ -20,7 +20,7 @@ use crate::evidence::row::RowEvidence;
 /// rows without a base, nor such as hold every sample.
 #[must_use]
 pub fn is_member(evidence: &RowEvidence) -> bool {
-    let open = matches!(evidence.settled, None | Some((_, RowReason::FewPods | RowReason::NoCommonStratum)));
+    let open = matches!(evidence.decided, None | Some((_, RowReason::FewPods | RowReason::NoCommonStratum)));
     open && evidence.row.g.is_some()
 }
 
@@ -36,9 +36,9 @@ pub fn moved(row: &CellRow) -> Ordering {
 /// A row outside the family keeps its settled verdict. One that is not called is inconclusive without a reason, since such a
 /// method cannot show that nothing changed.
 #[must_use]
-pub fn stated(evidence: &RowEvidence, is_called: bool, q_value: Option<f64>) -> CellRow {
+pub fn stated(evidence: &RowEvidence, is_significant: bool, q_value: Option<f64>) -> CellRow {
     let row = &evidence.row;
-    let (verdict, reason) = match (evidence.settled, is_called.then(|| moved(row))) {
+    let (verdict, reason) = match (evidence.decided, is_significant.then(|| moved(row))) {
         (_, Some(Ordering::Greater)) => (Verdict::Regressed, (row.base.count == 0).then_some(RowReason::OnlyInHead)),
         (_, Some(Ordering::Less)) => (Verdict::Improved, (row.head.count == 0).then_some(RowReason::OnlyInBase)),
         (Some((verdict, reason)), _) if !is_member(evidence) => (verdict, Some(reason)),
@@ -111,7 +111,7 @@ impl Tally {
         }
         self.members += 1;
         let change = row.head.share.zip(row.base.share).map(|(head, base)| head - base);
-        if let Some(change) = change.filter(|_| row.verdict.is_called()) {
+        if let Some(change) = change.filter(|_| row.verdict.is_significant()) {
             self.take_larger(Some((change, row.function.clone())));
         }
     }

@@ -109,7 +109,7 @@ impl Study {
         let functions: Vec<(f64, f64)> = tested.filter_map(|row| Some((pooled_share(row), row.base.share?))).collect();
         let seconds = seconds(cell.window_end_at.since(cell.window_start_at));
         let rate = quotient(cell.head_total + cell.base_total, cell.head_pods + cell.base_pods) / seconds;
-        (!functions.is_empty() && rate > 0.0).then_some(Self { tau2: cell.tau2?, rate, seconds, functions })
+        (!functions.is_empty() && rate > 0.0).then_some(Self { tau2: cell.pod_variance?, rate, seconds, functions })
     }
 
     /// The least whole seconds, at most `longest`, after which the cell is likely to be called clean.
@@ -130,7 +130,7 @@ impl Study {
     fn is_likely(&self, arms: Arms, seconds: f64) -> bool {
         let (mut mean, mut variance) = (0.0, 0.0);
         for &(share, weight) in &self.functions {
-            let chance = self.chance_alike(share, arms, seconds);
+            let chance = self.chance_of_equivalence(share, arms, seconds);
             mean += weight * chance;
             variance += weight * weight * chance * (1.0 - chance);
         }
@@ -139,7 +139,7 @@ impl Study {
 
     /// Probability that the 90 % interval of an unchanged function lies within five percent: 2 Phi(ln 1.05 / se - z) - 1 with
     /// se^2 = (tau^2 + (1-f)/(f s)) (1/K1 + 1/K0) after s samples a pod, z of .95 (two one-sided tests, Schuirmann 1987).
-    fn chance_alike(&self, share: f64, arms: Arms, seconds: f64) -> f64 {
+    fn chance_of_equivalence(&self, share: f64, arms: Arms, seconds: f64) -> f64 {
         let sampling = (1.0 - share) / (share * self.rate * seconds);
         let harmonic = 1.0 / f64::from(arms.head) + 1.0 / f64::from(arms.base);
         let room = libm::log(RATIO) / libm::sqrt((self.tau2 + sampling) * harmonic) - normal_quantile(ONE_SIDED);

@@ -15,7 +15,7 @@ use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
 use serde::{Deserialize, Serialize};
 
 use super::admission::{Arrival, CohortCounts, OfPod, PodProfile, Sighting};
-use super::cumulative::{PathSamples, Process, Snapshot, Told};
+use super::cumulative::{PathSamples, Process, Snapshot, Taken};
 use super::requests::{CountedWindow, Part, Served};
 use crate::counts::bucket::Addition;
 use crate::counts::encoding::encode;
@@ -71,7 +71,7 @@ pub struct Dropped {
     /// In snapshots not after the last one used.
     pub superseded: u64,
     /// In snapshots, but not of the interval that ends with them.
-    pub baseline: u64,
+    pub carried_over: u64,
 }
 
 /// What one pod's hop came to.
@@ -159,12 +159,12 @@ impl PodHistory {
     }
 
     /// Decides over everything of this pod that is applied at `hop`.
-    pub fn close(&mut self, hop: Hop, told: Vec<OfPod>, rules: &PodRules, table: &FunctionTable) -> Decided {
+    pub fn close(&mut self, hop: Hop, taken: Vec<OfPod>, rules: &PodRules, table: &FunctionTable) -> Decided {
         self.last = hop;
         self.forget(hop, rules);
         let mut decided = Decided::default();
         let (mut profiles, mut points, mut windows) = (Vec::new(), Vec::new(), Vec::new());
-        for one in told {
+        for one in taken {
             match one {
                 OfPod::Profile(profile) => profiles.push(profile),
                 OfPod::Requests(point) => points.push(point),
@@ -266,16 +266,16 @@ impl PodHistory {
         let samples = std::mem::take(&mut profile.cohorts).into_iter().map(|part| (part.cohort, part.paths)).collect();
         let process = self.processes.entry((profile.identity.build.clone(), profile.profile_type, start)).or_default();
         match process.take(Snapshot { at, samples }, start, rules.clock.length_of(rules.window)) {
-            Told::Interval { since, samples } => {
+            Taken::Interval { since, samples } => {
                 profile.cohorts = folded(samples, table);
-                dropped.baseline += held - profile.samples();
+                dropped.carried_over += held - profile.samples();
                 Some(TimeRange { start: since, end: at })
             }
-            Told::Baseline => {
-                dropped.baseline += held;
+            Taken::First => {
+                dropped.carried_over += held;
                 None
             }
-            Told::Superseded => {
+            Taken::Superseded => {
                 dropped.superseded += held;
                 None
             }

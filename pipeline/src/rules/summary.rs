@@ -6,13 +6,13 @@ use fleetdiff_schemas::identity::{MERGED, stable_hash};
 use fleetdiff_schemas::number::table_count;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{Baseline, ComparisonVerdict, Support, Verdict};
+use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, Support, Verdict};
 
+use super::aa_check::Checked;
 use super::lifecycle::LiveRule;
-use super::self_check::Checked;
+use crate::evidence::imbalance::Imbalance;
 use crate::evidence::look::KindLook;
-use crate::evidence::unlike::Unlike;
-use crate::evidence::whereabouts::Past;
+use crate::evidence::strata_detail::History;
 
 /// Share of the base's self samples that must be shown to be alike before a cell is called clean.
 pub const CLEAN_SHARE: f64 = 0.7;
@@ -36,7 +36,7 @@ pub struct Reported {
     /// The base against itself, by cell.
     pub checked: BTreeMap<CellKey, Checked>,
     /// In what the arms are unlike, by cell.
-    pub unlike: BTreeMap<CellKey, Vec<Unlike>>,
+    pub imbalance: BTreeMap<CellKey, Vec<Imbalance>>,
 }
 
 /// The rows of one kind of count: one a cell, then the one over all cells.
@@ -47,39 +47,39 @@ pub fn summarise(
     reported: &Reported,
 ) -> Vec<ComparisonRow> {
     let Some(kind) = cells.values().next().map(|look| look.count_kind) else { return Vec::new() };
-    let mut called: BTreeMap<&CellKey, CalledRows<'_>> = BTreeMap::new();
+    let mut significant: BTreeMap<&CellKey, SignificantRows<'_>> = BTreeMap::new();
     for (cell, evidence, standing) in live.rows(&frame.comparison, kind) {
-        let rows = called.entry(cell).or_default();
-        rows.rows.push(Called { theta: evidence.theta, hash: evidence.hash, row: &evidence.row });
+        let rows = significant.entry(cell).or_default();
+        rows.rows.push(SignificantRow { theta: evidence.theta, hash: evidence.hash, row: &evidence.row });
         rows.standing += usize::from(standing);
     }
-    rows_of(frame, cells, &called, reported)
+    rows_of(frame, cells, &significant, reported)
 }
 
 /// The rows of one kind of count where the base is the past, from the rows of the window.
-pub fn summarise_past(
+pub fn summarise_history(
     frame: SummaryFrame,
     cells: &BTreeMap<CellKey, KindLook>,
-    pasts: &BTreeMap<&CellKey, &Past>,
+    histories: &BTreeMap<&CellKey, &History>,
     rows: &[CellRow],
 ) -> Vec<ComparisonRow> {
     let Some(kind) = cells.values().next().map(|look| look.count_kind) else { return Vec::new() };
-    let mut called: BTreeMap<&CellKey, CalledRows<'_>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.count_kind == kind && row.verdict.is_called()) {
-        called.entry(&row.cell).or_default().rows.push(Called::of_window(row));
+    let mut significant: BTreeMap<&CellKey, SignificantRows<'_>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.count_kind == kind && row.verdict.is_significant()) {
+        significant.entry(&row.cell).or_default().rows.push(SignificantRow::of_window(row));
     }
-    let all = Past::of_cells(pasts.values().copied());
-    let hours = u64::try_from(all.as_ref().map_or(0, |past| past.hours.len())).unwrap_or(0);
-    let mut summaries = rows_of(&SummaryFrame { blocks: hours, ..frame }, cells, &called, &Reported::default());
+    let all = History::of_cells(histories.values().copied());
+    let hours = u64::try_from(all.as_ref().map_or(0, |history| history.hours.len())).unwrap_or(0);
+    let mut summaries = rows_of(&SummaryFrame { blocks: hours, ..frame }, cells, &significant, &Reported::default());
     for row in &mut summaries {
-        let words = pasts.get(&row.cell).copied().or(all.as_ref()).map(Past::words).unwrap_or_default();
+        let words = histories.get(&row.cell).copied().or(all.as_ref()).map(History::words).unwrap_or_default();
         let sentence = match row.verdict {
             ComparisonVerdict::NotComparable => "no hour of the day and hardware has samples of both arms",
             _ => &row.sentence,
         };
         row.sentence = format!("{words}; {sentence}");
         row.warnings.push(words);
-        row.baseline = Baseline::Past;
+        row.base_kind = BaseKind::History;
     }
     summaries
 }
@@ -87,35 +87,35 @@ pub fn summarise_past(
 fn rows_of(
     frame: &SummaryFrame,
     cells: &BTreeMap<CellKey, KindLook>,
-    called: &BTreeMap<&CellKey, CalledRows<'_>>,
+    significant: &BTreeMap<&CellKey, SignificantRows<'_>>,
     reported: &Reported,
 ) -> Vec<ComparisonRow> {
-    let none = CalledRows::default();
-    let row = |(cell, look)| cell_row(frame, cell, look, called.get(cell).unwrap_or(&none), reported);
+    let none = SignificantRows::default();
+    let row = |(cell, look)| cell_row(frame, cell, look, significant.get(cell).unwrap_or(&none), reported);
     let mut rows: Vec<ComparisonRow> = cells.iter().map(row).collect();
     let all = CellKey { region: MERGED.into(), cohort: MERGED.into() };
     if !cells.contains_key(&all) {
-        rows.push(row_over_all(frame, all, cells, &rows, &reported.unlike));
+        rows.push(row_over_all(frame, all, cells, &rows, &reported.imbalance));
     }
     rows
 }
 
 /// The called rows of a cell, and how many of them stand as flags.
 #[derive(Default)]
-struct CalledRows<'a> {
-    rows: Vec<Called<'a>>,
+struct SignificantRows<'a> {
+    rows: Vec<SignificantRow<'a>>,
     standing: usize,
 }
 
 /// A called row, by how much, and the hash that orders it among equals.
 #[derive(Clone, Copy)]
-struct Called<'a> {
+struct SignificantRow<'a> {
     theta: f64,
     hash: u64,
     row: &'a CellRow,
 }
 
-impl<'a> Called<'a> {
+impl<'a> SignificantRow<'a> {
     /// A row of a window, called by its verdict; one without a ratio stands in one arm alone.
     fn of_window(row: &'a CellRow) -> Self {
         let size = row.adjusted_ratio.map_or(f64::INFINITY, |ratio| libm::log(ratio.value).abs());
@@ -128,10 +128,10 @@ fn cell_row(
     frame: &SummaryFrame,
     cell: &CellKey,
     look: &KindLook,
-    called: &CalledRows<'_>,
+    significant: &SignificantRows<'_>,
     reported: &Reported,
 ) -> ComparisonRow {
-    let verdict = cell_verdict(look, &called.rows);
+    let verdict = cell_verdict(look, &significant.rows);
     let moderation = look.moderation;
     let checked = reported.checked.get(cell);
     ComparisonRow {
@@ -145,24 +145,24 @@ fn cell_row(
         head_pods: table_count(look.head_pods.len()),
         base_pods: table_count(look.base_pods.len()),
         functions_tested: table_count(look.tests),
-        scale: look.scale,
-        tau2: moderation.map(|(tau2, _, _)| tau2),
-        d0: moderation.map(|(_, d0, _)| d0),
-        s02: moderation.map(|(_, _, s02)| s02),
-        flags: table_count(called.standing),
+        normalization_factor: look.normalization,
+        pod_variance: moderation.map(|(tau2, _, _)| tau2),
+        prior_df: moderation.map(|(_, d0, _)| d0),
+        prior_dispersion: moderation.map(|(_, _, s02)| s02),
+        flags: table_count(significant.standing),
         time_blocks: table_count(look.time_blocks),
         strata_dropped: table_count(look.strata_dropped),
         equivalent_share: look.equivalent_share,
         verdict,
-        sentence: sentence(verdict, look, &called.rows),
-        self_check_tests: checked.map(|checked| table_count(checked.tests)),
-        self_check_flags: checked.map(|checked| table_count(checked.flags)),
-        warnings: reported.unlike.get(cell).into_iter().flatten().map(ToString::to_string).collect(),
-        baseline: Baseline::Concurrent,
+        sentence: sentence(verdict, look, &significant.rows),
+        aa_check_tests: checked.map(|checked| table_count(checked.tests)),
+        aa_check_flags: checked.map(|checked| table_count(checked.flags)),
+        warnings: reported.imbalance.get(cell).into_iter().flatten().map(ToString::to_string).collect(),
+        base_kind: BaseKind::Concurrent,
     }
 }
 
-fn cell_verdict(look: &KindLook, raised: &[Called<'_>]) -> ComparisonVerdict {
+fn cell_verdict(look: &KindLook, raised: &[SignificantRow<'_>]) -> ComparisonVerdict {
     if !look.comparable {
         ComparisonVerdict::NotComparable
     } else if raised.iter().any(|row| row.theta > 0.0) {
@@ -181,7 +181,7 @@ fn row_over_all(
     cell: CellKey,
     cells: &BTreeMap<CellKey, KindLook>,
     rows: &[ComparisonRow],
-    unlike: &BTreeMap<CellKey, Vec<Unlike>>,
+    imbalance: &BTreeMap<CellKey, Vec<Imbalance>>,
 ) -> ComparisonRow {
     let sum = |of: fn(&ComparisonRow) -> i64| rows.iter().map(of).sum::<i64>();
     let distinct =
@@ -199,10 +199,10 @@ fn row_over_all(
         head_pods: distinct(|look| &look.head_pods),
         base_pods: distinct(|look| &look.base_pods),
         functions_tested: sum(|row| row.functions_tested),
-        scale: None,
-        tau2: None,
-        d0: None,
-        s02: None,
+        normalization_factor: None,
+        pod_variance: None,
+        prior_df: None,
+        prior_dispersion: None,
         flags: sum(|row| row.flags),
         time_blocks: table_count(frame.blocks),
         strata_dropped: sum(|row| row.strata_dropped),
@@ -218,10 +218,10 @@ fn row_over_all(
             count(ComparisonVerdict::NotComparable),
             unseen(cells),
         ),
-        self_check_tests: known_sum(rows, |row| row.self_check_tests),
-        self_check_flags: known_sum(rows, |row| row.self_check_flags),
-        warnings: unlike_in(unlike, rows.len()),
-        baseline: Baseline::Concurrent,
+        aa_check_tests: known_sum(rows, |row| row.aa_check_tests),
+        aa_check_flags: known_sum(rows, |row| row.aa_check_flags),
+        warnings: imbalance_in(imbalance, rows.len()),
+        base_kind: BaseKind::Concurrent,
     }
 }
 
@@ -237,9 +237,11 @@ fn unseen(cells: &BTreeMap<CellKey, KindLook>) -> String {
 }
 
 /// How many cells are warned of what.
-fn unlike_in(unlike: &BTreeMap<CellKey, Vec<Unlike>>, cells: usize) -> Vec<String> {
+fn imbalance_in(imbalance: &BTreeMap<CellKey, Vec<Imbalance>>, cells: usize) -> Vec<String> {
     let mut warned: BTreeMap<&str, usize> = BTreeMap::new();
-    for subjects in unlike.values().map(|unlike| unlike.iter().map(Unlike::subject).collect::<BTreeSet<_>>()) {
+    for subjects in
+        imbalance.values().map(|imbalance| imbalance.iter().map(Imbalance::subject).collect::<BTreeSet<_>>())
+    {
         subjects.into_iter().for_each(|subject| *warned.entry(subject).or_default() += 1);
     }
     warned.into_iter().map(|(subject, here)| format!("{subject}: unlike in {here} of {cells} cells")).collect()
@@ -266,7 +268,7 @@ fn verdict_over_all(rows: &[ComparisonRow]) -> ComparisonVerdict {
     }
 }
 
-fn sentence(verdict: ComparisonVerdict, look: &KindLook, raised: &[Called<'_>]) -> String {
+fn sentence(verdict: ComparisonVerdict, look: &KindLook, raised: &[SignificantRow<'_>]) -> String {
     let pods = format!("{} head pods against {}", look.head_pods.len(), look.base_pods.len());
     let percent =
         |share: Option<f64>| share.map_or_else(|| "nothing".to_owned(), |share| format!("{:.0} %", share * 100.0));
@@ -293,14 +295,14 @@ fn sentence(verdict: ComparisonVerdict, look: &KindLook, raised: &[Called<'_>]) 
 }
 
 /// The raised rows in words, the largest change first.
-fn named(raised: &[Called<'_>]) -> String {
+fn named(raised: &[SignificantRow<'_>]) -> String {
     let mut raised = raised.to_vec();
     raised.sort_by(|a, b| b.theta.abs().total_cmp(&a.theta.abs()).then(a.hash.cmp(&b.hash)));
-    let words = raised.iter().take(3).map(|called| {
-        let function = &called.row.function;
-        match called.row.adjusted_ratio {
+    let words = raised.iter().take(3).map(|significant| {
+        let function = &significant.row.function;
+        match significant.row.adjusted_ratio {
             Some(ratio) => format!("{function} x {:.3} ({:.3} to {:.3})", ratio.value, ratio.low, ratio.high),
-            None if called.row.base.count == 0 => format!("{function} only in the head"),
+            None if significant.row.base.count == 0 => format!("{function} only in the head"),
             None => format!("{function} only in the base"),
         }
     });

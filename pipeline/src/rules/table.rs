@@ -26,13 +26,13 @@ use super::{article, naive};
 use crate::evidence::row::RowEvidence;
 
 /// A row that the live rule calls: kind, cell, stable hash.
-pub type CalledKey = (CountKind, CellKey, u64);
+pub type SelectedKey = (CountKind, CellKey, u64);
 
 /// The rows that the live rule calls; with each, the name of the function that explains it, if one does.
-pub type CalledRows = BTreeMap<CalledKey, Option<String>>;
+pub type SelectedRows = BTreeMap<SelectedKey, Option<String>>;
 
 /// Decides every row of a scope by the method of the rules, and gives them in no particular order.
-pub fn decide(cells: &ScopeCells, kinds: &[CountKind], live: &CalledRows, rules: &TableRules) -> Vec<CellRow> {
+pub fn decide(cells: &ScopeCells, kinds: &[CountKind], live: &SelectedRows, rules: &TableRules) -> Vec<CellRow> {
     match rules.method {
         Method::Honest => decide_honestly(cells, kinds, live, rules),
         Method::Article => article::decide(cells, kinds, rules.q),
@@ -42,7 +42,7 @@ pub fn decide(cells: &ScopeCells, kinds: &[CountKind], live: &CalledRows, rules:
 }
 
 /// Rows of cells and of the roll-ups, by pods as replicates.
-fn decide_honestly(cells: &ScopeCells, kinds: &[CountKind], live: &CalledRows, rules: &TableRules) -> Vec<CellRow> {
+fn decide_honestly(cells: &ScopeCells, kinds: &[CountKind], live: &SelectedRows, rules: &TableRules) -> Vec<CellRow> {
     let roll_ups = roll_ups(cells, kinds, rules);
     let mut causes = BTreeMap::new();
     let mut rows = Vec::new();
@@ -65,7 +65,7 @@ fn decide_kind(
     kind: CountKind,
     cells: &Rows<'_>,
     rolled: &Rows<'_>,
-    live: &CalledRows,
+    live: &SelectedRows,
     rules: &TableRules,
 ) -> Vec<(RowEvidence, CellRow)> {
     let (of_cells, of_rolled) = q_values(cells, rolled);
@@ -74,8 +74,8 @@ fn decide_kind(
     let uniform = family(cells, |row| row.row.per_request_ln_p.filter(|_| row.uniform.is_some()));
     let outliers = family(cells, |row| row.row.outlier_ln_p);
     let level_of_pods = {
-        let (tested, called) = outliers.count(rules.q);
-        rules.q * length_float(called) / length_float(tested.max(1))
+        let (tested, selected) = outliers.count(rules.q);
+        rules.q * length_float(selected) / length_float(tested.max(1))
     };
     let is_selected = |q_value: Option<f64>| q_value.is_some_and(|q_value| selected(q_value, rules.q));
     let mut rows = Vec::new();
@@ -86,18 +86,19 @@ fn decide_kind(
             let uniform = uniform.get(index, row.hash);
             let outlier_q_value = outliers.get(index, row.hash);
             let decided = Decided {
-                called: match scope {
+                selected: match scope {
                     Scope::Window => {
                         is_selected(q_value)
-                            || (is_selected(uniform) && row.uniform.is_some_and(|all| all.theta.abs() >= rules.delta))
+                            || (is_selected(uniform)
+                                && row.uniform.is_some_and(|all| all.theta.abs() >= rules.min_effect))
                     }
                     Scope::Epoch => row.tested && live.is_some(),
                 },
                 share_moved: is_selected(shares_moved.get(index, row.hash)),
                 outlying: if is_selected(outlier_q_value) { minority(row, level_of_pods) } else { Vec::new() },
             };
-            let cause = live.filter(|_| decided.called).and_then(Clone::clone);
-            let (evidence, row) = as_decided(row, q_value, decided, rules.delta);
+            let cause = live.filter(|_| decided.selected).and_then(Clone::clone);
+            let (evidence, row) = as_decided(row, q_value, decided, rules.min_effect);
             let per_request_q_value = per_request.get(index, evidence.hash).or(uniform);
             rows.push((evidence, CellRow { cause, per_request_q_value, outlier_q_value, ..row }));
         }
@@ -105,15 +106,20 @@ fn decide_kind(
     for (index, (_, evidence)) in rolled.iter().enumerate() {
         for row in *evidence {
             let q_value = of_rolled.get(index, row.hash);
-            let called = scope == Scope::Window && is_selected(q_value);
-            rows.push(as_decided(row, q_value, Decided { called, ..Decided::default() }, rules.delta));
+            let selected = scope == Scope::Window && is_selected(q_value);
+            rows.push(as_decided(row, q_value, Decided { selected, ..Decided::default() }, rules.min_effect));
         }
     }
     rows
 }
 
-fn as_decided(evidence: &RowEvidence, q_value: Option<f64>, decided: Decided, delta: f64) -> (RowEvidence, CellRow) {
-    let (verdict, reason) = verdict(evidence, &decided, delta);
+fn as_decided(
+    evidence: &RowEvidence,
+    q_value: Option<f64>,
+    decided: Decided,
+    min_effect: f64,
+) -> (RowEvidence, CellRow) {
+    let (verdict, reason) = verdict(evidence, &decided, min_effect);
     let outlying_pods = if verdict == Verdict::SomePodsOutlying { decided.outlying } else { Vec::new() };
     let row = CellRow { q_value, verdict, reason, outlying_pods, ..evidence.row.clone() };
     (evidence.clone(), row)
@@ -137,7 +143,7 @@ fn name_causes(
     causes: &mut BTreeMap<CellKey, (f64, u64, Arc<str>)>,
 ) {
     if kind == CountKind::SelfCount {
-        for (evidence, row) in rows.iter().filter(|(evidence, row)| evidence.tested && row.verdict.is_called()) {
+        for (evidence, row) in rows.iter().filter(|(evidence, row)| evidence.tested && row.verdict.is_significant()) {
             let candidate = (evidence.theta.abs(), evidence.hash, Arc::from(row.function.as_str()));
             let best = causes.entry(row.cell.clone()).or_insert_with(|| candidate.clone());
             if candidate.0 > best.0 || (candidate.0.total_cmp(&best.0).is_eq() && candidate.1 < best.1) {

@@ -8,7 +8,7 @@ use crate::evidence::row::RowEvidence;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
     /// Called changed: by its q-value in the window, by the live rule in an epoch.
-    pub called: bool,
+    pub selected: bool,
     /// Its share moved, by the family of such tests.
     pub share_moved: bool,
     /// Pods that differ though the head as a whole is not called.
@@ -16,27 +16,27 @@ pub struct Decided {
 }
 
 /// The verdict of a row and the reason for it; `delta` is the smallest change that is called.
-pub fn verdict(evidence: &RowEvidence, decided: &Decided, delta: f64) -> (Verdict, Option<RowReason>) {
-    if let Some((verdict, reason)) = evidence.settled {
+pub fn verdict(evidence: &RowEvidence, decided: &Decided, min_effect: f64) -> (Verdict, Option<RowReason>) {
+    if let Some((verdict, reason)) = evidence.decided {
         return (verdict, Some(reason));
     }
-    if decided.called {
-        return called(evidence);
+    if decided.selected {
+        return selected(evidence);
     }
     if !decided.outlying.is_empty() {
         return (Verdict::SomePodsOutlying, None);
     }
-    if decided.share_moved && is_compositional(evidence, delta) {
+    if decided.share_moved && is_compositional(evidence, min_effect) {
         return (Verdict::Compositional, None);
     }
-    let alike = evidence.uniform.map_or(evidence.alike, |all| all.alike);
-    if evidence.row.support == Support::Firm && alike {
+    let equivalent = evidence.uniform.map_or(evidence.equivalent, |all| all.equivalent);
+    if evidence.row.support == Support::Firm && equivalent {
         return (Verdict::Equivalent, None);
     }
     (Verdict::Inconclusive, Some(missing(evidence)))
 }
 
-fn called(evidence: &RowEvidence) -> (Verdict, Option<RowReason>) {
+fn selected(evidence: &RowEvidence) -> (Verdict, Option<RowReason>) {
     let row = &evidence.row;
     let theta = evidence.uniform.map_or(evidence.theta, |all| all.theta);
     if theta > 0.0 {
@@ -46,15 +46,15 @@ fn called(evidence: &RowEvidence) -> (Verdict, Option<RowReason>) {
     }
 }
 
-fn is_compositional(evidence: &RowEvidence, delta: f64) -> bool {
-    let RowEvidence { ln_scale, theta_share, theta, .. } = *evidence;
-    moves_with_its_cell(ln_scale, theta_share, theta, delta)
+fn is_compositional(evidence: &RowEvidence, min_effect: f64) -> bool {
+    let RowEvidence { ln_normalization, theta_share, theta, .. } = *evidence;
+    moves_with_its_cell(ln_normalization, theta_share, theta, min_effect)
 }
 
 /// Whether a share moved because the others did: the scale moved by at least `delta`, the share with it, and most of that is
 /// gone once it is held against the scale. All are logs of ratios.
-pub fn moves_with_its_cell(ln_scale: f64, theta_share: f64, theta: f64, delta: f64) -> bool {
-    ln_scale.abs() >= delta && theta_share * ln_scale > 0.0 && theta.abs() < theta_share.abs()
+pub fn moves_with_its_cell(ln_normalization: f64, theta_share: f64, theta: f64, min_effect: f64) -> bool {
+    ln_normalization.abs() >= min_effect && theta_share * ln_normalization > 0.0 && theta.abs() < theta_share.abs()
 }
 
 /// What would settle a row that is not settled: more pods, more load, or time.
@@ -65,7 +65,7 @@ fn missing(evidence: &RowEvidence) -> RowReason {
     }
     let seconds = row.window_end_at.since(row.window_start_at).0 / 1_000_000_000;
     // The window says nothing of how fast the past gave samples.
-    let (pods, samples) = if evidence.of_past {
+    let (pods, samples) = if evidence.of_history {
         (row.head.pods, row.head.total)
     } else {
         (row.head.pods + row.base.pods, row.head.total + row.base.total)

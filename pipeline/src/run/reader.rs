@@ -220,7 +220,7 @@ impl Reader {
 
 fn arrived(admitted: Admitted) -> (Hop, Arrived) {
     match admitted {
-        Admitted::OfPod(hop, told) => (hop, Arrived { hop, content: Content::OfPod(told) }),
+        Admitted::OfPod(hop, arrived) => (hop, Arrived { hop, content: Content::OfPod(arrived) }),
         Admitted::Rejected(hop, row) => (hop, Arrived { hop, content: Content::Rejected(Box::new(row)) }),
     }
 }

@@ -9,7 +9,7 @@
 use crate::effect::Interval;
 use crate::evalue::{TAUS, ln_e_one};
 use crate::special::ln_erfc;
-use crate::tails::{F1Tail, SETTLED};
+use crate::tails::{DECIDED, F1Tail};
 
 /// ln of the number of spreads in the mixture.
 const LN_TAUS: f64 = 1.386_294_361_119_890_6;
@@ -36,7 +36,7 @@ pub fn critical_z(v: f64, alpha: f64) -> f64 {
         let (ln_e, slope) = mixture_and_slope(z2, v);
         let step = (ln_e - target) / slope;
         z2 -= step;
-        if step.abs() <= SETTLED * z2 {
+        if step.abs() <= DECIDED * z2 {
             break;
         }
     }
@@ -64,7 +64,7 @@ pub struct Bet {
     /// The tail of the t test.
     pub tail: F1Tail,
     /// The part of the cell's samples that the function is, where the scale is estimated
-    /// ([`crate::evalue::ln_e_against_scale`]); 0 where it is not.
+    /// ([`crate::evalue::ln_e_normalized`]); 0 where it is not.
     pub part: f64,
 }
 

@@ -18,22 +18,24 @@ use crate::tails::F1Tail;
 ///
 /// The same functions as by [`crate::rows_of`]: those whose `ln_p_comp` is selected.
 #[must_use]
-pub fn moved_with_the_rest(moments: &Moments, scale: f64, q: f64, delta: f64) -> Vec<usize> {
-    let ln_scale = libm::log(scale);
-    if ln_scale.abs() < delta {
+pub fn moved_with_the_rest(moments: &Moments, normalization: f64, q: f64, min_effect: f64) -> Vec<usize> {
+    let ln_normalization = libm::log(normalization);
+    if ln_normalization.abs() < min_effect {
         return Vec::new();
     }
     let tails = moments.tails();
     let tested = |(f, stat)| (f, moments.ln_p_of(f, stat, 0.0, &tails));
-    let certain = called(within_reach(moments, &tails.0, q).into_iter().map(tested), moments.tests, q);
-    let at = |f, scale: f64| moments.ln_p_of(f, moments.statistic(f, scale), libm::log(scale), &tails);
-    let (up, down) = (libm::exp(delta), libm::exp(-delta));
+    let certain = significant(within_reach(moments, &tails.0, q).into_iter().map(tested), moments.tests, q);
+    let at = |f, normalization: f64| {
+        moments.ln_p_of(f, moments.statistic(f, normalization), libm::log(normalization), &tails)
+    };
+    let (up, down) = (libm::exp(min_effect), libm::exp(-min_effect));
     let band =
-        |(f, ln_p): (usize, f64)| (f, ln_p.max(outside_band(moments.theta_raw[f], delta, at(f, up), at(f, down))));
-    let large = called(certain.into_iter().map(band), moments.tests, q);
+        |(f, ln_p): (usize, f64)| (f, ln_p.max(outside_band(moments.theta_raw[f], min_effect, at(f, up), at(f, down))));
+    let large = significant(certain.into_iter().map(band), moments.tests, q);
     let with_the_rest = |f: &usize| {
         let theta = moments.theta_raw[*f];
-        theta * ln_scale > 0.0 && (theta - ln_scale).abs() < theta.abs()
+        theta * ln_normalization > 0.0 && (theta - ln_normalization).abs() < theta.abs()
     };
     large.into_iter().map(|(f, _)| f).filter(with_the_rest).collect()
 }
@@ -58,7 +60,7 @@ fn share(part: usize, whole: usize) -> f64 {
 }
 
 /// Those functions with their ln p that BH selects at level `q` in a family of so many tests.
-fn called(functions: impl Iterator<Item = (usize, f64)>, tests: usize, q: f64) -> Vec<(usize, f64)> {
+fn significant(functions: impl Iterator<Item = (usize, f64)>, tests: usize, q: f64) -> Vec<(usize, f64)> {
     let (functions, ln_p): (Vec<usize>, Vec<f64>) = functions.unzip();
     let each = functions.into_iter().zip(bh_among(&ln_p, tests)).zip(ln_p);
     each.filter(|((_, q_value), _)| selected(*q_value, q)).map(|((f, _), ln_p)| (f, ln_p)).collect()

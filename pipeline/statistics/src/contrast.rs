@@ -27,7 +27,7 @@ pub struct Contrast<'a> {
     pub only: Option<Vec<u32>>,
     /// Whether pods of one arm gave far more or fewer samples than those of the other, so that one dispersion does not fit both:
     /// the test on the log scale must then agree whatever the number of pods, and the standard error is the larger of the two.
-    pub unlike: bool,
+    pub imbalance: bool,
 }
 
 impl<'a> Contrast<'a> {
@@ -57,7 +57,7 @@ impl<'a> Contrast<'a> {
             base_pods,
             untested: None,
             only: None,
-            unlike: false,
+            imbalance: false,
         }
     }
 

@@ -56,7 +56,7 @@ pub fn ln_e(ln_p: f64, se: f64) -> f64 {
 /// more than 4 % of a cell had p below 1e-5 fifty times too often when pods differ by CV 3 % (measured, 40 fleets of 20 v 180
 /// pods), and nothing that is 1 % of a cell notices it. NaN if an argument is.
 #[must_use]
-pub fn ln_e_against_scale(ln_p: f64, se: f64, share: f64) -> f64 {
+pub fn ln_e_normalized(ln_p: f64, se: f64, share: f64) -> f64 {
     if ln_p.is_nan() || se.is_nan() || share.is_nan() {
         return f64::NAN;
     }
@@ -75,9 +75,10 @@ pub fn e_bh(ln_e: &[f64], q: f64, family: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..ln_e.len()).filter(|&i| !ln_e[i].is_nan()).collect();
     order.sort_by(|&i, &j| ln_e[j].total_cmp(&ln_e[i]).then(i.cmp(&j)));
     let m = family.max(order.len()) as f64;
-    let called = (1..=order.len()).rev().find(|&k| ln_e[order[k - 1]] >= libm::log(m / (q * k as f64))).unwrap_or(0);
+    let significant =
+        (1..=order.len()).rev().find(|&k| ln_e[order[k - 1]] >= libm::log(m / (q * k as f64))).unwrap_or(0);
     let mut rejected = vec![false; ln_e.len()];
-    for &i in &order[..called] {
+    for &i in &order[..significant] {
         rejected[i] = true;
     }
     rejected

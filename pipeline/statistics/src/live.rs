@@ -6,7 +6,7 @@
 //! Pearson's form before any logarithm is taken. What is left, a few rows, gets exactly what a report would give it.
 
 use crate::effect::{EQUIVALENCE_LEVEL, is_equivalent};
-use crate::evalue::ln_e_against_scale;
+use crate::evalue::ln_e_normalized;
 use crate::moments::Moments;
 use crate::rows::rows_of;
 use crate::special::ln_erfc;
@@ -33,7 +33,7 @@ pub struct LiveRow {
 #[derive(Clone, Debug)]
 pub struct LiveRows {
     /// By how much all shares moved.
-    pub scale: f64,
+    pub normalization: f64,
     /// ln of the ratio against the scale, by function.
     pub theta: Vec<f64>,
     /// Whether the function is shown to be unchanged: 90 % interval within +-ln 1.05; false where not tested or in one arm only.
@@ -51,21 +51,21 @@ pub struct LiveRows {
 ///
 /// `delta` is that of the small families; `moments` are of shares.
 #[must_use]
-pub fn live_rows_of(moments: Moments, self_scale: Option<f64>, e_floor: f64, delta: f64) -> LiveRows {
+pub fn live_rows_of(moments: Moments, self_normalization: Option<f64>, e_floor: f64, min_effect: f64) -> LiveRows {
     if moments.tests < FEW_FUNCTIONS {
-        return few_functions(moments, self_scale, delta);
+        return few_functions(moments, self_normalization, min_effect);
     }
-    let scale = self_scale.unwrap_or_else(|| moments.scale());
-    let ln_scale = libm::log(scale);
-    let theta: Vec<f64> = moments.theta_raw.iter().map(|theta| theta - ln_scale).collect();
+    let normalization = self_normalization.unwrap_or_else(|| moments.normalization());
+    let ln_normalization = libm::log(normalization);
+    let theta: Vec<f64> = moments.theta_raw.iter().map(|theta| theta - ln_normalization).collect();
     let equivalent = equivalent(&moments, &theta);
-    let candidates = moments.candidates(scale, e_floor, &theta);
-    LiveRows { scale, theta, equivalent, candidates, moments }
+    let candidates = moments.candidates(normalization, e_floor, &theta);
+    LiveRows { normalization, theta, equivalent, candidates, moments }
 }
 
 /// With fewer than 20 tested functions everything is computed.
-fn few_functions(moments: Moments, self_scale: Option<f64>, delta: f64) -> LiveRows {
-    let rows = rows_of(moments, self_scale, delta);
+fn few_functions(moments: Moments, self_normalization: Option<f64>, min_effect: f64) -> LiveRows {
+    let rows = rows_of(moments, self_normalization, min_effect);
     let equivalent = equivalent(&rows.moments, &rows.adjusted.theta);
     let row = |function: usize| LiveRow {
         function,
@@ -75,7 +75,13 @@ fn few_functions(moments: Moments, self_scale: Option<f64>, delta: f64) -> LiveR
         ln_e: rows.ln_e[function],
     };
     let candidates = (0..rows.moments.a.len()).filter(|&f| rows.moments.tested[f]).map(row).collect();
-    LiveRows { scale: rows.scale, theta: rows.adjusted.theta, equivalent, candidates, moments: rows.moments }
+    LiveRows {
+        normalization: rows.normalization,
+        theta: rows.adjusted.theta,
+        equivalent,
+        candidates,
+        moments: rows.moments,
+    }
 }
 
 /// Who is shown unchanged.
@@ -94,39 +100,39 @@ fn equivalent(moments: &Moments, theta: &[f64]) -> Vec<bool> {
 
 impl Moments {
     /// The rows whose e-value can be at least `e_floor`.
-    fn candidates(&self, scale: f64, e_floor: f64, theta: &[f64]) -> Vec<LiveRow> {
-        let (tails, ln_scale) = (self.tails(), libm::log(scale));
+    fn candidates(&self, normalization: f64, e_floor: f64, theta: &[f64]) -> Vec<LiveRow> {
+        let (tails, ln_normalization) = (self.tails(), libm::log(normalization));
         let row = |(f, stat)| {
-            let ln_p = self.ln_p_of(f, stat, ln_scale, &tails);
+            let ln_p = self.ln_p_of(f, stat, ln_normalization, &tails);
             let se = self.share_se(f, &tails);
-            LiveRow { function: f, theta: theta[f], se, ln_p, ln_e: ln_e_against_scale(ln_p, se, self.part(f)) }
+            LiveRow { function: f, theta: theta[f], se, ln_p, ln_e: ln_e_normalized(ln_p, se, self.part(f)) }
         };
-        self.reaching(scale, ln_erfc(libm::sqrt(0.5 * least_z2(e_floor)))).map(row).collect()
+        self.reaching(normalization, ln_erfc(libm::sqrt(0.5 * least_z2(e_floor)))).map(row).collect()
     }
 
     /// The tested functions whose F test at a scale may have a p of at most exp(`ln_p`), with their statistics, ascending; all
     /// others have a larger one.
-    pub(super) fn reaching(&self, scale: f64, ln_p: f64) -> impl Iterator<Item = (usize, f64)> {
+    pub(super) fn reaching(&self, normalization: f64, ln_p: f64) -> impl Iterator<Item = (usize, f64)> {
         let needed = self.tails().0.critical(ln_p) * (1.0 - 1e-9);
         let reaches = move |f: usize, stat: f64| self.tested[f] && stat >= needed * self.phi_tilde[f];
-        let bounds = if self.strata > 1 { self.scores(scale) } else { self.statistic_bounds(scale) };
+        let bounds = if self.strata > 1 { self.scores(normalization) } else { self.statistic_bounds(normalization) };
         let near = bounds.into_iter().enumerate().filter(move |&(f, bound)| reaches(f, bound));
-        let exact =
-            near.map(move |(f, bound)| (f, if self.strata > 1 { bound } else { self.likelihood_ratio(f, scale) }));
+        let exact = near
+            .map(move |(f, bound)| (f, if self.strata > 1 { bound } else { self.likelihood_ratio(f, normalization) }));
         exact.filter(move |&(f, stat)| reaches(f, stat))
     }
 
     /// Above every statistic of a cell with one stratum.
-    fn statistic_bounds(&self, scale: f64) -> Vec<f64> {
+    fn statistic_bounds(&self, normalization: f64) -> Vec<f64> {
         let (n1, n0) = (self.n_head, self.n_base);
-        let (e1, e) = (scale * n1, scale * n1 + n0);
+        let (e1, e) = (normalization * n1, normalization * n1 + n0);
         let bounds = StatisticBounds {
             a: &self.a,
             b: &self.b,
             head: e1 / e,
             base: n0 / e,
             inverse_n: 1.0 / (n1 + n0),
-            only_two: !is_one(scale),
+            only_two: !is_one(normalization),
         };
         pulp::Arch::new().dispatch(bounds)
     }
@@ -198,9 +204,9 @@ mod tests {
 
         /// Law: the bound is above G, and below twice Pearson's statistic.
         #[test]
-        fn bounds_hold(a in 0u32..2000, b in 0u32..2000, n1 in 5000u32..100_000, n0 in 5000u32..100_000, scale in 0.3..3.0_f64) {
+        fn bounds_hold(a in 0u32..2000, b in 0u32..2000, n1 in 5000u32..100_000, n0 in 5000u32..100_000, normalization in 0.3..3.0_f64) {
             let (a, b, n1, n0) = (f64::from(a), f64::from(b.max(1)), f64::from(n1), f64::from(n0));
-            let (e1, e) = (scale * n1, scale * n1 + n0);
+            let (e1, e) = (normalization * n1, normalization * n1 + n0);
             let bound = |only_two| {
                 let inverse_n = 1.0 / (n1 + n0);
                 let bounds = StatisticBounds { a: &[a], b: &[b], head: e1 / e, base: n0 / e, inverse_n, only_two };

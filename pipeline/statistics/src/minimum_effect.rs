@@ -13,12 +13,12 @@ impl Moments {
     /// other's. p = near/2 + far/2 outside the band, 1 - near/2 + far/2 inside. `delta` >= 0 is a log ratio; at 0 the result is
     /// the p of the test where theta is not 0. Checked against the reference program (`decide.json`) to 1e-7.
     #[must_use]
-    pub fn ln_p_delta(&self, scale: f64, delta: f64) -> Vec<f64> {
-        let ln_scale = libm::log(scale);
-        let up = self.at_scale(scale * libm::exp(delta));
-        let down = self.at_scale(scale * libm::exp(-delta));
-        let theta = self.theta_raw.iter().map(|theta| theta - ln_scale);
-        theta.zip(bounds(&up, &down)).map(|(theta, (up, down))| outside_band(theta, delta, up, down)).collect()
+    pub fn ln_p_min_effect(&self, normalization: f64, min_effect: f64) -> Vec<f64> {
+        let ln_normalization = libm::log(normalization);
+        let up = self.normalized(normalization * libm::exp(min_effect));
+        let down = self.normalized(normalization * libm::exp(-min_effect));
+        let theta = self.theta_raw.iter().map(|theta| theta - ln_normalization);
+        theta.zip(bounds(&up, &down)).map(|(theta, (up, down))| outside_band(theta, min_effect, up, down)).collect()
     }
 }
 
@@ -28,12 +28,12 @@ fn bounds<'t>(up: &'t Test, down: &'t Test) -> impl Iterator<Item = (f64, f64)> 
 
 /// ln p of |theta| <= `delta` from the ln p at the band's upper and lower end.
 #[must_use]
-pub fn outside_band(theta: f64, delta: f64, ln_p_up: f64, ln_p_down: f64) -> f64 {
+pub fn outside_band(theta: f64, min_effect: f64, ln_p_up: f64, ln_p_down: f64) -> f64 {
     if ln_p_up.is_nan() || ln_p_down.is_nan() {
         return f64::NAN;
     }
     let (near, far) = if theta > 0.0 { (ln_p_up, ln_p_down) } else { (ln_p_down, ln_p_up) };
-    if theta.abs() > delta {
+    if theta.abs() > min_effect {
         (ln_add(near, far) - std::f64::consts::LN_2).min(0.0)
     } else {
         libm::log1p(0.5 * (libm::exp(far) - libm::exp(near))).min(0.0)

@@ -80,7 +80,7 @@ impl Moments {
             d0: 0.0,
             s02: 1.0,
             few: false,
-            unlike: contrast.unlike,
+            imbalance: contrast.imbalance,
             a: vec![0.0; functions],
             b: vec![0.0; functions],
             tested: vec![false; functions],
@@ -107,7 +107,7 @@ impl Moments {
         (self.buckets_head, self.buckets_base) = (head.buckets.len(), base.buckets.len());
         let df = head.df + base.df;
         self.df = if df > 1e-9 { df } else { 0.0 };
-        self.few = self.unlike || self.k_head < FEW_PODS || self.k_base < FEW_PODS;
+        self.few = self.imbalance || self.k_head < FEW_PODS || self.k_base < FEW_PODS;
         if self.few {
             let nan = vec![f64::NAN; self.a.len()];
             self.log_scale = Some(LogScale { difference: nan.clone(), se: nan });
@@ -137,7 +137,7 @@ impl Moments {
             d0: self.d0,
             s02: self.s02,
             few: self.few,
-            unlike: self.unlike,
+            imbalance: self.imbalance,
             a: floats(&self.a),
             b: floats(&self.b),
             tested: places.iter().map(|&f| self.tested[f]).collect(),
@@ -186,7 +186,7 @@ impl Moments {
             for ((se, &phi), &mu) in log_scale.se.iter_mut().zip(&phi).zip(&self.mu) {
                 *se = (phi / mu.max(1e-300) * pods).sqrt();
             }
-            if self.unlike {
+            if self.imbalance {
                 for (se, log) in self.se.iter_mut().zip(&log_scale.se).filter(|(se, _)| !se.is_nan()) {
                     *se = se.max(*log);
                 }
@@ -254,16 +254,16 @@ mod tests {
                 let backwards = Moments::measure_in_order(&contrast, Model::Share, 150.0, (0..60).rev().collect());
                 prop_assert_eq!(bits(&backwards.phi), bits(&all.phi));
                 let forwards = Moments::measure_in_order(&contrast, Model::Share, 150.0, (0..60).collect());
-                prop_assert_eq!((bits(&forwards.phi_tilde), forwards.scale().to_bits()), (bits(&all.phi_tilde), all.scale().to_bits()));
+                prop_assert_eq!((bits(&forwards.phi_tilde), forwards.normalization().to_bits()), (bits(&all.phi_tilde), all.normalization().to_bits()));
                 contrast.keep_family(150.0);
                 let family = Moments::measure(&contrast, Model::Share, 150.0);
-                prop_assert_eq!((family.tests, family.scale().to_bits()), (all.tests, all.scale().to_bits()));
+                prop_assert_eq!((family.tests, family.normalization().to_bits()), (all.tests, all.normalization().to_bits()));
                 let listed: Vec<usize> = contrast.only.iter().flatten().map(|&f| usize::try_from(f).unwrap()).collect();
                 let places: Vec<usize> = tested.iter().filter_map(|f| listed.binary_search(f).ok()).collect();
                 prop_assert_eq!(places.len(), tested.len());
-                for scale in [1.0, 1.03] {
-                    let (one, other) = (all.only(&tested).at_scale(scale), family.only(&places).at_scale(scale));
-                    let whole = all.at_scale(scale);
+                for normalization in [1.0, 1.03] {
+                    let (one, other) = (all.only(&tested).normalized(normalization), family.only(&places).normalized(normalization));
+                    let whole = all.normalized(normalization);
                     let of_tested = |all: &[f64]| tested.iter().map(|&f| all[f].to_bits()).collect::<Vec<_>>();
                     prop_assert_eq!((bits(&one.ln_p), bits(&one.se)), (of_tested(&whole.ln_p), of_tested(&whole.se)));
                     prop_assert_eq!((bits(&one.ln_p), bits(&one.se)), (bits(&other.ln_p), bits(&other.se)));

@@ -24,7 +24,7 @@
 //! What makes it wrong: base pods whose spread is of another law than the head's (canary pods on nodes of their own); few base
 //! pods of which one is itself an outlier (then it is blind, not wrong).
 
-mod own_scale;
+mod own_normalization;
 mod pods;
 mod scores;
 mod spread;
@@ -96,7 +96,7 @@ pub fn outliers(functions: usize, head: &[PodRow<'_>], base: &[PodRow<'_>], sett
     if family.is_empty() {
         return found;
     }
-    pods.own_scales(&family);
+    pods.own_normalization(&family);
     let spread = Spread::measure(&pods, &family);
     let scored: Vec<Scored> =
         pods.columns(&family).enumerate().map(|(i, column)| Scored::of(&pods, &spread, i, &column)).collect();

@@ -106,7 +106,7 @@ impl PerRequest {
 impl RateTest {
     fn of(contrast: &Contrast<'_>) -> Self {
         let moments = Moments::measure(contrast, Model::Rate, MIN_COUNT);
-        let test = moments.at_scale(1.0);
+        let test = moments.normalized(1.0);
         Self { moments, test }
     }
 }

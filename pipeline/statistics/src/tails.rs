@@ -8,7 +8,7 @@ use crate::special::{ln_erfc, ln_gamma_half_step};
 /// ln sqrt(pi).
 const LN_SQRT_PI: f64 = 0.572_364_942_924_700_1;
 /// Newton's steps below this part of the root leave an error of its square.
-pub(super) const SETTLED: f64 = 1e-9;
+pub(super) const DECIDED: f64 = 1e-9;
 /// Below this F the central probability is summed, above it the tail's continued fraction converges fast.
 const SERIES_BELOW: f64 = 3.0;
 
@@ -100,7 +100,7 @@ impl F1Tail {
             if next > low && next < high {
                 let moved = (next - f).abs();
                 f = next;
-                if moved <= SETTLED * f {
+                if moved <= DECIDED * f {
                     break;
                 }
             } else {

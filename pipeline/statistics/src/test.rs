@@ -14,7 +14,7 @@ use crate::tails::F1Tail;
 #[derive(Clone, Debug)]
 pub struct Test {
     /// The scale that "unchanged" means here, a ratio.
-    pub scale: f64,
+    pub normalization: f64,
     /// The statistic before dispersion, chi-square with one degree of freedom under independent samples.
     pub stat: Vec<f64>,
     /// ln p of statistic / dispersion as F(1, df_total).
@@ -37,18 +37,18 @@ impl Moments {
     /// statistic/phi~, p = P(F(1, df_total) > F); with few pods p = max(p, p_log). Checked against the reference programs
     /// (`ql.json`, `ql_stratified.json`, `decide.json`) to 1e-7 in p.
     #[must_use]
-    pub fn at_scale(&self, scale: f64) -> Test {
+    pub fn normalized(&self, normalization: f64) -> Test {
         let functions = self.a.len();
-        let ln_scale = libm::log(scale);
-        let mut stat = self.statistics(scale);
+        let ln_normalization = libm::log(normalization);
+        let mut stat = self.statistics(normalization);
         let nan = || vec![f64::NAN; functions];
         let (mut ln_p_f, mut ln_p_log, mut ln_p, mut se) = (nan(), nan(), nan(), self.se.clone());
-        let theta: Vec<f64> = self.theta_raw.iter().map(|theta| theta - ln_scale).collect();
+        let theta: Vec<f64> = self.theta_raw.iter().map(|theta| theta - ln_normalization).collect();
         let (tail, tail_log) = self.tails();
         for f in 0..functions {
             if self.tested[f] {
                 ln_p_f[f] = tail.ln_tail(stat[f] / self.phi_tilde[f]);
-                ln_p_log[f] = self.ln_p_log(f, ln_scale, &tail_log);
+                ln_p_log[f] = self.ln_p_log(f, ln_normalization, &tail_log);
                 ln_p[f] = ln_p_f[f].max(ln_p_log[f]);
             } else {
                 stat[f] = f64::NAN;
@@ -57,12 +57,12 @@ impl Moments {
                 se[f] = implied_se(theta[f], ln_p[f]);
             }
         }
-        Test { scale, stat, ln_p_f, ln_p_log, ln_p, theta, se }
+        Test { normalization, stat, ln_p_f, ln_p_log, ln_p, theta, se }
     }
 
-    /// ln p of one tested function at a scale, the same bits as in [`Moments::at_scale`].
-    pub(super) fn ln_p_of(&self, f: usize, stat: f64, ln_scale: f64, tails: &(F1Tail, F1Tail)) -> f64 {
-        tails.0.ln_tail(stat / self.phi_tilde[f]).max(self.ln_p_log(f, ln_scale, &tails.1))
+    /// ln p of one tested function at a scale, the same bits as in [`Moments::normalized`].
+    pub(super) fn ln_p_of(&self, f: usize, stat: f64, ln_normalization: f64, tails: &(F1Tail, F1Tail)) -> f64 {
+        tails.0.ln_tail(stat / self.phi_tilde[f]).max(self.ln_p_log(f, ln_normalization, &tails.1))
     }
 
     /// The tails of the F test and of the t test on logs.
@@ -70,42 +70,42 @@ impl Moments {
         (F1Tail::new(self.df_total), F1Tail::new(self.df_log_total))
     }
 
-    fn ln_p_log(&self, f: usize, ln_scale: f64, tail: &F1Tail) -> f64 {
+    fn ln_p_log(&self, f: usize, ln_normalization: f64, tail: &F1Tail) -> f64 {
         self.log_scale.as_ref().map_or(f64::NAN, |log_scale| {
-            let t = (log_scale.difference[f] - ln_scale) / log_scale.se[f];
+            let t = (log_scale.difference[f] - ln_normalization) / log_scale.se[f];
             tail.ln_tail(t * t)
         })
     }
 
     /// The statistic of every function, tested or not.
-    fn statistics(&self, scale: f64) -> Vec<f64> {
+    fn statistics(&self, normalization: f64) -> Vec<f64> {
         match self.exposures.as_slice() {
             [] => vec![f64::NAN; self.a.len()],
-            [_] => (0..self.a.len()).map(|f| self.likelihood_ratio(f, scale)).collect(),
-            _ => self.scores(scale),
+            [_] => (0..self.a.len()).map(|f| self.likelihood_ratio(f, normalization)).collect(),
+            _ => self.scores(normalization),
         }
     }
 
-    /// The statistic of function `f`, the same bits as in [`Moments::at_scale`].
-    pub(super) fn statistic(&self, f: usize, scale: f64) -> f64 {
-        if self.strata > 1 { self.score(f, scale) } else { self.likelihood_ratio(f, scale) }
+    /// The statistic of function `f`, the same bits as in [`Moments::normalized`].
+    pub(super) fn statistic(&self, f: usize, normalization: f64) -> f64 {
+        if self.strata > 1 { self.score(f, normalization) } else { self.likelihood_ratio(f, normalization) }
     }
 
     /// The statistic of function `f` with one stratum.
-    pub(super) fn likelihood_ratio(&self, f: usize, scale: f64) -> f64 {
+    pub(super) fn likelihood_ratio(&self, f: usize, normalization: f64) -> f64 {
         let (a, b, n1, n0) = (self.a[f], self.b[f], self.n_head, self.n_base);
         match self.model {
-            Model::Share if is_one(scale) => g_share(a, n1, b, n0),
-            Model::Share => g_rate(a, scale * n1, b, n0) / (1.0 - (a + b) / (n1 + n0)),
-            Model::Rate => g_rate(a, scale * n1, b, n0),
+            Model::Share if is_one(normalization) => g_share(a, n1, b, n0),
+            Model::Share => g_rate(a, normalization * n1, b, n0) / (1.0 - (a + b) / (n1 + n0)),
+            Model::Rate => g_rate(a, normalization * n1, b, n0),
         }
     }
 
     /// U^2/V of every function over several strata; 0 where V is 0.
-    pub(super) fn scores(&self, scale: f64) -> Vec<f64> {
+    pub(super) fn scores(&self, normalization: f64) -> Vec<f64> {
         let mut u = vec![0.0; self.a.len()];
         let mut v = vec![0.0; self.a.len()];
-        for ((head, both), term) in self.by_stratum.iter().zip(self.score_terms(scale)) {
+        for ((head, both), term) in self.by_stratum.iter().zip(self.score_terms(normalization)) {
             for (((u, v), &x1), &x) in u.iter_mut().zip(&mut v).zip(head).zip(both) {
                 *u += term.deviation(x1, x);
                 *v += term.variance(x);
@@ -118,21 +118,21 @@ impl Moments {
     }
 
     /// U^2/V of function `f`, the same bits as in [`Moments::scores`].
-    pub(super) fn score(&self, f: usize, scale: f64) -> f64 {
+    pub(super) fn score(&self, f: usize, normalization: f64) -> f64 {
         let (mut u, mut v) = (0.0, 0.0);
-        for ((head, both), term) in self.by_stratum.iter().zip(self.score_terms(scale)) {
+        for ((head, both), term) in self.by_stratum.iter().zip(self.score_terms(normalization)) {
             u += term.deviation(head[f], both[f]);
             v += term.variance(both[f]);
         }
         chi_square(u, v)
     }
 
-    fn score_terms(&self, scale: f64) -> impl Iterator<Item = ScoreTerm> {
+    fn score_terms(&self, normalization: f64) -> impl Iterator<Item = ScoreTerm> {
         self.exposures.iter().map(move |&(n1, n0)| {
             let n = n1 + n0;
-            let (e1, e) = (scale * n1, scale * n1 + n0);
+            let (e1, e) = (normalization * n1, normalization * n1 + n0);
             let (slope, top, rest) = match self.model {
-                Model::Share if is_one(scale) => (n1 * n0 / (n * n * (n - 1.0).max(1.0)), n, 1.0),
+                Model::Share if is_one(normalization) => (n1 * n0 / (n * n * (n - 1.0).max(1.0)), n, 1.0),
                 Model::Share => (e1 * n0 / (e * e), 1.0, 1.0 / n),
                 Model::Rate => (e1 * n0 / (e * e), 1.0, 0.0),
             };
@@ -177,6 +177,6 @@ pub fn implied_se(theta: f64, ln_p: f64) -> f64 {
 
 /// Scale 1 has a form of its own (hypergeometric variance, G of shares); it is exact by construction, not by rounding.
 #[expect(clippy::float_cmp, reason = "1 is assigned, never computed, where it is meant")]
-pub(super) fn is_one(scale: f64) -> bool {
-    scale == 1.0
+pub(super) fn is_one(normalization: f64) -> bool {
+    normalization == 1.0
 }

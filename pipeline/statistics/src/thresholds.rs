@@ -7,4 +7,4 @@ pub const FEW_PODS: f64 = 10.0;
 /// With fewer tested functions nothing is shared between them: no moderation, no scale.
 pub const FEW_FUNCTIONS: usize = 20;
 /// The change of the log ratio that is not worth a call, by default.
-pub const DELTA: f64 = 0.01;
+pub const MIN_EFFECT: f64 = 0.01;

@@ -61,7 +61,7 @@ fn find(seed: u64, fleet: &Fleet) -> Found {
     let raised: Vec<&FlagRow> = tables.flags.iter().filter(|flag| flag.state == FlagState::Raised).collect();
     let expected = raised.iter().filter(|flag| flag.row.count_kind == CountKind::SelfCount && is_the_change(&flag.row));
     let last: Vec<&CellRow> = last_report(&tables);
-    let is_other = |row: &CellRow| row.verdict.is_called() && !is_explained(row);
+    let is_other = |row: &CellRow| row.verdict.is_significant() && !is_explained(row);
     Found {
         seed,
         raised_after: expected.map(|flag| flag.raised_at.since(deployed).0 / 1_000_000_000).collect(),

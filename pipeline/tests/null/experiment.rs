@@ -21,15 +21,15 @@ fn print(title: &str, outcomes: &[Outcome]) {
     println!(
         "  fleetdiff: {} runs with an alert, {} runs with a called row ({} rows)",
         with(|run| run.raised),
-        with(|run| run.called),
-        sum(|run| run.called)
+        with(|run| run.significant),
+        sum(|run| run.significant)
     );
     println!(
         "  plain G:   {} runs with a called row, {} rows a run",
         with(|run| run.plain),
         sum(|run| run.plain) / runs.max(1)
     );
-    for run in outcomes.iter().filter(|run| run.raised + run.called > 0) {
-        println!("  seed {}: {} raised, {} called, {} found", run.seed, run.raised, run.called, run.found);
+    for run in outcomes.iter().filter(|run| run.raised + run.significant > 0) {
+        println!("  seed {}: {} raised, {} called, {} found", run.seed, run.raised, run.significant, run.found);
     }
 }

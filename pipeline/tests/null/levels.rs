@@ -120,14 +120,14 @@ fn fleet(seed: u64, factor: f64) -> Vec<Vec<Decoded>> {
 fn outcome(tables: &Tables) -> (usize, Vec<String>, Vec<String>, usize) {
     let rows: Vec<&CellRow> =
         tables.cells.iter().filter(|row| row.cell.region.as_str() == "r" && row.q_value.is_some()).collect();
-    let called = rows.iter().filter(|row| row.verdict.is_called()).map(|row| row.function.clone()).collect();
+    let significant = rows.iter().filter(|row| row.verdict.is_significant()).map(|row| row.function.clone()).collect();
     let raised = tables
         .flags
         .iter()
         .filter(|flag| flag.state == FlagState::Raised)
         .map(|flag| flag.row.function.clone())
         .collect();
-    (rows.len(), called, raised, rows.iter().filter(|row| row.ln_p_iid.is_some_and(|ln_p| ln_p < -10.0)).count())
+    (rows.len(), significant, raised, rows.iter().filter(|row| row.ln_p_iid.is_some_and(|ln_p| ln_p < -10.0)).count())
 }
 
 #[test]
@@ -149,11 +149,11 @@ fn null_levels() {
 fn twin_levels() {
     let changed = format!("function_{CHANGED}");
     let runs = over(1..=5, |seed| outcome(&run_in_memory(&config(), fleet(seed, 2.5), 1).unwrap()));
-    for (seed, (_, called, raised, _)) in (1..).zip(&runs) {
-        println!("seed {seed}: called {called:?}, raised {raised:?}");
+    for (seed, (_, significant, raised, _)) in (1..).zip(&runs) {
+        println!("seed {seed}: called {significant:?}, raised {raised:?}");
         assert!(
-            called.contains(&changed) && raised.contains(&changed),
-            "seed {seed}: called {called:?}, raised {raised:?}"
+            significant.contains(&changed) && raised.contains(&changed),
+            "seed {seed}: called {significant:?}, raised {raised:?}"
         );
     }
 }

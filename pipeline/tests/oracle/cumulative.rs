@@ -50,7 +50,7 @@ fn oracle_fleets_of_snapshots() {
             |row| row.samples_counted,
             |row| row.samples_late_counted,
             |row| row.samples_superseded,
-            |row| row.samples_baseline,
+            |row| row.samples_carried_over,
             |row| row.samples_duplicate,
             |row| row.samples_warm_up,
         ];

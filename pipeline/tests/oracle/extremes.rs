@@ -91,7 +91,7 @@ fn tables_with(config: &Config, partitions: &[Vec<Decoded>], other_workers: &[us
     one.cells.iter().for_each(assert_numbers);
     one.flags.iter().for_each(|flag| assert_numbers(&flag.row));
     for row in &one.comparisons {
-        let row = fleetdiff_schemas::rows::ComparisonRow { d0: row.d0.filter(|d0| d0.is_finite()), ..row.clone() };
+        let row = fleetdiff_schemas::rows::ComparisonRow { prior_df: row.prior_df.filter(|prior_df| prior_df.is_finite()), ..row.clone() };
         assert_finite(&format!("{row:?}"));
     }
     one
@@ -181,7 +181,7 @@ fn order_extreme_one_pod() {
         assert!(
             got.cells
                 .iter()
-                .all(|row| row.support == Support::Untestable && row.ln_p.is_none() && !row.verdict.is_called())
+                .all(|row| row.support == Support::Untestable && row.ln_p.is_none() && !row.verdict.is_significant())
         );
         assert!(got.flags.is_empty());
         oracle::compare(&oracle::batch(&config, &partitions), &got)
@@ -196,12 +196,10 @@ fn order_extreme_one_bucket() {
     let got = tables(&partitions);
     let rows = got.cells.iter().filter(|row| row.ln_p_iid.is_some()).count();
     assert!(rows > 1000, "{rows} rows");
-    assert!(
-        got.cells.iter().all(|row| row.head.buckets <= 1
-            && row.base.buckets <= 1
-            && row.ln_p.is_none()
-            && !row.verdict.is_called())
-    );
+    assert!(got.cells.iter().all(|row| row.head.buckets <= 1
+        && row.base.buckets <= 1
+        && row.ln_p.is_none()
+        && !row.verdict.is_significant()));
     assert!(got.flags.is_empty());
     assert_oracle(&partitions, &got);
 }
@@ -212,7 +210,7 @@ fn order_extreme_one_function() {
     let all = names(1);
     let partitions = changed(&fleet, |profile| with_functions(profile, &all));
     let got = tables(&partitions);
-    assert!(got.cells.iter().all(|row| row.function != "f0" || !row.verdict.is_called()));
+    assert!(got.cells.iter().all(|row| row.function != "f0" || !row.verdict.is_significant()));
     assert!(got.flags.is_empty());
     assert_oracle(&partitions, &got);
 }
@@ -229,7 +227,7 @@ fn order_extreme_many_functions() {
     let tested = got.cells.iter().filter(|row| row.ln_p.is_some()).count();
     assert!(met.len() == 100_000 && tested >= 100_000, "{} functions, {tested} tested", met.len());
     assert!(
-        got.cells.iter().all(|row| !row.verdict.is_called()),
+        got.cells.iter().all(|row| !row.verdict.is_significant()),
         "one sample of each function in each profile is no change"
     );
 }

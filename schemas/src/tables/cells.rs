@@ -106,13 +106,13 @@ fn columns_of_share_test<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
         "df" in "degrees of freedom": df =>
             "Degrees of freedom of the test, above 0: those between buckets and at most 20 of the prior. Null where \
              the row was not tested.",
-        "statistic" in "1": f =>
+        "statistic" in "1": statistic =>
             "Test statistic of the change against the normalization factor, divided by `dispersion`; at least 0. If \
              nothing changed it follows F with 1 and `df` degrees of freedom. Null where the row was not tested.",
         "ln_p" in "nats": ln_p =>
             "Natural logarithm of the p-value of `ratio`, the change of the plain share; at most 0. It takes part in \
              `q_value` only where fewer than 20 functions of the cell are tested. Null where the row was not tested.",
-        "ln_p_min_effect" in "nats": ln_p_delta =>
+        "ln_p_min_effect" in "nats": ln_p_min_effect =>
             "Natural logarithm of the p-value against a change of at most `min_effect` (0.01 on the log scale by \
              default), after the normalization factor; at most 0. It takes part in `q_value`. Null where the row was \
              not tested.",

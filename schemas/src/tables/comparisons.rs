@@ -5,7 +5,7 @@ use super::{Column, Columns, TableRow, columns_of};
 use crate::profile::CountKind;
 use crate::rows::ComparisonRow;
 use crate::time::Nanos;
-use crate::verdict::{Baseline, ComparisonVerdict};
+use crate::verdict::{BaseKind, ComparisonVerdict};
 
 impl TableRow for ComparisonRow {
     const TABLE: &'static str = "comparisons";
@@ -43,20 +43,20 @@ impl TableRow for ComparisonRow {
             head_pods: 0,
             base_pods: 0,
             functions_tested: 0,
-            scale: None,
-            tau2: None,
-            d0: None,
-            s02: None,
+            normalization_factor: None,
+            pod_variance: None,
+            prior_df: None,
+            prior_dispersion: None,
             flags: 0,
             time_blocks: 0,
             strata_dropped: 0,
             equivalent_share: None,
             verdict: ComparisonVerdict::NotComparable,
             sentence: String::new(),
-            self_check_tests: None,
-            self_check_flags: None,
+            aa_check_tests: None,
+            aa_check_flags: None,
             warnings: Vec::new(),
-            baseline: Baseline::Concurrent,
+            base_kind: BaseKind::Concurrent,
         }
     }
 
@@ -99,19 +99,19 @@ fn columns_of_tests() -> Vec<Column<ComparisonRow>> {
     columns_of!(ComparisonRow:
         "functions_tested" in "functions": functions_tested =>
             "Functions tested at this look; the row over several cells has their sum.",
-        "normalization_factor" in "1": scale =>
+        "normalization_factor" in "1": normalization_factor =>
             "Common factor by which most functions of the cell moved, above 0; found on self counts, used for both \
              kinds. Shares sum to 1, so a change of one function moves all others by it. 1 with fewer than 20 tested \
              functions. Null where nothing was tested, and in the row over several cells.",
-        "pod_variance" in "1": tau2 =>
+        "pod_variance" in "1": pod_variance =>
             "Estimated variance between pods of the natural logarithm of a function's share, at least 0; its root is \
              about the coefficient of variation. 0 with fewer than 20 tested functions. Null where \
              `normalization_factor` is null.",
-        "prior_df" in "degrees of freedom": d0 =>
+        "prior_df" in "degrees of freedom": prior_df =>
             "Degrees of freedom of the prior that functions of the cell share for `dispersion`, at least 0; 0 with \
              fewer than 20 tested functions, infinite where functions do not differ. Null where `normalization_factor` \
              is null.",
-        "prior_dispersion" in "1": s02 =>
+        "prior_dispersion" in "1": prior_dispersion =>
             "Dispersion that the prior expects of a function beyond `pod_variance`, above 0; near 1 where that \
              explains it. Null where `normalization_factor` is null.",
         "flags" in "flags": flags =>
@@ -138,17 +138,17 @@ fn columns_of_verdict() -> Vec<Column<ComparisonRow>> {
              the cell significant; `clean` by `equivalent_share`; else `inconclusive`. Over several cells: `regressed` \
              if any cell is, else `improved` if any is, else `clean` if all are.",
         "sentence": sentence => "The verdict in words.",
-        "aa_check_tests" in "tests": self_check_tests =>
+        "aa_check_tests" in "tests": aa_check_tests =>
             "A/A check: tests of one half of the base's pods against the other half. Null at looks without a report, \
              where a half has too few pods, and against history.",
-        "aa_check_flags" in "tests": self_check_flags =>
+        "aa_check_flags" in "tests": aa_check_flags =>
             "How many tests of the A/A check were significant, all of them falsely; 0 to `aa_check_tests`. Null where \
              that is null.",
         "warnings": warnings =>
             "Imbalance of the arms within the window: requests per pod, age of pods or hardware that differ by more \
              than a factor of 2. Set at reports, else empty; never null; decides nothing. Against history: its hours \
              and days.",
-        "base_kind": baseline =>
+        "base_kind": base_kind =>
             "`concurrent`: the base runs beside the head; `history`: what was kept of builds that are gone, at the \
              same hours of earlier days. A comparison with history raises no flag and no alert.",
     )

@@ -34,7 +34,7 @@ impl TableRow for LedgerRow {
                 "samples_duplicate" in "samples": samples_duplicate => "Dropped: of profiles seen before.",
                 "samples_superseded" in "samples": samples_superseded =>
                     "Dropped: of cumulative snapshots that are not newer than the last one used.",
-                "samples_carried_over" in "samples": samples_baseline =>
+                "samples_carried_over" in "samples": samples_carried_over =>
                     "Not new: what a cumulative snapshot already held at the snapshot before it, and all of a first \
                      snapshot.",
                 "samples_rejected" in "samples": samples_rejected => "Dropped: in rejected profiles.",

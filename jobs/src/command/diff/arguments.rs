@@ -64,6 +64,12 @@ impl DiffArgs {
             MethodName::Honest => Method::Honest,
             MethodName::Article => Method::Article,
         };
-        Settings { method, q: self.q, delta: self.min_effect, min_count: self.min_count, background: self.background }
+        Settings {
+            method,
+            q: self.q,
+            min_effect: self.min_effect,
+            min_count: self.min_count,
+            background: self.background,
+        }
     }
 }

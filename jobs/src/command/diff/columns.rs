@@ -136,7 +136,7 @@ impl Printer<'_> {
 
 /// Verdict, with the ratio where something is called.
 fn verdict(finding: &Finding) -> String {
-    match finding.ratio.filter(|_| finding.verdict.is_called()) {
+    match finding.ratio.filter(|_| finding.verdict.is_significant()) {
         Some(ratio) => format!("{} {}", finding.verdict.name(), figures::ratio(ratio)),
         None => finding.verdict.name().to_owned(),
     }

@@ -28,21 +28,23 @@ pub(crate) fn of(findings: &[&Finding], compared: &Compared, args: &DiffArgs) ->
     }
     let count = |holds: &dyn Fn(&Finding) -> bool| findings.iter().filter(|finding| holds(finding)).count();
     let shifted = count(&Finding::has_shifted);
-    let called = count(&|finding| finding.verdict.is_called());
+    let significant = count(&|finding| finding.verdict.is_significant());
     let shifts = format!("{shifted} of {} functions shifted by more than 1 %", findings.len());
     if args.method == MethodName::Article {
-        return format!("{shifts}, {called} are called by the article's rule, which is not calibrated");
+        return format!("{shifts}, {significant} are called by the article's rule, which is not calibrated");
     }
     let more = count(&|finding| finding.verdict == Verdict::Regressed);
-    let worth = count(&|finding| finding.verdict.is_called() && finding.impact() >= WORTH);
+    let worth = count(&|finding| finding.verdict.is_significant() && finding.impact() >= WORTH);
     let matter = match worth {
-        all if all == called => String::new(),
+        all if all == significant => String::new(),
         0 => ", none by as much as 0.1 % of all samples".to_owned(),
         some => format!(", {some} of them by at least 0.1 % of all samples"),
     };
-    match called {
+    match significant {
         0 => format!("{shifts}, none of it is shown to be real"),
         1 => format!("{shifts}, 1 is real ({}){matter}", if more == 1 { "it costs more" } else { "it costs less" }),
-        called => format!("{shifts}, {called} are real ({more} cost more, {} less){matter}", called - more),
+        significant => {
+            format!("{shifts}, {significant} are real ({more} cost more, {} less){matter}", significant - more)
+        }
     }
 }

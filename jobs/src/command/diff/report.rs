@@ -90,7 +90,7 @@ pub(crate) fn label(recordings: &[Recording]) -> String {
 /// One finding a function: what is called wins, then self counts where the function is ever a leaf.
 fn chosen(compared: &Compared) -> Vec<&Finding> {
     let mut chosen: BTreeMap<&Arc<str>, &Finding> = BTreeMap::new();
-    let rank = |finding: &Finding| (finding.verdict.is_called(), finding.count_kind == CountKind::SelfCount);
+    let rank = |finding: &Finding| (finding.verdict.is_significant(), finding.count_kind == CountKind::SelfCount);
     for finding in compared.findings.iter().filter(|finding| finding.functions.is_none()) {
         let best = chosen.entry(&finding.function).or_insert(finding);
         if rank(finding) > rank(best) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use fleetdiff_connectors::parquet::read_table;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey, ComparisonRow};
-use fleetdiff_schemas::verdict::Baseline;
+use fleetdiff_schemas::verdict::BaseKind;
 
 use super::arguments::PowerArgs;
 use crate::failure::Failure;
@@ -67,7 +67,7 @@ impl Study {
             head_pods,
             base_pods,
             rate,
-            tau: row.tau2.map(f64::sqrt),
+            tau: row.pod_variance.map(f64::sqrt),
         })
     }
 }
@@ -80,7 +80,7 @@ pub(crate) fn studies_of(folder: &Path) -> Result<Vec<Study>, Failure> {
     let rows: Vec<ComparisonRow> = read_table(folder)?;
     let mut last: BTreeMap<(&ComparisonKey, CountKind), BTreeMap<&CellKey, &ComparisonRow>> = BTreeMap::new();
     // The past gave its samples over another time than the window.
-    for row in rows.iter().filter(|row| row.baseline == Baseline::Concurrent) {
+    for row in rows.iter().filter(|row| row.base_kind == BaseKind::Concurrent) {
         let seen = last.entry((&row.comparison, row.count_kind)).or_default().entry(&row.cell).or_insert(row);
         if row.window_end_at >= seen.window_end_at {
             *seen = row;

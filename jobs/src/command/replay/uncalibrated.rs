@@ -61,8 +61,8 @@ fn print_comparison(out: &mut impl Write, whole: &ComparisonRow, tables: &Tables
         key.base_build
     )?;
     writeln!(out, "{}", whole.sentence)?;
-    let called = called(tables, whole, kind);
-    let shown = &called[..called.len().min(LINES)];
+    let significant = significant(tables, whole, kind);
+    let shown = &significant[..significant.len().min(LINES)];
     let cells = |(change, row): &(f64, &CellRow)| {
         vec![
             row.function.clone(),
@@ -76,23 +76,23 @@ fn print_comparison(out: &mut impl Write, whole: &ComparisonRow, tables: &Tables
     for line in aligned(&columns, 2, &shown.iter().map(cells).collect::<Vec<_>>()) {
         writeln!(out, "  {line}")?;
     }
-    if called.len() > shown.len() {
-        writeln!(out, "  and {} more, all in the table cells", called.len() - shown.len())?;
+    if significant.len() > shown.len() {
+        writeln!(out, "  and {} more, all in the table cells", significant.len() - shown.len())?;
     }
     Ok(())
 }
 
 /// The called rows of the window with the change of their share, the largest first.
-fn called<'a>(tables: &'a Tables, whole: &ComparisonRow, kind: CountKind) -> Vec<(f64, &'a CellRow)> {
+fn significant<'a>(tables: &'a Tables, whole: &ComparisonRow, kind: CountKind) -> Vec<(f64, &'a CellRow)> {
     let of_window = tables
         .cells
         .iter()
         .filter(|row| row.scope == Scope::Window && row.comparison == whole.comparison && row.count_kind == kind);
-    let mut called: Vec<(f64, &CellRow)> = of_window
-        .filter(|row| row.verdict.is_called())
+    let mut significant: Vec<(f64, &CellRow)> = of_window
+        .filter(|row| row.verdict.is_significant())
         .filter_map(|row| Some((row.head.share? - row.base.share?, row)))
         .collect();
     let name = |row: &CellRow| (row.function.clone(), row.cell.clone());
-    called.sort_by(|(a, one), (b, other)| b.abs().total_cmp(&a.abs()).then_with(|| name(one).cmp(&name(other))));
-    called
+    significant.sort_by(|(a, one), (b, other)| b.abs().total_cmp(&a.abs()).then_with(|| name(one).cmp(&name(other))));
+    significant
 }

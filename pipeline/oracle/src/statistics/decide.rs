@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::ENOUGH_FUNCTIONS;
-use super::moderation::scale_from;
+use super::moderation::normalization_from;
 use super::strata::{Arm, Model, Tested, strata_test};
 use super::tails::{bisect, ln_chi1_tail, t_of_tail, z_two_sided};
 
@@ -14,27 +14,34 @@ const SPREADS: [f64; 4] = [0.05, 0.2, 0.8, 3.2];
 #[derive(Clone, Debug, Default)]
 pub struct CellTest {
     /// The scale the adjusted test used.
-    pub scale: f64,
+    pub normalization: f64,
     /// At scale 1.
     pub share: Tested,
     /// At the cell's scale.
     pub adjusted: Tested,
     /// ln p against a change of at most delta at the cell's scale.
-    pub ln_p_delta: Vec<f64>,
+    pub ln_p_min_effect: Vec<f64>,
     /// ln p that decides.
     pub ln_p_row: Vec<f64>,
     /// ln p of a change of the share, for `compositional`.
     pub ln_p_comp: Vec<f64>,
 }
 
-/// ln p of H0: |theta| <= `delta` at `scale` (`p_delta`): the test repeated at both ends of that range. The reference's p passes
+/// ln p of H0: |theta| <= `delta` at `scale` (`p_min_effect`): the test repeated at both ends of that range. The reference's p passes
 /// 1 where few pods make the farther end the more likely one; here it stops there.
-fn ln_p_delta(head: &Arm, base: &Arm, scale: f64, theta: &[f64], delta: f64, min_count: f64) -> Vec<f64> {
-    let up = strata_test(head, base, Model::Share, scale * delta.exp(), min_count).ln_p;
-    let down = strata_test(head, base, Model::Share, scale * (-delta).exp(), min_count).ln_p;
+fn ln_p_min_effect(
+    head: &Arm,
+    base: &Arm,
+    normalization: f64,
+    theta: &[f64],
+    min_effect: f64,
+    min_count: f64,
+) -> Vec<f64> {
+    let up = strata_test(head, base, Model::Share, normalization * min_effect.exp(), min_count).ln_p;
+    let down = strata_test(head, base, Model::Share, normalization * (-min_effect).exp(), min_count).ln_p;
     let one = |f: usize| {
         let (near, far) = if theta[f] > 0.0 { (up[f], down[f]) } else { (down[f], up[f]) };
-        if theta[f].abs() > delta {
+        if theta[f].abs() > min_effect {
             // ln(near/2 + far/2), where both may be too small for exp; ln p of the nearer end is the larger.
             let larger = near.max(far);
             if larger.is_infinite() {
@@ -49,44 +56,50 @@ fn ln_p_delta(head: &Arm, base: &Arm, scale: f64, theta: &[f64], delta: f64, min
     (0..theta.len()).map(one).collect()
 }
 
-/// The tests of one cell (`rows_of_cell`). `self_scale` is the scale found on self counts, for total counts.
-pub fn rows_of_cell(head: &Arm, base: &Arm, self_scale: Option<f64>, delta: f64, min_count: f64) -> CellTest {
+/// The tests of one cell (`rows_of_cell`). `self_normalization` is the scale found on self counts, for total counts.
+pub fn rows_of_cell(
+    head: &Arm,
+    base: &Arm,
+    self_normalization: Option<f64>,
+    min_effect: f64,
+    min_count: f64,
+) -> CellTest {
     let share = strata_test(head, base, Model::Share, 1.0, min_count);
     if share.strata == 0 {
         let nothing = vec![f64::NAN; share.ln_p.len()];
         let adjusted = share.clone();
         return CellTest {
-            scale: 1.0,
+            normalization: 1.0,
             share,
             adjusted,
-            ln_p_delta: nothing.clone(),
+            ln_p_min_effect: nothing.clone(),
             ln_p_row: nothing.clone(),
             ln_p_comp: nothing,
         };
     }
     let tested = share.tested.iter().filter(|tested| **tested).count();
     let enough = tested >= ENOUGH_FUNCTIONS;
-    let scale = self_scale.unwrap_or_else(|| {
+    let normalization = self_normalization.unwrap_or_else(|| {
         let in_both = |f: &usize| share.tested[*f] && share.a[*f] > 0.0 && share.b[*f] > 0.0;
         let chosen: Vec<usize> = (0..share.theta.len()).filter(in_both).collect();
         let l: Vec<f64> = chosen.iter().map(|&f| share.theta[f]).collect();
         let v: Vec<f64> = chosen.iter().map(|&f| share.se[f] * share.se[f]).collect();
-        if enough { scale_from(&l, &v) } else { 1.0 }
+        if enough { normalization_from(&l, &v) } else { 1.0 }
     });
-    let adjusted = strata_test(head, base, Model::Share, scale, min_count);
-    let delta_adjusted = ln_p_delta(head, base, scale, &adjusted.theta, delta, min_count);
-    let delta_share = ln_p_delta(head, base, 1.0, &share.theta, delta, min_count);
+    let adjusted = strata_test(head, base, Model::Share, normalization, min_count);
+    let min_effect_adjusted = ln_p_min_effect(head, base, normalization, &adjusted.theta, min_effect, min_count);
+    let delta_share = ln_p_min_effect(head, base, 1.0, &share.theta, min_effect, min_count);
     let of_tested = |f: usize, value: f64| if share.tested[f] { value } else { f64::NAN };
     let functions = 0..share.theta.len();
     let row = |f: usize| {
-        let decided = adjusted.ln_p[f].max(delta_adjusted[f]);
+        let decided = adjusted.ln_p[f].max(min_effect_adjusted[f]);
         if enough { decided } else { decided.max(share.ln_p[f]) }
     };
     CellTest {
-        scale,
+        normalization,
         ln_p_row: functions.clone().map(|f| of_tested(f, row(f))).collect(),
         ln_p_comp: functions.clone().map(|f| of_tested(f, share.ln_p[f].max(delta_share[f]))).collect(),
-        ln_p_delta: functions.map(|f| of_tested(f, delta_adjusted[f])).collect(),
+        ln_p_min_effect: functions.map(|f| of_tested(f, min_effect_adjusted[f])).collect(),
         share,
         adjusted,
     }

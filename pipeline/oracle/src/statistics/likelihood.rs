@@ -14,24 +14,24 @@ type Arms<'a> = (&'a [f64], &'a [f64]);
 
 /// The statistic of a function, and the variance of its score (1 with one stratum, where there is no score).
 #[expect(clippy::float_cmp, reason = "scale 1 is the caller's word for no scale, not the outcome of a computation")]
-pub(super) fn statistic(model: Model, (x1, x0): Arms<'_>, (n1, n0): Arms<'_>, scale: f64) -> (f64, f64) {
+pub(super) fn statistic(model: Model, (x1, x0): Arms<'_>, (n1, n0): Arms<'_>, normalization: f64) -> (f64, f64) {
     if n1.len() == 1 {
         let (x, n) = (x1[0] + x0[0], n1[0] + n0[0]);
         let g = match model {
-            Model::Share if scale == 1.0 => g_share(x1[0], n1[0], x0[0], n0[0]),
-            Model::Share => g_rate(x1[0], scale * n1[0], x0[0], n0[0]) / (1.0 - x / n),
-            Model::Rate => g_rate(x1[0], scale * n1[0], x0[0], n0[0]),
+            Model::Share if normalization == 1.0 => g_share(x1[0], n1[0], x0[0], n0[0]),
+            Model::Share => g_rate(x1[0], normalization * n1[0], x0[0], n0[0]) / (1.0 - x / n),
+            Model::Rate => g_rate(x1[0], normalization * n1[0], x0[0], n0[0]),
         };
         return (g, 1.0);
     }
     let (mut u, mut v) = (0.0, 0.0);
     for s in 0..n1.len() {
         let (x, n) = (x1[s] + x0[s], n1[s] + n0[s]);
-        let (e1, e0) = (scale * n1[s], n0[s]);
+        let (e1, e0) = (normalization * n1[s], n0[s]);
         u += x1[s] - x * (e1 / (e1 + e0));
         let rate = e1 * e0 / ((e1 + e0) * (e1 + e0)) * x;
         v += match model {
-            Model::Share if scale == 1.0 => n1[s] * n0[s] / (n * n * (n - 1.0).max(1.0)) * x * (n - x),
+            Model::Share if normalization == 1.0 => n1[s] * n0[s] / (n * n * (n - 1.0).max(1.0)) * x * (n - x),
             Model::Share => rate * (1.0 - x / n),
             Model::Rate => rate,
         };

@@ -70,7 +70,7 @@ fn median(values: &[f64]) -> f64 {
 }
 
 /// Robust location of log ratios `l` with variances `v`, as a factor (`scale_tukey_from`); 1 of none.
-pub fn scale_from(l: &[f64], v: &[f64]) -> f64 {
+pub fn normalization_from(l: &[f64], v: &[f64]) -> f64 {
     if l.is_empty() {
         return 1.0;
     }
@@ -101,9 +101,9 @@ pub fn scale_from(l: &[f64], v: &[f64]) -> f64 {
             break;
         }
         let next = weighted / weights;
-        let settled = (next - m).abs() < 1e-12;
+        let decided = (next - m).abs() < 1e-12;
         m = next;
-        if settled {
+        if decided {
             break;
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::number::{float, length_float};
 
 use super::ENOUGH_FUNCTIONS;
-use super::moderation::{moderate, scale_from};
+use super::moderation::{moderate, normalization_from};
 use super::tails::{bisect, ln_binomial_lower, ln_chi_square_tail, ln_f1_tail};
 
 /// A function is tested if a pod of each arm is expected to have so many samples of it on average.
@@ -13,7 +13,7 @@ const MIN_PER_POD: f64 = 5.0;
 /// And if both arms together have so many.
 const MIN_COUNT: f64 = 30.0;
 /// A pod's own scale rests on so many functions at most, the best counted ones.
-const SCALE_FUNCTIONS: usize = 1000;
+const NORMALIZATION_FUNCTIONS: usize = 1000;
 /// A base pod's squared residual counts as this part of its largest possible at most.
 const LARGEST_RESIDUAL: f64 = 0.98;
 /// A smaller p-value is far out.
@@ -67,7 +67,7 @@ pub fn outlying_pods(head: &[PodSamples], base: &[PodSamples], untested: Option<
     if tested.is_empty() {
         return found;
     }
-    arms.give_own_scales(&tested);
+    arms.give_own_normalization(&tested);
     let plain = arms.spread(&tested, &vec![None; tested.len()]);
     let offsets: Vec<Option<f64>> =
         tested.iter().zip(&plain.tau2).map(|(f, tau2)| Some(offset(*tau2, arms.mean_of_base(*f)))).collect();
@@ -109,7 +109,7 @@ impl Pod {
         }
     }
 
-    fn scale(&mut self, factor: f64) {
+    fn normalization(&mut self, factor: f64) {
         self.expected.iter_mut().for_each(|expected| *expected = (*expected * factor).max(LEAST_EXPECTED));
     }
 }
@@ -219,13 +219,13 @@ impl Arms {
     }
 
     /// Multiplies what each pod is expected to have by its own scale: what most of its functions show.
-    fn give_own_scales(&mut self, tested: &[usize]) {
+    fn give_own_normalization(&mut self, tested: &[usize]) {
         let mut factors = vec![1.0; self.head.len() + self.base.len()];
         if tested.len() >= ENOUGH_FUNCTIONS {
             let total = |f: usize| self.head.iter().chain(&self.base).map(|pod| pod.counts[f]).sum::<f64>();
             let mut best = tested.to_vec();
             best.sort_by(|x, y| total(*y).total_cmp(&total(*x)).then(x.cmp(y)));
-            best.truncate(SCALE_FUNCTIONS);
+            best.truncate(NORMALIZATION_FUNCTIONS);
             best.sort_unstable();
             let plain = vec![None; best.len()];
             let spread = self.spread(&best, &plain);
@@ -236,10 +236,10 @@ impl Arms {
                 let offs: Vec<f64> = best.iter().zip(&centres).map(off).collect();
                 let variances: Vec<f64> =
                     best.iter().zip(&spread.tau2).map(|(f, tau2)| 1.0 / pod.expected[*f] + tau2).collect();
-                *factor = scale_from(&offs, &variances);
+                *factor = normalization_from(&offs, &variances);
             }
         }
-        self.head.iter_mut().chain(&mut self.base).zip(factors).for_each(|(pod, factor)| pod.scale(factor));
+        self.head.iter_mut().chain(&mut self.base).zip(factors).for_each(|(pod, factor)| pod.normalization(factor));
     }
 
     /// Means of the log ratios of base pods by group, weighted by what is known of each.

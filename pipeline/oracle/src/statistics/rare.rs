@@ -30,8 +30,8 @@ pub fn ln_p_rare(head: RareArm, base: RareArm) -> f64 {
     let masses: Vec<f64> = (0..=all).map(|count| ln_binomial(count).exp()).collect();
     let seen = ln_binomial(head.count).exp();
     let less: f64 = masses.iter().filter(|mass| **mass < seen * (1.0 - TIE)).sum();
-    let alike: f64 = masses.iter().filter(|mass| (**mass - seen).abs() <= seen * TIE).sum();
-    (less + alike / 2.0).min(1.0).ln().max(ln_p_of_pods(head, base))
+    let equivalent: f64 = masses.iter().filter(|mass| (**mass - seen).abs() <= seen * TIE).sum();
+    (less + equivalent / 2.0).min(1.0).ln().max(ln_p_of_pods(head, base))
 }
 
 /// ln p of Fisher's exact test, two-sided: all that is at most as likely as what was seen.

@@ -18,7 +18,7 @@ pub struct Arm {
     /// Distinct pods by bucket.
     pub pods: Vec<f64>,
     /// Whether its pods gave samples of another length of time than those of the other arm.
-    pub unlike: bool,
+    pub imbalance: bool,
 }
 
 /// What [`strata_test`] finds; vectors are by function.
@@ -171,7 +171,7 @@ impl<'a> Shared<'a> {
 ///
 /// Strata in which an arm has no samples are left out; with none left nothing is tested and every vector is empty but
 /// `tested` and `ln_p`.
-pub fn strata_test(head: &Arm, base: &Arm, model: Model, scale: f64, min_count: f64) -> Tested {
+pub fn strata_test(head: &Arm, base: &Arm, model: Model, normalization: f64, min_count: f64) -> Tested {
     let functions = head.counts.iter().chain(&base.counts).flatten().map(Vec::len).next().unwrap_or(0);
     let any = |samples: &[f64]| samples.iter().sum::<f64>() > 0.0;
     let kept: Vec<usize> =
@@ -189,7 +189,7 @@ pub fn strata_test(head: &Arm, base: &Arm, model: Model, scale: f64, min_count: 
         let mean_count = (a + b) / (shared.head.pods + shared.base.pods);
         let squares =
             shared.head.pearson(f, &x1, &shared.weight_head) + shared.base.pearson(f, &x0, &shared.weight_base);
-        let (stat, variance) = statistic(model, (&x1, &x0), (&shared.head.of, &shared.base.of), scale);
+        let (stat, variance) = statistic(model, (&x1, &x0), (&shared.head.of, &shared.base.of), normalization);
         let (shift, phi_log) = shared.on_log_scale(f, &x1, &x0, mean_count);
         let (theta, variance_of_theta) = mantel_haenszel(model, (&x1, &x0), (&shared.head.of, &shared.base.of));
         found
@@ -200,10 +200,10 @@ pub fn strata_test(head: &Arm, base: &Arm, model: Model, scale: f64, min_count: 
         found.mu.push(mean_count);
         found.phi.push(squares / shared.divisor());
         found.stat.push(stat);
-        found.theta.push(theta - scale.ln());
+        found.theta.push(theta - normalization.ln());
         score_variance.push(variance);
         effect_variance.push(variance_of_theta);
-        log_shift.push(shift - scale.ln());
+        log_shift.push(shift - normalization.ln());
         log_phi.push(phi_log);
     }
     (found.phi_tilde, found.df_total, found.prior) = moderate(&found.phi, &found.mu, &found.tested, shared.df);
@@ -214,7 +214,7 @@ pub fn strata_test(head: &Arm, base: &Arm, model: Model, scale: f64, min_count: 
     }
     let (phi_log, df_log, _) = moderate(&log_phi, &found.mu, &found.tested, shared.df);
     let per_pod = 1.0 / shared.head.pods + 1.0 / shared.base.pods;
-    let unlike = head.unlike || base.unlike;
+    let unlike = head.imbalance || base.imbalance;
     found.few = unlike || shared.head.pods < FEW_PODS || shared.base.pods < FEW_PODS;
     for f in 0..functions {
         let square = log_shift[f] * log_shift[f] / (phi_log[f] / found.mu[f].max(1e-300) * per_pod);

@@ -23,7 +23,7 @@ fn oracle_compare_says_how_much_agreed() {
     assert_eq!(agreement.cells, tables.cells.len());
     assert!(
         agreement.tested > 0
-            && agreement.called > 0
+            && agreement.selected > 0
             && agreement.flags > 0
             && agreement.comparisons > 0
             && agreement.ledger > 0

@@ -14,7 +14,7 @@ fn served(profiles: Vec<Profile>, count: u64) -> Vec<Profile> {
 }
 
 /// Six pods an arm; the head has 1.2 times the samples.
-fn dearer(of_last_pod: u64) -> Tables {
+fn more_expensive(of_last_pod: u64) -> Tables {
     let (head, base) = (pods("B", 6), pods("A", 6));
     let mut all = served(steady(&head, 0, 1, &[("main;x", 360), ("main;y", 840)]), 100);
     all.extend(served(steady(&base[..5], 0, 1, &[("main;x", 300), ("main;y", 700)]), 100));
@@ -24,7 +24,7 @@ fn dearer(of_last_pod: u64) -> Tables {
 
 #[test]
 fn oracle_a_dearer_request_moves_the_row_of_all_functions_alone() {
-    let tables = dearer(100);
+    let tables = more_expensive(100);
     let all = the_cell(&tables, "window self r/c (all)");
     assert_eq!((all.head.count, all.head.total, all.base.count, all.base.requests), (7200, 7200, 6000, Some(600)));
     assert_eq!((all.verdict, all.reason, all.support), (Verdict::Regressed, None, Support::Firm));
@@ -55,7 +55,7 @@ fn oracle_a_dearer_request_moves_the_row_of_all_functions_alone() {
 
 #[test]
 fn oracle_requests_are_known_of_all_pods_or_of_none() {
-    let tables = dearer(0);
+    let tables = more_expensive(0);
     assert!(cell(&tables, "window self r/c (all)").is_none());
     assert!(tables.cells.iter().all(|row| row.per_request_ln_p.is_none() && row.per_request_q_value.is_none()));
     assert_eq!(the_cell(&tables, "window self r/c x").base.requests, Some(500));
@@ -140,7 +140,7 @@ fn oracle_the_base_is_held_against_itself() {
         let tables = batch(&named("A", "B"), &in_order(all));
         let last =
             tables.comparisons.iter().filter(|row| row.count_kind.name() == "self" && row.window_end_at == at(10));
-        last.map(|row| (row.cell.region.as_str().to_owned(), row.self_check_tests, row.self_check_flags))
+        last.map(|row| (row.cell.region.as_str().to_owned(), row.aa_check_tests, row.aa_check_flags))
             .collect::<Vec<_>>()
     };
     let row = |region: &str, flags: i64| (region.to_owned(), Some(30), Some(flags));

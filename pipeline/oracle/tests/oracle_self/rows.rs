@@ -34,7 +34,7 @@ fn oracle_columns_of_two_pods_against_two_are_those_of_the_formulas() {
     // Pods of an arm are alike: no dispersion, and too few functions for a prior.
     assert_near(row.dispersion, 1.0);
     assert_near(row.df, 2.0);
-    assert_near(row.f, g);
+    assert_near(row.statistic, g);
     // Student's t with two degrees of freedom: P(|T| > t) = 1 - t / sqrt(t^2 + 2). Few pods: the test on logs has a say,
     // with 250 samples a pod, (300.5/250.5) against (200.5/250.5), and 1/2 + 1/2 pods.
     let two_sided = |square: f64| 1.0 - (square / (square + 2.0)).sqrt();
@@ -49,9 +49,9 @@ fn oracle_columns_of_two_pods_against_two_are_those_of_the_formulas() {
     assert_near(Some(ratio.low), 1.5 * (-t * se).exp());
     assert_near(Some(ratio.high), 1.5 * (t * se).exp());
     let half = t * ((0.3 * 0.7 + 0.2 * 0.8) / 2000.0_f64).sqrt();
-    let delta = row.share_delta.unwrap();
-    assert_near(Some(delta.value), 0.1);
-    assert_near(Some(delta.high), 0.1 + half);
+    let min_effect = row.share_delta.unwrap();
+    assert_near(Some(min_effect.value), 0.1);
+    assert_near(Some(min_effect.high), 0.1 + half);
     // alpha 1e-4 two-sided and power .8; 1000 samples a pod, a share of 1/4, half a pod and half a pod.
     let z: f64 = 3.890_591_886_413_094 + 0.841_621_233_572_914_2;
     assert_near(row.minimum_detectable_ratio, (z * (3.0_f64 / 1000.0).sqrt()).exp());
@@ -300,9 +300,9 @@ fn oracle_shares_that_only_make_room_are_compositional() {
     let roll_up = the_cell(&tables, "window self */* f3");
     assert_eq!((roll_up.verdict, roll_up.cause.as_deref()), (Verdict::Equivalent, None));
     let cell_row = tables.comparisons.iter().find(|row| row.cell.region.as_str() == "r").unwrap();
-    assert_near(cell_row.scale, 30.0 / 39.0);
+    assert_near(cell_row.normalization_factor, 30.0 / 39.0);
     assert_eq!(
-        (cell_row.functions_tested, cell_row.tau2, cell_row.d0, cell_row.flags),
+        (cell_row.functions_tested, cell_row.pod_variance, cell_row.prior_df, cell_row.flags),
         (30, Some(0.0), Some(f64::INFINITY), 1)
     );
 }

@@ -32,7 +32,13 @@ fn tables(config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
 /// (received, counted, warm-up, superseded, baseline) of each hop with samples.
 fn fates(tables: &Tables) -> Vec<(i64, [i64; 5])> {
     let fates = |row: &LedgerRow| {
-        [row.samples_received, row.samples_counted, row.samples_warm_up, row.samples_superseded, row.samples_baseline]
+        [
+            row.samples_received,
+            row.samples_counted,
+            row.samples_warm_up,
+            row.samples_superseded,
+            row.samples_carried_over,
+        ]
     };
     tables.ledger.iter().map(|row| (row.hop_at.since(at(0)).0 / 10_000_000_000, fates(row))).collect()
 }

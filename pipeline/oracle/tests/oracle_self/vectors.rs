@@ -6,7 +6,7 @@ use fleetdiff_oracle::statistics::decide::{
 };
 use fleetdiff_oracle::statistics::families::{e_bh, ln_bh, two_level};
 use fleetdiff_oracle::statistics::likelihood::g_share;
-use fleetdiff_oracle::statistics::moderation::scale_from;
+use fleetdiff_oracle::statistics::moderation::normalization_from;
 use fleetdiff_oracle::statistics::outliers::{PodSamples, outlying_pods};
 use fleetdiff_oracle::statistics::rare::{RareArm, ln_p_rare};
 use fleetdiff_oracle::statistics::strata::{Arm, Model, strata_test};
@@ -115,7 +115,12 @@ impl Check {
 }
 
 fn arm(case: &Value) -> Arm {
-    Arm { counts: cube(&case["counts"]), samples: matrix(&case["totals"]), pods: numbers(&case["pods"]), unlike: false }
+    Arm {
+        counts: cube(&case["counts"]),
+        samples: matrix(&case["totals"]),
+        pods: numbers(&case["pods"]),
+        imbalance: false,
+    }
 }
 
 #[test]
@@ -128,7 +133,7 @@ fn oracle_tests_cells_as_the_reference() {
             let (head, base, expect) = (arm(&cell["head"]), arm(&cell["base"]), &cell["expect"]);
             let got = rows_of_cell(&head, &base, None, 0.01, 30.0);
             let what = |column: &str| format!("{name} cell {i} {column}");
-            check.near(&what("scale"), got.scale, number(&expect["scale"]), 1e-8);
+            check.near(&what("scale"), got.normalization, number(&expect["scale"]), 1e-8);
             let share = &expect["share"];
             for (column, got) in [
                 ("df", got.share.df),
@@ -162,7 +167,7 @@ fn oracle_tests_cells_as_the_reference() {
             check.all_near(&what("adjusted theta"), &got.adjusted.theta, &adjusted["theta"], 1e-7);
             check.p(&what("adjusted p_f"), &got.adjusted.ln_p_f, &adjusted["p_f"]);
             check.p(&what("adjusted p"), &got.adjusted.ln_p, &adjusted["p"]);
-            check.p(&what("p_delta"), &got.ln_p_delta, &expect["p_delta"]);
+            check.p(&what("p_delta"), &got.ln_p_min_effect, &expect["p_delta"]);
             check.p(&what("p_row"), &got.ln_p_row, &expect["p_row"]);
             check.p(&what("p_comp"), &got.ln_p_comp, &expect["p_comp"]);
             let evidence =
@@ -194,7 +199,7 @@ fn roll_up(cells: &[(&Arm, &Arm)]) -> Vec<f64> {
             counts: Vec::new(),
             samples: Vec::new(),
             pods: arms.iter().flat_map(|arm| arm.pods.clone()).collect(),
-            unlike: false,
+            imbalance: false,
         };
         let mut before = 0;
         for arm in &arms {
@@ -222,7 +227,7 @@ fn oracle_tests_one_stratum_as_the_reference() {
             counts: vec![matrix(&arm["counts"])],
             samples: vec![numbers(&arm["totals"])],
             pods: numbers(&arm["pods"]),
-            unlike: false,
+            imbalance: false,
         };
         let got =
             strata_test(&arm(&case["canary"]), &arm(&case["control"]), Model::Share, number(&case["scale"]), 30.0);
@@ -251,7 +256,7 @@ fn oracle_tests_several_strata_as_the_reference() {
             counts: cube(&arm["counts_sbf"]),
             samples: matrix(&arm["totals_sb"]),
             pods: numbers(&arm["pods"]),
-            unlike: false,
+            imbalance: false,
         };
         let got = strata_test(&arm(&case["canary"]), &arm(&case["control"]), Model::Share, 1.0, 30.0);
         let expect = &case["expect"];
@@ -285,10 +290,10 @@ fn oracle_controls_families_as_the_reference() {
         let mut order: Vec<usize> = (0..ln_e.len()).filter(|&i| !ln_e[i].is_nan()).collect();
         order.sort_by(|&i, &j| ln_e[j].total_cmp(&ln_e[i]));
         let descending: Vec<f64> = order.iter().map(|&i| ln_e[i]).collect();
-        let called = e_bh(&descending, number(&case["q"]), descending.len());
+        let selected = e_bh(&descending, number(&case["q"]), descending.len());
         let rejected = numbers(&case["reject"]);
         for (rank, &i) in order.iter().enumerate() {
-            assert_eq!(rank < called, rejected[i] > 0.0, "{}: row {i}", case["name"]);
+            assert_eq!(rank < selected, rejected[i] > 0.0, "{}: row {i}", case["name"]);
             check.compared += 1;
         }
     }
@@ -305,7 +310,7 @@ fn oracle_finds_scale_power_and_evidence_as_the_reference() {
             a.into_iter().zip(b).filter(|(a, b)| a + b >= 30.0 && *a > 0.0 && *b > 0.0).collect();
         let l: Vec<f64> = kept.iter().map(|(a, b)| (a.ln() - na.ln()) - (b.ln() - nb.ln())).collect();
         let v: Vec<f64> = kept.iter().map(|(a, b)| 1.0 / a + 1.0 / b).collect();
-        check.near(&format!("scale {i}"), scale_from(&l, &v), number(&case["scale"]), 1e-9);
+        check.near(&format!("scale {i}"), normalization_from(&l, &v), number(&case["scale"]), 1e-9);
     }
     for case in cases("power.json").iter().filter(|case| case["ratio"].as_f64() == Some(1.05)) {
         let [k1, k0, rate, share, tau] =
@@ -333,7 +338,7 @@ fn served(arm: &Value, as_one: bool) -> Arm {
     let counts = cube(&arm["counts"]);
     let sum = |bucket: &Vec<f64>| if as_one { vec![bucket.iter().sum()] } else { bucket.clone() };
     let counts = counts.iter().map(|stratum| stratum.iter().map(sum).collect()).collect();
-    Arm { counts, samples: matrix(&arm["requests"]), pods: numbers(&arm["pods"]), unlike: false }
+    Arm { counts, samples: matrix(&arm["requests"]), pods: numbers(&arm["pods"]), imbalance: false }
 }
 
 #[test]

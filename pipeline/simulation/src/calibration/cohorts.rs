@@ -41,12 +41,12 @@ pub(super) fn rows() -> Vec<Row> {
             &ln_p.iter().map(Vec::as_slice).collect::<Vec<_>>(),
             &rows_of_cell(&together, None, 0.0).adjusted.ln_p,
         );
-        of_calls(rows_called(&levels), calls(&plain))
+        of_calls(significant_rows(&levels), calls(&plain))
     });
     vec![row]
 }
 
 /// Rows of single cells that the two levels select.
-fn rows_called(levels: &TwoLevel) -> usize {
+fn significant_rows(levels: &TwoLevel) -> usize {
     levels.q_value.iter().flatten().filter(|&&q| selected(q, Q)).count()
 }

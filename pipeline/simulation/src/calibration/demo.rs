@@ -5,7 +5,7 @@
 
 use fleetdiff_pipeline::rules::verdict::moves_with_its_cell;
 use fleetdiff_statistics::families::{bh, selected, two_level};
-use fleetdiff_statistics::{CellRows, DELTA, rows_of_cell};
+use fleetdiff_statistics::{CellRows, MIN_EFFECT, rows_of_cell};
 
 use super::figure::{Figure, Observed, Seen};
 use super::looks::{HALF_HOUR, Watched, seconds, watch};
@@ -77,24 +77,24 @@ fn row(name: &'static str, simulates: &'static str, factor: f64, figures: Vec<Fi
 fn observed(watched: &Watched, changed: usize) -> Vec<Observed> {
     let window = Window::of(watched);
     let plain: Vec<Vec<f64>> = watched.stream.blocks().map(ln_p_pooled).collect();
-    let plain_called = super::plain::called(&plain.concat());
+    let plain_significant = super::plain::significant(&plain.concat());
     let functions = plain.first().map_or(1, Vec::len);
     let plain_rows = || {
-        plain_called
+        plain_significant
             .iter()
             .enumerate()
-            .filter(|(_, called)| **called)
+            .filter(|(_, significant)| **significant)
             .map(|(place, _)| (place / functions, place % functions))
     };
     let is_other = |&(cell, function): &(usize, usize)| function != changed || !HIT.contains(&cell);
-    let others = window.called.iter().filter(|row| is_other(row)).count();
+    let others = window.significant.iter().filter(|row| is_other(row)).count();
     let plain_others = plain_rows().filter(is_other).count();
     let alerted = HIT.map(|cell| watched.raised.get(&(cell, changed)).copied());
     let both = alerted[0].zip(alerted[1]).map(|(one, other)| one.max(other));
     let hits = |hit: [bool; 2]| Seen::Hits { hits: hit.into_iter().map(u32::from).sum(), of: 2 };
     vec![
         Observed::beside(
-            hits(HIT.map(|cell| window.called.contains(&(cell, changed)))),
+            hits(HIT.map(|cell| window.significant.contains(&(cell, changed)))),
             hits(HIT.map(|cell| plain_rows().any(|row| row == (cell, changed)))),
         ),
         Observed::only(hits(alerted.map(|look| look.is_some()))),
@@ -113,14 +113,15 @@ fn observed(watched: &Watched, changed: usize) -> Vec<Observed> {
 /// The decision of one look at the whole half hour.
 struct Window {
     /// Rows (cell, function) called by their q-value.
-    called: Vec<(usize, usize)>,
+    significant: Vec<(usize, usize)>,
     /// Rows whose share moved because their cell's scale did.
     compositional: Vec<(usize, usize)>,
 }
 
 impl Window {
     fn of(watched: &Watched) -> Self {
-        let cells: Vec<CellRows> = watched.stream.contrasts().map(|cell| rows_of_cell(&cell, None, DELTA)).collect();
+        let cells: Vec<CellRows> =
+            watched.stream.contrasts().map(|cell| rows_of_cell(&cell, None, MIN_EFFECT)).collect();
         let functions = cells.first().map_or(0, |rows| rows.ln_p_row.len());
         let blocks: Vec<&[super::model::Pair]> = watched.stream.blocks().collect();
         let pods = |head: bool| {
@@ -133,12 +134,12 @@ impl Window {
         };
         let together = contrast(functions, blocks.iter().copied().flatten(), pods(true), pods(false));
         let ln_p: Vec<&[f64]> = cells.iter().map(|rows| rows.ln_p_row.as_slice()).collect();
-        let levels = two_level(&ln_p, &rows_of_cell(&together, None, DELTA).ln_p_row);
-        let called = places(levels.q_value.iter().flatten().map(|&q| selected(q, Q)), functions);
+        let levels = two_level(&ln_p, &rows_of_cell(&together, None, MIN_EFFECT).ln_p_row);
+        let significant = places(levels.q_value.iter().flatten().map(|&q| selected(q, Q)), functions);
         let moved = bh(&cells.iter().flat_map(|rows| rows.ln_p_comp.iter().copied()).collect::<Vec<_>>());
         let mut compositional = places(moved.iter().map(|&q| selected(q, Q)), functions);
-        compositional.retain(|row| !called.contains(row) && is_compositional(&cells[row.0], row.1));
-        Self { called, compositional }
+        compositional.retain(|row| !significant.contains(row) && is_compositional(&cells[row.0], row.1));
+        Self { significant, compositional }
     }
 
     fn compositional(&self, of: impl Fn(usize) -> bool) -> usize {
@@ -147,7 +148,12 @@ impl Window {
 }
 
 fn is_compositional(rows: &CellRows, function: usize) -> bool {
-    moves_with_its_cell(libm::log(rows.scale), rows.share.theta[function], rows.adjusted.theta[function], DELTA)
+    moves_with_its_cell(
+        libm::log(rows.normalization),
+        rows.share.theta[function],
+        rows.adjusted.theta[function],
+        MIN_EFFECT,
+    )
 }
 
 /// (cell, function) of those that hold, from rows laid out by cell, then function.

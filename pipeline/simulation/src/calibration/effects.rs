@@ -7,7 +7,7 @@ use fleetdiff_statistics::rows_of_cell;
 
 use super::figure::{Figure, Observed, Seen};
 use super::model::{FUNCTIONS, Means, Noise, Pair, SAMPLES, pods, zipf};
-use super::plain::{called, ln_p_pooled};
+use super::plain::{ln_p_pooled, significant};
 use super::{Chance, Row};
 
 /// Ranks of the functions that change, dearer and cheaper in turn: shares of 5.0 to .4 %, 25 % in all. As many as make the
@@ -36,7 +36,7 @@ fn row(name: &'static str, simulates: &'static str, cv: f64, factor: f64, false_
         };
         let pair = Pair { head: arm(40, &costs(factor)), base: arm(760, &[1.0; FUNCTIONS]) };
         let rows = rows_of_cell(&pair.contrast(), None, 0.0);
-        let (ours, plain) = (called(&rows.adjusted.ln_p), called(&ln_p_pooled([&pair])));
+        let (ours, plain) = (significant(&rows.adjusted.ln_p), significant(&ln_p_pooled([&pair])));
         vec![
             Observed::beside(Seen::Number(false_part(&ours)), Seen::Number(false_part(&plain))),
             Observed::beside(found(&ours), found(&plain)),
@@ -54,14 +54,14 @@ fn costs(factor: f64) -> Vec<f64> {
 }
 
 /// False discoveries over discoveries; 0 without any.
-fn false_part(called: &[bool]) -> f64 {
-    let calls = (1..).zip(called).filter(|(_, called)| **called);
+fn false_part(significant: &[bool]) -> f64 {
+    let calls = (1..).zip(significant).filter(|(_, significant)| **significant);
     let (all, wrong) =
         calls.fold((0, 0), |(all, wrong), (rank, _)| (all + 1, wrong + usize::from(!CHANGED.contains(&rank))));
     if all == 0 { 0.0 } else { length_float(wrong) / length_float(all) }
 }
 
-fn found(called: &[bool]) -> Seen {
-    let hits = MEASURED.iter().map(|rank| u32::from(called[rank - 1])).sum();
+fn found(significant: &[bool]) -> Seen {
+    let hits = MEASURED.iter().map(|rank| u32::from(significant[rank - 1])).sum();
     Seen::Hits { hits, of: 3 }
 }

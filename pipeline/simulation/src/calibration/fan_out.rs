@@ -2,12 +2,12 @@
 //! which did not change, but is two thirds of the profile and so loses share?
 
 use fleetdiff_schemas::number::length_float;
-use fleetdiff_statistics::scale::biweight_of_counts;
-use fleetdiff_statistics::{DELTA, MIN_COUNT, Model, Moments, rows_of_cell};
+use fleetdiff_statistics::normalization::biweight_of_counts;
+use fleetdiff_statistics::{MIN_COUNT, MIN_EFFECT, Model, Moments, rows_of_cell};
 
 use super::figure::{Figure, Observed, Seen};
 use super::model::{Noise, Pair, pods, to_one};
-use super::plain::{called, ln_p_pooled};
+use super::plain::{ln_p_pooled, significant};
 use super::requests::{Serving, ln_p as ln_p_per_request};
 use super::{Chance, Row};
 
@@ -33,11 +33,12 @@ pub(super) fn rows() -> Vec<Row> {
     ];
     let row = Row::new("fan-out", simulates, figures, |chance: &mut Chance| {
         let cells: Vec<[Serving; 2]> = (0..CELLS).map(|cell| cell_of(HIT.contains(&cell), chance)).collect();
-        let per_request = called_in_one_family(cells.iter().map(|[head, base]| ln_p_per_request(head, base)).collect());
+        let per_request =
+            significant_in_one_family(cells.iter().map(|[head, base]| ln_p_per_request(head, base)).collect());
         let pairs: Vec<Pair> =
             cells.into_iter().map(|[head, base]| Pair { head: head.counts, base: base.counts }).collect();
-        let of = |ln_p: &dyn Fn(&Pair) -> Vec<f64>| called_in_one_family(pairs.iter().map(ln_p).collect());
-        let (adjusted, whole) = (of(&against_scale), of(&by_the_whole_rule));
+        let of = |ln_p: &dyn Fn(&Pair) -> Vec<f64>| significant_in_one_family(pairs.iter().map(ln_p).collect());
+        let (adjusted, whole) = (of(&against_normalization), of(&by_the_whole_rule));
         let plain = of(&|pair| ln_p_pooled([pair]));
         vec![
             Observed::beside(hits(&adjusted, OTHER), hits(&plain, OTHER)),
@@ -60,21 +61,21 @@ fn cell_of(is_hit: bool, chance: &mut Chance) -> [Serving; 2] {
 }
 
 /// ln p at the scale of the merged counts, which the rules do not take from fewer than 20 functions.
-fn against_scale(pair: &Pair) -> Vec<f64> {
+fn against_normalization(pair: &Pair) -> Vec<f64> {
     let moments = Moments::measure(&pair.contrast(), Model::Share, MIN_COUNT);
-    moments.at_scale(biweight_of_counts(&moments.a, moments.n_head, &moments.b, moments.n_base)).ln_p
+    moments.normalized(biweight_of_counts(&moments.a, moments.n_head, &moments.b, moments.n_base)).ln_p
 }
 
 fn by_the_whole_rule(pair: &Pair) -> Vec<f64> {
-    rows_of_cell(&pair.contrast(), None, DELTA).ln_p_row
+    rows_of_cell(&pair.contrast(), None, MIN_EFFECT).ln_p_row
 }
 
 /// By cell, then function: who is called, all cells in one family.
-fn called_in_one_family(ln_p: Vec<Vec<f64>>) -> Vec<Vec<bool>> {
+fn significant_in_one_family(ln_p: Vec<Vec<f64>>) -> Vec<Vec<bool>> {
     let rows = ln_p.first().map_or(1, Vec::len);
-    called(&ln_p.concat()).chunks(rows).map(<[bool]>::to_vec).collect()
+    significant(&ln_p.concat()).chunks(rows).map(<[bool]>::to_vec).collect()
 }
 
-fn hits(called: &[Vec<bool>], function: usize) -> Seen {
-    Seen::Hits { hits: HIT.iter().map(|&cell| u32::from(called[cell][function])).sum(), of: 2 }
+fn hits(significant: &[Vec<bool>], function: usize) -> Seen {
+    Seen::Hits { hits: HIT.iter().map(|&cell| u32::from(significant[cell][function])).sum(), of: 2 }
 }

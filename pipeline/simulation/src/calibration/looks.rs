@@ -10,11 +10,11 @@ use fleetdiff_schemas::number::length_float;
 use fleetdiff_statistics::evalue::e_bh;
 use fleetdiff_statistics::families::{bh, selected};
 use fleetdiff_statistics::live::live_rows_of;
-use fleetdiff_statistics::{Contrast, DELTA, MIN_COUNT, Model, Moments, Support, rows_of_cell, support};
+use fleetdiff_statistics::{Contrast, MIN_COUNT, MIN_EFFECT, Model, Moments, Support, rows_of_cell, support};
 
 use super::figure::{Figure, Observed, Seen};
 use super::model::{flat_zipf, zipf};
-use super::plain::{called, ln_p_pooled};
+use super::plain::{ln_p_pooled, significant};
 use super::stream::{Changed, Design, Stream, Wander};
 use super::{Chance, Q, Row};
 
@@ -165,14 +165,14 @@ fn found(name: &'static str, simulates: &'static str, [seconds_to, alert, window
         let seconds_to = |raised: &Raised| Seen::Number(seconds(its(raised)));
         let was_raised = |raised: &Raised| Seen::whether(its(raised).is_some());
         let others = |raised: &Raised| Seen::whether(raised.keys().any(|row| *row != (0, function)));
-        let window = |delta| Observed::only(Seen::whether(watched.window_rule(delta)[function]));
-        let Watched { raised, raised_without_delta, plain, .. } = &watched;
+        let window = |min_effect| Observed::only(Seen::whether(watched.window_rule(min_effect)[function]));
+        let Watched { raised, raised_without_min_effect, plain, .. } = &watched;
         vec![
             Observed::beside(seconds_to(raised), seconds_to(plain)),
             Observed::beside(was_raised(raised), was_raised(plain)),
-            window(DELTA),
-            Observed::only(seconds_to(raised_without_delta)),
-            Observed::only(was_raised(raised_without_delta)),
+            window(MIN_EFFECT),
+            Observed::only(seconds_to(raised_without_min_effect)),
+            Observed::only(was_raised(raised_without_min_effect)),
             window(0.0),
             Observed::beside(others(raised), others(plain)),
         ]
@@ -187,7 +187,7 @@ pub(super) struct Watched {
     /// By the live rule.
     pub(super) raised: Raised,
     /// The same if a change of any size were raised.
-    pub(super) raised_without_delta: Raised,
+    pub(super) raised_without_min_effect: Raised,
     /// What the plain test of all counts so far has called at any look.
     pub(super) plain: Raised,
     /// The fleet after the last hop.
@@ -198,7 +198,7 @@ pub(super) struct Watched {
 pub(super) fn watch(design: &Design, chance: &mut Chance) -> Watched {
     let mut watched = Watched {
         raised: Raised::new(),
-        raised_without_delta: Raised::new(),
+        raised_without_min_effect: Raised::new(),
         plain: Raised::new(),
         stream: Stream::new(design, &mut chance.rng),
     };
@@ -206,8 +206,8 @@ pub(super) fn watch(design: &Design, chance: &mut Chance) -> Watched {
     for look in 1..=design.hops {
         watched.stream.advance(&mut chance.rng);
         for (row, theta) in family.look(&watched.stream) {
-            watched.raised_without_delta.entry(row).or_insert(look);
-            if theta.abs() >= DELTA {
+            watched.raised_without_min_effect.entry(row).or_insert(look);
+            if theta.abs() >= MIN_EFFECT {
                 watched.raised.entry(row).or_insert(look);
             }
         }
@@ -219,16 +219,16 @@ pub(super) fn watch(design: &Design, chance: &mut Chance) -> Watched {
 impl Watched {
     fn look_plainly(&mut self, design: &Design, look: u64) {
         let ln_p: Vec<f64> = self.stream.blocks().flat_map(ln_p_pooled).collect();
-        for (place, _) in called(&ln_p).into_iter().enumerate().filter(|(_, called)| *called) {
+        for (place, _) in significant(&ln_p).into_iter().enumerate().filter(|(_, significant)| *significant) {
             let row = (place / design.shares.len(), place % design.shares.len());
             self.plain.entry(row).or_insert(look);
         }
     }
 
     /// Who is called at the end by the single look at a window with one cell.
-    fn window_rule(&self, delta: f64) -> Vec<bool> {
+    fn window_rule(&self, min_effect: f64) -> Vec<bool> {
         let ln_p: Vec<f64> =
-            self.stream.contrasts().take(1).flat_map(|cell| rows_of_cell(&cell, None, delta).ln_p_row).collect();
+            self.stream.contrasts().take(1).flat_map(|cell| rows_of_cell(&cell, None, min_effect).ln_p_row).collect();
         bh(&ln_p).iter().map(|&q| selected(q, Q)).collect()
     }
 }
@@ -253,11 +253,11 @@ impl Family {
         }
         let members = self.joined.iter().flatten().filter(|&&joined| joined).count();
         let ln_e: Vec<f64> = candidates.iter().map(|(_, _, ln_e)| *ln_e).collect();
-        let called = e_bh(&ln_e, Q, members);
+        let significant = e_bh(&ln_e, Q, members);
         candidates
             .into_iter()
-            .zip(called)
-            .filter(|(_, called)| *called)
+            .zip(significant)
+            .filter(|(_, significant)| *significant)
             .map(|((row, theta, _), _)| (row, theta))
             .collect()
     }
@@ -275,7 +275,7 @@ impl Family {
         }
         let functions: Vec<usize> =
             contrast.only.iter().flatten().filter_map(|&function| usize::try_from(function).ok()).collect();
-        let live = live_rows_of(moments, None, 1.0 / Q, DELTA);
+        let live = live_rows_of(moments, None, 1.0 / Q, MIN_EFFECT);
         for (&function, &tested) in functions.iter().zip(&live.moments.tested) {
             self.joined[cell][function] |= tested;
         }

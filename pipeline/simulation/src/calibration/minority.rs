@@ -9,7 +9,7 @@ use fleetdiff_statistics::rows_of_cell;
 use super::chance::poisson;
 use super::figure::{Figure, Observed, Seen};
 use super::model::{FUNCTIONS, Noise, Pair, Pod, Row as BucketRow, SAMPLES, Table, pods, zipf};
-use super::plain::{called, ln_p_pooled};
+use super::plain::{ln_p_pooled, significant};
 use super::{Chance, Q, Row};
 use crate::fleet::random::Generator;
 
@@ -53,9 +53,9 @@ fn row(name: &'static str, simulates: &'static str, cv: f64, names_required: boo
 
 fn observed(head: &[Counted], base: &[Counted]) -> Vec<Observed> {
     let found = outliers(FUNCTIONS, &rows_of(head), &rows_of(base), &Settings::default());
-    let called_here = called(&found.ln_p);
-    let calls = called_here.iter().filter(|&&called| called).count();
-    let is_found = called_here[FUNCTION];
+    let significant_here = significant(&found.ln_p);
+    let calls = significant_here.iter().filter(|&&significant| significant).count();
+    let is_found = significant_here[FUNCTION];
     // Within the selection of functions, as the second level of every family.
     let level = Q * length_float(calls) / length_float(found.tests.max(1));
     let named: BTreeSet<u32> = if is_found {
@@ -66,8 +66,8 @@ fn observed(head: &[Counted], base: &[Counted]) -> Vec<Observed> {
     let right = named.iter().filter(|&&pod| pod < OUTLYING).count();
     let false_part = if calls == 0 { 0.0 } else { length_float(calls - usize::from(is_found)) / length_float(calls) };
     let pair = Pair { head: by_bucket(head), base: by_bucket(base) };
-    let means = called(&rows_of_cell(&pair.contrast(), None, 0.0).adjusted.ln_p)[FUNCTION];
-    let plain = called(&ln_p_pooled([&pair]))[FUNCTION];
+    let means = significant(&rows_of_cell(&pair.contrast(), None, 0.0).adjusted.ln_p)[FUNCTION];
+    let plain = significant(&ln_p_pooled([&pair]))[FUNCTION];
     vec![
         Observed::only(Seen::whether(is_found)),
         Observed::only(Seen::Hits { hits: u32::try_from(right).unwrap_or(0), of: OUTLYING }),

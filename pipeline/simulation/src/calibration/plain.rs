@@ -37,11 +37,11 @@ fn add(sums: &mut Vec<u64>, counts: &[u64]) {
 }
 
 /// Who is called in one family.
-pub(super) fn called(ln_p: &[f64]) -> Vec<bool> {
+pub(super) fn significant(ln_p: &[f64]) -> Vec<bool> {
     bh(ln_p).iter().map(|&q| selected(q, Q)).collect()
 }
 
 /// How many are called in one family.
 pub(super) fn calls(ln_p: &[f64]) -> usize {
-    called(ln_p).iter().filter(|&&called| called).count()
+    significant(ln_p).iter().filter(|&&significant| significant).count()
 }

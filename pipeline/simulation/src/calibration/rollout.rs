@@ -19,7 +19,7 @@ pub(super) fn rows() -> Vec<Row> {
             let outcome = experiment.outcome(chance.seed)?;
             let beside_plain =
                 |ours: usize| Observed::beside(Seen::whether(ours > 0), Seen::whether(outcome.plain > 0));
-            Ok(vec![beside_plain(outcome.raised), beside_plain(outcome.called)])
+            Ok(vec![beside_plain(outcome.raised), beside_plain(outcome.significant)])
         }),
     }]
 }

@@ -236,8 +236,9 @@ mod tests {
     fn every_rung_is_the_poisson_distribution() {
         for rung in &Ladder::new().rungs {
             let held = probabilities(&rung.counts);
-            let apart: f64 = (rung.least..).zip(&held).map(|(k, p)| (p - probability(rung.mean, k)).abs()).sum();
-            assert!(apart < 1e-6, "mean {}: total difference {apart}", rung.mean);
+            let strata_detail: f64 =
+                (rung.least..).zip(&held).map(|(k, p)| (p - probability(rung.mean, k)).abs()).sum();
+            assert!(strata_detail < 1e-6, "mean {}: total difference {strata_detail}", rung.mean);
         }
     }
 

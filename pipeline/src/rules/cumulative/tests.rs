@@ -20,8 +20,8 @@ fn snapshot(at: i64, counts: &Counts) -> Snapshot {
     Snapshot { at: Nanos::from_seconds(at), samples }
 }
 
-fn add_to(sums: &mut Counts, told: &Told) {
-    let Told::Interval { samples, .. } = told else { return };
+fn add_to(sums: &mut Counts, taken: &Taken) {
+    let Taken::Interval { samples, .. } = taken else { return };
     for label in [false, true] {
         for (path, count) in samples.get(&cohort(label)).map(|paths| decode_paths(paths)).into_iter().flatten() {
             assert!(count > 0, "a row of zero");
@@ -31,21 +31,22 @@ fn add_to(sums: &mut Counts, told: &Told) {
 }
 
 /// Feeds (moment, counts) and gives what was told, and the sum of all intervals.
-fn feed(start: Option<i64>, snapshots: &[(i64, Counts)]) -> (Vec<Told>, Counts) {
+fn feed(start: Option<i64>, snapshots: &[(i64, Counts)]) -> (Vec<Taken>, Counts) {
     let (mut process, mut sums) = (Process::default(), Counts::new());
     let start = start.map(Nanos::from_seconds);
-    let told: Vec<Told> =
+    let taken: Vec<Taken> =
         snapshots.iter().map(|(at, counts)| process.take(snapshot(*at, counts), start, HOUR)).collect();
-    told.iter().for_each(|told| add_to(&mut sums, told));
-    (told, sums)
+    taken.iter().for_each(|taken| add_to(&mut sums, taken));
+    (taken, sums)
 }
 
 fn counts(entries: &[(PathId, u64)]) -> Counts {
     entries.iter().map(|&(path, count)| ((false, path), count)).collect()
 }
 
-fn beyond_baseline(last: &Counts, baseline: &Counts) -> Counts {
-    let new = |(key, count): (&(bool, PathId), &u64)| (*key, count.saturating_sub(*baseline.get(key).unwrap_or(&0)));
+fn beyond_first_snapshot(last: &Counts, carried_over: &Counts) -> Counts {
+    let new =
+        |(key, count): (&(bool, PathId), &u64)| (*key, count.saturating_sub(*carried_over.get(key).unwrap_or(&0)));
     last.iter().map(new).filter(|(_, count)| *count > 0).collect()
 }
 
@@ -74,9 +75,9 @@ proptest! {
     fn intervals_add_up_to_the_last_less_the_baseline(all in growing(), missing in prop::collection::vec(any::<bool>(), 12)) {
         let came: Vec<_> = all.into_iter().zip(missing).filter(|(_, missing)| !missing).map(|(snapshot, _)| snapshot).collect();
         if let [first, .., last] = &came[..] {
-            let (told, sums) = feed(None, &came);
-            prop_assert_eq!(&told[0], &Told::Baseline);
-            prop_assert_eq!(sums, beyond_baseline(&last.1, &first.1));
+            let (taken, sums) = feed(None, &came);
+            prop_assert_eq!(&taken[0], &Taken::First);
+            prop_assert_eq!(sums, beyond_first_snapshot(&last.1, &first.1));
         }
     }
 
@@ -86,7 +87,7 @@ proptest! {
         let (in_order, shuffled) = all;
         let (_, sums) = feed(Some(0), &shuffled);
         let last = in_order.last().map(|(_, counts)| counts.clone()).unwrap_or_default();
-        prop_assert_eq!(&sums, &beyond_baseline(&last, &Counts::new()));
+        prop_assert_eq!(&sums, &beyond_first_snapshot(&last, &Counts::new()));
         prop_assert_eq!(sums, feed(Some(0), &in_order).1);
     }
 
@@ -94,19 +95,19 @@ proptest! {
     /// the baseline, and each snapshot tells of no more samples than it holds.
     #[test]
     fn nothing_is_counted_twice_or_below_zero(all in wobbling()) {
-        let (told, _) = feed(None, &all);
+        let (taken, _) = feed(None, &all);
         let mut sums = Counts::new();
-        let (mut baseline, mut most) = (Counts::new(), Counts::new());
-        for (told, (_, counts)) in told.iter().zip(&all) {
-            if *told == Told::Baseline {
-                (baseline, most, sums) = (counts.clone(), counts.clone(), Counts::new());
+        let (mut carried_over, mut most) = (Counts::new(), Counts::new());
+        for (taken, (_, counts)) in taken.iter().zip(&all) {
+            if *taken == Taken::First {
+                (carried_over, most, sums) = (counts.clone(), counts.clone(), Counts::new());
             }
             let mut here = Counts::new();
-            add_to(&mut here, told);
+            add_to(&mut here, taken);
             prop_assert!(here.iter().all(|(key, count)| Some(count) <= counts.get(key)));
-            add_to(&mut sums, told);
+            add_to(&mut sums, taken);
             counts.iter().for_each(|(key, count)| { let most = most.entry(*key).or_default(); *most = (*most).max(*count); });
-            prop_assert_eq!(&sums, &beyond_baseline(&most, &baseline));
+            prop_assert_eq!(&sums, &beyond_first_snapshot(&most, &carried_over));
         }
     }
 
@@ -115,8 +116,8 @@ proptest! {
     fn a_baseline_is_a_fall_of_the_total(all in wobbling()) {
         let total = |counts: &Counts| counts.values().sum::<u64>();
         let fell = std::iter::once(true).chain(all.windows(2).map(|pair| total(&pair[1].1) < total(&pair[0].1)));
-        let (told, _) = feed(None, &all);
-        prop_assert_eq!(told.iter().map(|told| *told == Told::Baseline).collect::<Vec<_>>(), fell.collect::<Vec<_>>());
+        let (taken, _) = feed(None, &all);
+        prop_assert_eq!(taken.iter().map(|taken| *taken == Taken::First).collect::<Vec<_>>(), fell.collect::<Vec<_>>());
     }
 }
 
@@ -128,38 +129,38 @@ fn a_path_that_fell_pays_its_debt_before_it_counts_again() {
         (30, counts(&[(1, 5), (2, 9)])),
         (40, counts(&[(1, 8), (2, 9)])),
     ];
-    let (told, sums) = feed(None, &all);
+    let (taken, sums) = feed(None, &all);
     assert_eq!(sums, counts(&[(1, 3), (2, 4)]));
-    assert_eq!(told[2], Told::Interval { since: Nanos::from_seconds(20), samples: PathSamples::new() });
+    assert_eq!(taken[2], Taken::Interval { since: Nanos::from_seconds(20), samples: PathSamples::new() });
 }
 
 #[test]
 fn a_snapshot_that_is_not_after_the_last_is_superseded() {
     let all = [(20, counts(&[(1, 5)])), (10, counts(&[(1, 2)])), (20, counts(&[(1, 6)])), (30, counts(&[(1, 6)]))];
-    let (told, sums) = feed(None, &all);
-    assert_eq!(told[1..3], [Told::Superseded, Told::Superseded]);
+    let (taken, sums) = feed(None, &all);
+    assert_eq!(taken[1..3], [Taken::Superseded, Taken::Superseded]);
     assert_eq!(sums, counts(&[(1, 1)]), "neither of them became the last");
 }
 
 #[test]
 fn a_crash_that_keeps_the_start_time_is_a_baseline() {
     let all = [(10, counts(&[(1, 50)])), (20, counts(&[(1, 60)])), (30, counts(&[(1, 7)])), (40, counts(&[(1, 12)]))];
-    let (told, sums) = feed(Some(0), &all);
-    assert_eq!((&told[2], sums), (&Told::Baseline, counts(&[(1, 65)])), "50 from zero, then 10, then 5");
-    assert_eq!(told[0], Told::Interval { since: Nanos(0), samples: snapshot(10, &all[0].1).samples });
+    let (taken, sums) = feed(Some(0), &all);
+    assert_eq!((&taken[2], sums), (&Taken::First, counts(&[(1, 65)])), "50 from zero, then 10, then 5");
+    assert_eq!(taken[0], Taken::Interval { since: Nanos(0), samples: snapshot(10, &all[0].1).samples });
 }
 
 #[test]
 fn the_first_interval_is_counted_only_from_a_start_within_reach() {
     let first = |start| feed(start, &[(4000, counts(&[(1, 9)]))]).0.remove(0);
-    assert_eq!([None, Some(399), Some(4001)].map(first), [Told::Baseline, Told::Baseline, Told::Baseline]);
-    assert!(matches!(first(Some(400)), Told::Interval { since, .. } if since == Nanos::from_seconds(400)));
+    assert_eq!([None, Some(399), Some(4001)].map(first), [Taken::First, Taken::First, Taken::First]);
+    assert!(matches!(first(Some(400)), Taken::Interval { since, .. } if since == Nanos::from_seconds(400)));
 }
 
 #[test]
 fn an_interval_longer_than_the_window_is_not_of_now() {
     let all =
         [(10, counts(&[(1, 5)])), (3610, counts(&[(1, 6)])), (7211, counts(&[(1, 9)])), (7212, counts(&[(1, 10)]))];
-    let (told, sums) = feed(None, &all);
-    assert_eq!((&told[2], sums), (&Told::Baseline, counts(&[(1, 2)])));
+    let (taken, sums) = feed(None, &all);
+    assert_eq!((&taken[2], sums), (&Taken::First, counts(&[(1, 2)])));
 }

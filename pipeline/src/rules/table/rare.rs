@@ -20,11 +20,11 @@ pub(super) fn rare_rows(cells: &ScopeCells, kind: usize, q: f64) -> Vec<CellRow>
     // What is no candidate has p above q: with p = 1 in its place, the same rows are called.
     let tested: u64 = of_kind().map(|rare| rare.tested).sum();
     ln_p.resize(usize::try_from(tested).unwrap_or(usize::MAX).max(ln_p.len()), 0.0);
-    let called = candidates.iter().zip(bh(&ln_p)).filter(|(_, q_value)| selected(*q_value, q));
-    called.filter_map(|(row, _)| as_called(&row.row)).collect()
+    let selected = candidates.iter().zip(bh(&ln_p)).filter(|(_, q_value)| selected(*q_value, q));
+    selected.filter_map(|(row, _)| as_significant(&row.row)).collect()
 }
 
-fn as_called(row: &CellRow) -> Option<CellRow> {
+fn as_significant(row: &CellRow) -> Option<CellRow> {
     let verdict = match moved(row) {
         Ordering::Greater => Verdict::Regressed,
         Ordering::Less => Verdict::Improved,
@@ -35,14 +35,14 @@ fn as_called(row: &CellRow) -> Option<CellRow> {
 
 /// Called rare functions have rows of their own: the row that stands for all rare ones gives them up.
 pub(super) fn take_out(rows: &mut Vec<CellRow>) {
-    let mut called: BTreeMap<(CountKind, CellKey), (i64, i64, i64)> = BTreeMap::new();
+    let mut selected: BTreeMap<(CountKind, CellKey), (i64, i64, i64)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.rare_ln_p.is_some()) {
-        let (functions, head, base) = called.entry((row.count_kind, row.cell.clone())).or_default();
+        let (functions, head, base) = selected.entry((row.count_kind, row.cell.clone())).or_default();
         (*functions, *head, *base) = (*functions + 1, *head + row.head.count, *base + row.base.count);
     }
     rows.retain_mut(|row| {
         let key = (row.count_kind, row.cell.clone());
-        let Some((functions, head, base)) = called.get(&key).filter(|_| row.function == RARE) else { return true };
+        let Some((functions, head, base)) = selected.get(&key).filter(|_| row.function == RARE) else { return true };
         row.functions = row.functions.map(|all| all - functions);
         recount(row, row.head.count - head, row.base.count - base);
         row.functions != Some(0)

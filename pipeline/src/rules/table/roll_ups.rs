@@ -12,7 +12,7 @@ use crate::evidence::kind::KindEvidence;
 use crate::evidence::report::ScopeReport;
 use crate::evidence::row::{RowEvidence, RowFrame, support_of};
 use crate::evidence::snapshot::Together;
-use crate::evidence::whereabouts::{Apart, Past};
+use crate::evidence::strata_detail::{History, StrataDetail};
 use crate::rules::table::scope::{ScopeCells, TableRules};
 
 /// The rows over some cells.
@@ -60,13 +60,16 @@ fn roll_up(
 ) -> RollUp {
     let together = Together::of(&under.iter().map(|report| &report.snapshot).collect::<Vec<_>>());
     let tests = tests_of(&together, kinds, rules);
-    let past = Past::of_cells(under.iter().filter_map(|report| report.past.as_ref())).map(|past| past.words());
-    let apart = Apart::of_cells(under.iter().map(|report| report.apart.as_ref()));
-    let apart = apart.map(|apart| if past.is_some() { apart.words_of_past() } else { apart.words(rules.clock) });
+    let history =
+        History::of_cells(under.iter().filter_map(|report| report.history.as_ref())).map(|history| history.words());
+    let strata_detail = StrataDetail::of_cells(under.iter().map(|report| report.strata_detail.as_ref()));
+    let strata_detail = strata_detail.map(|strata_detail| {
+        if history.is_some() { strata_detail.words_of_history() } else { strata_detail.words(rules.clock) }
+    });
     let rows = kinds.iter().zip(&like.rows).zip(&tests).map(|((&kind, example), tests)| {
         let support = tests.as_ref().map_or(Support::Untestable, |tests| support_of(&tests.moments));
         let Some(frame) = frame(&together, &cell, example, scope, kind, support, rules) else { return Vec::new() };
-        let frame = RowFrame { apart: apart.clone(), past: past.clone(), ..frame };
+        let frame = RowFrame { strata_detail: strata_detail.clone(), history: history.clone(), ..frame };
         let (head, base) = (together.counts(Side::Head, kind), together.counts(Side::Base, kind));
         let evidence = KindEvidence {
             functions: &together.functions,
@@ -93,13 +96,13 @@ pub fn tests_of(together: &Together, kinds: &[CountKind], rules: &TableRules) ->
         (together.kept > 0 && support_of(&moments) != Support::Untestable).then_some(moments)
     };
     let own = measure(CountKind::SelfCount);
-    let scale = own.as_ref().map(Moments::scale);
+    let normalization = own.as_ref().map(Moments::normalization);
     let each = kinds.iter().map(|&kind| {
         let moments = match kind {
             CountKind::SelfCount => own.clone(),
             CountKind::Total => measure(kind),
         };
-        moments.map(|moments| rows_of(moments, scale, rules.delta))
+        moments.map(|moments| rows_of(moments, normalization, rules.min_effect))
     });
     each.collect()
 }
@@ -126,7 +129,7 @@ fn frame(
         strata: together.kept,
         support,
         window_seconds: rules.window_seconds,
-        apart: None,
-        past: None,
+        strata_detail: None,
+        history: None,
     })
 }

@@ -16,7 +16,7 @@ pub struct TableRules {
     /// False-discovery rate of each family.
     pub q: f64,
     /// Smallest change that is called.
-    pub delta: f64,
+    pub min_effect: f64,
     /// Smallest combined count that is tested.
     pub min_count: f64,
     /// Length of a window.

@@ -238,7 +238,7 @@ mod tests {
 
     /// Every number of a measurement and of its test at a scale.
     fn bits(moments: &Moments) -> Vec<u64> {
-        let test = moments.at_scale(1.03);
+        let test = moments.normalized(1.03);
         let one_by_one = [
             moments.n_head,
             moments.n_base,

@@ -38,7 +38,7 @@ pub struct Moments {
     /// Whether an arm has fewer than ten pods or is unlike the other, so that the test on the log scale must agree.
     pub few: bool,
     /// Whether it must agree because pods of the arms gave unlike amounts, see [`Contrast::unlike`].
-    pub unlike: bool,
+    pub imbalance: bool,
     /// Counts of the head.
     pub a: Vec<f64>,
     /// Counts of the base.

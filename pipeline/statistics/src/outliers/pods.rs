@@ -28,7 +28,7 @@ pub struct Pod<'a> {
     pub number: u32,
     pub group: usize,
     /// exp of its own scale.
-    pub scale: f64,
+    pub normalization: f64,
     /// Stratum, samples.
     samples: Vec<(usize, f64)>,
     counts: Vec<&'a dyn BucketCounts>,
@@ -161,7 +161,7 @@ impl<'a> Pods<'a> {
                 let expected: f64 =
                     pod.samples.iter().map(|&(stratum, samples)| self.shares[stratum][index_of(f)] * samples).sum();
                 arm.counts.push(count);
-                arm.expected.push((expected * pod.scale).max(LEAST_EXPECTED));
+                arm.expected.push((expected * pod.normalization).max(LEAST_EXPECTED));
             }
         }
         arms
@@ -191,7 +191,7 @@ fn arm<'a>(rows: &[PodRow<'a>], shared: &[usize]) -> Vec<Pod<'a>> {
     let mut pods: BTreeMap<u32, Pod<'a>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.samples > 0) {
         let Ok(stratum) = shared.binary_search(&row.stratum) else { continue };
-        let new = || Pod { number: row.pod, group: 0, scale: 1.0, samples: Vec::new(), counts: Vec::new() };
+        let new = || Pod { number: row.pod, group: 0, normalization: 1.0, samples: Vec::new(), counts: Vec::new() };
         let pod = pods.entry(row.pod).or_insert_with(new);
         pod.samples.push((stratum, float(row.samples)));
         pod.counts.extend(&row.counts);

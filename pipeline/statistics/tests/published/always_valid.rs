@@ -2,7 +2,7 @@
 
 use fleetdiff_statistics::always_valid::{Bet, critical_z, ln_p_always_valid};
 use fleetdiff_statistics::effect::interval_from_t;
-use fleetdiff_statistics::evalue::{ln_e_against_scale, ln_e_mixture};
+use fleetdiff_statistics::evalue::{ln_e_mixture, ln_e_normalized};
 use fleetdiff_statistics::tails::{F1Tail, t_quantile};
 use proptest::prelude::*;
 
@@ -60,7 +60,7 @@ proptest! {
     ) {
         let bet = Bet { theta, se, tail: F1Tail::new(df), part };
         let ln_p = F1Tail::new(df).ln_tail((theta / se).powi(2));
-        let ln_e = ln_e_against_scale(ln_p, se, part);
+        let ln_e = ln_e_normalized(ln_p, se, part);
         let half = bet.half_width(alpha);
         prop_assert!(half >= t_quantile(1.0 - alpha, df) * se / (1.0 - part) * (1.0 - 1e-12));
         let interval = bet.ratio_interval(ln_e, alpha);

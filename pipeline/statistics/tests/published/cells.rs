@@ -2,7 +2,7 @@
 
 use fleetdiff_statistics::dispersion::moderate;
 use fleetdiff_statistics::g::{g_rate, g_share};
-use fleetdiff_statistics::scale::biweight_of_counts;
+use fleetdiff_statistics::normalization::biweight_of_counts;
 use fleetdiff_statistics::{Model, Moments};
 use serde_json::{Value, json};
 
@@ -15,9 +15,9 @@ fn one_stratum(arm: &Value) -> ArmData {
 }
 
 /// The statistic of the first reference program: G of shares at scale 1, of rates elsewhere.
-fn statistic(moments: &Moments, f: usize, scale: f64) -> f64 {
+fn statistic(moments: &Moments, f: usize, normalization: f64) -> f64 {
     let (a, b, n1, n0) = (moments.a[f], moments.b[f], moments.n_head, moments.n_base);
-    if (scale - 1.0).abs() > 0.0 { g_rate(a, scale * n1, b, n0) } else { g_share(a, n1, b, n0) }
+    if (normalization - 1.0).abs() > 0.0 { g_rate(a, normalization * n1, b, n0) } else { g_share(a, n1, b, n0) }
 }
 
 #[test]
@@ -26,8 +26,8 @@ fn published_ql_moments() {
     for case in cases("ql.json") {
         let (head, base) = (one_stratum(&case["canary"]), one_stratum(&case["control"]));
         let moments = Moments::measure(&contrast(&[(&head, &base)]), Model::Share, 30.0);
-        let (expect, name, scale) = (&case["expect"], case["name"].to_string(), float(&case["scale"]));
-        let test = moments.at_scale(scale);
+        let (expect, name, normalization) = (&case["expect"], case["name"].to_string(), float(&case["scale"]));
+        let test = moments.normalized(normalization);
         for (key, value) in [("df", moments.df), ("tau2", moments.tau2), ("d0", moments.d0), ("s02", moments.s02)] {
             compared.relative_above(value, float(&expect[key]), TOLERANCE, 1e-12, &format!("{name} {key}"));
         }
@@ -40,20 +40,26 @@ fn published_ql_moments() {
             compared.relative(moments.mu[f], want("mu"), TOLERANCE, &at("mu"));
             compared.relative(moments.phi_tilde[f], want("phi_tilde"), TOLERANCE, &at("phi_tilde"));
             compared.relative_above(statistic(&moments, f, 1.0), want("G"), TOLERANCE, 1e-8, &at("G"));
-            compared.relative_above(statistic(&moments, f, scale), want("G_used"), TOLERANCE, 1e-8, &at("G_used"));
+            compared.relative_above(
+                statistic(&moments, f, normalization),
+                want("G_used"),
+                TOLERANCE,
+                1e-8,
+                &at("G_used"),
+            );
             compared.relative_above(test.theta[f], want("theta"), TOLERANCE, 1e-14, &at("theta"));
             if moments.a[f] > 0.0 && moments.b[f] > 0.0 {
                 compared.relative(test.se[f], want("se"), TOLERANCE, &at("se"));
             }
             if moments.tested[f] {
                 compared.relative(moments.df_total, want("df_total"), TOLERANCE, &at("df_total"));
-                let ratio = statistic(&moments, f, scale) / moments.phi_tilde[f];
+                let ratio = statistic(&moments, f, normalization) / moments.phi_tilde[f];
                 compared.relative_above(ratio, want("F"), TOLERANCE, 1e-9, &at("F"));
                 compared.ln_p(ln_f1_tail(ratio, moments.df_total), want("p_raw"), TOLERANCE, &at("p_raw"));
-                if scale <= 1.0 {
+                if normalization <= 1.0 {
                     compared.ln_p(test.ln_p_f[f], want("p_raw"), TOLERANCE, &at("ln_p_f"));
                 }
-                if scale <= 1.0 && !moments.few {
+                if normalization <= 1.0 && !moments.few {
                     compared.ln_p(test.ln_p[f], want("p"), TOLERANCE, &at("ln_p"));
                 }
             } else {
@@ -70,7 +76,7 @@ fn published_ql_log_scale() {
     let mut compared = Compared::new("log-scale test");
     for case in cases("ql.json") {
         let expect = &case["expect"];
-        let (mu, df, scale) = (floats(&expect["mu"]), float(&expect["df"]), float(&case["scale"]));
+        let (mu, df, normalization) = (floats(&expect["mu"]), float(&expect["df"]), float(&case["scale"]));
         let tested: Vec<bool> = floats(&expect["tested"]).iter().map(|&tested| tested > 0.0).collect();
         let arms = [one_stratum(&case["canary"]), one_stratum(&case["control"])];
         let pods = arms.each_ref().map(|arm| arm.pods.iter().sum::<f64>());
@@ -87,7 +93,7 @@ fn published_ql_log_scale() {
         let moderated = moderate(&squares, &mu, &tested, df);
         for f in (0..mu.len()).filter(|&f| tested[f]) {
             let error = (moderated.phi[f] / mu[f] * (1.0 / pods[0] + 1.0 / pods[1])).sqrt();
-            let t = (difference[f] - scale.ln()) / error;
+            let t = (difference[f] - normalization.ln()) / error;
             let at = format!("{} {f}", case["name"]);
             compared.relative_above(t, float(&expect["t_log"][f]), TOLERANCE, 1e-10, &at);
             compared.ln_p(ln_f1_tail(t * t, moderated.df_total), float(&expect["p_log"][f]), TOLERANCE, &at);
@@ -104,7 +110,7 @@ fn published_ql_stratified() {
         let (head, base) = (arm(&case["canary"]), arm(&case["control"]));
         let moments = Moments::measure(&contrast(&[(&head, &base)]), Model::Share, 30.0);
         let (expect, name) = (&case["expect"], case["name"].to_string());
-        let test = moments.at_scale(1.0);
+        let test = moments.normalized(1.0);
         for (key, value) in [("df", moments.df), ("tau2", moments.tau2), ("d0", moments.d0), ("s02", moments.s02)] {
             compared.relative_above(value, float(&expect[key]), TOLERANCE, 1e-12, &format!("{name} {key}"));
         }
@@ -130,8 +136,8 @@ fn published_scale() {
     let mut compared = Compared::new("scale of counts");
     for (i, case) in cases("scale.json").iter().enumerate() {
         let (a, b) = (floats(&case["a"]), floats(&case["b"]));
-        let scale = biweight_of_counts(&a, float(&case["n_canary"]), &b, float(&case["n_control"]));
-        compared.relative(scale, float(&case["scale"]), 1e-9, &i.to_string());
+        let normalization = biweight_of_counts(&a, float(&case["n_canary"]), &b, float(&case["n_control"]));
+        compared.relative(normalization, float(&case["scale"]), 1e-9, &i.to_string());
     }
     compared.finish();
 }

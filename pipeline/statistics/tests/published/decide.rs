@@ -1,9 +1,9 @@
 //! Whole fleets: strata, scale, minimum effect, per request, the row over all cells, two levels, e-values.
 
-use fleetdiff_statistics::evalue::{ln_e, ln_e_against_scale};
+use fleetdiff_statistics::evalue::{ln_e, ln_e_normalized};
 use fleetdiff_statistics::families::two_level;
 use fleetdiff_statistics::special::z_two_sided;
-use fleetdiff_statistics::{CellRows, DELTA, Model, Moments, Test, rows_of_cell};
+use fleetdiff_statistics::{CellRows, MIN_EFFECT, Model, Moments, Test, rows_of_cell};
 use serde_json::Value;
 
 use crate::vectors::{ArmData, Compared, cases, contrast, float, list, live_rows};
@@ -20,7 +20,7 @@ fn cells(case: &Value, exposure: &str) -> Vec<(ArmData, ArmData)> {
 
 fn rows(cells: &[&(ArmData, ArmData)]) -> CellRows {
     let arms: Vec<(&ArmData, &ArmData)> = cells.iter().map(|(head, base)| (head, base)).collect();
-    rows_of_cell(&contrast(&arms), None, DELTA)
+    rows_of_cell(&contrast(&arms), None, MIN_EFFECT)
 }
 
 fn compare_moments(compared: &mut Compared, moments: &Moments, expect: &Value, at: &str) {
@@ -78,7 +78,7 @@ fn published_decide_cells() {
         for (i, (arms, cell)) in cells(&case, "totals").iter().zip(list(&case["cells"])).enumerate() {
             let (at, expect) = (format!("{} cell {i}", case["name"]), &cell["expect"]);
             let rows = rows(&[arms]);
-            compared.relative(rows.scale, float(&expect["scale"]), TOLERANCE, &at);
+            compared.relative(rows.normalization, float(&expect["scale"]), TOLERANCE, &at);
             compare_moments(&mut compared, &rows.moments, &expect["share"], &at);
             compare_test(&mut compared, &rows.share, rows.moments.few, &expect["share"], &format!("{at} share"));
             compare_test(
@@ -90,7 +90,7 @@ fn published_decide_cells() {
             );
             for f in 0..rows.ln_e.len() {
                 for (key, ln_p) in
-                    [("p_delta", &rows.ln_p_delta), ("p_row", &rows.ln_p_row), ("p_comp", &rows.ln_p_comp)]
+                    [("p_delta", &rows.ln_p_min_effect), ("p_row", &rows.ln_p_row), ("p_comp", &rows.ln_p_comp)]
                 {
                     compared.ln_p(ln_p[f], at_most_one(float(&expect[key][f])), TOLERANCE, &format!("{at} {key} {f}"));
                 }
@@ -119,7 +119,7 @@ fn published_decide_evalues() {
                 );
                 if rows.moments.tests >= 20 {
                     let part = (rows.moments.a[f] + rows.moments.b[f]) / (rows.moments.n_head + rows.moments.n_base);
-                    let row = ln_e_against_scale(rows.adjusted.ln_p[f], rows.share.se[f], part);
+                    let row = ln_e_normalized(rows.adjusted.ln_p[f], rows.share.se[f], part);
                     compared.equal(
                         &rows.ln_e[f].to_bits(),
                         &row.to_bits(),
@@ -139,7 +139,7 @@ fn published_decide_per_request() {
     for case in cases("decide.json") {
         for (i, ((head, base), cell)) in cells(&case, "requests").iter().zip(list(&case["cells"])).enumerate() {
             let moments = Moments::measure(&contrast(&[(head, base)]), Model::Rate, 30.0);
-            let (test, expect) = (moments.at_scale(1.0), &cell["expect"]["per_request"]);
+            let (test, expect) = (moments.normalized(1.0), &cell["expect"]["per_request"]);
             for f in 0..moments.a.len() {
                 let at = format!("{} cell {i} function {f}", case["name"]);
                 compared.relative(moments.phi[f], float(&expect["phi"][f]), TOLERANCE, &at);
@@ -187,7 +187,7 @@ fn published_decide_live() {
             let report = rows(&chosen);
             for floor in [1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 20.0, 1e6, 1e30] {
                 let live = live_rows(&contrast(&arms), None, floor);
-                compared.equal(&live.scale.to_bits(), &report.scale.to_bits(), "scale");
+                compared.equal(&live.normalization.to_bits(), &report.normalization.to_bits(), "scale");
                 let of = |f: usize| live.candidates.iter().find(|row| row.function == f);
                 for f in 0..report.ln_e.len() {
                     compared.equal(&live.theta[f].to_bits(), &report.adjusted.theta[f].to_bits(), "theta");

@@ -7,11 +7,11 @@ use fleetdiff_statistics::dispersion::{median, moderate};
 use fleetdiff_statistics::evalue::{e_bh, ln_e, ln_e_mixture};
 use fleetdiff_statistics::families::{bh, selected, two_level, within_selected};
 use fleetdiff_statistics::g::{g_2x2, g_rate};
-use fleetdiff_statistics::scale::biweight;
+use fleetdiff_statistics::normalization::biweight;
 use fleetdiff_statistics::special::{normal_quantile, trigamma, trigamma_inverse, z_two_sided};
 use fleetdiff_statistics::tails::{F1Tail, ln_chi1_tail};
 use fleetdiff_statistics::{
-    Arm, BucketCounts, BucketRow, Contrast, DELTA, Model, Moments, Stratum, Support, rows_of_cell, support,
+    Arm, BucketCounts, BucketRow, Contrast, MIN_EFFECT, Model, Moments, Stratum, Support, rows_of_cell, support,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -206,7 +206,7 @@ proptest! {
     #[test]
     fn law_at_scale_one_is_g(head in buckets(2, 30), base in buckets(2, 30)) {
         let moments = measure(30, &[(&head, &base)]);
-        let test = moments.at_scale(1.0);
+        let test = moments.normalized(1.0);
         let exposure = |buckets: &Buckets| arm(buckets).exposure();
         let total = |buckets: &Buckets, f: usize| buckets.iter().map(|counts| counts[f]).sum::<u64>();
         for f in (0..30).filter(|&f| moments.tested[f]) {
@@ -220,7 +220,7 @@ proptest! {
     fn law_arms_exchanged(head in buckets(1, 25), base in buckets(2, 25), earlier in buckets(2, 25)) {
         for strata in [vec![(&head, &base)], vec![(&head, &base), (&base, &earlier)]] {
             let exchanged: Vec<_> = strata.iter().map(|&(head, base)| (base, head)).collect();
-            let (there, back) = (measure(25, &strata).at_scale(1.0), measure(25, &exchanged).at_scale(1.0));
+            let (there, back) = (measure(25, &strata).normalized(1.0), measure(25, &exchanged).normalized(1.0));
             for f in 0..25 {
                 prop_assert!(close(there.theta[f], -back.theta[f], 1e-9), "theta {} {}", there.theta[f], back.theta[f]);
                 prop_assert!(close(there.ln_p[f], back.ln_p[f], 1e-7), "ln p {} {}", there.ln_p[f], back.ln_p[f]);
@@ -249,7 +249,7 @@ proptest! {
         for other in [stored, split] {
             let other = Moments::measure(&other, Model::Share, 30.0);
             prop_assert_eq!(bits(&plain.phi), bits(&other.phi));
-            prop_assert_eq!(bits(&plain.at_scale(1.01).ln_p), bits(&other.at_scale(1.01).ln_p));
+            prop_assert_eq!(bits(&plain.normalized(1.01).ln_p), bits(&other.normalized(1.01).ln_p));
         }
     }
 
@@ -259,7 +259,7 @@ proptest! {
         let many = |buckets: &Buckets| -> Buckets { buckets.iter().map(|counts| counts.repeat(27)).collect() };
         let (head, base, earlier) = (many(&head), many(&base), many(&earlier));
         let moments = measure(675, &[(&head, &base), (&earlier, &base)]);
-        let test = moments.at_scale(0.99);
+        let test = moments.normalized(0.99);
         for f in 25..675 {
             for values in [&moments.a, &moments.phi, &moments.phi_tilde, &moments.se, &test.ln_p, &test.theta] {
                 prop_assert_eq!(values[f].to_bits(), values[f % 25].to_bits());
@@ -272,8 +272,8 @@ proptest! {
     fn law_live_is_the_report(head in buckets(1, 40), base in buckets(2, 40), earlier in buckets(2, 40), floor in 1.0..1000.0_f64) {
         for strata in [vec![(&head, &base)], vec![(&head, &base), (&earlier, &base)]] {
             let cell = contrast(40, &strata);
-            let report = rows_of_cell(&cell, None, DELTA);
-            let exact = report.moments.ln_p_delta(report.scale, 0.0);
+            let report = rows_of_cell(&cell, None, MIN_EFFECT);
+            let exact = report.moments.ln_p_min_effect(report.normalization, 0.0);
             let live = live_rows(&cell, None, floor);
             let mut candidates = live.candidates.iter().peekable();
             for (f, &exact) in exact.iter().enumerate() {
@@ -289,23 +289,23 @@ proptest! {
 
     /// What moved with the rest is what all tests of all functions say of it.
     #[test]
-    fn law_moved_with_the_rest(head in alike(12), base in alike(14), earlier in alike(12), times in 5_u64..60, q in 0.001..0.3_f64) {
+    fn law_moved_with_the_rest(head in equivalent(12), base in equivalent(14), earlier in equivalent(12), times in 5_u64..60, q in 0.001..0.3_f64) {
         let head: Buckets = head.into_iter().map(|mut counts| { counts[0] *= times; counts }).collect();
         for strata in [vec![(&head, &base)], vec![(&head, &base), (&earlier, &base)]] {
-            let rows = rows_of_cell(&contrast(40, &strata), None, DELTA);
-            let (share, adjusted, ln_scale) = (&rows.share.theta, &rows.adjusted.theta, rows.scale.ln());
-            let called = bh(&rows.ln_p_comp);
-            let moved = |f: &usize| share[*f] * ln_scale > 0.0 && adjusted[*f].abs() < share[*f].abs();
-            let expected: Vec<usize> = (0..40).filter(|&f| selected(called[f], q)).filter(moved).collect();
-            let expected = if ln_scale.abs() < DELTA { Vec::new() } else { expected };
+            let rows = rows_of_cell(&contrast(40, &strata), None, MIN_EFFECT);
+            let (share, adjusted, ln_normalization) = (&rows.share.theta, &rows.adjusted.theta, rows.normalization.ln());
+            let significant = bh(&rows.ln_p_comp);
+            let moved = |f: &usize| share[*f] * ln_normalization > 0.0 && adjusted[*f].abs() < share[*f].abs();
+            let expected: Vec<usize> = (0..40).filter(|&f| selected(significant[f], q)).filter(moved).collect();
+            let expected = if ln_normalization.abs() < MIN_EFFECT { Vec::new() } else { expected };
             prop_assert!(strata.len() > 1 || times < 20 || expected.len() > 30, "the shares of all others fall: {expected:?}");
-            prop_assert_eq!(moved_with_the_rest(&rows.moments, rows.scale, q, DELTA), expected);
+            prop_assert_eq!(moved_with_the_rest(&rows.moments, rows.normalization, q, MIN_EFFECT), expected);
         }
     }
 }
 
 /// So many buckets of forty functions of some five hundred samples each.
-fn alike(buckets: usize) -> impl Strategy<Value = Buckets> {
+fn equivalent(buckets: usize) -> impl Strategy<Value = Buckets> {
     vec(vec(450_u64..550, 40), buckets)
 }
 
@@ -322,7 +322,7 @@ fn law_nothing_to_test() {
     for (functions, strata) in
         [(2, vec![(&one, &other)]), (2, vec![(&empty, &other)]), (0, vec![(&no_functions, &no_functions)])]
     {
-        let rows = rows_of_cell(&contrast(functions, &strata), None, DELTA);
+        let rows = rows_of_cell(&contrast(functions, &strata), None, MIN_EFFECT);
         assert_eq!((rows.moments.tests, rows.ln_p_row.len()), (0, functions));
         assert!(rows.ln_p_row.iter().all(|p| p.is_nan()) && rows.ln_e.iter().all(|e| e.is_nan()));
         assert!(live_rows(&contrast(functions, &strata), None, 20.0).candidates.is_empty());
@@ -350,7 +350,7 @@ fn law_small_families_keep_the_share() {
     let head: Buckets = (0..6_u64).map(|bucket| vec![1000 + bucket * 7, 2000 - bucket * 5, 3000]).collect();
     let base: Buckets = (0..8_u64).map(|bucket| vec![1010 + bucket * 6, 1990 - bucket * 4, 3005]).collect();
     let cell = contrast(3, &[(&head, &base)]);
-    let (rows, live) = (rows_of_cell(&cell, Some(1.3), DELTA), live_rows(&cell, Some(1.3), 20.0));
+    let (rows, live) = (rows_of_cell(&cell, Some(1.3), MIN_EFFECT), live_rows(&cell, Some(1.3), 20.0));
     assert_eq!((rows.moments.tests, live.candidates.len()), (3, 3));
     for f in 0..3 {
         assert!(rows.adjusted.ln_p[f] < -8.0 && rows.share.ln_p[f] > -3.0, "the scale makes the change: {rows:?}");

@@ -104,8 +104,8 @@ impl Fleet {
             if number < outlying {
                 rates[CHANGED] *= self.ratio;
             }
-            let scale = size / rates.iter().sum::<f64>();
-            (stratum, rates.iter().map(|rate| noise.poisson(rate * scale)).collect())
+            let normalization = size / rates.iter().sum::<f64>();
+            (stratum, rates.iter().map(|rate| noise.poisson(rate * normalization)).collect())
         };
         (0..pods).map(pod).collect()
     }
@@ -152,22 +152,22 @@ impl Fleet {
 
     fn outcome(&self, seed: u64) -> Outcome {
         let found = self.run(seed);
-        let called: Vec<usize> =
+        let significant: Vec<usize> =
             bh(&found.ln_p).iter().enumerate().filter(|&(_, &q)| selected(q, Q)).map(|(f, _)| f).collect();
-        let hit = self.outlying > 0 && called.contains(&CHANGED);
+        let hit = self.outlying > 0 && significant.contains(&CHANGED);
         let named = found.minority(CHANGED, Q).filter(|_| hit).unwrap_or_default();
         let right = named
             .iter()
             .filter(|pod| usize::try_from(pod.pod).is_ok_and(|pod| pod < self.outlying) && pod.t > 0.0)
             .count();
-        let wrong = called.len() - usize::from(hit);
+        let wrong = significant.len() - usize::from(hit);
         let yes = |yes: bool| f64::from(u8::from(yes));
         Outcome {
             tests: found.tests,
             any: yes(wrong > 0),
             found: yes(hit),
             named: yes(hit && 4 * right >= 3 * self.outlying),
-            false_part: float(wrong) / float(called.len().max(1)),
+            false_part: float(wrong) / float(significant.len().max(1)),
             wrong_pods: float(named.len() - right) / float(named.len().max(1)),
         }
     }

@@ -131,11 +131,11 @@ fn outliers_of_nothing() {
         assert!(nothing.ln_p.iter().all(|p| p.is_nan()));
     }
     for pods in [2, 3, 40] {
-        let alike = found(&arm(4), &arm(pods), &ALL);
+        let equivalent = found(&arm(4), &arm(pods), &ALL);
         assert!(
-            alike.tests == 3 && alike.ln_p.iter().all(|p| !p.is_nan() && *p > -1.0),
+            equivalent.tests == 3 && equivalent.ln_p.iter().all(|p| !p.is_nan() && *p > -1.0),
             "{pods} equal base pods: {:?}",
-            alike.ln_p
+            equivalent.ln_p
         );
     }
     let other_stratum: Vec<PodRow<'_>> = Vec::new();

@@ -6,7 +6,7 @@ use std::path::Path;
 use fleetdiff_statistics::live::live_rows_of;
 use fleetdiff_statistics::tails::F1Tail;
 use fleetdiff_statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
-use fleetdiff_statistics::{DELTA, LiveRows, MIN_COUNT, Model, Moments};
+use fleetdiff_statistics::{LiveRows, MIN_COUNT, MIN_EFFECT, Model, Moments};
 use serde_json::Value;
 
 /// The text of a vector file.
@@ -165,8 +165,8 @@ pub fn contrast<'a>(cells: &[(&'a ArmData, &'a ArmData)]) -> Contrast<'a> {
 }
 
 /// The rows of shares whose e-value may reach a floor.
-pub fn live_rows(contrast: &Contrast<'_>, scale: Option<f64>, e_floor: f64) -> LiveRows {
-    live_rows_of(Moments::measure(contrast, Model::Share, MIN_COUNT), scale, e_floor, DELTA)
+pub fn live_rows(contrast: &Contrast<'_>, normalization: Option<f64>, e_floor: f64) -> LiveRows {
+    live_rows_of(Moments::measure(contrast, Model::Share, MIN_COUNT), normalization, e_floor, MIN_EFFECT)
 }
 
 /// ln P(F(1, `d2`) > `f`).

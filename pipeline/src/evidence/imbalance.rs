@@ -21,7 +21,7 @@ const ONE_IN: u64 = 10;
 
 /// One way in which the arms of a cell are unlike, within the window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Unlike {
+pub enum Imbalance {
     /// Requests a second and pod, of the head and of the base.
     Load([f64; 2]),
     /// Median age of the pods, of the head and of the base.
@@ -30,7 +30,7 @@ pub enum Unlike {
     Machines(Hardware, [(u64, u64); 2]),
 }
 
-impl Unlike {
+impl Imbalance {
     /// What is unlike, in a few words.
     #[must_use]
     pub fn subject(&self) -> &'static str {
@@ -42,7 +42,7 @@ impl Unlike {
     }
 }
 
-impl fmt::Display for Unlike {
+impl fmt::Display for Imbalance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let subject = self.subject();
         match self {
@@ -121,28 +121,28 @@ impl<'a> ArmFacts<'a> {
 }
 
 /// In what the pods of both arms within the window are unlike by more than twice; nothing if an arm has none.
-pub fn unlike(counts: &CellCounts, comparison: &ComparisonId, clock: HopClock, now: Nanos) -> Vec<Unlike> {
+pub fn imbalance(counts: &CellCounts, comparison: &ComparisonId, clock: HopClock, now: Nanos) -> Vec<Imbalance> {
     let [head, base] = [Side::Head, Side::Base].map(|side| ArmFacts::of(counts, comparison, side));
     if head.pods.is_empty() || base.pods.is_empty() {
         return Vec::new();
     }
-    let mut unlike = Vec::new();
+    let mut imbalance = Vec::new();
     if head.requests > 0 && base.requests > 0 {
         let load = [&head, &base].map(|arm| arm.requests_a_second(clock));
         if load[0] > load[1] * float(FACTOR) || load[1] > load[0] * float(FACTOR) {
-            unlike.push(Unlike::Load(load));
+            imbalance.push(Imbalance::Load(load));
         }
     }
     let ages = [&head, &base].map(|arm| arm.age(now));
     let times = |age: Nanos| age.0.saturating_mul(i64::try_from(FACTOR).unwrap_or(i64::MAX));
     if ages[0].0 > times(ages[1]) || ages[1].0 > times(ages[0]) {
-        unlike.push(Unlike::Age(ages));
+        imbalance.push(Imbalance::Age(ages));
     }
     let kinds: BTreeSet<&Hardware> =
         head.pods.values().chain(base.pods.values()).map(|(_, _, hardware)| *hardware).collect();
     let mixed = kinds.into_iter().map(|kind| (kind, [head.on(kind), base.on(kind)])).filter(|(_, on)| differs(*on));
-    unlike.extend(mixed.map(|(kind, on)| Unlike::Machines(kind.clone(), on)));
-    unlike
+    imbalance.extend(mixed.map(|(kind, on)| Imbalance::Machines(kind.clone(), on)));
+    imbalance
 }
 
 /// Whether parts of wholes differ by more than the factor, where either is large enough to matter.
@@ -162,12 +162,12 @@ mod tests {
     #[test]
     fn words_name_both_arms() {
         let words = [
-            Unlike::Load([12.0, 31.25]),
-            Unlike::Age([Nanos::from_seconds(720), Nanos::from_seconds(3 * 86_400)]),
-            Unlike::Machines("arm".into(), [(2, 20), (90, 180)]),
+            Imbalance::Load([12.0, 31.25]),
+            Imbalance::Age([Nanos::from_seconds(720), Nanos::from_seconds(3 * 86_400)]),
+            Imbalance::Machines("arm".into(), [(2, 20), (90, 180)]),
         ];
         assert_eq!(
-            words.map(|unlike| unlike.to_string()),
+            words.map(|imbalance| imbalance.to_string()),
             [
                 "requests a pod: 12.000/s in the head, 31.250/s in the base",
                 "age of pods: half of the head's are younger than 12 min, of the base's than 3.0 days",

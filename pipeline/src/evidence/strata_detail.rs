@@ -9,19 +9,19 @@ use fleetdiff_schemas::time::{Hop, HopClock};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
-use crate::counts::archive::PastStratum;
+use crate::counts::archive::HistoryStratum;
 
 /// How many strata of an arm are named.
 const STRATA_NAMED: usize = 3;
 
 /// The strata of two arms that share none: time block (against the past: the hour of the day) and kind of machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Apart {
+pub struct StrataDetail {
     head: BTreeSet<(Hop, Hardware)>,
     base: BTreeSet<(Hop, Hardware)>,
 }
 
-impl Apart {
+impl StrataDetail {
     /// The strata of arms, unless they share one.
     pub fn of(arms: &CellArms<'_>) -> Option<Self> {
         let strata = |side| arms.strata_of(side).map(|(block, hardware)| (block, hardware.clone())).collect();
@@ -29,9 +29,9 @@ impl Apart {
     }
 
     /// The strata of the head, unless both arms share one, and all that is kept of the base, at whatever hour.
-    pub fn of_past(arms: &CellArms<'_>, past: &[PastStratum<'_>]) -> Option<Self> {
-        let base = past.iter().map(|stratum| (Hop(stratum.hour), stratum.hardware.clone())).collect();
-        Self::of(arms).map(|apart| Self { base, ..apart })
+    pub fn of_history(arms: &CellArms<'_>, history: &[HistoryStratum<'_>]) -> Option<Self> {
+        let base = history.iter().map(|stratum| (Hop(stratum.hour), stratum.hardware.clone())).collect();
+        Self::of(arms).map(|strata_detail| Self { base, ..strata_detail })
     }
 
     /// The strata of several cells; `None` unless all of them are given.
@@ -50,7 +50,7 @@ impl Apart {
     }
 
     /// The same by the hour of the day.
-    pub fn words_of_past(&self) -> String {
+    pub fn words_of_history(&self) -> String {
         self.each(|hour| format!("at hour {} UTC", hour.0))
     }
 
@@ -70,7 +70,7 @@ impl Apart {
 
 /// Which past a base is: what rows say of it, so that nobody takes it for builds that run beside the head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Past {
+pub struct History {
     base: Build,
     /// Of the day, UTC, of strata that both arms share.
     pub hours: BTreeSet<u64>,
@@ -78,16 +78,16 @@ pub struct Past {
     days: BTreeSet<u64>,
 }
 
-impl Past {
+impl History {
     /// The past of a base in the strata that arms share with it.
-    pub fn of(base: Build, arms: &CellArms<'_>, past: &[PastStratum<'_>]) -> Self {
+    pub fn of(base: Build, arms: &CellArms<'_>, history: &[HistoryStratum<'_>]) -> Self {
         let shared: BTreeSet<(Hop, &Hardware)> =
             if arms.kept > 0 { arms.strata_of(Side::Base).collect() } else { BTreeSet::new() };
-        let used = || past.iter().filter(|stratum| shared.contains(&(Hop(stratum.hour), stratum.hardware)));
+        let used = || history.iter().filter(|stratum| shared.contains(&(Hop(stratum.hour), stratum.hardware)));
         Self {
             base,
             hours: used().map(|stratum| stratum.hour).collect(),
-            days: used().flat_map(PastStratum::days).collect(),
+            days: used().flat_map(HistoryStratum::days).collect(),
         }
     }
 

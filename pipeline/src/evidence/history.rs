@@ -18,12 +18,12 @@ use super::look::{KindLook, measured};
 use super::report::ScopeReport;
 use super::row::{RowEvidence, RowFrame, support_of};
 use super::snapshot::Snapshot;
-use super::whereabouts::{Apart, Past};
+use super::strata_detail::{History, StrataDetail};
 use crate::evidence::view::CellView;
 
 /// The rows of a cell within the window, and each kind of count in figures; `None` if the head has no sample in it, or nothing is
 /// kept of the past.
-pub fn past_report(
+pub fn history_report(
     view: &CellView<'_>,
     comparison: &ComparisonId,
     kinds: &[CountKind],
@@ -31,28 +31,32 @@ pub fn past_report(
     let archive = view.counts.archive();
     let keeping = archive.keeping()?;
     let strata = archive.strata(&comparison.base);
-    let arms = CellArms::against_past(view.counts, comparison, &strata, |block| keeping.hour_of_day(block));
+    let arms = CellArms::against_history(view.counts, comparison, &strata, |block| keeping.hour_of_day(block));
     let figures = KindLook::untested(&arms);
     if figures.head_total == 0 {
         return None;
     }
-    let (past, apart) = (Past::of(view.key.base_build.clone(), &arms, &strata), Apart::of_past(&arms, &strata));
+    let (history, strata_detail) =
+        (History::of(view.key.base_build.clone(), &arms, &strata), StrataDetail::of_history(&arms, &strata));
     let own = measured(view, &arms, CountKind::SelfCount);
-    let scale = own.as_ref().map(Moments::scale);
+    let normalization = own.as_ref().map(Moments::normalization);
     let base_self = arms.counts(Side::Base, CountKind::SelfCount);
     let (mut rows, mut looks) = (Vec::new(), Vec::new());
     for &kind in kinds {
         let moments = if kind == CountKind::SelfCount { own.clone() } else { measured(view, &arms, kind) };
-        let tests = moments.map(|moments| rows_of(moments, scale, view.delta));
+        let tests = moments.map(|moments| rows_of(moments, normalization, view.min_effect));
         let support = tests.as_ref().map_or(Support::Untestable, |tests| support_of(&tests.moments));
-        let words = apart.as_ref().map(Apart::words_of_past);
-        let frame =
-            RowFrame { apart: words, past: Some(past.words()), ..view.frame(Scope::Window, kind, &arms, support) };
+        let words = strata_detail.as_ref().map(StrataDetail::words_of_history);
+        let frame = RowFrame {
+            strata_detail: words,
+            history: Some(history.words()),
+            ..view.frame(Scope::Window, kind, &arms, support)
+        };
         let of_kind = rows_of_kind(view, &arms, kind, &frame, tests.as_ref());
         let equivalent_share = equivalent_share(view, &arms, support, &of_kind, &base_self);
         let mut look = KindLook { count_kind: kind, equivalent_share, requests_known: false, ..figures.clone() };
         if let Some(tests) = &tests {
-            look.add_tests(&tests.moments, tests.scale);
+            look.add_tests(&tests.moments, tests.normalization);
         }
         looks.push(look);
         rows.push(of_kind);
@@ -61,7 +65,15 @@ pub fn past_report(
     let snapshot = Snapshot::of(view.counts.functions(), &arms);
     Some((
         looks,
-        ScopeReport { scope: Scope::Window, rows, rare, snapshot, unlike: Vec::new(), apart, past: Some(past) },
+        ScopeReport {
+            scope: Scope::Window,
+            rows,
+            rare,
+            snapshot,
+            imbalance: Vec::new(),
+            strata_detail,
+            history: Some(history),
+        },
     ))
 }
 
@@ -95,15 +107,18 @@ fn equivalent_share(
     base_self: &[f64],
 ) -> Option<f64> {
     let all: f64 = base_self.iter().sum();
-    let alike: BTreeSet<u64> =
-        rows.iter().filter(|row| support == Support::Firm && row.tested && row.alike).map(|row| row.hash).collect();
-    let of_alike = view
+    let equivalent: BTreeSet<u64> = rows
+        .iter()
+        .filter(|row| support == Support::Firm && row.tested && row.equivalent)
+        .map(|row| row.hash)
+        .collect();
+    let of_equivalent = view
         .counts
         .functions()
         .entries()
         .iter()
         .zip(base_self)
-        .filter(|((hash, _), _)| alike.contains(hash))
+        .filter(|((hash, _), _)| equivalent.contains(hash))
         .map(|(_, count)| count);
-    (arms.kept > 0 && all > 0.0).then(|| of_alike.sum::<f64>() / all)
+    (arms.kept > 0 && all > 0.0).then(|| of_equivalent.sum::<f64>() / all)
 }

@@ -1,4 +1,4 @@
-//! In what the arms of a cell are unlike: "Warnings" in section 9 of `docs/semantics.md`.
+//! In what the arms of a cell are imbalance: "Warnings" in section 9 of `docs/semantics.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, Nanos};
 
 use super::counts::{Active, Archive, BASE, HEAD};
-use super::history::Open;
+use super::timeline::Open;
 
 /// By type and cell: what is unlike, each with the words before its colon.
 pub(super) type Warnings = BTreeMap<(ProfileType, CellKey), Vec<String>>;

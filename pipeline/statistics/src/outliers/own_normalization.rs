@@ -1,17 +1,17 @@
 //! Each pod's own scale: by how much most of its functions are off.
 
+use crate::normalization::biweight;
 use crate::number::index_of;
 use crate::outliers::pods::Pods;
 use crate::outliers::spread::Spread;
-use crate::scale::biweight;
 use crate::thresholds::FEW_FUNCTIONS;
 
 /// A pod's scale rests on so many functions at most, the best counted ones.
-const SCALE_FUNCTIONS: usize = 1000;
+const NORMALIZATION_FUNCTIONS: usize = 1000;
 
 impl Pods<'_> {
     /// Finds every pod's own scale among the best counted functions of `family`; leaves 1 with fewer than 20.
-    pub fn own_scales(&mut self, family: &[u32]) {
+    pub fn own_normalization(&mut self, family: &[u32]) {
         if family.len() < FEW_FUNCTIONS {
             return;
         }
@@ -25,7 +25,7 @@ impl Pods<'_> {
         };
         let mut best: Vec<(f64, u32)> = family.iter().map(|f| (total(f), *f)).collect();
         best.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
-        best.truncate(SCALE_FUNCTIONS);
+        best.truncate(NORMALIZATION_FUNCTIONS);
         let mut best: Vec<u32> = best.into_iter().map(|(_, f)| f).collect();
         best.sort_unstable();
         let spread = Spread::of_logs(self, &best);
@@ -41,7 +41,7 @@ impl Pods<'_> {
             }
         }
         for (pod, (theta, variance)) in self.head.iter_mut().chain(&mut self.base).zip(theta.iter().zip(&variance)) {
-            pod.scale = biweight(theta, variance);
+            pod.normalization = biweight(theta, variance);
         }
     }
 }

@@ -10,7 +10,7 @@ use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::rows::{CellRow, Tables};
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::Baseline;
+use fleetdiff_schemas::verdict::BaseKind;
 use fleetdiff_simulation::fleet::{Calls, Cells, Fleet, FleetBuilder};
 
 use crate::seeds::{over, rows};
@@ -25,7 +25,7 @@ const STARTS_AT: Nanos = Nanos::from_seconds(1_772_528_400);
 struct Found {
     seed: u64,
     tested: usize,
-    called: Vec<String>,
+    significant: Vec<String>,
     hit: usize,
     plain: usize,
     /// Rows whose interval of the adjusted ratio leaves out 1, which is the truth where nothing changed.
@@ -57,7 +57,7 @@ fn rolled_out(seed: u64) -> FleetBuilder {
 
 fn found(seed: u64, tables: &Tables, changed: &str) -> Found {
     assert!(
-        tables.comparisons.iter().any(|row| row.baseline == Baseline::Past),
+        tables.comparisons.iter().any(|row| row.base_kind == BaseKind::History),
         "seed {seed}: nothing was held against the past"
     );
     let end = tables.cells.iter().map(|row| row.window_end_at).max();
@@ -72,22 +72,22 @@ fn found(seed: u64, tables: &Tables, changed: &str) -> Found {
     let name = |row: &CellRow| {
         format!("{} in {}/{} ({})", row.function, row.cell.region, row.cell.cohort, row.count_kind.name())
     };
-    let called: Vec<&CellRow> = tested.iter().copied().filter(|row| row.verdict.is_called()).collect();
+    let significant: Vec<&CellRow> = tested.iter().copied().filter(|row| row.verdict.is_significant()).collect();
     Found {
         seed,
         tested: tested.len(),
-        hit: called.iter().filter(|row| row.function == changed && row.count_kind.name() == "self").count(),
+        hit: significant.iter().filter(|row| row.function == changed && row.count_kind.name() == "self").count(),
         outside: tested
             .iter()
             .filter(|row| row.adjusted_ratio.is_some_and(|ratio| ratio.low > 1.0 || ratio.high < 1.0))
             .count(),
-        called: called.into_iter().map(name).collect(),
+        significant: significant.into_iter().map(name).collect(),
         plain: tested.iter().filter(|row| row.ln_p_iid.is_some_and(|ln_p| ln_p < -10.0)).count(),
     }
 }
 
 fn tell(title: &str, runs: &[Found]) -> usize {
-    let calling = runs.iter().filter(|run| !run.called.is_empty()).count();
+    let calling = runs.iter().filter(|run| !run.significant.is_empty()).count();
     let (tested, plain): (usize, usize) =
         (runs.iter().map(|run| run.tested).sum(), runs.iter().map(|run| run.plain).sum());
     println!(
@@ -95,8 +95,8 @@ fn tell(title: &str, runs: &[Found]) -> usize {
         runs.len()
     );
     println!("  {} intervals of 95 % leave out 1", runs.iter().map(|run| run.outside).sum::<usize>());
-    for run in runs.iter().filter(|run| !run.called.is_empty()).take(5) {
-        println!("  seed {}: {:?}", run.seed, &run.called[..run.called.len().min(4)]);
+    for run in runs.iter().filter(|run| !run.significant.is_empty()).take(5) {
+        println!("  seed {}: {:?}", run.seed, &run.significant[..run.significant.len().min(4)]);
     }
     calling
 }

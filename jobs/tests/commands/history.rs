@@ -3,7 +3,7 @@
 use fleetdiff_connectors::files::{FileFormat, write_fleet};
 use fleetdiff_schemas::profile::{CountKind, Profile};
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{Baseline, ComparisonVerdict, FlagState, Scope};
+use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, FlagState, Scope};
 use fleetdiff_simulation::fleet::{Cells, Fleet};
 use tempfile::TempDir;
 
@@ -34,18 +34,18 @@ fn replayed(more: &[&str]) -> Done {
 fn a_full_roll_out_is_held_against_the_past_and_wakes_nobody() {
     let done = replayed(&[]);
     let verdicts = done.verdicts(CountKind::SelfCount);
-    assert!(verdicts.len() == 3 && verdicts.iter().all(|row| row.baseline == Baseline::Past), "{verdicts:?}");
+    assert!(verdicts.len() == 3 && verdicts.iter().all(|row| row.base_kind == BaseKind::History), "{verdicts:?}");
     let over_all = verdicts.iter().find(|row| row.cell.is_over_all()).unwrap();
     assert_eq!(over_all.verdict, ComparisonVerdict::Regressed);
     assert_eq!(over_all.warnings, ["base is the past: hour 9 UTC of v41 on 1 day"]);
     let rows = done.rows(Scope::Window, CountKind::SelfCount);
-    let called: Vec<_> = rows.iter().filter(|row| is_cell(row) && row.verdict.is_called()).collect();
+    let significant: Vec<_> = rows.iter().filter(|row| is_cell(row) && row.verdict.is_significant()).collect();
     assert!(
         rows.len() > 100
             && rows.iter().all(|row| row.detail.as_deref() == Some("base is the past: hour 9 UTC of v41 on 1 day"))
     );
     assert_eq!(
-        called.iter().map(|row| (row.function.as_str(), row.cell.cohort.as_str())).collect::<Vec<_>>(),
+        significant.iter().map(|row| (row.function.as_str(), row.cell.cohort.as_str())).collect::<Vec<_>>(),
         [(Fleet::DEMO_FUNCTION, "tv")]
     );
     assert!(done.rows(Scope::Epoch, CountKind::SelfCount).is_empty());
@@ -54,7 +54,7 @@ fn a_full_roll_out_is_held_against_the_past_and_wakes_nobody() {
         .tables
         .comparisons
         .iter()
-        .filter(|row| row.baseline == Baseline::Past)
+        .filter(|row| row.base_kind == BaseKind::History)
         .map(|row| row.window_end_at)
         .min()
         .unwrap();
@@ -81,7 +81,7 @@ fn a_full_roll_out_is_held_against_the_past_and_wakes_nobody() {
 #[test]
 fn without_a_baseline_a_closed_comparison_is_over() {
     let done = replayed(&["--history", "0s"]);
-    assert!(done.tables.comparisons.iter().all(|row| row.baseline == Baseline::Concurrent));
+    assert!(done.tables.comparisons.iter().all(|row| row.base_kind == BaseKind::Concurrent));
     assert!(done.tables.cells.iter().all(|row| row.detail.as_ref().is_none_or(|detail| !detail.contains("past"))));
     assert!(!done.run.stdout.contains("past"), "{}", done.run.stdout);
 }

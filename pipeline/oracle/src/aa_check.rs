@@ -11,8 +11,8 @@ use fleetdiff_schemas::verdict::Scope;
 
 use super::counts::{Archive, ArmCounts, BASE, Cell, HEAD};
 use super::evidence::{Evidence, judge, kept_or_all};
-use super::history::Open;
 use super::statistics::families::two_level;
+use super::timeline::Open;
 
 /// Rows tested and rows called, by type, kind and cell; cells whose halves cannot be tested are missing.
 pub(super) type Checked = BTreeMap<(ProfileType, CountKind, CellKey), (i64, i64)>;
@@ -29,12 +29,12 @@ pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Ho
     }
     let mut checked = Checked::new();
     for (profile_type, cells) in by_type {
-        let apart: Vec<Evidence> = cells.iter().map(|(_, halves)| judge(config, archive, &[halves])).collect();
+        let strata_detail: Vec<Evidence> = cells.iter().map(|(_, halves)| judge(config, archive, &[halves])).collect();
         let together = judge(config, archive, &cells.iter().map(|(_, halves)| halves).collect::<Vec<_>>());
         for kind in CountKind::ALL.into_iter().filter(|kind| config.count_kinds.contains(kind)) {
             let column = |evidence: &Evidence| ln_p_row(evidence, kind, archive.names.len());
-            let ln_q = two_level(&apart.iter().map(column).collect::<Vec<_>>(), &column(&together)).ln_q_value;
-            for (((key, _), evidence), ln_q) in cells.iter().zip(&apart).zip(ln_q) {
+            let ln_q = two_level(&strata_detail.iter().map(column).collect::<Vec<_>>(), &column(&together)).ln_q_value;
+            for (((key, _), evidence), ln_q) in cells.iter().zip(&strata_detail).zip(ln_q) {
                 if evidence.kinds.get(&kind).is_some_and(|found| found.test.is_some()) {
                     let count = |of: &dyn Fn(f64) -> bool| table_count(ln_q.iter().filter(|ln_q| of(**ln_q)).count());
                     checked.insert(

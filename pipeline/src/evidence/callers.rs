@@ -14,18 +14,18 @@ pub type Pair = [u64; 2];
 
 /// The stacks of one cell, as far as they hold the functions in question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Callings {
+pub struct CallerCounts {
     /// Samples in all, by time block.
     pub blocks: Vec<Pair>,
     /// Stacks that hold functions in question, one entry for each order in which they call each other.
-    pub stacks: Vec<Calling>,
+    pub stacks: Vec<CallerCount>,
     /// By function in question: who calls it most, as stable hash and name.
     pub callers: BTreeMap<u64, (u64, String)>,
 }
 
 /// Stacks in which the functions in question call each other in one order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Calling {
+pub struct CallerCount {
     /// Stable hashes, root first.
     pub functions: Vec<u64>,
     /// Whether the last of them is the leaf.
@@ -52,13 +52,13 @@ struct OnPath {
 
 /// The call trees of a comparison's epoch as far as they hold `functions`, which are numbers of the cell; `None` if its profiles came
 /// without stacks, or there is no function in question.
-pub fn callings(
+pub fn callers(
     counts: &CellCounts,
     comparison: &OpenComparison,
     functions: BTreeSet<usize>,
     known: &mut KnownPaths,
     table: &FunctionTable,
-) -> Option<Callings> {
+) -> Option<CallerCounts> {
     if functions.is_empty() {
         return None;
     }
@@ -85,7 +85,7 @@ pub fn callings(
     let by_block = |samples: &BTreeMap<_, Pair>| {
         blocks.keys().map(|block| samples.get(block).copied().unwrap_or_default()).collect()
     };
-    let stacks = orders.iter().map(|((functions, own), samples)| Calling {
+    let stacks = orders.iter().map(|((functions, own), samples)| CallerCount {
         functions: functions.clone(),
         own: *own,
         samples: by_block(samples),
@@ -95,7 +95,7 @@ pub fn callings(
         .into_iter()
         .filter_map(|(function, callers)| Some((function, most_frequent(callers, table)?)))
         .collect();
-    (!blocks.is_empty()).then(|| Callings { blocks: blocks.values().copied().collect(), stacks, callers })
+    (!blocks.is_empty()).then(|| CallerCounts { blocks: blocks.values().copied().collect(), stacks, callers })
 }
 
 /// The caller with most samples; of several the one with the smallest hash.

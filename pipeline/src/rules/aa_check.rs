@@ -26,20 +26,23 @@ pub struct Checked {
 
 /// The base's halves against each other in each cell, by place in `kinds`: two-level selection over all cells, as rows of a
 /// window are called. A cell whose halves share no stratum, or are too few pods to be tested, has no entry.
-pub fn self_check(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRules) -> Vec<BTreeMap<CellKey, Checked>> {
+pub fn aa_check(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRules) -> Vec<BTreeMap<CellKey, Checked>> {
     let halves: Vec<(&CellKey, Snapshot)> =
         cells.cells.iter().filter_map(|(cell, report)| Some((cell, report.snapshot.halves_of_base()?))).collect();
-    let apart: Vec<Together> = halves.iter().map(|(_, halves)| Together::of(&[halves])).collect();
+    let strata_detail: Vec<Together> = halves.iter().map(|(_, halves)| Together::of(&[halves])).collect();
     let together = Together::of(&halves.iter().map(|(_, halves)| halves).collect::<Vec<_>>());
-    let tested: Vec<Vec<Option<CellRows>>> = apart.iter().map(|cell| tests_of(cell, kinds, rules)).collect();
+    let tested: Vec<Vec<Option<CellRows>>> = strata_detail.iter().map(|cell| tests_of(cell, kinds, rules)).collect();
     let over_all = tests_of(&together, kinds, rules);
     let each = (0..kinds.len()).map(|kind| {
-        let columns: Vec<Vec<f64>> =
-            apart.iter().zip(&tested).map(|(cell, rows)| column(cell, rows[kind].as_ref(), &together)).collect();
+        let columns: Vec<Vec<f64>> = strata_detail
+            .iter()
+            .zip(&tested)
+            .map(|(cell, rows)| column(cell, rows[kind].as_ref(), &together))
+            .collect();
         let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
         let roll_up = column(&together, over_all[kind].as_ref(), &together);
-        let called = two_level(&columns, &roll_up).q_value;
-        let checked = halves.iter().zip(&tested).zip(called).filter(|((_, rows), _)| rows[kind].is_some());
+        let selected = two_level(&columns, &roll_up).q_value;
+        let checked = halves.iter().zip(&tested).zip(selected).filter(|((_, rows), _)| rows[kind].is_some());
         checked.map(|(((cell, _), _), q_values)| ((*cell).clone(), counted(&q_values, rules.q))).collect()
     });
     each.collect()
