@@ -7,19 +7,19 @@
 //! [`whereabouts`] says in words where arms ran; [`view`] is a cell as an evaluation sees it.
 
 pub mod arms;
-pub mod callings;
+pub(crate) mod callings;
 pub mod closed;
 pub mod family;
-pub mod kind;
+pub(crate) mod kind;
 pub mod look;
-pub mod past;
-pub mod pod_by_pod;
+pub(crate) mod past;
+pub(crate) mod pod_by_pod;
 pub mod pods;
 pub mod report;
-pub mod requests;
-pub mod row;
+pub(crate) mod requests;
+pub(crate) mod row;
 pub mod snapshot;
 mod strata;
-pub mod unlike;
+pub(crate) mod unlike;
 pub mod view;
-pub mod whereabouts;
+pub(crate) mod whereabouts;
