@@ -6,11 +6,11 @@
 //! ([`functions`]) and once more, densely, in each cell. Where profiles come as stacks, [`paths`] numbers those and keeps the call
 //! tree of each build. Of what has left the window, [`archive`] keeps a part by hour of the day.
 
-pub mod archive;
+pub(crate) mod archive;
 pub mod bucket;
 pub mod cell;
 pub mod encoding;
 pub mod functions;
 pub mod ids;
-pub mod paths;
-pub mod plane;
+pub(crate) mod paths;
+pub(crate) mod plane;

@@ -4,7 +4,7 @@
 //! ([`counts`]), tests ([`fleetdiff_statistics`]), what the tests say of a cell ([`evidence`]), decisions ([`rules`]).
 
 pub mod counts;
-pub mod dataflow;
+pub(crate) mod dataflow;
 pub mod evidence;
 pub mod operators;
 pub mod rules;

@@ -1,16 +1,16 @@
 //! The steps of the dataflow, one a file. Each collects what belongs to a hop and acts once the hop is closed; what it does
 //! then is a pure function or state machine from elsewhere.
 
-pub mod announce;
-pub mod arrive;
+pub(crate) mod announce;
+pub(crate) mod arrive;
 pub mod at_close;
-pub mod by_cell;
-pub mod by_comparison;
-pub mod by_pod;
-pub mod deliver;
-pub mod fan_out;
-pub mod ledger;
-pub mod registry;
+pub(crate) mod by_cell;
+pub(crate) mod by_comparison;
+pub(crate) mod by_pod;
+pub(crate) mod deliver;
+pub(crate) mod fan_out;
+pub(crate) mod ledger;
+pub(crate) mod registry;
 pub mod split;
 
 use fleetdiff_schemas::identity::stable_hash;

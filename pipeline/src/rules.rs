@@ -1,20 +1,20 @@
 //! Decisions as pure state machines: no clock, no thread, no engine. Operators feed them, tests drive them directly.
 
-pub mod aa_check;
-pub mod admission;
+pub(crate) mod aa_check;
+pub(crate) mod admission;
 pub mod article;
-pub mod causes;
-pub mod comparisons;
-pub mod cumulative;
+pub(crate) mod causes;
+pub(crate) mod comparisons;
+pub(crate) mod cumulative;
 pub mod decisions;
 pub mod extent;
-pub mod lifecycle;
-pub mod method;
-pub mod naive;
+pub(crate) mod lifecycle;
+pub(crate) mod method;
+pub(crate) mod naive;
 pub mod outlook;
-pub mod pods;
+pub(crate) mod pods;
 pub mod requests;
-pub mod summary;
-pub mod table;
+pub(crate) mod summary;
+pub(crate) mod table;
 pub mod verdict;
-pub mod watermarks;
+pub(crate) mod watermarks;

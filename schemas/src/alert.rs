@@ -157,7 +157,7 @@ const CONTENT_TYPE: &str = "application/json";
 
 /// The key of a row's flag: a JSON array of service, profile type, measure, base, head, region, cohort, function and
 /// count kind.
-pub fn key_of_row(row: &CellRow) -> String {
+pub(crate) fn key_of_row(row: &CellRow) -> String {
     key(&row.comparison, &row.cell, Some(&row.function), row.count_kind)
 }
 

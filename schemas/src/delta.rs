@@ -32,7 +32,7 @@ use crate::profile::Profile;
 use crate::rejected::{Reason, Rejection};
 
 /// The first bytes of every record.
-pub const MAGIC: [u8; 4] = *b"FLDD";
+pub(crate) const MAGIC: [u8; 4] = *b"FLDD";
 
 /// Writes profiles as one record of the [`current`] version. Stacks are folded to counts by function, which keeps their
 /// content hash; equal profiles give equal bytes.

@@ -134,7 +134,7 @@ pub trait TableRow: Clone + PartialEq + Send + Sync + 'static {
 }
 
 /// The columns of `R` in the order in which rows are sorted: those of the key first.
-pub fn sort_order<R: TableRow>() -> Vec<&'static Column<R>> {
+pub(crate) fn sort_order<R: TableRow>() -> Vec<&'static Column<R>> {
     let keys = R::SORTED_BY.iter().filter_map(|key| R::columns().iter().find(|column| column.name == *key));
     let others = R::columns().iter().filter(|column| !R::SORTED_BY.contains(&column.name));
     keys.chain(others).collect()

@@ -33,56 +33,20 @@ mod quiet;
 mod rare;
 mod requests;
 mod rollout;
+mod row;
 mod strata;
 mod stream;
 mod values;
 
 pub use figure::{Bound, Estimate, Figure, Statistic};
+pub use row::Row;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use chance::generator_of;
 use figure::{Observed, Seen};
 use fleetdiff_pipeline::run::RunError;
-
-use crate::fleet::random::Generator;
-
-/// False-discovery rate of every family here.
-const Q: f64 = 0.05;
-
-/// The chance of one run.
-struct Chance {
-    /// For fleets that make their own chance of a seed.
-    seed: u64,
-    rng: Generator,
-}
-
-type Experiment = Box<dyn Fn(&mut Chance) -> Result<Vec<Observed>, RunError> + Send + Sync>;
-
-/// One row of the calibration table.
-pub struct Row {
-    /// Its name, as one writes it on a command line.
-    pub name: &'static str,
-    /// What is simulated, in words.
-    pub simulates: &'static str,
-    /// What is measured, and what it must keep to.
-    pub figures: Vec<Figure>,
-    /// Runs for each run that is asked for: cheap rows have more.
-    pub repeats: u64,
-    experiment: Experiment,
-}
-
-impl Row {
-    /// A row whose experiment cannot fail.
-    fn new(
-        name: &'static str,
-        simulates: &'static str,
-        figures: Vec<Figure>,
-        experiment: impl Fn(&mut Chance) -> Vec<Observed> + Send + Sync + 'static,
-    ) -> Self {
-        Self { name, simulates, figures, repeats: 1, experiment: Box::new(move |chance| Ok(experiment(chance))) }
-    }
-}
+use row::Chance;
 
 /// Every row, in the order of the table.
 #[must_use]

@@ -25,6 +25,7 @@ mod builder;
 mod call_tree;
 mod cells;
 mod delivery;
+mod error;
 mod plan;
 mod pod_sampler;
 pub(crate) mod poisson;
@@ -42,6 +43,7 @@ pub use builder::FleetBuilder;
 pub use call_tree::Calls;
 pub use cells::Cells;
 pub use delivery::{FleetSource, Partition};
+pub use error::FleetError;
 
 /// A synthetic fleet, ready to be read any number of times.
 ///
@@ -126,47 +128,25 @@ impl Fleet {
     }
 }
 
-/// Why a fleet cannot be built.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum FleetError {
-    /// An effect names a function in which no sample is taken.
-    #[error("function {function:?} is not one in which this fleet takes samples")]
-    UnknownFunction {
-        /// The name given.
-        function: String,
-    },
-    /// A cell is named that the fleet does not have.
-    #[error("no cell of this fleet is {cell}")]
-    UnknownCell {
-        /// The pattern given.
-        cell: String,
-    },
-    /// A number is outside its range.
-    #[error("{property} is {value}, expected {range}")]
-    OutOfRange {
-        /// The method of [`FleetBuilder`].
-        property: &'static str,
-        /// The number given.
-        value: f64,
-        /// What is possible.
-        range: &'static str,
-    },
-    /// There is nothing where at least one is needed.
-    #[error("{property} leaves the fleet empty")]
-    Empty {
-        /// The method of [`FleetBuilder`].
-        property: &'static str,
-    },
-}
+/// The end of the making.
+impl FleetBuilder {
+    /// The fleet.
+    ///
+    /// # Errors
+    /// [`FleetError`] says which property makes no fleet, or what an effect names that is not there.
+    pub fn try_build(self) -> Result<Fleet, FleetError> {
+        let plan = plan::Plan::new(self.settings)?;
+        Ok(Fleet { plan: Arc::new(plan) })
+    }
 
-impl FleetError {
-    /// A name for this kind of error that does not change.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::UnknownFunction { .. } => "unknown_function",
-            Self::UnknownCell { .. } => "unknown_cell",
-            Self::OutOfRange { .. } => "out_of_range",
-            Self::Empty { .. } => "empty",
+    /// The fleet, where its properties are written in the program.
+    ///
+    /// # Panics
+    /// Where [`try_build`](Self::try_build) fails.
+    pub fn build(self) -> Fleet {
+        match self.try_build() {
+            Ok(fleet) => fleet,
+            Err(error) => panic!("{error}"),
         }
     }
 }

@@ -75,7 +75,7 @@ impl BucketState {
     }
 
     /// The columns that add up to a kind of count.
-    pub fn planes(&self, kind: CountKind) -> &[Plane] {
+    pub(crate) fn planes(&self, kind: CountKind) -> &[Plane] {
         match kind {
             CountKind::SelfCount => &self.columns[..1],
             CountKind::Total => &self.columns,
@@ -83,7 +83,7 @@ impl BucketState {
     }
 
     /// Adds all of another bucket, or of the same in another stratum.
-    pub fn gain(&mut self, other: &Self) {
+    pub(crate) fn gain(&mut self, other: &Self) {
         self.samples += other.samples;
         self.requests += other.requests;
         for (pod, times) in &other.pods {

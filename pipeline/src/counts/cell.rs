@@ -223,7 +223,7 @@ impl CellCounts {
     }
 
     /// The call trees of builds, as far as an open comparison needs them.
-    pub fn call_trees(&self) -> &CallTrees {
+    pub(crate) fn call_trees(&self) -> &CallTrees {
         &self.calls
     }
 
@@ -258,7 +258,7 @@ impl Blocks {
     }
 
     /// Forgets blocks that ended before `first`.
-    pub fn forget_before(&mut self, first: Hop) {
+    pub(crate) fn forget_before(&mut self, first: Hop) {
         let after = self.starts.partition_point(|&block| block <= first);
         self.starts.drain(..after.saturating_sub(1));
     }

@@ -4,7 +4,7 @@
 pub type FunctionId = u32;
 
 /// A call path, as numbered by this process; 0 is the empty one.
-pub type PathId = u32;
+pub(crate) type PathId = u32;
 
 /// The path of a sample without frames.
-pub const EMPTY: PathId = 0;
+pub(crate) const EMPTY: PathId = 0;

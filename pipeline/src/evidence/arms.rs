@@ -47,7 +47,7 @@ impl<'a> CellArms<'a> {
 
     /// The arms of a comparison in its epoch, which rest on the sums of strata that are closed: what is read of those does not
     /// grow with their number. For contrast and figures; requests and snapshots need every stratum, as [`CellArms::of`] has.
-    pub fn resuming(cell: &'a CellCounts, comparison: &OpenComparison, closed: &'a ClosedStrata) -> Self {
+    pub(crate) fn resuming(cell: &'a CellCounts, comparison: &OpenComparison, closed: &'a ClosedStrata) -> Self {
         if closed.kept() == 0 || closed.epoch() != comparison.epoch {
             return Self::of(cell, Scope::Epoch, comparison);
         }
@@ -159,7 +159,7 @@ impl<'a> CellArms<'a> {
     }
 
     /// Whether each bucket of both arms has requests somewhere.
-    pub fn knows_requests(&self) -> bool {
+    pub(crate) fn knows_requests(&self) -> bool {
         let known = |side| {
             let mut requests: BTreeMap<Bucket, u64> = BTreeMap::new();
             self.rows(side).for_each(|row| *requests.entry(row.bucket).or_default() += row.requests());
@@ -169,7 +169,7 @@ impl<'a> CellArms<'a> {
     }
 
     /// Time block and kind of machine of an arm's strata, ascending.
-    pub fn strata_of(&self, side: Side) -> impl Iterator<Item = (Hop, &Hardware)> {
+    pub(crate) fn strata_of(&self, side: Side) -> impl Iterator<Item = (Hop, &Hardware)> {
         let ran = move |stratum: &&StratumArms<'_>| match side {
             Side::Head => !stratum.head.is_empty(),
             Side::Base => !stratum.base.is_empty(),
@@ -204,7 +204,7 @@ impl<'a> CellArms<'a> {
     }
 
     /// Samples of each function in an arm, by their places in columns.
-    pub fn counts_by_place(&self, side: Side, kind: CountKind) -> Vec<f64> {
+    pub(crate) fn counts_by_place(&self, side: Side, kind: CountKind) -> Vec<f64> {
         let planes: Vec<_> = self.states(side).flat_map(|state| state.planes(kind)).collect();
         let mut sums = vec![0.0; self.functions.len()];
         for (block, sums) in sums.chunks_mut(BLOCK).enumerate() {
@@ -234,7 +234,7 @@ impl<'a> CellArms<'a> {
     }
 
     /// Every stratum's block and rows, for a snapshot: head rows, then base rows, as (bucket, states).
-    pub fn for_each_row(&self, mut visit: impl FnMut(usize, Side, Bucket, &[Cow<'a, BucketState>])) {
+    pub(crate) fn for_each_row(&self, mut visit: impl FnMut(usize, Side, Bucket, &[Cow<'a, BucketState>])) {
         for (index, stratum) in self.strata.iter().enumerate() {
             stratum.head.iter().for_each(|row| visit(index, Side::Head, row.bucket, &row.states));
             stratum.base.iter().for_each(|row| visit(index, Side::Base, row.bucket, &row.states));

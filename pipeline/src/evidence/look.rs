@@ -98,7 +98,7 @@ impl KindLook {
     }
 
     /// Adds how many functions were tested, and, where any was, the scale and the moderation.
-    pub fn add_tests(&mut self, moments: &Moments, normalization: f64) {
+    pub(crate) fn add_tests(&mut self, moments: &Moments, normalization: f64) {
         self.support = support_of(moments);
         self.tests = u64::try_from(moments.tests).unwrap_or(0);
         if self.tests > 0 {

@@ -61,7 +61,7 @@ impl WindowPods {
     }
 
     /// The name of a pod of the head.
-    pub fn head_name(&self, pod: u32) -> Option<&PodId> {
+    pub(crate) fn head_name(&self, pod: u32) -> Option<&PodId> {
         usize::try_from(pod).ok().and_then(|pod| self.head.names.get(pod))
     }
 

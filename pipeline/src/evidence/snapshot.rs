@@ -80,7 +80,7 @@ impl Snapshot {
 
 impl Snapshot {
     /// The base alone, its pods in even buckets as head against those in odd ones; `None` if no stratum has both.
-    pub fn halves_of_base(&self) -> Option<Self> {
+    pub(crate) fn halves_of_base(&self) -> Option<Self> {
         let halves = |[_, base]: &[Vec<SnapshotBucket>; 2]| -> [Vec<SnapshotBucket>; 2] {
             let (even, odd) = base.iter().cloned().partition(|bucket| bucket.bucket % 2 == 0);
             [even, odd]
@@ -100,7 +100,7 @@ impl Snapshot {
 
 /// Several cells as one, over the union of their functions.
 #[derive(Debug)]
-pub struct Together {
+pub(crate) struct Together {
     /// Stable hash and name of each function, ascending.
     pub functions: Vec<(u64, Arc<str>)>,
     /// Strata of the cells that both arms share; all strata if none is.

@@ -19,7 +19,7 @@ use crate::evidence::row::RowEvidence;
 use crate::rules::table::scope::ScopeCells;
 
 /// Level of the first program's single tests.
-pub const FIRST_PROGRAM_P: f64 = 1e-4;
+pub(crate) const FIRST_PROGRAM_P: f64 = 1e-4;
 
 /// Whether the first program calls a row of this ln p.
 #[must_use]
@@ -37,7 +37,7 @@ pub fn decide(cells: &ScopeCells, kinds: &[CountKind], q: f64) -> Vec<CellRow> {
 /// Decides by the tests of single pods, merged, in the same family. Single pods are known within the window alone: an epoch has
 /// no rows.
 #[must_use]
-pub fn decide_pod_by_pod(cells: &ScopeCells, kinds: &[CountKind], q: f64) -> Vec<CellRow> {
+pub(crate) fn decide_pod_by_pod(cells: &ScopeCells, kinds: &[CountKind], q: f64) -> Vec<CellRow> {
     match cells.scope {
         Scope::Window => decide_by(cells, kinds, q, |row| Some(row.ln_p_by_pod)),
         Scope::Epoch => Vec::new(),

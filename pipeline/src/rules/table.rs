@@ -3,7 +3,7 @@
 mod families;
 mod rare;
 mod roll_ups;
-pub mod scope;
+pub(crate) mod scope;
 
 pub use self::roll_ups::tests_of;
 

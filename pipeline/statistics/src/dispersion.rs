@@ -14,7 +14,7 @@ use crate::special::{digamma, ln_normal, trigamma, trigamma_inverse};
 use crate::thresholds::FEW_FUNCTIONS;
 
 /// The most degrees of freedom that the prior may have.
-pub const D0_CAP: f64 = 20.0;
+pub(crate) const D0_CAP: f64 = 20.0;
 /// Dispersions below this part of the median count as this part of it.
 const SMALLEST_OF_MEDIAN: f64 = 1e-5;
 

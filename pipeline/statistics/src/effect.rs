@@ -7,13 +7,13 @@ use crate::special::ln_ratio;
 use crate::tails::t_quantile;
 
 /// The half width within which a function counts as unchanged: ln 1.05.
-pub const EQUIVALENCE_LN: f64 = 0.048_790_164_169_432_05;
+pub(crate) const EQUIVALENCE_LN: f64 = 0.048_790_164_169_432_05;
 /// The level of the interval that must lie inside [`EQUIVALENCE_LN`]: two one-sided tests at 5 %.
 pub const EQUIVALENCE_LEVEL: f64 = 0.90;
 
 /// What one stratum adds to the Mantel-Haenszel sums of a function.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct RatioSums {
+pub(crate) struct RatioSums {
     /// sum of x1 N0/N.
     pub head: f64,
     /// sum of x0 N1/N.
@@ -41,7 +41,7 @@ impl RatioSums {
     /// P/(R Q); equal to (1-p1)/a + (1-p0)/b for one stratum.
     #[inline(always)]
     #[must_use]
-    pub fn log_variance(&self) -> f64 {
+    pub(crate) fn log_variance(&self) -> f64 {
         if self.head > 0.0 && self.base > 0.0 { self.variance / (self.head * self.base) } else { f64::NAN }
     }
 }

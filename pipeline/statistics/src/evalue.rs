@@ -8,9 +8,9 @@
 use crate::special::z_two_sided;
 
 /// The standard deviations of the log ratio over which the mixture bets; one alone is blind to effects of another size.
-pub const TAUS: [f64; 4] = [0.05, 0.2, 0.8, 3.2];
+pub(crate) const TAUS: [f64; 4] = [0.05, 0.2, 0.8, 3.2];
 /// ln 1e-300: smaller p count as this, as in the reference.
-pub const LN_P_FLOOR: f64 = -690.775_527_898_213_7;
+pub(crate) const LN_P_FLOOR: f64 = -690.775_527_898_213_7;
 
 /// ln of the normal-mixture e-value with one prior spread `tau`, from z squared and the variance `v` of the estimate.
 ///

@@ -26,7 +26,7 @@ const NEGLIGIBLE: f64 = 1e-18;
 /// 1/2 ln(2 pi n) + 1/(12 n) - 1/(360 n^3) + 1/(1260 n^5) - ... from 16 on (Abramowitz & Stegun 6.1.41), `lgamma` below.
 /// Error some 1e-15. Checked through `fisher_exact.csv` and `combine.json`.
 #[must_use]
-pub fn ln_factorial_rest(n: f64) -> f64 {
+pub(crate) fn ln_factorial_rest(n: f64) -> f64 {
     if n <= 0.0 {
         return 0.0;
     }

@@ -36,7 +36,7 @@ pub fn ln_normal(x: f64) -> f64 {
 /// Error below two units in the last place, or 2e-16 where the quotient is near 1. Checked against `libm::log`.
 #[inline(always)]
 #[must_use]
-pub fn ln_ratio(a: f64, b: f64) -> f64 {
+pub(crate) fn ln_ratio(a: f64, b: f64) -> f64 {
     let ((k_a, a), (k_b, b)) = (split(a), split(b));
     let (factor, step) = if a > std::f64::consts::SQRT_2 * b {
         (2.0, 1.0)
@@ -161,7 +161,7 @@ pub fn trigamma_inverse(x: f64) -> f64 {
 /// 1/2 ln a + sum (2^(1-2k) - 2) B_2k / (2k (2k-1) a^(2k-1)), reached by Gamma(a+1) = a Gamma(a). Checked through
 /// `f1_tail.csv`.
 #[must_use]
-pub fn ln_gamma_half_step(a: f64) -> f64 {
+pub(crate) fn ln_gamma_half_step(a: f64) -> f64 {
     let (mut a, mut below) = (a, 0.0);
     while a < 16.0 {
         below += libm::log1p(-0.5 / (a + 0.5));
@@ -198,7 +198,7 @@ pub fn ln_erfc(x: f64) -> f64 {
 /// Newton on ln erfc, which is concave and falls: after one step it approaches from the right and cannot overshoot. Relative
 /// error some 1e-15 over the whole range, also for `ln_p` just below 0 and at -1e6. NaN for `ln_p > 0`.
 #[must_use]
-pub fn ln_erfc_inverse(ln_p: f64) -> f64 {
+pub(crate) fn ln_erfc_inverse(ln_p: f64) -> f64 {
     if ln_p.is_nan() || ln_p > 0.0 {
         return f64::NAN;
     }

@@ -169,7 +169,7 @@ fn chi_square(u: f64, v: f64) -> f64 {
 /// The standard error that a test with `ln_p` implies for a log ratio `theta`: |theta| / Phi^-1(1 - p/2), p within 1e-300 and
 /// 1 - 1e-9, NaN counting as 1.
 #[must_use]
-pub fn implied_se(theta: f64, ln_p: f64) -> f64 {
+pub(crate) fn implied_se(theta: f64, ln_p: f64) -> f64 {
     let highest = libm::log(1.0 - 1e-9);
     let ln_p = if ln_p.is_nan() { highest } else { ln_p.clamp(LN_P_FLOOR, highest) };
     theta.abs() / z_two_sided(ln_p)

@@ -91,7 +91,10 @@ fn tables_with(config: &Config, partitions: &[Vec<Decoded>], other_workers: &[us
     one.cells.iter().for_each(assert_numbers);
     one.flags.iter().for_each(|flag| assert_numbers(&flag.row));
     for row in &one.comparisons {
-        let row = fleetdiff_schemas::rows::ComparisonRow { prior_df: row.prior_df.filter(|prior_df| prior_df.is_finite()), ..row.clone() };
+        let row = fleetdiff_schemas::rows::ComparisonRow {
+            prior_df: row.prior_df.filter(|prior_df| prior_df.is_finite()),
+            ..row.clone()
+        };
         assert_finite(&format!("{row:?}"));
     }
     one

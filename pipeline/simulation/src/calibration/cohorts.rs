@@ -8,7 +8,7 @@ use fleetdiff_statistics::rows_of_cell;
 use super::model::{Means, Noise, Pair, SAMPLES, contrast, pods, pods_together, zipf};
 use super::plain::{calls, ln_p_pooled};
 use super::quiet::{figures, of_calls};
-use super::{Chance, Q, Row};
+use super::row::{Chance, Q, Row};
 
 const REGIONS: usize = 3;
 const COHORTS: usize = 3;

@@ -11,8 +11,8 @@ use super::figure::{Figure, Observed, Seen};
 use super::looks::{HALF_HOUR, Watched, seconds, watch};
 use super::model::{contrast, pods_together};
 use super::plain::ln_p_pooled;
+use super::row::{Chance, Q, Row};
 use super::stream::{Changed, Design};
-use super::{Chance, Q, Row};
 use crate::fleet::Fleet;
 
 const CELLS: usize = 9;

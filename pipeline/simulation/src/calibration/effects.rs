@@ -8,7 +8,7 @@ use fleetdiff_statistics::rows_of_cell;
 use super::figure::{Figure, Observed, Seen};
 use super::model::{FUNCTIONS, Means, Noise, Pair, SAMPLES, pods, zipf};
 use super::plain::{ln_p_pooled, significant};
-use super::{Chance, Row};
+use super::row::{Chance, Row};
 
 /// Ranks of the functions that change, dearer and cheaper in turn: shares of 5.0 to .4 %, 25 % in all. As many as make the
 /// plain test wrong as often as the definition of the statistics states (.27 and .55 of what it calls).

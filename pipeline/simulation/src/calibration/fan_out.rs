@@ -9,7 +9,7 @@ use super::figure::{Figure, Observed, Seen};
 use super::model::{Noise, Pair, pods, to_one};
 use super::plain::{ln_p_pooled, significant};
 use super::requests::{Serving, ln_p as ln_p_per_request};
-use super::{Chance, Row};
+use super::row::{Chance, Row};
 
 /// Samples of the article's base in nine cells (`g_2x2.csv`, tag `article2`): the function that changes, three others, `_other`.
 const ARTICLE: [f64; 5] = [128_908.0, 50_145.0, 35_971.0, 28_820.0, 474_544.0];

@@ -197,7 +197,7 @@ impl Estimate {
     /// A rate may miss x by three standard errors of x at this number of trials, a mean by three of its own; a median, a least
     /// and a largest may not. NaN keeps to nothing.
     #[must_use]
-    pub fn keeps_to(&self, bound: Bound, statistic: Statistic) -> bool {
+    pub(crate) fn keeps_to(&self, bound: Bound, statistic: Statistic) -> bool {
         let room = |x: f64| match statistic {
             Statistic::Rate => ALLOWANCE * binomial_error(x, self.trials),
             Statistic::Mean => ALLOWANCE * self.standard_error.filter(|error| !error.is_nan()).unwrap_or(0.0),

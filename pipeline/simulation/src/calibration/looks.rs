@@ -15,8 +15,8 @@ use fleetdiff_statistics::{Contrast, MIN_COUNT, MIN_EFFECT, Model, Moments, Supp
 use super::figure::{Figure, Observed, Seen};
 use super::model::{flat_zipf, zipf};
 use super::plain::{ln_p_pooled, significant};
+use super::row::{Chance, Q, Row};
 use super::stream::{Changed, Design, Stream, Wander};
-use super::{Chance, Q, Row};
 
 /// Seconds of a hop.
 const HOP: f64 = 10.0;

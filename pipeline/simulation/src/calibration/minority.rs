@@ -10,7 +10,7 @@ use super::chance::poisson;
 use super::figure::{Figure, Observed, Seen};
 use super::model::{FUNCTIONS, Noise, Pair, Pod, Row as BucketRow, SAMPLES, Table, pods, zipf};
 use super::plain::{ln_p_pooled, significant};
-use super::{Chance, Q, Row};
+use super::row::{Chance, Q, Row};
 use crate::fleet::random::Generator;
 
 /// The function: its share is .95 %.

@@ -9,8 +9,8 @@ use fleetdiff_statistics::families::{bh, selected};
 use fleetdiff_statistics::g::g_2x2;
 use fleetdiff_statistics::tails::ln_chi1_tail;
 
-use super::Q;
 use super::model::Pair;
+use super::row::Q;
 
 /// ln p of each function; NaN below the floor or where the function is all of the profile.
 pub(super) fn ln_p(head: &[u64], head_total: u64, base: &[u64], base_total: u64) -> Vec<f64> {

@@ -5,7 +5,7 @@ use fleetdiff_statistics::rows_of_cell;
 use super::figure::{Figure, Observed, Seen};
 use super::model::{Means, Noise, Pair, Pod, SAMPLES, bucket, flat_zipf, pods, to_one, zipf};
 use super::plain::{calls, ln_p_pooled};
-use super::{Chance, Row};
+use super::row::{Chance, Row};
 
 /// Tenants among whom pods are spread.
 const TENANTS: u64 = 20;

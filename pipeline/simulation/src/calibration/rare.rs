@@ -9,7 +9,7 @@ use super::chance::{Multipliers, poisson};
 use super::model::{Noise, SAMPLES, pods};
 use super::plain::calls;
 use super::quiet::{figures, of_calls};
-use super::{Chance, Row};
+use super::row::{Chance, Row};
 use crate::fleet::random::{Generator, next_uniform};
 
 const FUNCTIONS: usize = 500;

@@ -10,7 +10,7 @@ use super::chance::poisson;
 use super::model::{FUNCTIONS, Means, Noise, Pod, SAMPLES, Table, pods, zipf};
 use super::plain::calls;
 use super::quiet::{figures, of_calls};
-use super::{Chance, Row};
+use super::row::{Chance, Row};
 
 /// Requests that an average pod serves in a window.
 const REQUESTS: f64 = 18_000.0;

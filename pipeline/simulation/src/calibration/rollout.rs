@@ -4,7 +4,7 @@
 use fleetdiff_schemas::time::Nanos;
 
 use super::figure::{Figure, Observed, Seen};
-use super::{Chance, Row};
+use super::row::{Chance, Row};
 use crate::experiment::Experiment;
 use crate::fleet::Fleet;
 

@@ -14,7 +14,7 @@ use super::figure::Figure;
 use super::model::{Means, Noise, Pair, Pod, SAMPLES, contrast, pods, zipf};
 use super::plain::ln_p_pooled;
 use super::quiet::{figures, observed};
-use super::{Chance, Row};
+use super::row::{Chance, Row};
 use crate::fleet::random::next_uniform;
 
 /// Hours that a window of the past spans.

@@ -12,7 +12,7 @@ use super::chance::{Multipliers, poisson};
 use super::figure::{Figure, Observed, Seen};
 use super::model::{Noise, Pod, pods, to_one};
 use super::plain::{self, calls};
-use super::{Chance, Row};
+use super::row::{Chance, Row};
 use crate::fleet::random::{Generator, next_uniform};
 
 const SITES: usize = 60;

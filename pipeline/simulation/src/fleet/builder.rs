@@ -1,12 +1,18 @@
 //! Saying what a synthetic fleet is like: one method a property, each with a default that does no harm.
 
-use std::sync::Arc;
-
 use fleetdiff_schemas::identity::{Build, Cohort, Hardware, Region, Service};
 use fleetdiff_schemas::rows::ALL_FUNCTIONS;
 use fleetdiff_schemas::time::Nanos;
 
-use super::{Calls, Cells, Fleet, FleetError};
+use super::call_tree::Calls;
+use super::cells::Cells;
+
+/// Regions of the method's article.
+pub(super) const REGIONS: [&str; 3] = ["ap-south-1", "ap-southeast-1", "eu-west-1"];
+/// Cohorts of the method's article.
+pub(super) const COHORTS: [&str; 3] = ["Android-TV", "Web-Desktop", "iOS-iPad"];
+/// When fleets start unless they say otherwise: 2026-03-03 09:05:00 UTC, 55 minutes before a new hour.
+pub(super) const STARTS_AT: Nanos = Nanos::from_seconds(1_772_528_700);
 
 /// How many pods run each build in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +94,7 @@ pub(super) struct Settings {
     pub(super) pods_per_record: usize,
 }
 
-/// A fleet in the making; see [`Fleet::seeded`].
+/// A fleet in the making; see [`Fleet::seeded`](super::Fleet::seeded).
 #[derive(Clone, Debug)]
 pub struct FleetBuilder {
     pub(super) settings: Settings,
@@ -102,8 +108,8 @@ impl FleetBuilder {
             base: "v41".into(),
             head: "v42".into(),
             other: None,
-            regions: Fleet::REGIONS.map(Region::from).to_vec(),
-            cohorts: Fleet::COHORTS.map(Cohort::from).to_vec(),
+            regions: REGIONS.map(Region::from).to_vec(),
+            cohorts: COHORTS.map(Cohort::from).to_vec(),
             cohorts_by_request: false,
             pods: PodCounts { head: 5, base: 20 },
             odd_cells: Vec::new(),
@@ -119,7 +125,7 @@ impl FleetBuilder {
             hop_cv: 0.0,
             hop_correlation: 0.0,
             drift: 0.0,
-            starts_at: Fleet::STARTS_AT,
+            starts_at: STARTS_AT,
             lasts: Nanos::from_seconds(600),
             period: Nanos::from_seconds(10),
             deploy: Deploy::After(Nanos::from_seconds(60)),
@@ -166,13 +172,13 @@ impl FleetBuilder {
         self.with(|s| s.other = Some((build.into(), pods_per_cell)))
     }
 
-    /// Where the fleet runs (default [`Fleet::REGIONS`]).
+    /// Where the fleet runs (default [`Fleet::REGIONS`](super::Fleet::REGIONS)).
     #[must_use]
     pub fn regions<R: Into<Region>>(self, regions: impl IntoIterator<Item = R>) -> Self {
         self.with(|s| s.regions = regions.into_iter().map(Into::into).collect())
     }
 
-    /// Whom it serves (default [`Fleet::COHORTS`]).
+    /// Whom it serves (default [`Fleet::COHORTS`](super::Fleet::COHORTS)).
     #[must_use]
     pub fn cohorts<C: Into<Cohort>>(self, cohorts: impl IntoIterator<Item = C>) -> Self {
         self.with(|s| s.cohorts = cohorts.into_iter().map(Into::into).collect())
@@ -305,7 +311,7 @@ impl FleetBuilder {
 
 /// When things happen.
 impl FleetBuilder {
-    /// The first instant (default [`Fleet::STARTS_AT`]).
+    /// The first instant (default [`Fleet::STARTS_AT`](super::Fleet::STARTS_AT)).
     #[must_use]
     pub fn starts_at(self, instant: Nanos) -> Self {
         self.with(|s| s.starts_at = instant)
@@ -400,7 +406,7 @@ impl FleetBuilder {
         self.with(|s| s.form = Form::Folded)
     }
 
-    /// Partitions of [`Fleet::source`] (default 4, at least 1).
+    /// Partitions of [`Fleet::source`](super::Fleet::source) (default 4, at least 1).
     #[must_use]
     pub fn partition_count(self, partitions: u32) -> Self {
         self.with(|s| s.partitions = partitions.max(1))
@@ -416,28 +422,5 @@ impl FleetBuilder {
     #[must_use]
     pub fn pods_per_record(self, pods: usize) -> Self {
         self.with(|s| s.pods_per_record = pods.max(1))
-    }
-}
-
-/// The end of the making.
-impl FleetBuilder {
-    /// The fleet.
-    ///
-    /// # Errors
-    /// [`FleetError`] says which property makes no fleet, or what an effect names that is not there.
-    pub fn try_build(self) -> Result<Fleet, FleetError> {
-        let plan = super::plan::Plan::new(self.settings)?;
-        Ok(Fleet { plan: Arc::new(plan) })
-    }
-
-    /// The fleet, where its properties are written in the program.
-    ///
-    /// # Panics
-    /// Where [`try_build`](Self::try_build) fails.
-    pub fn build(self) -> Fleet {
-        match self.try_build() {
-            Ok(fleet) => fleet,
-            Err(error) => panic!("{error}"),
-        }
     }
 }

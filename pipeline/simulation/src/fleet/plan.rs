@@ -4,11 +4,12 @@ use fleetdiff_schemas::identity::Cohort;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use super::builder::{Effect, Settings};
-use super::call_tree::CallTree;
+use super::call_tree::{CallTree, Calls};
+use super::cells::Cells;
+use super::error::FleetError;
 use super::poisson::Ladder;
 use super::random::{LogNormal, Purpose, generator, key_of, next_normal, uniform};
 use super::roster::{self, Pod};
-use super::{Cells, FleetError};
 
 /// Differences between kinds of machine: log-normal of this CV by function.
 const HARDWARE_CV: f64 = 0.1;
@@ -149,7 +150,7 @@ fn check_numbers(settings: &Settings) -> Result<(), FleetError> {
         ("hardware", settings.hardware.is_empty()),
         ("period", settings.period.0 < 1),
         ("lasts", settings.lasts.0 < settings.period.0),
-        ("calls", settings.calls == super::Calls::Zipf(0)),
+        ("calls", settings.calls == Calls::Zipf(0)),
         ("pods_per_node", settings.pods_per_node == Some(0)),
     ];
     let empty = lists.into_iter().find(|(_, empty)| *empty);

@@ -2,18 +2,18 @@
 
 use fleetdiff_schemas::time::Nanos;
 
-use super::{Calls, Cells, Fleet, FleetBuilder};
+use super::{Calls, Cells, Fleet, FleetBuilder, builder};
 
 const MINUTE: Nanos = Nanos::from_seconds(60);
 const HALF_HOUR: Nanos = Nanos::from_seconds(1800);
 
 impl Fleet {
     /// Regions of the method's article.
-    pub const REGIONS: [&str; 3] = ["ap-south-1", "ap-southeast-1", "eu-west-1"];
+    pub const REGIONS: [&str; 3] = builder::REGIONS;
     /// Cohorts of the method's article.
-    pub const COHORTS: [&str; 3] = ["Android-TV", "Web-Desktop", "iOS-iPad"];
+    pub const COHORTS: [&str; 3] = builder::COHORTS;
     /// When fleets start unless they say otherwise: 2026-03-03 09:05:00 UTC, 55 minutes before a new hour.
-    pub const STARTS_AT: Nanos = Nanos::from_seconds(1_772_528_700);
+    pub const STARTS_AT: Nanos = builder::STARTS_AT;
     /// The function that regresses in [`Fleet::demo`].
     pub const DEMO_FUNCTION: &str = "serialize_video_chunk";
     /// Where it does, as [`Cells`] reads it.

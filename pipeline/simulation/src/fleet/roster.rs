@@ -6,8 +6,8 @@ use fleetdiff_schemas::identity::{Build, Cohort, Identity, NodeId, PodId, Region
 use fleetdiff_schemas::number::length_float;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
-use super::FleetError;
 use super::builder::{Deploy, PodCounts, Settings};
+use super::error::FleetError;
 use super::random::{LogNormal, Purpose, derive, generator, key_of, uniform};
 
 /// The cohort that a pod reports whose samples name their own.
