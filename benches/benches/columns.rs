@@ -94,7 +94,7 @@ fn measure(mix: Mix, what: &str, times: u32) {
             &Settings::default(),
         )))
     });
-    line("counts for the rows over several cells and the self-check", &|| {
+    line("counts for the rows over several cells and the A/A check", &|| {
         drop(black_box(Snapshot::of(cell.counts.functions(), &arms)))
     });
     let closed = ClosedStrata::default();

@@ -40,7 +40,7 @@ pub(crate) fn print(out: &mut impl Write, tables: &Tables, config: &Config) -> i
         match findings.history {
             Some(history) => writeln!(
                 out,
-                "No build of {} runs any more, so the {history}. This is never an alert: load and traffic of other days are not told apart from the build, and a change that hits every function alike cannot be seen.",
+                "No build of {} runs any more, so the {history}. A comparison with history never raises an alert: load and traffic of other days cannot be separated from the build, and a change that makes every function more expensive by the same factor cannot be detected.",
                 key.base_build,
             )?,
             None => writeln!(out, "{}", uniform::line(&findings))?,
@@ -52,7 +52,7 @@ pub(crate) fn print(out: &mut impl Write, tables: &Tables, config: &Config) -> i
 /// Region by cohort, with the worst called function, or with the verdicts of cells where none is called.
 fn grid_of(findings: &Findings<'_>) -> Grid {
     let worst = findings.flagged.first();
-    let title = worst.map_or_else(|| "no function called".to_owned(), |flagged| flagged.function.to_owned());
+    let title = worst.map_or_else(|| "no function flagged".to_owned(), |flagged| flagged.function.to_owned());
     let entries = findings.cells.iter().map(|(cell, row)| {
         let entry = match worst {
             Some(flagged) => of_function(flagged, cell),
@@ -76,25 +76,25 @@ fn of_function(flagged: &FlaggedFunction<'_>, cell: &CellKey) -> Entry {
 
 fn in_a_word(row: &CellRow) -> (&'static str, Colour) {
     match row.verdict {
-        Verdict::Equivalent => ("noise", Colour::Faint),
-        Verdict::Compositional => ("moves with another", Colour::Faint),
+        Verdict::Equivalent => ("no change", Colour::Faint),
+        Verdict::Compositional => ("compositional", Colour::Faint),
         Verdict::SomePodsOutlying => ("some pods outlying", Colour::Yellow),
         Verdict::Regressed => ("regressed", Colour::Red),
         Verdict::Improved => ("improved", Colour::Green),
         Verdict::NotComparable => ("not comparable", Colour::Yellow),
-        Verdict::Inconclusive | Verdict::Untestable | Verdict::TooRare => ("not enough data", Colour::Yellow),
+        Verdict::Inconclusive | Verdict::Untestable | Verdict::TooRare => ("inconclusive", Colour::Yellow),
     }
 }
 
 fn of_cell(verdict: ComparisonVerdict, equivalent: Option<f64>) -> Entry {
     let (word, colour) = match verdict {
-        ComparisonVerdict::Clean => ("noise", Colour::Faint),
-        ComparisonVerdict::Inconclusive => ("not enough data", Colour::Yellow),
+        ComparisonVerdict::Clean => ("no change", Colour::Faint),
+        ComparisonVerdict::Inconclusive => ("inconclusive", Colour::Yellow),
         ComparisonVerdict::NotComparable => ("not comparable", Colour::Yellow),
         ComparisonVerdict::Regressed => ("regressed", Colour::Red),
         ComparisonVerdict::Improved => ("improved", Colour::Green),
     };
-    let figure = equivalent.map_or_else(|| "-".to_owned(), |share| format!("{:.0} % shown alike", share * 100.0));
+    let figure = equivalent.map_or_else(|| "-".to_owned(), |share| format!("{:.0} % equivalent", share * 100.0));
     Entry { figure, word: word.to_owned(), colour }
 }
 
@@ -103,7 +103,7 @@ fn print_others(out: &mut impl Write, findings: &Findings<'_>) -> io::Result<()>
     let Some((_, others)) = findings.flagged.split_first().filter(|(_, others)| !others.is_empty()) else {
         return Ok(());
     };
-    writeln!(out, "\nalso called:")?;
+    writeln!(out, "\nalso flagged:")?;
     let shown = &others[..others.len().min(LINES)];
     let rows: Vec<Vec<String>> =
         shown.iter().map(|flagged| vec![flagged.function.to_owned(), sentence::places(flagged)]).collect();

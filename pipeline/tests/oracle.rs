@@ -276,7 +276,7 @@ fn rolled_out(seed: u64) -> (FleetBuilder, Config) {
     }
 }
 
-/// How often something occurred of comparisons whose base is the past.
+/// How often something occurred of comparisons whose base is history.
 #[derive(Debug, Default)]
 struct PastOccurred {
     verdicts: usize,
@@ -294,7 +294,7 @@ impl PastOccurred {
         let of_history: Vec<&CellRow> = tables
             .cells
             .iter()
-            .filter(|row| row.detail.as_ref().is_some_and(|detail| detail.starts_with("base is the past")))
+            .filter(|row| row.detail.as_ref().is_some_and(|detail| detail.starts_with("base is the history")))
             .collect();
         let rows = |of: fn(&CellRow) -> bool| of_history.iter().filter(|row| of(row)).count();
         let verdicts = || tables.comparisons.iter().filter(|row| row.base_kind == BaseKind::History);
@@ -314,7 +314,7 @@ impl PastOccurred {
         let after = verdicts().map(|row| row.window_end_at).min();
         assert!(
             tables.flags.iter().all(|flag| after.is_none_or(|after| flag.row.window_end_at < after)),
-            "no flag is raised against the past"
+            "no flag is raised against history"
         );
     }
 }

@@ -202,7 +202,7 @@ fn subject_of(comparison: &ComparisonKey, cell: &CellKey) -> String {
 /// Which verdicts were announced last, so that only changes are announced.
 ///
 /// Looks at rows over all cells (region and cohort `*`) alone. A comparison begins as `inconclusive`: as long as nothing
-/// is known there is nothing to announce. What is held against the past is never announced.
+/// is known there is nothing to announce. What is held against history is never announced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnnouncedVerdicts {
     verdicts: BTreeMap<(ComparisonKey, CountKind), ComparisonVerdict>,

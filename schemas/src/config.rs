@@ -100,10 +100,10 @@ pub struct Config {
     pub report_every: Nanos,
     /// An epoch rolls over after this. 6 h: *published* (STATISTICS: the family of a comparison's live rule).
     pub epoch: Nanos,
-    /// How far the past baseline goes back at least, and at most twice as far; 0: none is kept. 7 d: *guess* (a week holds each
+    /// How far history baseline goes back at least, and at most twice as far; 0: none is kept. 7 d: *guess* (a week holds each
     /// day of the week).
     pub history: Nanos,
-    /// Of each so long stretch of event time one hop is kept for the past baseline. 1 min: *guess* (60 hops an hour and day).
+    /// Of each so long stretch of event time one hop is kept for history baseline. 1 min: *guess* (60 hops an hour and day).
     pub history_every: Nanos,
     /// False-discovery rate of each family. .05: *published* (Benjamini and Hochberg 1995).
     pub q: f64,

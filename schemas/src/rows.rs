@@ -262,9 +262,9 @@ pub struct ComparisonRow {
     pub aa_check_tests: Option<i64>,
     /// How many of them were called changed.
     pub aa_check_flags: Option<i64>,
-    /// What to bear in mind: where the base is the past, which hours and days of it.
+    /// What to bear in mind: where the base is history, which hours and days of it.
     pub warnings: Vec<String>,
-    /// What the head is compared with: builds beside it, or the past; what the past says is never an alert.
+    /// What the head is compared with: builds beside it, or history; what history says is never an alert.
     pub base_kind: BaseKind,
 }
 

@@ -36,7 +36,7 @@ macro_rules! named_enum {
 named_enum! {
     /// The verdict of a row.
     Verdict {
-        /// The arms cannot be set against each other.
+        /// The arms cannot be compared with each other.
         NotComparable = "not_comparable",
         /// Too few replicates, or a row that holds everything.
         Untestable = "untestable",

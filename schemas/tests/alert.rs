@@ -233,7 +233,7 @@ fn only_changes_of_the_verdict_over_all_cells_are_announced() {
         let mut row = ComparisonRow { verdict, ..row.clone() };
         row.cell.region = region.into();
         row.base_kind = BaseKind::History;
-        assert!(!announced.is_change(&row), "the past announces nothing and forgets nothing");
+        assert!(!announced.is_change(&row), "history announces nothing and forgets nothing");
         row.base_kind = BaseKind::Concurrent;
         announced.is_change(&row)
     };

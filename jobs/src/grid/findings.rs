@@ -23,11 +23,11 @@ pub(crate) struct Findings<'a> {
     pub(crate) rows: BTreeMap<&'a CellKey, Vec<&'a CellRow>>,
     /// The rows of all functions together in the window of the last report; cells without request counts have none.
     pub(crate) uniform: BTreeMap<&'a CellKey, &'a CellRow>,
-    /// Functions with a flag that stands, or called against the past: those that cost more somewhere first, the largest change of a share first.
+    /// Functions with a flag that stands, or called against history: those that cost more somewhere first, the largest change of a share first.
     pub(crate) flagged: Vec<FlaggedFunction<'a>>,
 }
 
-/// A function with a flag that stands somewhere, or called somewhere against the past.
+/// A function with a flag that stands somewhere, or called somewhere against history.
 pub(crate) struct FlaggedFunction<'a> {
     /// Its name.
     pub(crate) function: &'a str,
@@ -108,7 +108,7 @@ impl<'a> FlaggedFunction<'a> {
         }
     }
 
-    /// The functions that rows of the window call, where the base is the past.
+    /// The functions that rows of the window call, where the base is history.
     fn of_history(rows: &BTreeMap<&'a CellKey, Vec<&'a CellRow>>) -> Vec<Self> {
         let mut functions: BTreeMap<&str, BTreeMap<&'a CellKey, &'a CellRow>> = BTreeMap::new();
         for (cell, row) in rows.iter().flat_map(|(cell, rows)| rows.iter().map(move |row| (cell, row))) {

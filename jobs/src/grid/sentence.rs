@@ -16,7 +16,7 @@ const RATIOS: usize = 3;
 
 /// The verdict over all cells, in words.
 pub(crate) fn sentence(findings: &Findings<'_>, config: &Config) -> String {
-    let verb = if findings.history.is_some() { "dearer in " } else { "roll back " };
+    let verb = if findings.history.is_some() { "more expensive in " } else { "roll back " };
     let mut parts = flagged(findings, FanOutState::Regressed, verb);
     parts.extend(flagged(findings, FanOutState::Improved, "cheaper in "));
     let with = |verdict: ComparisonVerdict| {
@@ -26,23 +26,31 @@ pub(crate) fn sentence(findings: &Findings<'_>, config: &Config) -> String {
     let (more_expensive, clean): (Vec<&CellKey>, Vec<&CellKey>) =
         with(ComparisonVerdict::Clean).partition(|cell| findings.is_more_expensive(cell));
     if !more_expensive.is_empty() {
-        parts.push(format!("{} costs more per request, every function alike", place(findings, &more_expensive)));
+        parts.push(format!(
+            "more expensive per request, by the same factor in every function, in {}",
+            place(findings, &more_expensive)
+        ));
     }
     if !clean.is_empty() {
-        let word = if findings.history.is_some() { "is as it was" } else { "may stay" };
-        parts.push(format!("{} {word}", place(findings, &clean)));
+        let place = place(findings, &clean);
+        parts.push(if findings.history.is_some() {
+            format!("no change in {place}")
+        } else {
+            format!("{place} may stay")
+        });
     }
     match findings.history {
         None => parts.extend(unknown(findings, config)),
-        // What is kept of the past grows by nothing that could be waited for.
+        // What is kept of history grows by nothing that could be waited for.
         Some(_) => parts.extend(inconclusive_against_history(findings)),
     }
-    let strata_detail: Vec<&CellKey> = with(ComparisonVerdict::NotComparable).collect();
-    if !strata_detail.is_empty() {
+    let not_comparable: Vec<&CellKey> = with(ComparisonVerdict::NotComparable).collect();
+    if !not_comparable.is_empty() {
         let stratum = if findings.history.is_some() { "hour of the day" } else { "time block" };
         parts.push(format!(
-            "{} cannot be compared: no {stratum} and hardware has samples of both",
-            place(findings, &strata_detail)
+            "not comparable in {1}: no {0} and hardware has samples of both builds",
+            stratum,
+            place(findings, &not_comparable)
         ));
     }
     let sentence = format!("{}.", parts.join("; "));
@@ -180,19 +188,15 @@ fn unknown(findings: &Findings<'_>, config: &Config) -> Vec<String> {
         let pods = (row.head_pods, row.base_pods);
         by_need.entry(need(outlook(row, rows, config), pods, findings.key)).or_default().push(cell);
     }
-    by_need
-        .into_iter()
-        .map(|(need, cells)| format!("{} cannot be judged yet: {need}", place(findings, &cells)))
-        .collect()
+    by_need.into_iter().map(|(need, cells)| format!("inconclusive in {}: {need}", place(findings, &cells))).collect()
 }
 
-/// Cells of which the past does not say whether they changed.
+/// Cells of which history does not say whether they changed.
 fn inconclusive_against_history(findings: &Findings<'_>) -> Option<String> {
     let cells =
         findings.cells.iter().filter(|(_, row)| row.verdict == ComparisonVerdict::Inconclusive).map(|(cell, _)| *cell);
     let cells: Vec<&CellKey> = cells.collect();
-    (!cells.is_empty())
-        .then(|| format!("of {} the past does not say whether anything changed", place(findings, &cells)))
+    (!cells.is_empty()).then(|| format!("inconclusive against history in {}", place(findings, &cells)))
 }
 
 /// What would settle it.
@@ -208,18 +212,16 @@ fn need(outlook: Outlook, (head, base): (i64, i64), key: &ComparisonKey) -> Stri
     ];
     let pods = listed(&pods.into_iter().flatten().collect::<Vec<_>>());
     match (pods.is_empty(), outlook.seconds) {
-        (true, Some(seconds)) if seconds >= 1.0 => format!("that takes about {} more", length(seconds)),
-        (true, Some(_)) => {
-            "the samples would do by now if nothing had changed, but too few functions are shown to be alike".to_owned()
-        }
-        (true, None) => {
-            "how long that takes cannot be told, since its samples are spread over functions that are seen too seldom"
-                .to_owned()
-        }
+        (true, Some(seconds)) if seconds >= 1.0 => format!("needs about {} more", length(seconds)),
+        (true, Some(_)) => "there are enough samples, but too few functions are equivalent".to_owned(),
+        (true, None) => "its samples are spread over functions that are too rare to say how long it needs".to_owned(),
         (false, Some(seconds)) => {
-            format!("more time with these pods does not help, {pods}, watched for about {}, would", length(seconds))
+            format!(
+                "needs {pods}, watched for about {}; more time with the present pods does not help",
+                length(seconds)
+            )
         }
-        (false, None) => format!("that takes at least {pods}"),
+        (false, None) => format!("needs at least {pods}"),
     }
 }
 

@@ -11,7 +11,7 @@ use super::sentence::{effect_of, words};
 
 /// One line: where all functions together cost more or less per request, where they are alike, and where nobody can know.
 pub(crate) fn line(findings: &Findings<'_>) -> String {
-    const UNSEEN: &str = "a change that hits every function alike cannot be seen";
+    const UNSEEN: &str = "a change that makes every function more expensive by the same factor cannot be detected";
     if findings.uniform.is_empty() {
         return format!("Without request counts, {UNSEEN}.");
     }
@@ -38,11 +38,11 @@ pub(crate) fn line(findings: &Findings<'_>) -> String {
     }
     let equivalent = of(&[Verdict::Equivalent]);
     if !equivalent.is_empty() {
-        parts.push(format!("alike within 5 % in {}", place(&equivalent)));
+        parts.push(format!("equivalent (within 5 %) in {}", place(&equivalent)));
     }
     let open = of(&[Verdict::Inconclusive, Verdict::Untestable]);
     if !open.is_empty() {
-        parts.push(format!("not known yet in {}", place(&open)));
+        parts.push(format!("inconclusive in {}", place(&open)));
     }
     let without: Vec<&CellKey> =
         findings.cells.keys().copied().filter(|cell| !findings.uniform.contains_key(cell)).collect();

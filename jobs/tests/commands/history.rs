@@ -37,12 +37,12 @@ fn a_full_roll_out_is_held_against_the_past_and_wakes_nobody() {
     assert!(verdicts.len() == 3 && verdicts.iter().all(|row| row.base_kind == BaseKind::History), "{verdicts:?}");
     let over_all = verdicts.iter().find(|row| row.cell.is_over_all()).unwrap();
     assert_eq!(over_all.verdict, ComparisonVerdict::Regressed);
-    assert_eq!(over_all.warnings, ["base is the past: hour 9 UTC of v41 on 1 day"]);
+    assert_eq!(over_all.warnings, ["base is the history of v41: hour 9 UTC on 1 day"]);
     let rows = done.rows(Scope::Window, CountKind::SelfCount);
     let significant: Vec<_> = rows.iter().filter(|row| is_cell(row) && row.verdict.is_significant()).collect();
     assert!(
         rows.len() > 100
-            && rows.iter().all(|row| row.detail.as_deref() == Some("base is the past: hour 9 UTC of v41 on 1 day"))
+            && rows.iter().all(|row| row.detail.as_deref() == Some("base is the history of v41: hour 9 UTC on 1 day"))
     );
     assert_eq!(
         significant.iter().map(|row| (row.function.as_str(), row.cell.cohort.as_str())).collect::<Vec<_>>(),
@@ -71,7 +71,7 @@ fn a_full_roll_out_is_held_against_the_past_and_wakes_nobody() {
     assert!(said.contains("Dearer in all of tv: serialize_video_chunk x 1.97 ("), "{said}");
     assert!(
         said.contains(
-            "No build of v41 runs any more, so the base is the past: hour 9 UTC of v41 on 1 day. This is never an alert"
+            "No build of v41 runs any more, so the base is the history of v41: hour 9 UTC on 1 day. A comparison with history never raises an alert"
         ),
         "{said}"
     );

@@ -81,7 +81,7 @@ fn the_defaults_are_answered_in_words() {
     let line = text.lines().find(|line| line.trim_start().starts_with("1 %") && line.contains("+5 %")).unwrap();
     assert!(line.contains("11 min (644 s)"), "{text}");
     assert!(line.contains("40000 head samples, 10 s"), "{text}");
-    assert!(text.contains("40 pods against 760, 100 samples a pod and second, pods that differ by 5 %"), "{text}");
+    assert!(text.contains("40 pods against 760, 100 samples per pod and second, pods that differ by 5 %"), "{text}");
     assert!(text.contains("as if samples were independent: not calibrated"), "{text}");
     assert!(!text.contains("never"), "{text}");
 }
@@ -187,8 +187,8 @@ fn what_makes_no_sense_is_told() {
 
 #[test]
 fn few_pods_are_told_what_they_cannot_show() {
-    assert!(text(&["--head-pods", "1"]).contains("One pod is no replicate"));
-    assert!(text(&["--head-pods", "3"]).contains("what is called is tentative"));
+    assert!(text(&["--head-pods", "1"]).contains("one pod is not a replicate"));
+    assert!(text(&["--head-pods", "3"]).contains("a significant row is tentative"));
     assert!(text(&["--head-pods", "9"]).contains("a second test must agree"));
     assert!(!text(&["--head-pods", "10"]).contains("in an arm:"));
 }

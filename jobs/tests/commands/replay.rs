@@ -106,9 +106,7 @@ fn one_pod_a_cell_is_untestable_and_says_so() {
         && row.support == Support::Untestable));
     assert!(done.tables.flags.is_empty());
     assert!(
-        done.run.stdout.contains(
-            "cannot be judged yet: that takes at least 4 more pods of B (1 now) and 3 more pods of A,A2 (2 now)"
-        ),
+        done.run.stdout.contains(": needs at least 4 more pods of B (1 now) and 3 more pods of A,A2 (2 now)"),
         "{}",
         done.run.stdout
     );
@@ -163,10 +161,10 @@ fn what_it_says_of_few_pods() {
         sentence.contains("more functions (tentative: 2 against 4 pods); cheaper in session: dictFind x 0.33"),
         "{sentence}"
     );
-    assert!(sentence.contains("; cache cannot be judged yet: "), "{sentence}");
+    assert!(sentence.contains("; inconclusive in cache: "), "{sentence}");
     assert!(sentence.contains("more pods of B (2 now)"), "{sentence}");
     let also: Vec<&str> =
-        text.lines().skip_while(|line| *line != "also called:").skip(1).take_while(|line| !line.is_empty()).collect();
+        text.lines().skip_while(|line| *line != "also flagged:").skip(1).take_while(|line| !line.is_empty()).collect();
     let flagged: BTreeSet<&str> = listpack().tables.flags.iter().map(|flag| flag.row.function.as_str()).collect();
     assert_eq!(also.len() + 1, flagged.len(), "{text}");
     assert!(

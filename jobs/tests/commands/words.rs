@@ -57,8 +57,9 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("CHANGELOG.md", "| options", "the table of renames has the old names beside the new"),
 ];
 
-/// Subcommands whose help is looked at; to be extended to all.
-const HELP: &[&str] = &["calibrate", "delta", "power"];
+/// Subcommands whose help is looked at.
+const HELP: &[&str] =
+    &["demo", "replay", "watch", "publish", "generate", "delta", "diff", "calibrate", "power", "completions", "man"];
 
 /// Lower-case words of a text, one blank between them and at both ends. What belongs to names (`-`, `_`, a dot inside) stays.
 fn normalised(text: &str) -> String {

@@ -17,7 +17,7 @@ use super::timeline::Open;
 /// Rows tested and rows called, by type, kind and cell; cells whose halves cannot be tested are missing.
 pub(super) type Checked = BTreeMap<(ProfileType, CountKind, CellKey), (i64, i64)>;
 
-/// The self-check of a comparison at a report.
+/// The A/A check of a comparison at a report.
 pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Hop) -> Checked {
     let mut by_type: BTreeMap<ProfileType, Vec<(CellKey, Cell)>> = BTreeMap::new();
     for ((profile_type, key), cell) in archive.cells(config, open, Scope::Window, hop) {

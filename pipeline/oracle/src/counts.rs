@@ -72,7 +72,7 @@ struct Requests {
     count: u64,
 }
 
-/// Counts of one comparison in one cell whose base is the past. Strata are by hour of the day, whose number takes the block's
+/// Counts of one comparison in one cell whose base is history. Strata are by hour of the day, whose number takes the block's
 /// place.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HistoryCell {
@@ -104,7 +104,7 @@ pub(super) struct ArmCounts {
     pub requests: u64,
     /// Buckets with samples.
     pub buckets: BTreeMap<u8, BucketCounts>,
-    /// Whether these are of the past.
+    /// Whether these are of history.
     pub of_history: bool,
     /// The same samples by the number of the pod; kept within the window alone.
     pub pods: BTreeMap<usize, PodCounts>,
@@ -257,7 +257,7 @@ impl Archive {
         cells
     }
 
-    /// What a comparison sees at the close of `hop` whose base is the past.
+    /// What a comparison sees at the close of `hop` whose base is history.
     pub fn history_cells(
         &self,
         config: &Config,

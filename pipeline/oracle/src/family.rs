@@ -95,7 +95,7 @@ pub(super) struct LookAt<'a> {
     pub blocks: &'a [Hop],
     pub open: &'a Open,
     pub hop: Hop,
-    /// The self-check, where the look is a report.
+    /// The A/A check, where the look is a report.
     pub checked: &'a Checked,
     /// In what the arms are unlike, where the look is a report.
     pub imbalance: &'a Warnings,

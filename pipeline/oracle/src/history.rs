@@ -1,4 +1,4 @@
-//! Bases that are the past: section 13 of `docs/semantics.md`.
+//! Bases that are history: section 13 of `docs/semantics.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use super::verdicts::Verdicts;
 
 type Cells = BTreeMap<CellKey, HistoryCell>;
 
-/// The rows of `cells` and of `comparisons` at one report of a comparison whose base is the past.
+/// The rows of `cells` and of `comparisons` at one report of a comparison whose base is history.
 pub(super) fn against_history(
     config: &Config,
     archive: &Archive,
@@ -64,7 +64,7 @@ fn at_hours_of_head(cells: &Cells) -> BTreeMap<CellKey, Cell> {
     cells.iter().map(|(key, cell)| (key.clone(), of_cell(&cell.cell))).collect()
 }
 
-/// A row with its detail, and without what the past cannot tell.
+/// A row with its detail, and without what history cannot tell.
 fn told(row: CellRow, cells: &Cells, base: &Build) -> CellRow {
     let under = cells.iter().filter(|(key, _)| is_under(key, &row.cell));
     let under: Vec<&HistoryCell> = under.map(|(_, cell)| cell).collect();
@@ -104,12 +104,12 @@ fn which_history(cells: &[&HistoryCell], base: &Build) -> String {
         shared(cells).iter().filter_map(|(cell, key)| cell.days.get(*key)).flatten().copied().collect();
     let named: Vec<String> = hours.iter().map(ToString::to_string).collect();
     match named.as_slice() {
-        [] => format!("base is the past of {base}"),
+        [] => format!("base is the history of {base}"),
         hours => {
             let plural = |count: usize| if count == 1 { "" } else { "s" };
             let (of_hours, of_days) = (plural(hours.len()), plural(days.len()));
             format!(
-                "base is the past: hour{of_hours} {} UTC of {base} on {} day{of_days}",
+                "base is the history of {base}: hour{of_hours} {} UTC on {} day{of_days}",
                 hours.join(", "),
                 days.len()
             )

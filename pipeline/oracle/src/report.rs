@@ -36,7 +36,7 @@ pub(super) struct Report<'a> {
     pub open: &'a Open,
     pub live: &'a Live,
     pub hop: Hop,
-    /// Whether the base is the past: nothing is told by pod or by request then.
+    /// Whether the base is history: nothing is told by pod or by request then.
     pub against_history: bool,
 }
 

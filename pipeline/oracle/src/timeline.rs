@@ -35,7 +35,7 @@ impl Open {
     }
 }
 
-/// A closed comparison whose head lives on: the past is its base.
+/// A closed comparison whose head lives on: history is its base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct History {
     pub base: Vec<Build>,
@@ -52,7 +52,7 @@ pub(super) struct Moment {
     pub closed: Vec<Open>,
     /// Comparisons open at the end of the hop.
     pub open: Vec<Open>,
-    /// Comparisons whose base is the past at the end of the hop.
+    /// Comparisons whose base is history at the end of the hop.
     pub history: Vec<History>,
     pub look: bool,
     pub report: bool,

@@ -35,7 +35,7 @@ pub struct CellArms<'a> {
     pub dropped: usize,
     /// Time blocks of the strata that both arms share.
     pub blocks: usize,
-    /// Whether the base is the past.
+    /// Whether the base is history.
     pub of_history: bool,
 }
 

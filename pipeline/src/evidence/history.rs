@@ -1,4 +1,4 @@
-//! The rows of one cell where the base is the past, and what they say of the cell as a whole.
+//! The rows of one cell where the base is history, and what they say of the cell as a whole.
 //!
 //! The head is what it is in the window; its strata are hour of the day x hardware. The tests of shares are those of any other
 //! window. What needs single pods within the window (rare functions, outlying pods) says nothing, nor does anything per
@@ -22,7 +22,7 @@ use super::strata_detail::{History, StrataDetail};
 use crate::evidence::view::CellView;
 
 /// The rows of a cell within the window, and each kind of count in figures; `None` if the head has no sample in it, or nothing is
-/// kept of the past.
+/// kept of history.
 pub fn history_report(
     view: &CellView<'_>,
     comparison: &ComparisonId,

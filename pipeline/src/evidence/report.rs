@@ -37,7 +37,7 @@ pub struct ScopeReport {
     pub imbalance: Vec<Imbalance>,
     /// Where the arms ran, if they share no stratum.
     pub strata_detail: Option<StrataDetail>,
-    /// Which past the base is, if it is the past.
+    /// Which history the base is, if it is history.
     pub history: Option<History>,
 }
 

@@ -47,7 +47,7 @@ pub struct RowEvidence {
     pub equivalent: bool,
     /// The verdict of the first lines of the table, which need no other row.
     pub decided: Option<(Verdict, RowReason)>,
-    /// Whether the base is the past.
+    /// Whether the base is history.
     pub of_history: bool,
     /// For the row of all functions together: its cost per request.
     pub uniform: Option<Uniform>,
@@ -93,7 +93,7 @@ pub struct RowFrame {
     pub window_seconds: f64,
     /// Where each arm ran, in words, if they share no stratum.
     pub strata_detail: Option<String>,
-    /// Which past the base is, in words, if it is the past.
+    /// Which past the base is, in words, if it is history.
     pub history: Option<String>,
 }
 
@@ -137,7 +137,7 @@ impl RowFrame {
         }
     }
 
-    /// That the base is the past, and where the arms ran if that is why they cannot be compared.
+    /// That the base is history, and where the arms ran if that is why they cannot be compared.
     pub(super) fn detail(&self, decided: Option<(Verdict, RowReason)>) -> Option<String> {
         let strata_detail = self
             .strata_detail
@@ -226,7 +226,7 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, rows: &CellRows, 
         let half = quantiles.t95 * libm::sqrt(moments.phi_tilde[f] * (p1 * (1.0 - p1) / n1 + p0 * (1.0 - p0) / n0));
         row.share_delta = Some(Interval { value: p1 - p0, low: p1 - p0 - half, high: p1 - p0 + half });
     }
-    // What is kept of the past is not sampled as the window is: neither pods nor time can be told from it.
+    // What is kept of history is not sampled as the window is: neither pods nor time can be told from it.
     if frame.history.is_none() {
         add_power(row, moments, frame, quantiles.detection_z);
     }

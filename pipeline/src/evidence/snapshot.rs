@@ -28,7 +28,7 @@ pub struct Snapshot {
     /// Strata that both arms share, and those in which one is missing.
     kept: usize,
     dropped: usize,
-    /// Whether the base is the past.
+    /// Whether the base is history.
     of_history: bool,
 }
 

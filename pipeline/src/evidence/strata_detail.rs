@@ -1,4 +1,4 @@
-//! Where and when arms ran, in words: what a row says that has nothing to be compared with, or only the past.
+//! Where and when arms ran, in words: what a row says that has nothing to be compared with, or only history.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::counts::archive::HistoryStratum;
 /// How many strata of an arm are named.
 const STRATA_NAMED: usize = 3;
 
-/// The strata of two arms that share none: time block (against the past: the hour of the day) and kind of machine.
+/// The strata of two arms that share none: time block (against history: the hour of the day) and kind of machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StrataDetail {
     head: BTreeSet<(Hop, Hardware)>,
@@ -79,7 +79,7 @@ pub struct History {
 }
 
 impl History {
-    /// The past of a base in the strata that arms share with it.
+    /// History of a base in the strata that arms share with it.
     pub fn of(base: Build, arms: &CellArms<'_>, history: &[HistoryStratum<'_>]) -> Self {
         let shared: BTreeSet<(Hop, &Hardware)> =
             if arms.kept > 0 { arms.strata_of(Side::Base).collect() } else { BTreeSet::new() };
@@ -91,7 +91,7 @@ impl History {
         }
     }
 
-    /// The past of several cells; `None` unless there are any.
+    /// History of several cells; `None` unless there are any.
     pub fn of_cells<'a>(cells: impl Iterator<Item = &'a Self>) -> Option<Self> {
         cells.fold(None, |all: Option<Self>, cell| {
             let mut all = all.unwrap_or_else(|| Self { hours: BTreeSet::new(), days: BTreeSet::new(), ..cell.clone() });
@@ -101,15 +101,15 @@ impl History {
         })
     }
 
-    /// In words: "base is the past: hours 14, 15 UTC of v41 on 3 days".
+    /// In words: "base is the history of v41: hours 14, 15 UTC on 3 days".
     pub fn words(&self) -> String {
         let Self { base, hours, days } = self;
         let listed = hours.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         let (hours_word, days_word) =
             (if hours.len() == 1 { "hour" } else { "hours" }, if days.len() == 1 { "day" } else { "days" });
         match hours.len() {
-            0 => format!("base is the past of {base}"),
-            _ => format!("base is the past: {hours_word} {listed} UTC of {base} on {} {days_word}", days.len()),
+            0 => format!("base is the history of {base}"),
+            _ => format!("base is the history of {base}: {hours_word} {listed} UTC on {} {days_word}", days.len()),
         }
     }
 }

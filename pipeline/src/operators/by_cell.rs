@@ -37,7 +37,7 @@ use crate::rules::pods::{CellAddition, CellId};
 /// What one cell says about one comparison at one hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CellEvaluation {
-    /// The comparison; where the base is the past, its epoch begins with this hop.
+    /// The comparison; where the base is history, its epoch begins with this hop.
     pub comparison: OpenComparison,
     /// Which builds of what.
     pub key: ComparisonKey,
@@ -279,7 +279,7 @@ fn evaluate(
     CellEvaluation { comparison: open.clone(), key: view.key, cell: view.cell, looks, callers, reports }
 }
 
-/// The cell against the past of the base, at a report; `None` if the head has no sample in it.
+/// The cell against history of the base, at a report; `None` if the head has no sample in it.
 fn evaluate_history(
     cell: &CellId,
     state: &CellState,

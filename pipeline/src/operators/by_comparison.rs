@@ -37,7 +37,7 @@ pub enum Decision {
     Flag(Box<FlagRow>),
     /// A verdict of a comparison.
     Comparison(Box<ComparisonRow>),
-    /// A verdict against the past, which bears on nothing else.
+    /// A verdict against history, which bears on nothing else.
     History(Box<ComparisonRow>),
     /// The comparison has ended.
     Ended(ComparisonId),
@@ -195,7 +195,7 @@ impl Comparisons {
         TableRules { q, min_effect, min_count: float(self.config.min_count), window_seconds, method, clock }
     }
 
-    /// The rows of a window whose base is the past: no live rule, no flag, no self-check.
+    /// The rows of a window whose base is history: no live rule, no flag, no A/A check.
     fn decide_history(&self, hop: Hop, mut cells: Vec<CellEvaluation>, decisions: &mut Vec<Decision>) {
         let mut looks = Looks::new();
         for evaluation in &mut cells {

@@ -1,6 +1,6 @@
 //! The standing check of the promise: the base against itself.
 //!
-//! At every report the base's pods are split in two by their hash and set against each other with the tests of the report. The
+//! At every report the base's pods are split in two by their hash and compared with each other with the tests of the report. The
 //! same code runs on both sides, so whatever is called is false, and the rate at which that happens is fleetdiff's own false
 //! alarm rate on this fleet, with its noise, its strata and its number of pods.
 

@@ -20,7 +20,7 @@ pub const PRESENT_HOPS: u64 = 12;
 /// Least length of a time block that ends because the mixture of builds moved.
 const SHORTEST_BLOCK: Nanos = Nanos::from_seconds(300);
 
-/// A comparison that has closed since no base build runs any more, and goes on against the past.
+/// A comparison that has closed since no base build runs any more, and goes on against history.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct HistoryComparison {
     /// Which.
@@ -40,7 +40,7 @@ pub struct Plan {
     pub open: Vec<OpenComparison>,
     /// Comparisons that ended with this hop.
     pub closed: Vec<ComparisonId>,
-    /// Comparisons that go on against the past.
+    /// Comparisons that go on against history.
     pub history: Vec<HistoryComparison>,
     /// Whether the live rule looks now.
     pub look: bool,
@@ -94,7 +94,7 @@ pub struct ComparisonRules {
     min_head_pods: u64,
     comparing: Comparing,
     window_hops: u64,
-    /// What is kept of the past, if anything is.
+    /// What is kept of history, if anything is.
     keeping: Option<Keeping>,
 }
 
@@ -185,7 +185,7 @@ impl ServiceHistory {
         closed.into_iter().map(|ended| ended.id).collect()
     }
 
-    /// Comparisons against the past: begun where the head of a closed one lives on, ended once the head is gone, is in an open
+    /// Comparisons against history: begun where the head of a closed one lives on, ended once the head is gone, is in an open
     /// comparison, or has outlived all that is kept of its base.
     fn follow_history(&mut self, hop: Hop, closed: &[ComparisonId], facts: &HopFacts, rules: &ComparisonRules) {
         let Some(keeping) = rules.keeping else { return };

@@ -3,7 +3,7 @@
 //!
 //! They are offered so that anybody can see on their own fleet what the plain test does. They set merged counts of two builds
 //! against each other, row by row: no pod is a replicate, no stratum and no scale is looked at. So they raise no flag, make no
-//! alert, have no word for "shown to be alike", and every sentence of theirs begins with a warning.
+//! alert, have no verdict of equivalence, and every sentence of theirs begins with a warning.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -31,9 +31,9 @@ pub fn moved(row: &CellRow) -> Ordering {
     cross(row.head.count, row.base.total).cmp(&cross(row.base.count, row.head.total))
 }
 
-/// The row as a method leaves it: called by the sign of its change, or not.
+/// The row as a method leaves it: significant with the sign of its change, or not.
 ///
-/// A row outside the family keeps its settled verdict. One that is not called is inconclusive without a reason, since such a
+/// A row outside the family keeps the verdict decided before. One that is not significant is inconclusive without a reason, since such a
 /// method cannot show that nothing changed.
 #[must_use]
 pub fn stated(evidence: &RowEvidence, is_significant: bool, q_value: Option<f64>) -> CellRow {
@@ -53,7 +53,7 @@ pub fn warning(method: Method) -> String {
     format!("not calibrated (method {}): ", method.name())
 }
 
-/// What a method called in the windows of one hop's report.
+/// What a method found significant in the windows of one hop's report.
 #[derive(Debug)]
 pub struct Findings {
     method: Method,
@@ -144,7 +144,7 @@ impl Tally {
         let Self { members, regressed, improved, .. } = self;
         match &self.largest {
             _ if *members == 0 => "no row has samples of both builds".to_owned(),
-            None => format!("none of {members} rows called, which does not show that nothing changed"),
+            None => format!("none of {members} rows is significant, which does not show that nothing changed"),
             Some((change, function)) => {
                 format!(
                     "{regressed} regressed and {improved} improved of {members} rows, the largest change {function} {:+.3} pp",

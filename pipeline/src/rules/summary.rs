@@ -56,7 +56,7 @@ pub fn summarise(
     rows_of(frame, cells, &significant, reported)
 }
 
-/// The rows of one kind of count where the base is the past, from the rows of the window.
+/// The rows of one kind of count where the base is history, from the rows of the window.
 pub fn summarise_history(
     frame: SummaryFrame,
     cells: &BTreeMap<CellKey, KindLook>,
@@ -74,7 +74,7 @@ pub fn summarise_history(
     for row in &mut summaries {
         let words = histories.get(&row.cell).copied().or(all.as_ref()).map(History::words).unwrap_or_default();
         let sentence = match row.verdict {
-            ComparisonVerdict::NotComparable => "no hour of the day and hardware has samples of both arms",
+            ComparisonVerdict::NotComparable => "no hour of the day and hardware has samples of both builds",
             _ => &row.sentence,
         };
         row.sentence = format!("{words}; {sentence}");
@@ -209,7 +209,7 @@ fn row_over_all(
         equivalent_share: None,
         verdict,
         sentence: format!(
-            "{} of {} cells regressed, {} improved, {} clean, {} not known yet, {} not comparable{}",
+            "{} of {} cells regressed, {} improved, {} clean, {} inconclusive, {} not comparable{}",
             count(ComparisonVerdict::Regressed),
             rows.len(),
             count(ComparisonVerdict::Improved),
@@ -230,9 +230,9 @@ fn unseen(cells: &BTreeMap<CellKey, KindLook>) -> String {
     match cells.values().filter(|look| !look.requests_known).count() {
         0 => String::new(),
         all if all == cells.len() => {
-            "; without request counts a change that hits every function alike cannot be seen".to_owned()
+            "; without request counts a change that makes every function more expensive by the same factor cannot be detected".to_owned()
         }
-        some => format!("; in {some} without request counts a change that hits every function alike cannot be seen"),
+        some => format!("; in {some} without request counts a change that makes every function more expensive by the same factor cannot be detected"),
     }
 }
 
@@ -244,7 +244,7 @@ fn imbalance_in(imbalance: &BTreeMap<CellKey, Vec<Imbalance>>, cells: usize) -> 
     {
         subjects.into_iter().for_each(|subject| *warned.entry(subject).or_default() += 1);
     }
-    warned.into_iter().map(|(subject, here)| format!("{subject}: unlike in {here} of {cells} cells")).collect()
+    warned.into_iter().map(|(subject, here)| format!("{subject}: imbalance in {here} of {cells} cells")).collect()
 }
 
 /// The sum of what is known; `None` if nothing is.
@@ -269,25 +269,25 @@ fn verdict_over_all(rows: &[ComparisonRow]) -> ComparisonVerdict {
 }
 
 fn sentence(verdict: ComparisonVerdict, look: &KindLook, raised: &[SignificantRow<'_>]) -> String {
-    let pods = format!("{} head pods against {}", look.head_pods.len(), look.base_pods.len());
+    let pods = format!("{} pods of the head against {} of the base", look.head_pods.len(), look.base_pods.len());
     let percent =
-        |share: Option<f64>| share.map_or_else(|| "nothing".to_owned(), |share| format!("{:.0} %", share * 100.0));
+        |share: Option<f64>| share.map_or_else(|| "0 %".to_owned(), |share| format!("{:.0} %", share * 100.0));
     match verdict {
         ComparisonVerdict::NotComparable => format!("no time block and hardware has samples of both arms ({pods})"),
         ComparisonVerdict::Regressed | ComparisonVerdict::Improved => named(raised),
         ComparisonVerdict::Clean => format!(
-            "nothing called; functions with {} of the base's samples are shown to be alike within 5 %",
+            "no function flagged; functions with {} of the base's samples are equivalent (within 5 %)",
             percent(look.equivalent_share)
         ),
         ComparisonVerdict::Inconclusive if look.support == Support::Untestable => {
-            format!("not known yet: {pods}, and nothing is tested with fewer than 2 pods in an arm")
+            format!("inconclusive: {pods}, and a test needs at least 2 pods in each")
         }
         ComparisonVerdict::Inconclusive if look.support == Support::Tentative => {
-            format!("not known yet: {pods}, and fewer than 5 in an arm show nothing to be alike")
+            format!("inconclusive: {pods}, and equivalence needs at least 5 in each")
         }
         ComparisonVerdict::Inconclusive => {
             format!(
-                "not known yet: functions with {} of the base's samples are shown to be alike, 70 % are needed ({pods})",
+                "inconclusive: functions with {} of the base's samples are equivalent, 70 % are needed ({pods})",
                 percent(look.equivalent_share)
             )
         }

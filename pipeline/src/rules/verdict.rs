@@ -64,7 +64,7 @@ fn missing(evidence: &RowEvidence) -> RowReason {
         return RowReason::NeedsPods;
     }
     let seconds = row.window_end_at.since(row.window_start_at).0 / 1_000_000_000;
-    // The window says nothing of how fast the past gave samples.
+    // The window says nothing of how fast history gave samples.
     let (pods, samples) = if evidence.of_history {
         (row.head.pods, row.head.total)
     } else {

@@ -1,7 +1,7 @@
-//! Full roll-outs in which nothing changed, held against the past: as quiet as a comparison with builds that run, and their twin.
+//! Full roll-outs in which nothing changed, held against history: as quiet as a comparison with builds that run, and their twin.
 //!
 //! An hour each: the base runs for 20 minutes, of which one hop a minute is kept; its pods are replaced within two; the last report
-//! sets the last 10 minutes of the head against what is left of those 20. Where the past is longer than a day the dispersion
+//! sets the last 10 minutes of the head against what is left of those 20. Where history is longer than a day the dispersion
 //! between days comes on top, which no fleet of one build can show.
 
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
@@ -58,7 +58,7 @@ fn rolled_out(seed: u64) -> FleetBuilder {
 fn found(seed: u64, tables: &Tables, changed: &str) -> Found {
     assert!(
         tables.comparisons.iter().any(|row| row.base_kind == BaseKind::History),
-        "seed {seed}: nothing was held against the past"
+        "seed {seed}: nothing was held against history"
     );
     let end = tables.cells.iter().map(|row| row.window_end_at).max();
     let is_cell = |row: &&CellRow| row.cell.region.as_str() != MERGED && row.cell.cohort.as_str() != MERGED;
@@ -68,7 +68,9 @@ fn found(seed: u64, tables: &Tables, changed: &str) -> Found {
         .filter(|row| Some(row.window_end_at) == end && row.q_value.is_some())
         .filter(is_cell)
         .collect();
-    assert!(tested.iter().all(|row| row.detail.as_ref().is_some_and(|detail| detail.starts_with("base is the past"))));
+    assert!(
+        tested.iter().all(|row| row.detail.as_ref().is_some_and(|detail| detail.starts_with("base is the history")))
+    );
     let name = |row: &CellRow| {
         format!("{} in {}/{} ({})", row.function, row.cell.region, row.cell.cohort, row.count_kind.name())
     };
@@ -91,7 +93,7 @@ fn tell(title: &str, runs: &[Found]) -> usize {
     let (tested, plain): (usize, usize) =
         (runs.iter().map(|run| run.tested).sum(), runs.iter().map(|run| run.plain).sum());
     println!(
-        "{title}: {} runs, {tested} rows tested against the past, {calling} runs with a called row; plain G below e^-10 in {plain} rows",
+        "{title}: {} runs, {tested} rows tested against history, {calling} runs with a called row; plain G below e^-10 in {plain} rows",
         runs.len()
     );
     println!("  {} intervals of 95 % leave out 1", runs.iter().map(|run| run.outside).sum::<usize>());

@@ -15,12 +15,12 @@ pub(crate) fn print(out: &mut impl Write, answers: &[Answers], args: &PowerArgs)
     }
     writeln!(
         out,
-        "Seen: the test of its row is below {} with probability {}. Time is event time of all pods together.",
+        "Significant after: the p-value of the row is below {} with probability {}. Time is event time, with all pods running.",
         args.alpha, args.power
     )?;
     writeln!(
         out,
-        "* 1/(f r^2) samples of an arm, as if samples were independent: not calibrated, and the same however much pods differ."
+        "* 1/(f r^2) samples per arm, as if samples were independent: not calibrated, and it ignores how much pods differ."
     )
 }
 
@@ -43,15 +43,15 @@ fn print_study(out: &mut impl Write, answers: &Answers) -> io::Result<()> {
         || "an unknown spread between them".to_owned(),
         |tau| format!("pods that differ by {}", percent(tau)),
     );
-    writeln!(out, "{head_pods} pods against {base_pods}, {} samples a pod and second, {spread}", digits(*rate))?;
+    writeln!(out, "{head_pods} pods against {base_pods}, {} samples per pod and second, {spread}", digits(*rate))?;
     if tau.is_none() {
-        return writeln!(out, "  Nothing was tested there, so that the spread is not known: give one with --cv.");
+        return writeln!(out, "  Nothing was tested there, so the spread between pods is unknown: set it with --cv.");
     }
     writeln!(out)?;
     let waits = answers.waits.iter().map(|wait| {
         vec![percent(wait.share), signed(wait.change), seen_after(wait), independent(wait, &answers.study)]
     });
-    print_columns(out, &["share", "change", "seen after", "by the article*"], waits)?;
+    print_columns(out, &["share", "change", "significant after", "by the article*"], waits)?;
     writeln!(out)?;
     let heads: Vec<String> =
         MOMENTS.iter().map(|&moment| if moment.is_finite() { length(moment) } else { "any time".to_owned() }).collect();
@@ -59,7 +59,7 @@ fn print_study(out: &mut impl Write, answers: &Answers) -> io::Result<()> {
     let rows = answers.smallest.iter().map(|row| {
         [percent(row.share)].into_iter().chain(row.ratios.iter().map(|ratio| signed(ratio - 1.0))).collect()
     });
-    writeln!(out, "smallest change that is seen after")?;
+    writeln!(out, "smallest change that is significant after")?;
     print_columns(out, &heads, rows)?;
     print_support(out, &answers.study)
 }
@@ -68,11 +68,11 @@ fn print_study(out: &mut impl Write, answers: &Answers) -> io::Result<()> {
 fn print_support(out: &mut impl Write, study: &Study) -> io::Result<()> {
     let pods = study.head_pods.min(study.base_pods);
     if pods < 2 {
-        writeln!(out, "One pod is no replicate: nothing is tested with fewer than 2 in an arm.")
+        writeln!(out, "With fewer than 2 pods in an arm, nothing is tested: one pod is not a replicate.")
     } else if pods < 5 {
-        writeln!(out, "Fewer than 5 pods in an arm: what is called is tentative, and nothing can be shown to be alike.")
+        writeln!(out, "With fewer than 5 pods in an arm, a significant row is tentative and no row can be equivalent.")
     } else if pods < 10 {
-        writeln!(out, "Fewer than 10 pods in an arm: a second test must agree, so that it takes somewhat longer.")
+        writeln!(out, "With fewer than 10 pods in an arm, a second test must agree, which takes somewhat longer.")
     } else {
         Ok(())
     }

@@ -79,7 +79,7 @@ impl Study {
 pub(crate) fn studies_of(folder: &Path) -> Result<Vec<Study>, Failure> {
     let rows: Vec<ComparisonRow> = read_table(folder)?;
     let mut last: BTreeMap<(&ComparisonKey, CountKind), BTreeMap<&CellKey, &ComparisonRow>> = BTreeMap::new();
-    // The past gave its samples over another time than the window.
+    // History gave its samples over another time than the window.
     for row in rows.iter().filter(|row| row.base_kind == BaseKind::Concurrent) {
         let seen = last.entry((&row.comparison, row.count_kind)).or_default().entry(&row.cell).or_insert(row);
         if row.window_end_at >= seen.window_end_at {

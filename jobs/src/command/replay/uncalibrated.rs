@@ -14,7 +14,7 @@ const LINES: usize = 20;
 /// Widest name of a function in a column.
 const WIDEST: usize = 60;
 
-/// Prints what is wrong with the method, and for each comparison and kind of count of the last report the rows it calls.
+/// Prints what is wrong with the method, and for each comparison and kind of count of the last report the rows that it flags.
 pub(crate) fn print(out: &mut impl Write, tables: &Tables, method: Method) -> io::Result<()> {
     writeln!(
         out,
@@ -32,14 +32,14 @@ pub(crate) fn print(out: &mut impl Write, tables: &Tables, method: Method) -> io
 fn warning(method: Method) -> &'static str {
     match method {
         Method::Honest => "by pods",
-        Method::Article => "G on merged counts, as if samples were independent. It calls rows where nothing changed",
+        Method::Article => "G on merged counts, as if samples were independent. It flags rows where nothing changed",
         Method::ArticleB => {
-            "G of each pod merged by Fisher, as if pods were alike. It calls whatever differs between pods"
+            "G of each pod merged by Fisher, as if pods did not differ. It flags whatever differs between pods"
         }
         Method::ArticleBStouffer => {
-            "G of each pod merged by Stouffer, as if samples were independent. It calls rows where nothing changed"
+            "G of each pod merged by Stouffer, as if samples were independent. It flags rows where nothing changed"
         }
-        Method::Naive => "shares subtracted, no test. Most of what is listed is noise",
+        Method::Naive => "shares subtracted, no test. Most of what is listed is chance",
     }
 }
 

@@ -17,7 +17,7 @@ use super::quiet::{figures, observed};
 use super::row::{Chance, Row};
 use crate::fleet::random::next_uniform;
 
-/// Hours that a window of the past spans.
+/// Hours that a window of history spans.
 const HOURS: usize = 4;
 /// Kinds of machine.
 const KINDS: usize = 2;
