@@ -1,6 +1,6 @@
 //! Plain differences of functions, file by file, as `perf diff` computes them: arithmetic that tests nothing.
 //!
-//! Values are weights where every run has them (periods, bytes, nanoseconds), else samples; what is said of a share is of the
+//! Values are weights where every run has them (periods, bytes, nanoseconds), else samples; a share is of the
 //! values of its own side. Checked against perf 6.1.
 
 use std::collections::BTreeSet;

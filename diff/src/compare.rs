@@ -1,9 +1,9 @@
-//! What is different between two sides of recorded profiles, and which of it is real.
+//! What is different between two sides of recorded profiles, and which of it is significant.
 //!
 //! Each file is a run, and runs are to this comparison what pods are to a fleet: how much they differ is measured, and a change
 //! must exceed it. So the runs of both sides go through the dataflow of fleets, as pods of two builds in one cell, and its rows
-//! are the findings. With a single run on a side nobody knows how much runs differ; then samples decide (`compare/single.rs`), against what most
-//! functions show together, which is said, for a difference between two runs need not be one between two programs.
+//! are the findings. With a single run on a side, the variation between runs is unknown. Samples decide then
+//! (`compare/single.rs`), relative to what most functions show together, and the output says so.
 
 mod background;
 pub mod contained;

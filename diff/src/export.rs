@@ -19,14 +19,14 @@ use crate::compare::{Compared, Settings};
 use crate::sides::Sides;
 use crate::stacks::NoStacks;
 
-/// Findings, and what is said beside them.
+/// Findings, and the notes beside them.
 #[derive(Clone, Debug)]
 pub struct Export<'a> {
     /// What was found.
     pub compared: &'a Compared,
     /// What decided.
     pub settings: &'a Settings,
-    /// What the runs of each side are called.
+    /// The names of each side's runs.
     pub labels: Sides<Vec<&'a str>>,
     /// What was found, in a sentence.
     pub headline: &'a str,

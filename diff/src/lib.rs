@@ -1,6 +1,6 @@
 //! Two profiles on a laptop: what is compared, and the pictures of it.
 //!
-//! [`compare`] says which differences are real, [`columns`] computes plain ones. [`flame`] merges the stacks of both sides into one
+//! [`compare`] says which differences are significant, [`columns`] computes plain ones. [`flame`] merges the stacks of both sides into one
 //! call tree. [`page`] shows that tree as a differential flame graph beside what the tests say of each function, [`svg`] draws it
 //! once for documents; both take their colours from [`paint`]. [`export`] writes the same for other programs.
 

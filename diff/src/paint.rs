@@ -1,8 +1,8 @@
 //! What colour a frame has, and what that says.
 //!
-//! Only what the test calls changed is saturated. How strongly is linear in the change of that very frame,
+//! Only significant functions are saturated. How strongly is linear in the change of that very frame,
 //! `(head x weight - base) / total of the base`, each the average of the runs of its side, up to the largest change of any
-//! called frame. All else is grey, and hatched where it is not known whether it changed. The page and the static picture
+//! significant frame. All else is grey, and hatched where it is not known whether it changed. The page and the static picture
 //! share these colours.
 
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use crate::flame::Node;
 use crate::report::{FrameClass, Function, Report};
 use crate::sides::Sides;
 
-/// Steps of a ramp from the faintest colour of a called frame to the fullest.
+/// Steps of a ramp from the faintest colour of a significant frame to the fullest.
 pub const STEPS: u8 = 32;
 
 /// A colour of the screen: red, green, blue.
@@ -79,7 +79,7 @@ impl From<Rgb> for Fill {
 /// All colours of a picture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Colours {
-    /// Of what is known not to be called; user, runtime, system.
+    /// Of what is known and not significant; user, runtime, system.
     pub quiet: [Fill; 3],
     /// Of what is not known; user, runtime, system.
     pub unknown: [Fill; 3],
@@ -139,13 +139,13 @@ fn ramp(faint: u32, full: u32) -> Vec<Fill> {
 /// How a frame is painted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paint {
-    /// Called, and more in the head; the step of the ramp.
+    /// Significant, and more in the head; the step of the ramp.
     More(u8),
-    /// Called, and less in the head.
+    /// Significant, and less in the head.
     Less(u8),
-    /// Not called: shown to be alike, or moved only because others did, or called elsewhere and the same here.
+    /// Equivalent, or moved only because others did, or significant elsewhere and the same here.
     Quiet(FrameClass),
-    /// Not known yet, or never tested.
+    /// Inconclusive, or not tested.
     Unknown(FrameClass),
 }
 
@@ -178,12 +178,12 @@ pub(crate) fn weights(report: &Report) -> Sides<f64> {
 #[derive(Debug)]
 pub struct Painter<'a> {
     functions: HashMap<&'a str, &'a Function, FixedState>,
-    /// The largest change of a called frame, as a share of the base.
+    /// The largest change of a significant frame, as a share of the base.
     strongest: f64,
 }
 
 impl<'a> Painter<'a> {
-    /// Looks over all frames for the largest change of one that is called; `changes` has one entry a node of the tree.
+    /// Looks over all frames for the largest change of a significant one; `changes` has one entry a node of the tree.
     pub fn new(report: &'a Report, changes: &[f64]) -> Self {
         let functions: HashMap<_, _, _> = report.functions.iter().map(|row| (&*row.name, row)).collect();
         let mut painter = Self { functions, strongest: 0.0 };
@@ -214,7 +214,7 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// The largest change of a called frame, as a share of the base; 0 if nothing is called.
+    /// The largest change of a significant frame, as a share of the base; 0 if nothing is significant.
     pub(crate) fn strongest(&self) -> f64 {
         self.strongest
     }
@@ -225,7 +225,7 @@ impl<'a> Painter<'a> {
     }
 }
 
-/// Whether a verdict that is no call says what is the case.
+/// Whether a verdict is conclusive without being significant.
 pub(crate) fn is_known(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Equivalent | Verdict::Compositional)
 }

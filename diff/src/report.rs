@@ -20,7 +20,7 @@ pub struct Report {
     pub base: ReportSide,
     /// The side in question.
     pub head: ReportSide,
-    /// How many samples of a base run one sample of a head run is set against, finite and above 0: what widths and colours of the
+    /// How many samples of a base run one sample of a head run is compared with, finite and above 0: what widths and colours of the
     /// head are multiplied by. The total of a base run over that of a head run compares shares; 1 compares counts.
     pub head_weight: f64,
     /// At most one row a function. A frame without a row is shown as not tested.
@@ -50,7 +50,7 @@ pub struct ReportSide {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FrameClass {
-    /// The program's, or nobody knows whose.
+    /// The program's, or unknown.
     User,
     /// The runtime of its language.
     Runtime,
@@ -58,7 +58,7 @@ pub enum FrameClass {
     System,
 }
 
-/// What the test of one function says.
+/// The test of one function.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Function {
     /// The name of its frames.
@@ -71,7 +71,7 @@ pub struct Function {
     pub verdict: Verdict,
     /// Why, where there is more to say: `only_in_head`, `only_in_base`, or a sentence.
     pub reason: Option<String>,
-    /// Whether the test calls it changed. Only what is called is drawn in colour.
+    /// Whether the change is significant. Only significant functions are drawn in colour.
     pub significant: bool,
     /// Raw samples over all runs of the base.
     pub base_count: u64,
@@ -85,7 +85,7 @@ pub struct Function {
     pub ratio: Option<Ratio>,
     /// Natural logarithm of the p-value, at most 0; none where nothing was tested.
     pub ln_p: Option<f64>,
-    /// The false discovery rate at which it is called, 0 to 1; none where nothing was tested.
+    /// The false discovery rate at which it is significant, 0 to 1; none where nothing was tested.
     pub q_value: Option<f64>,
 }
 

@@ -1,7 +1,7 @@
 //! The differential flame graph drawn once, for documents and mail: the colours of the page, and titles that browsers show when
 //! the pointer rests on a frame.
 //!
-//! Widths are the average of both sides. Frames narrower than a thousandth of the whole are left out, and their number is said.
+//! Widths are the average of both sides. Frames narrower than a thousandth of the whole are left out, and their number is stated.
 
 mod legend;
 
@@ -130,7 +130,7 @@ impl<'a> Picture<'a> {
         text.push_str("</g>\n");
     }
 
-    /// The words of a frame: its name, its shares, and what the test says of its function.
+    /// The words of a frame: its name, its shares, and the verdict on its function.
     fn title(&self, frame: &Frame<'_>, function: Option<&Function>) -> String {
         let whole = self.totals.first().copied().unwrap_or_default();
         let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { 100.0 * count(part) / count(whole) };

@@ -1,4 +1,4 @@
-//! What is called between two sides: the article's example, runs in which nothing changed, and what cannot be compared.
+//! What is significant between two sides: the article's example, runs in which nothing changed, and what cannot be compared.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and prints what it saw")]
 
@@ -137,7 +137,7 @@ fn pair(seed: u64, Drawn { runs, samples, cv, factor }: Drawn, settings: &Settin
     compare(&Sides { base: side(1.0), head: side(factor) }, settings).unwrap()
 }
 
-/// Runs with a called function, functions tested in all, and runs in which function 10 is called.
+/// Runs with a significant function, functions tested in all, and runs in which function 10 is significant.
 fn outcomes(what: Drawn, settings: &Settings, seeds: std::ops::RangeInclusive<u64>) -> [usize; 3] {
     let mut sums = [0; 3];
     for seed in seeds {
@@ -149,7 +149,7 @@ fn outcomes(what: Drawn, settings: &Settings, seeds: std::ops::RangeInclusive<u6
     }
     let Drawn { runs, samples, cv, factor } = what;
     println!(
-        "{runs} v {runs} runs of {samples} samples, CV {cv}, x {factor}, background {:?}: {} pairs with another called function, {} functions tested, {} with the one",
+        "{runs} v {runs} runs of {samples} samples, CV {cv}, x {factor}, background {:?}: {} pairs with another significant function, {} functions tested, {} with the one",
         settings.background, sums[0], sums[1], sums[2]
     );
     sums

@@ -43,9 +43,9 @@ fn a_change_is_a_share_of_the_base() {
     assert_eq!(["encode", "compress", "legacy", "parse", "poll"].map(of), [0.16, 0.05, -0.08, 0.0, -0.13]);
 }
 
-/// `poll` changed by more than `legacy` and is not called: the fullest colour is that of what is called.
+/// `poll` changed by more than `legacy` and is not significant: the fullest colour is that of a significant function.
 #[test]
-fn strength_is_linear_in_the_change_of_what_is_called() {
+fn strength_is_linear_in_the_change_of_what_is_significant() {
     let report = reports::small();
     assert_eq!(paint(&report, "encode"), Paint::More(STEPS - 1));
     assert_eq!(paint(&report, "legacy"), Paint::Less(16));
@@ -58,14 +58,14 @@ fn strength_is_linear_in_the_change_of_what_is_called() {
 
 /// A frame that grew by sixteen percent of everything is grey as long as the test does not call it.
 #[test]
-fn what_is_not_called_has_no_colour_however_much_it_moved() {
+fn what_is_not_significant_has_no_colour_however_much_it_moved() {
     let mut report = reports::small();
     for row in report.functions.iter_mut().filter(|row| ["encode", "legacy"].contains(&&*row.name)) {
         (row.significant, row.verdict) = (false, Verdict::Inconclusive);
     }
     assert_eq!(paint(&report, "encode"), Paint::Unknown(FrameClass::User));
     assert_eq!(paint(&report, "legacy"), Paint::Unknown(FrameClass::User));
-    // The strongest is then the one that is still called.
+    // The strongest is then the one that is still significant.
     assert_eq!(paint(&report, "compress"), Paint::More(STEPS - 1));
 }
 
@@ -102,7 +102,7 @@ fn names_and_titles_stay_text() {
     assert!(picture.contains("&lt;script&gt;a &amp; b&lt;/script&gt;: base 10 samples (100.00 %)"), "{picture}");
 }
 
-/// Nothing but what is called has a hue, whatever the scheme and the palette; and each ramp goes from faint to full.
+/// Nothing but what is significant has a hue, whatever the scheme and the palette; and each ramp goes from faint to full.
 #[test]
 fn greys_are_grey_and_ramps_rise() {
     for scheme in [Scheme::Light, Scheme::Dark] {

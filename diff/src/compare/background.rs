@@ -1,9 +1,9 @@
 //! How much functions differ between two single runs beyond what independent samples do, seen from the functions themselves.
 //!
 //! Runs differ: in load, in layout, in what else the machine did. With one run a side that cannot be measured for a function by
-//! itself, but where hundreds of functions are alike in it, the middle of them shows it. It is taken as a variance tau^2 that is added
-//! to that of each function's log ratio (a random effect), so that only what stands out from the crowd is called. If most functions
-//! really changed, by a few percent each, that is called background too: nothing in two files tells the one from the other.
+//! itself, but where hundreds of functions share it, their middle shows it. It is taken as a variance tau^2 that is added
+//! to that of each function's log ratio (a random effect), so that only a function that exceeds it is significant. If most
+//! functions really changed, by a few percent each, that counts as background too: two files cannot distinguish the two.
 
 /// The mean of min(z^2, 1) of a standard normal z: 1 - 2 phi(1).
 const MEAN_OF_CAPPED_SQUARE: f64 = 0.516_058_550_961_713_3;
@@ -13,7 +13,7 @@ const HALVINGS: usize = 80;
 
 /// tau^2, 0 where independent samples explain what is seen.
 ///
-/// Each function is its log ratio, the common scale taken out, and the sampling variance of that. Where z^2 is the square of the
+/// Each function is its log ratio, after the normalization factor, and the sampling variance of that. Where z^2 is the square of the
 /// one over the variance and tau^2, the mean of min(z^2, 1), weighted by what a function knows (1 / (variance + tau^2)), is what it is
 /// for a normal: an M-estimate of a random effect's variance, in which a function that changed counts no more than one that
 /// is one standard deviation off.

@@ -24,11 +24,11 @@ pub struct Finding {
     pub weight: Option<Sides<u64>>,
     /// Share of the side's samples, 0 to 1.
     pub share: Sides<f64>,
-    /// Head against base, the common scale of all functions taken out; none where a side lacks the function or nothing was tested.
+    /// Head over base, after the normalization factor; none where a side lacks the function or nothing was tested.
     pub ratio: Option<Interval>,
     /// ln of the p-value that decides; none where nothing was tested.
     pub ln_p: Option<f64>,
-    /// The smallest false-discovery rate at which it is called.
+    /// The smallest false-discovery rate at which it is significant.
     pub q_value: Option<f64>,
     /// What is concluded.
     pub verdict: Verdict,
@@ -58,7 +58,7 @@ impl Finding {
         (head - base).abs() > 0.01 * base
     }
 
-    /// What a row of the dataflow says of its function.
+    /// The finding in a row of the dataflow.
     pub(super) fn of(row: &CellRow) -> Self {
         let count = |count: i64| u64::try_from(count).unwrap_or(0);
         Self {
@@ -78,7 +78,7 @@ impl Finding {
         }
     }
 
-    /// Kind, then what is called by what it comes to at least, then what the others moved, then the rest by evidence; `_rare` last.
+    /// Kind, then significant rows by the least that the change comes to, then compositional ones, then the rest by evidence; `_rare` last.
     pub(super) fn by_importance(a: &Self, b: &Self) -> Ordering {
         let rank = |finding: &Self| match finding.verdict {
             _ if &*finding.function == RARE => 3,

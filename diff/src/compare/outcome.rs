@@ -56,7 +56,7 @@ pub struct Compared {
     pub background: Option<f64>,
     /// How much both sides have in common.
     pub overlap: Overlap,
-    /// Self counts, then total counts, each with what is called first, and by what it comes to at least.
+    /// Self counts, then total counts; in each, significant rows first, by the least that the change comes to.
     pub findings: Vec<Finding>,
 }
 

@@ -39,7 +39,7 @@ impl Recording {
     }
 }
 
-/// Whose a profile is where nobody asks.
+/// The placeholder identity of a profile that was read from a file.
 pub fn nobody() -> Identity {
     Identity {
         service: "-".into(),

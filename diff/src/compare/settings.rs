@@ -1,9 +1,9 @@
 //! What decides beside the recordings.
 
-/// What calls a function changed.
+/// The method that decides which functions are significant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
-    /// Runs as replicates, a robust scale, false discovery controlled.
+    /// Runs as replicates, a robust normalization factor, false discovery controlled.
     #[default]
     Honest,
     /// p of G on merged counts below 1e-4: for comparison, not calibrated.
@@ -13,11 +13,11 @@ pub enum Method {
 /// What decides beside the recordings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// What calls a function changed.
+    /// The method that decides which functions are significant.
     pub method: Method,
     /// False-discovery rate of each family.
     pub q: f64,
-    /// Smallest change on the log scale that is called.
+    /// Minimum effect: a change must be larger to be significant, as a log ratio.
     pub min_effect: f64,
     /// Smallest count of both sides together that is tested.
     pub min_count: u64,

@@ -1,9 +1,9 @@
 //! One run a side: samples taken as independent of each other.
 //!
-//! The same questions as between many runs (a share against the scale of all, by more than delta, controlled over all functions),
-//! but the reference is the chi-square distribution of independent samples, for little is known of how runs differ: no more than
-//! what most functions show of it together ([`background`]). What is called differs between these two runs; whether it would between
-//! the next two, a second run of each tells.
+//! The same questions as between many runs (a share after the normalization factor, by more than the minimum effect, controlled
+//! over all functions), but the reference is the chi-square distribution of independent samples. Little is known of the variation
+//! between runs: only what most functions show of it together ([`background`]). A significant function differs between these two
+//! runs; whether it would between the next two, only a second run of each can show.
 
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{Interval, RARE};
@@ -77,10 +77,10 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
     libm::sqrt(tau2)
 }
 
-/// The scale of a few functions, too few for a robust one: by how much the shares of all those move that are not called.
+/// The normalization factor of a few functions, too few for a robust one: how the share of all that are not significant moved.
 ///
-/// The function with the smallest p is taken out of both sides' samples as long as it would be called among those that are left;
-/// the scale is then how the share of what is left has moved. Counts are those of leaves, which add up.
+/// The function with the smallest p is taken out of both sides' samples as long as it would be significant among those that are left;
+/// the factor is then how the share of what is left has moved. Counts are those of leaves, which add up.
 fn normalization_of_the_rest(pairs: &[Pair], samples: Sides<u64>, settings: &Settings) -> f64 {
     let (all_head, all_base) = (float(samples.head), float(samples.base));
     let (mut head, mut base, mut normalization) = (all_head, all_base, 1.0);
@@ -104,8 +104,8 @@ fn normalization_of_the_rest(pairs: &[Pair], samples: Sides<u64>, settings: &Set
     normalization
 }
 
-/// Calls by the rule of the article's first program: p of G below 1e-4, whatever the count, for each function by itself. Not
-/// calibrated: where nothing changed it calls what differs between runs, and what moved because shares sum to one.
+/// Decides by the rule of the article's first program: p of G below 1e-4, whatever the count, for each function by itself. Not
+/// calibrated: where nothing changed it finds what differs between runs significant, and what moved because shares sum to one.
 pub(crate) fn test_as_the_article(findings: &mut [Finding], samples: Sides<u64>) {
     for finding in findings.iter_mut().filter(|finding| &*finding.function != RARE) {
         let pair = Pair::of(finding, samples);
@@ -169,7 +169,7 @@ impl Pair {
         1.0 / self.head - 1.0 / self.all_head + 1.0 / self.base - 1.0 / self.all_base
     }
 
-    /// ln p of a change by more than delta against a scale.
+    /// ln p of a change by more than the minimum effect, after a normalization factor.
     fn ln_p_beyond(&self, normalization: f64, min_effect: f64) -> f64 {
         let at = |factor: f64| self.ln_p(normalization * libm::exp(factor));
         self.ln_p(normalization).max(outside_band(

@@ -1,7 +1,7 @@
 //! Stacks of both sides as `difffolded.pl` of FlameGraph writes them: `root;...;leaf BASE HEAD`, a line a stack, sorted.
 //!
-//! Counts are raw samples of all runs of a side, added up: of sides with unlike numbers of samples, `flamegraph.pl` and
-//! `inferno-flamegraph` compare counts and not shares, unless the former are made alike first (`difffolded.pl -n`).
+//! Counts are raw samples of all runs of a side, added up: of sides with different numbers of samples, `flamegraph.pl` and
+//! `inferno-flamegraph` compare counts and not shares, unless the former are normalized first (`difffolded.pl -n`).
 //!
 //! As other writers of folded stacks do, `;` within a name becomes `:`, and what ends a line a blank; stacks that are equal then are
 //! one line.

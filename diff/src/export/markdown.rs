@@ -1,5 +1,5 @@
-//! What was found as a comment for a pull request, in the Markdown of GitHub: the headline, a line of what stands behind it, and a
-//! table of what is called. What is not called is counted.
+//! What was found as a comment for a pull request, in the Markdown of GitHub: the headline, a line on the samples behind it, and a
+//! table of the significant functions. The others are counted.
 //!
 //! A comment may have 65,536 characters; this one stays below [`LONGEST`], whatever names are like.
 
@@ -19,10 +19,10 @@ use crate::figures::{grouped, ratio_or_side};
 pub const LONGEST: usize = 60_000;
 /// Characters kept for what stands below the table.
 const BELOW: usize = 2_000;
-/// Characters kept of a headline, and of what is said of how runs differ.
+/// Characters kept of a headline, and of the sentence on the variation between runs.
 const SENTENCE: usize = 2_000;
 
-/// The comment, with at most `rows` rows of called functions; 0: as many as there is room for.
+/// The comment, with at most `rows` rows of significant functions; 0: as many as there is room for.
 pub fn markdown(export: &Export<'_>, rows: usize) -> String {
     let findings: Vec<&Finding> = export.compared.of_kind(export.count_kind).collect();
     let significant: Vec<&Finding> =
@@ -32,7 +32,7 @@ pub fn markdown(export: &Export<'_>, rows: usize) -> String {
         let tested = findings.iter().filter(|finding| finding.ln_p.is_some()).count();
         let _ = writeln!(
             comment,
-            "No function is called changed: {} of {} rows were tested.",
+            "No function is significant: {} of {} rows were tested.",
             grouped(tested),
             grouped(findings.len())
         );
@@ -40,12 +40,12 @@ pub fn markdown(export: &Export<'_>, rows: usize) -> String {
         table(&mut comment, &significant, rows);
     }
     if let Some(counted) = not_significant(&findings) {
-        let _ = writeln!(comment, "\nNot called: {counted}.");
+        let _ = writeln!(comment, "\nNot significant: {counted}.");
     }
     comment
 }
 
-/// What the figures are of, and what is to be borne in mind.
+/// What the figures are of, and how well the variation between runs is known.
 fn behind(export: &Export<'_>) -> String {
     let compared = export.compared;
     let counted = match export.count_kind {
@@ -97,8 +97,8 @@ fn table(comment: &mut String, significant: &[&Finding], rows: usize) {
     }
     if significant.len() > shown {
         let left = significant.len() - shown;
-        let _ =
-            writeln!(comment, "\n... and {} more called function{}.", grouped(left), if left == 1 { "" } else { "s" });
+        let plural = if left == 1 { "" } else { "s" };
+        let _ = writeln!(comment, "\n... and {} more significant function{plural}.", grouped(left));
     }
 }
 

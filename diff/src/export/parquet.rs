@@ -1,6 +1,6 @@
 //! Findings as a Parquet file: one row a finding, in the order in which they were found to matter.
 //!
-//! Each column has its `description`, and its `unit` where it is in one, in the metadata of its Arrow field. What is said of the whole
+//! Each column has its `description`, and its `unit` where it is in one, in the metadata of its Arrow field. What applies to the whole
 //! stands in the file's key-value metadata: `fleetdiff.headline`, `fleetdiff.base_samples`, `fleetdiff.head_samples`,
 //! `fleetdiff.program_version`, and all of it as the JSON document without findings in `fleetdiff.diff`.
 

@@ -8,8 +8,8 @@
 //! |---|---|
 //! | cpu, wall, off_cpu | `samples/count` |
 //! | mutex, block | `contentions/count` |
-//! | heap | `alloc_objects/count`, and `alloc_space/bytes`, 0 where nobody says how many |
-//! | live_heap | `inuse_objects/count`, and `inuse_space/bytes`, 0 where nobody says how many |
+//! | heap | `alloc_objects/count`, and `alloc_space/bytes`, 0 where it is unknown |
+//! | live_heap | `inuse_objects/count`, and `inuse_space/bytes`, 0 where it is unknown |
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,7 +81,7 @@ impl<'a> Columns<'a> {
         let mut column = |name: &str, unit: &str| ValueType { r#type: strings.place(name), unit: strings.place(unit) };
         let samples = column(self.samples, "count");
         let beside = self.beside.map(|(name, unit)| column(name, unit));
-        // A viewer shows the last column first, unless it is told otherwise: not one that holds nothing.
+        // A viewer shows the last column first, unless the file names another: not one that holds nothing.
         let shown = beside.filter(|_| self.weighed).unwrap_or(samples);
         Profile {
             sample_type: std::iter::once(samples).chain(beside).collect(),

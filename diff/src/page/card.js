@@ -24,7 +24,7 @@ const perRun = (side) => (side.runs === 1 ? '' : ' a run');
 
 const of = (side, share, samples) => `${percent(share)} of ${side} (${count(samples)})`;
 
-/** The lines of a card that say what the test makes of a function: [term, words]. */
+/** The lines of a card about the test of a function: [term, words]. */
 function findings(row) {
   if (!row) return [['verdict', 'not tested']];
   const kind = row.counted === 'self' ? 'at leaves' : 'anywhere on the stack';

@@ -16,9 +16,9 @@ const CLASSES = ['user', 'runtime', 'system'];
 /** Index into CLASSES by number of the name. */
 const classOfName = Uint8Array.from(rowOfName, (row) => (row ? CLASSES.indexOf(row.class) : 0));
 
-const isCalled = (name) => rowOfName[name]?.called ?? false;
+const isSignificant = (name) => rowOfName[name]?.significant ?? false;
 
-/** Verdicts that are no call and still say what is the case. */
+/** Verdicts that are conclusive without being significant. */
 const KNOWN = new Set(['equivalent', 'compositional']);
 
 /** How much a sample of each side counts for a width, by whose widths are shown. */

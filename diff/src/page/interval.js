@@ -14,7 +14,7 @@ function placeOf(value, reach) {
   return 50 + 50 * Math.max(-1, Math.min(1, Math.log(value) / reach));
 }
 
-/** The picture of an interval. Its words stand beside it, so that nobody needs to be told of it. */
+/** The picture of an interval. The same figures are text beside it, so screen readers skip it. */
 function intervalPicture(ratio, reach) {
   const picture = element('span', undefined, 'interval');
   picture.setAttribute('aria-hidden', 'true');

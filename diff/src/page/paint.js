@@ -1,4 +1,4 @@
-// Which colour a frame has. Only what the test calls changed is saturated; the same frame has the same colour whichever
+// Which colour a frame has. Only significant functions are saturated; the same frame has the same colour whichever
 // side's widths are shown.
 
 const UNKNOWN = CLASSES.length;
@@ -13,11 +13,11 @@ function coloursOf(isDark, palette) {
   return { fills: fills.map(({ fill }) => fill), inks: fills.map(({ ink }) => ink), hatch: colours.hatch };
 }
 
-/** The largest change of a called frame of the recorded tree: what the fullest colour stands for in every shape. */
+/** The largest change of a significant frame of the recorded tree: what the fullest colour stands for in every shape. */
 const strongest = (() => {
   let most = 0;
   for (let node = 1; node < recorded.size; node++) {
-    if (isCalled(recorded.name[node])) most = Math.max(most, Math.abs(changeOf(recorded, node)));
+    if (isSignificant(recorded.name[node])) most = Math.max(most, Math.abs(changeOf(recorded, node)));
   }
   return most;
 })();
@@ -33,7 +33,7 @@ function paintOf(tree, node) {
   const row = rowOfName[tree.name[node]];
   if (!row) return UNKNOWN;
   const kind = classOfName[tree.name[node]];
-  if (!row.called) return KNOWN.has(row.verdict) ? kind : UNKNOWN + kind;
+  if (!row.significant) return KNOWN.has(row.verdict) ? kind : UNKNOWN + kind;
   const change = changeOf(tree, node);
   if (change === 0) return kind;
   const step = Math.min(data.steps - 1, Math.floor((Math.abs(change) / strongest) * (data.steps - 1) + 0.5));

@@ -46,7 +46,7 @@ function alphabet() {
  * The inverted tree: below the root the functions at leaves, below each who called it, levels alphabetical. The own count of a
  * node is what has no further caller.
  *
- * A group of leaves whose paths upwards are alike so far is one node; `cursor` says how far up each leaf's path is followed.
+ * A group of leaves whose paths upwards are equal so far is one node; `cursor` says how far up each leaf's path is followed.
  */
 function inverted(tree) {
   const rank = alphabet();
@@ -115,11 +115,11 @@ function groups(tree, cursor, from, to, depth) {
 }
 
 /**
- * Runtime and system frames that follow one another as one frame, that of the first. A called function keeps its frames: what is
+ * Runtime and system frames that follow one another as one frame, that of the first. A significant function keeps its frames: what is
  * in colour is never folded away.
  */
 function collapsed(tree) {
-  const folds = (node) => classOfName[tree.name[node]] > 0 && !isCalled(tree.name[node]);
+  const folds = (node) => classOfName[tree.name[node]] > 0 && !isSignificant(tree.name[node]);
   // Nodes of the new tree as they are met; each old node's is in `into`.
   const into = new Int32Array(tree.size);
   const met = new Columns(tree.size);

@@ -1,6 +1,6 @@
-// Search by name: a regular expression that does not mind case unless it has a capital letter.
+// Search by name: a regular expression that ignores case unless it has a capital letter.
 
-/** Whether each name matches, by its number; null without a search. A fault is told. */
+/** Whether each name matches, by its number; null without a search. A fault of the pattern is its message. */
 function matching(query) {
   if (query === '') return { matches: null, fault: '' };
   let pattern;

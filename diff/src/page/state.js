@@ -18,7 +18,7 @@ const state = {
   colours: coloursOf(dark.matches, 'safe'),
 };
 
-/** What is told of a change: functions that bring a part of the page up to date. */
+/** Run after each change: functions that bring a part of the page up to date. */
 const watchers = [];
 
 function changed() {
@@ -33,8 +33,8 @@ function reshape(change) {
   state.layout = layOut(state.tree, state.side);
   if (state.tree !== tree) {
     state.paint = paints(state.tree);
-    state.zoom = alike(tree, zoom);
-    state.focus = alike(tree, focus);
+    state.zoom = counterpart(tree, zoom);
+    state.focus = counterpart(tree, focus);
   }
   state.hover = -1;
   state.zoom = withWidth(state.zoom);
@@ -42,7 +42,7 @@ function reshape(change) {
 }
 
 /** The widest frame of the same function in the tree that is shown now; the root if there is none. */
-function alike(tree, node) {
+function counterpart(tree, node) {
   return node === 0 ? 0 : Math.max(0, widestOf(state.tree, tree.name[node]));
 }
 

@@ -1,16 +1,16 @@
-// The functions that are called changed, as a table: for those who look for figures, and for those who do not see the picture.
+// The significant functions as a table: for readers who need figures, and for those who cannot see the picture.
 
-/** Called functions, the largest change of share first. */
-const calledRows = data.functions
-  .filter((row) => row.called)
+/** Significant functions, the largest change of share first. */
+const significantRows = data.functions
+  .filter((row) => row.significant)
   .sort((a, b) => Math.abs(b.head_share - b.base_share) - Math.abs(a.head_share - a.base_share));
 
 function fillTable() {
-  const body = document.querySelector('#called tbody');
-  const reach = reachOf(calledRows);
-  body.replaceChildren(...calledRows.map((row) => tableRow(row, reach)));
-  document.getElementById('called').hidden = calledRows.length === 0;
-  document.getElementById('none-called').hidden = calledRows.length > 0;
+  const body = document.querySelector('#significant tbody');
+  const reach = reachOf(significantRows);
+  body.replaceChildren(...significantRows.map((row) => tableRow(row, reach)));
+  document.getElementById('significant').hidden = significantRows.length === 0;
+  document.getElementById('none-significant').hidden = significantRows.length > 0;
   document.getElementById('others').textContent = othersInWords();
 }
 
@@ -37,7 +37,7 @@ function tableRow(row, reach) {
   return line;
 }
 
-/** What stands in the place of a ratio that cannot be taken. */
+/** Shown instead of a ratio that cannot be computed. */
 function presence(row) {
   if (row.base_count === 0) return 'new';
   return row.head_count === 0 ? 'gone' : '';
@@ -61,13 +61,13 @@ function show(name) {
   scroller.scrollIntoView({ block: 'nearest' });
 }
 
-/** How many functions are not called, by verdict. */
+/** How many functions are not significant, by verdict. */
 function othersInWords() {
   const tally = new Map();
-  for (const row of data.functions.filter((one) => !one.called)) {
+  for (const row of data.functions.filter((one) => !one.significant)) {
     const words = VERDICTS[row.verdict] ?? row.verdict;
     tally.set(words, (tally.get(words) ?? 0) + 1);
   }
   const parts = [...tally].sort((a, b) => b[1] - a[1]).map(([words, many]) => `${count(many)} ${words}`);
-  return parts.length > 0 ? `Not called: ${parts.join('; ')}.` : '';
+  return parts.length > 0 ? `Not significant: ${parts.join('; ')}.` : '';
 }

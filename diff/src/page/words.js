@@ -36,12 +36,12 @@ function probability(ln) {
 const rate = (q) => (q === null ? 'not tested' : q === 0 ? '< 1e-300' : probability(Math.log(q)));
 
 const VERDICTS = {
-  regressed: 'slower',
-  improved: 'faster',
-  compositional: 'not changed: its share moved only because others’ did',
-  equivalent: 'shown to be alike',
-  inconclusive: 'not known yet',
-  too_rare: 'too rare to tell',
+  regressed: 'more expensive',
+  improved: 'cheaper',
+  compositional: 'unchanged: its share moved only because other shares did',
+  equivalent: 'equivalent',
+  inconclusive: 'inconclusive',
+  too_rare: 'too rare to test',
   untestable: 'cannot be tested',
   not_comparable: 'cannot be compared',
   some_pods_outlying: 'some runs differ, the side as a whole does not',
@@ -49,12 +49,12 @@ const VERDICTS = {
 
 const REASONS = { only_in_head: 'only in the head', only_in_base: 'only in the base' };
 
-/** What the test says of a function. */
+/** The result of the test of a function. */
 function verdict(row) {
   if (!row) return 'not tested';
-  const called = row.called ? 'called ' : '';
+  const significantly = row.significant ? 'significantly ' : '';
   const reason = row.reason ? ` (${REASONS[row.reason] ?? row.reason.replaceAll('_', ' ')})` : '';
-  return `${called}${VERDICTS[row.verdict] ?? row.verdict}${reason}`;
+  return `${significantly}${VERDICTS[row.verdict] ?? row.verdict}${reason}`;
 }
 
 const runs = (side) => `${count(side.runs)} ${side.runs === 1 ? 'run' : 'runs'}`;

@@ -1,4 +1,4 @@
-//! What stands above the static picture: what is compared, what was found, and what colours mean.
+//! The legend above the static picture: both sides, the headline, and what the colours mean.
 
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ const TOP: f64 = 70.0;
 const HIGH: f64 = 13.0;
 
 /// The two greys: their left edges and their width.
-const QUIET: f64 = 890.0;
+const QUIET: f64 = 870.0;
 const UNKNOWN: f64 = 1080.0;
 const SWATCH: f64 = 14.0;
 
@@ -59,16 +59,16 @@ fn keys(text: &mut String, colours: &Colours, strongest: f64) {
     }
     let percent = 100.0 * strongest;
     let changed = format!(
-        "called faster to called slower: -{percent:.2} % to +{percent:.2} % of the base. Only what the test calls changed is saturated."
+        "cheaper to more expensive: -{percent:.2} % to +{percent:.2} % of the base. Only significant functions are saturated."
     );
     caption(text, left + 6.0, &changed);
     let [quiet, ..] = colours.quiet;
     block(text, QUIET, SWATCH, &quiet.fill.to_string());
-    caption(text, QUIET + SWATCH + 4.0, "alike, or moved by others");
+    caption(text, QUIET + SWATCH + 4.0, "equivalent or moved by others");
     let [unknown, ..] = colours.unknown;
     block(text, UNKNOWN, SWATCH, &unknown.fill.to_string());
     block(text, UNKNOWN, SWATCH, "url(#hatch)");
-    caption(text, UNKNOWN + SWATCH + 4.0, "not known yet");
+    caption(text, UNKNOWN + SWATCH + 4.0, "inconclusive");
 }
 
 fn block(text: &mut String, left: f64, width: f64, fill: &str) {

@@ -80,7 +80,7 @@ pub fn weighed_sides() -> Sides<Vec<Recording>> {
     Sides { base: weigh(base), head: weigh(head) }
 }
 
-/// One run a side, enough samples that something is called.
+/// One run a side, enough samples that something is significant.
 pub fn single() -> Sides<Vec<Recording>> {
     let Sides { mut base, mut head } = sides();
     base.truncate(1);
@@ -93,7 +93,7 @@ pub fn found(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Compared {
     compare(sides, settings).unwrap()
 }
 
-pub const HEADLINE: &str = "3 of 5 functions shifted by more than 1 %, 2 are real";
+pub const HEADLINE: &str = "3 of 5 functions shifted by more than 1 %, 2 are significant";
 
 pub fn export<'a>(compared: &'a Compared, settings: &'a Settings) -> Export<'a> {
     let labels = |name: &'static str, runs| vec![name; runs];

@@ -66,7 +66,7 @@ fn the_document_says_what_was_found() {
         document["base"],
         value!({"labels": ["v1.folded", "v1.folded"], "runs": 2, "samples": 17_080, "weight": 17_080 * 500_250u64})
     );
-    assert_eq!(document["settings"], value!({"method": "honest", "q": 0.05, "delta": 0.01, "min_count": 30}));
+    assert_eq!(document["settings"], value!({"method": "honest", "q": 0.05, "min_effect": 0.01, "min_count": 30}));
     let findings = document["findings"].as_array().unwrap();
     let encode = findings.iter().find(|row| row["function"] == "encode" && row["count_kind"] == "total").unwrap();
     assert_eq!(
@@ -98,8 +98,8 @@ fn no_mutation_of_a_document_fits_the_schema() {
             without.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(&name);
             assert!(!validator.is_valid(&without), "without {parent}/{name}");
             for other in [value!({}), value!(true), value!([1]), value!(-0.5)] {
-                // A logarithm of a p-value may be that, and so may the settings be that nobody checks.
-                if other == value!(-0.5) && ["adjusted_ln_p", "q", "delta"].contains(&name.as_str()) {
+                // A logarithm of a p-value may be that, and so may settings that nobody checks.
+                if other == value!(-0.5) && ["adjusted_ln_p", "q", "min_effect"].contains(&name.as_str()) {
                     continue;
                 }
                 let mut changed = document.clone();

@@ -35,7 +35,7 @@ fn rows(comment: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn a_comment_has_headline_totals_and_what_is_called() {
+fn a_comment_has_headline_totals_and_what_is_significant() {
     let settings = Settings::default();
     let compared = found(&sides(), &settings);
     let comment = markdown(&export(&compared, &settings), 20);
@@ -58,21 +58,21 @@ fn a_comment_has_headline_totals_and_what_is_called() {
     assert!(row("encode").ends_with(") | regressed"), "{comment}");
     assert_eq!(row("legacy"), "legacy | 5.85 % | 0.00 % | gone | improved (only in base)");
     let others = compared.of_kind(fleetdiff_schemas::profile::CountKind::SelfCount).count() - significant.len();
-    assert!(others >= 2 && comment.contains("\nNot called: "), "{comment}");
+    assert!(others >= 2 && comment.contains("\nNot significant: "), "{comment}");
 }
 
 #[test]
-fn where_nothing_is_called_it_says_what_was_tested() {
+fn where_nothing_is_significant_it_says_what_was_tested() {
     let settings = Settings::default();
     let same = || vec![run("same", &[("main;work", 1_000), ("main;rest", 900), ("main;rare", 2), ("main;rarer", 1)])];
     let compared = found(&Sides { base: same(), head: same() }, &settings);
     let comment = markdown(&export(&compared, &settings), 20);
-    assert!(comment.contains("\nNo function is called changed: 2 of 3 rows were tested.\n"), "{comment}");
+    assert!(comment.contains("\nNo function is significant: 2 of 3 rows were tested.\n"), "{comment}");
     assert!(rows(&comment).is_empty(), "{comment}");
-    assert!(comment.ends_with("\nNot called: 2 too rare, 2 inconclusive.\n"), "{comment}");
+    assert!(comment.ends_with("\nNot significant: 2 too rare, 2 inconclusive.\n"), "{comment}");
 }
 
-/// So many called functions of these names.
+/// So many significant functions with these names.
 fn significant(names: &[String]) -> Compared {
     let settings = Settings::default();
     let mut compared = found(&sides(), &settings);
@@ -95,11 +95,11 @@ fn rows_are_limited_and_the_rest_is_counted() {
     let compared = significant(&names);
     let some = markdown(&export(&compared, &settings), 20);
     assert_eq!(rows(&some).len(), 20);
-    assert!(some.contains("\n... and 1,214 more called functions.\n"), "{some}");
+    assert!(some.contains("\n... and 1,214 more significant functions.\n"), "{some}");
     let all = markdown(&export(&compared, &settings), 0);
     assert!(rows(&all).len() > 400 && all.chars().count() <= LONGEST, "{} characters", all.chars().count());
     let more = names.len() - rows(&all).len();
-    assert!(all.contains(&format!("... and {more} more called functions.")) || more == 0, "{all}");
+    assert!(all.contains(&format!("... and {more} more significant functions.")) || more == 0, "{all}");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn the_longest_names_stay_below_the_limit() {
         let comment = markdown(&export(&significant(&names), &settings), 0);
         let length = comment.chars().count();
         assert!(length <= LONGEST && length > LONGEST / 2, "{length}");
-        assert!(comment.contains("more called functions."));
+        assert!(comment.contains("more significant functions."));
         // 20 rows come first of all.
         assert!(rows(&comment).len() >= 20, "{}", rows(&comment).len());
     }

@@ -1,4 +1,4 @@
-//! Only what is called is saturated, and the same frame has the same colour in both sides' widths.
+//! Only what is significant is saturated, and the same frame has the same colour in both sides' widths.
 
 use fleetdiff_diff::page::page;
 use fleetdiff_diff::paint::Palette;
@@ -29,7 +29,7 @@ fn saturation([red, green, blue]: [i64; 3]) -> i64 {
 }
 
 #[test]
-fn only_what_is_called_is_saturated() {
+fn only_what_is_significant_is_saturated() {
     let mut browser = opened("");
     let slower = colour(&mut browser, "main;serve;encode");
     assert!(slower[0] > 200 && slower[0] > slower[1] + 60 && slower[1] > slower[2], "{slower:?} is not orange");
@@ -59,8 +59,8 @@ fn what_is_not_known_is_hatched() {
             node(path)
         ))
     };
-    assert!(tones("main;poll") > 1.5, "a frame that nobody knows of has no lines");
-    assert!((tones("main;serve;parse") - 1.0).abs() < 0.5, "a frame that is alike has lines");
+    assert!(tones("main;poll") > 1.5, "an inconclusive frame has no lines");
+    assert!((tones("main;serve;parse") - 1.0).abs() < 0.5, "an equivalent frame has lines");
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn arrows_walk_enter_zooms_escape_resets() {
     for part in [
         "encode. Level 3.",
         "base 14.0 %, head 30.0 %",
-        "called slower",
+        "significantly more expensive",
         "×2.14, interval ×1.93 to ×2.36",
         "p: 3.7e-348",
         "q: 1.0e-9",

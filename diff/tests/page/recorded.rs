@@ -1,6 +1,6 @@
 //! Twelve etcd pods as they were recorded: the page of a real pair.
 //!
-//! What is called here is what fleets/README.md knows to differ; the figures beside it are of the counts alone, and no test.
+//! What is significant here is what fleets/README.md knows to differ; the figures beside it are of the counts alone, and no test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -230,7 +230,7 @@ fn look_at(pair: &Pair) {
     let known: Vec<_> = pair.slower.iter().chain(pair.faster).collect();
     assert!(coloured.iter().all(|name| known.iter().any(|end| name.ends_with(*end))), "{coloured:?}");
     assert!(known.iter().all(|end| coloured.iter().any(|name| name.ends_with(*end))), "{coloured:?}");
-    let significant = browser.number("document.querySelectorAll('#called tbody tr').length");
+    let significant = browser.number("document.querySelectorAll('#significant tbody tr').length");
     assert_eq!(significant, report.functions.iter().filter(|row| row.significant).map(|_| 1.0).sum::<f64>());
     walk(&mut browser, pair);
     assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
@@ -245,7 +245,7 @@ fn walk(browser: &mut Browser, pair: &Pair) {
         browser.press("ArrowDown");
     }
     picture(browser, &name("focus"));
-    browser.evaluate("canvas.blur(); document.querySelector('#called button').click()");
+    browser.evaluate("canvas.blur(); document.querySelector('#significant button').click()");
     picture(browser, &name("zoomed"));
     browser.evaluate("scrollTo(0, 100000)");
     picture(browser, &name("table"));

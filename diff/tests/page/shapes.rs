@@ -53,7 +53,7 @@ fn oracle_inverted() {
     assert!(browser.complaints().is_empty());
 }
 
-/// Frames of the runtime that follow one another are one; those of the program, and what is called, stay.
+/// Frames of the runtime that follow one another are one; those of the program, and what is significant, stay.
 #[test]
 fn oracle_folded() {
     let mut browser = opened("collapse=1");
@@ -80,7 +80,7 @@ fn oracle_folded() {
 
 /// What is in colour is never folded away.
 #[test]
-fn called_frames_of_the_runtime_stay() {
+fn significant_frames_of_the_runtime_stay() {
     let mut report = reports::small();
     for row in report.functions.iter_mut().filter(|row| &*row.name == "runtime.sweep") {
         (row.verdict, row.significant) = (Verdict::Regressed, true);

@@ -51,7 +51,7 @@ fn drawn(shape: &str, stacks: impl Iterator<Item = Vec<u32>>) {
     assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
 }
 
-/// A report of both sides with these stacks, the counts of none alike.
+/// A report of both sides with these stacks, no two counts equal.
 fn large(stacks: impl Iterator<Item = Vec<u32>>) -> Report {
     let names: Vec<Arc<str>> =
         (0..2_000).map(|number| format!("package{}/module.function{number}", number % 40).into()).collect();

@@ -43,21 +43,24 @@ fn names_and_titles_stay_text() {
 }
 
 #[test]
-fn the_table_holds_what_is_called_and_leads_to_it() {
+fn the_table_holds_what_is_significant_and_leads_to_it() {
     let mut browser = opened("");
     let rows = browser.evaluate(
-        "[...document.querySelectorAll('#called tbody tr')].map((row) => row.innerText.replace(/\\s+/g, ' ').trim())",
+        "[...document.querySelectorAll('#significant tbody tr')].map((row) => row.innerText.replace(/\\s+/g, ' ').trim())",
     );
     assert_eq!(rows.as_array().unwrap().len(), 3, "{rows}");
-    assert_eq!(rows[0], "encode ▲ called slower 14.0 % 30.0 % ×2.14 ×1.93 to ×2.36 3.7e-348 1.0e-9");
-    assert_eq!(rows[1], "legacy ▼ called faster 10.0 % 2.00 % ×0.20 ×0.18 to ×0.22 3.7e-348 1.0e-9");
+    assert_eq!(rows[0], "encode ▲ significantly more expensive 14.0 % 30.0 % ×2.14 ×1.93 to ×2.36 3.7e-348 1.0e-9");
+    assert_eq!(rows[1], "legacy ▼ significantly cheaper 10.0 % 2.00 % ×0.20 ×0.18 to ×0.22 3.7e-348 1.0e-9");
     assert!(
-        rows[2].as_str().unwrap().starts_with("compress ▲ called slower (only in the head) 0.00 % 5.00 % new 3.7e-348"),
+        rows[2]
+            .as_str()
+            .unwrap()
+            .starts_with("compress ▲ significantly more expensive (only in the head) 0.00 % 5.00 % new 3.7e-348"),
         "{rows}"
     );
     // Below ×1 stands left of the middle, above it right; each guess stands on its line.
     let places = browser.evaluate(
-        "[...document.querySelectorAll('#called .interval')].map((picture) => {
+        "[...document.querySelectorAll('#significant .interval')].map((picture) => {
             const [low, wide, dot] = [['.line', 'left'], ['.line', 'width'], ['.dot', 'left']]
                 .map(([part, what]) => parseFloat(picture.querySelector(part).style[what]));
             return [low, dot, low + wide];
@@ -67,13 +70,13 @@ fn the_table_holds_what_is_called_and_leads_to_it() {
     assert_eq!(places.len(), 2, "compress has no ratio");
     assert!(places.iter().all(|place| place.is_sorted()), "{places:?}");
     assert!(places[0][0] > 50.0 && places[1][2] < 50.0, "{places:?}");
-    browser.evaluate("document.querySelectorAll('#called button')[1].click()");
+    browser.evaluate("document.querySelectorAll('#significant button')[1].click()");
     browser.settle();
     assert_eq!(browser.text("pathOf(state.tree, state.zoom).join(';')"), "main;serve;legacy");
     assert_eq!(browser.text("search.value"), "^legacy$");
     assert_eq!(
         browser.text("document.getElementById('others').textContent"),
-        "Not called: 3 shown to be alike; 1 not known yet."
+        "Not significant: 3 equivalent; 1 inconclusive."
     );
 }
 
@@ -93,7 +96,7 @@ fn the_pointer_shows_a_frame_and_zooms_to_it() {
         "400 samples, 40.0 %",
         "270 samples, 27.0 %",
         "−13.0 % of the base’s total",
-        "not known yet",
+        "inconclusive",
         "×0.68, interval ×0.61 to ×0.74",
     ] {
         assert!(card.contains(part), "{part:?} is not in {card:?}");
@@ -174,7 +177,7 @@ fn sides_without_samples_are_a_page() {
         {
             browser.press(key);
         }
-        assert_eq!(browser.evaluate("document.getElementById('none-called').hidden"), false);
+        assert_eq!(browser.evaluate("document.getElementById('none-significant').hidden"), false);
         assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
     }
 }

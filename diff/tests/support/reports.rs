@@ -80,8 +80,8 @@ pub const HEAD: Counts<'static> = &[
     ("main;poll", 270),
 ];
 
-/// A thousand samples a side: `encode` and `compress` are called slower, `legacy` faster, `parse` and the runtime are shown to be
-/// alike, `poll` is not known, and `main` and `serve` were not tested.
+/// A thousand samples a side: `encode` and `compress` are significantly more expensive, `legacy` cheaper, `parse` and the
+/// runtime equivalent, `poll` is inconclusive, and `main` and `serve` were not tested.
 pub fn small() -> Report {
     use FrameClass::{Runtime, User};
     let (base, head) = (run_of(BASE), run_of(HEAD));

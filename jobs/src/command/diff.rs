@@ -1,4 +1,4 @@
-//! `diff`: recorded profiles of two sides, and which of their differences are real.
+//! `diff`: recorded profiles of two sides, and which of their differences are significant.
 
 mod arguments;
 mod columns;
@@ -62,11 +62,11 @@ fn each_head(sides: Sides<Vec<Recording>>, args: &DiffArgs) -> Result<(), Failur
 
 fn explained(failure: NotCompared) -> Failure {
     let hint = match &failure {
-        NotCompared::Empty(_) => "see that the files are profiles of the type asked for (--profile-type)",
-        NotCompared::Types { .. } => "give files of one type, or say which with --profile-type",
+        NotCompared::Empty(_) => "check that the files are profiles of the requested type (--profile-type)",
+        NotCompared::Types { .. } => "give files of one type, or choose it with --profile-type",
         NotCompared::Units { .. } => "give files whose weights are of one unit",
         NotCompared::DifferentPrograms(_) => {
-            "see that both sides are profiles of the same program and type, with symbols"
+            "check that both sides are profiles of the same program and type, with symbols"
         }
         NotCompared::Failed(_) => return Failure::from(failure),
     };

@@ -77,9 +77,9 @@ fn published_the_articles_example_as_files() {
     let [base, head] = article(&files);
     let plain = diff(&[&base], &[&head], &[]);
     let first = plain.stdout.lines().next().unwrap();
-    assert_eq!(first, "9 of 12 functions shifted by more than 1 %, 2 are real (1 cost more, 1 less)");
+    assert_eq!(first, "9 of 12 functions shifted by more than 1 %, 2 are significant (1 more expensive, 1 cheaper)");
     assert!(plain.stdout.contains("base 720,000 samples in 1 run, head 748,000 samples in 1 run"), "{}", plain.stdout);
-    assert!(plain.stdout.contains("with one run a side nobody knows how much runs differ"), "{}", plain.stdout);
+    assert!(plain.stdout.contains("With one run per side, the variation between runs is unknown."), "{}", plain.stdout);
     let rows = diff(&[&base], &[&head], &["-q", "-t", "\t"]);
     assert_eq!(significant(&rows), ["slower", "faster"]);
     let verdicts = verdicts(&rows);
@@ -90,7 +90,7 @@ fn published_the_articles_example_as_files() {
     assert_eq!(article, ["_other", "deserialize_request", "faster", "slower"]);
     let said = diff(&[&base], &[&head], &["--method", "article"]).stdout;
     assert!(
-        said.lines().next().unwrap().ends_with("4 are called by the article's rule, which is not calibrated"),
+        said.lines().next().unwrap().ends_with("4 are significant by the article's rule, which is not calibrated"),
         "{said}"
     );
 }
@@ -130,7 +130,7 @@ fn null_recorded_runs_and_their_twin() {
     let (base, head) = (of(&["A", "A2"], "cache"), of(&["B"], "cache"));
     let same = diff(&borrowed(&base), &borrowed(&head), &["-q", "-t", "\t", "--top", "0"]);
     println!(
-        "{} rows of {} v {} runs in which nothing changed, called {:?}",
+        "{} rows of {} v {} runs in which nothing changed, significant {:?}",
         verdicts(&same).len(),
         base.len(),
         head.len(),
@@ -207,7 +207,7 @@ fn what_cannot_be_compared_says_why() {
         &good,
         &files.with("perf.data", b"PERFILE2\0\0"),
         &[],
-        &["perf.data is perf's own recording", "perf script -F"],
+        &["perf.data is a perf.data recording", "perf script -F"],
     );
     fails(&good, "/nowhere/x.pb.gz", &[], &["cannot read /nowhere/x.pb.gz"]);
     let kv = recorded("kv-snapshot");
@@ -221,7 +221,7 @@ fn what_cannot_be_compared_says_why() {
     fails(&good, &good, &["-c", "sum"], &["delta-abs", "wdiff:W1,W2"]);
     fails(&good, &good, &["-o", "report.html"], &["--output"]);
     fails(&good, &good, &["-o", "2"], &["--order 2", "--columns"]);
-    fails(&good, &good, &["-c", "delta", "--format", "html"], &["are of the table"]);
+    fails(&good, &good, &["-c", "delta", "--format", "html"], &["need --format table"]);
 }
 
 #[test]
@@ -248,8 +248,8 @@ fn two_profiles_and_one_command() {
     assert_eq!((made.code, made.stdout.as_str()), (0, ""), "{}", made.stderr);
     let page = std::fs::read_to_string(page).unwrap();
     assert!(
-        page.contains("9 of 13 functions shifted by more than 1 %, 2 are real")
-            && page.contains("Mind: with one run a side"),
+        page.contains("9 of 13 functions shifted by more than 1 %, 2 are significant")
+            && page.contains("With one run per side"),
         "no headline"
     );
     assert!(!page.contains("http://") && !page.contains("https://"), "the page asks for something of the network");

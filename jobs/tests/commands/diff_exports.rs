@@ -96,7 +96,7 @@ fn csv_and_parquet_hold_the_rows_of_json() {
 }
 
 #[test]
-fn markdown_shows_what_is_called() {
+fn markdown_shows_what_is_significant() {
     let comment = written(&["--format", "markdown", "--top", "1"]);
     assert!(
         comment.starts_with("**")
@@ -105,7 +105,8 @@ fn markdown_shows_what_is_called() {
     );
     assert_eq!(comment.lines().filter(|line| line.starts_with("| `")).count(), 1, "{comment}");
     assert!(
-        comment.contains("\n... and 1 more called function.\n") && comment.contains(". With fewer than 5 runs a side"),
+        comment.contains("\n... and 1 more significant function.\n")
+            && comment.contains(". With fewer than 5 runs per side"),
         "{comment}"
     );
 }
@@ -160,10 +161,10 @@ fn a_pair_of_pprof_files_is_read_again() {
 fn what_makes_no_sense_is_refused_before_anything_is_read() {
     let nowhere = ["nowhere.folded".to_owned()];
     let cases: [(&[&str], &str, &str); 4] = [
-        (&["--format", "parquet"], "--format parquet writes bytes that are no text", "--output FILE"),
-        (&["--format", "pprof"], "--format pprof writes bytes that are no text", "NAME.base.pb.gz"),
-        (&["--format", "json", "--top", "3"], "no use for --top 3", "leave --top out"),
-        (&["--format", "speedscope", "--top", "0"], "no use for --top 0", "leave --top out"),
+        (&["--format", "parquet"], "--format parquet writes binary data and needs a file", "--output FILE"),
+        (&["--format", "pprof"], "--format pprof writes binary data and needs a file", "NAME.base.pb.gz"),
+        (&["--format", "json", "--top", "3"], "so --top 3 does not apply", "remove --top"),
+        (&["--format", "speedscope", "--top", "0"], "so --top 0 does not apply", "remove --top"),
     ];
     for (arguments, said, hint) in cases {
         let run = diff(&nowhere, &nowhere, arguments);

@@ -190,9 +190,9 @@ impl Recorded {
                 let ours = ours[&function];
                 assert_eq!((ours.base_period, ours.period), (theirs.base_period, theirs.period), "{name}: {function}");
                 assert!((ours.baseline - theirs.baseline).abs() <= 1, "{name}: {function}: {ours:?}, perf {theirs:?}");
-                let strata_detail = theirs.delta.zip(ours.delta).map(|(theirs, ours)| (theirs - ours).abs());
+                let difference = theirs.delta.zip(ours.delta).map(|(theirs, ours)| (theirs - ours).abs());
                 assert!(
-                    strata_detail.is_none_or(|strata_detail| strata_detail <= 1) && ours.delta.is_some(),
+                    difference.is_none_or(|difference| difference <= 1) && ours.delta.is_some(),
                     "{name}: {function}: {ours:?}, perf {theirs:?}"
                 );
                 compared += 1;

@@ -1,7 +1,7 @@
 //! Names and sentences within a table of GitHub's Markdown.
 
-/// Characters shown of a name; of a longer one the middle is left out, since both the package and the function are told apart by
-/// the ends.
+/// Characters shown of a name; of a longer one the middle is left out, since its ends identify both the package and
+/// the function.
 pub(super) const NAME: usize = 80;
 
 /// A name as a code span that may stand in a cell of a table.

@@ -134,7 +134,7 @@ impl Printer<'_> {
     }
 }
 
-/// Verdict, with the ratio where something is called.
+/// Verdict, with the ratio if the finding is significant.
 fn verdict(finding: &Finding) -> String {
     match finding.ratio.filter(|_| finding.verdict.is_significant()) {
         Some(ratio) => format!("{} {}", finding.verdict.name(), figures::ratio(ratio)),

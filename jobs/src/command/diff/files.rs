@@ -18,7 +18,7 @@ use crate::failure::Failure;
 pub(crate) struct Read {
     /// The runs of each side.
     pub(crate) sides: Sides<Vec<Recording>>,
-    /// What whoever looks at a result ought to know of the files.
+    /// Notes on the files.
     pub(crate) notes: Vec<String>,
 }
 
@@ -51,10 +51,10 @@ fn explained(fault: Unreadable) -> Failure {
         }
         Unreadable::Profile { fault, .. } => match fault {
             Unread::Rejected(fault) if fault.reason == Reason::UnitMismatch => {
-                "say what is compared with --profile-type: cpu, wall, off_cpu, heap, live_heap, mutex, block"
+                "choose the type with --profile-type: cpu, wall, off_cpu, heap, live_heap, mutex, block"
             }
             Unread::Rejected(fault) if fault.reason == Reason::Empty => {
-                "see how it was recorded: a program that slept, or a sampler that was not allowed to look, leaves no samples"
+                "check how it was recorded: a program that slept, or a sampler without permission, leaves no samples"
             }
             Unread::Rejected(_) => {
                 "the format is recognised by the name (.pb.gz, .folded, .perf_script, .speedscope, .cpuprofile, .pyroscope) or by the bytes"
@@ -63,11 +63,11 @@ fn explained(fault: Unreadable) -> Failure {
                 "write the text with more fields, as in perf script -F +pid,+cpu,+srcline, or do not ask for this (--sort, --cpu, --pid, --tid, --comms, --dsos)"
             }
             Unread::Timeless => {
-                "--time and --crop need a format with times: perf script, OTLP, cpuprofile, speedscope in a unit of time; --crop also takes many files a side that each say when they were taken, as pprof does"
+                "--time and --crop need a format with times: perf script, OTLP, cpuprofile, speedscope in a unit of time; --crop also takes many files per side that each have a time, as pprof does"
             }
-            Unread::OutOfTime { .. } => "ask for a stretch within these times with --time, or crop less with --crop",
+            Unread::OutOfTime { .. } => "choose a range within these times with --time, or crop less with --crop",
             Unread::NothingLeft(_) => {
-                "see that --cpu, --pid, --tid, --comms, --dsos and --symbols name what the file holds; with --percentage absolute a side may have none of it"
+                "check that --cpu, --pid, --tid, --comms, --dsos and --symbols name what the file holds; with --percentage absolute a side may have none of it"
             }
         },
     };

@@ -5,10 +5,10 @@ use fleetdiff_schemas::verdict::Verdict;
 
 use super::arguments::{DiffArgs, MethodName};
 
-/// What a change must cost or save at least, of all samples of the base, to be spoken of by itself: a tenth of a percent.
+/// Smallest cost or saving that matters, as a share of the base's samples: a tenth of a percent.
 const WORTH: f64 = 0.001;
 
-/// How many shares of the counts in question moved, how many of them are real, and how many of those matter.
+/// How many functions' shares moved, how many of these changes are significant, and how many are large enough to matter.
 pub(crate) fn headline(compared: &Compared, args: &DiffArgs) -> String {
     of(
         &compared.of_kind(args.table.count_kind()).filter(|finding| finding.functions.is_none()).collect::<Vec<_>>(),
@@ -31,20 +31,22 @@ pub(crate) fn of(findings: &[&Finding], compared: &Compared, args: &DiffArgs) ->
     let significant = count(&|finding| finding.verdict.is_significant());
     let shifts = format!("{shifted} of {} functions shifted by more than 1 %", findings.len());
     if args.method == MethodName::Article {
-        return format!("{shifts}, {significant} are called by the article's rule, which is not calibrated");
+        let verb = if significant == 1 { "is" } else { "are" };
+        return format!("{shifts}, {significant} {verb} significant by the article's rule, which is not calibrated");
     }
     let more = count(&|finding| finding.verdict == Verdict::Regressed);
     let worth = count(&|finding| finding.verdict.is_significant() && finding.impact() >= WORTH);
     let matter = match worth {
         all if all == significant => String::new(),
         0 => ", none by as much as 0.1 % of all samples".to_owned(),
-        some => format!(", {some} of them by at least 0.1 % of all samples"),
+        some => format!(", {some} by at least 0.1 % of all samples"),
     };
     match significant {
-        0 => format!("{shifts}, none of it is shown to be real"),
-        1 => format!("{shifts}, 1 is real ({}){matter}", if more == 1 { "it costs more" } else { "it costs less" }),
+        0 => format!("{shifts}, none is significant"),
+        1 => format!("{shifts}, 1 is significant ({}){matter}", if more == 1 { "more expensive" } else { "cheaper" }),
         significant => {
-            format!("{shifts}, {significant} are real ({more} cost more, {} less){matter}", significant - more)
+            let less = significant - more;
+            format!("{shifts}, {significant} are significant ({more} more expensive, {less} cheaper){matter}")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What whoever looks at a result ought to know beside it, on stderr.
+//! Notes on a result, on stderr.
 
 use std::io::{self, Write};
 
@@ -32,7 +32,7 @@ pub(crate) fn of(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &Diff
     }
     if head_holds_base(sides) {
         notes.push(
-            "the head has every stack of the base at least as often: if both count since the start of one process, compare instead what came between such snapshots (fleetdiff delta)"
+            "the head has every stack of the base at least as often: if both count since the start of one process, compare the increments between snapshots instead (fleetdiff delta)"
                 .to_owned(),
         );
     }

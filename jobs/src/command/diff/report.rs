@@ -17,15 +17,15 @@ use super::headline;
 pub(crate) fn caution(compared: &Compared) -> String {
     match (compared.spread, compared.background) {
         (Spread::Unknown, Some(background)) if background > 0.0 => format!(
-            "Mind: with one run a side nobody knows how much a function differs from run to run. Most functions differ by {:.1} % here beyond what independent samples do; only what stands out from that is called. Two runs a side and more measure it.",
+            "With one run per side, the variation between runs is unknown. Most functions differ by {:.1} % here beyond what independent samples do; only a larger difference is significant. Two or more runs per side measure the variation.",
             100.0 * background
         ),
         (Spread::Unknown, _) => {
-            "Mind: with one run a side nobody knows how much runs differ by themselves: samples alone decide, and what is called may differ again in the next run. Two runs a side and more measure it."
+            "With one run per side, the variation between runs is unknown. Samples alone decide, and the next run may find other functions significant. Two or more runs per side measure the variation."
         }
         .to_owned(),
         (Spread::Tentative, _) => {
-            "With fewer than 5 runs a side how much runs differ is known roughly: what is called is tentative, and nothing can be shown to be alike."
+            "With fewer than 5 runs per side, the variation between runs is known only roughly: significant functions are tentative, and no function can be equivalent."
         }
         .to_owned(),
         (Spread::Known, _) => String::new(),
@@ -87,7 +87,7 @@ pub(crate) fn label(recordings: &[Recording]) -> String {
     }
 }
 
-/// One finding a function: what is called wins, then self counts where the function is ever a leaf.
+/// One finding per function: a significant one first, then self counts if the function is ever a leaf.
 fn chosen(compared: &Compared) -> Vec<&Finding> {
     let mut chosen: BTreeMap<&Arc<str>, &Finding> = BTreeMap::new();
     let rank = |finding: &Finding| (finding.verdict.is_significant(), finding.count_kind == CountKind::SelfCount);

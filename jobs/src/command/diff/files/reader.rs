@@ -14,7 +14,7 @@ use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
 
-/// What a file is taken for where nobody says it, in this order.
+/// Types that are tried, in this order, if no type was asked for.
 const TYPES: [ProfileType; 5] =
     [ProfileType::Cpu, ProfileType::Heap, ProfileType::Mutex, ProfileType::Wall, ProfileType::OffCpu];
 
@@ -28,7 +28,7 @@ pub(crate) enum Unreadable {
     #[error("cannot read {path}", path = .path.display())]
     File { path: PathBuf, source: io::Error },
     /// A recording in perf's own format.
-    #[error("{path} is perf's own recording, of which symbols are still to be found", path = .path.display())]
+    #[error("{path} is a perf.data recording, whose symbols are not resolved", path = .path.display())]
     PerfData { path: PathBuf },
     /// It holds nothing of what is asked for.
     #[error("{path} {fault}", path = .path.display())]

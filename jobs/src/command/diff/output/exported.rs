@@ -12,19 +12,18 @@ use super::file;
 use crate::failure::Failure;
 
 /// Note on the variation between runs where it is measured.
-const KNOWN: &str = "how much runs differ by themselves is measured, and what is called exceeds it";
+const KNOWN: &str = "the variation between runs is measured, and every significant change exceeds it";
 /// Note on the variation between runs under the article's rule.
-const NOT_ASKED: &str =
-    "how much runs differ by themselves is not asked by the article's rule, which is not calibrated";
+const NOT_ASKED: &str = "the article's rule ignores the variation between runs and is not calibrated";
 
 /// A format that makes no sense with another setting.
 #[derive(Debug, thiserror::Error)]
 enum Unfit {
-    #[error("--format {0} writes bytes that are no text, and no file for them is named")]
+    #[error("--format {0} writes binary data and needs a file")]
     NeedsFile(&'static str),
-    #[error("--format {0} has all rows or none, and no use for --top {1}")]
+    #[error("--format {0} writes all rows or none, so --top {1} does not apply")]
     NoRows(&'static str, usize),
-    #[error("plain differences (--compute, --period, --formula, --columns, --order) are of the table")]
+    #[error("plain differences (--compute, --period, --formula, --columns, --order) need --format table")]
     NoColumns,
 }
 
@@ -32,7 +31,7 @@ enum Unfit {
 pub(crate) fn check(args: &DiffArgs) -> Result<(), Failure> {
     use OutputFormat::{Csv, Difffolded, Html, Json, Markdown, Parquet, Pprof, Speedscope, Svg, Table};
     if args.columns.are_wanted() && args.output.format != Table {
-        return Err(Failure::usage(Unfit::NoColumns, "leave --format out, or the options of plain differences"));
+        return Err(Failure::usage(Unfit::NoColumns, "remove --format, or the options of plain differences"));
     }
     let (name, needs_file) = match args.output.format {
         Table | Html | Svg | Markdown => return Ok(()),
@@ -47,12 +46,12 @@ pub(crate) fn check(args: &DiffArgs) -> Result<(), Failure> {
         let hint = if name == "pprof" {
             "name both files with --output NAME: NAME.base.pb.gz and NAME.head.pb.gz"
         } else {
-            "name one with --output FILE"
+            "name it with --output FILE"
         };
         return Err(Failure::usage(Unfit::NeedsFile(name), hint));
     }
     if let Some(top) = args.table.asked_rows() {
-        return Err(Failure::usage(Unfit::NoRows(name, top), "leave --top out; table and markdown know it"));
+        return Err(Failure::usage(Unfit::NoRows(name, top), "remove --top; only table and markdown have it"));
     }
     Ok(())
 }
@@ -106,7 +105,7 @@ pub(crate) fn explained(fault: NotExported) -> Failure {
         NotExported::NoStacks(_) => {
             "give profiles with whole stacks, or one of the formats of findings: json, csv, parquet, markdown"
         }
-        NotExported::TooLarge { .. } => "give fewer runs a side",
+        NotExported::TooLarge { .. } => "give fewer runs per side",
         NotExported::NotANumber { .. } | NotExported::Json(_) | NotExported::Csv(_) | NotExported::Parquet(_) => {
             "this is an error in fleetdiff, please report it"
         }

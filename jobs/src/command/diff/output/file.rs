@@ -9,10 +9,7 @@ use crate::failure::Failure;
 /// Writes a file; one that is there is overwritten.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     fs::write(path, bytes).map_err(|source| {
-        Failure::with_hint(
-            Unwritable { path: path.to_owned(), source },
-            "see that its folder is there and may be written to",
-        )
+        Failure::with_hint(Unwritable { path: path.to_owned(), source }, "check that its folder exists and is writable")
     })
 }
 
