@@ -1,6 +1,6 @@
 //! Function names: a function is its name, so every format gives its frames here and nowhere else.
 //!
-//! A name as it came goes through two steps, the same for every format: [`normalised`] takes off what changes from build
+//! A name as it came goes through two steps, the same for every format: [`normalised()`] takes off what changes from build
 //! to build though the function does not (line numbers, hashes, offsets), and the [`Rewrites`] that were configured are
 //! applied. `Naming` remembers what came of a name for as long as its decoder lives; `Names` is the table of one
 //! profile, no name twice.

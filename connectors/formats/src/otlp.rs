@@ -3,8 +3,8 @@
 //!
 //! The decoder's passes, in their order: undo the compression; cut the message into resources and the dictionary that they share
 //! (`dictionary`); name functions (`symbols`); read each profile of the message but for its samples (`heads`); put sample types of
-//! one process and window together (`groups`); walk the samples (`samples`, `rows`). Nothing is copied before it is needed. [`encode`]
-//! writes what [`Decoder`] reads, by the messages in [`proto`].
+//! one process and window together (`groups`); walk the samples (`samples`, `rows`). Nothing is copied before it is needed.
+//! [`encode()`] writes what [`Decoder`] reads, by the messages in [`proto`].
 //!
 //! Whose a profile is says its resource, then its scope ([`Options::identity`]); the labels of the transport are not looked at. A
 //! part is a profile type of one resource and window, and a bad one spoils no other. `docs/formats.md` has the rules for types,

@@ -2,7 +2,7 @@
 //!
 //! The decoder's passes, in their order: undo the compression; cut the message into its tables (`tables`); choose the
 //! columns that give raw samples (`counts.rs`); check every function and location and name them; walk the samples.
-//! Nothing is copied before it is known to be needed (`wire.rs`). [`encode`] writes what the decoder reads, by the messages
+//! Nothing is copied before it is known to be needed (`wire.rs`). [`encode()`] writes what the decoder reads, by the messages
 //! in [`proto`]; [`delta`] subtracts a profile from another.
 //!
 //! A location may carry several functions (inlined ones first). One without a function or a name has no symbol. A sample

@@ -37,8 +37,13 @@ pub(crate) struct GenerateArgs {
     /// New folder for the fleet: pprof files with a manifest
     #[arg(long, help_heading = "Output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Configuration file; only its section [kafka] is used
-    #[arg(long, value_name = "FILE", conflicts_with = "output")]
+    /// Configuration file.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "output",
+        help = "Configuration file; only its section [kafka] is used"
+    )]
     pub(crate) config: Option<PathBuf>,
     /// Topic and how to reach it.
     #[command(flatten)]

@@ -25,8 +25,8 @@ pub(crate) struct PublishArgs {
     /// Folder with a manifest.jsonl
     #[arg(value_name = "FLEET_DIR")]
     pub(crate) fleet: PathBuf,
-    /// Configuration file; only its section [kafka] is used
-    #[arg(long, value_name = "FILE")]
+    /// Configuration file.
+    #[arg(long, value_name = "FILE", help = "Configuration file; only its section [kafka] is used")]
     pub(crate) config: Option<PathBuf>,
     /// Topic and how to reach it.
     #[command(flatten)]

@@ -32,8 +32,8 @@ pub(crate) struct ReplayArgs {
     /// Folder with a manifest.jsonl
     #[arg(value_name = "FLEET_DIR")]
     pub(crate) fleet: PathBuf,
-    /// Configuration file; only its sections [dataflow] and [run] are used
-    #[arg(long, value_name = "FILE")]
+    /// Configuration file.
+    #[arg(long, value_name = "FILE", help = "Configuration file; only its sections [dataflow] and [run] are used")]
     pub(crate) config: Option<PathBuf>,
     /// Only profiles of this service
     #[arg(long, help_heading = "Input", value_name = "SERVICE")]

@@ -138,6 +138,20 @@ fn the_articles_programs_call_four_and_five_rows_and_honest_calls_none() {
     );
 }
 
+/// The root of G of function `f` in one pod against the merged base, with the sign of the change of its share.
+fn signed_root(pod: &[f64], merged: &[f64], f: usize) -> f64 {
+    let (a, n) = (pod[f], pod.iter().sum::<f64>());
+    let (b, all) = (merged[f], merged.iter().sum::<f64>());
+    let share = (a + b) / (n + all);
+    let term = |observed: f64, expected: f64| observed * (observed / expected).ln();
+    let g = 2.0
+        * (term(a, n * share)
+            + term(n - a, n * (1.0 - share))
+            + term(b, all * share)
+            + term(all - b, all * (1.0 - share)));
+    g.sqrt().copysign(a / n - b / all)
+}
+
 /// Three pods against two, four functions: each pod's G as it is written in books, Fisher's sum with its tail in closed form.
 #[test]
 fn pods_are_tested_one_by_one_and_merged() {
@@ -158,19 +172,7 @@ fn pods_are_tested_one_by_one_and_merged() {
     }
     std::fs::write(fleet.path().join("manifest.jsonl"), manifest).unwrap();
     let merged: Vec<f64> = (0..4).map(|f| base.iter().map(|pod| pod[f]).sum()).collect();
-    let all: f64 = merged.iter().sum();
-    let root = |pod: &[f64; 4], f: usize| {
-        let (a, n, b) = (pod[f], pod.iter().sum::<f64>(), merged[f]);
-        let share = (a + b) / (n + all);
-        let term = |observed: f64, expected: f64| observed * (observed / expected).ln();
-        let g = 2.0
-            * (term(a, n * share)
-                + term(n - a, n * (1.0 - share))
-                + term(b, all * share)
-                + term(all - b, all * (1.0 - share)));
-        g.sqrt().copysign(a / n - b / all)
-    };
-    let roots = |f: usize| head.iter().map(|pod| root(pod, f)).collect::<Vec<_>>();
+    let roots = |f: usize| head.iter().map(|pod| signed_root(pod, &merged, f)).collect::<Vec<_>>();
     let fisher = |f: usize| {
         let half = -roots(f).iter().map(|z| ln_chi1_tail(z * z)).sum::<f64>();
         (-half).exp() * (1.0 + half + half * half / 2.0)

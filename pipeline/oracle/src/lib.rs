@@ -6,7 +6,7 @@
 //! Modules follow the page: records to counted samples ([`admission`], [`snapshots`], sections 1 and 2), one service's hops
 //! ([`timeline`], 3), whose samples ([`counts`], 4), evidence and columns ([`evidence`], [`row`], [`requests`], [`pods`], 5),
 //! reports ([`report`], [`aa_check`], 6 and 7), flags ([`family`], [`live`], 8), verdicts ([`verdicts`], 9), causes ([`causes`],
-//! [`explained`], 11), bases that are history ([`past`], 13).
+//! [`explained`], 11), bases that are history ([`history`], 13).
 //! [`compare`] sets two outcomes against each other.
 //!
 //! For fleets of tests: memory and time grow with looks x samples.

@@ -68,17 +68,14 @@ impl Report<'_> {
         let everywhere = CellKey { region: Region::from(MERGED), cohort: Cohort::from(MERGED) };
         let has_head = |cell: &CellKey| evidence.iter().any(|(one, _)| one == cell);
         let over_all = [(everywhere, judged(&has_head))];
-        let (mut over_cohorts, mut over_regions) = (Vec::new(), Vec::new());
-        if self.config.cell_by == CellBy::RegionCohort && evidence.len() >= 2 {
-            for region in cells.keys().map(|cell| &cell.region).collect::<BTreeSet<_>>() {
-                let key = CellKey { region: region.clone(), cohort: Cohort::from(MERGED) };
-                over_cohorts.push((key, judged(&|cell| has_head(cell) && cell.region == *region)));
-            }
-            for cohort in cells.keys().map(|cell| &cell.cohort).collect::<BTreeSet<_>>() {
-                let key = CellKey { region: Region::from(MERGED), cohort: cohort.clone() };
-                over_regions.push((key, judged(&|cell| has_head(cell) && cell.cohort == *cohort)));
-            }
-        }
+        let partly = if self.config.cell_by == CellBy::RegionCohort && evidence.len() >= 2 {
+            [merged_cohorts(cells), merged_regions(cells)].map(|keys| {
+                let over = |key: &CellKey| judged(&|cell| has_head(cell) && is_under(cell, key));
+                keys.into_iter().map(|key| (key.clone(), over(&key))).collect()
+            })
+        } else {
+            [Vec::new(), Vec::new()]
+        };
         let mut rows = Vec::new();
         // Causes of all rows of a cell are among its self rows.
         let mut causes = BTreeMap::new();
@@ -88,21 +85,8 @@ impl Report<'_> {
             let plain = |(cell, evidence): &(CellKey, Evidence)| {
                 let about = self.about(scope, profile_type, kind, cell);
                 let mut lines = lines(self.config, self.archive, &about, evidence);
-                for line in lines
-                    .iter_mut()
-                    .filter(|line| matches!(line.row.reason, Some(RowReason::NoBase | RowReason::NoCommonStratum)))
-                {
-                    let inside: Vec<&Cell> = cells
-                        .iter()
-                        .filter(|(key, _)| has_head(key) && is_under(key, cell))
-                        .map(|(_, cell)| cell)
-                        .collect();
-                    line.row.detail = Some(format!(
-                        "head: {}; base: {}",
-                        ran(self.config, &inside, HEAD),
-                        ran(self.config, &inside, BASE)
-                    ));
-                }
+                let inside = cells.iter().filter(|(key, _)| has_head(key) && is_under(key, cell));
+                self.add_where_arms_ran(&mut lines, &inside.map(|(_, cell)| cell).collect::<Vec<_>>());
                 Group { cell: cell.clone(), lines, rare: Vec::new() }
             };
             let of_cell = |both: &(CellKey, Evidence)| {
@@ -120,7 +104,7 @@ impl Report<'_> {
             let mut family = Family {
                 cells: evidence.iter().map(of_cell).collect(),
                 over_all: over_all.iter().map(plain).collect(),
-                partly: [&over_cohorts, &over_regions].map(|groups| groups.iter().map(plain).collect()),
+                partly: partly.each_ref().map(|groups: &Vec<_>| groups.iter().map(plain).collect()),
             };
             family.control(self.archive.names.len());
             family.call(self, scope);
@@ -131,6 +115,15 @@ impl Report<'_> {
             rows.extend(family.into_rows(self.config));
         }
         rows
+    }
+
+    /// Rows whose arms share no stratum name the strata of each arm.
+    fn add_where_arms_ran(&self, lines: &mut [Line], cells: &[&Cell]) {
+        let apart = |line: &&mut Line| matches!(line.row.reason, Some(RowReason::NoBase | RowReason::NoCommonStratum));
+        for line in lines.iter_mut().filter(apart) {
+            let (head, base) = (ran(self.config, cells, HEAD), ran(self.config, cells, BASE));
+            line.row.detail = Some(format!("head: {head}; base: {base}"));
+        }
     }
 
     /// What only one of the scopes has.
@@ -155,6 +148,16 @@ impl Report<'_> {
         let comparison = self.live.key(profile_type);
         About { scope, comparison, cell: cell.clone(), kind, start_at, end_at }
     }
+}
+
+/// The key of each region over its cohorts.
+fn merged_cohorts(cells: &BTreeMap<CellKey, Cell>) -> BTreeSet<CellKey> {
+    cells.keys().map(|cell| CellKey { region: cell.region.clone(), cohort: Cohort::from(MERGED) }).collect()
+}
+
+/// The key of each cohort over its regions.
+fn merged_regions(cells: &BTreeMap<CellKey, Cell>) -> BTreeSet<CellKey> {
+    cells.keys().map(|cell| CellKey { region: Region::from(MERGED), cohort: cell.cohort.clone() }).collect()
 }
 
 /// A family of rows: cells x functions of one comparison, kind and scope, and their roll-ups.

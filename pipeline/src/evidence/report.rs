@@ -100,29 +100,29 @@ pub fn report(
         rows.push(of_kind);
         rare.push(rare_of_kind);
     }
-    let imbalance = match scope {
-        Scope::Window => imbalance(view.counts, &comparison.id, view.clock, view.clock.end_of(view.hop)),
-        Scope::Epoch => Vec::new(),
-    };
     Some(ScopeReport {
         scope,
         rows,
         rare,
         snapshot: Snapshot::of(view.counts.functions(), &every_stratum),
-        imbalance,
+        imbalance: imbalance_within(view, comparison, scope),
         strata_detail: view.strata_detail(arms),
         history: None,
     })
 }
 
+/// Imbalance of the arms is reported for the window alone.
+fn imbalance_within(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope) -> Vec<Imbalance> {
+    match scope {
+        Scope::Window => imbalance(view.counts, &comparison.id, view.clock, view.clock.end_of(view.hop)),
+        Scope::Epoch => Vec::new(),
+    }
+}
+
 impl WindowPods {
     /// What single pods say of the functions of a kind; outliers need five pods in each arm.
     fn evidence(&self, view: &CellView<'_>, kind: CountKind, support: Support) -> PodEvidence<'_> {
-        let settings = outliers::Settings {
-            untested: view.untested,
-            keep_ln_p: libm::log(view.q),
-            ..outliers::Settings::default()
-        };
+        let settings = outliers::Settings { untested: view.untested, keep_ln_p: libm::log(view.q) };
         let functions = view.counts.functions().len();
         let held =
             || outliers::outliers(functions, &self.rows(Side::Head, kind), &self.rows(Side::Base, kind), &settings);

@@ -19,7 +19,7 @@ use crate::evidence::row::RATIO;
 const POWER: f64 = 0.8;
 /// Confidence of one side of the 90 % interval of equivalence.
 const ONE_SIDED: f64 = 0.95;
-/// Pods in each arm that make support firm; see [`fleetdiff_statistics::support`].
+/// Pods in each arm that make support firm; see [`mod@fleetdiff_statistics::support`].
 const FIRM_PODS: u32 = 5;
 /// Arms larger than this are not asked for.
 const MOST_PODS: u32 = 10_000;

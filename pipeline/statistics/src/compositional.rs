@@ -16,7 +16,7 @@ use crate::tails::F1Tail;
 /// `delta` (a log ratio, >= 0), and that moved with `scale` (a ratio) rather than against the rest; none if the scale itself lies
 /// within delta.
 ///
-/// The same functions as by [`crate::rows_of`]: those whose `ln_p_comp` is selected.
+/// The same functions as by [`crate::rows::rows_of`]: those whose `ln_p_comp` is selected.
 #[must_use]
 pub fn moved_with_the_rest(moments: &Moments, normalization: f64, q: f64, min_effect: f64) -> Vec<usize> {
     let ln_normalization = libm::log(normalization);

@@ -10,13 +10,13 @@
 //! |---|---|
 //! | What is compared with what? | [`strata`], [`contrast`] |
 //! | How much do pods differ? | [`dispersion`], [`moments`] |
-//! | Is the change more than that? | [`g`], [`test`], [`tails`], [`minimum_effect`] |
-//! | How large is it, and against what? | [`effect`], [`scale`] |
+//! | Is the change more than that? | [`g`], [`mod@test`], [`tails`], [`minimum_effect`] |
+//! | How large is it, and against what? | [`effect`], [`normalization`] |
 //! | Which of many rows may be called? | [`families`], [`evalue`] |
 //! | What is done at a report, and what every ten seconds? | [`rows`], [`live`] |
 //! | What is kept of strata that never change? | [`moments::closed`] |
 //! | What moved only because shares sum to one? | [`compositional`] |
-//! | What could have been seen? | [`power`], [`support`] |
+//! | What could have been seen? | [`power`], [`mod@support`] |
 //! | What may be said at any look? | [`evalue`], [`always_valid`] |
 //! | Does a request cost more? | [`requests`] |
 //! | What of functions with a handful of samples? | [`rare`], [`exact`] |

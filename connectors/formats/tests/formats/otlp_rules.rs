@@ -129,6 +129,7 @@ fn outcome(columns: &[Column<'_>], period: (&str, i64), seconds: u64, resource: 
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases, one a message")]
 fn each_type_counts_raw_samples() {
     use ProfileType::{Block, Cpu, Heap, LiveHeap, Mutex, OffCpu, Wall};
     use Temporality::{Cumulative, Delta, Gauge};

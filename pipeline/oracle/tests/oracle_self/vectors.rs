@@ -108,6 +108,16 @@ impl Check {
         }
     }
 
+    /// Both levels of a fleet's family, of the rows of its cells and of its roll-up.
+    fn levels(&mut self, name: &str, rows: &[Vec<f64>], roll_up: &[f64], expected: &Value) {
+        let levels = two_level(rows, roll_up);
+        self.p(&format!("{name} p_f"), &levels.ln_p_f, &expected["p_f"]);
+        self.p(&format!("{name} q_f"), &levels.ln_q_f, &expected["q_f"]);
+        for (got, expected) in levels.ln_q_value.iter().zip(expected["q_value"].as_array().unwrap()) {
+            self.p(&format!("{name} q_value"), got, expected);
+        }
+    }
+
     fn done(self, name: &str, at_least: usize) {
         eprintln!("{name}: {} numbers, worst {:e}", self.compared, self.worst);
         assert!(self.compared >= at_least, "{name}: only {} numbers", self.compared);
@@ -179,12 +189,7 @@ fn oracle_tests_cells_as_the_reference() {
         let roll_up = roll_up(&cells.iter().map(|(head, base, _)| (head, base)).collect::<Vec<_>>());
         check.p(&format!("{name} roll-up"), &roll_up, &fleet["roll_up_p_row"]);
         let rows: Vec<Vec<f64>> = cells.iter().map(|(_, _, got)| got.ln_p_row.clone()).collect();
-        let levels = two_level(&rows, &roll_up);
-        check.p(&format!("{name} p_f"), &levels.ln_p_f, &fleet["p_f"]);
-        check.p(&format!("{name} q_f"), &levels.ln_q_f, &fleet["q_f"]);
-        for (got, expected) in levels.ln_q_value.iter().zip(fleet["q_value"].as_array().unwrap()) {
-            check.p(&format!("{name} q_value"), got, expected);
-        }
+        check.levels(name, &rows, &roll_up, &fleet);
     }
     check.done("decide.json", 4000);
 }

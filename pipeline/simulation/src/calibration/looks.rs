@@ -29,24 +29,6 @@ const FAST: Wander = Wander { cv: 0.05, correlation: 0.5 };
 const SLOWLY: Wander = Wander { cv: 0.05, correlation: 0.9 };
 
 pub(super) fn rows() -> Vec<Row> {
-    let one_cell = |cv, wander| Design {
-        cells: 1,
-        pods: (40, 760),
-        shares: zipf(),
-        cv,
-        wander,
-        changed: None,
-        hops: HALF_HOUR,
-        edge: None,
-    };
-    let hour = |cells, pods| Design {
-        cells,
-        pods,
-        shares: flat_zipf(),
-        hops: 2 * HALF_HOUR,
-        edge: Some(HALF_HOUR),
-        ..one_cell(0.1, None)
-    };
     let of_a_hundred = |factor, wander| Design {
         shares: vec![0.01; 100],
         changed: Some(changed(1, factor)),
@@ -101,6 +83,16 @@ pub(super) fn rows() -> Vec<Row> {
         ),
         found("found-5-of-500", "the same; it costs 5 % more; stated only", stated(), of_five_hundred(1.05)),
     ]
+}
+
+/// 40 v 760 pods of one cell, looked at for half an hour; nothing changes.
+fn one_cell(cv: f64, wander: Option<Wander>) -> Design {
+    Design { cells: 1, pods: (40, 760), shares: zipf(), cv, wander, changed: None, hops: HALF_HOUR, edge: None }
+}
+
+/// So many cells of so many pods, looked at for an hour that another hour cuts in the middle; nothing changes.
+fn hour(cells: usize, pods: (usize, usize)) -> Design {
+    Design { cells, pods, shares: flat_zipf(), hops: 2 * HALF_HOUR, edge: Some(HALF_HOUR), ..one_cell(0.1, None) }
 }
 
 /// The function of this rank costs so many times as much.

@@ -1,7 +1,7 @@
 //! Chance that depends on names alone: what one pod draws never depends on which other pods exist, on who asks
 //! first, or on how many threads ask.
 //!
-//! Every draw comes from a generator that is seeded by [`derive`] from (fleet seed, what is drawn for, when), so a
+//! Every draw comes from a generator that is seeded by [`derive()`] from (fleet seed, what is drawn for, when), so a
 //! profile can be made again at any time. Only integer arithmetic, IEEE basic operations and `libm` are used: the
 //! numbers are the same on every machine.
 

@@ -2,7 +2,7 @@
 
 use crate::strata::Model;
 
-/// The state of a cell's tests; vectors are by function, or by place in [`Contrast::only`].
+/// The state of a cell's tests; vectors are by function, or by place in [`Contrast::only`](crate::contrast::Contrast::only).
 #[derive(Clone, Debug)]
 pub struct Moments {
     /// What exposure is.
@@ -37,7 +37,7 @@ pub struct Moments {
     pub s02: f64,
     /// Whether an arm has fewer than ten pods or is unlike the other, so that the test on the log scale must agree.
     pub few: bool,
-    /// Whether it must agree because pods of the arms gave unlike amounts, see [`Contrast::unlike`].
+    /// Whether it must agree because of an imbalance of the arms' pods, see [`Contrast::imbalance`](crate::contrast::Contrast::imbalance).
     pub imbalance: bool,
     /// Counts of the head.
     pub a: Vec<f64>,

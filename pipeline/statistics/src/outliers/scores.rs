@@ -17,7 +17,7 @@ const LARGEST_RESIDUAL: f64 = 0.98;
 /// One head pod in one function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PodDeviation {
-    /// Its number in [`PodRow`].
+    /// Its number in [`PodRow`](super::PodRow).
     pub pod: u32,
     /// ln of its share against the base pods', at its own scale.
     pub log_ratio: f64,
