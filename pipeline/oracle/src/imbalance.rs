@@ -108,5 +108,5 @@ pub(super) fn over_all(warnings: &Warnings, profile_type: ProfileType, cells: us
         subjects.into_iter().for_each(|subject| *warned.entry(subject).or_default() += 1);
     }
     let cells = table_count(u64::try_from(cells).unwrap_or(0));
-    warned.into_iter().map(|(subject, here)| format!("{subject}: unlike in {here} of {cells} cells")).collect()
+    warned.into_iter().map(|(subject, here)| format!("{subject}: imbalance in {here} of {cells} cells")).collect()
 }
