@@ -229,8 +229,11 @@ impl Arms {
             best.sort_unstable();
             let plain = vec![None; best.len()];
             let spread = self.spread(&best, &plain);
-            let centres: Vec<Vec<Centre>> =
-                best.iter().zip(&spread.tau2).map(|(f, tau2)| self.centres(*f, None, *tau2)).collect();
+            let centres: Vec<Vec<Centre>> = best
+                .iter()
+                .zip(&spread.tau2)
+                .map(|(f, tau2)| self.centres(*f, &self.logs_of_base(*f, None), *tau2))
+                .collect();
             for (factor, pod) in factors.iter_mut().zip(self.head.iter().chain(&self.base)) {
                 let off = |(f, centres): (&usize, &Vec<Centre>)| pod.log_ratio(*f, None) - centres[pod.group].mean;
                 let offs: Vec<f64> = best.iter().zip(&centres).map(off).collect();
@@ -242,12 +245,17 @@ impl Arms {
         self.head.iter_mut().chain(&mut self.base).zip(factors).for_each(|(pod, factor)| pod.normalization(factor));
     }
 
-    /// Means of the log ratios of base pods by group, weighted by what is known of each.
-    fn centres(&self, f: usize, offset: Option<f64>, tau2: f64) -> Vec<Centre> {
+    /// The log ratios of base pods.
+    fn logs_of_base(&self, f: usize, offset: Option<f64>) -> Vec<f64> {
+        self.base.iter().map(|pod| pod.log_ratio(f, offset)).collect()
+    }
+
+    /// Means of the log ratios `logs` of base pods by group, weighted by what is known of each.
+    fn centres(&self, f: usize, logs: &[f64], tau2: f64) -> Vec<Centre> {
         let mut sums = vec![Centre::default(); self.groups];
-        for pod in &self.base {
+        for (pod, log) in self.base.iter().zip(logs) {
             let weight = 1.0 / (tau2 + 1.0 / pod.expected[f]);
-            sums[pod.group].mean += weight * pod.log_ratio(f, offset);
+            sums[pod.group].mean += weight * log;
             sums[pod.group].weight += weight;
         }
         sums.into_iter().map(|sum| Centre { mean: sum.mean / sum.weight, weight: sum.weight }).collect()
@@ -259,10 +267,13 @@ impl Arms {
         let df = length_float(self.df());
         let (mut phi, mut mu) = (Vec::new(), Vec::new());
         for (f, offset) in functions.iter().zip(offsets) {
+            let logs = self.logs_of_base(*f, *offset);
             let squares = |tau2: f64| -> f64 {
-                let centres = self.centres(*f, *offset, tau2);
-                let square = |pod: &Pod| (pod.log_ratio(*f, *offset) - centres[pod.group].mean).powi(2);
-                self.base.iter().map(|pod| square(pod) / (tau2 + 1.0 / pod.expected[*f])).sum()
+                let centres = self.centres(*f, &logs, tau2);
+                let square = |(pod, log): (&Pod, &f64)| {
+                    (log - centres[pod.group].mean).powi(2) / (tau2 + 1.0 / pod.expected[*f])
+                };
+                self.base.iter().zip(&logs).map(square).sum()
             };
             let mean = self.mean_of_base(*f);
             let mut high = 1e-8;
@@ -278,7 +289,7 @@ impl Arms {
     }
 
     fn scores(&self, f: usize, offset: Option<f64>, tau2: f64, df: f64) -> Scores {
-        let centres = self.centres(f, offset, tau2);
+        let centres = self.centres(f, &self.logs_of_base(f, offset), tau2);
         let off = |pod: &Pod| pod.log_ratio(f, offset) - centres[pod.group].mean;
         let head = |pod: &Pod| {
             let t = off(pod) / (tau2 + 1.0 / pod.expected[f] + 1.0 / centres[pod.group].weight).sqrt();
