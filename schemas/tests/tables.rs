@@ -9,6 +9,7 @@ mod generated;
 use fleetdiff_schemas::rows::*;
 use fleetdiff_schemas::tables::{Kind, TableRow, Value, arrow_schema_of, json_object, sort_rows};
 use fleetdiff_schemas::time::{Hop, Nanos};
+use fleetdiff_schemas::verdict::Verdict;
 use generated::Generator;
 
 /// The law: a row's columns written into a blank row are the row.
@@ -73,6 +74,7 @@ fn each_column_of_a_flag_stands_for_its_own_field() {
         ln_e: Some(43.0),
         minimum_detectable_ratio: Some(44.0),
         seconds_to_significance: Some(f64::INFINITY),
+        verdict: Verdict::NotComparable,
         ..CellRow::blank()
     };
     flag.raised_at = Nanos(1_500_000);
