@@ -18,6 +18,7 @@ use fleetdiff_pipeline::evidence::pods::WindowPods;
 use fleetdiff_pipeline::evidence::report::report;
 use fleetdiff_pipeline::evidence::snapshot::Snapshot;
 use fleetdiff_schemas::comparison::Side;
+use fleetdiff_schemas::number;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::Scope;
 use fleetdiff_statistics::always_valid::Bet;
@@ -120,7 +121,7 @@ fn tested(rows: &CellRows) -> impl Iterator<Item = usize> {
 
 fn independent(rows: &CellRows) -> Vec<f64> {
     let Moments { a, b, n_head, n_base, .. } = &rows.moments;
-    let g = |f: usize| g_2x2(whole(a[f]), whole(*n_head), whole(b[f]), whole(*n_base));
+    let g = |f: usize| g_2x2(number::whole(a[f]), number::whole(*n_head), number::whole(b[f]), number::whole(*n_base));
     (0..a.len()).map(g).map(ln_chi1_tail).collect()
 }
 
@@ -155,8 +156,8 @@ fn rare(rows: &CellRows, pods: &WindowPods) -> Vec<f64> {
     let showing = [Side::Head, Side::Base].map(|side| pods.showing(side, CountKind::SelfCount));
     let number = |side| u64::try_from(pods.len(side)).unwrap_or(0);
     let arm = |side, count: f64, total: f64, showing: &[u64], f: usize| RareArm {
-        count: whole(count),
-        total: whole(total),
+        count: number::whole(count),
+        total: number::whole(total),
         showing: showing.get(f).copied().unwrap_or(0),
         pods: number(side),
     };
@@ -166,16 +167,6 @@ fn rare(rows: &CellRows, pods: &WindowPods) -> Vec<f64> {
             ln_p_rare(arm(Side::Head, a[f], *n_head, &showing[0], f), arm(Side::Base, b[f], *n_base, &showing[1], f))
         })
         .collect()
-}
-
-#[expect(
-    clippy::as_conversions,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "sums of whole counts below 2^53"
-)]
-fn whole(count: f64) -> u64 {
-    count as u64
 }
 
 fn say(line: &str) {

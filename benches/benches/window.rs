@@ -11,6 +11,7 @@ use fleetdiff_benches::plain;
 use fleetdiff_benches::roof::scatter_add;
 use fleetdiff_benches::spread::Spread;
 use fleetdiff_benches::workload::{LARGE, MEDIUM, Mix, Size, Workload};
+use fleetdiff_schemas::number::float;
 
 /// Hops in the window and hops that are measured: 30 minutes of 10 s, then 10 more; `--quick` has fewer.
 const WHOLE: (u64, u64) = (180, 60);
@@ -125,9 +126,4 @@ fn columns(workload: &Workload) -> usize {
 
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "far below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
 }

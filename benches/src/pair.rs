@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fleetdiff_diff::compare::{Compared, Finding, Recording};
 use fleetdiff_diff::flame::{CallTree, Run, Sides};
 use fleetdiff_diff::page::{FrameClass, Function, Report, ReportSide};
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, ProfileType, Samples, Stack};
 
 use crate::workload::{Draws, zipf};
@@ -133,11 +134,6 @@ pub fn report(compared: &Compared, tree: CallTree) -> Report {
             .collect(),
         tree,
     }
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts of samples are below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[expect(

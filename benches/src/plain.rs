@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use fleetdiff_oracle::statistics as oracle;
+use fleetdiff_schemas::number::float;
 use fleetdiff_statistics::evalue::ln_e_normalized;
 use fleetdiff_statistics::{Arm, BucketRow, Contrast, Model, Moments, Stratum};
 
@@ -228,9 +229,4 @@ fn by_oracle(cell: &Cell, rows: &[Row]) -> Vec<(f64, f64)> {
     let normalization = oracle::moderation::normalization_from(&theta, &variances);
     let adjusted = oracle::strata::strata_test(&head, &base, oracle::strata::Model::Share, normalization, MIN_COUNT);
     adjusted.ln_p.into_iter().zip(adjusted.theta).collect()
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
 }

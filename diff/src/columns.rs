@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
+use fleetdiff_schemas::number::{float, length_float};
 use fleetdiff_schemas::profile::CountKind;
 
 use crate::compare::recording::Recording;
 use crate::compare::sums::Sums;
-use crate::figures::float;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +152,7 @@ impl<'a> ByRun<'a> {
 /// assert_eq!(standard_deviation(&[1.0]), None);
 /// ```
 pub fn standard_deviation(figures: &[f64]) -> Option<f64> {
-    let number = float(u64::try_from(figures.len()).ok().filter(|number| *number > 1)?);
+    let number = length_float(Some(figures.len()).filter(|number| *number > 1)?);
     let mean = figures.iter().sum::<f64>() / number;
     let squares: f64 = figures.iter().map(|figure| (figure - mean) * (figure - mean)).sum();
     Some(libm::sqrt(squares / (number - 1.0)))

@@ -36,9 +36,3 @@ pub fn ratio_or_side(finding: &Finding) -> String {
         _ => "-".to_owned(),
     }
 }
-
-/// A count of samples as a number; exact below 2^53.
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts of samples are below 2^53")]
-pub fn float(count: u64) -> f64 {
-    count as f64
-}

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::rows::ComparisonRow;
 use fleetdiff_statistics::intervals::wilson;
 
@@ -53,7 +54,6 @@ impl fmt::Display for AaCheckRate {
     }
 }
 
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
 fn ratio(part: u64, whole: u64) -> f64 {
-    part as f64 / whole as f64
+    float(part) / float(whole)
 }

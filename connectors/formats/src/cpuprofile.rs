@@ -12,34 +12,4 @@ mod document;
 mod ticks;
 mod tree;
 
-use fleetdiff_schemas::profile::Profile;
-use fleetdiff_schemas::rejected::Rejection;
-
-use crate::collected::Collector;
-use crate::decode::{Decode, Options};
-use crate::labels::{Labels, one_profile};
-
 pub(crate) use ticks::read;
-
-/// Decodes `.cpuprofile` files.
-#[derive(Debug)]
-pub(crate) struct Decoder(Collector);
-
-impl Decoder {
-    /// A decoder that reads at most [`Options::max_bytes`] a record.
-    pub(crate) fn new(options: &Options) -> Self {
-        Self(Collector::new(options))
-    }
-}
-
-impl Decode for Decoder {
-    fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
-        let part = one_profile(labels, None, |kind, unit| {
-            let record = self.0.record(bytes, kind, unit);
-            let mut collected = self.0.begin();
-            read(&record, &mut collected)?;
-            Ok(collected.finish())
-        });
-        vec![part]
-    }
-}

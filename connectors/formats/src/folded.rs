@@ -13,39 +13,12 @@ mod counts;
 mod lines;
 
 use fleetdiff_schemas::profile::{Profile, Samples};
-use fleetdiff_schemas::rejected::Rejection;
 
 use self::counts::Columns;
-use crate::collected::Collector;
 use crate::compression::gzip;
-use crate::decode::{Decode, Options};
-use crate::labels::{Labels, one_profile};
 use crate::unencodable::Unencodable;
 
 pub(crate) use lines::read;
-
-/// Decodes folded stacks.
-#[derive(Debug)]
-pub(crate) struct Decoder(Collector);
-
-impl Decoder {
-    /// A decoder that reads at most [`Options::max_bytes`] a record.
-    pub(crate) fn new(options: &Options) -> Self {
-        Self(Collector::new(options))
-    }
-}
-
-impl Decode for Decoder {
-    fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
-        let part = one_profile(labels, None, |kind, unit| {
-            let record = self.0.record(bytes, kind, unit);
-            let mut collected = self.0.begin();
-            read(&record, &mut collected)?;
-            Ok(collected.finish())
-        });
-        vec![part]
-    }
-}
 
 /// Writes a profile as gzipped folded stacks; the decoder gives back the same stacks if the names are
 /// [normalised](super::names::normalised). The window is not written. Equal profiles give equal bytes.

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use crate::decode::{Decode, Options};
+use crate::one_profile::{self, OneProfile};
 use crate::{cpuprofile, delta, folded, otlp, perf_script, pprof, pyroscope, speedscope};
 
 /// A format by its name.
@@ -62,12 +63,13 @@ impl Format {
     /// assert_eq!(decoder.decode(b"main;work 3", &labels)[0], Err(labels.unwrap_err()));
     /// ```
     pub fn decoder(self, options: &Options) -> Box<dyn Decode> {
+        let one_profile = |read: one_profile::Read| Box::new(OneProfile::new(options, read));
         match self {
             Self::Pprof => Box::new(pprof::Decoder::new(options)),
-            Self::Folded => Box::new(folded::Decoder::new(options)),
-            Self::PerfScript => Box::new(perf_script::Decoder::new(options)),
+            Self::Folded => one_profile(|record, collected| folded::read(record, collected)),
+            Self::PerfScript => one_profile(|record, collected| perf_script::read(record, collected)),
             Self::Speedscope => Box::new(speedscope::Decoder::new(options)),
-            Self::Cpuprofile => Box::new(cpuprofile::Decoder::new(options)),
+            Self::Cpuprofile => one_profile(|record, collected| cpuprofile::read(record, collected)),
             Self::Pyroscope => Box::new(pyroscope::Decoder::new(options)),
             Self::Delta => Box::new(delta::Decoder::new(options)),
             Self::Otlp => Box::new(otlp::Decoder::new(options)),

@@ -20,6 +20,7 @@ mod json;
 mod labels;
 pub mod names;
 mod observed;
+mod one_profile;
 pub mod otlp;
 mod perf_script;
 pub mod pprof;

@@ -16,39 +16,10 @@ mod frame;
 mod header;
 mod reader;
 
-use fleetdiff_schemas::profile::Profile;
-use fleetdiff_schemas::rejected::Rejection;
-
 use self::frame::FrameLine;
 use self::header::header;
-use crate::collected::Collector;
-use crate::decode::{Decode, Options};
-use crate::labels::{Labels, one_profile};
 
 pub(crate) use reader::read;
-
-/// Decodes the text of `perf script`.
-#[derive(Debug)]
-pub(crate) struct Decoder(Collector);
-
-impl Decoder {
-    /// A decoder that reads at most [`Options::max_bytes`] a record.
-    pub(crate) fn new(options: &Options) -> Self {
-        Self(Collector::new(options))
-    }
-}
-
-impl Decode for Decoder {
-    fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
-        let part = one_profile(labels, None, |kind, unit| {
-            let record = self.0.record(bytes, kind, unit);
-            let mut collected = self.0.begin();
-            read(&record, &mut collected)?;
-            Ok(collected.finish())
-        });
-        vec![part]
-    }
-}
 
 /// Whether a text begins as one of `perf script` does: an event with its time, or with a frame below it.
 pub(crate) fn begins(text: &str) -> bool {

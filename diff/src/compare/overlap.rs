@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 
 use super::recording::Recording;
 use super::sums::Sums;
-use crate::figures::float;
 use crate::sides::Sides;
 
 /// How much two sides have in common.

@@ -5,6 +5,7 @@
 //! between runs: only what most functions show of it together ([`background`]). A significant function differs between these two
 //! runs; whether it would between the next two, only a second run of each can show.
 
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{Interval, RARE};
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
@@ -19,7 +20,6 @@ use fleetdiff_statistics::tails::ln_chi1_tail;
 use super::background;
 use super::finding::Finding;
 use super::settings::Settings;
-use crate::figures::float;
 use crate::sides::Sides;
 
 /// Gives every finding the test of independent samples: ratio with 95 % interval, ln p, q and verdict.

@@ -62,7 +62,7 @@ mod proto {
     }
 }
 
-const MIN_EFFECT: i32 = 1;
+const DELTA: i32 = 1;
 const CUMULATIVE: i32 = 2;
 
 /// One line of the manifest as a record of metrics.
@@ -98,7 +98,7 @@ fn put_onto(topic: &str, lines: &[Value], temporality: i32) {
             (instant("requests_start_unix_nano"), instant("requests_end_unix_nano"), instant("requests"));
         let (since, all) = so_far.entry(line["pod"].as_str().unwrap()).or_insert((start, 0));
         *all += count;
-        let point = if temporality == MIN_EFFECT {
+        let point = if temporality == DELTA {
             proto::Point { start, time, count }
         } else {
             proto::Point { start: *since, time, count: *all }
@@ -159,7 +159,7 @@ fn requests_of_metrics_give_the_rows_of_requests_in_a_manifest() {
         "--key",
         "none",
     ]);
-    for (temporality, topic) in [(MIN_EFFECT, "requests-delta"), (CUMULATIVE, "requests-cumulative")] {
+    for (temporality, topic) in [(DELTA, "requests-delta"), (CUMULATIVE, "requests-cumulative")] {
         put_onto(topic, &lines, temporality);
         for workers in ["1", "2", "4"] {
             let about = format!("{topic} with {workers} workers");

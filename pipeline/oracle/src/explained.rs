@@ -71,7 +71,7 @@ pub(super) fn shifts(archive: &Archive, tree: &Tree, here: &[Here<'_>]) -> BTree
             let [above, also] = [gaining, losing]
                 .map(|selected| selected.now.function.and_then(|function| caller(archive, tree, function)));
             let left = (gained.value + lost.value).abs();
-            let halves = [gained, lost].map(|min_effect| ((min_effect.high - min_effect.low) / 2.0).powi(2));
+            let halves = [gained, lost].map(|delta| ((delta.high - delta.low) / 2.0).powi(2));
             if let Some(above) = above.filter(|above| Some(*above) == also && left <= (halves[0] + halves[1]).sqrt()) {
                 pairs.push((left, *to, *from, above));
             }

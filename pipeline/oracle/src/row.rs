@@ -164,11 +164,11 @@ fn one_line(
         others: coupled,
         equivalent: in_both && is_equivalent(theta, quantiles.t90 * se),
     };
-    let min_effect = p1 - p0;
+    let delta = p1 - p0;
     let needed = seconds_to_detect(k1, k0, rate, of_both, share.prior.tau2);
     let window = signed_float(config.clock().length_of(config.window_hops()).0) / 1e9;
     let mut row = CellRow {
-        share_delta: Some(Interval { value: min_effect, low: min_effect - half, high: min_effect + half }),
+        share_delta: Some(Interval { value: delta, low: delta - half, high: delta + half }),
         dispersion: Some(phi),
         df: Some(share.df_total),
         statistic: Some(adjusted.stat[place] / phi),

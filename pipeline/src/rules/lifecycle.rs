@@ -357,14 +357,8 @@ impl LiveRule {
             let here: Vec<(&FlagKey, &Selected)> =
                 self.selected.iter().filter(|((key, of, ..), _)| key == comparison && of == cell).collect();
             let rows: Vec<SelectedRow> = here.iter().map(|(_, selected)| selected_row(&selected.now)).collect();
-            let moved = |row: usize| {
-                here[row]
-                    .1
-                    .now
-                    .row
-                    .share_delta
-                    .map(|min_effect| (min_effect.value, (min_effect.high - min_effect.low) / 2.0))
-            };
+            let moved =
+                |row: usize| here[row].1.now.row.share_delta.map(|delta| (delta.value, (delta.high - delta.low) / 2.0));
             for Shift { to, from, caller } in shifts(&rows, callers, moved) {
                 let name = |row: usize| &here[row].1.now.row.function;
                 words.insert(

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use fleetdiff_diff::columns::{ByRun, Compute, Row, rows, standard_deviation};
 use fleetdiff_diff::compare::{Compared, Finding, Recording};
 use fleetdiff_diff::figures;
+use fleetdiff_schemas::number::length_float;
 use fleetdiff_schemas::profile::CountKind;
 
 use super::arguments::DiffArgs;
@@ -151,7 +152,7 @@ fn spread(shares: &[f64]) -> String {
         BARS.iter()
             .enumerate()
             .rev()
-            .find(|(place, _)| most > 0.0 && share / most * 8.0 > float(*place))
+            .find(|(place, _)| most > 0.0 && share / most * 8.0 > length_float(*place))
             .map_or(' ', |(_, bar)| *bar)
     };
     let bars: String = shares.iter().map(|share| bar(*share)).collect();
@@ -159,8 +160,4 @@ fn spread(shares: &[f64]) -> String {
         Some(deviation) => format!("± {deviation:.2} {bars}"),
         None => "one run".to_owned(),
     }
-}
-
-fn float(place: usize) -> f64 {
-    u32::try_from(place).map_or(f64::MAX, f64::from)
 }

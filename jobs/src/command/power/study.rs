@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use fleetdiff_connectors::parquet::read_table;
+use fleetdiff_schemas::number::signed_float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::verdict::BaseKind;
@@ -57,8 +58,9 @@ impl Study {
 
     /// What a row of `comparisons` says; `None` where an arm had no samples.
     fn of(row: &ComparisonRow) -> Option<Self> {
-        let seconds = number(row.window_end_at.since(row.window_start_at).0) / 1e9;
-        let rate = number(row.head_total + row.base_total) / number(row.head_pods + row.base_pods) / seconds;
+        let seconds = signed_float(row.window_end_at.since(row.window_start_at).0) / 1e9;
+        let rate =
+            signed_float(row.head_total + row.base_total) / signed_float(row.head_pods + row.base_pods) / seconds;
         let source = Source { comparison: row.comparison.clone(), count_kind: row.count_kind, cell: row.cell.clone() };
         let pods = |count: i64| u32::try_from(count).ok().filter(|&pods| pods > 0);
         let (head_pods, base_pods) = (pods(row.head_pods)?, pods(row.base_pods)?);
@@ -95,9 +97,4 @@ pub(crate) fn studies_of(folder: &Path) -> Result<Vec<Study>, Failure> {
         return Err(Failure::with_hint(format!("no cell in {} has samples of two builds", folder.display()), hint));
     }
     Ok(studies)
-}
-
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
-fn number(count: i64) -> f64 {
-    count as f64
 }

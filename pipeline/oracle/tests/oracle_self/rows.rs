@@ -49,9 +49,9 @@ fn oracle_columns_of_two_pods_against_two_are_those_of_the_formulas() {
     assert_near(Some(ratio.low), 1.5 * (-t * se).exp());
     assert_near(Some(ratio.high), 1.5 * (t * se).exp());
     let half = t * ((0.3 * 0.7 + 0.2 * 0.8) / 2000.0_f64).sqrt();
-    let min_effect = row.share_delta.unwrap();
-    assert_near(Some(min_effect.value), 0.1);
-    assert_near(Some(min_effect.high), 0.1 + half);
+    let delta = row.share_delta.unwrap();
+    assert_near(Some(delta.value), 0.1);
+    assert_near(Some(delta.high), 0.1 + half);
     // alpha 1e-4 two-sided and power .8; 1000 samples a pod, a share of 1/4, half a pod and half a pod.
     let z: f64 = 3.890_591_886_413_094 + 0.841_621_233_572_914_2;
     assert_near(row.minimum_detectable_ratio, (z * (3.0_f64 / 1000.0).sqrt()).exp());
