@@ -36,7 +36,7 @@ setup:
 
 bench:
 	scripts/setup.sh build
-	cargo bench -p fleetdiff-benches
+	cargo bench --profile dist -p fleetdiff-benches
 
 # The program as it is given to others: target/dist/fleetdiff-<version>-<target>.tar.gz.
 dist:

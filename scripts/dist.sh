@@ -4,8 +4,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-cargo build --locked --release --bin fleetdiff
-program=${CARGO_TARGET_DIR:-target}/release/fleetdiff
+cargo build --locked --profile dist --bin fleetdiff
+program=${CARGO_TARGET_DIR:-target}/dist/fleetdiff
 version=$("$program" --version | cut -d ' ' -f 2)
 target=$(rustc -vV | sed -n 's/^host: //p')
 name=fleetdiff-$version-$target
