@@ -1,6 +1,6 @@
 //! What each column of `cells` costs: the statistics behind it, one after the other, on one cell of the medium size.
 //!
-//! `cargo bench -p fleetdiff-benches --bench columns -- [--quick]`; see README.md of this folder.
+//! `cargo bench --profile dist -p fleetdiff-benches --bench columns -- [--quick]`; see README.md of this folder.
 
 use std::hint::black_box;
 use std::io::Write;

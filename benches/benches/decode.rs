@@ -1,6 +1,6 @@
 //! Decoding: bytes to profiles, each format beside the structs that prost makes of the same bytes.
 //!
-//! `cargo bench -p fleetdiff-benches --bench decode -- [--quick]`; see README.md of this folder.
+//! `cargo bench --profile dist -p fleetdiff-benches --bench decode -- [--quick]`; see README.md of this folder.
 
 use std::hint::black_box;
 use std::io::Write;

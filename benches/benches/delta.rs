@@ -1,6 +1,6 @@
 //! The delta of two cumulative profiles, beside fastdelta of dd-trace-go: time and peak memory.
 //!
-//! `cargo bench -p fleetdiff-benches --bench delta -- [--quick]`; see README.md of this folder.
+//! `cargo bench --profile dist -p fleetdiff-benches --bench delta -- [--quick]`; see README.md of this folder.
 
 use std::fmt::Write as _;
 use std::hint::black_box;

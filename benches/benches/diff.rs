@@ -1,6 +1,6 @@
 //! A comparison of two sides on a laptop: the tests, the call tree, the page and the picture, beside a plain merge by function.
 //!
-//! `cargo bench -p fleetdiff-benches --bench diff -- [--quick]`; see README.md of this folder.
+//! `cargo bench --profile dist -p fleetdiff-benches --bench diff -- [--quick]`; see README.md of this folder.
 
 use std::collections::HashMap;
 use std::hint::black_box;

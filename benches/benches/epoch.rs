@@ -1,6 +1,6 @@
 //! An epoch that grows: what a look and a report of one cell cost, and what its counts take, by the number of closed time blocks.
 //!
-//! `cargo bench -p fleetdiff-benches --bench epoch -- [--quick] [--reports]`; see README.md of this folder.
+//! `cargo bench --profile dist -p fleetdiff-benches --bench epoch -- [--quick] [--reports]`; see README.md of this folder.
 
 use std::io::Write;
 use std::process::ExitCode;

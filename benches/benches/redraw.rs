@@ -1,6 +1,6 @@
 //! What the page of a comparison takes in a real Chromium to be opened and to be drawn anew, against the limit of 50 ms.
 //!
-//! `cargo bench -p fleetdiff-benches --bench redraw`; see README.md of this folder. Needs Chromium, as the tests of the page do.
+//! `cargo bench --profile dist -p fleetdiff-benches --bench redraw`; see README.md of this folder. Needs Chromium, as the tests of the page do.
 #![expect(clippy::unwrap_used, reason = "the driver is that of the tests, which fail by panicking")]
 
 #[path = "../../diff/tests/support/browser.rs"]

@@ -1,6 +1,6 @@
 //! The sliding window: samples folded and expired a second, and milliseconds from hop close to flags.
 //!
-//! `cargo bench -p fleetdiff-benches --bench window -- [--quick] [--medium | --large] [--mix N]`; see README.md of this folder.
+//! `cargo bench --profile dist -p fleetdiff-benches --bench window -- [--quick] [--medium | --large] [--mix N]`; see README.md of this folder.
 
 use std::io::Write;
 use std::process::ExitCode;
