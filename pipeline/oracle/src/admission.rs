@@ -14,6 +14,8 @@ use super::snapshots::{Found, Snapshots};
 
 /// An event further than this after the moment it was sent comes from the future.
 const FUTURE: Nanos = Nanos::from_seconds(60);
+/// A pod that is silent for so long is seen for the first time again.
+const DAY: Nanos = Nanos::from_seconds(86_400);
 /// The profile type of the ledger for what could not be decoded.
 const UNKNOWN: &str = "_unknown";
 
@@ -257,7 +259,7 @@ fn by_pod(
 ) {
     let window = config.window_hops();
     let mut seen: BTreeMap<DuplicateKey, Hop> = BTreeMap::new();
-    let mut first_sight: BTreeMap<(Service, Build, PodId), Nanos> = BTreeMap::new();
+    let mut sights: BTreeMap<(Service, Build, PodId), Vec<(Hop, Nanos)>> = BTreeMap::new();
     let mut requests: BTreeMap<RequestsKey, Vec<(Hop, u64)>> = BTreeMap::new();
     let mut snapshots = Snapshots::default();
     for one in applied {
@@ -279,7 +281,11 @@ fn by_pod(
             continue;
         }
         seen.insert(key, one.at);
-        let start = id.process_start.unwrap_or_else(|| *first_sight.entry(pod).or_insert(profile.window.start));
+        let start = id.process_start.unwrap_or_else(|| {
+            let sights = sights.entry(pod).or_default();
+            sights.push((one.at, profile.window.start));
+            first_sight(config, sights)
+        });
         let (profile, interval) = match profile.temporality {
             Temporality::Delta | Temporality::Gauge => (Arc::clone(profile), profile.window),
             Temporality::Cumulative => match snapshots.find(config, profile) {
@@ -314,6 +320,13 @@ fn by_pod(
         admitted.counted.push(Counted { profile, applied: one.at, own: one.own, started: start });
         admitted.served.extend(served(config, one, &mut requests));
     }
+}
+
+/// The start of the first profile after the last time that the pod was silent for a day.
+fn first_sight(config: &Config, sights: &[(Hop, Nanos)]) -> Nanos {
+    let silent = |pair: &[(Hop, Nanos)]| pair[1].0.0 - pair[0].0.0 >= config.clock().hops_in(DAY);
+    let first = sights.windows(2).rposition(silent).map_or(0, |place| place + 1);
+    sights[first].1
 }
 
 /// What a counted profile adds to the requests that are known of its pod.

@@ -224,6 +224,23 @@ impl Presence {
         self.pods.keys().map(|build| (build, self.within(build, hop, PRESENT))).collect()
     }
 
+    /// The last hop before `hop` at which anything was counted.
+    fn last_before(&self, hop: Hop) -> Option<Hop> {
+        self.hops.range(..hop).next_back().copied()
+    }
+
+    /// The hop at which the service was counted again after it had been silent for a window, as seen from a hop at which it is
+    /// counted; the first one if it never was.
+    fn start_of_service(&self, hop: Hop) -> Hop {
+        let mut start = hop;
+        while let Some(last) = self.last_before(start)
+            && last.plus(self.window) >= start
+        {
+            start = last;
+        }
+        start
+    }
+
     fn counted_after(&self, after: Option<Hop>, hop: Hop) -> bool {
         self.hops.range(..=hop).next_back().is_some_and(|latest| Some(*latest) > after)
     }
@@ -250,13 +267,15 @@ struct Registry {
 impl Registry {
     /// Gives a place to builds that are new at this hop.
     fn meet(&mut self, presence: &Presence, hop: Hop) {
+        let begun = presence.start_of_service(hop);
         for ((build, _), start) in presence.starts.iter().filter(|((_, at), _)| *at == hop) {
             let known = self.places.contains_key(build);
             if known && hop > presence.first && presence.in_window(build, hop.minus(1)) > 0 {
                 continue;
             }
             self.initial.remove(build);
-            if hop == presence.first {
+            let was_there = presence.last_before(begun).is_some_and(|last| presence.in_window(build, last) > 0);
+            if hop == begun || was_there && hop.0 - begun.0 < presence.window {
                 self.initial.insert(build.clone());
             }
             self.places.insert(build.clone(), Place { hop, start: (start.is_none(), *start), name: build.clone() });

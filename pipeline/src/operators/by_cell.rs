@@ -142,16 +142,16 @@ impl Cells {
     fn close(&mut self, closed: Closed<CellInput>) -> Vec<CellOutput> {
         let hop = Hop(closed.hop);
         let mut plans = Vec::new();
-        let mut additions: BTreeMap<CellId, Vec<Addition>> = BTreeMap::new();
+        // Of each cell, with how many of the samples are late.
+        let mut additions: BTreeMap<CellId, (Vec<Addition>, u64)> = BTreeMap::new();
         let mut counted: BTreeMap<ProfileType, (u64, u64)> = BTreeMap::new();
         for input in closed.items {
             match input {
                 CellInput::Plan { plan, .. } => plans.push(plan),
                 CellInput::Addition(CellAddition { cell, addition, late }) => {
-                    let (all, of_late) = counted.entry(cell.profile_type).or_default();
-                    *all += addition.samples;
-                    *of_late += if late { addition.samples } else { 0 };
-                    additions.entry(cell).or_default().push(addition);
+                    let (of_cell, late_samples) = additions.entry(cell).or_default();
+                    *late_samples += if late { addition.samples } else { 0 };
+                    of_cell.push(addition);
                 }
             }
         }
@@ -164,8 +164,18 @@ impl Cells {
             }
             blocks.forget_before(first);
         }
-        for (cell, additions) in additions {
-            let Some(blocks) = self.blocks.get(&cell.service) else { continue };
+        for (cell, (additions, late)) in additions {
+            let Some(blocks) = self.blocks.get(&cell.service) else {
+                tracing::error!(
+                    ?cell,
+                    hop = hop.0,
+                    "samples of a service without a time block are lost: the ledger will not balance"
+                );
+                continue;
+            };
+            let (all, of_late) = counted.entry(cell.profile_type).or_default();
+            *all += additions.iter().map(|addition| addition.samples).sum::<u64>();
+            *of_late += late;
             let plan = plans.iter().find(|plan| plan.service == cell.service);
             let keeping = Keeping::of(&self.config);
             let new = || CellState { counts: CellCounts::keeping(keeping), memories: BTreeMap::new() };

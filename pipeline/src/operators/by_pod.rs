@@ -76,7 +76,7 @@ pub trait DecideByPod<'scope> {
 
 impl<'scope> DecideByPod<'scope> for StreamVec<'scope, u64, OfPod> {
     fn decide_by_pod(self, rules: PodRules, table: Arc<FunctionTable>) -> StreamVec<'scope, u64, PodOutput> {
-        let mut pods = Pods { rules, table, histories: HashMap::new() };
+        let mut pods = Pods { rules, table, histories: HashMap::new(), swept: Hop(0) };
         self.at_close(
             "ByPod",
             |arrived| route(&[arrived.identity().service.as_str(), arrived.identity().pod.as_str()]),
@@ -85,13 +85,14 @@ impl<'scope> DecideByPod<'scope> for StreamVec<'scope, u64, OfPod> {
     }
 }
 
-/// Hops after which a silent pod is forgotten: a day of 10 s hops.
-const RETENTION: u64 = 8_640;
+/// Hops between two walks over all pods, to give back the memory of those that are forgotten.
+const SWEEP_EVERY: u64 = 360;
 
 struct Pods {
     rules: PodRules,
     table: Arc<FunctionTable>,
     histories: HashMap<(Service, PodId), PodHistory>,
+    swept: Hop,
 }
 
 impl Pods {
@@ -112,8 +113,10 @@ impl Pods {
             let decided = self.histories.entry(pod).or_default().close(hop, arrived, &self.rules, &self.table);
             output.extend(outputs(hop, decided));
         }
-        if closed.hop.is_multiple_of(360) {
-            self.histories.retain(|_, history| history.last_seen().plus(RETENTION) > hop);
+        // What is dropped here would matter no more, so that it does not matter either when a worker does it.
+        if self.swept.plus(SWEEP_EVERY) <= hop {
+            self.histories.retain(|_, history| history.last_seen().plus(self.rules.forgets_after()) > hop);
+            self.swept = hop;
         }
         output
     }

@@ -3,7 +3,7 @@
 //! One state machine a service, stepped once a hop with what the registry of pods counted. A later build opens a comparison
 //! against the build with most pods; a new time block begins whenever the mixture of builds has moved, so that a roll-out
 //! under a drifting load is compared within blocks in which little moved. Where the base is gone and the head lives on, the
-//! past is the baseline.
+//! base is history.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,6 +78,10 @@ pub struct ServiceHistory {
     /// Heads whose comparison has ended and that have not been new again since.
     done: BTreeSet<Build>,
     before: BTreeSet<Build>,
+    /// Builds that were in the window when anything was last counted.
+    lately: BTreeSet<Build>,
+    /// The hop at which the service came back after a silence of all builds, with those that were in the window before it.
+    returned: (Hop, BTreeSet<Build>),
     open: Vec<OpenComparison>,
     history: Vec<HistoryComparison>,
     block: Option<(Hop, BTreeMap<Build, u64>)>,
@@ -127,6 +131,8 @@ impl ServiceHistory {
             initial: BTreeSet::new(),
             done: BTreeSet::new(),
             before: BTreeSet::new(),
+            lately: BTreeSet::new(),
+            returned: (Hop(0), BTreeSet::new()),
             open: Vec::new(),
             history: Vec::new(),
             block: None,
@@ -136,7 +142,7 @@ impl ServiceHistory {
 
     /// Steps over one hop; every hop from the first counted sample on, in order. `last` says that no hop follows.
     pub fn close(&mut self, hop: Hop, facts: &HopFacts, last: bool, rules: &ComparisonRules) -> Plan {
-        self.place_builds(hop, facts);
+        self.place_builds(hop, facts, rules);
         let closed = self.close_comparisons(facts);
         let opened = self.open_comparisons(hop, facts, rules) | self.roll_epochs(hop, rules);
         self.follow_history(hop, &closed, facts, rules);
@@ -160,15 +166,26 @@ impl ServiceHistory {
         }
     }
 
-    fn place_builds(&mut self, hop: Hop, facts: &HopFacts) {
-        let first = self.places.is_empty();
+    /// Gives builds that are new their place in build order. After a silence of all builds nothing is new: neither what is counted
+    /// first, nor what was there before the silence and comes back within a window.
+    fn place_builds(&mut self, hop: Hop, facts: &HopFacts, rules: &ComparisonRules) {
+        if facts.counted.is_empty() {
+            return;
+        }
+        let begins = self.before.is_empty();
+        if begins {
+            self.returned = (hop, std::mem::take(&mut self.lately));
+        }
+        self.lately = facts.in_window.keys().cloned().collect();
+        let (since, known) = &self.returned;
+        let returns = |build: &Build| hop < since.plus(rules.window_hops) && known.contains(build);
         for (build, start) in &facts.counted {
             if self.places.contains_key(build) && self.before.contains(build) {
                 continue;
             }
             self.places.insert(build.clone(), (hop, (start.is_none(), *start), build.clone()));
             self.done.remove(build);
-            if first {
+            if begins || returns(build) {
                 self.initial.insert(build.clone());
             } else {
                 self.initial.remove(build);

@@ -22,6 +22,9 @@ use crate::counts::encoding::encode;
 use crate::counts::functions::FunctionTable;
 use crate::counts::paths::decode_paths;
 
+/// A pod that is silent for so long is a new one when it comes back, if it does not say when its process began.
+const RETENTION: Nanos = Nanos::from_seconds(86_400);
+
 /// Where counts are kept: one type of profile of one service, in one cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CellId {
@@ -90,11 +93,18 @@ pub struct Decided {
 pub struct PodHistory {
     seen: HashSet<ProfileKey>,
     seen_order: VecDeque<(Hop, ProfileKey)>,
-    first_sight: BTreeMap<Build, Nanos>,
+    first_sight: BTreeMap<Build, Sight>,
     processes: BTreeMap<ProcessKey, Process>,
     alive_until: BTreeMap<(Build, Option<Nanos>), Nanos>,
     requests: BTreeMap<RequestsKey, (u64, Hop)>,
     served: Served,
+    last: Hop,
+}
+
+/// When a pod was first seen with a build, and the last hop at which that mattered.
+#[derive(Clone, Copy, Debug)]
+struct Sight {
+    first: Nanos,
     last: Hop,
 }
 
@@ -107,6 +117,7 @@ type RequestsKey = (Build, ProfileType, Cohort, Nanos, Nanos);
 pub struct PodRules {
     clock: HopClock,
     window: u64,
+    retention: u64,
     warm_up: Nanos,
     drain: Nanos,
     requests_from_metrics: bool,
@@ -119,11 +130,17 @@ impl PodRules {
         Self {
             clock: config.clock(),
             window: config.window_hops(),
+            retention: config.clock().hops_in(RETENTION),
             warm_up: config.warm_up,
             drain: config.drain,
             requests_from_metrics: config.requests_from_metrics,
             cell_by: config.cell_by,
         }
+    }
+
+    /// Hops after which nothing that is known of a silent pod matters any more.
+    pub fn forgets_after(&self) -> u64 {
+        self.retention.max(self.window.saturating_mul(2))
     }
 
     /// Requests of a counted window, for the cell of those for whom they were served.
@@ -180,7 +197,7 @@ impl PodHistory {
             } else if !self.is_new(hop, &profile) {
                 dropped.duplicate += samples;
             } else {
-                let started = self.start_of(&profile);
+                let started = self.start_of(hop, &profile, rules);
                 let Some(interval) = self.interval_of(&mut profile, rules, table, dropped) else { continue };
                 if interval.midpoint() < started.plus(rules.warm_up) {
                     dropped.warm_up += profile.samples();
@@ -242,12 +259,17 @@ impl PodHistory {
         new
     }
 
-    /// When the process of a profile began: as the sender says, else when its pod was first seen with this build.
-    fn start_of(&mut self, profile: &PodProfile) -> Nanos {
+    /// When the process of a profile began: as the sender says, else when its pod was first seen with this build. A pod that was
+    /// silent for as long as the retention is seen for the first time again.
+    fn start_of(&mut self, hop: Hop, profile: &PodProfile, rules: &PodRules) -> Nanos {
         let identity = &profile.identity;
-        identity
-            .process_start
-            .unwrap_or_else(|| *self.first_sight.entry(identity.build.clone()).or_insert(profile.window.start))
+        if let Some(start) = identity.process_start {
+            return start;
+        }
+        let now = Sight { first: profile.window.start, last: hop };
+        let sight = self.first_sight.entry(identity.build.clone()).or_insert(now);
+        *sight = if sight.last.plus(rules.retention) <= hop { now } else { Sight { last: hop, ..*sight } };
+        sight.first
     }
 
     /// The interval that a profile's samples are of. Of a snapshot, those of the interval that ends with it are left in

@@ -88,14 +88,19 @@ impl HeldPodsState {
                 }
             }
         }
+        let mut forgotten = Vec::new();
         for (horizon, key) in self.leaving.remove(&hop).unwrap_or_default() {
             let hops = self.horizons.iter().find(|(other, _)| *other == horizon).map_or(0, |(_, hops)| *hops);
             if self.last.get(&key).is_some_and(|last| last + hops == hop) {
                 changes.push((named(&key, horizon), hop, -1));
                 if hops == longest {
-                    self.last.remove(&key);
+                    forgotten.push(key);
                 }
             }
+        }
+        // Only now: both horizons may be of one length.
+        for key in forgotten {
+            self.last.remove(&key);
         }
         changes
     }
