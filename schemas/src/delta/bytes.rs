@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Calls `take` with each of the next `count` varints.
+    /// Calls `take` with each of the next `length` varints.
     #[inline]
     pub(super) fn column(
         &mut self,
