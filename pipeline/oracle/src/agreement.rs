@@ -1,4 +1,4 @@
-//! Whether two outcomes are the same: integers, keys and verdicts exactly, floats closely.
+//! Whether two results are the same: integers, keys and verdicts exactly, floats closely.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ const CLOSE: f64 = 1e-8;
 const FAR_OUT: f64 = -450.0;
 /// Largest relative difference of two ln p far out in the tail.
 const CLOSE_FAR_OUT: f64 = 1e-6;
-/// How many differences are told.
+/// How many differences are listed.
 const REPORTED: usize = 12;
 
 /// How much was compared and found equal.
@@ -19,9 +19,9 @@ const REPORTED: usize = 12;
 pub struct Agreement {
     /// Rows of `cells`.
     pub cells: usize,
-    /// Of these: tested.
+    /// Rows of `cells` that were tested.
     pub tested: usize,
-    /// Of these: called regressed or improved.
+    /// Rows of `cells` that are regressed or improved.
     pub selected: usize,
     /// Rows of `flags`.
     pub flags: usize,
@@ -33,7 +33,7 @@ pub struct Agreement {
     pub rejected: usize,
 }
 
-/// Sets `got` against `expected`, row by row and column by column, whatever their order.
+/// Compares `got` with `expected`, row by row and column by column, in any order.
 ///
 /// Sentences and details of rejections are not compared. Floats agree to 1e-8 relative, 1e-8 absolute near 0,
 /// ln p below -450 to 1e-6 relative; infinities must be equal.
@@ -67,14 +67,14 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
     })
 }
 
-/// What differs so far.
+/// The differences so far.
 #[derive(Default)]
 struct Differences {
     count: usize,
     reported: Vec<String>,
 }
 
-/// Two rows of one key, with where they stand.
+/// Two rows with the same key, and where they are.
 struct Pair<'a> {
     differences: &'a mut Differences,
     place: String,
