@@ -343,7 +343,7 @@ fn fleet_hop_noise_wanders_as_asked() {
 }
 
 #[test]
-fn fleet_drift_moves_all_pods_alike() {
+fn fleet_drift_moves_all_pods_by_the_same_factor() {
     let fleet = Fleet::seeded(15)
         .calls(Calls::Zipf(40))
         .pods_per_cell(20, 20)
@@ -369,8 +369,8 @@ fn fleet_drift_moves_all_pods_alike() {
     // Between the means of the first and the last tenth lie nine tenths of the way.
     let (deviation, error) = (variance.sqrt(), 0.18 / (2.0f64 * 40.0).sqrt());
     assert!((deviation - 0.18).abs() < 5.0 * error, "functions drift by {deviation}");
-    let strata_detail = head.iter().zip(&base).map(|(head, base)| (head - base).abs()).fold(0.0, f64::max);
-    assert!(strata_detail < 0.01, "head and base drift apart by {strata_detail}");
+    let distance = head.iter().zip(&base).map(|(head, base)| (head - base).abs()).fold(0.0, f64::max);
+    assert!(distance < 0.01, "head and base drift apart by {distance}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ const NORMALIZATION_FUNCTIONS: usize = 1000;
 const LARGEST_RESIDUAL: f64 = 0.98;
 /// A smaller p-value is far out.
 const FAR: f64 = 0.01;
-/// Pods far out in the tail whose p-values are taken as they are.
+/// Weight of the prior of the tail: as if this many more pods far out had been seen, with exact p-values.
 const PRIOR: f64 = 20.0;
 /// The smallest number of samples of a function that a pod is expected to have.
 const LEAST_EXPECTED: f64 = 1e-6;
