@@ -196,7 +196,7 @@ fn oracle_strata_are_compared_each_by_itself() {
 #[test]
 fn oracle_requests_of_a_window_count_once_with_the_largest_value() {
     let (head, base) = (pods("B", 2), pods("A", 2));
-    let told = |pod: &Identity, x: u64, requests| with_requests(profile(pod, 5, &[("x", x), ("y", 90)]), requests);
+    let reported = |pod: &Identity, x: u64, requests| with_requests(profile(pod, 5, &[("x", x), ("y", 90)]), requests);
     let base_profiles = base.iter().map(|pod| profile(pod, 5, &[("x", 10), ("y", 90)]));
     // The same window reported three times: 100 requests, then 250, then 120, which is less.
     let records = head.iter().flat_map(|pod| [reported(pod, 11, 100), reported(pod, 12, 250), reported(pod, 13, 120)]);
