@@ -82,7 +82,7 @@ pub fn read_share(topic: &str, share: Share, format: Format) -> Read {
     read
 }
 
-/// Reads a topic to its end by `readers` concurrent readers.
+/// Reads a topic to its end by `workers` concurrent readers.
 pub fn read_by(workers: usize, topic: &str, format: Format) -> Read {
     let mut whole = Read::default();
     let shares = std::thread::scope(|scope| {
