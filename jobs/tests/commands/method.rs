@@ -246,7 +246,7 @@ fn of_window(done: &Done) -> Vec<&CellRow> {
 }
 
 #[test]
-fn the_article_flags_innocent_rows_where_honest_flags_none() {
+fn the_article_finds_innocent_rows_significant_where_honest_finds_none() {
     let (honest, article) = (of_demo("honest"), of_demo("article"));
     let (by_honest, by_article) = (significant(&of_window(&honest)), significant(&of_window(&article)));
     let innocent = |rows: &[&CellRow]| rows.iter().filter(|row| !is_truly_changed(row)).count();
@@ -287,7 +287,7 @@ fn the_article_flags_innocent_rows_where_honest_flags_none() {
 }
 
 #[test]
-fn naive_flags_whatever_moved() {
+fn naive_finds_whatever_moved_significant() {
     let naive = of_demo("naive");
     let rows = of_window(&naive);
     let moved = |row: &&&CellRow| row.head.share != row.base.share;
