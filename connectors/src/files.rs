@@ -158,7 +158,7 @@ impl RecordedFleet {
     }
 
     /// The profiles as they are in their files, in the order of reading; each file is read when its turn comes. They
-    /// include levels, unlike [`Source::poll`], which refuses those unread.
+    /// include levels, which [`Source::poll`] refuses without reading them.
     pub fn entries(&self) -> impl Iterator<Item = Result<RawProfile, RejectedLine>> + '_ {
         self.lines.iter().map(|line| {
             let raw = line.entry.as_ref().map_err(Clone::clone).and_then(|entry| self.raw(line.number, entry));

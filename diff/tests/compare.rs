@@ -37,7 +37,7 @@ fn significant(compared: &Compared) -> Vec<&str> {
         .collect()
 }
 
-/// Counts of canary and control as in the article's first program; its first function stands for all others.
+/// Counts of canary and control as in the article's first program; its first function represents all others.
 const ARTICLE: [(&str, u64, u64); 12] = [
     ("_other", 373_971, 365_002),
     ("second", 52_195, 51_566),

@@ -27,7 +27,7 @@ impl Column {
     }
 }
 
-/// A line for each row, without blanks at its end; `gap` blanks stand between columns.
+/// A line for each row, without blanks at its end; `gap` blanks separate columns.
 pub(crate) fn aligned(columns: &[Column], gap: usize, rows: &[Vec<String>]) -> Vec<String> {
     let width = |(place, column): (usize, &Column)| {
         let cells = rows.iter().filter_map(|row| row.get(place));

@@ -142,7 +142,7 @@ fn order_decisions_made_live_make_the_same_rows_again() {
     assert_ne!(again(&partitions, &[], 2).ledger, tables.ledger, "without the decisions nothing is late");
 }
 
-/// The twin: a partition whose transport has said in time that there is nothing more is waited for.
+/// The twin: a partition whose transport reports in time that there is nothing more is waited for.
 #[test]
 fn order_without_a_limit_a_silent_partition_is_waited_for() {
     let (_, partitions) = partitions();

@@ -13,7 +13,7 @@ pub enum FleetError {
     Folder {
         /// The folder to open.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         source: io::Error,
     },
     /// The folder has no manifest that can be read.
@@ -21,7 +21,7 @@ pub enum FleetError {
     Manifest {
         /// The manifest.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         source: io::Error,
     },
     /// The folder to write already contains a fleet.
@@ -35,7 +35,7 @@ pub enum FleetError {
     Write {
         /// The path to write.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         source: io::Error,
     },
     /// A profile cannot be written in the requested format.

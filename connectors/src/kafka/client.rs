@@ -150,7 +150,7 @@ impl ClientContext for Reporter {
             RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical => {
                 tracing::error!(target: "librdkafka", facility, "{message}");
             }
-            // The library retries by itself, so what it calls an error may be temporary: it is logged as a warning.
+            // The library retries by itself, so an error that it reports may be temporary: it is logged as a warning.
             RDKafkaLogLevel::Error | RDKafkaLogLevel::Warning => {
                 tracing::debug!(target: "librdkafka", facility, "{message}");
             }

@@ -37,7 +37,7 @@ pub(super) struct Partition {
     pub(super) number: i32,
     pub(super) paused: bool,
     pub(super) ended: bool,
-    /// Whether the broker has said, since the last record, that there is nothing more.
+    /// Whether the broker has reported, since the last record, that there is nothing more.
     pub(super) drained: bool,
     queue: PartitionQueue<Reporter>,
     /// The first offset that has not come yet.

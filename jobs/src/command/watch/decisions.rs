@@ -18,7 +18,7 @@ pub(crate) enum LogError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         source: std::io::Error,
     },
     /// A line is not a decision.

@@ -1,8 +1,8 @@
 //! Nothing changed in how many bytes are allocated where: is anything significant?
 //!
-//! A sample of an allocation profile stands for many bytes, and for more the larger the object. If bytes are taken for
-//! counts, the test assumes half a million times too many samples; divided by their unit, sum w^2 / sum w, they count
-//! as many samples as were taken.
+//! A sample of an allocation profile represents many bytes, and more of them the larger the object. If bytes are taken
+//! for counts, the test assumes half a million times too many samples; divided by their unit, sum w^2 / sum w, they
+//! count as many samples as were taken.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub(super) fn rows() -> Vec<Row> {
 struct Sampled {
     /// By bucket: pods, and bytes by site.
     buckets: BTreeMap<u16, (u32, Vec<f64>)>,
-    /// By site, the sum of squares of what each sample stands for.
+    /// By site, the sum of squares of the bytes that each sample represents.
     squares: Vec<f64>,
 }
 

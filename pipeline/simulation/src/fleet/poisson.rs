@@ -27,9 +27,9 @@ struct Alias {
 
 #[derive(Clone, Copy, Debug)]
 struct Column {
-    /// Below this the column stands for itself.
+    /// Below this the result is the column itself.
     keep: u32,
-    /// Else for this one.
+    /// Otherwise it is this one.
     other: u32,
 }
 
