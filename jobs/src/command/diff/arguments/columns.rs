@@ -7,7 +7,7 @@ use fleetdiff_diff::columns::Compute;
 
 use crate::failure::Failure;
 
-/// What is computed for each function, as in `perf diff`.
+/// What is computed of each function, as `perf diff` does.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Plain differences, as in perf diff")]
 pub(crate) struct ColumnArgs {
