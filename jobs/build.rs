@@ -13,14 +13,14 @@ fn main() {
     println!("cargo::rustc-env=FLEETDIFF_COMMIT={commit}");
 }
 
-/// The commit of the repository that this file is tracked in. Sources that only lie below the repository of something else are not of
-/// its commit.
+/// The commit of the repository that this file is tracked in. Sources within the repository of another project are not
+/// part of its commit.
 fn of_checkout() -> Option<String> {
-    // Each commit and checkout is a line of the log of HEAD. Where no log is kept, one of the other files changes.
+    // Each commit and checkout is a line of the log of HEAD. If there is no log, one of the other files changes.
     let branch = git(&["symbolic-ref", "--quiet", "HEAD"]);
     for reference in ["logs/HEAD", "HEAD", "packed-refs"].into_iter().chain(branch.as_deref()) {
         let path = git(&["rev-parse", "--git-path", reference])?;
-        // NB: cargo runs this script again and again for a path that is not there.
+        // NB: cargo runs this script at every build if a watched path does not exist.
         if Path::new(&path).exists() {
             println!("cargo::rerun-if-changed={path}");
         }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Every relative link of every Markdown file leads to a file, and so does every path written as `code` that begins with a
 # folder of the repository. Links resolve against the file that holds them, paths also against the repository.
-# Fenced blocks are passed over; so are paths with placeholders (<, *, {, blanks). Every page of docs is in the book's contents.
+# Fenced blocks are skipped; so are paths with placeholders (<, *, {, blanks). Every page of docs is in the book's contents.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -23,7 +23,7 @@ if [ -e CHANGELOG.md ]; then cp CHANGELOG.md "$folder"; fi
 "$program" completions fish >"$folder/completions/fleetdiff.fish"
 "$program" man --output "$folder/man"
 
-# Times of files are those of the commit, so that they do not tell when this ran.
+# File times are those of the commit, so that they do not depend on when this runs.
 time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 tar --create --directory "$dist" --sort=name --mtime="@$time" --owner=0 --group=0 --numeric-owner "$name" |
     gzip --no-name >"$dist/$name.tar.gz"

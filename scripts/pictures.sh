@@ -1,9 +1,9 @@
 #!/bin/bash
-# Draws the pictures of README.md anew: what `fleetdiff diff` and `fleetdiff demo` show, as PNG under docs/images.
+# Redraws the pictures of README.md: the output of `fleetdiff diff` and `fleetdiff demo`, as PNG under docs/images.
 #
 #   scripts/pictures.sh [FLEETDIFF]      the program to draw with; target/release/fleetdiff by default
 #
-# Needs chromium and python3. The program's output decides what is on the pictures: run this when its words change.
+# Needs chromium and python3. The pictures show the output of the program: run this when its words change.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

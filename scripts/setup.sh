@@ -29,7 +29,7 @@ need() {
 has_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome || command -v google-chrome-stable; }
 has_perf() { perf --version; }
 has_compilers() { command -v cc && command -v c++ && command -v make; }
-# A library counts as there if pkg-config knows it, or, while pkg-config itself is missing, if its header is there.
+# A library counts as installed if pkg-config knows it, or, if pkg-config itself is missing, if its header exists.
 has_library() {
     if command -v pkg-config; then pkg-config --exists "$1"; else [ -e "/usr/include/$2" ]; fi
 }
@@ -40,8 +40,8 @@ need pkg-config command -v pkg-config
 need libssl-dev has_library openssl openssl/ssl.h
 need zlib1g-dev has_library zlib zlib.h
 if [ "$purpose" = test ]; then
-    # The tests start a real Kafka broker, whose jars Maven fetches, read output folders from Python, and open the page of a
-    # comparison in a browser. perf records a program whose comparison by perf is held against ours.
+    # The tests start a real Kafka broker, whose jars Maven fetches, read output folders from Python, and open the page
+    # of a comparison in a browser. perf records a program, and its own comparison is checked against ours.
     need default-jre-headless java -version
     need maven command -v mvn
     need python3 command -v python3

@@ -4,7 +4,8 @@
 #   scripts/test-fast.sh              all of them
 #   scripts/test-fast.sh FILTER...    those whose names hold FILTER
 #
-# Each target that is left out is named here with what it needs, so that a new one is part of this unless it is added.
+# Each target that is left out is named here with what it needs, so that a new target is included unless it is added
+# here.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,4 +1,5 @@
-//! What each column of `cells` costs: the statistics behind it, one after the other, on one cell of the medium size.
+//! What each column of `cells` costs: measures the statistics behind it, one after the other, on one cell of the medium
+//! size.
 //!
 //! `cargo bench --profile dist -p fleetdiff-benches --bench columns -- [--quick]`; see README.md of this folder.
 
@@ -150,7 +151,7 @@ fn power(rows: &CellRows) -> Vec<(f64, f64, Option<u32>, f64)> {
     tested(rows).map(row).collect()
 }
 
-/// Functions under the floor; with none the line costs nothing.
+/// Functions under the floor; without any the line costs nothing.
 fn rare(rows: &CellRows, pods: &WindowPods) -> Vec<f64> {
     let Moments { a, b, n_head, n_base, .. } = &rows.moments;
     let showing = [Side::Head, Side::Base].map(|side| pods.showing(side, CountKind::SelfCount));

@@ -1,4 +1,4 @@
-//! Decoding: bytes to profiles, each format beside the structs that prost makes of the same bytes.
+//! Decoding: bytes to profiles, each format compared with the structs that prost makes of the same bytes.
 //!
 //! `cargo bench --profile dist -p fleetdiff-benches --bench decode -- [--quick]`; see README.md of this folder.
 
@@ -19,7 +19,7 @@ use fleetdiff_schemas::profile::{Profile, Samples};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use prost::Message;
 
-/// The program's: a stack is a vector of its own.
+/// The program's allocator: each stack is a separate vector.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -34,7 +34,7 @@ struct Input {
     records: Vec<Record>,
 }
 
-/// Its bytes, and what is known of them.
+/// Its bytes, and what is known about them.
 type Record = (Vec<u8>, Result<Labels, Rejection>);
 
 fn main() -> ExitCode {
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     let passes = if options.iter().any(|option| option == "--quick") { QUICK } else { WHOLE };
     say(&format!("one thread, {passes} passes in turn; median [quartiles] over passes"));
     let inputs = inputs();
-    // In turn, so that a disturbance of the machine hits all alike.
+    // In turn, so that a disturbance of the machine affects all equally.
     let mut times = vec![(Vec::new(), Vec::new()); inputs.len()];
     for _ in 0..passes {
         for (input, (decoded, beside)) in inputs.iter().zip(&mut times) {
@@ -71,7 +71,7 @@ fn inputs() -> Vec<Input> {
     let pprof = recorded("pprof: cpu of kv-snapshot", Format::Pprof, "kv-snapshot");
     let profiles: Vec<Profile> = decode(&pprof);
     let nobody = || Err(Rejection::new(Reason::MissingIdentity, "records say themselves whose they are"));
-    // 216 profiles of 12 pods: a record a hop, as a Collector would batch them.
+    // 216 profiles of 12 pods: one record per hop, as a Collector would batch them.
     let batches = profiles.chunks(12).map(|batch| {
         let record = otlp::encode(batch, &IdentityMapping::default());
         (record.unwrap_or_else(|fault| panic!("a recorded profile cannot be written: {fault}")), nobody())
@@ -105,7 +105,7 @@ fn read(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|failure| panic!("{}: {failure}", path.display()))
 }
 
-/// What a decoder makes of an input; OTLP with what is since the process began.
+/// The output of a decoder for an input; for OTLP with counts since the process began.
 fn decode(input: &Input) -> Vec<Profile> {
     if input.format == Format::Otlp {
         let mut decoder = otlp::Decoder::new(&Options::default());
@@ -115,7 +115,7 @@ fn decode(input: &Input) -> Vec<Profile> {
     input.records.iter().flat_map(|(bytes, labels)| decoder.decode(bytes, labels)).flatten().collect()
 }
 
-/// The structs that prost makes of an input, and nothing of what comes after: names, stacks, counts. Text has none.
+/// The structs that prost makes of an input, without what comes after: names, stacks, counts. Text has none.
 #[derive(Default)]
 struct Structs {
     pprof: Vec<Proto>,
@@ -138,14 +138,14 @@ fn seconds<T>(work: impl FnOnce() -> T) -> f64 {
     let start = Instant::now();
     let made = black_box(work());
     let spent = start.elapsed().as_secs_f64();
-    // What was made is dropped outside of the clock.
+    // The output is dropped after the clock has stopped.
     drop(made);
     spent
 }
 
-/// Says how fast an input was decoded.
+/// Prints how fast an input was decoded.
 ///
-/// Panics if nothing came out: a bench of nothing is worth nothing.
+/// Panics if there is no output: such a bench would be meaningless.
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "figures for people")]
 fn tell(input: &Input, decoded: Spread, structs: Spread) {
     let profiles = decode(input);

@@ -1,4 +1,4 @@
-//! The delta of two cumulative profiles, beside fastdelta of dd-trace-go: time and peak memory.
+//! The delta of two cumulative profiles, compared with fastdelta of dd-trace-go: time and peak memory.
 //!
 //! `cargo bench --profile dist -p fleetdiff-benches --bench delta -- [--quick]`; see README.md of this folder.
 
@@ -23,7 +23,7 @@ const QUICK: usize = 21;
 const PROCESSES: usize = 9;
 const COLUMNS: [&str; 2] = ["alloc_objects/count", "alloc_space/bytes"];
 
-/// Two files of fastdelta's testdata. It benchmarks itself on the first, twice the same file.
+/// Two files of fastdelta's testdata. Its own benchmark uses the first file twice.
 struct Pair {
     name: &'static str,
     before: PathBuf,
@@ -79,7 +79,7 @@ fn measure(peer: &Fastdelta, pair: &Pair, passes: usize) {
     let mut beside =
         |way: &str| clock.milliseconds(way).unwrap_or_else(|failure| panic!("fastdelta, {way}: {failure}"));
     let mut times: [Vec<f64>; 5] = std::array::from_fn(|_| Vec::with_capacity(passes));
-    // In turn, so that a disturbance of the machine hits all alike; the first pass of each warms it up.
+    // In turn, so that a disturbance of the machine affects both equally; the first pass of each warms it up.
     for pass in 0..=passes {
         let spent = [
             ours("plain", &before, &after),
@@ -117,7 +117,7 @@ fn measure(peer: &Fastdelta, pair: &Pair, passes: usize) {
     say(&text);
 }
 
-/// Panics unless both find the same sums: a fast bench of something else is worth nothing.
+/// Panics unless both find the same sums: otherwise the comparison would be meaningless.
 fn agree(peer: &Fastdelta, pair: &Pair, before: &[u8], after: &[u8]) {
     let theirs = peer.command(&pair.before, &pair.after, &COLUMNS).arg("write").output();
     let theirs = theirs.unwrap_or_else(|failure| panic!("fastdelta: {failure}")).stdout;
@@ -135,7 +135,7 @@ fn agree(peer: &Fastdelta, pair: &Pair, before: &[u8], after: &[u8]) {
     assert_eq!(sums(&ours), sums(&theirs), "{}", pair.name);
 }
 
-/// Milliseconds of one pass; what was made is dropped within, as the peer's is taken by its collector within.
+/// Milliseconds of one pass. They include dropping the output, as the peer's time includes its garbage collection.
 fn ours(way: &str, before: &[u8], after: &[u8]) -> f64 {
     let start = Instant::now();
     drop(black_box(pass(way, before, after)));

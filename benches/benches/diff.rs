@@ -1,4 +1,5 @@
-//! A comparison of two sides on a laptop: the tests, the call tree, the page and the picture, beside a plain merge by function.
+//! A comparison of two sides on a laptop: the tests, the call tree, the page and the picture, compared with a plain
+//! merge by function.
 //!
 //! `cargo bench --profile dist -p fleetdiff-benches --bench diff -- [--quick]`; see README.md of this folder.
 
@@ -18,7 +19,7 @@ use fleetdiff_diff::svg::svg;
 use fleetdiff_schemas::profile::CountKind;
 use mimalloc::MiMalloc;
 
-// As the program has it.
+// The program's allocator.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -69,7 +70,7 @@ fn measure(sides: &Sides<Vec<Recording>>, slower: &[&str], passes: usize) {
         report.tree.nodes().len(),
     ));
     let mut times: [Vec<f64>; 5] = std::array::from_fn(|_| Vec::with_capacity(passes));
-    // In turn, so that a disturbance of the machine hits all alike; the first pass of each warms it up.
+    // In turn, so that a disturbance of the machine affects all equally; the first pass of each warms it up.
     for pass in 0..=passes {
         let spent = [
             clocked(|| merge(sides)),
@@ -91,7 +92,7 @@ fn measure(sides: &Sides<Vec<Recording>>, slower: &[&str], passes: usize) {
     line("svg", svg_ms, format!(": {} bytes", picture.len()));
 }
 
-/// Milliseconds of one call; what it made is dropped within.
+/// Milliseconds of one call, including the time to drop its output.
 fn clocked<T>(call: impl FnOnce() -> T) -> f64 {
     let start = Instant::now();
     drop(black_box(call()));
@@ -101,7 +102,7 @@ fn clocked<T>(call: impl FnOnce() -> T) -> f64 {
 /// Self and total counts of each function on both sides.
 type Counts<'a> = HashMap<&'a str, [Sides<u64>; 2]>;
 
-/// What any comparison has to do at least: all stacks, once, into one map.
+/// The least that any comparison has to do: all stacks, once, into one map.
 fn merge(sides: &Sides<Vec<Recording>>) -> Counts<'_> {
     let mut counts: Counts<'_> = HashMap::new();
     let mut on_stack: Vec<u32> = Vec::new();
@@ -124,7 +125,7 @@ fn merge(sides: &Sides<Vec<Recording>>) -> Counts<'_> {
     counts
 }
 
-/// Panics unless both count the same: a fast bench of something else is worth nothing.
+/// Panics unless both have the same counts: otherwise the comparison would be meaningless.
 fn agree(compared: &Compared, plain: &Counts<'_>) {
     for (place, kind) in [CountKind::SelfCount, CountKind::Total].into_iter().enumerate() {
         let findings: Vec<&Finding> = compared.of_kind(kind).filter(|finding| finding.functions.is_none()).collect();

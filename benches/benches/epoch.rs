@@ -1,4 +1,5 @@
-//! An epoch that grows: what a look and a report of one cell cost, and what its counts take, by the number of closed time blocks.
+//! A growing epoch: the time of a look and a report of one cell, and the memory of its counts, by the number of closed
+//! time blocks.
 //!
 //! `cargo bench --profile dist -p fleetdiff-benches --bench epoch -- [--quick] [--reports]`; see README.md of this folder.
 
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Panics where looks on top of the sums of closed strata differ from looks that measure every stratum anew.
+/// Panics if looks that use the sums of closed strata differ from looks that measure every stratum again.
 fn measure(mix: Mix, closed: u64, (looks, reports): (u32, u32)) -> String {
     let cell = OneCell::after(closed, mix, 0);
     let (view, comparison) = (cell.view(), &cell.comparison);

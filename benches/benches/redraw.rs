@@ -1,4 +1,4 @@
-//! What the page of a comparison takes in a real Chromium to be opened and to be drawn anew, against the limit of 50 ms.
+//! How long a real Chromium takes to open and redraw the page of a comparison, against the limit of 50 ms.
 //!
 //! `cargo bench --profile dist -p fleetdiff-benches --bench redraw`; see README.md of this folder. Needs Chromium, as the tests of the page do.
 #![expect(clippy::unwrap_used, reason = "the driver is that of the tests, which fail by panicking")]
@@ -19,7 +19,7 @@ use fleetdiff_diff::flame::{CallTree, Run};
 use fleetdiff_diff::page::{Report, page};
 use fleetdiff_schemas::profile::Stack;
 
-/// Milliseconds within which a redraw is to be done.
+/// Milliseconds within which a redraw must be done.
 const LIMIT: f64 = 50.0;
 const REDRAWS: &str = include_str!("../../diff/tests/support/redraws.js");
 
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Every stack by itself, 105 frames deep.
+/// Separate stacks, 105 frames deep.
 fn chains() -> Vec<Stack> {
     let chain = |number: u32| Stack {
         frames: (0..105).map(|level| (number + level * 197) % 2_000).collect(),

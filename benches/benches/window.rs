@@ -1,4 +1,4 @@
-//! The sliding window: samples folded and expired a second, and milliseconds from hop close to flags.
+//! The sliding window: samples folded and expired per second, and milliseconds from hop close to flags.
 //!
 //! `cargo bench --profile dist -p fleetdiff-benches --bench window -- [--quick] [--medium | --large] [--mix N]`; see README.md of this folder.
 
@@ -39,10 +39,10 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Measures one workload and says what came out.
+/// Measures one workload and prints the results.
 ///
-/// Panics where flags differ from the plain evaluation's, or rows with the number of workers: a bench of a wrong result is worth
-/// nothing.
+/// Panics if flags differ from those of the plain evaluation, or if rows differ with the number of workers: a bench
+/// with a wrong result would be meaningless.
 fn measure(size: Size, mix: Mix, window: u64, measured: u64) {
     let workload = Arc::new(Workload::new(size, mix, window, measured));
     let plain = plain::evaluate(&workload, 2);

@@ -1,4 +1,4 @@
-//! One cell by itself, as the dataflow would hold it after a number of closed time blocks.
+//! One cell, as the dataflow would hold it after a number of closed time blocks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::workload::{MEDIUM, Mix, Pod, Size, Workload};
 
 /// Hops of a time block: an hour.
 const BLOCK: u64 = 360;
-/// Hops of the open block that have passed.
+/// Hops of the open block so far.
 const OPEN: u64 = 180;
-/// Who calls a function: the one with a fourth of its rank, so that callers are popular too.
+/// The caller of a function: the one with a fourth of its rank, so that callers are popular too.
 const CALLERS: u32 = 4;
 
 /// A cell of the medium size: 19 pods, 20,000 functions, each sample a leaf and its caller.
@@ -39,8 +39,8 @@ pub struct OneCell {
 }
 
 impl OneCell {
-    /// A cell whose epoch has so many closed blocks, all out of the window, and an open one within it. A pod serves so many
-    /// requests for a thousand samples.
+    /// A cell whose epoch has this number of closed blocks, all outside the window, and an open block within it. A pod
+    /// serves `requests` requests for a thousand samples.
     #[must_use]
     pub fn after(closed: u64, mix: Mix, requests: u64) -> Self {
         let table = FunctionTable::default();
@@ -92,7 +92,7 @@ impl OneCell {
     }
 }
 
-/// All that a pod gives from `start` on: each sample a leaf and its caller.
+/// All samples of a pod from `start` on: each sample is a leaf and its caller.
 fn addition(fleet: &Workload, pod: &Pod, start: Hop, ids: &[FunctionId], requests: u64) -> Addition {
     let mut counts: BTreeMap<FunctionId, (u64, u64)> = BTreeMap::new();
     for (function, samples) in fleet.samples(pod, start.0) {

@@ -1,14 +1,14 @@
 //! The dataflow under a clock, one hop after the other.
 //!
-//! The real path: `fleetdiff_pipeline::run` with a source a worker and a sink. A source makes the profiles of the next hop while
-//! no clock runs; then all workers start together:
+//! The real path: `fleetdiff_pipeline::run` with one source per worker and a sink. A source makes the profiles of the
+//! next hop while no clock runs; then all workers start together:
 //!
 //! ```text
 //! started --(records handed out, folded, exchanged)--> given --(first record of the next hop closes this one)--> flagged
 //! ```
 //!
-//! At `flagged` the sink has the rows of the hop. Nothing of the next hop is in flight meanwhile, so a hop's time is what one
-//! hop costs, not the pace of a pipeline that overlaps several.
+//! At `flagged` the sink has the rows of the hop. Nothing of the next hop is in flight meanwhile, so a hop's time is
+//! the cost of one hop, not the throughput of a pipeline that overlaps several.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,7 +45,7 @@ impl Moments {
     }
 }
 
-/// What one hop took.
+/// The times of one hop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HopTime {
     /// Whether it was a look.
@@ -56,7 +56,7 @@ pub struct HopTime {
     pub close: f64,
 }
 
-/// What a run came to.
+/// The results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Measured hops in their order; every second one is a look.
@@ -67,11 +67,11 @@ pub struct Outcome {
     pub tests: i64,
     /// Samples counted, by the ledger.
     pub counted: i64,
-    /// Hash of every flag and every evaluation, to the last bit of its floats.
+    /// Hash of every flag and every evaluation, including all bits of their floats.
     pub rows: u64,
 }
 
-/// Runs a workload with so many workers.
+/// Runs a workload with this number of workers.
 ///
 /// # Errors
 /// See [`RunError`].
@@ -122,13 +122,13 @@ impl Clock {
 enum Stage {
     /// Make the next hop's records, wait for the other workers, start the clock.
     Prepare,
-    /// Hand out what is left of this hop.
+    /// Give the remaining records of this hop.
     Give,
-    /// Hand out the first record of the next hop.
+    /// Give the first record of the next hop.
     Close,
     /// Wait until this hop's rows are out.
     Await,
-    /// Say that there is no more.
+    /// Report the end.
     End,
 }
 
@@ -160,7 +160,7 @@ impl Feed {
         feed
     }
 
-    /// The records of a hop; of the last only the first, which closes the one before.
+    /// The records of a hop; for the last hop only the first record, which closes the hop before.
     fn records(&self, hop: u64) -> VecDeque<Decoded> {
         let last = hop + 1 >= self.workload.hops();
         let pods = self.pods.iter().take(if last { 1 } else { self.pods.len() });

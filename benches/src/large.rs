@@ -1,4 +1,4 @@
-//! A made cpu profile of a large program: what decoders meet where stacks, not names, are most of a profile.
+//! A generated CPU profile of a large program, in which stacks, not names, are most of the profile.
 
 use fleetdiff_formats::pprof::proto::{Function, Line, Location, Profile, Sample, ValueType};
 use prost::Message;
@@ -6,8 +6,9 @@ use prost::Message;
 const FUNCTIONS: u64 = 5_000;
 const SAMPLES: usize = 100_000;
 
-/// The bytes of a pprof profile of 100,000 samples over 5,000 locations, each of one function; a stack has 8 to 55 frames, in which
-/// few functions stand near the root and any from the twelfth frame on. Nearly all stacks differ. No label, no mapping.
+/// The bytes of a pprof profile of 100,000 samples over 5,000 locations, each of one function; a stack has 8 to 55
+/// frames, with few different functions near the root and any function from the twelfth frame on. Nearly all stacks
+/// differ. There are no labels or mappings.
 #[must_use]
 pub fn profile() -> Vec<u8> {
     let mut strings: Vec<String> = ["", "samples", "count", "cpu", "nanoseconds"].map(str::to_owned).to_vec();
@@ -39,7 +40,7 @@ pub fn profile() -> Vec<u8> {
     message.encode_to_vec()
 }
 
-/// A linear congruential generator (Knuth's MMIX), of which the high bits are taken.
+/// A linear congruential generator (Knuth's MMIX), of which the high bits are used.
 struct Draw(u64);
 
 impl Draw {

@@ -1,16 +1,16 @@
-//! What fleetdiff costs: workloads, the dataflow under a clock, and what stands beside it.
+//! What fleetdiff costs: workloads, the dataflow under a clock, and what it is compared with.
 //!
 //! | question | file |
 //! |---|---|
 //! | What is counted? | [`workload`] |
-//! | What does one cell hold by itself? | [`cell`] |
+//! | What does one cell hold? | [`cell`] |
 //! | How is the dataflow driven, and what is inside the clock? | [`drive`] |
 //! | What should it have flagged? | [`plain`] |
-//! | What could this machine do at most? | [`roof`] |
-//! | What is decoded, beside what is recorded? | [`large`] |
+//! | What is the limit of this machine? | [`roof`] |
+//! | What is decoded, besides recordings? | [`large`] |
 //! | What is compared on a laptop? | [`pair`] |
-//! | What stands beside deltas? | [`peer`] |
-//! | How are measurements told? | [`spread`] |
+//! | What are deltas compared with? | [`peer`] |
+//! | How are measurements summarized? | [`spread`] |
 //!
 //! `README.md` in this folder says how to read the figures.
 

@@ -1,4 +1,5 @@
-//! Two sides of recorded runs, as a comparison on a laptop meets them: many functions, more stacks, hundreds of millions of samples.
+//! Two sides of recorded runs, typical of a comparison on a laptop: many functions, more stacks, hundreds of millions
+//! of samples.
 
 use std::sync::Arc;
 
@@ -12,9 +13,9 @@ use crate::workload::{Draws, zipf};
 
 /// Functions of the program.
 pub const FUNCTIONS: u32 = 4_000;
-/// Stacks that are drawn; some turn out equal.
+/// Stacks that are drawn; some are equal.
 pub const STACKS: usize = 50_000;
-/// Samples of a side, over all its runs, about.
+/// Approximate number of samples of a side, over all its runs.
 pub const SAMPLES: f64 = 300e6;
 /// By how much runs of one side differ, function by function.
 const CV: f64 = 0.03;
@@ -31,8 +32,9 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program of a seed. Each stack leaves an earlier one in its last fifth and goes on by 1 to 4 frames, any function, popular
-    /// ones more often, so that stacks share callers as those of real programs do. Popularity of stacks falls like one over the rank.
+    /// The program of a seed. Each stack branches off an earlier one in its last fifth and continues with 1 to 4 frames
+    /// of any function, popular ones more often, so that stacks share callers like those of real programs. The
+    /// popularity of stacks falls like one over the rank.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         let names = (0..FUNCTIONS)
@@ -52,7 +54,7 @@ impl Program {
         Self { names: names.collect(), stacks, means: parts.iter().map(|part| SAMPLES * part / whole).collect() }
     }
 
-    /// So many runs a side; five functions of the head cost a quarter more.
+    /// This number of runs per side; five functions of the head cost a quarter more.
     #[must_use]
     pub fn sides(&self, runs: u32) -> Sides<Vec<Recording>> {
         let side = |seed: u64, head: bool| {
@@ -80,7 +82,7 @@ impl Program {
         for (frames, mean) in self.stacks.iter().zip(&self.means) {
             let leaf = frames.last().and_then(|leaf| usize::try_from(*leaf).ok());
             let mean = mean / of * leaf.map_or(1.0, |leaf| costs[leaf]);
-            // Means are 60 and more, where a normal count is as good as a Poisson one.
+            // Means are 60 and more, for which a normal count is as good as a Poisson one.
             let count = whole(mean + mean.sqrt() * normal(&mut draws));
             if count > 0 {
                 stacks.push(Stack { frames: frames.clone(), count, cohort: None });

@@ -6,11 +6,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const MODULE: &str = "github.com/DataDog/dd-trace-go/v2";
 
-/// What of the module the package needs.
+/// The parts of the module that the package needs.
 const NEEDED: [&str; 5] =
     ["go.mod", "go.sum", "profiler/internal/fastdelta", "profiler/internal/pproflite", "profiler/internal/pprofutils"];
 
-/// The module as it lies in the cache, and the program made of it.
+/// The module in the cache, and the program built from it.
 #[derive(Debug)]
 pub struct Fastdelta {
     /// The version of the module.
@@ -21,7 +21,8 @@ pub struct Fastdelta {
 }
 
 impl Fastdelta {
-    /// Fetches the module that `benches/peers/fastdelta/go.mod` names, unless it lies in the cache, and builds the program in `folder`.
+    /// Fetches the module that `benches/peers/fastdelta/go.mod` names, unless it is in the cache, and builds the
+    /// program in `folder`.
     ///
     /// # Errors
     /// What is missing (Go, the module, what it needs), in words.
@@ -43,7 +44,7 @@ impl Fastdelta {
         copy(&source.join("main.go"), &tree.join("profiler/fleetdiff/main.go"))
             .map_err(|failure| failure.to_string())?;
         let program = folder.join("fastdelta");
-        // `-mod=mod` since sums of what the rest of the module needs are not asked for.
+        // `-mod=mod`, since checksums for the rest of the module are not needed.
         run(Command::new("go")
             .args(["build", "-mod=mod", "-o"])
             .arg(&program)
@@ -85,7 +86,7 @@ impl Clock {
     /// Milliseconds of one pass.
     ///
     /// # Errors
-    /// If it gives none; it says why on its stderr.
+    /// If it gives none; the reason is on its stderr.
     pub fn milliseconds(&mut self, word: &str) -> Result<f64, String> {
         let words = self.words.as_mut().ok_or("it has ended")?;
         writeln!(words, "{word}").map_err(|failure| failure.to_string())?;
@@ -98,13 +99,13 @@ impl Clock {
 
 impl Drop for Clock {
     fn drop(&mut self) {
-        // At the end of its stdin it ends.
+        // It ends at the end of its stdin.
         self.words = None;
         let _ = self.child.wait();
     }
 }
 
-/// What a program wrote to its stdout.
+/// The stdout of a program.
 ///
 /// # Errors
 /// If it cannot be started or fails, with its stderr.
@@ -116,7 +117,7 @@ pub fn run(command: &mut Command) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|failure| failure.to_string())
 }
 
-/// Copies a file, or a folder with all that is in it; files of Go's cache may not be written to, copies of their bytes may.
+/// Copies a file, or a folder with all that is in it; files in Go's cache are read-only, copies of their bytes are not.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     if !from.is_dir() {
         if let Some(folder) = to.parent() {

@@ -1,9 +1,9 @@
-//! What should have been flagged: a plain evaluation at every look.
+//! The expected flags: a plain evaluation at every look.
 //!
-//! Nothing here is incremental, encoded or screened: counts are whole columns a (cell, stratum, arm, bucket), every function of
-//! every cell is tested anew at every look, and e-BH sorts all rows. It shares the pure statistics with the dataflow
-//! ([`fleetdiff_statistics`], which are held against outside programs) and nothing else; at the last look the rows are
-//! also held against the oracle's own statistics, which share nothing.
+//! Nothing here is incremental, encoded or screened: counts are whole columns per (cell, stratum, arm, bucket), every
+//! function of every cell is tested again at every look, and e-BH sorts all rows. It shares only the pure statistics
+//! with the dataflow ([`fleetdiff_statistics`], which are checked against outside programs). At the last look the rows
+//! are also checked against the oracle's own statistics, which share nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -40,7 +40,7 @@ struct Cell {
     joined: BTreeSet<usize>,
 }
 
-/// A tested row: function, ln p and ln e, theta against the scale.
+/// A tested row: function, ln p and ln e, theta after normalization.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     function: usize,
@@ -49,10 +49,10 @@ struct Row {
     theta: f64,
 }
 
-/// What the plain evaluation came to.
+/// The results of the plain evaluation.
 #[derive(Clone, Debug, Default)]
 pub struct Plain {
-    /// What it raises; hops counted from 0, the last one, which is not whole, left out.
+    /// Its flags; hops are counted from 0, and the last one, which is incomplete, is left out.
     pub raised: Raised,
     /// Milliseconds of each look: every test of every cell, and e-BH.
     pub look: Vec<f64>,
@@ -61,7 +61,7 @@ pub struct Plain {
 /// Evaluates a workload plainly at each of its looks.
 ///
 /// # Panics
-/// If the oracle's statistics say otherwise at the last look.
+/// If the oracle's statistics differ at the last look.
 #[must_use]
 pub fn evaluate(workload: &Workload, threads: usize) -> Plain {
     let mut cells = vec![Cell::default(); workload.cells()];
@@ -93,7 +93,7 @@ pub fn evaluate(workload: &Workload, threads: usize) -> Plain {
     plain
 }
 
-/// Does something with every cell; they are shared out over threads.
+/// Calls a function for every cell, on several threads.
 fn each_cell<T: Send>(cells: &mut [Cell], threads: usize, act: impl Fn(usize, &mut Cell) -> T + Sync) -> Vec<T> {
     let each = cells.len().div_ceil(threads.max(1));
     let act = &act;
@@ -156,7 +156,7 @@ impl Cell {
         rows
     }
 
-    /// The cell's arm as the oracle takes it, for these functions.
+    /// The cell's arm as input of the oracle, for these functions.
     fn oracle_arm(&self, arm: usize, functions: &[usize]) -> oracle::strata::Arm {
         let pods = self.pods(arm);
         let of = |columns: &BTreeMap<u8, Column>, bucket: &u16| {
@@ -189,7 +189,8 @@ fn rows(columns: &BTreeMap<u8, Column>) -> Vec<BucketRow<'_>> {
     rows
 }
 
-/// e-BH over all rows of all cells: the k rows with the largest e, k the largest with ln e >= ln(m/(q k)).
+/// e-BH over all rows of all cells: the k rows with the largest e, where k is the largest number with ln e >= ln(m/(q
+/// k)).
 fn significant(rows: &[Vec<Row>], family: usize) -> Vec<(usize, Row)> {
     let numbered = rows.iter().enumerate().flat_map(|(cell, rows)| rows.iter().map(move |&row| (cell, row)));
     let mut all: Vec<(usize, Row)> = numbered.collect();
@@ -214,7 +215,7 @@ fn hold_against_oracle(cells: &[Cell], rows: &[Vec<Row>]) {
     }
 }
 
-/// ln p and theta at the cell's scale of these rows.
+/// ln p and theta of these rows after normalization.
 fn by_oracle(cell: &Cell, rows: &[Row]) -> Vec<(f64, f64)> {
     let functions: Vec<usize> = rows.iter().map(|row| row.function).collect();
     if functions.is_empty() {

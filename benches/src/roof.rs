@@ -1,9 +1,9 @@
-//! What this machine could do at most: adds at random places of arrays of the size of the counters, and nothing else.
+//! The limit of this machine: additions at random places of arrays of the size of the counters, and nothing else.
 //!
-//! A thread takes its columns (one byte a function) in turn and adds one at as many places of each as a pod has samples in a
-//! hop. The places are drawn beforehand, popular functions more often, as the workload does. No decoding, no expiry, no carry,
-//! no names, no exchange, no close of a hop. The roof is there so that figures of two machines, or of one machine on two days,
-//! can be set in relation.
+//! A thread takes its columns (one byte per function) in turn and adds one at as many places of each as a pod has
+//! samples in a hop. The places are drawn beforehand, popular functions more often, as the workload does. No decoding,
+//! no expiry, no carry, no names, no exchange, no close of a hop. With the roof, figures of two machines, or of one
+//! machine on two days, can be related.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -11,12 +11,12 @@ use std::time::Instant;
 use crate::spread::Spread;
 use crate::workload::{Draws, Size, zipf};
 
-/// How often every column is gone through.
+/// How often every column is processed.
 const ROUNDS: usize = 20;
 /// Places that are drawn beforehand; a prime, so that columns do not repeat each other.
 const DRAWN: usize = 999_983;
 
-/// Adds a second, in millions, of all `threads` together over so many `columns` in all; of `repeats` repeats.
+/// Additions per second, in millions, of all `threads` together over all `columns`; of `repeats` repeats.
 ///
 /// # Panics
 /// If a thread dies.
@@ -33,7 +33,7 @@ pub fn scatter_add(size: Size, columns: usize, threads: usize, repeats: usize) -
     Spread::of((0..repeats).map(one).collect())
 }
 
-/// Millions of adds a second of one thread.
+/// Millions of additions per second of one thread.
 fn add_at_random(size: Size, columns: usize, thread: usize) -> f64 {
     let mut draws = Draws::seeded(u64::try_from(thread).unwrap_or(0));
     let scale = f64::from(size.functions + 1).ln();

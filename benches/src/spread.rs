@@ -1,4 +1,4 @@
-//! A measurement never travels without its spread.
+//! A measurement is always given with its spread.
 
 use std::fmt;
 use std::time::Instant;
@@ -15,7 +15,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these repeats; all NaN of none.
+    /// The quartiles of these repeats; NaN if there are none.
     #[must_use]
     pub fn of(mut repeats: Vec<f64>) -> Self {
         repeats.sort_by(f64::total_cmp);
@@ -25,7 +25,7 @@ impl Spread {
         Self { low: at(1), median: at(2), high: at(3) }
     }
 
-    /// What `f` makes of each; `f` may turn the order around.
+    /// Applies `f` to each; `f` may reverse the order.
     #[must_use]
     pub fn map(self, f: impl Fn(f64) -> f64) -> Self {
         let (a, b) = (f(self.low), f(self.high));

@@ -1,10 +1,11 @@
-//! The fleet of the bench: 800 pods in 42 cells that give one profile every 10 s.
+//! The fleet of the bench: 800 pods in 42 cells that send one profile every 10 s.
 //!
-//! A profile holds so many samples of functions whose popularity falls like one over their rank, each sample the leaf of a
-//! stack of its own (self = total, as in the prototypes that the targets come from). Pods differ by some 3 % a function. A few
-//! functions cost half as much again in the head pods of a few cells, so that there is something to flag.
+//! A profile holds a fixed number of samples of functions whose popularity falls like one over their rank. Each sample
+//! is the leaf of its own stack (self = total, as in the prototypes from which the targets come). Pods differ by about
+//! 3 % per function. A few functions cost 50 % more in the head pods of a few cells, so that there is something to
+//! flag.
 //!
-//! Every profile follows from (workload, pod, hop) alone and is made before the clock of its hop starts.
+//! Every profile depends only on (workload, pod, hop) and is made before the clock of its hop starts.
 
 use std::sync::Arc;
 
@@ -22,25 +23,25 @@ pub const PODS: usize = 800;
 pub const CELLS: (usize, usize) = (7, 6);
 /// Length of a hop.
 const HOP: Nanos = Nanos::from_seconds(10);
-/// Build in question, and what it is compared with.
+/// The head build and the base build.
 const BUILDS: (&str, &str) = ("head", "base");
-/// An hour strikes here: 2026-03-03 10:00:00 UTC.
+/// A full hour: 2026-03-03 10:00:00 UTC.
 const HOUR: i64 = 1_772_532_000;
 /// Ranks of the functions that cost more, and the cells in which they do.
 const HIT: (&[u32], &[usize]) = (&[3, 30, 100, 300, 1000], &[0, 2, 10, 20, 40]);
-/// How often a draw of a function that costs more stands in a pod of the base.
+/// How often a draw of a function that costs more is kept in a pod of the base.
 const HIT_KEPT: f64 = 1.0 / 1.5;
-/// Draws are kept with a chance between 1 - this and 1, by pod and function: CV 3 %.
+/// Draws are kept with a probability between 1 - this and 1, by pod and function: CV 3 %.
 const POD_SPREAD: f64 = 0.1;
 
-/// Who runs the head build.
+/// Which pods run the head build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mix {
-    /// 5 % of the pods, two in every other cell (one alone could not be tested); one stratum.
+    /// 5 % of the pods, two in every other cell (a single one could not be tested); one stratum.
     Canary,
     /// Two pods in every cell, 10 %; one stratum. As many tests as with one head pod in every cell.
     CanaryInEveryCell,
-    /// Half of the pods; four strata: two kinds of machine, and an hour strikes within the window.
+    /// Half of the pods; four strata: two kinds of machine, and the hour changes within the window.
     Half,
 }
 
@@ -68,10 +69,10 @@ impl Mix {
     }
 }
 
-/// How much there is of everything.
+/// The size of the workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// Functions of the fleet.
     pub functions: u32,
@@ -87,7 +88,7 @@ pub const LARGE: Size = Size { name: "large", functions: 100_000, samples: 2_000
 /// One pod.
 #[derive(Clone, Debug)]
 pub struct Pod {
-    /// What its profiles say of it.
+    /// Its identity in profiles.
     pub identity: Arc<Identity>,
     /// Number of its cell.
     pub cell: usize,
@@ -99,13 +100,13 @@ pub struct Pod {
 /// The fleet, for a number of hops.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// How much of everything.
+    /// Its size.
     pub size: Size,
-    /// Who runs the head build.
+    /// Which pods run the head build.
     pub mix: Mix,
     /// Hops in the window, which is filled before anything is measured.
     pub window: u64,
-    /// Hops that are measured: each adds one hop and lets one expire. One more hop closes the last of them.
+    /// Measured hops: each adds one hop and lets one expire. One more hop closes the last measured one.
     pub measured: u64,
     /// The pods.
     pub pods: Vec<Pod>,
@@ -150,7 +151,7 @@ impl Workload {
         CELLS.0 * CELLS.1
     }
 
-    /// The time block of a hop counted from 0: an hour strikes two thirds into the filling of the window, if at all.
+    /// The time block of a hop counted from 0: the hour changes, if at all, when two thirds of the window are filled.
     #[must_use]
     pub fn block(&self, number: u64) -> usize {
         usize::from(self.mix == Mix::Half && number >= self.window * 2 / 3)
@@ -162,13 +163,13 @@ impl Workload {
         &self.names[function]
     }
 
-    /// Whether a hop counted from 0 is a look: every second one is, so that each look lies beside a hop without.
+    /// Whether a hop counted from 0 is a look: every second one is, so that each look is next to a hop without one.
     #[must_use]
     pub fn looks_at(&self, number: u64) -> bool {
         number % 2 == 1
     }
 
-    /// How the dataflow is run.
+    /// The configuration of the dataflow.
     #[must_use]
     pub fn config(&self) -> Config {
         Config {
@@ -183,7 +184,7 @@ impl Workload {
         }
     }
 
-    /// What a pod's profile of a hop holds, ascending by function: samples by function.
+    /// The samples by function in a pod's profile of a hop, ascending by function.
     #[must_use]
     pub fn samples(&self, pod: &Pod, hop: u64) -> Vec<(u32, u32)> {
         let mut draws = Draws::seeded(pod.key ^ hop.wrapping_mul(0x9e37_79b9_7f4a_7c15));

@@ -1,8 +1,8 @@
-//! Alerts as a file: one CloudEvent in structured mode a line.
+//! Alerts as a file: one CloudEvent in structured mode per line.
 //!
-//! The file follows the same law as the tables: the same rows give the same bytes, and what was written is never
-//! overwritten. A run that finds the file there already compares instead of writing, as far as the file goes, and writes
-//! on from there; so a run that was broken off can be run again, and one that comes out differently stops.
+//! The file follows the same law as the tables: the same rows give the same bytes, and nothing is overwritten. A run
+//! that finds an existing file compares its alerts with the file instead of writing, and appends after its end. So an
+//! interrupted run can be repeated, and a run with a different result stops.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -22,14 +22,14 @@ pub struct AlertLog {
     file: File,
     /// What an earlier run wrote.
     existing: Vec<u8>,
-    /// Bytes of alerts that this run has had so far.
+    /// Bytes of alerts of this run so far.
     position: usize,
-    /// Alerts that this run has had so far.
+    /// Number of alerts of this run so far.
     alerts: u64,
 }
 
 impl AlertLog {
-    /// The file [`ALERTS_FILE`] in an output folder, created with the folder where they are missing.
+    /// The file [`ALERTS_FILE`] in an output folder, created together with the folder if they do not exist.
     ///
     /// # Errors
     /// [`OutputError::Unwritable`]: the file cannot be created, read or written.
@@ -42,8 +42,8 @@ impl AlertLog {
         Ok(Self { path, file, existing, position: 0, alerts: 0 })
     }
 
-    /// Writes the alerts of one hop (or several hops that follow those before), ordered by sequence, key, type and id.
-    /// They are on the disk when it returns.
+    /// Writes the alerts of one hop (or of several later hops), ordered by sequence, key, type and id. They are on disk
+    /// when it returns.
     ///
     /// # Errors
     /// [`OutputError::Nondeterministic`]: an earlier run had another alert in this place.
@@ -68,7 +68,7 @@ impl AlertLog {
         Err(self.differs(format!("it goes on after the {} alerts of this run", self.alerts)))
     }
 
-    /// One write a line, so that a reader that follows the file sees whole lines.
+    /// One write per line, so that a reader that follows the file sees whole lines.
     fn append_line(&mut self, line: &str) -> Result<(), OutputError> {
         let written = self.existing.get(self.position..).unwrap_or_default();
         let common = written.len().min(line.len());

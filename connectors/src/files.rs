@@ -1,8 +1,9 @@
-//! Recorded fleets: a folder with `manifest.jsonl` and one file a profile, read in the order of event time and written.
+//! Reads and writes recorded fleets: a folder with `manifest.jsonl` and one file per profile, read in order of event
+//! time.
 //!
-//! [`RecordedFleet`] is a [`Source`] of one partition: opening it reads the manifest, each poll one file. What is wrong
-//! with a line or a file is a rejected part at its place; the rest of the fleet is read as if it were not there.
-//! [`RecordedFleet::entries`] gives the same profiles undecoded, to be sent on. [`write_fleet`] writes such a folder.
+//! [`RecordedFleet`] is a [`Source`] of one partition: opening it reads the manifest, each poll one file. A bad line or
+//! file becomes a rejected part at its place, and does not affect the rest of the fleet. [`RecordedFleet::entries`]
+//! gives the same profiles undecoded, for forwarding. [`write_fleet`] writes such a folder.
 
 mod error;
 mod manifest;
@@ -29,8 +30,8 @@ pub use write::{FileFormat, FleetWriter, write_fleet};
 /// The one partition of a folder.
 const PARTITION: i32 = 0;
 
-/// Which lines of a manifest are read; the others are as if they were not there. A bad line that does not say its
-/// service or type passes every filter. Of a file of records each profile is held against it, once it is decoded.
+/// Which lines of a manifest are read; the others are ignored. A bad line without a service or type passes every
+/// filter. In a file of records each profile is filtered once it is decoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Only this service.
@@ -40,13 +41,13 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether a line may hold something that passes: profiles of memory hold two types.
+    /// Whether a line may contain something that passes: memory profiles hold two types.
     fn passes_line(&self, line: &ManifestLine) -> bool {
         let both = self.profile_type == Some(ProfileType::LiveHeap) && line.profile_type == Some(ProfileType::Heap);
         self.passes(line.service.as_ref(), line.profile_type.filter(|_| !both))
     }
 
-    /// Whether what is known of a profile lets it pass.
+    /// Whether a profile passes, by what is known about it.
     fn passes(&self, service: Option<&Service>, profile_type: Option<ProfileType>) -> bool {
         let same = self.service.as_ref().is_none_or(|wanted| service.is_none_or(|found| found == wanted));
         same && self.profile_type.is_none_or(|wanted| profile_type.is_none_or(|found| found == wanted))
@@ -60,16 +61,16 @@ impl Filter {
     }
 }
 
-/// A profile as it lies in its file.
+/// A profile as it is in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawProfile {
-    /// What the manifest says of it; why it says nothing, of a file whose records say it themselves.
+    /// What the manifest says about it, or, for a file whose records say it themselves, why it says nothing.
     pub labels: Result<Labels, Rejection>,
-    /// The file's content, compressed as it is there.
+    /// The file's content, still compressed.
     pub bytes: Vec<u8>,
     /// Its format.
     pub format: Format,
-    /// ManifestLine of the manifest, counted from 1.
+    /// Line of the manifest, counted from 1.
     pub line: i64,
     /// The file as the manifest names it.
     pub file: Arc<str>,
@@ -78,7 +79,7 @@ pub struct RawProfile {
 /// A line of a manifest that gives no profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedLine {
-    /// ManifestLine of the manifest, counted from 1.
+    /// Line of the manifest, counted from 1.
     pub line: i64,
     /// The file, where the line names one.
     pub file: Option<Arc<str>>,
@@ -141,7 +142,7 @@ impl RecordedFleet {
         self
     }
 
-    /// How many records the fleet gives in all, rejected ones included.
+    /// How many records the fleet gives in total, including rejected ones.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
@@ -156,8 +157,8 @@ impl RecordedFleet {
         self.lines.iter().filter_map(|line| line.entry.as_ref().ok()).map(|entry| entry.window)
     }
 
-    /// The profiles as they lie in their files, in the order of reading; each file is read when its turn comes.
-    /// Levels are among them, other than in [`Source::poll`], which refuses them unread.
+    /// The profiles as they are in their files, in the order of reading; each file is read when its turn comes. They
+    /// include levels, which [`Source::poll`] refuses without reading them.
     pub fn entries(&self) -> impl Iterator<Item = Result<RawProfile, RejectedLine>> + '_ {
         self.lines.iter().map(|line| {
             let raw = line.entry.as_ref().map_err(Clone::clone).and_then(|entry| self.raw(line.number, entry));
@@ -224,7 +225,7 @@ impl Source for RecordedFleet {
     }
 }
 
-/// A fault in a file with the time of its line, if it has none of its own.
+/// A fault in a file, with the time of its line if it has none itself.
 fn dated(line: &ManifestLine, fault: Rejection) -> Rejection {
     let at = line.entry.as_ref().ok().map(|entry| entry.window.midpoint());
     Rejection { at: fault.at.or(at), ..fault }
@@ -241,10 +242,10 @@ fn read_manifest(path: &Path) -> io::Result<Vec<ManifestLine>> {
     Ok(lines.finish())
 }
 
-/// Reads a file of at most `max_bytes`; else the reason and what is wrong.
+/// Reads a file of at most `max_bytes`; otherwise gives the reason and what is wrong.
 fn read_file(path: &Path, max_bytes: usize) -> Result<Vec<u8>, (Reason, String)> {
     let missing = |error: io::Error| (Reason::MissingFile, error.to_string());
-    // NB: asked first, for opening a pipe would wait for its other end.
+    // NB: this is checked first, since opening a pipe would wait for its other end.
     if !fs::metadata(path).map_err(missing)?.is_file() {
         return Err((Reason::MissingFile, "not a file".to_owned()));
     }

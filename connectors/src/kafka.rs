@@ -1,8 +1,7 @@
-//! Kafka: profiles in from a topic, alerts out to a topic, recorded fleets onto a topic.
+//! Kafka: reads profiles from a topic, and writes alerts and recorded fleets to a topic.
 //!
-//! Profiles come in any format of [`fleetdiff_formats`]; what a record's headers say is read here (`headers.rs`),
-//! what its value says is the format's matter. Every failure of the cluster is a
-//! [`error::BrokerError`], every bad record a rejected part.
+//! Profiles come in any format of [`fleetdiff_formats`]; a record's headers are read here (`headers.rs`), its value by
+//! the format. Every failure of the cluster is a [`error::BrokerError`], every bad record a rejected part.
 
 pub mod alerts;
 pub mod client;

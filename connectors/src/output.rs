@@ -2,7 +2,7 @@
 
 use fleetdiff_schemas::tables::TableError;
 
-/// A result could not be written, or not be read back.
+/// A result could not be written or read back.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
     /// A file or folder cannot be created or written.
@@ -10,7 +10,7 @@ pub enum OutputError {
     Unwritable {
         /// Which one.
         path: String,
-        /// What the store said.
+        /// The store's message.
         detail: String,
         /// What to do about it.
         hint: &'static str,
@@ -20,7 +20,7 @@ pub enum OutputError {
     Nondeterministic {
         /// The file.
         path: String,
-        /// In what.
+        /// In what they differ.
         difference: String,
         /// What to do about it.
         hint: &'static str,
@@ -45,10 +45,10 @@ pub enum OutputError {
         /// The version that is read.
         expected: &'static str,
     },
-    /// The length of a flush interval cannot be filed by the hour.
+    /// The length of a flush interval does not divide an hour.
     #[error("a flush interval of {seconds} s does not divide an hour; choose whole seconds, such as 60, 600 or 3600")]
     FlushInterval {
-        /// The length that was asked for, in seconds.
+        /// The requested length in seconds.
         seconds: f64,
     },
     /// A row cannot be written.
@@ -75,12 +75,12 @@ impl OutputError {
     }
 }
 
-/// What to do when something cannot be written.
+/// What to do if something cannot be written.
 pub(crate) const WRITABLE_HINT: &str = "name a folder that this user may write and that has room left";
 
-/// What to do when an output exists and differs.
+/// What to do if an output exists and differs.
 pub(crate) const DIFFERS_HINT: &str =
     "the same input, configuration and program version give the same bytes; choose an empty folder, or delete this one";
 
-/// What to do when something is not an output of this program.
+/// What to do if something is not an output of this program.
 pub(crate) const READABLE_HINT: &str = "name a folder that fleetdiff wrote, whole and unchanged";

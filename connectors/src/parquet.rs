@@ -1,12 +1,13 @@
-//! Tables as Parquet files: one file a table and flush interval.
+//! Tables as Parquet files: one file per table and flush interval.
 //!
 //! `<table>/date=YYYY-MM-DD/hour=HH/<start of the interval in Unix seconds>.parquet`, filed by event time
-//! ([`TableRow::filed_at`]), sorted totally, with nothing in name or bytes but rows, configuration and version: who
-//! writes the same rows writes the same bytes. So a file is only ever created; if it is there already it must be equal,
-//! else the run stops with [`OutputError::Nondeterministic`].
+//! ([`TableRow::filed_at`]), sorted totally. Name and bytes depend only on rows, configuration and version, so that the
+//! same rows give the same bytes. A file is only ever created; an existing file must be equal, otherwise the run stops
+//! with [`OutputError::Nondeterministic`].
 //!
 //! The interval in which a run begins has a file of every table, without rows if there are none, so that readers find
-//! all five tables and their columns. Infinite numbers stand as infinities, unknown ones as null, NaN never.
+//! all five tables and their columns. Infinite numbers are stored as infinities, unknown ones as null; NaN never
+//! occurs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -54,12 +55,12 @@ pub struct WrittenFile {
     pub path: String,
     /// Rows in it.
     pub rows: usize,
-    /// Whether it is new; else it was there already, with equal bytes.
+    /// Whether it is new; otherwise it already existed with equal bytes.
     pub created: bool,
 }
 
 impl ParquetOutput {
-    /// An output in a local folder, which is created where it is missing. `configuration` is the run's, as JSON; it is
+    /// An output in a local folder, which is created if it does not exist. `configuration` is the run's, as JSON; it is
     /// written into every file.
     ///
     /// # Errors
@@ -90,12 +91,11 @@ impl ParquetOutput {
     }
 
     /// Writes the rows of one or more flush intervals, in any order. They must be all the rows of these intervals;
-    /// [`PendingRows`] holds rows back until they are. Does nothing if there are no rows.
+    /// [`PendingRows`] holds rows back until they are complete. Does nothing if there are no rows.
     ///
     /// # Errors
-    /// [`OutputError::Nondeterministic`]: a file is there already and differs.
-    /// [`OutputError::Unwritable`]: the store refused.
-    /// [`OutputError::Row`]: a row holds NaN.
+    /// [`OutputError::Nondeterministic`]: a file already exists and differs. [`OutputError::Unwritable`]: the store
+    /// refused. [`OutputError::Row`]: a row holds NaN.
     pub fn write(&mut self, tables: &Tables) -> Result<Written, OutputError> {
         let first = if self.begun { None } else { self.interval.first_of(tables) };
         let mut files = self.write_table(&tables.cells, first)?;

@@ -1,4 +1,4 @@
-//! The file of alerts: order, repetition and what happens when a run comes out differently.
+//! The file of alerts: order, repetition and what happens if a run has a different result.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,7 +16,7 @@ use fleetdiff_schemas::time::Hop;
 use generated::Generator;
 use tempfile::TempDir;
 
-/// Alerts of five hops, in no order within a hop.
+/// Alerts of five hops, unordered within a hop.
 fn hops(seed: u64) -> Vec<Vec<Alert>> {
     let mut generator = Generator(seed);
     let mut of_hop = |hop| {

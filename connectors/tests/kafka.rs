@@ -1,5 +1,5 @@
 //! Topics of a real Apache Kafka broker: what is published is read back once and whole, bad records are rejected one by
-//! one, and a cluster that is not there is an error in words.
+//! one, and an absent cluster gives a clear error.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "kafka/alerts.rs"]

@@ -1,4 +1,4 @@
-//! Output folders: what is written, that it comes back, and that it is written once.
+//! Output folders: what is written, that it can be read back, and that it is written once.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -264,7 +264,7 @@ fn a_folder_that_cannot_be_written_is_refused_at_once() {
     }
     assert_eq!(files_below(folder.path()).len(), 1);
 
-    // A folder that turns unwritable under way: a file stands where a table's folder would be.
+    // A folder that becomes unwritable during the run: a file is in the place of a table's folder.
     let root = folder.path().join("out");
     let mut output = ParquetOutput::create(&root, String::new(), TEN_MINUTES).unwrap();
     fs::write(root.join("cells"), "not a folder").unwrap();

@@ -28,8 +28,8 @@ fn read(folder: &Path) -> Output {
     readers::read(folder, &folder.join("expected.json"))
 }
 
-/// 300 rows a table in four files each; rows without a hop; then a folder whose tables but one are empty; then the twin
-/// that must fail: a row too many is expected.
+/// 300 rows per table in four files each; rows without a hop; then a folder in which all tables but one are empty; then
+/// the twin that must fail: one row too many is expected.
 #[test]
 fn four_readers_see_what_was_written() {
     let full = TempDir::new().unwrap();

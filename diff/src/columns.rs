@@ -1,7 +1,7 @@
-//! Plain differences of functions, file by file, as `perf diff` computes them: arithmetic that tests nothing.
+//! Plain differences of functions, file by file, as `perf diff` computes them: arithmetic without a test.
 //!
-//! Values are weights where every run has them (periods, bytes, nanoseconds), else samples; a share is of the
-//! values of its own side. Checked against perf 6.1.
+//! Values are weights if every run has them (periods, bytes, nanoseconds), otherwise samples; a share is relative to
+//! the values of its own side. Checked against perf 6.1.
 
 use std::collections::BTreeSet;
 
@@ -14,42 +14,42 @@ use crate::compare::sums::Sums;
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compute {
-    /// Difference of shares, in points of a percent; the most grown first.
+    /// Difference of shares, in percentage points; the largest increase first.
     Delta,
-    /// The same, by size.
+    /// The same, sorted by absolute value.
     DeltaAbs,
     /// Value by value.
     Ratio,
     /// `head * head_weight - base * base_weight`.
     WeightedDiff {
-        /// What the base's values are multiplied by.
+        /// The factor of the base's values.
         base: i64,
-        /// What the head's are.
+        /// The factor of the head's values.
         head: i64,
     },
-    /// The difference of shares, and how much they differ from run to run.
+    /// The difference of shares, and how much shares vary between runs.
     Spread,
 }
 
-/// A function's value on one side, and that of all functions together.
+/// A function's value on one side, and the value of all functions together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// Of the function; 0 where the side lacks it.
+    /// The value of the function; 0 if the side lacks it.
     pub own: u64,
-    /// Of the side.
+    /// The value of the whole side.
     pub whole: u64,
 }
 
 impl Value {
-    /// In percent of the side; 0 of an empty one.
+    /// In percent of the side; 0 for an empty side.
     pub fn percent(self) -> f64 {
         if self.whole == 0 { 0.0 } else { 100.0 * float(self.own) / float(self.whole) }
     }
 }
 
 impl Compute {
-    /// What the column holds for a function: points of a percent, a factor, or a weighted difference. None where perf has none either:
-    /// of a ratio or a weighted difference without one of both values.
+    /// The column's figure for a function: percentage points, a factor, or a weighted difference. None where perf has
+    /// none either: a ratio or a weighted difference with one value missing.
     pub fn of(self, base: Value, head: Value) -> Option<f64> {
         let both = base.own > 0 && head.own > 0;
         match self {
@@ -75,7 +75,7 @@ impl Compute {
         }
     }
 
-    /// What rows are sorted by, the largest first.
+    /// The sort key of rows, the largest first.
     fn order(self, computed: Option<f64>) -> f64 {
         let computed = computed.unwrap_or(f64::NEG_INFINITY);
         if self == Self::DeltaAbs { computed.abs() } else { computed }
@@ -93,9 +93,9 @@ pub struct Row<'a> {
     pub heads: Vec<Value>,
 }
 
-/// Every function of any side, sorted by a column: 0 is the base's share, others are what is computed of each head.
+/// Every function of any side, sorted by a column: 0 is the base's share, the others are the figures of each head.
 ///
-/// `are_weights` says what values are: only where every run has some.
+/// `are_weights` says whether values are weights, which every run must then have.
 pub fn rows<'a>(
     base: &'a [Recording],
     heads: &[&'a [Recording]],
@@ -128,7 +128,7 @@ pub fn rows<'a>(
     rows
 }
 
-/// The runs of a side one by one, for how much they differ.
+/// The runs of a side one by one, for the variation between runs.
 #[derive(Clone, Debug)]
 pub struct ByRun<'a>(Vec<Sums<'a>>);
 
@@ -144,7 +144,7 @@ impl<'a> ByRun<'a> {
     }
 }
 
-/// The standard deviation of figures around their mean; none of fewer than two.
+/// The standard deviation of figures around their mean; none for fewer than two.
 ///
 /// ```
 /// use fleetdiff_diff::columns::standard_deviation;

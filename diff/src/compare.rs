@@ -1,9 +1,10 @@
-//! What is different between two sides of recorded profiles, and which of it is significant.
+//! The differences between two sides of recorded profiles, and which of them are significant.
 //!
-//! Each file is a run, and runs are to this comparison what pods are to a fleet: how much they differ is measured, and a change
-//! must exceed it. So the runs of both sides go through the dataflow of fleets, as pods of two builds in one cell, and its rows
-//! are the findings. With a single run on a side, the variation between runs is unknown. Samples decide then
-//! (`compare/single.rs`), relative to what most functions show together, and the output says so.
+//! Each file is a run. Runs are the replicates of this comparison, as pods are of a fleet: the variation between runs
+//! is measured, and a change must exceed it. So the runs of both sides go through the dataflow of fleets, as pods of
+//! two builds in one cell, and its rows are the findings. With a single run on a side, the variation between runs is
+//! unknown. Then samples decide (`compare/single.rs`), relative to what most functions show together, and the output
+//! says so.
 
 mod background;
 pub mod contained;
@@ -46,10 +47,10 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
     if overlap.is_too_small() {
         return Err(NotCompared::DifferentPrograms(overlap));
     }
-    // The article knows no floor.
+    // The article has no floor.
     let min_count = if settings.method == Method::Article { 1 } else { settings.min_count };
     let rows = replicates::rows(sides, &Settings { min_count, ..*settings })?;
-    // What a filter left out is part of the whole, and no function.
+    // Samples that a filter left out are part of the whole, but of no function.
     let of_functions = rows.iter().filter(|row| row.scope == Scope::Window && row.function != FILTERED);
     let mut findings: Vec<Finding> = of_functions.map(Finding::of).collect();
     let runs = Sides { base: sides.base.len(), head: sides.head.len() };

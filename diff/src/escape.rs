@@ -1,7 +1,7 @@
-//! Text from elsewhere within HTML, SVG and scripts: function names may hold anything.
+//! Escapes text for HTML, SVG and scripts: function names may contain anything.
 
-/// JSON that may stand within a script element: what could end the element, or a line of an old script, is written as an escape.
-/// Such characters stand in JSON within strings alone, where the escape means the same.
+/// JSON that is safe within a script element: characters that could end the element, or a line of an old script, are
+/// written as escapes. In JSON they occur only within strings, where the escape means the same.
 pub(crate) fn for_script(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for character in json.chars() {
@@ -27,7 +27,7 @@ pub(crate) fn for_text(text: &str) -> String {
             '&' => escaped.push_str("&amp;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            // XML has no place for other control characters, not even as an escape.
+            // XML does not allow other control characters, not even as an escape.
             control if control.is_control() => escaped.push('\u{fffd}'),
             other => escaped.push(other),
         }

@@ -1,8 +1,9 @@
-//! What was found, for other programs: tables, a comment, stacks of both sides.
+//! Results for other programs: tables, a comment, stacks of both sides.
 //!
-//! Two kinds of writers, each a file and a pure function. [`json`], [`csv`], [`parquet`] and [`markdown`] write findings, all from one
-//! list of [`columns`], so that they cannot disagree. [`difffolded`], [`speedscope`] and [`pprof`] write the stacks of each side,
-//! equal stacks of all its runs added up and not averaged. Equal contents give equal bytes.
+//! Two kinds of writers, each a file and a pure function. [`json`], [`csv`], [`parquet`] and [`markdown`] write
+//! findings, all from one list of [`columns`], so that they cannot disagree. [`difffolded`], [`speedscope`] and
+//! [`pprof`] write the stacks of each side, with equal stacks of all its runs summed, not averaged. Equal contents give
+//! equal bytes.
 
 pub mod columns;
 pub mod csv;
@@ -19,27 +20,27 @@ use crate::compare::{Compared, Settings};
 use crate::sides::Sides;
 use crate::stacks::NoStacks;
 
-/// Findings, and the notes beside them.
+/// Findings, and the notes that go with them.
 #[derive(Clone, Debug)]
 pub struct Export<'a> {
     /// What was found.
     pub compared: &'a Compared,
-    /// What decided.
+    /// The settings that decided.
     pub settings: &'a Settings,
     /// The names of each side's runs.
     pub labels: Sides<Vec<&'a str>>,
-    /// What was found, in a sentence.
+    /// The result in a sentence.
     pub headline: &'a str,
     /// Which counts the headline is about.
     pub count_kind: CountKind,
-    /// What is known of how much runs differ, in a sentence without its full stop.
+    /// What is known about the variation between runs, in a sentence without its full stop.
     pub spread: &'a str,
 }
 
 /// Why something cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum NotExported {
-    /// A calculation went wrong before: unknown is null and never NaN.
+    /// A figure is NaN: a calculation went wrong before, since unknown figures are null and never NaN.
     #[error("{column} of {function} is not a number")]
     NotANumber {
         /// The column.
@@ -50,19 +51,19 @@ pub enum NotExported {
     /// A run whose samples came folded by function.
     #[error("{0} holds counts by function and no stacks")]
     NoStacks(String),
-    /// A sum that pprof has no room for.
+    /// A sum that is too large for pprof.
     #[error("{value} is more than a pprof file can hold (2^63 - 1)")]
     TooLarge {
         /// The sum.
         value: u64,
     },
-    /// JSON refused.
+    /// JSON could not be written.
     #[error("cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// CSV refused.
+    /// CSV could not be written.
     #[error("cannot be written as CSV: {0}")]
     Csv(#[from] ::csv::Error),
-    /// Parquet refused.
+    /// Parquet could not be written.
     #[error("cannot be written as Parquet: {0}")]
     Parquet(#[from] ::parquet::errors::ParquetError),
 }

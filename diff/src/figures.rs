@@ -1,4 +1,4 @@
-//! Figures, as they are computed with and as people read them.
+//! Figures as numbers and as text.
 
 use fleetdiff_schemas::rows::Interval;
 
@@ -27,7 +27,7 @@ pub fn ratio(ratio: Interval) -> String {
     format!("x {:.3} ({:.3} to {:.3})", ratio.value, ratio.low, ratio.high)
 }
 
-/// The ratio of a function, or which side has it alone.
+/// The ratio of a function, or the only side that has it.
 pub fn ratio_or_side(finding: &Finding) -> String {
     match (finding.ratio, finding.count.base, finding.count.head) {
         (Some(of), ..) => ratio(of),

@@ -1,11 +1,11 @@
 //! The merged call tree of two sides, the shape behind a differential flame graph.
 //!
-//! A node is a call path, and carries how often each side had its stack end there. Its total, the samples whose stacks go
-//! through it, is what it and all nodes below it have. Laws:
-//! - the total of a node is its own count and the totals of its children, on each side;
+//! A node is a call path, with the number of samples of each side whose stack ends there. Its total, the samples whose
+//! stacks go through it, is the sum over it and all nodes below it. Laws:
+//! - the total of a node is its own count plus the totals of its children, on each side;
 //! - sums do not depend on how stacks are split into runs;
-//! - siblings stand in the order in which they are first met, those of the base first, and a node that only the head has stands
-//!   right after its left neighbour of the head. So A->C, A->B, A->C shows C before a B half as wide.
+//! - siblings are in the order in which they first occur, those of the base first, and a node that only the head has
+//!   comes right after its left neighbour in the head. So A->C, A->B, A->C shows C before a B half as wide.
 
 mod growth;
 mod node;
@@ -52,7 +52,7 @@ impl CallTree {
         Self { names, nodes, runs: Sides { base: runs(base), head: runs(head) } }
     }
 
-    /// The names of functions, no name twice, save that a function may be called like the root.
+    /// The names of functions, without duplicates, except that a function may have the same name as the root.
     pub fn names(&self) -> &[Arc<str>] {
         &self.names
     }
@@ -75,7 +75,7 @@ impl CallTree {
     /// Raw samples that go through each node, summed over the runs of a side.
     pub fn totals(&self) -> Vec<Sides<u64>> {
         let mut totals: Vec<_> = self.nodes.iter().map(|node| node.own).collect();
-        // Backwards, since a node stands after its caller; the root is its own and is not added to itself.
+        // Backwards, since a node comes after its caller; the root is its own caller and is not added to itself.
         for (index, node) in self.nodes.iter().enumerate().skip(1).rev() {
             let below = totals[index];
             totals[place(node.parent)].add(below);

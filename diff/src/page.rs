@@ -1,7 +1,8 @@
-//! The differential flame graph as one page: no network, nothing beside it, the same bytes for the same report.
+//! The differential flame graph as one self-contained page: no network, no other files, the same bytes for the same
+//! report.
 //!
-//! The page is made of `page/page.html`, `page/page.css` and the scripts of `page/`, in the order of `SCRIPTS`. What it shows is
-//! JSON within it. Its content security policy forbids every request and every script but its own, by hash.
+//! The page is made of `page/page.html`, `page/page.css` and the scripts of `page/`, in the order of `SCRIPTS`. Its
+//! data are JSON within it. Its content security policy forbids every request and every script except its own, by hash.
 
 mod embedded;
 
@@ -17,7 +18,7 @@ pub use crate::report::{FrameClass, Function, Ratio, Report, ReportSide};
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 
-/// The scripts of the page, one after the other: what is below uses what is above.
+/// The scripts of the page in order: later ones use earlier ones.
 const SCRIPTS: [&str; 15] = [
     include_str!("page/data.js"),
     include_str!("page/words.js"),
@@ -59,7 +60,7 @@ pub fn page(report: &Report) -> Result<String, Unwritable> {
     }))
 }
 
-/// Nothing may be fetched, and nothing runs or styles but what is known by its hash.
+/// Nothing may be fetched, and only scripts and styles with a known hash are used.
 fn policy(script: &str, style: &str) -> String {
     let hash = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
     format!(
@@ -69,7 +70,8 @@ fn policy(script: &str, style: &str) -> String {
     )
 }
 
-/// The template with each `{{place}}` filled; what is filled in is not looked at again, so that a name may hold braces.
+/// The template with each `{{place}}` filled in; the inserted text is not searched again, so that a name may contain
+/// braces.
 fn filled(template: &str, fill: impl Fn(&str) -> String) -> String {
     let mut parts = template.split("{{");
     let mut text = parts.next().unwrap_or_default().to_owned();

@@ -1,8 +1,8 @@
-//! What colour a frame has, and what that says.
+//! The colour of a frame, and what it means.
 //!
-//! Only significant functions are saturated. How strongly is linear in the change of that very frame,
-//! `(head x weight - base) / total of the base`, each the average of the runs of its side, up to the largest change of any
-//! significant frame. All else is grey, and hatched where it is not known whether it changed. The page and the static picture
+//! Only significant functions are saturated. The strength is linear in the change of that frame, `(head x weight -
+//! base) / total of the base`, each the average of the runs of its side, up to the largest change of any significant
+//! frame. Everything else is grey, and hatched if it is not known whether it changed. The page and the static picture
 //! share these colours.
 
 use std::collections::HashMap;
@@ -36,7 +36,8 @@ impl Serialize for Rgb {
 }
 
 impl Rgb {
-    /// A mixture of two colours, `step` of `steps` parts of the second; `step` at most `steps`, and `steps` above 0.
+    /// A mixture of two colours with `step` of `steps` parts of the second; `step` is at most `steps`, and `steps` is
+    /// above 0.
     fn mixed(self, full: Self, step: u8, steps: u8) -> Self {
         let channel = |from: u8, to: u8| {
             let (from, to, step, steps) = (u32::from(from), u32::from(to), u32::from(step), u32::from(steps));
@@ -54,7 +55,7 @@ impl Rgb {
         0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2)
     }
 
-    /// The colour of text on it, black or white, whichever stands out more.
+    /// The colour of text on it: black or white, whichever has more contrast.
     pub(crate) fn ink(self) -> Self {
         let light = self.luminance() + 0.05;
         if 1.05 / light > light / 0.05 { Self(255, 255, 255) } else { Self(0, 0, 0) }
@@ -79,11 +80,11 @@ impl From<Rgb> for Fill {
 /// All colours of a picture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Colours {
-    /// Of what is known and not significant; user, runtime, system.
+    /// Known and not significant; user, runtime, system.
     pub quiet: [Fill; 3],
-    /// Of what is not known; user, runtime, system.
+    /// Not known; user, runtime, system.
     pub unknown: [Fill; 3],
-    /// The lines over what is not known.
+    /// The hatching of frames that are not known.
     pub hatch: Rgb,
     /// More in the head, faint to full, [`STEPS`] of them.
     pub more: Vec<Fill>,
@@ -91,7 +92,7 @@ pub struct Colours {
     pub less: Vec<Fill>,
 }
 
-/// On what the picture stands.
+/// The background of the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// Dark on light.
@@ -100,7 +101,7 @@ pub enum Scheme {
     Dark,
 }
 
-/// Which two hues mean more and less.
+/// The two hues that mean more and less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Palette {
     /// Orange and blue, which no common colour blindness confuses.
@@ -167,7 +168,7 @@ impl Paint {
     }
 }
 
-/// How the samples of a side weigh: what a count summed over its runs is multiplied by.
+/// The weights of the sides: the factor for a count summed over its runs.
 pub(crate) fn weights(report: &Report) -> Sides<f64> {
     let runs = report.tree.runs();
     let one = |runs: u32| if runs == 0 { 0.0 } else { 1.0 / f64::from(runs) };
@@ -183,7 +184,7 @@ pub struct Painter<'a> {
 }
 
 impl<'a> Painter<'a> {
-    /// Looks over all frames for the largest change of a significant one; `changes` has one entry a node of the tree.
+    /// Finds the largest change of a significant frame; `changes` has one entry per node of the tree.
     pub fn new(report: &'a Report, changes: &[f64]) -> Self {
         let functions: HashMap<_, _, _> = report.functions.iter().map(|row| (&*row.name, row)).collect();
         let mut painter = Self { functions, strongest: 0.0 };
@@ -200,7 +201,7 @@ impl<'a> Painter<'a> {
         if node.depth == 0 { None } else { self.functions.get(report.tree.name(node)).copied() }
     }
 
-    /// The paint of a frame that changed by so much.
+    /// The paint of a frame with this change.
     pub fn paint(&self, function: Option<&Function>, change: f64) -> Paint {
         let Some(row) = function else { return Paint::Unknown(FrameClass::User) };
         if row.significant && change > 0.0 {

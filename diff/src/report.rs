@@ -1,4 +1,4 @@
-//! What a report holds: plain values, as they are handed to the page and to the static picture.
+//! The contents of a report: plain values for the page and for the static picture.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use serde::Serialize;
 use crate::compare::finding::Finding;
 use crate::flame::CallTree;
 
-/// A comparison of two sides, and what the tests say of each function.
+/// A comparison of two sides, with the test results of each function.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// What is compared, in a few words.
     pub title: String,
-    /// What was found, in a sentence.
+    /// The result in a sentence.
     pub headline: String,
-    /// The side that is compared with.
+    /// The base.
     pub base: ReportSide,
-    /// The side in question.
+    /// The head.
     pub head: ReportSide,
-    /// How many samples of a base run one sample of a head run is compared with, finite and above 0: what widths and colours of the
-    /// head are multiplied by. The total of a base run over that of a head run compares shares; 1 compares counts.
+    /// How many samples of a base run correspond to one sample of a head run, finite and above 0: the factor for widths
+    /// and colours of the head. The total of a base run over that of a head run compares shares; 1 compares counts.
     pub head_weight: f64,
-    /// At most one row a function. A frame without a row is shown as not tested.
+    /// At most one row per function. A frame without a row is shown as not tested.
     pub functions: Vec<Function>,
     /// The stacks of both sides.
     pub tree: CallTree,
@@ -40,9 +40,9 @@ pub struct ReportSide {
     pub samples: u64,
     /// What was sampled: `cpu`, `heap`.
     pub sample_type: String,
-    /// What `total` is in: `nanoseconds`, `bytes`, `count`.
+    /// The unit of `total`: `nanoseconds`, `bytes`, `count`.
     pub unit: String,
-    /// What the samples of all runs stand for, in `unit`; at least 0.
+    /// The weight of the samples of all runs, in `unit`; at least 0.
     pub total: f64,
 }
 
@@ -69,7 +69,7 @@ pub struct Function {
     pub counted: CountKind,
     /// What is concluded.
     pub verdict: Verdict,
-    /// Why, where there is more to say: `only_in_head`, `only_in_base`, or a sentence.
+    /// The reason, if there is one: `only_in_head`, `only_in_base`, or a sentence.
     pub reason: Option<String>,
     /// Whether the change is significant. Only significant functions are drawn in colour.
     pub significant: bool,
@@ -81,16 +81,16 @@ pub struct Function {
     pub base_share: f64,
     /// Share of the head's samples, 0 to 1.
     pub head_share: f64,
-    /// Head against base; none where it could not be estimated.
+    /// Head over base; none if it could not be estimated.
     pub ratio: Option<Ratio>,
-    /// Natural logarithm of the p-value, at most 0; none where nothing was tested.
+    /// Natural logarithm of the p-value, at most 0; none if nothing was tested.
     pub ln_p: Option<f64>,
-    /// The false discovery rate at which it is significant, 0 to 1; none where nothing was tested.
+    /// The smallest false-discovery rate at which it is significant, 0 to 1; none if nothing was tested.
     pub q_value: Option<f64>,
 }
 
 impl Function {
-    /// What was found, of a function of this class; `reason` as it is to be read.
+    /// The row of a finding for a function of this class; `reason` is shown to readers as it is.
     pub fn of(finding: &Finding, class: FrameClass, reason: Option<String>) -> Self {
         Self {
             name: Arc::clone(&finding.function),
@@ -113,10 +113,10 @@ impl Function {
 /// A ratio with its interval, all at least 0 and `low <= estimate <= high`. An infinite value becomes null in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratio {
-    /// The best guess.
+    /// The best estimate.
     pub estimate: f64,
-    /// The least that is compatible with the samples.
+    /// The lower end.
     pub low: f64,
-    /// The most.
+    /// The upper end.
     pub high: f64,
 }

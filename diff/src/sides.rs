@@ -1,15 +1,15 @@
-//! What there is of each side of a comparison.
+//! Values for each side of a comparison.
 
 /// One value of each side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sides<T> {
-    /// Of the side that is compared with.
+    /// The value of the base.
     pub base: T,
-    /// Of the side in question.
+    /// The value of the head.
     pub head: T,
 }
 
-/// One of both.
+/// One of the two sides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
     Base,
@@ -26,7 +26,7 @@ impl<T> Sides<T> {
 }
 
 impl Sides<u64> {
-    /// Adds to both; sums are held at `u64::MAX`.
+    /// Adds to both; sums saturate at `u64::MAX`.
     pub(crate) fn add(&mut self, other: Self) {
         self.base = self.base.saturating_add(other.base);
         self.head = self.head.saturating_add(other.head);

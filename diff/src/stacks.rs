@@ -1,4 +1,4 @@
-//! The stacks of all runs of a side, equal ones added up.
+//! The stacks of all runs of a side, with equal stacks summed.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,8 @@ pub(crate) fn weights_of_side(side: &[Recording]) -> Result<BTreeMap<Path<'_>, u
     Ok(sums)
 }
 
-/// A frame whose name is not known has no symbol, and so has the leaf of a stack without frames. Sums are held at `u64::MAX`.
+/// A frame with an unknown name counts as one without symbol, and so does the leaf of a stack without frames. Sums
+/// saturate at `u64::MAX`.
 fn add<'a>(sums: &mut BTreeMap<Path<'a>, u64>, profile: &'a Profile, label: &str) -> Result<(), NoStacks> {
     let Samples::Stacks(stacks) = &profile.samples else { return Err(NoStacks(label.to_owned())) };
     let name = |frame: &u32| profile.names.get(place(*frame)).map_or(UNSYMBOLISED, |name| &**name);

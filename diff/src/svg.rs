@@ -1,5 +1,5 @@
-//! The differential flame graph drawn once, for documents and mail: the colours of the page, and titles that browsers show when
-//! the pointer rests on a frame.
+//! The differential flame graph as a static picture, for documents and mail: with the colours of the page, and titles
+//! that browsers show for the frame under the pointer.
 //!
 //! Widths are the average of both sides. Frames narrower than a thousandth of the whole are left out, and their number is stated.
 
@@ -20,7 +20,7 @@ const WIDTH: f64 = 1200.0;
 const ROW: f64 = 18.0;
 /// Share of the whole below which a frame is left out.
 const NARROWEST: f64 = 0.001;
-/// Pixels that a letter takes, about; Verdana at 11 pixels is no wider for most names.
+/// Approximate width of a letter in pixels; Verdana at 11 pixels is no wider for most names.
 const LETTER: f64 = 6.6;
 
 /// The static picture of a report.
@@ -48,7 +48,7 @@ pub fn svg(report: &Report, palette: Palette) -> String {
     text
 }
 
-/// What is drawn, laid out.
+/// The layout of the picture.
 struct Picture<'a> {
     report: &'a Report,
     colours: Colours,
@@ -59,7 +59,7 @@ struct Picture<'a> {
     spans: Vec<(f64, f64)>,
 }
 
-/// One node of the tree in its place.
+/// One node of the tree, at its place.
 struct Frame<'a> {
     node: &'a Node,
     total: Sides<u64>,
@@ -86,7 +86,7 @@ impl<'a> Picture<'a> {
         })
     }
 
-    /// How many rows are drawn.
+    /// The number of rows.
     fn rows(&self) -> f64 {
         let deepest = self.nodes().filter(|frame| frame.is_shown).map(|frame| frame.node.depth).max();
         deepest.map_or(0.0, |depth| f64::from(depth) + 1.0)
@@ -173,10 +173,10 @@ fn spans(report: &Report, totals: &[Sides<u64>]) -> Vec<(f64, f64)> {
     spans
 }
 
-/// As much of a name as a frame has room for; none if that is too little to be read.
+/// As much of a name as fits into a frame; none if that is too little to read.
 fn label(name: &str, width: f64) -> Option<String> {
     let fits = |letters: usize| f64::from(u32::try_from(letters).unwrap_or(u32::MAX)) * LETTER + 8.0 <= width;
-    // What comes after the last slash is the name that people use.
+    // People use the part after the last slash as the name.
     let short = name.rsplit('/').next().unwrap_or(name);
     let candidates = [name, short];
     if let Some(whole) = candidates.into_iter().find(|text| fits(text.chars().count())) {

@@ -37,7 +37,7 @@ fn significant(compared: &Compared) -> Vec<&str> {
         .collect()
 }
 
-/// Counts of canary and control that the article's first program makes; its first function stands for all others.
+/// Counts of canary and control as in the article's first program; its first function represents all others.
 const ARTICLE: [(&str, u64, u64); 12] = [
     ("_other", 373_971, 365_002),
     ("second", 52_195, 51_566),
@@ -80,7 +80,7 @@ fn published_the_two_changes_of_the_article_are_found_and_nothing_else() {
 }
 
 #[test]
-fn published_the_rule_of_the_article_calls_four() {
+fn published_the_rule_of_the_article_finds_four_significant() {
     let compared = compare(&article(), &Settings { method: Method::Article, ..Settings::default() }).unwrap();
     let mut names = significant(&compared);
     names.sort_unstable();
@@ -108,7 +108,7 @@ fn drawn(samples: f64, cv: f64, factor: f64, rng: &mut Xoshiro256PlusPlus) -> Re
     run(&counts.iter().map(|(name, count)| (name.as_str(), *count)).collect::<Vec<_>>())
 }
 
-/// How many arrivals come within a time of `mean` times their mean distance; of many, by the normal law.
+/// How many arrivals come within a time of `mean` times their mean distance; for many, by the normal approximation.
 fn poisson(mean: f64, rng: &mut Xoshiro256PlusPlus) -> u64 {
     if mean > 100_000.0 {
         let drawn = libm::round(mean + mean.sqrt() * normal(rng));
@@ -170,7 +170,7 @@ fn null_two_runs_of_independent_samples() {
     }
 }
 
-/// Runs that differ by themselves: what two of them show is no change of the program, and more of them tell.
+/// Runs that vary: a difference between two of them is not a change of the program, and more runs show that.
 #[test]
 fn null_runs_that_differ() {
     let drawn = |runs, factor| Drawn { runs, samples: 20_000.0, cv: 0.1, factor };
@@ -184,7 +184,7 @@ fn null_runs_that_differ() {
     assert!(any <= 12 && tested > 40 * 150, "{any} pairs of 40, {tested} tested");
 }
 
-/// So many samples that any two runs differ everywhere: what stands out is found, and nothing else.
+/// So many samples that any two runs differ everywhere: the function that stands out is found, and no other.
 #[test]
 fn null_hundreds_of_millions_of_samples() {
     let drawn = |factor| Drawn { runs: 1, samples: 3e8, cv: 0.03, factor };
@@ -295,7 +295,7 @@ fn published_plain_differences_are_those_of_perf() {
     assert_eq!(format!("{:+.2}", Compute::DeltaAbs.of(gone, head).unwrap()), "+14.29");
 }
 
-/// As the dataflow counts, whose rows stand beside these sums.
+/// As in the dataflow, whose rows are shown together with these sums.
 #[test]
 fn sums_count_recursion_once_and_stacks_without_frames_as_no_function() {
     let mut run = run(&[("a", 1), ("b", 1)]);
@@ -317,7 +317,8 @@ fn sums_count_recursion_once_and_stacks_without_frames_as_no_function() {
     assert_eq!(compared.findings.len(), 5);
 }
 
-/// What filters leave out of shares of the whole is no function: not tested, not shown, and nothing in common.
+/// Samples that filters leave out of shares of the whole are not a function: not tested, not shown, and not counted as
+/// common.
 #[test]
 fn filtered_samples_are_part_of_the_whole_alone() {
     let side = |counts: [u64; 3]| {

@@ -1,4 +1,4 @@
-//! What is written for other programs, as they read it.
+//! What is written for other programs, read as they read it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "export/difffolded.rs"]

@@ -1,4 +1,4 @@
-//! The laws of the merged call tree, on random stacks and on a few that a reader can draw.
+//! The laws of the merged call tree, on random stacks and on a few that can be drawn by hand.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ fn stacks() -> impl Strategy<Value = Vec<Stack>> {
     vec((vec(0u32..6, 0..6), 0u64..50).prop_map(|(frames, count)| stack(&frames, count)), 0..30)
 }
 
-/// The tree of runs whose frames are A to E and one that is called like the root.
+/// The tree of runs whose frames are A to E and one with the name of the root.
 fn merge(base: &[&[Stack]], head: &[&[Stack]]) -> CallTree {
     let names = ["A", "B", "C", "D", "E", ROOT].map(Arc::from);
     let base: Vec<_> = base.iter().map(|stacks| Run { names: &names, stacks }).collect();
@@ -37,7 +37,7 @@ fn path(tree: &CallTree, node: &Node) -> String {
     names.join(";")
 }
 
-/// Own counts of both sides by path, as the tree has them; paths without any left out.
+/// Own counts of both sides by path, as in the tree, without empty paths.
 fn counted(tree: &CallTree) -> BTreeMap<String, Sides<u64>> {
     let counted = tree.nodes().iter().filter(|node| node.own != Sides::default());
     counted.map(|node| (path(tree, node), node.own)).collect()
@@ -68,7 +68,7 @@ fn children(tree: &CallTree, of: &str) -> String {
 }
 
 proptest! {
-    /// Nothing is lost, nothing is made, and each side keeps its own.
+    /// No sample is lost or invented, and each side keeps its own.
     #[test]
     fn oracle_counts_are_those_of_the_stacks(base in stacks(), head in stacks()) {
         prop_assert_eq!(counted(&merge(&[&base], &[&head])), counted_by_hand(&base, &head));
@@ -89,7 +89,7 @@ proptest! {
         prop_assert_eq!(totals[0], Sides { base: all(&base), head: all(&head) });
     }
 
-    /// Cutting a side into runs moves nothing: not the sums, not even the order.
+    /// Splitting a side into runs changes nothing, neither the sums nor the order.
     #[test]
     fn order_any_split_into_runs_gives_the_same_tree(base in stacks(), head in stacks(), cut in 0usize..30) {
         let whole = merge(&[&base], &[&head]);
@@ -101,7 +101,7 @@ proptest! {
         prop_assert_eq!(split.runs(), Sides { base: 2, head: 2 });
     }
 
-    /// Runs may come in any order: then the order of siblings may be another one, the counts are not.
+    /// Runs may come in any order: the order of siblings may change, the counts do not.
     #[test]
     fn order_of_runs_moves_no_count(one in stacks(), two in stacks(), head in stacks()) {
         prop_assert_eq!(counted(&merge(&[&one, &two], &[&head])), counted(&merge(&[&two, &one], &[&head])));
@@ -109,7 +109,7 @@ proptest! {
 
     /// A node comes before all below it, and all below it before its right neighbour.
     #[test]
-    fn nodes_stand_in_the_order_of_the_picture(base in stacks(), head in stacks()) {
+    fn nodes_are_in_the_order_of_the_picture(base in stacks(), head in stacks()) {
         let tree = merge(&[&base], &[&head]);
         let mut callers = vec![0u32];
         for (index, node) in (0u32..).zip(tree.nodes()).skip(1) {
@@ -119,7 +119,7 @@ proptest! {
         }
     }
 
-    /// What the base has stands as if there were no head; what the head has beside it does not move it.
+    /// The nodes of the base are in the same order as without a head; additional nodes of the head do not move them.
     #[test]
     fn order_of_the_base_is_that_of_the_base_alone(base in stacks(), head in stacks()) {
         let alone = merge(&[&base], &[]);
@@ -133,7 +133,7 @@ proptest! {
 }
 
 #[test]
-fn siblings_stand_as_they_are_first_met() {
+fn siblings_are_in_the_order_of_their_first_occurrence() {
     let tree = merge(&[&[stack(&[0, 2], 1), stack(&[0, 1], 1), stack(&[0, 2], 1)]], &[]);
     assert_eq!(children(&tree, "A"), "CB");
     let totals = tree.totals();
@@ -141,7 +141,7 @@ fn siblings_stand_as_they_are_first_met() {
 }
 
 #[test]
-fn what_only_the_head_has_stands_after_its_left_neighbour() {
+fn a_node_of_the_head_alone_comes_after_its_left_neighbour() {
     let base = [stack(&[2], 1), stack(&[0], 1)];
     let tree = merge(&[&base], &[&[stack(&[2], 1), stack(&[4], 1), stack(&[3], 1), stack(&[0], 1)]]);
     assert_eq!(children(&tree, ""), "CEDA");
@@ -150,7 +150,7 @@ fn what_only_the_head_has_stands_after_its_left_neighbour() {
 }
 
 #[test]
-fn a_function_called_like_the_root_is_not_the_root() {
+fn a_function_with_the_name_of_the_root_is_not_the_root() {
     let tree = merge(&[&[stack(&[5], 3)]], &[]);
     assert_eq!(tree.nodes().len(), 2);
     assert_eq!(tree.name(&tree.nodes()[1]), ROOT);

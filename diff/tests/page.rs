@@ -1,4 +1,4 @@
-//! The page in a real Chromium: what is drawn, what the keyboard does, what is said, what the address keeps.
+//! The page in a real Chromium: what is drawn, what the keyboard does, what is announced, what the address keeps.
 #![expect(
     clippy::unwrap_used,
     clippy::float_cmp,

@@ -14,7 +14,7 @@ use fleetdiff_diff::paint::{Colours, Paint, Painter, Palette, STEPS, Scheme, cha
 use fleetdiff_diff::svg::svg;
 use fleetdiff_schemas::verdict::Verdict;
 
-/// The small report with each side recorded so often.
+/// The small report with each side recorded `base` and `head` times.
 fn repeated(base: usize, head: usize, head_weight: f64) -> Report {
     let (base_run, head_run) = (reports::run_of(reports::BASE), reports::run_of(reports::HEAD));
     let base_runs = vec![Run { names: &base_run.0, stacks: &base_run.1 }; base];
@@ -56,7 +56,7 @@ fn strength_is_linear_in_the_change_of_what_is_significant() {
     assert_eq!(paint(&report, "serve"), Paint::Unknown(FrameClass::User));
 }
 
-/// A frame that grew by sixteen percent of everything is grey as long as the test does not call it.
+/// A frame that grew by sixteen percent of everything is grey as long as it is not significant.
 #[test]
 fn what_is_not_significant_has_no_colour_however_much_it_moved() {
     let mut report = reports::small();
@@ -69,7 +69,7 @@ fn what_is_not_significant_has_no_colour_however_much_it_moved() {
     assert_eq!(paint(&report, "compress"), Paint::More(STEPS - 1));
 }
 
-/// A side is the average of its runs: recording it again changes no width and no colour.
+/// A side is the average of its runs: recording it again changes neither widths nor colours.
 #[test]
 fn more_runs_of_the_same_draw_the_same_picture() {
     let once = rectangles(&svg(&repeated(1, 1, 1.0), Palette::OrangeBlue));
@@ -80,7 +80,7 @@ fn more_runs_of_the_same_draw_the_same_picture() {
     assert_ne!(once, heavier, "a weight of the head changes widths");
 }
 
-/// One sample in 2001 is a frame that nobody would see.
+/// One sample in 2001 is a frame too narrow to see.
 #[test]
 fn narrow_frames_are_left_out_and_counted() {
     let mut report = reports::small();
@@ -102,7 +102,7 @@ fn names_and_titles_stay_text() {
     assert!(picture.contains("&lt;script&gt;a &amp; b&lt;/script&gt;: base 10 samples (100.00 %)"), "{picture}");
 }
 
-/// Nothing but what is significant has a hue, whatever the scheme and the palette; and each ramp goes from faint to full.
+/// Only significant frames have a hue, whatever the scheme and the palette; and each ramp goes from faint to full.
 #[test]
 fn greys_are_grey_and_ramps_rise() {
     for scheme in [Scheme::Light, Scheme::Dark] {
@@ -116,14 +116,14 @@ fn greys_are_grey_and_ramps_rise() {
             for ramp in [&colours.more, &colours.less] {
                 assert_eq!(ramp.len(), usize::from(STEPS));
                 assert!(hue(&ramp[ramp.len() - 1]) > 2 * hue(&ramp[0]), "{scheme:?} {palette:?}");
-                // Even what is faint is no grey.
+                // Even the faintest step is not grey.
                 assert!(ramp.iter().all(|fill| hue(fill) >= 40), "{scheme:?} {palette:?}");
             }
         }
     }
 }
 
-/// Text on every colour is read: a contrast of 4.5, as WCAG 2 asks for.
+/// Text is legible on every colour: a contrast of 4.5, as WCAG 2 requires.
 #[test]
 fn published_contrast_of_names() {
     let linear = |channel: u8| {

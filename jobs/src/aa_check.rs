@@ -6,7 +6,7 @@ use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::rows::ComparisonRow;
 use fleetdiff_statistics::intervals::wilson;
 
-/// Tests of one half of the baseline against the other, and those of them that were significant.
+/// Tests of one half of the baseline against the other, and how many of them were significant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AaCheckRate {
     /// Reports that had such tests.
@@ -28,8 +28,8 @@ impl AaCheckRate {
         self.flags += checked.iter().filter_map(|(_, flags)| u64::try_from(*flags).ok()).sum::<u64>();
     }
 
-    /// The rate with its 95 % interval (Wilson), each 0..1; `None` before the first test. Windows of reports overlap, so that
-    /// the interval is that of as many independent tests at best.
+    /// The rate with its 95 % interval (Wilson), each 0..1; `None` before the first test. Windows of reports overlap,
+    /// so the interval assumes more independence than there is.
     pub(crate) fn rate(&self) -> Option<(f64, f64, f64)> {
         let interval = wilson(self.flags, self.tests, 0.95);
         (self.tests > 0).then_some((ratio(self.flags, self.tests), interval.low, interval.high))

@@ -16,18 +16,18 @@ impl Column {
     /// Aligned to the right.
     pub(crate) const FIGURES: Self = Self { alignment: Alignment::Right, ..Self::WORDS };
 
-    /// At least so wide, whatever its cells are.
+    /// At least this wide, whatever the width of its cells.
     pub(crate) const fn at_least(self, least: usize) -> Self {
         Self { least, ..self }
     }
 
-    /// At most so wide; a wider cell moves the rest of its line.
+    /// At most this wide; a wider cell moves the rest of its line.
     pub(crate) const fn at_most(self, most: usize) -> Self {
         Self { most, ..self }
     }
 }
 
-/// A line for each row, without blanks at its end; `gap` blanks stand between columns.
+/// A line for each row, without blanks at its end; `gap` blanks separate columns.
 pub(crate) fn aligned(columns: &[Column], gap: usize, rows: &[Vec<String>]) -> Vec<String> {
     let width = |(place, column): (usize, &Column)| {
         let cells = rows.iter().filter_map(|row| row.get(place));

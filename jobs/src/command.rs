@@ -1,4 +1,4 @@
-//! The command line: one file a command, with its arguments and what it does.
+//! The command line: one file per command, with its arguments and its implementation.
 
 mod calibrate;
 mod completions;
@@ -120,7 +120,7 @@ impl Command {
         }
     }
 
-    /// What is logged where FLEETDIFF_LOG does not say it: a service logs what it does, the other commands only what is wrong.
+    /// What is logged if FLEETDIFF_LOG is not set: a service logs what it does, the other commands only problems.
     pub(crate) fn default_log(&self) -> &'static str {
         match self {
             Self::Watch(_) => "warn,fleetdiff=info,fleetdiff_pipeline=info,fleetdiff_connectors=info",

@@ -1,5 +1,5 @@
-//! The configuration of every command: one list of [`keys`], each with a default, and over it a file, the environment and
-//! flags, in this order. All problems are found before anything begins, and reported together.
+//! The configuration of every command: one list of [`keys`], each with a default, which a file, the environment and
+//! flags override in this order. All problems are found before the run begins, and reported together.
 //!
 //! Secrets (passwords and keys of the Kafka client) come from the file or the environment, never from a flag, and are
 //! neither printed nor written into output.
@@ -24,10 +24,10 @@ use keys::KEYS;
 use problems::Problem;
 
 impl Configuration {
-    /// The defaults, over them the file if there is one, the environment, and the flags.
+    /// The defaults, overridden by the file if there is one, the environment, and the flags.
     ///
     /// # Errors
-    /// Every problem of all of them.
+    /// All problems of all sources.
     pub(crate) fn load<S>(path: Option<&Path>, flags: &Flags<S>) -> Result<Self, Problems> {
         let mut configuration = Self::default();
         let mut problems = Vec::new();

@@ -9,7 +9,7 @@ use fleetdiff_connectors::kafka::error::BrokerError;
 
 use crate::configuration::Problems;
 
-/// Why a command ended without doing what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     cause: Box<dyn Error + Send + Sync>,
@@ -19,11 +19,11 @@ pub(crate) struct Failure {
 
 /// Something went wrong.
 const FAILED: u8 = 1;
-/// The command was not asked for in a way that makes sense.
+/// The command line or the configuration is wrong.
 const USAGE: u8 = 2;
 
 impl Failure {
-    /// A command that cannot be begun as it was given.
+    /// A command that cannot start as given.
     pub(crate) fn usage(cause: impl Into<Box<dyn Error + Send + Sync>>, hint: impl Into<String>) -> Self {
         Self { exit: USAGE, ..Self::with_hint(cause, hint) }
     }

@@ -16,12 +16,13 @@ use findings::{Findings, FlaggedFunction};
 use layout::{Colour, Entry, Grid};
 use sentence::share_delta;
 
-/// Further functions that get a line of their own; the rest is counted.
+/// Further functions with their own line; the rest is counted.
 const LINES: usize = 20;
 /// Widest name of a function in a column.
 const WIDEST: usize = 60;
 
-/// Prints, for each comparison, the grid of the worst function that is called, a line for each other, and one sentence.
+/// Prints, for each comparison, the grid of the worst significant function, a line for each other one, and one
+/// sentence.
 pub(crate) fn print(out: &mut impl Write, tables: &Tables, config: &Config) -> io::Result<()> {
     for findings in Findings::of(tables) {
         let key = findings.key;
@@ -49,7 +50,7 @@ pub(crate) fn print(out: &mut impl Write, tables: &Tables, config: &Config) -> i
     Ok(())
 }
 
-/// Region by cohort, with the worst called function, or with the verdicts of cells where none is called.
+/// Region by cohort, with the worst significant function, or with the verdicts of cells if none is significant.
 fn grid_of(findings: &Findings<'_>) -> Grid {
     let worst = findings.flagged.first();
     let title = worst.map_or_else(|| "no function flagged".to_owned(), |flagged| flagged.function.to_owned());
@@ -63,7 +64,7 @@ fn grid_of(findings: &Findings<'_>) -> Grid {
     Grid::new(title, entries.collect())
 }
 
-/// The change of a function's share in one cell, and what it is.
+/// The change of a function's share in one cell, and its verdict.
 fn of_function(flagged: &FlaggedFunction<'_>, cell: &CellKey) -> Entry {
     let row = flagged.rows.get(cell).copied();
     let (word, colour) = match flagged.states.get(cell) {
@@ -98,7 +99,7 @@ fn of_cell(verdict: ComparisonVerdict, equivalent: Option<f64>) -> Entry {
     Entry { figure, word: word.to_owned(), colour }
 }
 
-/// A line for each called function but the worst.
+/// A line for each significant function except the worst.
 fn print_others(out: &mut impl Write, findings: &Findings<'_>) -> io::Result<()> {
     let Some((_, others)) = findings.flagged.split_first().filter(|(_, others)| !others.is_empty()) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Rows into a folder, alerts beside them or onto a topic.
+//! Writes rows to a folder, and alerts to a file in it or to a topic.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ pub(crate) enum AlertTarget {
     File(AlertLog),
     /// A topic.
     Topic(AlertProducer),
-    /// Nowhere: what these rows say must wake nobody.
+    /// Nowhere: these rows must not send alerts.
     Nowhere,
 }
 
@@ -39,12 +39,12 @@ impl AlertTarget {
         AlertLog::create(root).map(Self::File)
     }
 
-    /// A topic, made with so many partitions if it is absent.
+    /// A topic, created with this number of partitions if it does not exist.
     pub(crate) fn topic(client: &ClientSettings, topic: &str, partitions: i32) -> Result<Self, BrokerError> {
         AlertProducer::open(client, topic, partitions).map(Self::Topic)
     }
 
-    /// They are on the disk, or acknowledged by the brokers, when it returns.
+    /// They are on disk, or acknowledged by the brokers, when it returns.
     fn take(&mut self, alerts: &[Alert]) -> Result<(), SinkError> {
         match self {
             Self::File(log) => Ok(log.append(alerts)?),
@@ -85,7 +85,7 @@ impl Output {
         Ok(Self { parquet, pending, alerts, verdicts: AnnouncedVerdicts::default() })
     }
 
-    /// Takes the rows of the next hop; writes what is complete and announces what changed.
+    /// Takes the rows of the next hop; writes complete files and sends alerts about changes.
     pub(crate) fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<(), SinkError> {
         let mut alerts = tables.flags.iter().map(Alert::of_flag).collect::<Result<Vec<_>, _>>()?;
         for row in &tables.comparisons {
@@ -99,17 +99,17 @@ impl Output {
         self.alerts.take(&alerts)
     }
 
-    /// Writes what waits for the end of its interval.
+    /// Writes the rows that wait for the end of their interval.
     pub(crate) fn finish(mut self) -> Result<(), OutputError> {
         self.parquet.write(&self.pending.take_all())?;
         self.alerts.finish()
     }
 }
 
-/// What a command keeps of a run while it goes on.
+/// What a command keeps of a run.
 pub(crate) struct Kept {
     output: Option<Output>,
-    /// Rows of `comparisons` of the last look, `cells` of the last report, the fan-out in force, and all flags.
+    /// Rows of `comparisons` of the last look, `cells` of the last report, the current fan-out, and all flags.
     pub(crate) tables: Tables,
     /// The rate of false positives so far.
     pub(crate) aa_check: AaCheckRate,
@@ -125,7 +125,8 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Keeps the latest rows, and writes all of them to `folder` if there is one. The bar goes over the hops of `span`.
+    /// Keeps the latest rows, and writes all rows to `folder` if there is one. The progress bar covers the hops of
+    /// `span`.
     pub(crate) fn new(
         folder: Option<&Path>,
         configuration: String,
@@ -137,7 +138,7 @@ impl Keeper {
         Ok(Self::of(output, clock, span))
     }
 
-    /// [`Self::new`] for rows that make no alerts.
+    /// [`Self::new`] for rows that send no alerts.
     pub(crate) fn without_alerts(
         folder: &Path,
         configuration: String,
@@ -174,7 +175,7 @@ impl Keeper {
 impl Sink for Keeper {
     fn take(&mut self, hop: Hop, tables: Tables) -> Result<(), SinkError> {
         let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        // NB: hops without rows are not handed out, so that the hop says how far it is, not the number of calls.
+        // NB: hops without rows are not delivered, so the hop shows the progress, not the number of calls.
         kept.bar.set_position((hop.0 + 1).saturating_sub(kept.first.0));
         if !tables.cells.is_empty() {
             kept.tables.cells.clone_from(&tables.cells);

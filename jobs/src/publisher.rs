@@ -1,4 +1,4 @@
-//! How records go onto the configured topic, for the commands that write to one.
+//! How records are written to the configured topic, for the commands that do so.
 
 use clap::{Args, ValueEnum};
 use fleetdiff_connectors::kafka::publish::{Acknowledged, Key, PublishSettings, Publisher, RecordForm};
@@ -32,7 +32,7 @@ pub(crate) enum RecordKey {
     None,
 }
 
-/// A publisher to the configured topic, which is made if it is absent.
+/// A publisher to the configured topic, which is created if it does not exist.
 pub(crate) fn open(configuration: &Configuration, onto: PartitionArgs) -> Result<Publisher, Failure> {
     let form = match configuration.kafka.format {
         Format::Pprof => RecordForm::Pprof,

@@ -1,5 +1,5 @@
-//! `demo` and `replay` as their users run them: what is found, what is left alone, what is said, and what readers from other
-//! worlds see in the folder.
+//! Commands as their users run them: what is found, what is not, what is printed, and what other readers see in the
+//! output folder.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "commands/bad_input.rs"]

@@ -1,5 +1,5 @@
-//! `publish`, `generate` and `watch` with a real Apache Kafka broker: a topic gives the rows and alerts that the folder gives,
-//! whatever the number of partitions and workers, and what is wrong is said in words.
+//! `publish`, `generate` and `watch` with a real Apache Kafka broker: a topic gives the rows and alerts that the folder
+//! gives, whatever the number of partitions and workers, and errors are clear.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../connectors/tests/support/broker.rs"]

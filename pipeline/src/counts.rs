@@ -1,10 +1,12 @@
-//! The counts that everything else is computed from: dense integer columns, added up as samples come and leave.
+//! The counts that everything else is computed from: dense integer columns, updated as samples enter and leave the
+//! window.
 //!
-//! A folded profile of one pod is a few hundred (function, self, total) entries. They travel as bytes
-//! ([`encoding`]), are added to one column of bytes per (stratum, build, bucket) ([`plane`], [`bucket`]) and are remembered as the
-//! same bytes until they leave the window, when they are added to what has left, or taken back ([`cell`]). Functions are numbered once a process
-//! ([`functions`]) and once more, densely, in each cell. Where profiles come as stacks, [`paths`] numbers those and keeps the call
-//! tree of each build. Of what has left the window, [`archive`] keeps a part by hour of the day.
+//! A folded profile of one pod is a few hundred (function, self, total) entries. They travel as bytes ([`encoding`])
+//! and are added to one column of bytes per (stratum, build, bucket) ([`plane`], [`bucket`]). The same bytes are kept
+//! until they leave the window; then they are added to the columns of what has left, or subtracted ([`cell`]).
+//! Functions are numbered once per process ([`functions`]) and once more, densely, in each cell. If profiles come as
+//! stacks, [`paths`] numbers the stacks and keeps the call tree of each build. [`archive`] keeps a part of what has
+//! left the window, by hour of the day.
 
 pub(crate) mod archive;
 pub mod bucket;

@@ -1,7 +1,7 @@
 //! The whole program on one page: records in, rows out.
 //!
-//! Timely carries data and progress; a timestamp is a hop. What changes rarely (pods, builds, standing flags) is kept by
-//! differential dataflow, counts are dense columns in an operator of their own, and every decision is a pure function of
+//! Timely carries data and progress; a timestamp is a hop. What changes rarely (pods, builds, current flags) is kept by
+//! differential dataflow, counts are dense columns in a separate operator, and every decision is a pure function of
 //! what a closed hop brought. ARCHITECTURE.md walks one sample from bytes to alert.
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::operators::split::Split;
 use crate::rules::comparisons::ComparisonRules;
 use crate::rules::pods::PodRules;
 
-/// Everything that leaves.
+/// The outputs of the dataflow.
 pub struct Outputs<'scope> {
     /// Rows of every table, at the hop at whose close they were made.
     pub rows: StreamVec<'scope, u64, OutputRow>,
@@ -38,27 +38,27 @@ pub fn build<'scope>(
 ) -> Outputs<'scope> {
     let scope = arrived.scope();
 
-    // What came, counted where it came in.
+    // Arrivals, counted where they enter.
     let (content, received) = arrived.count_in();
     let (of_pods, rejected) = content.split();
 
-    // By pod: duplicates, snapshots made deltas, warm-up, drain, requests; then which cell gets what.
+    // By pod: duplicates, deltas of snapshots, warm-up, drain, requests; then the additions to each cell.
     let (additions, seen) = of_pods.decide_by_pod(PodRules::new(config), Arc::clone(table)).split();
     let (activity, dropped) = seen.split();
 
-    // The registry: which builds are compared, in which time blocks, and when that is looked at.
+    // The registry: which builds are compared, in which time blocks, and when they are evaluated.
     let plans = activity.register(ComparisonRules::new(config), config.window_hops());
 
-    // By cell: dense counts, and what the tests say of them.
+    // By cell: dense counts, and the results of the tests on them.
     let (evidence, counted) = additions.count_by_cell(plans.clone(), config, Arc::clone(table)).split();
 
     // By comparison: false discovery over functions and cells, verdicts, the life cycle of flags.
     let decisions = evidence.decide_by_comparison(plans, config);
 
-    // The fan-out: where the flags of each called function stand, and the fewest words for that.
+    // The fan-out: in which cells each function is flagged, and the shortest description of them.
     let fan_out = decisions.clone().fan_out(config.clock());
 
-    // Everything taken in is accounted for.
+    // The ledger: everything that came in is accounted for.
     let ledger = scope.concatenate([received, dropped, counted]).balance(config.clock());
 
     let rows = scope.concatenate([

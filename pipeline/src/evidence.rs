@@ -1,10 +1,12 @@
-//! From counts to evidence: what the tests of one cell say, before anything is decided over many rows.
+//! From counts to evidence: the test results of one cell, before anything is decided over many rows.
 //!
-//! [`arms`] sets the builds of a cell against each other, on top of what is [`closed`], and [`pods`] its single pods, [`look`] is what the live rule needs at every
-//! evaluation, with what a [`family`] remembers and who calls whom ([`callers`]), [`report`] the rows of a table, [`kind`] by kind of count, with [`requests`] where
-//! they are known or pods compared one by one ([`pod_by_pod`]), in what the arms are [`imbalance`], and [`snapshot`] carries a cell's
-//! counts to where cells are rolled up. Where no base build runs any more, [`history`] sets the head against what is kept;
-//! [`strata_detail`] says in words where arms ran; [`view`] is a cell as an evaluation sees it.
+//! [`arms`] compares the builds of a cell, using the sums of [`closed`] strata, and [`pods`] its single pods. [`look`]
+//! makes what the live rule needs at every evaluation, with what a [`family`] remembers and which function calls which
+//! ([`callers`]). [`report`] makes the rows of a table, [`kind`] those of one kind of count, with [`requests`] if they
+//! are known, or with pods compared one by one ([`pod_by_pod`]), and with the [`imbalance`] of the arms. [`snapshot`]
+//! carries a cell's counts to where cells are rolled up. If no base build runs any more, [`history`] compares the head
+//! with what is kept of the base. [`strata_detail`] says in words where arms ran; [`view`] is a cell as an evaluation
+//! sees it.
 
 pub mod arms;
 pub(crate) mod callers;

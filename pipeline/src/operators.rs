@@ -1,5 +1,5 @@
-//! The steps of the dataflow, one a file. Each collects what belongs to a hop and acts once the hop is closed; what it does
-//! then is a pure function or state machine from elsewhere.
+//! The steps of the dataflow, one per file. Each collects the data of a hop and acts once the hop is closed, by calling
+//! a pure function or state machine from another module.
 
 pub(crate) mod announce;
 pub(crate) mod arrive;

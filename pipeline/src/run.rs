@@ -29,18 +29,18 @@ use crate::operators::deliver::{Deliver, SharedSink};
 use crate::rules::decisions::Decisions;
 use crate::rules::watermarks::Announced;
 
-/// Records that a worker takes in before it lets the dataflow work.
+/// Records that a worker reads before it lets the dataflow work.
 const BATCH: usize = 64;
-/// How long a worker with nothing to do sleeps at most before it asks its sources again.
+/// How long a worker with nothing to do sleeps at most before it polls its sources again.
 const NAP: Duration = Duration::from_millis(2);
 
-/// How long a worker whose input has ended sleeps at most before it looks whether it must stop.
+/// How long a worker whose input has ended sleeps at most before it checks whether it must stop.
 const REST: Duration = Duration::from_millis(50);
 
 /// Makes the sources of one worker: (index, workers).
 pub type SourceFactory = dyn Fn(usize, usize) -> Result<Vec<Box<dyn Source>>, SourceError> + Send + Sync;
 
-/// What a service adds to a run. By default nothing: the run lasts until its sources end and decides by records alone.
+/// What a service adds to a run. By default nothing: the run lasts until its sources end, and depends only on records.
 #[derive(Clone, Default)]
 pub struct Service {
     /// Set from outside to end the run at once.
@@ -48,16 +48,16 @@ pub struct Service {
     /// How long a partition may give nothing good, although its transport has nothing more, before event time goes on
     /// without it; `None` waits for ever. Not for a bounded read, whose partitions end.
     pub idle_after: Option<Duration>,
-    /// Where it is written down which partition was called idle and when it came back, and what was written before.
+    /// The log of which partition was declared idle and when it came back, with the decisions that it already holds.
     pub decisions: Decisions,
 }
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Every source ended; every hop was closed and handed out.
+    /// Every source ended; every hop was closed and delivered.
     Complete,
-    /// It was stopped: hops closed by then were handed out whole, nothing of later ones was.
+    /// It was stopped: hops closed by then were delivered completely, and nothing of later hops was.
     Stopped,
 }
 
@@ -155,8 +155,8 @@ fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceF
             worker.step_or_park(Some(NAP))
         };
     }
-    // NB: dataflows go before the capabilities in the feeder, lest a hop seem closed that is not. What is in flight is
-    // thrown away; nothing of an unfinished hop has left.
+    // NB: dataflows are dropped before the capabilities in the feeder; otherwise an open hop would seem closed. What is
+    // in flight is thrown away; nothing of an unfinished hop has been delivered.
     if shared.must_stop() {
         break_off(worker, shared);
     }
@@ -174,7 +174,8 @@ fn break_off(worker: &mut Worker, shared: &Shared) {
     }
 }
 
-/// Takes records from a worker's sources into its dataflow, and tells and heeds the announcements.
+/// Feeds records from a worker's sources into its dataflow, reports the state of its partitions, and follows the
+/// announcements.
 struct Feeder {
     readers: Vec<Reader>,
     announcements: Announcements,
@@ -204,12 +205,12 @@ impl Feeder {
         self.capability.is_some()
     }
 
-    /// Whether the dataflow lags so far behind what was announced that taking in more would only fill memory.
+    /// Whether the dataflow is so far behind the announcements that reading more would only fill memory.
     fn is_far_ahead_of(&self, probe: &Handle<u64>) -> bool {
         self.capability.as_ref().is_some_and(|capability| probe.less_than(&capability.time().saturating_sub(AHEAD)))
     }
 
-    /// Takes in what the sources have; whether there was anything.
+    /// Reads what the sources have; returns whether there was anything.
     fn feed(&mut self, table: &FunctionTable) -> Result<bool, RunError> {
         let Some(capability) = &self.capability else { return Ok(false) };
         let open_from = Hop(*capability.time());
@@ -237,8 +238,8 @@ impl Feeder {
         Ok(busy)
     }
 
-    /// Lets go of the hops that were announced to be closed, but of none at which a partition here may still give: one
-    /// that has just come back was announced without.
+    /// Releases the hops that were announced as closed, except those at which a partition of this worker may still give
+    /// records: a partition that has just come back was not waited for.
     fn heed(&mut self) {
         let announced = match self.announcements.heard() {
             Announced::Nothing => return,

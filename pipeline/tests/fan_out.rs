@@ -1,5 +1,5 @@
-//! The fan-out that the dataflow keeps up to date equals the one made from the flags and verdicts of each hop alone, and
-//! its words name exactly the cells that are meant, with no line too many.
+//! The fan-out that the dataflow maintains equals the one computed from the flags and verdicts of each hop alone, and
+//! its words name exactly the affected cells, with as few lines as possible.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 
 const START: i64 = 1_799_996_000;
 
-/// A fleet whose head is taken back, so that comparisons end: no profile of it after second 650.
+/// A fleet whose head is rolled back, so that comparisons end: no profile of it after second 650.
 fn records(seed: u64) -> (Vec<Vec<Decoded>>, Fleet) {
     let fleet = Fleet::seeded(seed)
         .regions(["east", "north", "west"])
@@ -64,7 +64,7 @@ fn config() -> Config {
 type Function = (ComparisonKey, CountKind, String);
 type Reach = BTreeMap<CellKey, FanOutState>;
 
-/// What is known at the close of a hop, from all that was written up to it.
+/// What is known at the close of a hop, from all rows written up to it.
 fn known_at(tables: &Tables, end: Nanos) -> BTreeMap<Function, Reach> {
     let mut last: BTreeMap<&str, &FlagRow> = BTreeMap::new();
     tables
@@ -101,7 +101,7 @@ fn known_at(tables: &Tables, end: Nanos) -> BTreeMap<Function, Reach> {
     known
 }
 
-/// The rows that a reader who knew every hop in full would write down: whenever something has changed.
+/// The expected rows: one whenever the state, computed anew at each hop, has changed.
 fn plainly(tables: &Tables) -> Vec<(Nanos, Function, Reach)> {
     let ends: BTreeSet<Nanos> = tables.ledger.iter().map(|row| row.hop_at.plus(Nanos::from_seconds(10))).collect();
     let mut before = BTreeMap::new();
@@ -169,7 +169,7 @@ fn order_fan_out_does_not_depend_on_workers() {
     }
 }
 
-/// The cells that words name.
+/// The cells that the words name.
 fn named<'a>(words: &[Extent], grid: &[&'a CellKey]) -> BTreeSet<&'a CellKey> {
     let is_named = |cell: &CellKey| {
         words.iter().any(|extent| match extent {
@@ -183,7 +183,7 @@ fn named<'a>(words: &[Extent], grid: &[&'a CellKey]) -> BTreeSet<&'a CellKey> {
     grid.iter().copied().filter(|cell| is_named(cell)).collect()
 }
 
-/// The fewest lines of a grid that touch every cell meant, by trying all of them.
+/// The fewest lines of a grid that touch every affected cell, by trying all combinations.
 fn fewest(meant: &BTreeSet<&CellKey>) -> u32 {
     let cohorts: Vec<_> = meant.iter().map(|cell| &cell.cohort).collect::<BTreeSet<_>>().into_iter().collect();
     let regions: Vec<_> = meant.iter().map(|cell| &cell.region).collect::<BTreeSet<_>>().into_iter().collect();
@@ -199,7 +199,7 @@ fn fewest(meant: &BTreeSet<&CellKey>) -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The law: words name the cells meant and no others, say "all" where it is all, and no fewer lines would do.
+    /// The law: words name exactly the affected cells, say "all" if all are, and fewer lines would not be enough.
     #[test]
     fn words_are_exact_and_fewest(known in proptest::collection::vec(proptest::option::weighted(0.9, any::<bool>()), 16)) {
         let all: Vec<CellKey> = (0..16).map(|i| CellKey { region: format!("r{}", i / 4).as_str().into(), cohort: format!("c{}", i % 4).as_str().into() }).collect();

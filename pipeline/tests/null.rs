@@ -1,5 +1,5 @@
-//! Fleets in which nothing changed: fleetdiff must be quiet where the plain test is not, and must flag their twins in which
-//! something did.
+//! Fleets without a change: fleetdiff must be quiet where the plain test is not, and must flag their twins, in which
+//! something changed.
 //!
 //! Every fleet runs through the real dataflow in one process, evaluated every minute for 30 minutes. Limits are binomial: with
 //! a true rate of .05 a run, 40 runs give more than 5 in 1 of 20 and more than 6 in 1 of 70 repetitions of the whole test.
@@ -54,7 +54,7 @@ fn null_rollout_under_drift() {
     assert!(alerting <= 3, "{alerting} of 20 runs have an alert");
     assert!(
         pooled >= 18,
-        "the plain test on counts pooled over time called in {pooled} runs only: the drift is no test"
+        "the plain test on counts pooled over time is significant in only {pooled} runs: the drift tests nothing"
     );
 }
 
@@ -97,7 +97,8 @@ fn twin_rollout_under_drift() {
     assert_found(&outcomes, 1);
 }
 
-/// At most 5 of 40 runs with an alert and 6 with a called row, while the plain test calls rows in nearly all.
+/// At most 5 of 40 runs with an alert and 6 with a significant row, while the plain test has significant rows in nearly
+/// all.
 fn assert_quiet(outcomes: &[Outcome], rows: usize) {
     let (alerting, calling, plain) = (
         count(outcomes, |run| run.raised > 0),
@@ -107,11 +108,11 @@ fn assert_quiet(outcomes: &[Outcome], rows: usize) {
     assert_eq!(outcomes.len(), 40);
     assert!(outcomes.iter().all(|run| run.looked >= rows), "fewer than {rows} rows were tested in a run");
     assert!(alerting <= 5, "{alerting} of 40 runs have an alert");
-    assert!(calling <= 6, "{calling} of 40 runs have a row called changed in the last report");
-    assert!(plain >= 38, "the plain test called in {plain} runs only: these fleets are no test");
+    assert!(calling <= 6, "{calling} of 40 runs have a significant row in the last report");
+    assert!(plain >= 38, "the plain test is significant in only {plain} runs: these fleets test nothing");
 }
 
-/// Every hit cell of every run was raised.
+/// Every affected cell of every run was flagged.
 fn assert_found(outcomes: &[Outcome], cells: usize) {
     for run in outcomes {
         assert_eq!(run.found, cells, "seed {}", run.seed);

@@ -1,4 +1,4 @@
-//! The dataflow equals the slow batch truth.
+//! The dataflow writes the same rows as the slow batch computation.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -64,11 +64,12 @@ fn config() -> Config {
     }
 }
 
-/// Every sort of fleet in turn, each with a change that its own statistics are for.
+/// Every kind of fleet in turn, each with a change for which particular statistics exist.
 fn random_fleet(seed: u64) -> (FleetBuilder, Config) {
     let plain = builder(seed);
     match seed % 5 {
-        // Requests cost more in one region, whatever the function; in every other fleet some buckets have none for minutes.
+        // Requests cost more in one region, in all functions; in every other fleet some buckets have no requests for
+        // minutes.
         1 => {
             let rate = if seed.is_multiple_of(2) { 0.02 } else { 30.0 };
             (plain.requests_per_second(rate).regress_all(Cells::region("east"), 1.15).folded(), config())
@@ -106,7 +107,7 @@ fn random_fleet(seed: u64) -> (FleetBuilder, Config) {
                 (mixed, rolling)
             }
         }
-        // Another floor and rate; or a cell that has no base.
+        // Another floor and rate, or a cell without a base.
         _ if seed.is_multiple_of(2) => (plain, Config { q: 0.1, min_count: 50, ..config() }),
         _ => (plain.cell("west", "web", 4, 0), config()),
     }
@@ -121,7 +122,7 @@ fn agreed(seed: u64, config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
     got
 }
 
-/// Puts the head's pods of one cell where none of the base's are.
+/// Puts the head's pods of one cell where there is no base pod.
 fn on_other_machines(partitions: &mut [Vec<Decoded>], head: &Build) {
     for profile in partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten() {
         let id = &profile.identity;
@@ -131,7 +132,7 @@ fn on_other_machines(partitions: &mut [Vec<Decoded>], head: &Build) {
     }
 }
 
-/// Names the pods of the other build as those of the base.
+/// Gives the pods of the other build the names of the base's pods.
 fn with_names_of_before(partitions: &mut [Vec<Decoded>]) {
     for profile in partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten() {
         let name = profile.identity.pod.as_str().replace("-v40-", "-v41-");
@@ -149,7 +150,7 @@ fn with_thrice_the_requests(partitions: &mut [Vec<Decoded>], head: &Build) {
     }
 }
 
-/// How often something occurred that fleets are there to show.
+/// How often the things occurred that these fleets must show.
 #[derive(Debug, Default)]
 struct Occurred {
     flags: usize,
@@ -224,7 +225,7 @@ fn oracle_random_fleets() {
     assert!(each.iter().chain(&imbalance).all(|&times| times > 0), "something never occurred: {occurred:?}");
 }
 
-/// Half of what marking costs goes to sweeping, under the same caller.
+/// Half of the cost of marking moves to sweeping, under the same caller.
 #[test]
 fn oracle_cost_shift() {
     let plain = || builder(41).unchanged().pods_per_cell(6, 12).warm_up(Nanos::from_seconds(30));
@@ -243,16 +244,16 @@ fn oracle_cost_shift() {
     assert!(to.contains(&"cost shift under gc::incremental_step: work moved here from gc::mark_object"), "{to:?}");
     assert!(from.contains(&"cost shift under gc::incremental_step: work moved to gc::sweep_block"), "{from:?}");
     assert!(got.flags.iter().all(|flag| ["gc::sweep_block", "gc::mark_object"].contains(&flag.row.function.as_str())));
-    // The twin: what is saved goes nowhere.
+    // The twin: the saved cost does not appear elsewhere.
     let saved = plain().regress("gc::mark_object", Cells::all(), 0.5).build().partitions(2);
     let got = run_in_memory(&config(), saved.clone(), 2).unwrap();
     let marked = got.flags.iter().filter(|flag| flag.row.function == "gc::mark_object").count();
     assert!(marked > 0 && got.flags.iter().all(|flag| flag.row.detail.is_none()), "{marked} flags");
 }
 
-/// A full roll-out: every pod of the base is replaced, and most of the run knows the head alone.
+/// A full roll-out: every pod of the base is replaced, and for most of the run there is only the head.
 fn rolled_out(seed: u64) -> (FleetBuilder, Config) {
-    // In every fourth fleet the hour ends before the head is alone, so that nothing is known of the base at its hour.
+    // In every fourth fleet the hour ends before the head is alone, so that the base has no history at that hour.
     let into_the_hour = if seed % 4 == 3 { 3000 } else { 100 * i64::try_from(seed % 16).unwrap() };
     let plain = builder(seed)
         .pods_per_cell(0, 7)
@@ -262,7 +263,7 @@ fn rolled_out(seed: u64) -> (FleetBuilder, Config) {
         .rollout(Nanos::from_seconds(300), Nanos::from_seconds(150));
     let config = Config { history_every: Nanos::from_seconds(30), report_every: Nanos::from_seconds(200), ..config() };
     match seed % 3 {
-        // Pods come back, on other machines; the whole base is forgotten before the end.
+        // Pods come back, on other machines; the history of the whole base is dropped before the end.
         0 => (
             plain.hardware(["old", "new"]).unknown_frames(0.02).folded(),
             Config { history: Nanos::from_seconds(300), ..config },
@@ -276,7 +277,7 @@ fn rolled_out(seed: u64) -> (FleetBuilder, Config) {
     }
 }
 
-/// How often something occurred of comparisons whose base is history.
+/// How often something occurred in comparisons whose base is history.
 #[derive(Debug, Default)]
 struct PastOccurred {
     verdicts: usize,
@@ -338,8 +339,8 @@ fn oracle_full_roll_outs() {
     assert!(each.iter().all(|&times| times > 0), "something never occurred: {occurred:?}");
 }
 
-/// A roll-out on two kinds of machine, ten times as long as the window: most time blocks of the epoch have closed, and looks go on
-/// from their sums.
+/// A roll-out on two kinds of machine, ten times as long as the window: most time blocks of the epoch have closed, and
+/// looks use their sums.
 #[test]
 fn oracle_roll_out_over_closed_blocks() {
     let config = Config {
@@ -394,8 +395,8 @@ fn order_workers_and_batches_change_nothing() {
     }
 }
 
-/// Nothing is late here, so that rows may not depend on how records came: in which order within lateness, in how many
-/// partitions, or how many pods shared a record. Only `ledger` counts records, which is what batching changes.
+/// Nothing is late here, so rows must not depend on how records arrived: in which order within lateness, in how many
+/// partitions, or how many pods shared a record. Only `ledger` counts records, whose number changes with batching.
 #[test]
 fn order_arrival_and_batches_within_lateness_change_nothing() {
     let config = Config {

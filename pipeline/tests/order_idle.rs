@@ -1,5 +1,5 @@
-//! A partition that falls silent and comes back: event time goes on without it, and what was decided then makes the same
-//! rows whenever the records are read again.
+//! A partition that falls silent and comes back: event time goes on without it, and with the decisions of that run the
+//! same rows are written whenever the records are read again.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::Fleet;
 
-/// Silence that counts as idle; short, for a test waits for it.
+/// Silence that counts as idle; short, because the test waits for it.
 const IDLE_AFTER: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Default)]
@@ -41,8 +41,8 @@ impl DecisionLog for Log {
     }
 }
 
-/// One partition that gives some records, is silent until it was called idle and others have gone on without it, and gives
-/// the rest.
+/// A partition that gives some records, is silent until it was declared idle and others have gone on without it, and
+/// then gives the rest.
 struct Faltering {
     partition: i32,
     records: VecDeque<Decoded>,
@@ -57,7 +57,7 @@ impl Faltering {
         self.records.len() == self.silent_at && !(self.log.has_idle(self.partition) && self.closed() >= self.goes_on_at)
     }
 
-    /// The last hop of which there are rows.
+    /// The last hop that has rows.
     fn closed(&self) -> Nanos {
         self.collected.tables().ledger.last().map_or(Nanos(0), |row| row.hop_at)
     }
@@ -118,7 +118,7 @@ fn live(fleet: &Fleet, partitions: &[Vec<Decoded>]) -> (Tables, Vec<Decision>) {
     (collected.tables(), log.made())
 }
 
-/// The same records as fast as they can be read, by so many workers, with what was decided before.
+/// The same records as fast as they can be read, by `workers` workers, with the decisions of the first run.
 fn again(partitions: &[Vec<Decoded>], known: &[Decision], workers: usize) -> Tables {
     let collected = Collected::default();
     let service = Service { decisions: Decisions::new(Box::new(Forgetful), known.to_vec()), ..Service::default() };
@@ -142,7 +142,7 @@ fn order_decisions_made_live_make_the_same_rows_again() {
     assert_ne!(again(&partitions, &[], 2).ledger, tables.ledger, "without the decisions nothing is late");
 }
 
-/// Twin: who has heard that there is nothing more within the time is waited for.
+/// The twin: a partition whose transport reports in time that there is nothing more is waited for.
 #[test]
 fn order_without_a_limit_a_silent_partition_is_waited_for() {
     let (_, partitions) = partitions();

@@ -1,11 +1,11 @@
 //! What fleetdiff announces: CloudEvents 1.0 about flags and verdicts.
 //!
-//! An alert is made from a row and holds nothing that the row does not hold, so the same rows give the same alerts
-//! whatever carried the records. Its data are the row's columns by name ([`crate::tables::json_object`]). On a topic it
-//! travels in binary mode ([`Alert::headers`], key, data), in a file in structured mode ([`Alert::line`]). What both
-//! look like is published as a JSON Schema ([`JSON_SCHEMA`]).
+//! An alert is made from a row and holds only what the row holds, so the same rows give the same alerts, whatever
+//! transport carried the records. Its data are the row's columns by name ([`crate::tables::json_object`]). On a topic
+//! it travels in binary mode ([`Alert::headers`], key, data), in a file in structured mode ([`Alert::line`]). A JSON
+//! Schema of both forms is published ([`JSON_SCHEMA`]).
 //!
-//! Delivery is at least once: whoever sees an [`Alert::id`] a second time drops it.
+//! Delivery is at least once: a receiver must drop an [`Alert::id`] that it has already seen.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::tables::{TableError, json_object};
 use crate::time::{Hop, Nanos};
 use crate::verdict::{BaseKind, ComparisonVerdict, FlagState};
 
-/// The JSON Schema (2020-12) of an alert in structured mode; data of both kinds are among its `$defs`.
+/// The JSON Schema (2020-12) of an alert in structured mode; its `$defs` contain the data of both kinds of event.
 pub const JSON_SCHEMA: &str = include_str!("../alert.schema.json");
 
 /// What happened.
@@ -37,7 +37,7 @@ pub enum AlertType {
 }
 
 impl AlertType {
-    /// Every type.
+    /// Every alert type.
     pub const ALL: [Self; 4] = [Self::FlagRaised, Self::FlagUpdated, Self::FlagCleared, Self::Verdict];
 
     /// The `type` attribute of the event.
@@ -70,13 +70,13 @@ pub struct Alert {
     pub id: String,
     /// What happened.
     pub alert_type: AlertType,
-    /// Who says so: `/fleetdiff/` and the service.
+    /// The event's source: `/fleetdiff/` and the service.
     pub source: String,
-    /// What it is about, in words: builds, cell and function.
+    /// The subject in words: builds, cell and function.
     pub subject: String,
     /// Event time: the end of the hop at whose close it happened.
     pub at: Nanos,
-    /// The hop at whose close it happened; grows within a key.
+    /// The hop at whose close it happened; increases within a key.
     pub sequence: Hop,
     /// The row as a JSON object.
     pub data: String,
@@ -186,7 +186,7 @@ fn id_of(key: &str, sequence: Hop, state: &str) -> String {
     format!("{:016x}", stable_hash(format!("{key}\n{}\n{state}", sequence.0).as_bytes()))
 }
 
-/// A URI reference: what RFC 3986 does not let stand in a path segment is percent-encoded.
+/// A URI reference: characters that RFC 3986 does not allow in a path segment are percent-encoded.
 fn source_of(comparison: &ComparisonKey) -> String {
     let stands = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let encode = |byte: u8| if stands(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
@@ -199,17 +199,18 @@ fn subject_of(comparison: &ComparisonKey, cell: &CellKey) -> String {
     format!("{head_build} against {base_build} ({}) in {}/{}", profile_type.name(), cell.region, cell.cohort)
 }
 
-/// Which verdicts were announced last, so that only changes are announced.
+/// The verdicts that were announced last, so that only changes are announced.
 ///
-/// Looks at rows over all cells (region and cohort `*`) alone. A comparison begins as `inconclusive`: as long as nothing
-/// is known there is nothing to announce. What is held against history is never announced.
+/// Considers only rows over all cells (region and cohort `*`). A comparison starts as `inconclusive`, so nothing is
+/// announced until it has another verdict. A comparison with history is never announced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnnouncedVerdicts {
     verdicts: BTreeMap<(ComparisonKey, CountKind), ComparisonVerdict>,
 }
 
 impl AnnouncedVerdicts {
-    /// Takes one evaluation of a comparison, in order of time; whether it is a change to be announced.
+    /// Takes one evaluation of a comparison, in order of time, and returns whether it is a change that must be
+    /// announced.
     pub fn is_change(&mut self, row: &ComparisonRow) -> bool {
         if !row.cell.is_over_all() || row.base_kind == BaseKind::History {
             return false;

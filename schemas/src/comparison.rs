@@ -46,7 +46,7 @@ impl ComparisonId {
     }
 }
 
-/// A comparison that is going on.
+/// An open comparison.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OpenComparison {
     /// Which.

@@ -1,4 +1,4 @@
-//! What decides a run besides its records. Rows are a function of (records by partition, decisions, this).
+//! The configuration of a run. Rows are a function of (records by partition, decisions, configuration).
 
 use crate::identity::Build;
 use crate::profile::CountKind;
@@ -18,10 +18,10 @@ pub enum CellBy {
     All,
 }
 
-/// Which comparisons there are.
+/// Which comparisons are made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Comparing {
-    /// Those that follow from the order in which builds appear.
+    /// Comparisons that follow from the order in which builds appear.
     #[default]
     Deploys,
     /// One, between named builds.
@@ -33,10 +33,11 @@ pub enum Comparing {
     },
 }
 
-/// What calls rows of tables.
+/// The method that decides which rows are significant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
-    /// Pods as replicates, strata, a robust scale, two-level families and the live rule: what keeps its promise.
+    /// Pods as replicates, strata, a robust normalization factor, two-level families and the live rule. The only
+    /// calibrated method.
     #[default]
     Honest,
     /// G on merged counts, chi-square tail, one Benjamini-Hochberg family over all cells: for comparison, not calibrated.
@@ -65,7 +66,7 @@ impl Method {
         }
     }
 
-    /// Whether the rate of its false calls was measured and is bounded; else it raises no flag and makes no alert.
+    /// Whether its false-positive rate was measured and is bounded; if not, it raises no flag and sends no alert.
     #[must_use]
     pub fn is_calibrated(self) -> bool {
         self == Self::Honest
@@ -85,29 +86,31 @@ pub struct Config {
     pub hop: Nanos,
     /// Length of the sliding window. 30 min: *published* (the window of the method's article).
     pub window: Nanos,
-    /// How far event times of one partition may lie apart. 30 s: *guess* (half a 30 s profile and its transport).
+    /// How far the event times of one partition may be out of order. 30 s: *guess* (half a 30 s profile and its
+    /// transport).
     pub lateness: Nanos,
-    /// What is cropped after a process start. 60 s: *guess* (caches and JIT of most services settle within it).
+    /// What is cropped after a process start. 60 s: *guess* (caches and JIT of most services are warm by then).
     pub warm_up: Nanos,
-    /// What is cropped before the end of a process, for which each profile is held back by so much and by the length of one
-    /// more profile. 0: *guess* (few programs cost otherwise at their end, and results would come later).
+    /// What is cropped before the end of a process. Each profile is held back for this long plus the length of one more
+    /// profile. 0: *guess* (few programs have other costs at their end, and results would come later).
     pub drain: Nanos,
-    /// Whether requests come as metrics of their own: what is counted is then remembered for them through the window.
+    /// Whether requests arrive as separate metrics. If so, counted profiles are remembered through the window, to be
+    /// joined with them.
     pub requests_from_metrics: bool,
-    /// Evaluate at every hop whose end is a multiple of this. One hop: alerts come as early as they can.
+    /// Evaluate at every hop whose end is a multiple of this. One hop: alerts come as early as possible.
     pub evaluate_every: Nanos,
     /// Write the table `cells` at every hop whose end is a multiple of this, and at the end. 10 min: *guess*.
     pub report_every: Nanos,
     /// An epoch rolls over after this. 6 h: *published* (STATISTICS: the family of a comparison's live rule).
     pub epoch: Nanos,
-    /// How far history baseline goes back at least, and at most twice as far; 0: none is kept. 7 d: *guess* (a week holds each
-    /// day of the week).
+    /// How far history reaches back at least; it reaches at most twice as far. 0: no history is kept. 7 d: *guess* (a
+    /// week holds each day of the week).
     pub history: Nanos,
-    /// Of each so long stretch of event time one hop is kept for history baseline. 1 min: *guess* (60 hops an hour and day).
+    /// One hop is kept for history out of each period of this length. 1 min: *guess* (60 hops an hour and day).
     pub history_every: Nanos,
     /// False-discovery rate of each family. .05: *published* (Benjamini and Hochberg 1995).
     pub q: f64,
-    /// Smallest change on the log scale that is called. .01: *measured* (simulated fleets, see docs).
+    /// Smallest change on the log scale that can be significant. .01: *measured* (simulated fleets, see docs).
     pub min_effect: f64,
     /// Smallest count of both arms together that is tested. 30: *published* (the floor of the method's article).
     pub min_count: u64,
@@ -115,11 +118,12 @@ pub struct Config {
     pub min_head_pods: u64,
     /// What makes a cell.
     pub cell_by: CellBy,
-    /// Which comparisons there are.
+    /// Which comparisons are made.
     pub comparing: Comparing,
     /// Which kinds are counted and tested, ascending.
     pub count_kinds: Vec<CountKind>,
-    /// What calls rows. `honest`: *measured* (the others are wrong more often than they say).
+    /// The method that decides which rows are significant. `honest`: *measured* (the others are wrong more often than
+    /// they say).
     pub method: Method,
 }
 

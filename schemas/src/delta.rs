@@ -1,7 +1,7 @@
 //! The columnar delta: profiles of many pods in one self-contained record, counts by function in columns.
 //!
-//! A record is the magic bytes `FLDD`, one byte of version, then what that version defines. Each version is a module;
-//! [`current`] is the one that is written, all are read for ever.
+//! A record is the magic bytes `FLDD`, one byte of version, then what that version defines. Each version is a module.
+//! [`current`] is the version that is written; all versions remain readable.
 //!
 //! ```
 //! # use fleetdiff_schemas::{delta, identity::Identity, profile::*, time::*};
@@ -34,8 +34,8 @@ use crate::rejected::{Reason, Rejection};
 /// The first bytes of every record.
 pub(crate) const MAGIC: [u8; 4] = *b"FLDD";
 
-/// Writes profiles as one record of the [`current`] version. Stacks are folded to counts by function, which keeps their
-/// content hash; equal profiles give equal bytes.
+/// Writes profiles as one record of the [`current`] version. Stacks are folded to counts by function and their content
+/// hash is kept. Equal profiles give equal bytes.
 ///
 /// Assumes profiles as decoders give them; an entry whose name index lies beyond the names is left out.
 pub fn encode(profiles: &[Profile]) -> Vec<u8> {
@@ -45,11 +45,11 @@ pub fn encode(profiles: &[Profile]) -> Vec<u8> {
     record
 }
 
-/// Reads a record of any version. One bad profile spoils no other, and all share one table of names.
+/// Reads a record of any version. A bad profile does not affect the others. All profiles share one table of names.
 ///
 /// # Errors
-/// The whole record is refused as `malformed` if it is no columnar delta, `unsupported_version`, `truncated`, `empty`
-/// without profiles, `too_large` beyond the limits of its version, or for what is wrong with its tables.
+/// The whole record is refused as `malformed` if it is not a columnar delta, `unsupported_version`, `truncated`,
+/// `empty` without profiles, `too_large` beyond the limits of its version, or for what is wrong with its tables.
 pub fn decode(record: &[u8]) -> Result<Vec<Result<Profile, Rejection>>, Rejection> {
     decode_after(record, &mut SeenNames::default())
 }

@@ -1,4 +1,5 @@
-//! The fan-out of a function's change: in which cells it stands, in which not, and the fewest words for where.
+//! The fan-out of a function's change: in which cells it is flagged, in which it is not, and the shortest description
+//! of where.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -10,7 +11,7 @@ use crate::rows::keys::{CellKey, ComparisonKey};
 use crate::time::Nanos;
 use crate::verdict::FanOutState;
 
-/// Where one function's flags stand, from a moment on until a later row of the same function.
+/// The cells in which one function has flags, valid from `at` until a later row of the same function.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FanOutRow {
     /// End of the hop at whose close this became so.
@@ -21,7 +22,7 @@ pub struct FanOutRow {
     pub count_kind: CountKind,
     /// The function.
     pub function: String,
-    /// Every cell of the comparison, ascending; none once no flag of the function stands any more.
+    /// Every cell of the comparison, ascending; empty once the function has no flag any more.
     pub cells: Vec<FanOutCell>,
     /// Where it costs more, in the fewest lines.
     pub regressed: Vec<Extent>,

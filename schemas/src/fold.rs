@@ -1,17 +1,17 @@
-//! Stacks to counts by function: self where it is the leaf, total once a stack however often it recurs.
+//! Stacks to counts by function: self where the function is the leaf, total once per stack, however often it recurs.
 //!
-//! The law that everything downstream leans on: folding does not depend on the order of the stacks nor on how equal
-//! stacks are split into entries, and for each cohort `sum(own) <= samples`, `own <= total <= samples`.
+//! Everything downstream relies on this law: folding depends neither on the order of the stacks nor on how equal stacks
+//! are split into entries, and for each cohort `sum(own) <= samples`, `own <= total <= samples`.
 
 use std::sync::Arc;
 
 use crate::identity::Cohort;
 use crate::profile::{Folded, FoldedFunction, Stack};
 
-/// Folds stacks to counts by function, one entry a cohort, cohorts ascending.
+/// Folds stacks to counts by function, one entry per cohort, cohorts ascending.
 ///
 /// Samples without a cohort of their own belong to `default_cohort`. An empty stack counts to `samples` and to no
-/// function. Entries with a count of 0 leave no trace. Sums are held at `u64::MAX`.
+/// function. Entries with a count of 0 leave no trace. Sums saturate at `u64::MAX`.
 ///
 /// Assumes that frames are indexes into `names`, as decoders give them; a frame beyond its end belongs to no function.
 ///
@@ -39,12 +39,12 @@ fn cohort_of<'a>(stack: &'a Stack, default_cohort: &'a Cohort) -> &'a Cohort {
     stack.cohort.as_ref().unwrap_or(default_cohort)
 }
 
-/// One slot a name, reused from cohort to cohort.
+/// One slot per name, reused from cohort to cohort.
 struct Columns {
     slots: Vec<Slot>,
     /// Names with samples in this cohort.
     touched: Vec<u32>,
-    /// Number of the stack at hand, from 1; a slot that carries it has been counted for this stack.
+    /// Number of the current stack, from 1; a slot with this number has already been counted for the stack.
     stack: u64,
 }
 
@@ -125,7 +125,7 @@ mod tests {
     /// (own, total) by function, and samples, of each cohort.
     type Truth = BTreeMap<String, (BTreeMap<u32, (u64, u64)>, u64)>;
 
-    /// The same counts by sets and maps, one stack after the other.
+    /// The same counts, computed with sets and maps, one stack after the other.
     fn slow(stacks: &[Stack]) -> Truth {
         let mut truth = Truth::new();
         for stack in stacks.iter().filter(|stack| stack.count > 0) {

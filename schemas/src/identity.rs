@@ -1,4 +1,4 @@
-//! Who a profile speaks for, as types: a region cannot be handed where a cohort is due.
+//! Whose profile it is, as types, so that a region cannot be passed where a cohort is expected.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use twox_hash::XxHash3_64;
 
 /// The stable 64-bit hash of fleetdiff: xxh3-64 with seed 0.
 ///
-/// Wherever a bucket, a function or a cell is named by a hash, it is this one.
+/// Every hash that names a bucket, a function or a cell is this one.
 ///
 /// ```
 /// assert_eq!(fleetdiff_schemas::identity::stable_hash(b""), 0x2d06_8005_38d3_94c2);
@@ -56,17 +56,17 @@ name_types! {
     Build,
     /// Where a pod runs.
     Region,
-    /// A group of requests (or of pods) that is judged by itself.
+    /// A group of requests (or of pods) that is tested separately.
     Cohort,
     /// The kind of machine under a pod; half of a stratum.
     Hardware,
     /// The replicate.
     PodId,
-    /// The machine under a pod. Pods that share one are not independent.
+    /// The machine under a pod. Pods on the same machine are not independent.
     NodeId,
 }
 
-/// The dimension merged away, written `*`.
+/// A merged dimension, written `*`.
 pub const MERGED: &str = "*";
 
 /// One of the 64 groups into which the pods of a fleet are hashed; the unit of dispersion.
@@ -100,7 +100,7 @@ pub struct Identity {
     pub build: Build,
     /// Where it runs.
     pub region: Region,
-    /// The cohort of samples that name none themselves.
+    /// The cohort of samples that do not name one themselves.
     pub cohort: Cohort,
     /// The kind of machine.
     pub hardware: Hardware,

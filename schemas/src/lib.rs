@@ -1,8 +1,8 @@
-//! The words of fleetdiff: what crosses a boundary between two of its parts, or leaves the program.
+//! The vocabulary of fleetdiff: the types that cross a boundary between two of its parts, or leave the program.
 //!
-//! Who is speaking about which pod ([`identity`]), when ([`time`]), what a profiler saw ([`profile`]), why a record
-//! was refused ([`rejected`]), what was concluded ([`verdict`], [`rows`], [`fan_out`]) and what is announced ([`alert`]).
-//! Nothing here does I/O and nothing knows an engine.
+//! They say which pod was profiled ([`identity`]), when ([`time`]), what the profiler saw ([`profile`]), why a record
+//! was refused ([`rejected`]), what was concluded ([`verdict`], [`rows`], [`fan_out`]) and what is announced
+//! ([`alert`]). Nothing here does I/O or knows the dataflow engine.
 
 pub mod alert;
 pub mod comparison;

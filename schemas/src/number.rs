@@ -1,4 +1,4 @@
-//! Numbers of one kind as numbers of another: the one place that says what a conversion keeps.
+//! Conversions between kinds of numbers: the one place that defines what a conversion preserves.
 //!
 //! Counts are whole numbers, statistics are floats, and tables hold signed 64 bits.
 
@@ -31,21 +31,22 @@ pub fn length_float(length: usize) -> f64 {
     length as f64
 }
 
-/// A float that is a whole count, as a count: what is after the point is cut off, below 0 and NaN are 0, too large is the largest.
+/// A float that is a whole count, as a count: decimals are cut off, negative numbers and NaN become 0, numbers that are
+/// too large become the largest count.
 #[inline]
 #[must_use]
 pub fn whole(count: f64) -> u64 {
     count as u64
 }
 
-/// A count as tables hold it: too large is the largest.
+/// A count as tables hold it; a number that is too large becomes the largest one.
 #[inline]
 #[must_use]
 pub fn table_count(count: impl TryInto<i64>) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
 }
 
-/// A number of 32 bits as an index: always exact, since `usize` has at least 32 bits on every platform that this builds for.
+/// A number of 32 bits as an index: always exact, since `usize` has at least 32 bits on every supported platform.
 #[inline]
 #[must_use]
 pub fn index_of(number: u32) -> usize {

@@ -15,11 +15,11 @@ use crate::time::{Nanos, TimeRange};
 /// The name under which frames without symbols are counted; never tested across builds.
 pub const UNSYMBOLISED: &str = "_unsymbolised";
 
-/// The most raw samples that one profile may hold: 2^48. What claims more is refused as `too_large`, so that sums over
-/// profiles stay within 64 bits.
+/// The most raw samples that one profile may hold: 2^48. A profile that claims more is refused as `too_large`, so that
+/// sums over profiles stay within 64 bits.
 pub const MAX_SAMPLES: u64 = 1 << 48;
 
-/// Operations that a pod served, for the cost of one.
+/// Operations that a pod served; needed for the cost of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Requests {
     /// How many.
@@ -28,14 +28,14 @@ pub struct Requests {
     pub window: TimeRange,
 }
 
-/// One data point of a metric: operations that a pod served, in all that one series counts.
+/// One data point of a metric: the operations that a pod served, as one series counts them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestPoint {
     /// Who served them.
     pub identity: Arc<Identity>,
-    /// The stable hash of what tells the series from others of its pod: its points follow each other.
+    /// The stable hash of what distinguishes this series from others of the same pod.
     pub series: u64,
-    /// Whether the count is of the window ([`Temporality::Delta`]) or since its start ([`Temporality::Cumulative`]).
+    /// Whether the count is for the window ([`Temporality::Delta`]) or since the start ([`Temporality::Cumulative`]).
     pub temporality: Temporality,
     /// From the start of the count (that of the process, if it is cumulative; 0 if unknown) to the moment of the point.
     pub window: TimeRange,
@@ -44,7 +44,7 @@ pub struct RequestPoint {
 }
 
 impl RequestPoint {
-    /// The midpoint of its window; of a count since its start, its moment.
+    /// The midpoint of its window; for a count since the start, the moment of the point.
     pub fn event_time(&self) -> Nanos {
         self.temporality.window(self.window).midpoint()
     }
@@ -57,7 +57,7 @@ pub struct Stack {
     pub frames: Vec<u32>,
     /// Raw samples, at least 1.
     pub count: u64,
-    /// The cohort of these samples, where they name one themselves.
+    /// The cohort of these samples, if they name one themselves.
     pub cohort: Option<Cohort>,
 }
 
@@ -66,9 +66,9 @@ pub struct Stack {
 pub struct Folded {
     /// Whose samples.
     pub cohort: Cohort,
-    /// How many samples in all; at least every single `total` and at least the sum of `own`.
+    /// Number of samples; at least as large as every single `total` and as the sum of `own`.
     pub samples: u64,
-    /// One entry a function, ascending by name index, no index twice.
+    /// One entry per function, strictly ascending by name index.
     pub functions: Vec<FoldedFunction>,
 }
 
@@ -88,11 +88,11 @@ pub struct FoldedFunction {
 pub enum Samples {
     /// Whole stacks.
     Stacks(Vec<Stack>),
-    /// Counts by function; `content` is the hash of the stacks they were folded from.
+    /// Counts by function; `content` is the hash of the stacks from which they were folded.
     Folded {
         /// See [`content_hash`].
         content: u128,
-        /// One entry a cohort, ascending.
+        /// One entry per cohort, ascending.
         cohorts: Vec<Folded>,
     },
 }
@@ -104,26 +104,26 @@ pub struct Profile {
     pub identity: Arc<Identity>,
     /// What was observed.
     pub profile_type: ProfileType,
-    /// Whether values are of the window or since the process began.
+    /// Whether values are for the window or since the process began.
     pub temporality: Temporality,
     /// When.
     pub window: TimeRange,
-    /// Operations served meanwhile, where they are known.
+    /// Operations served meanwhile, if known.
     pub requests: Option<Requests>,
-    /// Function names; shared by the profiles of one record. No name twice.
+    /// Function names, without duplicates; shared by the profiles of one record.
     pub names: Arc<[Arc<str>]>,
     /// What was seen.
     pub samples: Samples,
 }
 
 impl Profile {
-    /// The midpoint of its window; of a snapshot, its moment.
+    /// The midpoint of its window; for a snapshot, its moment.
     pub fn event_time(&self) -> Nanos {
         self.temporality.window(self.window).midpoint()
     }
 
-    /// Why its values cannot be counted, if they cannot: levels only of what is one (memory in use), and that only as levels; what
-    /// was counted since the process began only with its stacks, since a difference is taken stack by stack.
+    /// Why its values cannot be counted, if they cannot. Only memory in use can be a level, and it must be one. Counts
+    /// since the process began need stacks, since their difference is taken stack by stack.
     pub fn uncountable(&self) -> Option<Rejection> {
         let level = self.profile_type.is_level();
         let held = match (self.temporality, &self.samples) {
@@ -143,7 +143,7 @@ impl Profile {
         })
     }
 
-    /// Raw samples in all.
+    /// Number of raw samples.
     pub fn total(&self) -> u64 {
         match &self.samples {
             Samples::Stacks(stacks) => stacks.iter().fold(0, |sum, stack| sum.saturating_add(stack.count)),
@@ -165,16 +165,16 @@ pub struct Position {
     pub file: Option<Arc<str>>,
 }
 
-/// One record after decoding: each part of it is a profile or a rejection, and one bad part spoils no other.
+/// One record after decoding: each part is a profile or a rejection, and a bad part does not affect the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
     /// Where the record came from.
     pub position: Position,
-    /// When the broker took it, where there is a broker.
+    /// When the broker received it, if there is a broker.
     pub broker_time: Option<Nanos>,
     /// What it held.
     pub parts: Vec<Result<Profile, Rejection>>,
-    /// Requests that it tells of, if it is a record of metrics.
+    /// The requests that it reports, if it is a record of metrics.
     pub points: Vec<RequestPoint>,
 }
 

@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 pub enum Reason {
     /// It ends before it should.
     Truncated,
-    /// It is not what it says it is.
+    /// It is not in the format that it claims.
     Malformed,
-    /// Its format is of a version that this program does not read.
+    /// Its format has a version that this program does not read.
     UnsupportedVersion,
-    /// It does not say whose it is.
+    /// It does not say which pod it is from.
     MissingIdentity,
     /// It holds a count below zero.
     NegativeValue,
-    /// It holds no sample.
+    /// It has no samples.
     Empty,
-    /// Its event time lies after the moment it was sent.
+    /// Its event time is later than the moment at which it was sent.
     FromFuture,
-    /// The manifest names a file that is not there.
+    /// The manifest names a file that does not exist.
     MissingFile,
     /// It is larger than the limit.
     TooLarge,
-    /// Its profile type or temporality cannot be counted.
+    /// Profiles of its type or temporality cannot be counted.
     UnsupportedType,
     /// It refers to an entry beyond the end of a table.
     IndexOutOfRange,
@@ -75,16 +75,16 @@ pub struct Rejection {
     pub reason: Reason,
     /// What was found and what was expected, in words.
     pub detail: String,
-    /// Name of the profile type, where it could be told; `_unknown` in the ledger else.
+    /// Name of the profile type, if it could be determined; otherwise the ledger shows `_unknown`.
     pub profile_type: Option<crate::profile::kinds::ProfileType>,
-    /// Raw samples that are lost by it, where they could be counted.
+    /// Raw samples that are lost with it, if they could be counted.
     pub samples: u64,
-    /// Event time of what was rejected, where it is known.
+    /// Event time of the rejected part, if known.
     pub at: Option<crate::time::Nanos>,
 }
 
 impl Rejection {
-    /// A rejection of something whose type and samples are not known.
+    /// A rejection of a part whose type and samples are not known.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
         Self { reason, detail: detail.into(), profile_type: None, samples: 0, at: None }
     }

@@ -1,5 +1,5 @@
-//! The rows that fleetdiff writes; unknown is `None`, never 0 or -1. Their columns, with what each holds, are listed in
-//! [`crate::tables`].
+//! The rows that fleetdiff writes; an unknown value is `None`, never 0 or -1. [`crate::tables`] lists and describes
+//! their columns.
 
 pub(crate) mod keys;
 
@@ -13,12 +13,12 @@ use crate::rejected::Rejection;
 use crate::time::{Hop, Nanos};
 use crate::verdict::{BaseKind, ComparisonVerdict, FlagState, RowReason, Scope, Severity, Support, Verdict};
 
-/// A value and the interval that it does not travel without.
+/// A value with its interval; an estimate is never given without one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The estimate.
     pub value: f64,
-    /// Lower end, 95 % unless said otherwise.
+    /// Lower end, 95 % unless stated otherwise.
     pub low: f64,
     /// Upper end.
     pub high: f64,
@@ -27,7 +27,7 @@ pub struct Interval {
 /// The name of the row that stands for all functions under the floor of 30 samples.
 pub const RARE: &str = "_rare";
 
-/// The name of the row that stands for all samples of a cell together: cost per request, whatever the function.
+/// The name of the row that stands for all samples of a cell together: the cost of a request over all functions.
 pub const ALL_FUNCTIONS: &str = "(all)";
 
 /// One function in one cell of one comparison, at one moment.
@@ -43,7 +43,7 @@ pub struct CellRow {
     pub cell: CellKey,
     /// Function name, [`RARE`] or [`ALL_FUNCTIONS`].
     pub function: String,
-    /// For [`RARE`]: how many functions it stands for; else `None`.
+    /// For [`RARE`]: how many functions it stands for; otherwise `None`.
     pub functions: Option<i64>,
     /// Start of the window or epoch.
     pub window_start_at: Nanos,
@@ -59,69 +59,71 @@ pub struct CellRow {
     pub strata: i64,
     /// The 2x2 log-likelihood ratio over merged counts.
     pub g: Option<f64>,
-    /// Its tail as if samples were independent, ln.
+    /// ln p of `g` if samples were independent.
     pub ln_p_iid: Option<f64>,
     /// Moderated dispersion between buckets, at least 1.
     pub dispersion: Option<f64>,
-    /// Degrees of freedom of the test, the prior's included.
+    /// Degrees of freedom of the test, including the prior's.
     pub df: Option<f64>,
-    /// The statistic that decides, divided by the dispersion.
+    /// The test statistic, divided by the dispersion.
     pub statistic: Option<f64>,
-    /// ln p of the share at scale 1.
+    /// ln p of the share with normalization factor 1.
     pub ln_p: Option<f64>,
-    /// ln p against a change of at most delta, at the cell's scale.
+    /// ln p against a change of at most the minimum effect, after normalization.
     pub ln_p_min_effect: Option<f64>,
-    /// The smallest false-discovery rate at which the row is called.
+    /// The smallest false-discovery rate at which the row is significant.
     pub q_value: Option<f64>,
     /// Ratio of shares.
     pub ratio: Option<Interval>,
-    /// Ratio of shares after the cell's scale.
+    /// Ratio of shares, divided by the cell's normalization factor.
     pub adjusted_ratio: Option<Interval>,
-    /// ln p of the share at the cell's scale: what decides.
+    /// ln p of the share after normalization; this is the p-value that decides.
     pub adjusted_ln_p: Option<f64>,
     /// Ratio of cost per request.
     pub per_request_ratio: Option<Interval>,
-    /// ln p of the cost per request, against its own spread between pods.
+    /// ln p of the cost per request, tested against its own dispersion between pods.
     pub per_request_ln_p: Option<f64>,
-    /// The smallest false-discovery rate at which the cost per request is called changed; a family of its own.
+    /// The smallest false-discovery rate at which the cost per request is significant; a separate family.
     pub per_request_q_value: Option<f64>,
     /// ln of the mixture e-value.
     pub ln_e: Option<f64>,
-    /// ln of the always-valid p-value: 1 over the largest e-value since the epoch began. Scope `epoch` alone.
+    /// ln of the always-valid p-value: 1 over the largest e-value since the epoch began. Scope `epoch` only.
     pub always_valid_ln_p: Option<f64>,
-    /// Ratio against the cell's scale with a 95 % interval that holds at whatever moment it is looked at; from 0 to infinity where next to
-    /// nothing is known. Scope `epoch` alone.
+    /// Adjusted ratio with an always-valid 95 % interval, which holds at every look; from 0 to infinity if there is
+    /// hardly any data. Scope `epoch` only.
     pub always_valid_ratio: Option<Interval>,
     /// For fewer than 30 samples: ln p of counts and of pods that show the function.
     pub rare_ln_p: Option<f64>,
-    /// ln p that some of the head's pods differ from the base's pods. Scope `window` alone.
+    /// ln p of the test whether some of the head's pods differ from the base's pods. Scope `window` only.
     pub outlier_ln_p: Option<f64>,
-    /// The smallest false-discovery rate at which some pods are called outlying; a family of its own.
+    /// The smallest false-discovery rate at which some pods are significantly outlying; a separate family.
     pub outlier_q_value: Option<f64>,
     /// For `some_pods_outlying`: the pods, ascending.
     pub outlying_pods: Vec<String>,
-    /// The smallest ratio above 1 that would have been seen, at alpha 1e-4 and power .8.
+    /// The smallest ratio above 1 that would have been detected, at alpha 1e-4 and power .8.
     pub minimum_detectable_ratio: Option<f64>,
-    /// Seconds of samples until a change of 5 % would be seen; infinite when only more pods can help.
+    /// Seconds of samples until a change of 5 % would be detected; infinite if only more pods can help.
     pub seconds_to_significance: Option<f64>,
-    /// Where that is infinite: how many more head pods would let a change of 5 % be seen within a window; `None` where no number would.
+    /// If that is infinite: with how many more head pods a change of 5 % would be detected within a window; `None` if
+    /// no number of pods suffices.
     pub pods_needed: Option<i64>,
-    /// Samples in all from which independent samples would show a change of 5 %: 1 / (share x .05^2). Not calibrated.
+    /// Total number of samples at which a change of 5 % would be detected if samples were independent: 1 / (share x
+    /// .05^2). Not calibrated.
     pub samples_needed_iid: Option<f64>,
     /// The verdict.
     pub verdict: Verdict,
-    /// How much the pods can carry.
+    /// Whether there are enough pods for a test.
     pub support: Support,
     /// Why.
     pub reason: Option<RowReason>,
     /// The function whose change moved this row: for `compositional`, and for a caller that moves because a callee does.
     pub cause: Option<String>,
-    /// What the reason does not hold, in words: the strata of each side, or where work has moved from.
+    /// Details of the reason in words: the strata of each side, or where work has moved from.
     pub detail: Option<String>,
 }
 
 impl CellRow {
-    /// The row of a function that is not tested, with no counts yet.
+    /// The row of a function that is not tested, without counts.
     #[must_use]
     pub fn untested(
         scope: Scope,
@@ -182,7 +184,7 @@ impl CellRow {
 pub struct ArmFigures {
     /// Samples of the function.
     pub count: i64,
-    /// Samples in all.
+    /// Samples of all functions.
     pub total: i64,
     /// `count / total`, 0..1; `None` without samples.
     pub share: Option<f64>,
@@ -190,7 +192,7 @@ pub struct ArmFigures {
     pub pods: i64,
     /// Occupied buckets.
     pub buckets: i64,
-    /// Operations served, where known.
+    /// Operations served, if known.
     pub requests: Option<i64>,
 }
 
@@ -207,11 +209,11 @@ pub struct FlagRow {
     pub raised_at: Nanos,
     /// The hop at whose close it happened.
     pub sequence: Hop,
-    /// Who should look.
+    /// Severity: who should look at it, and how soon.
     pub severity: Severity,
     /// For `cleared`: `comparison_closed`, `equivalent` or `explained`.
     pub cleared_because: Option<String>,
-    /// Rows that move only because this one does.
+    /// Rows that changed only because this one did.
     pub explains: Vec<String>,
 }
 
@@ -238,11 +240,11 @@ pub struct ComparisonRow {
     pub base_pods: i64,
     /// Functions tested at this look.
     pub functions_tested: i64,
-    /// The cell's scale (1 over all cells).
+    /// The cell's normalization factor (1 over all cells).
     pub normalization_factor: Option<f64>,
     /// Estimated variance between pods on the log scale.
     pub pod_variance: Option<f64>,
-    /// Prior degrees of freedom; infinite when functions are alike.
+    /// Prior degrees of freedom; infinite if all functions have the same dispersion.
     pub prior_df: Option<f64>,
     /// Prior dispersion.
     pub prior_dispersion: Option<f64>,
@@ -252,19 +254,20 @@ pub struct ComparisonRow {
     pub time_blocks: i64,
     /// Strata in which an arm is missing.
     pub strata_dropped: i64,
-    /// Share of the base's self samples in functions proven equivalent, 0..1.
+    /// Share of the base's self samples in equivalent functions, 0..1.
     pub equivalent_share: Option<f64>,
     /// The verdict.
     pub verdict: ComparisonVerdict,
     /// The verdict in words.
     pub sentence: String,
-    /// Control-against-control tests, where they were made.
+    /// Tests of the A/A check, if it was made.
     pub aa_check_tests: Option<i64>,
-    /// How many of them were called changed.
+    /// How many of these tests were significant.
     pub aa_check_flags: Option<i64>,
-    /// What to bear in mind: where the base is history, which hours and days of it.
+    /// Warnings; if the base is history, its hours and days.
     pub warnings: Vec<String>,
-    /// What the head is compared with: builds beside it, or history; what history says is never an alert.
+    /// What the head is compared with: builds that run beside it, or history. A comparison with history never raises an
+    /// alert.
     pub base_kind: BaseKind,
 }
 
@@ -273,19 +276,19 @@ pub struct ComparisonRow {
 pub struct LedgerRow {
     /// Start of the application hop.
     pub hop_at: Nanos,
-    /// Name of the profile type, `_unknown` for what could not be decoded.
+    /// Name of the profile type, `_unknown` for parts that could not be decoded.
     pub profile_type: String,
     /// Profiles (or undecodable records) taken in.
     pub records_consumed: i64,
-    /// Those decoded.
+    /// Profiles decoded.
     pub records_decoded: i64,
-    /// Those rejected.
+    /// Profiles rejected.
     pub records_rejected: i64,
     /// Samples decoded.
     pub samples_received: i64,
-    /// Samples added to counters, those of late records included.
+    /// Samples added to counters, including those of late records.
     pub samples_counted: i64,
-    /// Of those counted: from records older than the watermark.
+    /// Samples counted from records older than the watermark.
     pub samples_late_counted: i64,
     /// Dropped: within a pod's warm-up.
     pub samples_warm_up: i64,
@@ -297,14 +300,15 @@ pub struct LedgerRow {
     pub samples_duplicate: i64,
     /// Dropped: snapshots not after the last one used.
     pub samples_superseded: i64,
-    /// Not of the interval: what a snapshot held that the one before it held too, and all of one that begins anew.
+    /// Carried over, so not of this interval: what the previous snapshot already held, or the whole of a first
+    /// snapshot.
     pub samples_carried_over: i64,
     /// Dropped: in rejected parts.
     pub samples_rejected: i64,
 }
 
 impl LedgerRow {
-    /// Whether everything taken in is accounted for.
+    /// Whether everything that came in is accounted for.
     pub fn balances(&self) -> bool {
         let accounted = self.samples_counted
             + self.samples_warm_up
@@ -318,10 +322,10 @@ impl LedgerRow {
     }
 }
 
-/// One thing that was not counted, where it stands and why.
+/// One part that was not counted, where it is and why.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RejectedRow {
-    /// Start of the hop of rejection: the watermark hop of its partition, `None` before the first good record.
+    /// Start of the hop of rejection: the watermark hop of its partition; `None` before the first good record.
     pub hop_at: Option<Nanos>,
     /// Where it came from.
     pub position: Position,
@@ -342,14 +346,14 @@ pub struct Tables {
     pub comparisons: Vec<ComparisonRow>,
     /// What became of records and samples.
     pub ledger: Vec<LedgerRow>,
-    /// What was not counted.
+    /// Rejected parts.
     pub rejected: Vec<RejectedRow>,
-    /// Where each called function's flags stand; handed to commands, not filed.
+    /// In which cells each function is flagged; given to commands, not written to files.
     pub fan_out: Vec<FanOutRow>,
 }
 
 impl Tables {
-    /// Puts each table in the order of its key: time first, then what the row is about.
+    /// Sorts each table by its key: time first, then the subject of the row.
     pub fn sort(&mut self) {
         fn of_cell(row: &CellRow) -> (Nanos, Scope, &ComparisonKey, CountKind, &CellKey, &str) {
             (row.window_end_at, row.scope, &row.comparison, row.count_kind, &row.cell, &row.function)

@@ -1,4 +1,4 @@
-//! How rows leave the dataflow, whatever takes them.
+//! How rows leave the dataflow, whatever the sink.
 
 use crate::rows::Tables;
 use crate::time::Hop;
@@ -8,9 +8,9 @@ pub trait Sink: Send {
     /// Takes the rows of one hop, each table sorted by its key.
     ///
     /// # Errors
-    /// Whatever keeps the sink from taking them; the run ends with it.
+    /// Any reason why the sink cannot take them; the run then ends.
     fn take(&mut self, hop: Hop, tables: Tables) -> Result<(), SinkError>;
 }
 
-/// Why a sink could not take rows.
+/// The reason why a sink could not take rows.
 pub type SinkError = Box<dyn std::error::Error + Send + Sync>;

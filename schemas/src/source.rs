@@ -1,44 +1,43 @@
-//! How records reach the dataflow, whatever carried them.
+//! How records reach the dataflow, whatever the transport.
 
 use crate::profile::Decoded;
 
-/// What a source has to offer at the moment.
+/// What a source gives at one poll.
 #[derive(Debug)]
 pub enum Polled {
     /// The next record of its partition, in the partition's order.
     Record(Box<Decoded>),
-    /// This partition will give no more (a bounded read reached its end).
+    /// This partition has ended (a bounded read reached its end).
     PartitionEnd(i32),
     /// Nothing now; ask again later.
     Idle,
-    /// No partition will give any more.
+    /// All partitions have ended.
     End,
 }
 
 /// One reader of one or more partitions, owned by one worker.
 ///
-/// Records of one partition come in that partition's order; between partitions any interleaving is allowed.
+/// Records of one partition come in the order of that partition; partitions may be interleaved in any way.
 pub trait Source: Send {
-    /// Name shared by all readers of the same topic or folder.
+    /// The name of the topic or folder, shared by all its readers.
     fn name(&self) -> &str;
 
     /// The partitions that this reader owns, ascending.
     fn partitions(&self) -> Vec<i32>;
 
-    /// Gives what is there without waiting longer than a few milliseconds.
+    /// Gives what is available, and waits at most a few milliseconds for it.
     ///
     /// # Errors
     /// A [`SourceError`] ends the run: the transport itself failed. A bad record is not an error but a rejected part.
     fn poll(&mut self) -> Result<Polled, SourceError>;
 
-    /// Whether everything that the transport had for this partition when last asked has been given: only then may
-    /// silence be called idle. A transport that cannot tell says yes.
+    /// Whether everything that the transport had for this partition at the last poll has been given. Only then may a
+    /// silent partition be declared idle. A transport that does not know returns `true`.
     fn is_drained(&self, _partition: i32) -> bool {
         true
     }
 
-    /// Holds back (or lets go on) a partition that has run too far ahead of the others. Records already fetched may
-    /// still come.
+    /// Pauses or resumes a partition that has run too far ahead of the others. Records already fetched may still come.
     fn set_paused(&mut self, partition: i32, paused: bool);
 }
 

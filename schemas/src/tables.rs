@@ -1,11 +1,12 @@
-//! The tables that fleetdiff writes: one list of columns a table decides names, order, types and nulls.
+//! The tables that fleetdiff writes: one list of columns per table decides names, order, types and nulls.
 //!
-//! A row type implements [`TableRow`] by giving its [`Column`]s, each with a way to read its field and one to write
-//! it. Everything that leaves the program is made from these lists: the Arrow schema ([`arrow_schema_of`]), the
-//! columns of a Parquet file, the JSON of an alert ([`json_object`]). So a table and an alert cannot disagree.
+//! A row type implements [`TableRow`] by giving its [`Column`]s, each with a way to read its field and one to write it.
+//! Everything that leaves the program is made from these lists: the Arrow schema ([`arrow_schema_of`]), the columns of
+//! a Parquet file, the JSON of an alert ([`json_object`]). A table and an alert therefore cannot disagree.
 //!
-//! Laws: columns of one table have distinct names; a column that is not nullable never reads as [`Value::Null`];
-//! writing into [`TableRow::blank`] what was read from a row gives that row back (instants cut to microseconds).
+//! Laws: columns of one table have distinct names; a column that is not nullable is never read as [`Value::Null`]; if
+//! the values read from a row are written into [`TableRow::blank`], the result is that row (with instants cut to
+//! microseconds).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -30,16 +31,17 @@ pub use self::value::{Kind, Value};
 /// Version of the tables' columns, written into every file; it grows when a column changes its name or meaning.
 pub const SCHEMA_VERSION: &str = "2";
 
-/// The key of a field's metadata, in Arrow and in Parquet files, under which [`Column::description`] stands.
+/// The key of a field's metadata, in Arrow and in Parquet files, that holds [`Column::description`].
 pub const DESCRIPTION_KEY: &str = "description";
 
-/// The key of a field's metadata under which [`Column::unit`] stands, where the column has one.
+/// The key of a field's metadata that holds [`Column::unit`], if the column has one.
 pub const UNIT_KEY: &str = "unit";
 
 /// A value could not be written into, or taken from, a column.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
-    /// A calculation went wrong before the row was made: unknown is null and never NaN.
+    /// The row holds NaN: a calculation went wrong before the row was made, since unknown values are null and never
+    /// NaN.
     #[error("{table}.{column} is not a number in the row {row}")]
     NotANumber {
         /// The table.
@@ -77,9 +79,10 @@ pub struct Column<R> {
     pub name: &'static str,
     /// What it holds.
     pub kind: Kind,
-    /// Whether it can be unknown.
+    /// Whether its value can be unknown.
     pub nullable: bool,
-    /// One to three plain sentences for its readers: what it holds, its range, what decides it, and when it is null.
+    /// One to three plain sentences for readers of the table: what it holds, its range, what decides it, and when it is
+    /// null.
     pub description: &'static str,
     /// The unit of its numbers: `samples`, `s`, `nats`, or `1` for plain ratios; `None` for texts and instants.
     pub unit: Option<&'static str>,
@@ -109,7 +112,8 @@ impl<R: TableRow> Column<R> {
     /// Sets this column of `row`.
     ///
     /// # Errors
-    /// [`TableError::Unfit`]: the value is of another kind, not one of the column's names, or null where it may not be.
+    /// [`TableError::Unfit`]: the value is of another kind, not one of the column's names, or null although the column
+    /// is not nullable.
     pub fn set(&self, row: &mut R, value: Value<'_>) -> Result<(), TableError> {
         let unfit = || TableError::Unfit { table: R::TABLE, column: self.name, found: format!("{value:?}") };
         (self.write)(row, value).ok_or_else(unfit)
@@ -120,7 +124,7 @@ impl<R: TableRow> Column<R> {
 pub trait TableRow: Clone + PartialEq + Send + Sync + 'static {
     /// Name of the table and of its folder.
     const TABLE: &'static str;
-    /// The columns by which files are sorted. Rows that agree in them all are sorted by the other columns.
+    /// The columns by which files are sorted. Rows that are equal in all of them are sorted by the other columns.
     const SORTED_BY: &'static [&'static str];
 
     /// The columns, in the order of files.
@@ -149,7 +153,7 @@ pub fn sort_rows<R: TableRow>(rows: &mut [&R]) {
     });
 }
 
-/// The row as the text of a JSON object with one member a column, in the order of the table, null where unknown.
+/// The row as the text of a JSON object with one member per column, in the order of the table, null where unknown.
 ///
 /// # Errors
 /// [`TableError::NotANumber`]: the row holds NaN.
@@ -200,10 +204,10 @@ pub fn arrow_schema_of<R: TableRow>() -> arrow_schema::Schema {
     arrow_schema::Schema::new(fields)
 }
 
-/// Columns that are made once, when they are first asked for.
+/// Columns that are made once, on first use.
 type Columns<R> = LazyLock<Vec<Column<R>>>;
 
-/// A row that holds a part `P`, or is one.
+/// A row that contains a part `P`, or is one.
 trait Holds<P> {
     fn part(&self) -> &P;
     fn part_mut(&mut self) -> &mut P;
@@ -219,9 +223,10 @@ impl<P> Holds<P> for P {
     }
 }
 
-/// Lists columns of a part `$part` of a row, each with its description, and with its unit where it holds numbers:
-/// `name: field => description` or `name in unit: field => description` for a field, `name in unit +-: field => description`
-/// for an `Option<Interval>`, which becomes `name`, `name_low` and `name_high`. A column without a description does not compile.
+/// Lists the columns of a part `$part` of a row, each with its description, and with its unit if it holds numbers:
+/// `name: field => description` or `name in unit: field => description` for a field, `name in unit +-: field =>
+/// description` for an `Option<Interval>`, which becomes `name`, `name_low` and `name_high`. A column without a
+/// description does not compile.
 macro_rules! columns_of {
     ($part:ty: $($list:tt)+) => {{
         let mut columns = Vec::new();

@@ -16,17 +16,17 @@ impl Nanos {
         Self(seconds.saturating_mul(1_000_000_000))
     }
 
-    /// This instant later by `length`, held at the ends of the range.
+    /// This instant plus `length`, saturating.
     pub const fn plus(self, length: Nanos) -> Self {
         Self(self.0.saturating_add(length.0))
     }
 
-    /// The length from `earlier` to this instant, held at the ends of the range.
+    /// The length from `earlier` to this instant, saturating.
     pub const fn since(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The same in seconds, to the nearest float.
+    /// The value in seconds, to the nearest float.
     #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "rounding to the nearest float is meant")]
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 / 1e9
@@ -65,7 +65,7 @@ impl Hop {
         Self(self.0.saturating_add(hops))
     }
 
-    /// The hop `hops` earlier, at least the first.
+    /// The hop `hops` earlier, but not before the first.
     pub const fn minus(self, hops: u64) -> Self {
         Self(self.0.saturating_sub(hops))
     }
@@ -114,12 +114,12 @@ impl HopClock {
         self.start_of(hop).0.div_euclid(HOUR)
     }
 
-    /// How long so many hops are.
+    /// The length of `hops` hops.
     pub fn length_of(self, hops: u64) -> Nanos {
         Nanos(i64::try_from(self.width.saturating_mul(hops)).unwrap_or(i64::MAX))
     }
 
-    /// How many whole hops a length of time holds, rounded up.
+    /// The number of hops that cover a length of time, rounded up.
     pub fn hops_in(self, length: Nanos) -> u64 {
         u64::try_from(length.0).unwrap_or(0).div_ceil(self.width)
     }

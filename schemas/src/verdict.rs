@@ -38,7 +38,7 @@ named_enum! {
     Verdict {
         /// The arms cannot be compared with each other.
         NotComparable = "not_comparable",
-        /// Too few replicates, or a row that holds everything.
+        /// Too few replicates, or a row that holds all samples.
         Untestable = "untestable",
         /// Too few samples.
         TooRare = "too_rare",
@@ -50,28 +50,28 @@ named_enum! {
         SomePodsOutlying = "some_pods_outlying",
         /// The share moved only because another function's did.
         Compositional = "compositional",
-        /// Shown to be alike within five percent.
+        /// Equivalent: the change is shown to be within five percent.
         Equivalent = "equivalent",
-        /// Neither shown to differ nor shown to be alike.
+        /// Neither significant nor equivalent.
         Inconclusive = "inconclusive",
     }
 }
 
 impl Verdict {
-    /// Whether the row is called changed.
+    /// Whether the row is significant.
     pub fn is_significant(self) -> bool {
         matches!(self, Self::Regressed | Self::Improved)
     }
 }
 
 named_enum! {
-    /// How much the number of replicates can carry.
+    /// How well the number of replicates supports a test.
     Support {
         /// At least 5 pods in each arm.
         Firm = "firm",
         /// 2 to 4 pods in the smaller arm.
         Tentative = "tentative",
-        /// Fewer; the figures are shown and not tested.
+        /// Fewer: the figures are shown and not tested.
         Untestable = "untestable",
     }
 }
@@ -89,19 +89,19 @@ named_enum! {
         WholeProfile = "whole_profile",
         /// An arm has fewer than 2 pods, or the buckets leave fewer than 2 degrees of freedom.
         FewPods = "few_pods",
-        /// The count that is missing to 30.
+        /// The number of samples missing to 30.
         CountNeeded = "count_needed",
-        /// Fewer than 30 samples, and both their number and the number of pods that show them say so.
+        /// Fewer than 30 samples; both their number and the number of pods that have them differ significantly.
         Rare = "rare",
         /// The base does not have the function.
         OnlyInHead = "only_in_head",
         /// The head does not have the function.
         OnlyInBase = "only_in_base",
-        /// Samples still to come would settle it.
+        /// More time would decide it.
         NeedsTime = "needs_time",
-        /// No amount of time would settle it, more pods would.
+        /// More pods would decide it; more time would not.
         NeedsPods = "needs_pods",
-        /// The function is seldom seen at this load.
+        /// The function is rarely sampled at this load.
         LowLoad = "low_load",
     }
 }
@@ -111,19 +111,19 @@ named_enum! {
     ComparisonVerdict {
         /// No row could be compared.
         NotComparable = "not_comparable",
-        /// Some function costs more.
+        /// At least one function costs more.
         Regressed = "regressed",
-        /// Some function costs less and none more.
+        /// At least one function costs less, and none costs more.
         Improved = "improved",
-        /// No function is called, and most of the base's samples are shown to be alike.
+        /// No function is significant, and most of the base's samples are in equivalent functions.
         Clean = "clean",
-        /// Not known yet.
+        /// Neither significant nor shown to be unchanged.
         Inconclusive = "inconclusive",
     }
 }
 
 named_enum! {
-    /// Over which samples a row was computed.
+    /// The period over which a row was computed.
     Scope {
         /// The last 30 minutes.
         Window = "window",
@@ -135,23 +135,23 @@ named_enum! {
 named_enum! {
     /// What a head is compared with.
     BaseKind {
-        /// Builds that run beside it.
+        /// Builds that run at the same time.
         Concurrent = "concurrent",
-        /// What builds that are gone showed at the same hours of the day.
+        /// Samples of builds that no longer run, from the same hours of the day.
         History = "history",
     }
 }
 
 named_enum! {
-    /// What is known of a called function in one cell of its comparison.
+    /// What is known about a flagged function in one cell of its comparison.
     FanOutState {
-        /// A flag stands: it costs more.
+        /// Flagged: it costs more.
         Regressed = "regressed",
-        /// A flag stands: it costs less.
+        /// Flagged: it costs less.
         Improved = "improved",
-        /// No flag of it stands, and most of the base's samples there are shown to be alike.
+        /// Not flagged, and most of the base's samples in the cell are in equivalent functions.
         Clean = "clean",
-        /// No flag of it stands, and that says nothing yet.
+        /// Not flagged, but no change is not shown either.
         Unknown = "unknown",
     }
 }
@@ -159,11 +159,11 @@ named_enum! {
 named_enum! {
     /// What happened to a flag.
     FlagState {
-        /// The live rule calls the row changed.
+        /// The live rule flags the row.
         Raised = "raised",
         /// The effect or its support moved.
         Updated = "updated",
-        /// The row is not called any more.
+        /// The row is no longer flagged.
         Cleared = "cleared",
     }
 }

@@ -53,7 +53,8 @@ fn alerts_fit_their_schema() {
     }
 }
 
-/// The law: whatever is taken out of an alert, put in, or turned into another type, is found out.
+/// The law: the schema rejects an alert from which anything is removed, to which anything is added, or in which a type
+/// is changed.
 #[test]
 fn no_mutation_of_an_alert_fits_the_schema() {
     let validator = validator();
@@ -96,7 +97,7 @@ fn mutations_of(event: &Value) -> Vec<Value> {
     mutations
 }
 
-/// Where any text may stand, `NaN` may.
+/// Where any text is allowed, `NaN` is too.
 fn is_free_text(name: &str, value: &Value) -> bool {
     let free = [
         "subject",
@@ -158,7 +159,7 @@ fn assert_columns<R: TableRow>(definition: &Value, heading: &str) {
     for column in R::columns() {
         let property = &definition["properties"][column.name];
         assert_eq!(property["description"], column.description, "{}", column.name);
-        // NB: the reason for clearing is any text to the table, and one of two to the alert.
+        // NB: the table takes any text as the reason for clearing, the alert one of a closed list.
         if column.name == "cleared_because" {
             continue;
         }
@@ -170,7 +171,7 @@ fn assert_columns<R: TableRow>(definition: &Value, heading: &str) {
             }
             Kind::Instant => assert_eq!(property["$ref"], "#/$defs/instant", "{}", column.name),
             kind => {
-                // NB: JSON has no infinity, so a number may be null there even where it is known.
+                // NB: JSON has no infinity, so a number may be null there even if it is known.
                 let name = type_of(kind);
                 let expected = if column.nullable { json!([name, "null"]) } else { json!(name) };
                 assert_eq!(property["type"], expected, "{}", column.name);
@@ -233,11 +234,11 @@ fn only_changes_of_the_verdict_over_all_cells_are_announced() {
         let mut row = ComparisonRow { verdict, ..row.clone() };
         row.cell.region = region.into();
         row.base_kind = BaseKind::History;
-        assert!(!announced.is_change(&row), "history announces nothing and forgets nothing");
+        assert!(!announced.is_change(&row), "history is not announced and changes no verdict");
         row.base_kind = BaseKind::Concurrent;
         announced.is_change(&row)
     };
-    assert!(!look(ComparisonVerdict::Inconclusive, MERGED), "nothing is known yet");
+    assert!(!look(ComparisonVerdict::Inconclusive, MERGED), "an inconclusive comparison is not announced");
     assert!(look(ComparisonVerdict::Regressed, MERGED));
     assert!(!look(ComparisonVerdict::Regressed, MERGED));
     assert!(!look(ComparisonVerdict::Clean, "eu-west-1"), "a cell's verdict is not the comparison's");

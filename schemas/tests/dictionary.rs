@@ -1,4 +1,4 @@
-//! Every column says what it holds, and the page of them is the one that the column lists make.
+//! Every column has a description, and `docs/tables.md` is what the column lists generate.
 
 #[path = "../examples/dictionary/page.rs"]
 mod page;
@@ -6,7 +6,7 @@ mod page;
 use fleetdiff_schemas::rows::{CellRow, ComparisonRow, FlagRow, LedgerRow, RejectedRow};
 use fleetdiff_schemas::tables::{DESCRIPTION_KEY, Kind, TableRow, UNIT_KEY, arrow_schema_of};
 
-/// The law: the page in `docs` is what the column lists make.
+/// The law: the page in `docs` is what the column lists generate.
 #[test]
 fn the_page_is_up_to_date() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tables.md");

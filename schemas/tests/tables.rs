@@ -1,4 +1,4 @@
-//! Columns against the fields that they stand for.
+//! Columns against the fields that they hold.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -37,9 +37,9 @@ fn interval(value: f64) -> Option<Interval> {
     Some(Interval { value, low: value + 0.25, high: value + 0.5 })
 }
 
-/// Each field has another value, so that no column can stand for another's field.
+/// Each field has a different value, so that a column that reads the wrong field is found.
 #[test]
-fn each_column_of_a_flag_stands_for_its_own_field() {
+fn each_column_of_a_flag_holds_its_own_field() {
     let arm = |first: i64| ArmFigures {
         count: first,
         total: first + 1,
@@ -114,7 +114,7 @@ fn assert_names_are_sound<R: TableRow>() {
     for column in R::columns() {
         assert_eq!(column.kind == Kind::Instant, column.name.ends_with("_at"), "{}", column.name);
         let partition = ["date", "hour"].contains(&column.name);
-        assert!(!partition, "{} stands in the path", column.name);
+        assert!(!partition, "{} is in the path", column.name);
         let never_null = column.value(&R::blank()) != Value::Null;
         assert!(never_null || column.nullable, "{}.{}", R::TABLE, column.name);
     }
@@ -134,9 +134,9 @@ fn names_are_distinct_and_instants_end_in_at() {
     assert_names_are_sound::<RejectedRow>();
 }
 
-/// The law: the order does not depend on where rows stood before, even for rows that agree in their keys.
+/// The law: the order does not depend on the previous order of the rows, even for rows with equal keys.
 #[test]
-fn sorted_rows_do_not_remember_their_order() {
+fn sorting_does_not_depend_on_the_previous_order() {
     let mut generator = Generator(2);
     let mut rows: Vec<CellRow> = (0..60).map(|_| generator.cell()).collect();
     for index in 0..30 {

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use fleetdiff_formats::Unencodable;
 
-/// A recorded fleet as a whole cannot be read or written. A single bad file or line is not this but a rejection.
+/// A recorded fleet as a whole cannot be read or written. A single bad file or line is a rejection instead.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     /// There is no such folder.
     #[error("no recorded fleet at {}", path.display())]
     Folder {
-        /// What was to be opened.
+        /// The folder to open.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         source: io::Error,
     },
     /// The folder has no manifest that can be read.
@@ -21,10 +21,10 @@ pub enum FleetError {
     Manifest {
         /// The manifest.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         source: io::Error,
     },
-    /// The folder to be written holds a fleet already.
+    /// The folder to write already contains a fleet.
     #[error("{} exists already", path.display())]
     Exists {
         /// Its manifest.
@@ -33,15 +33,15 @@ pub enum FleetError {
     /// A file or folder cannot be written.
     #[error("cannot write {}", path.display())]
     Write {
-        /// What was to be written.
+        /// The path to write.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         source: io::Error,
     },
-    /// A profile does not fit the format in which it was to be written.
+    /// A profile cannot be written in the requested format.
     #[error("cannot write {}", path.display())]
     Encode {
-        /// What was to be written.
+        /// The path to write.
         path: PathBuf,
         /// Why not.
         source: Unencodable,
@@ -49,7 +49,7 @@ pub enum FleetError {
 }
 
 impl FleetError {
-    /// A name that does not change with the wording.
+    /// The stable name of this kind of error.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Folder { .. } => "fleet_folder_unreadable",

@@ -1,7 +1,7 @@
-//! `manifest.jsonl`: one line a profile file, whose it is and when it was taken.
+//! `manifest.jsonl`: one line per profile file, with the pod and the time of the profile.
 //!
-//! A wrong line becomes a rejection with the line's number; keys that are not known are passed over. A file of records that say
-//! themselves whose they are (`"format": "otlp"`) needs only its time, for its place in the order of reading.
+//! A wrong line becomes a rejection with the line's number; unknown keys are ignored. A file of records that carry
+//! their own identities (`"format": "otlp"`) needs only a time, for its place in the order of reading.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -25,32 +25,32 @@ const FUTURE: Nanos = Nanos::from_seconds(3_600);
 pub(super) struct ManifestLine {
     /// Counted from 1.
     pub(super) number: i64,
-    /// Place in the order of reading: the end of the profile, of the line before if this one names none.
+    /// Place in the order of reading: the end of the profile, or that of the previous line if this line names none.
     pub(super) ends: Nanos,
     /// The file that it names.
     pub(super) file: Option<Arc<str>>,
-    /// What was observed, where the line says so.
+    /// What was observed, if the line says so.
     pub(super) profile_type: Option<ProfileType>,
-    /// What is deployed, where the line says so.
+    /// What is deployed, if the line says so.
     pub(super) service: Option<Service>,
-    /// What it says of the file, or what is wrong with it.
+    /// What it says about the file, or what is wrong with it.
     pub(super) entry: Result<ProfileFile, Rejection>,
 }
 
-/// What a line says of its file.
+/// What a line says about its file.
 #[derive(Clone, Debug)]
 pub(super) struct ProfileFile {
-    /// What the line says of the profile, or that the file says it itself.
+    /// What the line says about the profile, or that the file says it itself.
     pub(super) labels: Result<Labels, Rejection>,
     /// When it was taken.
     pub(super) window: TimeRange,
     pub(super) file: Arc<str>,
-    /// `None`: to be told by name and bytes.
+    /// `None`: recognized by the file's name and bytes.
     pub(super) format: Option<Format>,
 }
 
 impl ProfileFile {
-    /// A rejection of this file with what is known of it.
+    /// A rejection of this file, with what is known about it.
     pub(super) fn rejection(&self, reason: Reason, detail: String) -> Rejection {
         match &self.labels {
             Ok(labels) => labels.rejection(reason, detail),
@@ -68,7 +68,7 @@ pub(super) struct ManifestLines {
 }
 
 impl ManifestLines {
-    /// Takes the next line of the file, without its end.
+    /// Takes the next line of the file, without its line end.
     pub(super) fn push(&mut self, text: &[u8]) {
         self.number += 1;
         if text.trim_ascii().is_empty() {
@@ -94,14 +94,15 @@ impl ManifestLines {
         self.lines.push(line);
     }
 
-    /// All lines in the order of reading: by end, then by number. ManifestLines of a time that no other pod is near are refused.
+    /// All lines in the order of reading: by end, then by number. Lines whose time is far from that of every other pod
+    /// are refused.
     pub(super) fn finish(mut self) -> Vec<ManifestLine> {
         refuse_future(&mut self.lines);
         self.lines.sort_by_key(|line| (line.ends, line.number));
         self.lines
     }
 
-    /// Reads the keys in an order that leaves as much as possible known of a bad line.
+    /// Reads the keys in an order that keeps as much as possible known about a bad line.
     fn entry(&mut self, keys: &Keys<'_>, line: &mut ManifestLine) -> Result<ProfileFile, Rejection> {
         line.file = keys.text("file").ok().flatten().map(Arc::from);
         line.service = keys.text("service").ok().flatten().map(Service::from);
@@ -157,7 +158,7 @@ impl ManifestLines {
     }
 }
 
-/// The keys of a line; `null` is as good as absent.
+/// The keys of a line; `null` means absent.
 struct Keys<'a>(&'a Map<String, Value>);
 
 impl<'a> Keys<'a> {
@@ -230,7 +231,7 @@ fn file_of(keys: &Keys<'_>) -> Result<Arc<str>, Rejection> {
 fn format_of(keys: &Keys<'_>) -> Result<Option<Format>, Rejection> {
     match keys.text("format")? {
         None => Ok(None),
-        // A delta carries identities of its own, which a line of the manifest would contradict.
+        // A delta carries its own identities, which a line of the manifest would contradict.
         Some("delta") => Err(unsupported("format \"delta\" is read from topics, not from files")),
         Some(name) => name.parse().map(Some).map_err(|detail: String| unsupported(&detail)),
     }
@@ -246,9 +247,9 @@ fn unit_of(keys: &Keys<'_>) -> Result<Option<Unit>, Rejection> {
     unit.map_err(|detail: String| Rejection::new(Reason::UnitMismatch, detail))
 }
 
-/// Refuses lines that end more than [`FUTURE`] after every profile of every other pod: a wrong clock, which would move
-/// the watermark past everybody else. A fleet of a single pod has nothing to compare with, and whose the profiles of a file of
-/// records are is not known here.
+/// Refuses lines that end more than [`FUTURE`] after every profile of every other pod: their clock is wrong and would
+/// move the watermark past all other pods. A fleet of a single pod has nothing to compare with, and the pods of a file
+/// of records are not known here.
 fn refuse_future(lines: &mut [ManifestLine]) {
     let mut last: BTreeMap<(Service, PodId), Nanos> = BTreeMap::new();
     for line in lines.iter() {
@@ -275,7 +276,7 @@ fn refuse_future(lines: &mut [ManifestLine]) {
     }
 }
 
-/// Whose a good line is, where it says so.
+/// The pod of a good line, if the line names it.
 fn pod_of(line: &ManifestLine) -> Option<(Service, PodId)> {
     let labels = line.entry.as_ref().ok()?.labels.as_ref().ok()?;
     Some((labels.identity.service.clone(), labels.identity.pod.clone()))

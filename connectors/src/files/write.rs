@@ -1,4 +1,4 @@
-//! Writes a recorded fleet: a gzipped file a profile, and the manifest.
+//! Writes a recorded fleet: one gzipped file per profile, and the manifest.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ use super::manifest::MANIFEST;
 pub enum FileFormat {
     /// `profile.proto`.
     Pprof,
-    /// `root;...;leaf COUNT`; has no place for cohorts of single samples.
+    /// `root;...;leaf COUNT`; cannot hold cohorts of single samples.
     Folded,
     /// A record of OTLP for each profile.
     Otlp,
@@ -54,7 +54,7 @@ pub struct FleetWriter {
 }
 
 impl FleetWriter {
-    /// Begins a fleet in a folder, which is made if it is not there.
+    /// Begins a fleet in a folder, which is created if it does not exist.
     ///
     /// # Errors
     /// [`FleetError::Exists`] if the folder has a manifest already, [`FleetError::Write`] if it cannot be written.
@@ -72,8 +72,8 @@ impl FleetWriter {
     /// Writes one profile and its line of the manifest.
     ///
     /// # Errors
-    /// [`FleetError::Encode`] if it holds no stacks or the format has no place for them, [`FleetError::Write`] if it
-    /// cannot be written.
+    /// [`FleetError::Encode`] if it has no stacks or the format cannot hold them, [`FleetError::Write`] if it cannot be
+    /// written.
     pub fn write(&mut self, profile: &Profile) -> Result<(), FleetError> {
         let file = self.next_file(profile);
         let path = self.folder.join(&file);
@@ -137,7 +137,7 @@ fn folder_name(pod: &str) -> String {
     if name.starts_with('.') || name.is_empty() { format!("_{name}") } else { name }
 }
 
-/// A line of the manifest; absent where nothing is known.
+/// A line of the manifest; a key is absent if its value is unknown.
 #[derive(Serialize)]
 struct ManifestLine<'a> {
     file: &'a str,

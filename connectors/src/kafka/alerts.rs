@@ -1,4 +1,4 @@
-//! Announces alerts on a compacted topic, as CloudEvents 1.0 in binary mode.
+//! Sends alerts to a compacted topic, as CloudEvents 1.0 in binary mode.
 
 use fleetdiff_schemas::alert::Alert;
 use rdkafka::message::{Header, OwnedHeaders};
@@ -8,13 +8,13 @@ use super::error::BrokerError;
 use super::outbox::{Envelope, Outbox};
 use super::topic::{self, TopicPlan};
 
-/// The topic on which alerts are announced if no other is named.
+/// The default topic of alerts.
 pub const DEFAULT_TOPIC: &str = "fleetdiff.alerts";
 
 /// Writes alerts to a topic.
 ///
 /// The key decides the partition by murmur2, as Kafka's Java clients do, so that all alerts of a flag are read in
-/// order whoever wrote them. An alert may come twice after a restart; its id tells.
+/// order, whichever client wrote them. An alert may come twice after a restart; it can be recognized by its id.
 ///
 /// ```no_run
 /// use fleetdiff_connectors::kafka::{alerts::{AlertProducer, DEFAULT_TOPIC}, client::ClientSettings};
@@ -32,7 +32,7 @@ pub struct AlertProducer {
 }
 
 impl AlertProducer {
-    /// Opens the topic; if it is absent it is made, compacted and with this number of partitions.
+    /// Opens the topic; if it does not exist it is created, compacted and with this number of partitions.
     ///
     /// # Errors
     /// [`BrokerError::Unreachable`] when no broker answers within the connect timeout, [`BrokerError::Denied`],
@@ -40,15 +40,15 @@ impl AlertProducer {
     pub fn open(client: &ClientSettings, topic: &str, partitions: i32) -> Result<Self, BrokerError> {
         let configuration = [("cleanup.policy", "compact"), ("message.timestamp.after.max.ms", topic::ANY_TIME)];
         topic::ensure(client, TopicPlan { name: topic, partitions, replication: None, configuration: &configuration })?;
-        // A hop's alerts are few and awaited: they leave at once.
+        // A hop has few alerts, and they are urgent: they are sent at once.
         Ok(Self { outbox: Outbox::open(client, topic, &[("linger.ms", "0")])? })
     }
 
-    /// Hands one alert over. It is announced for sure only after [`Self::flush`].
+    /// Queues one alert. It is certain to be stored only after [`Self::flush`].
     ///
     /// # Errors
-    /// This alert's failure or that of one before it: [`BrokerError::Delivery`], [`BrokerError::TooLarge`],
-    /// [`BrokerError::Denied`]. The producer is of no use after that.
+    /// The failure of this alert or of an earlier one: [`BrokerError::Delivery`], [`BrokerError::TooLarge`],
+    /// [`BrokerError::Denied`]. The producer cannot be used after that.
     pub fn send(&self, alert: &Alert) -> Result<(), BrokerError> {
         let pairs = alert.headers();
         let headers = pairs.iter().fold(OwnedHeaders::new_with_capacity(pairs.len()), |headers, (name, value)| {
@@ -64,7 +64,7 @@ impl AlertProducer {
         })
     }
 
-    /// Waits until every alert handed over has been stored; called once a hop, before the hop is committed.
+    /// Waits until every queued alert has been stored; called once per hop, before the hop is committed.
     ///
     /// # Errors
     /// As [`Self::send`].

@@ -1,4 +1,4 @@
-//! How to reach a cluster: the brokers and any further property of librdkafka.
+//! How to reach a cluster: the brokers and other properties of librdkafka.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 use super::error::BrokerError;
 
-/// Properties that fleetdiff's guarantees rest on; giving one is an error rather than a surprise.
+/// Properties on which fleetdiff's guarantees depend; setting one is an error.
 const OWN_PROPERTIES: [&str; 8] = [
     "bootstrap.servers",
     "enable.auto.commit",
@@ -34,7 +34,7 @@ pub struct ClientSettings {
     pub brokers: String,
     /// Further properties by librdkafka's names, such as `security.protocol` and `sasl.password`.
     pub properties: BTreeMap<String, String>,
-    /// How long to wait for a first answer before saying that no broker answers.
+    /// How long to wait for a first answer before reporting that no broker answers.
     pub connect_timeout: Duration,
 }
 
@@ -55,7 +55,7 @@ impl ClientSettings {
         Self { brokers: brokers.into(), properties: BTreeMap::new(), connect_timeout: Self::CONNECT_TIMEOUT }
     }
 
-    /// The client library's configuration: `defaults`, over them the user's properties, over them `fixed`.
+    /// The client library's configuration: `defaults`, overridden by the user's properties, overridden by `fixed`.
     pub(crate) fn config(
         &self,
         defaults: &[(&str, &str)],
@@ -68,8 +68,8 @@ impl ClientSettings {
             });
         }
         let mut config = ClientConfig::new();
-        // Published default of the library is 10 s between attempts, which keeps a reader away from a broker that has
-        // long come back; 1 s (guess) is still gentle.
+        // The library's published default is 10 s between attempts, which keeps a reader disconnected long after a
+        // broker is back; 1 s (guess) is still gentle.
         config.set("client.id", "fleetdiff").set("reconnect.backoff.max.ms", "1000");
         for (property, value) in defaults {
             config.set(*property, *value);
@@ -85,7 +85,7 @@ impl ClientSettings {
         Ok(config)
     }
 
-    /// A client that asks about topics and reads nothing. It never makes a broker create the topic it asks about.
+    /// A client that queries topics and reads nothing. A query never makes a broker create the topic.
     pub(crate) fn inquirer(&self) -> Result<BaseConsumer<Reporter>, BrokerError> {
         let config = self.config(&[], &[("allow.auto.create.topics", "false")])?;
         config
@@ -114,13 +114,13 @@ pub fn is_secret(property: &str) -> bool {
     SECRET_MARKS.iter().any(|mark| property.contains(mark))
 }
 
-/// Takes what the client library has to say: into the log, and its last complaint for error messages.
+/// Receives the client library's messages: writes them to the log, and keeps the last error for error messages.
 #[derive(Debug, Default)]
 pub(crate) struct Reporter {
     last: Mutex<Complaint>,
 }
 
-/// What the client library complained about last.
+/// The last error of the client library.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Complaint {
     /// Whether the cluster refused the credentials, rather than not answering.
@@ -130,14 +130,14 @@ pub(crate) struct Complaint {
 }
 
 impl Reporter {
-    /// What the library complained about last, if it ever did.
+    /// The last error of the library, if there was one.
     pub(crate) fn complaint(&self) -> Complaint {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn remember(&self, denied: bool, words: &str) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        // A refusal explains the disconnections that follow it, so it stays.
+        // A refusal explains the disconnections that follow it, so it is kept.
         if denied || !last.denied {
             *last = Complaint { denied, words: Some(words.to_owned()) };
         }
@@ -150,7 +150,7 @@ impl ClientContext for Reporter {
             RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical => {
                 tracing::error!(target: "librdkafka", facility, "{message}");
             }
-            // The library retries by itself, so what it calls an error is a surprise that it may recover from.
+            // The library retries by itself, so an error that it reports may be temporary: it is logged as a warning.
             RDKafkaLogLevel::Error | RDKafkaLogLevel::Warning => {
                 tracing::debug!(target: "librdkafka", facility, "{message}");
             }

@@ -3,7 +3,7 @@
 use fleetdiff_schemas::source::SourceError;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
-/// A Kafka cluster could not be used as asked.
+/// A Kafka cluster could not be used as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum BrokerError {
     /// No broker answered in time.
@@ -32,7 +32,7 @@ pub enum BrokerError {
         /// The broker's words.
         detail: String,
     },
-    /// A client property that the client library does not take, or that fleetdiff sets itself.
+    /// A client property that the client library does not accept, or that fleetdiff sets itself.
     #[error("Kafka client property {property}: {detail}")]
     Property {
         /// Its name; its value is never shown.
@@ -40,17 +40,17 @@ pub enum BrokerError {
         /// What is wrong with it.
         detail: String,
     },
-    /// A reader was asked to begin at, or was thrown back to, an offset that the partition does not hold.
+    /// A reader was asked to start at, or was reset to, an offset that the partition does not hold.
     #[error("topic {topic}, partition {partition}: {detail}")]
     Offset {
         /// The topic.
         topic: String,
         /// The partition.
         partition: i32,
-        /// Which offset, and which ones there are.
+        /// Which offset, and which offsets the partition holds.
         detail: String,
     },
-    /// A record is larger than the topic takes.
+    /// A record is larger than the topic allows.
     #[error("a record of {bytes} bytes ({about}) is too large for topic {topic}")]
     TooLarge {
         /// The topic.
@@ -72,10 +72,10 @@ pub enum BrokerError {
         /// The broker's or the client's words.
         detail: String,
     },
-    /// A record could not be put into the asked form.
+    /// A record could not be encoded in the requested format.
     #[error("{about} cannot be written as {format}: {detail}")]
     Encode {
-        /// What was to be written.
+        /// The record to write.
         about: String,
         /// The record format.
         format: &'static str,
@@ -129,7 +129,7 @@ impl BrokerError {
         }
     }
 
-    /// The same failure as the dataflow's readers report it.
+    /// The same failure in the form of the dataflow's readers.
     pub fn into_source_error(self, topic: &str) -> SourceError {
         SourceError { source_name: topic.to_owned(), detail: self.to_string(), hint: self.hint().to_owned() }
     }
@@ -179,7 +179,7 @@ impl BrokerError {
     }
 }
 
-/// The library's code inside an error, also where the library itself leaves it out.
+/// The library's code inside an error, even if the library leaves it out.
 fn code_of(error: &KafkaError) -> Option<RDKafkaErrorCode> {
     match error {
         KafkaError::AdminOp(code) => Some(*code),

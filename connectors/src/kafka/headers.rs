@@ -1,8 +1,8 @@
-//! The headers of a record that carries one profile in a format which does not say whose it is.
+//! The headers of a record with one profile, in a format that does not carry the identity.
 //!
-//! Identity stands under OpenTelemetry's names ([`IdentityMapping`]); what OpenTelemetry has no name for stands under
-//! the names of [`fleetdiff_formats::attributes`]; without a type it is `cpu`, without a temporality `delta`. Written and read
-//! back, headers give the same [`Labels`].
+//! The identity is under OpenTelemetry's names ([`IdentityMapping`]); attributes without an OpenTelemetry name are
+//! under the names of [`fleetdiff_formats::attributes`]. The default type is `cpu`, the default temporality `delta`.
+//! Headers that are written and read back give the same [`Labels`].
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 use rdkafka::message::{BorrowedHeaders, Header, Headers, OwnedHeaders};
 
-/// The headers of one record. Of a name that stands twice the last one counts, as with Kafka's own clients.
+/// The headers of one record. If a name occurs twice the last one counts, as with Kafka's own clients.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordHeaders<'a> {
     entries: Vec<(&'a str, Cow<'a, str>)>,
 }
 
 impl<'a> RecordHeaders<'a> {
-    /// The headers as the client library hands them over. Bytes that are no UTF-8 are replaced.
+    /// The headers as the client library gives them. Bytes that are not UTF-8 are replaced.
     pub(crate) fn of(headers: Option<&'a BorrowedHeaders>) -> Self {
         let entries = headers.into_iter().flat_map(Headers::iter);
         Self {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_stands_twice_counts_as_its_last() {
+    fn a_header_that_occurs_twice_counts_as_its_last() {
         let headers = of_labels(&bare(), &IdentityMapping::default());
         let headers = headers.insert(Header { key: "service.version", value: Some("v43") });
         let read = RecordHeaders::of(Some(headers.as_borrowed())).labels(&IdentityMapping::default(), None);

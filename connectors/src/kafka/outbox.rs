@@ -1,4 +1,4 @@
-//! Sends records and knows which of them a broker has acknowledged.
+//! Sends records and tracks which of them a broker has acknowledged.
 //!
 //! The producer is idempotent: a record that is sent again after a lost answer is stored once, and records of one
 //! partition stay in the order in which they were sent.
@@ -16,8 +16,8 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext};
 use super::client::{ClientSettings, Reporter};
 use super::error::BrokerError;
 
-/// Largest record that the client passes on, unless `message.max.bytes` says otherwise: a profile of a large service
-/// has some MB before compression (guess).
+/// Largest record that the client sends, unless `message.max.bytes` says otherwise: a profile of a large service has a
+/// few MB before compression (guess).
 pub(crate) const MAX_RECORD_BYTES: &str = "16777216";
 
 /// One record to be sent.
@@ -51,7 +51,8 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// An outbox for a topic that is known to exist; `defaults` are client properties that the user's overrule.
+    /// An outbox for a topic that is known to exist; `defaults` are client properties that the user's properties
+    /// override.
     pub(crate) fn open(client: &ClientSettings, topic: &str, defaults: &[(&str, &str)]) -> Result<Self, BrokerError> {
         let mut all = vec![
             ("compression.type", "zstd"),
@@ -68,10 +69,10 @@ impl Outbox {
         Ok(Self { producer, topic: topic.to_owned(), brokers: client.brokers.clone() })
     }
 
-    /// Hands one record over; waits while the outbox is full.
+    /// Queues one record; waits while the outbox is full.
     ///
     /// # Errors
-    /// This record's or that of an earlier one which has meanwhile failed.
+    /// The failure of this record, or of an earlier one that has failed meanwhile.
     pub(crate) fn send(&self, envelope: Envelope<'_>) -> Result<(), BrokerError> {
         let bytes = envelope.payload.len();
         let sent = Box::new(Sent { about: envelope.about, bytes });
@@ -146,7 +147,7 @@ impl Outbox {
     }
 }
 
-/// What stays with a record until it is acknowledged.
+/// The data kept for a record until it is acknowledged.
 pub(crate) struct Sent {
     about: String,
     bytes: usize,

@@ -1,9 +1,9 @@
 //! Reads a topic for the dataflow: each worker its own partitions, assigned by number and never by a consumer group,
 //! since what a worker reads must follow from configuration and offsets alone.
 //!
-//! Every partition has a queue of its own. They are asked in turn, so that partitions advance side by side, and one that
-//! is held back is simply not asked: the client library then stops fetching it once its queue is full, nothing that was
-//! fetched is thrown away, and no record comes twice.
+//! Every partition has its own queue. The queues are polled in turn, so that partitions advance together, and a
+//! partition that is held back is not polled: the client library then stops fetching it once its queue is full, nothing
+//! that was fetched is thrown away, and no record comes twice.
 
 mod partition;
 mod record;
@@ -25,7 +25,7 @@ use super::client::{ClientSettings, Reporter};
 use super::error::BrokerError;
 use super::topic;
 
-/// How long one poll waits when nothing is there.
+/// How long one poll waits if there is nothing.
 const IDLE_WAIT: Duration = Duration::from_millis(2);
 
 /// Which of a topic's partitions a reader owns: those whose number leaves `worker` when divided by `workers`.
@@ -33,7 +33,7 @@ const IDLE_WAIT: Duration = Duration::from_millis(2);
 pub struct Share {
     /// This reader, from 0.
     pub worker: usize,
-    /// Readers in all, at least 1.
+    /// Number of readers, at least 1.
     pub workers: usize,
 }
 
@@ -48,12 +48,12 @@ impl Share {
 
 /// A reader of some partitions of one topic.
 ///
-/// Partitions that are added to the topic later are not seen until a reader is opened anew.
+/// Partitions that are added to the topic later are not seen until a new reader is opened.
 pub struct TopicSource {
-    // NB: partitions hold queues of the consumer and have to be dropped before it.
+    // NB: partitions hold queues of the consumer and must be dropped before it.
     partitions: Vec<Partition>,
     consumer: Arc<BaseConsumer<Reporter>>,
-    /// Index of the partition to ask next.
+    /// Index of the partition to poll next.
     turn: usize,
     name: Arc<str>,
     brokers: String,
@@ -61,7 +61,7 @@ pub struct TopicSource {
     contents: Contents,
     give_up_after: Duration,
     connect_timeout: Duration,
-    /// When all brokers were found to be gone, unless one has answered a question since. A record proves nothing: it may
+    /// When all brokers were found to be gone, unless one has answered a request since. A record proves nothing: it may
     /// have been fetched before.
     gone_since: Option<Instant>,
 }
@@ -99,7 +99,7 @@ impl TopicSource {
         })
     }
 
-    /// Asks each partition once, beginning with the one whose turn it is.
+    /// Polls each partition once, beginning with the one whose turn it is.
     fn ask_partitions(&mut self) -> Result<Option<Polled>, BrokerError> {
         let count = self.partitions.len();
         for ahead in 0..count {
@@ -126,7 +126,7 @@ impl TopicSource {
         match seen {
             None => Ok(()),
             Some(Err(error)) => self.take_error(&error, None),
-            // NB: would break the order within its partition; see `partition::assign` for why it cannot be.
+            // NB: this would break the order within its partition; `partition::assign` explains why it cannot happen.
             Some(Ok(offset)) => Err(BrokerError::Client {
                 topic: self.name.to_string(),
                 brokers: self.brokers.clone(),
@@ -135,7 +135,7 @@ impl TopicSource {
         }
     }
 
-    /// The client library reconnects and retries by itself; what it cannot mend ends the run.
+    /// The client library reconnects and retries by itself; errors from which it cannot recover end the run.
     fn take_error(&mut self, error: &KafkaError, partition: Option<i32>) -> Result<(), BrokerError> {
         match error.rdkafka_error_code() {
             Some(RDKafkaErrorCode::AllBrokersDown) => {
@@ -155,7 +155,7 @@ impl TopicSource {
         }
     }
 
-    /// When all brokers were found to be gone so long ago, asks again, and gives up if none answers.
+    /// If all brokers have been gone for the configured time, asks again, and gives up if none answers.
     fn check_cluster(&mut self) -> Result<(), BrokerError> {
         if self.gone_since.is_none_or(|since| since.elapsed() < self.give_up_after) {
             return Ok(());
@@ -195,7 +195,7 @@ impl Source for TopicSource {
         self.try_poll().map_err(|error| error.into_source_error(&self.name))
     }
 
-    /// While no broker answers, nobody knows what there is.
+    /// While no broker answers, it is unknown whether there are more records.
     fn is_drained(&self, partition: i32) -> bool {
         let found = self.partitions.iter().find(|found| found.number == partition);
         self.gone_since.is_none() && found.is_some_and(|found| found.drained)
@@ -210,11 +210,11 @@ impl Source for TopicSource {
 
 fn consumer(client: &ClientSettings, settings: &TopicSettings) -> Result<BaseConsumer<Reporter>, BrokerError> {
     let defaults = [
-        // The library wants a group even where none is joined; nothing is ever committed to it.
+        // The library requires a group even if none is joined; nothing is ever committed to it.
         ("group.id", "fleetdiff"),
-        // A gap in what is read must be seen, not skipped.
+        // A gap in the offsets must be detected, not skipped.
         ("auto.offset.reset", "error"),
-        // Of each partition; the library's 64 MB would be held by every partition of every worker (guess).
+        // Per partition (guess); with the library's default every partition of every worker would hold 64 MB.
         ("queued.max.messages.kbytes", "16384"),
     ];
     let fixed = [
@@ -230,7 +230,7 @@ fn consumer(client: &ClientSettings, settings: &TopicSettings) -> Result<BaseCon
         .map_err(|error| BrokerError::from_client(&error, &settings.topic, &client.brokers, None))
 }
 
-/// Errors after which the client library goes on by itself: lost connections and moving leaders.
+/// Errors after which the client library continues by itself: lost connections and moving leaders.
 fn mends_itself(code: RDKafkaErrorCode) -> bool {
     matches!(
         code,

@@ -1,4 +1,4 @@
-//! What a cluster knows about a topic, and topics made when they are absent.
+//! What a cluster knows about a topic, and the creation of topics that do not exist.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -13,7 +13,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use super::client::{ClientSettings, Reporter};
 use super::error::BrokerError;
 
-/// A topic as it should be made where it is absent; one that exists is left as it is.
+/// How a topic is created if it does not exist; an existing topic is not changed.
 #[derive(Clone, Copy, Debug)]
 pub struct TopicPlan<'a> {
     /// Its name.
@@ -26,7 +26,7 @@ pub struct TopicPlan<'a> {
     pub configuration: &'a [(&'a str, &'a str)],
 }
 
-/// As `message.timestamp.after.max.ms`: records may be of any event time, not only of up to an hour after their arrival.
+/// For `message.timestamp.after.max.ms`: records may have any event time, not only up to an hour after their arrival.
 pub(crate) const ANY_TIME: &str = "9223372036854775807";
 
 /// How many partitions a topic has.
@@ -39,7 +39,7 @@ pub fn partition_count(settings: &ClientSettings, topic: &str) -> Result<i32, Br
     partition_count_by(&client, settings, topic)
 }
 
-/// Makes the topic if it is absent, and gives the number of partitions that it has now.
+/// Creates the topic if it does not exist, and gives the number of partitions that it has now.
 ///
 /// # Errors
 /// As [`partition_count`], and [`BrokerError::Client`] if the cluster refuses the plan.
@@ -54,7 +54,7 @@ pub fn ensure(settings: &ClientSettings, plan: TopicPlan<'_>) -> Result<i32, Bro
     }
 }
 
-/// [`partition_count`] through a client that is there already.
+/// [`partition_count`] with an existing client.
 pub(crate) fn partition_count_by(
     client: &BaseConsumer<Reporter>,
     settings: &ClientSettings,
@@ -76,9 +76,9 @@ pub(crate) fn partition_count_by(
     }
 }
 
-/// Puts what the client library logged meanwhile into the error: "timed out" alone would help nobody.
+/// Adds what the client library logged meanwhile to the error, since "timed out" alone does not help.
 pub(crate) fn explain(client: &BaseConsumer<Reporter>, error: &KafkaError, topic: &str, brokers: &str) -> BrokerError {
-    // What it had to say waits in its event queue.
+    // Its messages wait in its event queue.
     for _ in 0..100 {
         if client.poll(Duration::ZERO).is_some() {
             break;
@@ -93,7 +93,8 @@ pub(crate) fn explain(client: &BaseConsumer<Reporter>, error: &KafkaError, topic
     }
 }
 
-/// How long a topic keeps its records, counted from a record's own time; `None` if it never deletes any for their age.
+/// How long a topic keeps its records, counted from a record's own time; `None` if it never deletes any because of
+/// their age.
 ///
 /// # Errors
 /// As [`partition_count`].
@@ -129,13 +130,13 @@ fn create(settings: &ClientSettings, plan: TopicPlan<'_>) -> Result<(), BrokerEr
     let options = AdminOptions::new().operation_timeout(Some(settings.connect_timeout));
     let results = wait_for(admin.create_topics([&topic], &options)).map_err(|error| explain(&error))?;
     match results.into_iter().next() {
-        // Somebody else was faster: what counts is that it is there.
+        // Another client was faster: the topic exists, which is enough.
         None | Some(Ok(_) | Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => Ok(()),
         Some(Err((_, code))) => Err(explain(&KafkaError::AdminOp(code))),
     }
 }
 
-/// A created topic takes a moment to be known to every broker and to have leaders.
+/// It takes a moment until every broker knows a created topic and it has leaders.
 fn wait_until_known(
     client: &BaseConsumer<Reporter>,
     settings: &ClientSettings,

@@ -54,7 +54,7 @@ fn lists_of<'a>(values: impl Iterator<Item = Value<'a>>) -> arrow_array::ListArr
     lists.finish()
 }
 
-/// Writes an array into one column of `rows`, one element a row.
+/// Writes an array into one column of `rows`, one element per row.
 ///
 /// # Errors
 /// [`TableError::Unfit`]: an element does not fit the column.

@@ -17,8 +17,8 @@ use parquet::schema::types::ColumnPath;
 use super::arrays::array_of;
 use crate::output::{OutputError, WRITABLE_HINT};
 
-/// Rows of a row group: few enough that statistics of sorted keys let a reader skip most groups of a large file, and
-/// enough that small files have one (guess).
+/// Rows of a row group: few enough that readers can skip most groups of a large file by the statistics of sorted keys,
+/// and enough that small files have one group (guess).
 const ROW_GROUP_ROWS: usize = 131_072;
 
 /// The key of a file's schema version.
@@ -26,7 +26,7 @@ pub(super) const SCHEMA_VERSION_KEY: &str = "fleetdiff.schema_version";
 const PROGRAM_VERSION_KEY: &str = "fleetdiff.program_version";
 const CONFIGURATION_KEY: &str = "fleetdiff.configuration";
 
-/// What a file says about its making.
+/// What a file says about how it was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileMetadata {
     program_version: String,
@@ -48,7 +48,7 @@ impl FileMetadata {
         entries.map(|(key, value)| KeyValue::new(key.to_owned(), value.to_owned())).to_vec()
     }
 
-    /// In what two files differ, in words.
+    /// How two files differ, in words.
     pub(super) fn difference(existing: &Bytes, new: &Bytes) -> String {
         let (Some(existing), Some(new)) = (described(existing), described(new)) else {
             return "it is not a whole Parquet file".to_owned();
@@ -70,7 +70,7 @@ fn text(value: Option<&String>) -> &str {
     value.map_or("unknown", String::as_str)
 }
 
-/// What the footer of a file says.
+/// The contents of a file's footer.
 pub(super) struct Footer {
     pub(super) rows: i64,
     key_values: Vec<KeyValue>,

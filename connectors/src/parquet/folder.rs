@@ -14,12 +14,13 @@ use crate::output::{DIFFERS_HINT, OutputError, READABLE_HINT, WRITABLE_HINT};
 pub(super) struct Folder {
     store: Arc<dyn ObjectStore>,
     runtime: Runtime,
-    /// The local folder, for messages; empty for a store elsewhere.
+    /// The local folder, for messages; empty for other stores.
     root: PathBuf,
 }
 
 impl Folder {
-    /// A local folder, created where it is missing and tried out: it is better to fail before the work than after it.
+    /// A local folder, created if it does not exist, and checked by a write: it is better to fail before the work than
+    /// after it.
     pub(super) fn create(root: &Path) -> Result<Self, OutputError> {
         let refused = |error: std::io::Error| unwritable(root.display().to_string(), &error);
         std::fs::create_dir_all(root).map_err(refused)?;
@@ -30,13 +31,13 @@ impl Folder {
         Self::new(Arc::new(store.with_fsync(true)), root)
     }
 
-    /// A local folder to be read.
+    /// A local folder to read.
     pub(super) fn open(root: &Path) -> Result<Self, OutputError> {
         let store = LocalFileSystem::new_with_prefix(root).map_err(|error| unreadable(display(root), &error))?;
         Self::new(Arc::new(store), root)
     }
 
-    /// A store anywhere.
+    /// Any store.
     pub(super) fn of_store(store: Arc<dyn ObjectStore>) -> Result<Self, OutputError> {
         Self::new(store, Path::new(""))
     }
@@ -52,7 +53,7 @@ impl Folder {
         display(&self.root.join(path))
     }
 
-    /// Creates a file, all of it or nothing; `false` if it was there already with equal bytes.
+    /// Creates a file atomically; `false` if it already existed with equal bytes.
     pub(super) fn create_once(&self, path: &str, bytes: Bytes) -> Result<bool, OutputError> {
         let location = object_store::path::Path::from(path);
         let options = PutOptions::from(PutMode::Create);
@@ -113,7 +114,7 @@ fn unreadable(path: String, error: &dyn std::error::Error) -> OutputError {
     OutputError::Unreadable { path, detail: root_cause(error), hint: READABLE_HINT }
 }
 
-/// The innermost error: the outer ones repeat it, and the path that the message names already.
+/// The innermost error: the outer ones repeat it, and the path, which the message already names.
 fn root_cause(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(inner) = cause.source() {

@@ -1,4 +1,4 @@
-//! Which file a row belongs to, and when all the rows of a file are there.
+//! Which file a row belongs to, and when a file has all its rows.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ impl FlushInterval {
     /// An interval of this length.
     ///
     /// # Errors
-    /// [`OutputError::FlushInterval`]: it is not made of whole seconds that divide an hour.
+    /// [`OutputError::FlushInterval`]: it is not a whole number of seconds that divides an hour.
     pub fn new(length: Duration) -> Result<Self, OutputError> {
         let seconds = i64::try_from(length.as_secs()).unwrap_or(0);
         let divides = seconds > 0 && 3_600 % seconds == 0 && length.subsec_nanos() == 0;
@@ -77,7 +77,7 @@ impl PendingRows {
         Self { interval, rows: Tables::default() }
     }
 
-    /// Takes rows in, in any order.
+    /// Adds rows, in any order.
     pub fn push(&mut self, rows: Tables) {
         self.rows.cells.extend(rows.cells);
         self.rows.flags.extend(rows.flags);
@@ -87,8 +87,8 @@ impl PendingRows {
     }
 
     /// Gives the rows of intervals that are over, given that every row of hops that end at or before `closed_through`
-    /// was pushed. A row at the very end of an interval belongs to the next one. Rejected rows without a hop of their
-    /// own stay until [`Self::take_all`], since nobody knows when the last of them came.
+    /// was pushed. A row at the very end of an interval belongs to the next one. Rejected rows without a hop stay until
+    /// [`Self::take_all`], since it is unknown when the last of them comes.
     pub fn take_complete(&mut self, closed_through: Nanos) -> Tables {
         let open_from = self.interval.start_of(closed_through);
         let is_over = |at: Nanos| self.interval.start_of(at) < open_from;

@@ -71,7 +71,7 @@ fn read_file<R: TableRow>(file: Bytes, path: &str, rows: &mut Vec<R>) -> Result<
     Ok(())
 }
 
-/// Whether names, types and nulls are those of the table; what a field says of itself may have been put in other words.
+/// Whether names, types and nulls are those of the table; the descriptions of fields may differ.
 fn has_columns_of<R: TableRow>(found: &Schema) -> bool {
     let shape = |field: &Field| (field.name().clone(), field.data_type().clone(), field.is_nullable());
     let expected = arrow_schema_of::<R>();

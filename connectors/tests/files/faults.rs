@@ -1,4 +1,4 @@
-//! Bad lines and bad files: each rejected for its own reason at its own place, the rest of the fleet as it was.
+//! Bad lines and bad files: each rejected for its own reason at its own place, with the rest of the fleet unchanged.
 
 use std::fs;
 use std::path::Path;
@@ -14,8 +14,8 @@ use super::reading::{good, profile, profiles, read_all, read_folder, small_fleet
 /// The line of the manifest (from 1) that the tests spoil: the second hop of pod-b.
 const BAD: usize = 5;
 
-/// The rejection that the fleet gives after its line [`BAD`] or that line's file was spoilt, after a check that all
-/// other profiles are as they were.
+/// The rejection that the fleet gives after its line [`BAD`] or that line's file was spoilt; checks that all other
+/// profiles are unchanged.
 fn spoilt(spoil: impl FnOnce(&Path, &mut Value)) -> Rejection {
     let within = tempfile::tempdir().unwrap();
     let folder = small_fleet(within.path());
@@ -50,7 +50,7 @@ fn file_of(folder: &Path, line: &Value) -> std::path::PathBuf {
     folder.join(line["file"].as_str().unwrap())
 }
 
-/// Spoils the file of the line and gives the rejection; type and time are known whatever is in it.
+/// Spoils the file of the line and gives the rejection; type and time are known whatever it contains.
 fn spoilt_file(change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Rejection {
     let fault = spoilt(|folder, line| {
         let file = file_of(folder, line);
@@ -202,7 +202,7 @@ fn files_over_the_limit_are_too_large() {
 }
 
 #[test]
-fn formats_are_told_by_name_or_else_by_bytes() {
+fn formats_are_recognized_by_name_or_else_by_bytes() {
     for name in ["profiles/pod-b/renamed", "renamed.bin", "x.gz"] {
         for text in [false, true] {
             let within = tempfile::tempdir().unwrap();

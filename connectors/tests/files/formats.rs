@@ -1,4 +1,4 @@
-//! Formats of files: named by the manifest, by the file, or told by the bytes.
+//! Formats of files: named by the manifest, by the file, or recognized by the bytes.
 
 use std::fs;
 
@@ -19,7 +19,8 @@ const CPUPROFILE: &str = r#"{"nodes": [{"id": 1, "callFrame": {"functionName": "
 const PYROSCOPE: &str = r#"{"flamebearer": {"names": ["total", "work"], "levels": [[0, 2, 0, 0], [0, 2, 2, 1]], "numTicks": 2},
     "metadata": {"format": "single", "units": "samples", "sampleRate": 100}}"#;
 
-/// A fleet of one file, as a manifest with these keys names it; its samples and the name of the leaf, or why not.
+/// Reads a fleet of one file that a manifest with these keys names; gives its samples and the name of the leaf, or the
+/// error.
 fn read(file: &str, text: &str, format: Option<&str>) -> Result<(u64, String), Rejection> {
     let folder = tempfile::tempdir().unwrap();
     let bytes = if file.ends_with(".gz") { compression::gzip(text.as_bytes()) } else { text.as_bytes().to_vec() };

@@ -97,7 +97,7 @@ fn records_come_by_end_and_line_with_their_place() {
         assert_eq!((&*position.source, position.partition), ("kv-snapshot", 0));
         assert_eq!(position.offset, i64::try_from(place + 1).unwrap());
         assert_eq!(position.file.as_deref(), lines[*place]["file"].as_str());
-        // Of memory, what was allocated and what is in use.
+        // For memory: what was allocated and what is in use.
         let parts = if lines[*place]["profile_type"] == "heap" { 2 } else { 1 };
         assert_eq!((record.broker_time, record.parts.len()), (None, parts));
     }
@@ -106,7 +106,7 @@ fn records_come_by_end_and_line_with_their_place() {
 
 #[test]
 fn levels_but_of_memory_are_refused_unread_one_by_one() {
-    // A folder with the manifest alone: whatever is read is missing.
+    // A folder with only the manifest: every file is missing.
     let folder = tempfile::tempdir().unwrap();
     let manifest = fs::read_to_string(fleet("kv-snapshot").join("manifest.jsonl")).unwrap();
     fs::write(folder.path().join("manifest.jsonl"), manifest.replace("\"cumulative\"", "\"gauge\"")).unwrap();

@@ -1,4 +1,4 @@
-//! Files of records that say themselves whose their profiles are.
+//! Files of records that carry the identities of their profiles.
 
 use std::collections::BTreeSet;
 use std::fs;

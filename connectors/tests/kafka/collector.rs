@@ -1,5 +1,5 @@
-//! Records of OTLP profiles as an OpenTelemetry Collector wrote them, put back onto a topic: without keys and headers, the records of
-//! a pod spread over all partitions.
+//! Records of OTLP profiles as an OpenTelemetry Collector wrote them, published again to a topic: without keys and
+//! headers, with the records of a pod spread over all partitions.
 
 use std::collections::BTreeMap;
 use std::fs;

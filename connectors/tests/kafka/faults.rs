@@ -120,7 +120,7 @@ fn each_bad_record_is_rejected_by_itself_at_its_partition_and_offset() {
     );
     assert!(faults[2].unwrap().1.contains("service.name"), "{faults:?}");
 
-    // Without a window in the headers the profile's own time counts; with one the headers' does.
+    // Without a window in the headers the profile's own time counts; with one, that of the headers.
     let survivors: Vec<&Profile> = found.iter().flat_map(|record| record.parts.iter().flatten()).collect();
     assert_eq!(survivors[0].window, profile.window);
     assert_eq!((survivors[1].window.start.0, survivors[1].window.end.0), (7, 9));
@@ -188,7 +188,7 @@ fn failures(client: &ClientSettings, topic: &str) -> Vec<BrokerError> {
 
 #[test]
 fn a_broker_that_is_not_there_is_an_error_that_names_it() {
-    // A port that was free a moment ago and on which nobody listens.
+    // A port that was free a moment ago and on which no process listens.
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     for error in failures(&ClientSettings::new(&address), "any") {
         assert_eq!(error.code(), "kafka_unreachable", "{error}");
@@ -199,7 +199,7 @@ fn a_broker_that_is_not_there_is_an_error_that_names_it() {
 
 #[test]
 fn a_broker_that_never_answers_is_an_error_too() {
-    // Takes connections and says nothing.
+    // Accepts connections and sends nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();
     let client = ClientSettings { connect_timeout: Duration::from_secs(2), ..ClientSettings::new(&address) };

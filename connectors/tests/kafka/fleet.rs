@@ -60,7 +60,7 @@ fn identity(pod: u32) -> Identity {
     }
 }
 
-/// What must survive a round trip: everything but the order in which names and stacks are listed.
+/// What must survive a round trip: everything except the order in which names and stacks are listed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Comparable {
     identity: Arc<Identity>,

@@ -11,7 +11,7 @@ use fleetdiff_schemas::source::{Polled, Source};
 
 use crate::broker;
 
-/// How long a reader may take before the test is given up as hanging.
+/// How long a reader may take before the test fails because it hangs.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a reader gave.
@@ -82,7 +82,7 @@ pub fn read_share(topic: &str, share: Share, format: Format) -> Read {
     read
 }
 
-/// Reads a topic to its end by so many readers side by side.
+/// Reads a topic to its end by `workers` concurrent readers.
 pub fn read_by(workers: usize, topic: &str, format: Format) -> Read {
     let mut whole = Read::default();
     let shares = std::thread::scope(|scope| {

@@ -47,7 +47,7 @@ fn partitions_by_pod(read: &Read) -> BTreeMap<String, BTreeSet<i32>> {
     partitions
 }
 
-/// A record is taken at the first millisecond after what it holds.
+/// A record's time is the first millisecond after the end of its profiles.
 fn assert_broker_times(read: &Read) {
     for Decoded { broker_time, parts, .. } in read.all() {
         for profile in parts.iter().flatten() {
@@ -95,7 +95,7 @@ fn delta_by_pod_comes_back_whole() {
 #[test]
 fn delta_without_key_comes_back_whole() {
     round_trip(RecordForm::Delta, Format::Delta, Key::None);
-    // Seven pods of one moment are one record.
+    // Profiles of seven pods at the same moment are one record.
     let read = read_share("round-trip-delta-None", Share::WHOLE, Format::Delta);
     assert_eq!(read.all().map(|record| record.parts.len()).collect::<BTreeSet<_>>(), BTreeSet::from([7]));
 }
@@ -149,7 +149,7 @@ fn a_bounded_read_stops_at_the_end_it_found_and_an_unbounded_one_goes_on() {
 }
 
 #[test]
-fn a_read_begins_where_it_is_told_to() {
+fn a_read_begins_at_the_given_offsets() {
     publish("starts", RecordForm::Pprof, Key::None, &fleet(3, 5));
     let settings = TopicSettings { start: [(0, 2), (2, 5)].into(), ..until_end("starts") };
     let mut source = open(settings, Share::WHOLE, Format::Pprof);

@@ -1,7 +1,7 @@
 //! A real Apache Kafka broker for tests: one JVM on free loopback ports, from the Maven artifacts that
 //! `tests/kafka/pom.xml` pins, stopped when the test process ends, however it ends.
 //!
-//! Other crates' tests take it in by `#[path = "../../connectors/tests/support/broker.rs"] mod broker;`.
+//! Other crates' tests include it by `#[path = "../../connectors/tests/support/broker.rs"] mod broker;`.
 
 use std::fs;
 use std::net::TcpListener;
@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 use fleetdiff_schemas::identity::stable_hash;
 use tempfile::TempDir;
 
-/// How long a broker may take to start: 2 s on a quiet machine (measured), much more beside a build.
+/// How long a broker may take to start: 2 s on an idle machine (measured), much more during a build.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Starts that may fail because another process took a port between its choice and its use.
+/// How many starts may fail because another process took a port between its choice and its use.
 const ATTEMPTS: usize = 3;
 
 /// A cluster's identity; any 16 bytes in URL-safe base64.
 const CLUSTER_ID: &str = "ZmxlZXRkaWZmLXRlc3RzMQ";
 
-/// The line that a broker logs when it takes requests.
+/// The line that a broker logs when it accepts requests.
 const READY: &str = "Kafka Server started";
 
 /// A running broker. Dropping it stops the JVM and removes its data.
@@ -42,7 +42,7 @@ pub fn shared() -> &'static Broker {
 }
 
 impl Broker {
-    /// Fetches the jars if they are not there yet, and starts a broker with an empty log.
+    /// Fetches the jars if necessary, and starts a broker with an empty log.
     ///
     /// # Panics
     /// If it does not start; the message says why and shows the broker's log.
@@ -116,7 +116,7 @@ fn jars() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder");
     let folder = target.join("kafka").join(format!("{version:016x}"));
     if !folder.is_dir() {
-        // Filled aside and put in place at once: two test processes may both be here, and either may be killed.
+        // Filled in another folder and then renamed: two test processes may do this at once, and either may be killed.
         let aside = target.join("kafka").join(format!("{version:016x}-{}", std::process::id()));
         fetch_jars(&pom, &aside);
         if fs::rename(&aside, &folder).is_err() {
@@ -157,7 +157,7 @@ fn format_storage(jars: &Path, folder: &Path) -> Result<(), String> {
     run(&mut format)
 }
 
-/// Runs a command to its end; what it said is the error if it fails.
+/// Runs a command to its end; its output is the error if it fails.
 fn run(command: &mut Command) -> Result<(), String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().map_err(|error| {
@@ -167,7 +167,7 @@ fn run(command: &mut Command) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&said).into_owned()) }
 }
 
-/// Ports that nobody listens on now; all are held until all are known, so that they differ.
+/// Ports on which no process listens now; all are held until all are known, so that they differ.
 fn free_ports() -> [u16; 2] {
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free loopback port"));
     listeners.map(|listener| listener.local_addr().expect("a bound port").port())

@@ -1,7 +1,7 @@
-//! Readers from other worlds: DuckDB, polars, pandas and pyarrow look at an output folder (`tests/readers`).
+//! Other readers: DuckDB, polars, pandas and pyarrow read an output folder (`tests/readers`).
 //!
-//! Needs Python 3.11 or later with `venv`; installs the pinned readers (`tests/readers/requirements.txt`) into the build
-//! folder when they are not there. `FLEETDIFF_READERS_PYTHON` names an interpreter that has them already.
+//! Needs Python 3.11 or later with `venv`; installs the pinned readers (`tests/readers/requirements.txt`) into the
+//! build folder if they are missing. `FLEETDIFF_READERS_PYTHON` names an interpreter that has them already.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ fn figures<R: TableRow>(rows: &[R]) -> serde_json::Value {
     json!({ "rows": rows.len(), "sums": sums, "nulls": nulls })
 }
 
-/// Writes down what the readers are to find in a folder with these tables.
+/// Writes what the readers must find in a folder with these tables.
 pub fn expect(expected: &Path, tables: &Tables) {
     let figures = json!({
         "cells": figures(&tables.cells),
@@ -68,13 +68,13 @@ pub fn expect(expected: &Path, tables: &Tables) {
     fs::write(expected, figures.to_string()).unwrap();
 }
 
-/// Lets all four read a folder and compare with what [`expect`] wrote down.
+/// Lets all four read a folder and compare it with what [`expect`] wrote.
 pub fn read(folder: &Path, expected: &Path) -> Output {
     let script = readers().join("read_output.py");
     Command::new(python()).arg(script).arg(folder).arg("--expect").arg(expected).output().unwrap()
 }
 
-/// Runs every query of a page of `docs` in `folder`, where an output folder stands as `out`.
+/// Runs every query of a page of `docs` in `folder`, in which `out` is an output folder.
 pub fn run_page(folder: &Path, page: &Path) -> Output {
     let script = readers().join("run_page.py");
     Command::new(python()).arg(script).arg(page).current_dir(folder).output().unwrap()

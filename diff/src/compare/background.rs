@@ -1,22 +1,24 @@
-//! How much functions differ between two single runs beyond what independent samples do, seen from the functions themselves.
+//! How much functions differ between two single runs beyond independent samples, estimated from the functions
+//! themselves.
 //!
-//! Runs differ: in load, in layout, in what else the machine did. With one run a side that cannot be measured for a function by
-//! itself, but where hundreds of functions share it, their middle shows it. It is taken as a variance tau^2 that is added
-//! to that of each function's log ratio (a random effect), so that only a function that exceeds it is significant. If most
-//! functions really changed, by a few percent each, that counts as background too: two files cannot distinguish the two.
+//! Runs differ in load, in layout and in what else the machine did. With one run per side this cannot be measured for a
+//! single function, but hundreds of functions share it, so it can be estimated from most of them. It is modelled as a
+//! variance tau^2 that is added to the variance of each function's log ratio (a random effect), so that only a function
+//! that exceeds it is significant. If most functions really changed, by a few percent each, that counts as background
+//! too: two files cannot distinguish the two.
 
 /// The mean of min(z^2, 1) of a standard normal z: 1 - 2 phi(1).
 const MEAN_OF_CAPPED_SQUARE: f64 = 0.516_058_550_961_713_3;
 
-/// Halvings of the interval in which tau^2 is looked for.
+/// Halvings of the interval in the search for tau^2.
 const HALVINGS: usize = 80;
 
-/// tau^2, 0 where independent samples explain what is seen.
+/// tau^2; 0 if independent samples explain the differences.
 ///
-/// Each function is its log ratio, after the normalization factor, and the sampling variance of that. Where z^2 is the square of the
-/// one over the variance and tau^2, the mean of min(z^2, 1), weighted by what a function knows (1 / (variance + tau^2)), is what it is
-/// for a normal: an M-estimate of a random effect's variance, in which a function that changed counts no more than one that
-/// is one standard deviation off.
+/// Each function is given by its log ratio, after normalization, and the sampling variance of that. With z^2 = ratio^2
+/// / (variance + tau^2), tau^2 is chosen such that the mean of min(z^2, 1), weighted by 1 / (variance + tau^2), is that
+/// of a standard normal. This is an M-estimate of a random effect's variance, in which a function that changed counts
+/// no more than one that is one standard deviation off.
 pub(super) fn variance(functions: &[(f64, f64)]) -> f64 {
     let excess = |tau2: f64| -> f64 {
         let part = |(theta, variance): &(f64, f64)| {

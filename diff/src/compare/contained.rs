@@ -1,4 +1,5 @@
-//! Whether the head goes on where the base stopped: counts of one process, of which the later hold the earlier.
+//! Whether the head continues the base: two cumulative profiles of one process, of which the later contains the
+//! earlier.
 
 use fleetdiff_schemas::profile::ProfileType;
 
@@ -6,8 +7,9 @@ use super::recording::Recording;
 use crate::sides::Sides;
 use crate::stacks::of_side;
 
-/// Whether both sides are one profile of a type that runtimes count since the process began, and the head has every stack of the base
-/// at least as often. Two runs of one program hardly ever look so; two snapshots of one process always do.
+/// Whether both sides are one profile of a type that runtimes count since the process began, and the head has every
+/// stack of the base at least as often. This hardly ever holds for two runs of a program; it always holds for two
+/// snapshots of one process.
 pub fn head_holds_base(sides: &Sides<Vec<Recording>>) -> bool {
     let ([base], [_]) = (sides.base.as_slice(), sides.head.as_slice()) else { return false };
     let since_start = matches!(base.profile.profile_type, ProfileType::Heap | ProfileType::Mutex | ProfileType::Block);

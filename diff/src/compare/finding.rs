@@ -1,4 +1,4 @@
-//! What is found of one function.
+//! The result for one function.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -20,28 +20,28 @@ pub struct Finding {
     pub count_kind: CountKind,
     /// Samples of all runs.
     pub count: Sides<u64>,
-    /// What they stand for, if every run has weights. Tests look at samples, never at weights.
+    /// Their weights, if every run has weights. Tests use samples, never weights.
     pub weight: Option<Sides<u64>>,
     /// Share of the side's samples, 0 to 1.
     pub share: Sides<f64>,
-    /// Head over base, after the normalization factor; none where a side lacks the function or nothing was tested.
+    /// Head over base, after the normalization factor; none if a side lacks the function or nothing was tested.
     pub ratio: Option<Interval>,
-    /// ln of the p-value that decides; none where nothing was tested.
+    /// ln of the p-value that decides; none if nothing was tested.
     pub ln_p: Option<f64>,
     /// The smallest false-discovery rate at which it is significant.
     pub q_value: Option<f64>,
-    /// What is concluded.
+    /// The verdict.
     pub verdict: Verdict,
     /// Why.
     pub reason: Option<RowReason>,
     /// The function whose change moved this one.
     pub cause: Option<String>,
-    /// More, in words.
+    /// Details in words.
     pub detail: Option<String>,
 }
 
 impl Finding {
-    /// Of the base's samples, the share by which the head costs more (or less) at least, 0 where that may be nothing.
+    /// By which share of the base's samples the head costs at least more (or less); 0 if it may be unchanged.
     pub fn impact(&self) -> f64 {
         let share = self.share.base.max(self.share.head);
         match self.ratio {
@@ -52,7 +52,7 @@ impl Finding {
         }
     }
 
-    /// Whether its share has moved by more than 1 % of itself, whatever tests say.
+    /// Whether its share has moved by more than 1 % of itself, whatever the tests say.
     pub fn has_shifted(&self) -> bool {
         let Sides { base, head } = self.share;
         (head - base).abs() > 0.01 * base
@@ -78,7 +78,8 @@ impl Finding {
         }
     }
 
-    /// Kind, then significant rows by the least that the change comes to, then compositional ones, then the rest by evidence; `_rare` last.
+    /// By kind; then significant rows by the smallest change that is compatible with the samples, then compositional
+    /// ones, then the rest by evidence; `_rare` last.
     pub(super) fn by_importance(a: &Self, b: &Self) -> Ordering {
         let rank = |finding: &Self| match finding.verdict {
             _ if &*finding.function == RARE => 3,

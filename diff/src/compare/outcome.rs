@@ -1,4 +1,4 @@
-//! What comes of a comparison: all findings, or why there are none.
+//! The result of a comparison: all findings, or why there are none.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::finding::Finding;
 use super::overlap::Overlap;
 use crate::sides::Sides;
 
-/// How much weight there is in all.
+/// The total weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weighed {
     /// What weights are.
@@ -18,14 +18,14 @@ pub struct Weighed {
     pub totals: Sides<u64>,
 }
 
-/// What is known of how much runs differ.
+/// What is known about the variation between runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Spread {
     /// Nothing: a side has a single run.
     Unknown,
     /// A little: 2 to 4 runs on the smaller side.
     Tentative,
-    /// Enough: at least 5 runs a side.
+    /// Enough: at least 5 runs per side.
     Known,
 }
 
@@ -48,15 +48,17 @@ pub struct Compared {
     pub runs: Sides<usize>,
     /// Samples of each side.
     pub samples: Sides<u64>,
-    /// What weights are, and how much of it each side has, if every run has weights.
+    /// What weights are, and the total of each side, if every run has weights.
     pub weights: Option<Weighed>,
-    /// What is known of how much runs differ.
+    /// What is known about the variation between runs.
     pub spread: Spread,
-    /// Between single runs, by how much functions differ beyond what independent samples do ([`Settings::background`](super::Settings::background)).
+    /// Between single runs, by how much functions differ beyond independent samples
+    /// ([`Settings::background`](super::Settings::background)).
     pub background: Option<f64>,
     /// How much both sides have in common.
     pub overlap: Overlap,
-    /// Self counts, then total counts; in each, significant rows first, by the least that the change comes to.
+    /// Self counts, then total counts; in each, significant rows first, by the smallest change that is compatible with
+    /// the samples.
     pub findings: Vec<Finding>,
 }
 

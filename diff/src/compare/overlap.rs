@@ -1,4 +1,4 @@
-//! Whether both sides are profiles of one program: how much they have in common.
+//! Whether both sides are profiles of the same program, judged by how much they have in common.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +12,9 @@ use crate::sides::Sides;
 /// How much two sides have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overlap {
-    /// Functions of both sides, anywhere on their stacks.
+    /// Number of functions that both sides have, anywhere on their stacks.
     pub common: usize,
-    /// Functions of the side that has fewer.
+    /// Number of functions of the side that has fewer.
     pub fewer: usize,
     /// The part of the samples that both sides have at the same leaves: the sum of the smaller share of each function, 0 to 1. Shares
     /// are of samples whose leaf has a name.
@@ -22,7 +22,7 @@ pub struct Overlap {
 }
 
 impl Overlap {
-    /// Of two sides; frames without a symbol are nothing in common.
+    /// The overlap of two sides; frames without a symbol do not count as common.
     pub(super) fn of(sides: &Sides<Vec<Recording>>) -> Self {
         let (base, head) = (Sums::of_samples(&sides.base), Sums::of_samples(&sides.head));
         let named = |(function, _): &(&str, u64)| *function != UNSYMBOLISED;
@@ -47,7 +47,7 @@ impl Overlap {
         self.common == 0 || self.few_names() && self.few_samples()
     }
 
-    /// One of both: a comparison, but perhaps not the one that was meant.
+    /// Little in common in names or in samples: a comparison, but perhaps not the intended one.
     pub fn is_doubtful(&self) -> bool {
         self.few_names() || self.few_samples()
     }

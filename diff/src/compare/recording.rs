@@ -1,4 +1,4 @@
-//! What is compared: runs, and what their samples weigh.
+//! What is compared: runs, and the weights of their samples.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use fleetdiff_schemas::time::{Nanos, TimeRange};
 /// What one run recorded.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// Where it comes from, as it is shown.
+    /// Its origin, as it is shown.
     pub label: String,
-    /// Its stacks; identity and time are not looked at.
+    /// Its stacks; identity and time are not used.
     pub profile: Profile,
-    /// What the profiler wrote beside its samples, if that was read too.
+    /// What the profiler wrote in addition to samples, if that was read too.
     pub weights: Option<Weights>,
 }
 

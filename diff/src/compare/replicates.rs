@@ -18,7 +18,7 @@ use crate::sides::Sides;
 const BASE: &str = "base";
 const HEAD: &str = "head";
 
-/// When all runs are said to have been: at one moment, far from the turn of an hour.
+/// The assumed time of all runs: the same moment, far from the end of an hour.
 const WHEN: TimeRange =
     TimeRange { start: Nanos::from_seconds(1_000_001_000), end: Nanos::from_seconds(1_000_001_002) };
 
@@ -35,11 +35,11 @@ pub(super) fn rows(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result
         min_head_pods: 1,
         ..Config::default()
     };
-    // One worker reads, since there is one moment.
+    // One worker reads, since there is only one moment.
     Ok(run_in_memory(&config, vec![records(profiles(sides))], 1)?.cells)
 }
 
-/// Each run as the profile of a pod of its own, in a bucket of its own as long as there are some.
+/// Each run as the profile of a separate pod, in a separate bucket as long as there are free ones.
 fn profiles(sides: &Sides<Vec<Recording>>) -> Vec<Profile> {
     let mut profiles = Vec::new();
     for (build, side) in [(BASE, &sides.base), (HEAD, &sides.head)] {
@@ -52,9 +52,9 @@ fn profiles(sides: &Sides<Vec<Recording>>) -> Vec<Profile> {
     profiles
 }
 
-/// The pod of a run: called like the run, so that rows can name it, and more where another has its bucket.
+/// The pod of a run: it has the run's name, so that rows can name it, with a suffix if another pod has its bucket.
 fn pod(label: &str, taken: &mut BTreeSet<Bucket>) -> PodId {
-    /// Names that are tried for a bucket that nobody has.
+    /// How many names are tried to find a free bucket.
     const TRIED: usize = 10_000;
     let named = |number: usize| {
         if number == 0 { PodId::from(label) } else { PodId::from(format!("{label} ({number})").as_str()) }

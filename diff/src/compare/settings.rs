@@ -1,4 +1,4 @@
-//! What decides beside the recordings.
+//! The settings of a comparison.
 
 /// The method that decides which functions are significant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub enum Method {
     Article,
 }
 
-/// What decides beside the recordings.
+/// The settings of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// The method that decides which functions are significant.
@@ -21,8 +21,8 @@ pub struct Settings {
     pub min_effect: f64,
     /// Smallest count of both sides together that is tested.
     pub min_count: u64,
-    /// Between single runs, by how much functions differ beyond what independent samples do: a standard deviation of log ratios.
-    /// None: what most functions show.
+    /// Between single runs, by how much functions differ beyond independent samples: a standard deviation of log
+    /// ratios. None: it is estimated from most functions.
     pub background: Option<f64>,
 }
 

@@ -1,9 +1,10 @@
-//! One run a side: samples taken as independent of each other.
+//! One run per side: samples are treated as independent of each other.
 //!
-//! The same questions as between many runs (a share after the normalization factor, by more than the minimum effect, controlled
-//! over all functions), but the reference is the chi-square distribution of independent samples. Little is known of the variation
-//! between runs: only what most functions show of it together ([`background`]). A significant function differs between these two
-//! runs; whether it would between the next two, only a second run of each can show.
+//! The same questions as between many runs (a share after the normalization factor, by more than the minimum effect,
+//! controlled over all functions), but the reference is the chi-square distribution of independent samples. Little is
+//! known about the variation between runs: only what most functions show together ([`background`]). A significant
+//! function differs between these two runs; whether it also differs between the next two, only a second run of each
+//! side can show.
 
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
@@ -22,14 +23,15 @@ use super::finding::Finding;
 use super::settings::Settings;
 use crate::sides::Sides;
 
-/// Gives every finding the test of independent samples: ratio with 95 % interval, ln p, q and verdict.
+/// Adds the test of independent samples to every finding: ratio with 95 % interval, ln p, q and verdict.
 ///
-/// `samples` are those of each side. theta = ln(a/N1) - ln(b/N0) - ln scale; se^2 = 1/a - 1/N1 + 1/b - 1/N0; the statistic is G at
-/// scale 1, else the likelihood ratio of rates / (1 - pooled share), over 1 + tau^2 / se^2; the scale is that of self counts: robust
-/// over 20 tested functions and more, else that of [`normalization_of_the_rest`]; tau is the background, 0 below 20 functions. Assumes that
-/// samples are independent but for it.
+/// `samples` are those of each side. theta = ln(a/N1) - ln(b/N0) - ln factor; se^2 = 1/a - 1/N1 + 1/b - 1/N0. The
+/// statistic is G if the normalization factor is 1, otherwise the likelihood ratio of rates / (1 - pooled share), over
+/// 1 + tau^2 / se^2. The factor is that of self counts: robust over 20 or more tested functions, otherwise that of
+/// [`normalization_of_the_rest`]. tau is the background, 0 below 20 functions. Assumes that samples are independent
+/// except for tau.
 ///
-/// Gives tau, the standard deviation of log ratios beyond that of independent samples.
+/// Returns tau, the standard deviation of log ratios beyond that of independent samples.
 pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Settings) -> f64 {
     let (mut normalization, mut tau2) = (1.0, settings.background.map_or(0.0, |tau| tau * tau));
     for kind in CountKind::ALL {
@@ -77,10 +79,11 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
     libm::sqrt(tau2)
 }
 
-/// The normalization factor of a few functions, too few for a robust one: how the share of all that are not significant moved.
+/// The normalization factor of a few functions, too few for a robust one: the change of the total share of all that are
+/// not significant.
 ///
-/// The function with the smallest p is taken out of both sides' samples as long as it would be significant among those that are left;
-/// the factor is then how the share of what is left has moved. Counts are those of leaves, which add up.
+/// As long as the function with the smallest p is significant among those that are left, it is removed from the samples
+/// of both sides; the factor is then the change of the share of what is left. Counts are those of leaves, which add up.
 fn normalization_of_the_rest(pairs: &[Pair], samples: Sides<u64>, settings: &Settings) -> f64 {
     let (all_head, all_base) = (float(samples.head), float(samples.base));
     let (mut head, mut base, mut normalization) = (all_head, all_base, 1.0);
@@ -104,8 +107,9 @@ fn normalization_of_the_rest(pairs: &[Pair], samples: Sides<u64>, settings: &Set
     normalization
 }
 
-/// Decides by the rule of the article's first program: p of G below 1e-4, whatever the count, for each function by itself. Not
-/// calibrated: where nothing changed it finds what differs between runs significant, and what moved because shares sum to one.
+/// Decides by the rule of the article's first program: p of G below 1e-4, whatever the count, for each function
+/// separately. Not calibrated: if nothing changed, functions that vary between runs are significant, and so are those
+/// that moved because shares sum to one.
 pub(crate) fn test_as_the_article(findings: &mut [Finding], samples: Sides<u64>) {
     for finding in findings.iter_mut().filter(|finding| &*finding.function != RARE) {
         let pair = Pair::of(finding, samples);
@@ -144,7 +148,7 @@ impl Pair {
         }
     }
 
-    /// ln of the ratio of shares; infinite where a side lacks the function.
+    /// ln of the ratio of shares; infinite if a side lacks the function.
     fn theta(&self) -> f64 {
         (libm::log(self.head) - libm::log(self.all_head)) - (libm::log(self.base) - libm::log(self.all_base))
     }
@@ -164,7 +168,7 @@ impl Pair {
         ln_chi1_tail(statistic / (1.0 + self.tau2 / self.variance()))
     }
 
-    /// Of theta, if samples are independent; infinite where a side lacks the function.
+    /// Variance of theta, if samples are independent; infinite if a side lacks the function.
     fn variance(&self) -> f64 {
         1.0 / self.head - 1.0 / self.all_head + 1.0 / self.base - 1.0 / self.all_base
     }
@@ -180,7 +184,7 @@ impl Pair {
         ))
     }
 
-    /// Whether the share moved as the scale did, and less so against it.
+    /// Whether the share moved in the direction of the normalization factor, and is smaller after normalization.
     fn moved_with_the_rest(&self, normalization: f64, min_effect: f64) -> bool {
         let (theta, normalization) = (self.theta(), libm::log(normalization));
         normalization.abs() >= min_effect && theta * normalization > 0.0 && (theta - normalization).abs() < theta.abs()
@@ -201,8 +205,8 @@ impl Pair {
         }
     }
 
-    /// The ratio against the scale with its interval; none where a side lacks the function. Against an estimated scale the error
-    /// is larger, for the scale moves against the function.
+    /// The adjusted ratio with its interval; none if a side lacks the function. With an estimated normalization factor
+    /// the error is larger, since the factor moves against the function.
     fn ratio(&self, normalization: f64) -> Option<Interval> {
         if self.head <= 0.0 || self.base <= 0.0 {
             return None;

@@ -1,4 +1,4 @@
-//! Samples, or what they stand for, added up by function.
+//! Samples, or their weights, summed by function.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use fleetdiff_schemas::profile::{CountKind, Profile, Samples};
 use super::recording::Recording;
 use crate::flame::place;
 
-/// The sums of one side, or of one run, as the dataflow counts: a stack without a frame is part of the whole and of no function. So are
-/// samples that a filter left out. Sums are held at `u64::MAX`.
+/// The sums of one side, or of one run, as the dataflow counts: a stack without a frame is part of the whole but of no
+/// function, and so are samples that a filter left out. Sums saturate at `u64::MAX`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sums<'a> {
     whole: u64,
@@ -23,7 +23,7 @@ impl<'a> Sums<'a> {
         Self::of_profiles(side.iter().map(|run| &run.profile))
     }
 
-    /// The weights of all runs of a side; runs without any add nothing.
+    /// The weights of all runs of a side; runs without weights add nothing.
     pub(crate) fn of_weights(side: &'a [Recording]) -> Self {
         Self::of_profiles(side.iter().filter_map(|run| Some(&run.weights.as_ref()?.profile)))
     }

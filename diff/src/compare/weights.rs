@@ -1,4 +1,4 @@
-//! What the samples of each function stand for: bytes, nanoseconds, periods.
+//! The weight of each function's samples: bytes, nanoseconds, periods.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use super::recording::Recording;
 use super::sums::Sums;
 use crate::sides::Sides;
 
-/// Gives every named finding its weight, and says what weights are and how much each side has; nothing where a run has none.
+/// Adds its weight to every named finding, and returns what weights are and the total of each side; `None` if a run has
+/// none.
 pub(super) fn weigh(findings: &mut [Finding], sides: &Sides<Vec<Recording>>) -> Result<Option<Weighed>, NotCompared> {
     let all = || sides.base.iter().chain(&sides.head);
     let Some((first, unit)) = all().find_map(|run| Some((run, &run.weights.as_ref()?.unit))) else { return Ok(None) };

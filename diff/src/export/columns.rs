@@ -1,6 +1,6 @@
 //! The columns of findings: one list that decides names, order, types and nulls of JSON, CSV and Parquet.
 //!
-//! Names and meanings are those of the table `cells` of fleets, where it has the column: `adjusted_ratio` is after the
+//! Names and meanings are those of the table `cells` of fleets, if it has the column: `adjusted_ratio` is after the
 //! normalization factor, and `adjusted_ln_p` is the test that decides.
 
 use fleetdiff_schemas::rows::Interval;
@@ -20,7 +20,7 @@ pub struct Column {
     pub kind: Kind,
     /// Whether it can be unknown.
     pub nullable: bool,
-    /// What its values are in; `1` for bare numbers, nothing for text.
+    /// The unit of its values; `1` for plain numbers, nothing for text.
     pub unit: &'static str,
     /// What it says.
     pub description: &'static str,
@@ -28,7 +28,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// The value of this column; an infinite number stays one.
+    /// The value of this column; infinite numbers stay infinite.
     ///
     /// # Errors
     /// [`NotExported::NotANumber`] for NaN.
@@ -80,7 +80,7 @@ pub const COLUMNS: [Column; 18] = [
     Column::new("detail", Kind::Text, "", "More, in words.", |row| text(row.detail.as_deref())).or_null(),
 ];
 
-/// Larger numbers than int64 holds are written as its largest, as in every table.
+/// Numbers above the range of int64 are written as its largest number, as in every table.
 pub(super) fn saturated(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,7 +1,8 @@
-//! Findings as CSV: a header, then a row a finding, in the order in which they were found to matter.
+//! Findings as CSV: a header, then one row per finding, the most important first.
 //!
-//! As RFC 4180 has it but for line ends, which are `\n`: a field with a comma, a quote or a line end stands in quotes. Unknown is
-//! empty. Numbers are as short as they can be read back to the last bit; infinite ones are `inf` and `-inf`.
+//! Follows RFC 4180 except for line ends, which are `\n`: a field with a comma, a quote or a line end is in quotes.
+//! Unknown values are empty. Numbers are written as short as possible such that they can be read back to the last bit;
+//! infinite ones are `inf` and `-inf`.
 
 use fleetdiff_schemas::tables::Value;
 

@@ -1,10 +1,12 @@
-//! Stacks of both sides as `difffolded.pl` of FlameGraph writes them: `root;...;leaf BASE HEAD`, a line a stack, sorted.
+//! Stacks of both sides as `difffolded.pl` of FlameGraph writes them: `root;...;leaf BASE HEAD`, one line per stack,
+//! sorted.
 //!
-//! Counts are raw samples of all runs of a side, added up: of sides with different numbers of samples, `flamegraph.pl` and
-//! `inferno-flamegraph` compare counts and not shares, unless the former are normalized first (`difffolded.pl -n`).
+//! Counts are the sums of raw samples of all runs of a side. If the sides have different numbers of samples,
+//! `flamegraph.pl` and `inferno-flamegraph` compare counts and not shares, unless counts are normalized first
+//! (`difffolded.pl -n`).
 //!
-//! As other writers of folded stacks do, `;` within a name becomes `:`, and what ends a line a blank; stacks that are equal then are
-//! one line.
+//! As in other writers of folded stacks, `;` within a name becomes `:`, and a line end becomes a blank; stacks that are
+//! then equal are one line.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! All that was found as one JSON document, whose shape is published as a JSON Schema.
+//! All results as one JSON document, whose format is published as a JSON Schema.
 //!
 //! Findings have the members of [`COLUMNS`], null where unknown. JSON has no infinity: an infinite number is null too.
 
@@ -14,7 +14,7 @@ use crate::sides::Sides;
 /// The JSON Schema (2020-12) of the document.
 pub const JSON_SCHEMA: &str = include_str!("../../diff.schema.json");
 
-/// Version of the document; it grows when a member changes its name or meaning.
+/// Version of the document; it is increased when a member changes its name or meaning.
 pub const FORMAT_VERSION: u32 = 2;
 
 /// The document, with a line end behind it.
@@ -23,7 +23,7 @@ pub const FORMAT_VERSION: u32 = 2;
 /// [`NotExported::NotANumber`] for NaN.
 pub fn json(export: &Export<'_>) -> Result<String, NotExported> {
     let findings = &export.compared.findings;
-    // Kept apart from what serde may refuse.
+    // Kept separate from errors of serde.
     for column in &COLUMNS {
         findings.iter().try_for_each(|finding| column.value(finding).map(|_| ()))?;
     }

@@ -1,7 +1,7 @@
-//! What was found as a comment for a pull request, in the Markdown of GitHub: the headline, a line on the samples behind it, and a
+//! The results as a comment for a pull request, in GitHub's Markdown: the headline, a line about the samples, and a
 //! table of the significant functions. The others are counted.
 //!
-//! A comment may have 65,536 characters; this one stays below [`LONGEST`], whatever names are like.
+//! A comment may have 65,536 characters; this one stays below [`LONGEST`], whatever the names.
 
 mod escape;
 
@@ -17,9 +17,9 @@ use crate::figures::{grouped, ratio_or_side};
 
 /// Most characters of a comment.
 pub const LONGEST: usize = 60_000;
-/// Characters kept for what stands below the table.
+/// Characters reserved for the text below the table.
 const BELOW: usize = 2_000;
-/// Characters kept of a headline, and of the sentence on the variation between runs.
+/// Most characters of a headline, and of the sentence about the variation between runs.
 const SENTENCE: usize = 2_000;
 
 /// The comment, with at most `rows` rows of significant functions; 0: as many as there is room for.
@@ -45,7 +45,7 @@ pub fn markdown(export: &Export<'_>, rows: usize) -> String {
     comment
 }
 
-/// What the figures are of, and how well the variation between runs is known.
+/// What the figures are about, and how well the variation between runs is known.
 fn behind(export: &Export<'_>) -> String {
     let compared = export.compared;
     let counted = match export.count_kind {
@@ -73,7 +73,7 @@ fn behind(export: &Export<'_>) -> String {
     format!("{figures}. {}.", text(&begun(export.spread), SENTENCE))
 }
 
-/// A sentence as it begins.
+/// A sentence with a capital first letter.
 fn begun(sentence: &str) -> String {
     let mut characters = sentence.chars();
     characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()

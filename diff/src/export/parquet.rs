@@ -1,8 +1,9 @@
-//! Findings as a Parquet file: one row a finding, in the order in which they were found to matter.
+//! Findings as a Parquet file: one row per finding, the most important first.
 //!
-//! Each column has its `description`, and its `unit` where it is in one, in the metadata of its Arrow field. What applies to the whole
-//! stands in the file's key-value metadata: `fleetdiff.headline`, `fleetdiff.base_samples`, `fleetdiff.head_samples`,
-//! `fleetdiff.program_version`, and all of it as the JSON document without findings in `fleetdiff.diff`.
+//! The metadata of each Arrow field holds the column's `description`, and its `unit` if it has one. The file's
+//! key-value metadata holds what applies to the whole: `fleetdiff.headline`, `fleetdiff.base_samples`,
+//! `fleetdiff.head_samples`, `fleetdiff.program_version`, and all of it as the JSON document without findings in
+//! `fleetdiff.diff`.
 
 use std::collections::HashMap;
 use std::sync::Arc;

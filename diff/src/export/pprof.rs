@@ -1,8 +1,8 @@
 //! Stacks of each side as a pprof file: a pair for `go tool pprof -diff_base BASE HEAD`.
 //!
-//! Both files have the same columns: raw samples of all runs added up, and what they stand for where every run says it. The period is
-//! one sample, which holds whatever the profilers' periods were; for `go tool pprof` and for fleetdiff's own decoder the counts are
-//! counts. Neither times nor labels are written, since a side has many of them.
+//! Both files have the same columns: the sum of the raw samples of all runs, and their weights if every run has them.
+//! The period is one sample, which is right whatever the profilers' periods were: `go tool pprof` and fleetdiff's own
+//! decoder read counts as counts. Times and labels are not written, since a side has many of them.
 //!
 //! | type | samples are |
 //! |---|---|
@@ -81,7 +81,7 @@ impl<'a> Columns<'a> {
         let mut column = |name: &str, unit: &str| ValueType { r#type: strings.place(name), unit: strings.place(unit) };
         let samples = column(self.samples, "count");
         let beside = self.beside.map(|(name, unit)| column(name, unit));
-        // A viewer shows the last column first, unless the file names another: not one that holds nothing.
+        // A viewer shows the last column first unless the file names another; an empty column must not be shown first.
         let shown = beside.filter(|_| self.weighed).unwrap_or(samples);
         Profile {
             sample_type: std::iter::once(samples).chain(beside).collect(),

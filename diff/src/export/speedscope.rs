@@ -1,7 +1,7 @@
 //! Stacks of both sides as the JSON of speedscope: two profiles, base and head, over one table of frames.
 //!
-//! Weights are raw samples of all runs of a side, added up, without a unit. NB: fleetdiff itself takes the profiles of one file for
-//! threads of one process and adds them up; to compare two sides again, keep the profiles that this was made of.
+//! Weights are the sums of raw samples of all runs of a side, without a unit. NB: fleetdiff itself reads the profiles
+//! of one file as threads of one process and sums them; to compare the two sides again, keep the original profiles.
 
 use std::collections::BTreeMap;
 

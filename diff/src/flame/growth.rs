@@ -10,13 +10,14 @@ use super::node::{Node, ROOT, Run, place};
 use super::order::{Met, in_order_of_the_picture};
 use crate::sides::{Side, Sides};
 
-/// A tree that grows. Nodes are numbered as they are first met; who stands beside whom is kept a side, and settled at the end.
+/// A growing tree. Nodes are numbered as they first occur; the order of siblings is kept for each side and merged at
+/// the end.
 #[derive(Debug)]
 pub(super) struct Growth {
     names: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, u32, FixedState>,
     nodes: Vec<Node>,
-    /// Beside each node, its children as each side met them.
+    /// For each node, its children as they occurred on each side.
     met: Vec<Met>,
     /// By caller and name.
     found: HashMap<(u32, u32), u32, FixedState>,

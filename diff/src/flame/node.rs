@@ -1,4 +1,4 @@
-//! What a call tree is made of, and what it is grown from.
+//! The nodes of a call tree, and its input.
 
 use std::sync::Arc;
 
@@ -29,10 +29,10 @@ pub struct Node {
     pub own: Sides<u64>,
 }
 
-/// What the root is called.
+/// The name of the root.
 pub const ROOT: &str = "all";
 
-/// Where a number of 32 bits stands in a list.
+/// A 32-bit number as an index.
 pub(crate) fn place(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

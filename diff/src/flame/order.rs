@@ -1,16 +1,16 @@
-//! Who stands beside whom in the picture.
+//! The order of siblings in the picture.
 
 use std::collections::BTreeMap;
 
 use super::node::{Node, place};
 use crate::sides::Sides;
 
-/// A node as the sides met it, by the numbers of a tree that grows.
+/// A node as it occurred on the sides, by the numbers of the growing tree.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Met {
-    /// Whether a side met it.
+    /// Whether it occurred on a side.
     pub(super) by: Sides<bool>,
-    /// Its children in the order in which a side first met them.
+    /// Its children in the order in which they first occurred on a side.
     pub(super) children: Sides<Vec<u32>>,
 }
 
@@ -28,7 +28,8 @@ pub(super) fn in_order_of_the_picture(nodes: &[Node], met: &[Met]) -> Vec<Node> 
     ordered
 }
 
-/// The children of both sides: the base's in their order, and each that only the head has after its left neighbour.
+/// The children of both sides: those of the base in their order, and each child that only the head has after its left
+/// neighbour.
 fn siblings(children: &Sides<Vec<u32>>, met: &[Met]) -> Vec<u32> {
     let mut after: BTreeMap<Option<u32>, Vec<u32>> = BTreeMap::new();
     let mut left = None;

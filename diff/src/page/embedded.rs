@@ -1,4 +1,4 @@
-//! A report as the JSON within its page, compact: a tree is five columns, not an object a node.
+//! A report as the JSON within its page. It is compact: a tree is five columns, not one object per node.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) struct Embedded<'a> {
     headline: &'a str,
     base: &'a ReportSide,
     head: &'a ReportSide,
-    /// What a count of a side, summed over its runs, is multiplied by.
+    /// The factor for a count of a side, summed over its runs.
     weights: [f64; 2],
     functions: &'a [Function],
     tree: Columns<'a>,
@@ -24,7 +24,8 @@ pub(super) struct Embedded<'a> {
     steps: u8,
 }
 
-/// The nodes of a call tree in the order of the picture. A caller is the nearest node before with a depth less by one.
+/// The nodes of a call tree in the order of the picture. The caller of a node is the nearest previous node whose depth
+/// is smaller by one.
 #[derive(Serialize)]
 struct Columns<'a> {
     names: &'a [Arc<str>],

@@ -15,7 +15,7 @@ pub(super) const HEIGHT: f64 = 96.0;
 /// Width of one step of a ramp in pixels.
 const STEP: f64 = 3.0;
 
-/// Where the keys to the colours stand, and how high they are.
+/// The position and height of the colour keys.
 const TOP: f64 = 70.0;
 const HIGH: f64 = 13.0;
 
@@ -24,7 +24,7 @@ const QUIET: f64 = 870.0;
 const UNKNOWN: f64 = 1080.0;
 const SWATCH: f64 = 14.0;
 
-/// Title, headline, both sides, and the keys to the colours; `strongest` is the change that the fullest colour stands for.
+/// Title, headline, both sides, and the colour keys; `strongest` is the change that the strongest colour represents.
 pub(super) fn legend(report: &Report, colours: &Colours, strongest: f64) -> String {
     let hatch = colours.hatch;
     let mut text = format!(
@@ -50,7 +50,7 @@ pub(super) fn legend(report: &Report, colours: &Colours, strongest: f64) -> Stri
     text
 }
 
-/// The ramp from less to more, and the two greys, with their words.
+/// The ramp from less to more, and the two greys, with their labels.
 fn keys(text: &mut String, colours: &Colours, strongest: f64) {
     let mut left = MARGIN;
     for fill in colours.less.iter().rev().chain(&colours.more) {

@@ -1,4 +1,4 @@
-//! Folded stacks of both sides, beside what inferno makes of the same.
+//! Folded stacks of both sides, compared with those of inferno.
 
 use fleetdiff_diff::compare::Recording;
 use fleetdiff_diff::export::NotExported;
@@ -9,7 +9,7 @@ use fleetdiff_schemas::profile::Samples;
 use super::examples::{merged, run, sides};
 
 #[test]
-fn sums_of_all_runs_stand_beside_each_other() {
+fn sums_of_all_runs_are_next_to_each_other() {
     let text = difffolded(&sides()).unwrap();
     let expected = "_unsymbolised 80 80\nmain;legacy 1000 0\nmain;poll 7991 8011\nmain;serve;encode 2000 4000\nmain;serve;parse 6009 5989\n";
     assert_eq!(text, expected);
@@ -51,12 +51,12 @@ fn oracle_inferno_draws_it() {
     inferno::flamegraph::from_reader(&mut inferno::flamegraph::Options::default(), text.as_bytes(), &mut picture)
         .unwrap();
     let picture = String::from_utf8(picture).unwrap();
-    // A difference is drawn with the second count, and says by how much it differs from the first.
+    // A difference is drawn with the width of the second count, and states by how much it differs from the first.
     assert!(picture.contains("<title>encode (4,000 samples, 22.12%; +11.06%)</title>"), "{picture}");
     assert!(picture.contains("<title>all (18,080 samples, 100%)</title>"), "{picture}");
 }
 
-/// Names hold what ends a frame or a line; what is then equal is one line.
+/// Names contain characters that end a frame or a line; stacks that are then equal are one line.
 #[test]
 fn names_are_folded_as_other_writers_do() {
     let names = |first: &str| {

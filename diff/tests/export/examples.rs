@@ -1,4 +1,4 @@
-//! Comparisons and findings to be written.
+//! Comparisons and findings for the writers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub fn run(label: &str, stacks: &[(&str, u64)]) -> Recording {
     Recording { label: label.to_owned(), profile: profile(ProfileType::Cpu, &stacks), weights: None }
 }
 
-/// The same run, each sample of which stands for so much.
+/// The same run, with a weight for each sample.
 pub fn weighed(run: Recording, unit: &str, each: u64) -> Recording {
     let Samples::Stacks(stacks) = &run.profile.samples else { panic!("folded") };
     let stacks = stacks.iter().map(|stack| Stack { count: stack.count * each, ..stack.clone() }).collect();
@@ -50,7 +50,7 @@ pub fn weighed(run: Recording, unit: &str, each: u64) -> Recording {
     Recording { weights: Some(Weights { unit: unit.into(), profile }), ..run }
 }
 
-/// Two runs a side: `encode` costs twice as much, `legacy` is gone.
+/// Two runs per side: `encode` costs twice as much, `legacy` is gone.
 pub fn sides() -> Sides<Vec<Recording>> {
     let base = |more: u64| {
         run(
@@ -80,7 +80,7 @@ pub fn weighed_sides() -> Sides<Vec<Recording>> {
     Sides { base: weigh(base), head: weigh(head) }
 }
 
-/// One run a side, enough samples that something is significant.
+/// One run per side, with enough samples that something is significant.
 pub fn single() -> Sides<Vec<Recording>> {
     let Sides { mut base, mut head } = sides();
     base.truncate(1);
@@ -88,7 +88,7 @@ pub fn single() -> Sides<Vec<Recording>> {
     Sides { base, head }
 }
 
-/// What a comparison finds, to be written with [`export`].
+/// The findings of a comparison, for [`export`].
 pub fn found(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Compared {
     compare(sides, settings).unwrap()
 }
@@ -132,7 +132,7 @@ pub fn merged(side: &[Recording]) -> BTreeMap<Vec<String>, u64> {
     sums
 }
 
-/// A number that is none of the easy ones.
+/// A number without a short decimal form.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         any::<f64>().prop_filter("NaN", |number| !number.is_nan()),
@@ -143,7 +143,7 @@ fn number() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// Text with everything that means something somewhere.
+/// Text with every character that is special in some format.
 pub fn hostile() -> impl Strategy<Value = String> {
     let special = r#"[-,;"'\\`|<>&*_~\[\](){}#@!=+ \t\r\n\u{1}\u{85}\u{2028}äλ🦀a-z0-9]{1,24}"#;
     prop_oneof![special.prop_map(|text: String| text), ".{1,40}".prop_map(|text: String| text)]

@@ -57,7 +57,7 @@ fn documents_fit_their_schema() {
     );
 }
 
-/// Figures worked out by hand.
+/// Figures computed by hand.
 #[test]
 fn the_document_says_what_was_found() {
     let document = written(&Settings::default(), &weighed_sides());
@@ -85,7 +85,8 @@ fn the_document_says_what_was_found() {
     );
 }
 
-/// The law: whatever is taken out of the document, put in, or turned into another type, is found out.
+/// The law: the schema rejects a document from which anything is removed, to which anything is added, or in which a
+/// type is changed.
 #[test]
 fn no_mutation_of_a_document_fits_the_schema() {
     let validator = validator();
@@ -98,7 +99,7 @@ fn no_mutation_of_a_document_fits_the_schema() {
             without.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(&name);
             assert!(!validator.is_valid(&without), "without {parent}/{name}");
             for other in [value!({}), value!(true), value!([1]), value!(-0.5)] {
-                // A logarithm of a p-value may be that, and so may settings that nobody checks.
+                // A logarithm of a p-value may be infinite, and so may settings that are not checked.
                 if other == value!(-0.5) && ["adjusted_ln_p", "q", "min_effect"].contains(&name.as_str()) {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! The comment: what it says, and what a parser of GitHub's Markdown sees.
+//! The comment: its contents, and what a parser of GitHub's Markdown reads.
 
 use comrak::nodes::NodeValue;
 use comrak::{Arena, Options, parse_document};
@@ -72,7 +72,7 @@ fn where_nothing_is_significant_it_says_what_was_tested() {
     assert!(comment.ends_with("\nNot significant: 2 too rare, 2 inconclusive.\n"), "{comment}");
 }
 
-/// So many significant functions with these names.
+/// As many significant functions as there are names.
 fn significant(names: &[String]) -> Compared {
     let settings = Settings::default();
     let mut compared = found(&sides(), &settings);
@@ -111,14 +111,14 @@ fn the_longest_names_stay_below_the_limit() {
         let length = comment.chars().count();
         assert!(length <= LONGEST && length > LONGEST / 2, "{length}");
         assert!(comment.contains("more significant functions."));
-        // 20 rows come first of all.
+        // The first limit is 20 rows.
         assert!(rows(&comment).len() >= 20, "{}", rows(&comment).len());
     }
 }
 
 proptest! {
-    /// The law: a parser finds five cells a row, and in the first the name, but for what no code span can hold: ends of lines are
-    /// blanks, blanks at the ends may go, and a backslash before a pipe may be doubled.
+    /// The law: a parser finds five cells per row, and the name in the first, except for what a code span cannot hold:
+    /// line ends become blanks, blanks at the ends may be lost, and a backslash before a pipe may be doubled.
     #[test]
     fn oracle_names_come_back_from_the_parser(names in proptest::collection::vec(hostile(), 1..6)) {
         let settings = Settings::default();

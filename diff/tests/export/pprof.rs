@@ -1,4 +1,4 @@
-//! The pair of pprof files: what our decoder reads of them, and what the messages say.
+//! The pair of pprof files: what our decoder reads from them, and what the messages contain.
 
 use fleetdiff_diff::compare::{Recording, Settings};
 use fleetdiff_diff::export::NotExported;
@@ -63,7 +63,8 @@ fn both_files_have_the_same_columns_and_a_period_of_one_sample() {
     }
 }
 
-/// Each type has the columns by which its counts are read back; a column that is not known is not the one that viewers show.
+/// Each type has the columns from which its counts are read back; viewers do not show a column with unknown values
+/// first.
 #[test]
 fn every_type_is_read_back() {
     let expected = [

@@ -37,7 +37,7 @@ fn is(field: &str, value: Value<'_>) -> bool {
 }
 
 proptest! {
-    /// The law: what is in a finding is in its row, to the last bit, whatever names hold.
+    /// The law: a row holds the values of its finding, to the last bit, whatever names contain.
     #[test]
     fn csv_there_and_back(findings in proptest::collection::vec(findings(), 0..8)) {
         let (header, rows) = read(&csv(&findings).unwrap());
@@ -107,7 +107,7 @@ fn fields_of_parquet_say_what_they_are() {
     assert_eq!(head, document);
 }
 
-/// Golden: a table as a spreadsheet gets it, but for figures of tests.
+/// Golden: a table as a spreadsheet gets it, except for figures of tests.
 #[test]
 fn csv_is_plain() {
     let settings = Settings::default();

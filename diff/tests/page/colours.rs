@@ -41,7 +41,7 @@ fn only_what_is_significant_is_saturated() {
     for grey in ["main;serve;parse", "main;poll", "main", "main;serve;runtime.alloc", "main;serve;encode;runtime.alloc"]
     {
         let found = colour(&mut browser, grey);
-        assert_eq!(saturation(found), 0, "{grey} is {found:?}, though the test does not call it");
+        assert_eq!(saturation(found), 0, "{grey} is {found:?}, though it is not significant");
     }
 }
 
@@ -75,7 +75,7 @@ fn a_frame_keeps_its_colour_in_both_sides_widths() {
         widths.push(browser.number(&format!("span({}, windowNow()).width / canvas.clientWidth", node(path))));
     }
     assert!((widths[0] - 0.14).abs() < 1e-6 && (widths[1] - 0.30).abs() < 1e-6, "{widths:?}");
-    // What the base does not have has no width there, and is not drawn.
+    // A frame that the base does not have has no width there, and is not drawn.
     browser.press("b");
     assert!(browser.number(&format!("span({}, windowNow()).width", node("main;serve;compress"))) <= 0.0);
 }

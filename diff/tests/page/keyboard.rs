@@ -1,4 +1,4 @@
-//! All of the page by keyboard alone, and what those hear who do not see it.
+//! The whole page by keyboard alone, and what a screen reader announces.
 
 use super::{Browser, node, opened};
 
@@ -56,7 +56,7 @@ fn arrows_walk_enter_zooms_escape_resets() {
 }
 
 #[test]
-fn slash_searches_and_the_share_is_told() {
+fn slash_searches_and_the_share_is_announced() {
     let mut browser = opened("");
     browser.evaluate("canvas.focus()");
     browser.press("/");
@@ -85,7 +85,7 @@ fn slash_searches_and_the_share_is_told() {
 }
 
 #[test]
-fn a_pattern_that_is_none_is_said_and_matches_nothing() {
+fn an_invalid_pattern_is_announced_and_matches_nothing() {
     let mut browser = opened("");
     browser.evaluate("search.focus()");
     browser.write("encode(");

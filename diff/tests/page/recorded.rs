@@ -1,6 +1,7 @@
 //! Twelve etcd pods as they were recorded: the page of a real pair.
 //!
-//! What is significant here is what fleets/README.md knows to differ; the figures beside it are of the counts alone, and no test.
+//! The significant functions here are those that fleets/README.md states to differ; the other figures come from counts
+//! alone, without a test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +22,7 @@ use serde_json::Value;
 
 use super::{Browser, reports};
 
-/// A pair of builds of one cohort, and the functions that are known to differ, by the end of their names.
+/// A pair of builds of one cohort, and the functions that are known to differ, by the ends of their names.
 struct Pair {
     fleet: &'static str,
     format: Format,
@@ -103,7 +104,7 @@ fn cpu_profiles(folder: &Path, cohort: &str) -> Vec<Value> {
     lines
 }
 
-/// What is the same for all of them: whose they are does not matter here.
+/// The same identity for all of them: it does not matter here.
 fn labels() -> Labels {
     Labels {
         identity: Arc::new(nobody()),
@@ -117,7 +118,7 @@ fn labels() -> Labels {
     }
 }
 
-/// Samples by function, anywhere on the stack, and in all.
+/// Samples by function, anywhere on the stack, and the number of all samples.
 fn counted(pods: &[Pod]) -> (BTreeMap<Arc<str>, u64>, u64) {
     let mut counts = BTreeMap::new();
     let mut all = 0;
@@ -199,7 +200,7 @@ fn report(pair: &Pair) -> Report {
     }
 }
 
-/// Where pictures go for people to look at, if they ask for them.
+/// Where pictures are written on request, for people to look at.
 fn pictures() -> Option<PathBuf> {
     std::env::var_os("FLEETDIFF_PICTURES").map(PathBuf::from)
 }
@@ -220,7 +221,7 @@ fn look_at(pair: &Pair) {
     }
     let mut browser = Browser::start(1440, 1000, 1);
     browser.open(&html, "");
-    // What was decoded is what is shown.
+    // The page shows what was decoded.
     let totals = browser.evaluate("[recorded.base[0], recorded.head[0]]");
     assert_eq!(totals, serde_json::json!([report.base.samples, report.head.samples]));
     let coloured = browser.evaluate(

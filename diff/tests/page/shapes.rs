@@ -19,7 +19,7 @@ fn expected(nodes: &[(&str, u64, u64)]) -> Vec<(String, u64, u64)> {
     nodes.iter().map(|&(path, base, head)| (path.to_owned(), base, head)).collect()
 }
 
-/// Leaves below the root, who called them below those, each level in the order of the alphabet.
+/// Leaves below the root, their callers below them, each level in alphabetical order.
 #[test]
 fn oracle_inverted() {
     let mut browser = opened("mode=inverted");
@@ -91,7 +91,7 @@ fn significant_frames_of_the_runtime_stay() {
     assert!(paths.iter().any(|path| path == "main;serve;encode;runtime.alloc;runtime.sweep"), "{paths:?}");
 }
 
-/// What a reader looks at is found again in another shape.
+/// The frame that a reader looks at is found again in another shape.
 #[test]
 fn a_zoom_survives_a_change_of_shape() {
     let mut browser = opened("");

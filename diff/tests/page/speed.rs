@@ -1,4 +1,4 @@
-//! A tree of more than 100,000 nodes. What it takes is printed, and nothing is asserted of it.
+//! A tree of more than 100,000 nodes. The time that it takes is printed, and not asserted.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ const REDRAWS: &str = include_str!("../support/redraws.js");
 
 #[test]
 fn a_bushy_tree_is_drawn() {
-    // Up to six children a node, eight levels deep: most frames are too narrow to be seen.
+    // Up to six children per node, eight levels deep: most frames are too narrow to be seen.
     let leaves = 0..90_000u32;
     drawn(
         "bushy",
@@ -23,7 +23,7 @@ fn a_bushy_tree_is_drawn() {
 
 #[test]
 fn a_tree_of_chains_is_drawn() {
-    // A thousand frames beside each other on each of 105 levels: all that the window has room for are seen.
+    // A thousand frames side by side on each of 105 levels: as many as fit into the window are visible.
     drawn("chains", (0..1_000).map(|chain| (0..105).map(|level| (chain + level * 197) % 2_000).collect()));
 }
 

@@ -12,7 +12,7 @@ fn nothing_is_fetched_and_nothing_complains() {
     assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
 }
 
-/// The twin of the test above: a page that did ask for something would be seen to, and its policy forbids it.
+/// The twin of the test above: if a page requests something, the test sees it, and the page's policy forbids it.
 #[test]
 fn the_policy_forbids_what_the_page_does_not_do() {
     let mut browser = opened("");
@@ -58,7 +58,7 @@ fn the_table_holds_what_is_significant_and_leads_to_it() {
             .starts_with("compress ▲ significantly more expensive (only in the head) 0.00 % 5.00 % new 3.7e-348"),
         "{rows}"
     );
-    // Below ×1 stands left of the middle, above it right; each guess stands on its line.
+    // Ratios below ×1 are left of the middle, those above it right; each estimate is on its line.
     let places = browser.evaluate(
         "[...document.querySelectorAll('#significant .interval')].map((picture) => {
             const [low, wide, dot] = [['.line', 'left'], ['.line', 'width'], ['.dot', 'left']]
@@ -107,7 +107,7 @@ fn the_pointer_shows_a_frame_and_zooms_to_it() {
     assert_eq!(browser.number("state.zoom"), 0.0);
 }
 
-/// Every column of pixels of every row is hit as an honest walk over all frames says.
+/// Hit testing of every pixel column of every row agrees with a plain walk over all frames.
 #[test]
 fn oracle_hit_test() {
     let mut browser = opened("");
@@ -140,7 +140,7 @@ fn the_address_keeps_what_is_looked_at() {
     for key in ["h", "i"] {
         browser.press(key);
     }
-    // Not the widest of its function, so that the path to it is needed.
+    // Not the widest frame of its function, so that its path is needed.
     browser.evaluate(&format!("zoomTo({})", node("legacy;serve")));
     browser.settle();
     let look = "JSON.stringify([pathOf(state.tree, state.zoom), state.side, state.inverted, state.query])";
@@ -160,7 +160,7 @@ fn the_address_keeps_what_is_looked_at() {
     assert!(other.complaints().is_empty());
 }
 
-/// Nothing on both sides, and nothing on one: still a page, whose every key may be pressed.
+/// Both sides empty, and one side empty: still a page, on which every key may be pressed.
 #[test]
 fn sides_without_samples_are_a_page() {
     let (names, stacks) = reports::run_of(reports::HEAD);

@@ -24,7 +24,7 @@ pub struct Browser {
     process: Child,
     pipe: ChildStdin,
     messages: Receiver<Value>,
-    /// What the page did since it was opened, in the words of the protocol.
+    /// What the page did since it was opened, as the protocol reports it.
     events: Vec<Value>,
     session: Option<String>,
     last_id: u64,
@@ -95,7 +95,7 @@ impl Browser {
         self.evaluate(expression).as_f64().unwrap_or_else(|| panic!("{expression} is no number"))
     }
 
-    /// Waits until what was asked for is drawn.
+    /// Waits until the requested change is drawn.
     pub fn settle(&mut self) {
         self.evaluate(
             "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))",
@@ -129,7 +129,7 @@ impl Browser {
         self.settle();
     }
 
-    /// What the console and the log of the page complain of, and what was thrown.
+    /// Errors in the console and the log of the page, and exceptions.
     pub fn complaints(&mut self) -> Vec<String> {
         self.settle();
         let complaint = |event: &Value| match event["method"].as_str() {
@@ -141,7 +141,7 @@ impl Browser {
         self.events.iter().filter(|event| complaint(event)).map(Value::to_string).collect()
     }
 
-    /// Addresses that were asked for since the page was opened, the page itself among them.
+    /// Addresses that were requested since the page was opened, including that of the page.
     pub fn requests(&mut self) -> Vec<String> {
         self.settle();
         let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
@@ -189,7 +189,8 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Asked first, since its children end with it only then; a browser that is gone needs nothing.
+        // The browser is first asked to close, since only then do its child processes end; a browser that is already
+        // gone needs nothing.
         let _ = self.pipe.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
         for _ in 0..100 {
             if self.process.try_wait().is_ok_and(|status| status.is_some()) {

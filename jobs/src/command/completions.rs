@@ -24,7 +24,7 @@ pub(crate) struct CompletionsArgs {
 
 /// Prints the script for a shell.
 pub(crate) fn run(args: &CompletionsArgs, mut program: Command) -> Result<(), Failure> {
-    // NB: the generator panics where it cannot write.
+    // NB: the generator panics if it cannot write.
     let mut script = Vec::new();
     let name = program.get_name().to_owned();
     generate(args.shell, &mut program, name, &mut script);

@@ -60,7 +60,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// Creates a file; one that is there is left as it is, and must be equal.
+/// Creates a file; an existing file is not changed, and must be equal.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let created = OpenOptions::new().write(true).create_new(true).open(path).and_then(|mut file| file.write_all(bytes));
     match created {

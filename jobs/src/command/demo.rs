@@ -55,7 +55,7 @@ pub(crate) struct DemoArgs {
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let cells: Cells =
         args.cells.parse().map_err(|failure| Failure::with_hint(failure, "cells are written REGION:COHORT,..."))?;
-    // Whole stacks, so that callers are put down to what they call.
+    // Whole stacks, so that callers are explained by their callees.
     let fleet = Fleet::demo(args.seed)
         .stacks()
         .unchanged()

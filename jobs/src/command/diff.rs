@@ -27,7 +27,7 @@ Examples:
   fleetdiff diff --base before-*.pb.gz --head after-*.pb.gz --format html --output diff.html
   fleetdiff diff --base old.folded --head new.folded --count-kind total --top 50";
 
-/// Compares, and writes what was found.
+/// Compares, and writes the result.
 pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     output::check(args)?;
     let Read { sides, notes } = read(&args.files)?;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Compares each head by itself with the base, and writes a column for each.
+/// Compares each head separately with the base, and writes a column for each.
 fn each_head(sides: Sides<Vec<Recording>>, args: &DiffArgs) -> Result<(), Failure> {
     let (mut text, mut compared) = (Vec::new(), Vec::new());
     let mut pair = Sides { base: sides.base, head: Vec::new() };

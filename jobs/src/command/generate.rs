@@ -1,4 +1,4 @@
-//! `generate`: a synthetic fleet whose truth is known, into a folder or onto a Kafka topic.
+//! `generate`: a synthetic fleet whose truth is known, written to a folder or a Kafka topic.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ pub(crate) enum Preset {
     Rollout,
 }
 
-/// Makes a fleet and prints what was made.
+/// Makes a fleet and prints a summary of it.
 pub(crate) fn run(args: &GenerateArgs) -> Result<(), Failure> {
     let to_topic = args.config.is_some() || args.flags.has("kafka.brokers") || args.flags.has("kafka.topic");
     match &args.output {
@@ -136,7 +136,7 @@ fn into_folder(args: &GenerateArgs, folder: &Path) -> Result<(), Failure> {
 fn onto_topic(args: &GenerateArgs) -> Result<(), Failure> {
     let configuration = Configuration::load(args.config.as_deref(), &args.flags).map_err(Failure::of_configuration)?;
     let builder = builder(args)?;
-    // Counts folded by function are the same numbers, several times as fast; pprof has no place for them.
+    // Counts folded by function are the same numbers, several times as fast; pprof cannot hold them.
     let fleet = built(if configuration.kafka.format == Format::Delta { builder.folded() } else { builder.stacks() })?;
     let mut publisher = publisher::open(&configuration, args.onto)?;
     let sent =
@@ -153,7 +153,7 @@ fn onto_topic(args: &GenerateArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Hands out each profile in the order of delivery; how many.
+/// Gives each profile in the order of delivery; returns their number.
 fn each_profile(fleet: &Fleet, mut take: impl FnMut(Profile) -> Result<(), Failure>) -> Result<u64, Failure> {
     let bar = bar(usize::try_from(fleet.profiles()).unwrap_or(usize::MAX), "profiles");
     let mut given = 0;

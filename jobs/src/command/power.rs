@@ -1,4 +1,4 @@
-//! `power`: before a deploy, how long or how many pods until a change of some size can be known.
+//! `power`: before a deploy, how long it takes, or how many pods, to detect a change of a given size.
 
 mod answers;
 mod arguments;

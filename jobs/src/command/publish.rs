@@ -1,4 +1,4 @@
-//! `publish`: a recorded fleet onto a Kafka topic.
+//! `publish`: writes a recorded fleet to a Kafka topic.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -36,7 +36,7 @@ pub(crate) struct PublishArgs {
     pub(crate) onto: PartitionArgs,
 }
 
-/// Publishes a fleet, and prints what brokers have acknowledged.
+/// Publishes a fleet, and prints how much brokers have acknowledged.
 pub(crate) fn run(args: &PublishArgs) -> Result<(), Failure> {
     let configuration = Configuration::load(args.config.as_deref(), &args.flags).map_err(Failure::of_configuration)?;
     let fleet = RecordedFleet::open(&args.fleet).map_err(Failure::of_fleet)?;
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &PublishArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One line on stderr for each reason, however many lines it hit.
+/// One line on stderr for each reason, however many lines it affects.
 fn warn_of_skipped(skipped: &[RejectedLine]) {
     let mut by_reason: BTreeMap<_, (usize, &RejectedLine)> = BTreeMap::new();
     for line in skipped {

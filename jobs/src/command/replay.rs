@@ -85,13 +85,13 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// From the first event time that the manifest names to the last.
+/// From the first event time in the manifest to the last.
 fn span(fleet: &RecordedFleet) -> TimeRange {
     let events = || fleet.windows().map(TimeRange::midpoint);
     TimeRange { start: events().min().unwrap_or_default(), end: events().max().unwrap_or_default() }
 }
 
-/// One line on stderr for each reason, however many records it hit.
+/// One line on stderr for each reason, however many records it affects.
 fn warn_of_rejected(tables: &Tables) {
     let mut by_reason: std::collections::BTreeMap<Reason, (usize, &str)> = std::collections::BTreeMap::new();
     for row in &tables.rejected {

@@ -52,7 +52,7 @@ pub(crate) struct WatchArgs {
     pub(crate) flags: Flags<Everything>,
 }
 
-/// Runs the service until its end, or until it is asked to stop.
+/// Runs the service until its end, or until it is stopped.
 pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
     let configuration = Configuration::load(args.config.as_deref(), &args.flags).map_err(Failure::of_configuration)?;
     if args.show_config {
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
     let stop = stop_on_signals()?;
     let service = open(&configuration, config.clock())?;
     let decisions = decisions::open(&configuration.output.folder)?;
-    // A bounded read has no wall clock: each of its partitions ends.
+    // A bounded read needs no wall clock: each of its partitions ends.
     let idle_after = if args.until_end { None } else { configuration.kafka.idle_after() };
     let terms = run::Service { stop, idle_after, decisions };
     let sources = sources(&configuration, args.until_end);
@@ -151,7 +151,7 @@ fn sources(configuration: &Configuration, until_end: bool) -> Arc<SourceFactory>
 fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // NB: in this order, so that the first signal does not see its own mark.
+        // NB: in this order, so that the first signal does not see the flag that it sets itself.
         signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }

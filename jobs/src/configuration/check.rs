@@ -1,4 +1,4 @@
-//! What no single value shows: values that are out of range, or do not go together.
+//! Checks of values in context: values that are out of range, or do not go together.
 
 use fleetdiff_connectors::parquet::FlushInterval;
 use fleetdiff_formats::names::Rewrites;
@@ -7,7 +7,7 @@ use super::problems::Problem;
 use super::values::Configuration;
 
 impl Configuration {
-    /// What no single value shows.
+    /// The problems that no single value shows.
     pub(crate) fn check(&self, problems: &mut Vec<Problem>) {
         let config = &self.dataflow;
         let mut need = |holds: bool, path: &'static str, what: &str| {

@@ -1,4 +1,4 @@
-//! The TOML file: every key of it known, every value of the kind that its key takes.
+//! The TOML file: every key must be known, and every value must have the type of its key.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::values::Configuration;
 /// The section whose keys are properties of librdkafka.
 const CLIENT: &str = "kafka.client";
 
-/// Reads a file into a configuration; what is wrong with it is added to the problems, and the rest is taken.
+/// Reads a file into a configuration; adds what is wrong to the problems, and takes the rest.
 pub(crate) fn read(path: &Path, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
     let name = path.display().to_string();
     match std::fs::read_to_string(path) {
@@ -91,7 +91,7 @@ fn is_section(path: &str) -> bool {
     path == CLIENT || KEYS.iter().any(|key| key.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// An unknown key, and which ones its section has.
+/// An unknown key, and the keys of its section.
 fn unknown(path: &str) -> String {
     let section = path.rsplit_once('.').map_or("", |(section, _)| section);
     let names: Vec<&str> = KEYS.iter().filter(|key| key.section() == section).map(|key| key.name()).collect();
@@ -103,7 +103,7 @@ fn unknown(path: &str) -> String {
     format!("unknown key; [{section}] has {}", names.join(", "))
 }
 
-/// A value without its place; `None` for what no key takes.
+/// A value without its position; `None` for a type that no key takes.
 fn json_of(value: &DeValue<'_>) -> Option<Json> {
     match value {
         DeValue::String(text) => Some(json!(text.as_ref())),

@@ -1,4 +1,4 @@
-//! Keys as flags of a command: each command shows those that concern it, all from the one list.
+//! Keys as flags of a command: each command has the keys that concern it, all from one list.
 
 use std::marker::PhantomData;
 
@@ -10,10 +10,10 @@ use super::values::Configuration;
 
 /// Which keys a command has as flags.
 pub(crate) trait Choice {
-    /// Whether this one.
+    /// Whether the command has this key.
     fn has(key: &Key) -> bool;
 
-    /// What it means to the command.
+    /// Its description for this command.
     fn meaning(key: &Key) -> &'static str {
         key.meaning
     }
@@ -70,7 +70,7 @@ impl<S> Flags<S> {
         self.given.iter().any(|(key, _)| key.path == path)
     }
 
-    /// Sets what was given; what cannot be set is added to the problems.
+    /// Sets the given flags; adds those that cannot be set to the problems.
     pub(crate) fn apply(&self, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
         for (key, value) in &self.given {
             if !(key.set_text)(configuration, value) {

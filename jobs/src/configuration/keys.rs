@@ -1,4 +1,4 @@
-//! Every key of the configuration: its name, what it means, where its default comes from, and the field that it sets.
+//! Every key of the configuration: its name, meaning, the source of its default, and the field that it sets.
 
 use serde_json::Value as Json;
 
@@ -7,31 +7,31 @@ use super::values::Configuration;
 
 /// One key.
 pub(crate) struct Key {
-    /// Where it stands in a file: `section.name`.
+    /// Its path in a file: `section.name`.
     pub(crate) path: &'static str,
     /// Its name as a flag, without the dashes.
     pub(crate) flag: &'static str,
-    /// What the flag takes, as help texts name it.
+    /// The name of the flag's value in help texts.
     pub(crate) value_name: &'static str,
-    /// Where the flag stands in help texts.
+    /// The heading of the flag in help texts.
     pub(crate) heading: Heading,
     /// What it means.
     pub(crate) meaning: &'static str,
-    /// Where its default comes from: measured, published, a guess, or why there is no other.
+    /// The source of its default: measured, published, a guess, or why there is no other.
     pub(crate) origin: &'static str,
-    /// Whether rows depend on it; all others only say where things are and how the program works.
+    /// Whether rows depend on it; the other keys only say where things are and how the program runs.
     pub(crate) decides_rows: bool,
     /// What is expected of a value, in words.
     pub(crate) expected: &'static str,
     /// Its value in a configuration.
     pub(crate) get: fn(&Configuration) -> Json,
-    /// Sets it from the text of a flag or variable; whether that was possible.
+    /// Sets it from the text of a flag or variable; returns whether that was possible.
     pub(crate) set_text: fn(&mut Configuration, &str) -> bool,
-    /// Sets it from a value of a file; whether that was possible.
+    /// Sets it from a value of a file; returns whether that was possible.
     pub(crate) set_json: fn(&mut Configuration, &Json) -> bool,
 }
 
-/// Where a flag stands in help texts, in this order.
+/// Headings of flags in help texts, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Heading {
     Kafka,

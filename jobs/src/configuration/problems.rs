@@ -7,7 +7,7 @@ use super::keys::Key;
 /// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
-    /// File and line, flag or variable, where it is known.
+    /// File and line, flag or variable, if known.
     pub(crate) place: Option<String>,
     /// Path of the key; empty for a problem of the file as a whole.
     pub(crate) key: String,

@@ -1,4 +1,4 @@
-//! What a setting may be, and how it is read from a flag, a variable of the environment or a file, and written down.
+//! The types of settings, and how they are read from a flag, an environment variable or a file, and written.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -141,7 +141,7 @@ impl Setting for Vec<String> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RewriteTexts(pub(crate) Vec<String>);
 
-/// NB: a pattern may hold a comma, so that a flag is one rewrite, or the list as JSON.
+/// NB: a pattern may contain a comma, so a flag is one rewrite, or the list as JSON.
 impl Setting for RewriteTexts {
     const EXPECTED: &'static str = "a list of \"PATTERN => REPLACEMENT\" (as a flag a single one, or the list as JSON)";
 

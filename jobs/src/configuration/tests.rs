@@ -7,7 +7,7 @@ use fleetdiff_schemas::time::Nanos;
 
 use super::*;
 
-/// What a file and variables make of the defaults.
+/// The defaults, overridden by a file and variables.
 fn loaded(text: &str, variables: &[(&str, &str)]) -> (Configuration, Vec<Problem>) {
     let (mut configuration, mut problems) = (Configuration::default(), Vec::new());
     file::take(text, "f.toml", &mut configuration, &mut problems);
@@ -49,7 +49,7 @@ fn keys_are_unique_by_path_flag_and_variable_and_say_where_their_default_comes_f
     }
 }
 
-/// Every key takes what it writes, from a file and, if it is no list of lists, from a variable.
+/// Every key reads what it writes, from a file and, if it is not a list of lists, from a variable.
 #[test]
 fn every_key_reads_back_what_it_writes() {
     let (other, problems) = loaded(

@@ -1,4 +1,4 @@
-//! The values of a configuration: what every key sets, and what the program takes of it.
+//! The values of a configuration: the fields that keys set, and what the program derives from them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::setting::RewriteTexts;
 /// Everything that can be configured.
 #[derive(Clone, Debug)]
 pub(crate) struct Configuration {
-    /// What decides rows besides records; [`Self::dataflow`] gives it with the comparison.
+    /// The settings that decide rows; [`Self::dataflow`] adds the comparison.
     pub(crate) dataflow: Config,
     pub(crate) named: Named,
     pub(crate) rewrites: RewriteTexts,
@@ -79,7 +79,7 @@ pub(crate) struct Output {
 pub(crate) struct Alerts {
     /// Its name; empty for a file.
     pub(crate) topic: String,
-    /// Its partitions if it has to be made.
+    /// Its number of partitions if it must be created.
     pub(crate) partitions: i32,
 }
 
@@ -126,7 +126,7 @@ impl Configuration {
         Self { dataflow: config, named, ..Self::default() }
     }
 
-    /// What decides rows besides records.
+    /// The settings that decide rows.
     pub(crate) fn dataflow(&self) -> Config {
         let comparing = if self.named.head.is_empty() {
             Comparing::Deploys
@@ -151,13 +151,13 @@ impl Configuration {
 
     /// How the files of a folder are decoded.
     pub(crate) fn of_files(&self) -> Options {
-        // NB: `check` has seen that each rewrite can be used.
+        // NB: `check` has checked that each rewrite can be used.
         Options { rewrites: Rewrites::parse(&self.rewrites.0).unwrap_or_default(), ..Options::default() }
     }
 }
 
 impl Kafka {
-    /// Which headers, or attributes of a resource, say whose a profile is.
+    /// Which headers, or attributes of a resource, identify a profile.
     pub(crate) fn identity(&self) -> IdentityMapping {
         IdentityMapping { cohort: vec![self.cohort.clone()], ..self.identity.clone() }
     }

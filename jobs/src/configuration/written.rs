@@ -1,4 +1,4 @@
-//! A configuration written down: as a commented file for people, as JSON for the tables. Neither holds a secret.
+//! Writes a configuration: as a commented file for people, as JSON for the tables. Neither contains a secret.
 
 use std::fmt::Write;
 
@@ -78,18 +78,18 @@ impl Configuration {
         }
     }
 
-    /// What decided the rows of a fleet in a folder or in memory, as JSON.
+    /// The settings that decide the rows of a fleet in a folder or in memory, as JSON.
     pub(crate) fn of_fleet_as_json(&self) -> String {
         self.json(&["dataflow"])
     }
 
-    /// What decided the rows of a topic, as JSON.
+    /// The settings that decide the rows of a topic, as JSON.
     pub(crate) fn of_topic_as_json(&self) -> String {
         self.json(&["dataflow", "kafka", "kafka.identity"])
     }
 
-    /// NB: only what decides rows, for files of equal rows are to be equal: another broker address or number of workers makes
-    /// no other file.
+    /// NB: only the settings that decide rows, since files with equal rows must be equal: a different broker address or
+    /// number of workers must not change a file.
     fn json(&self, sections: &[&str]) -> String {
         let mut all = Map::new();
         for key in KEYS.iter().filter(|key| key.decides_rows && sections.contains(&key.section())) {

@@ -1,4 +1,4 @@
-//! What a run found, by comparison: cells, and the functions that are called, the worst first.
+//! What a run found, by comparison: cells, and the significant functions, the worst first.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,9 +13,9 @@ use fleetdiff_schemas::verdict::{BaseKind, FanOutState, Scope, Verdict};
 pub(crate) struct Findings<'a> {
     /// Which builds of what.
     pub(crate) key: &'a ComparisonKey,
-    /// Self counts if there are any, else total counts.
+    /// Self counts if there are any, otherwise total counts.
     pub(crate) kind: CountKind,
-    /// Which past the base is, in words, if no build of it runs any more.
+    /// Which history the base is, in words, if no build of it runs any more.
     pub(crate) history: Option<&'a str>,
     /// What is known of each cell.
     pub(crate) cells: BTreeMap<&'a CellKey, &'a ComparisonRow>,
@@ -23,17 +23,18 @@ pub(crate) struct Findings<'a> {
     pub(crate) rows: BTreeMap<&'a CellKey, Vec<&'a CellRow>>,
     /// The rows of all functions together in the window of the last report; cells without request counts have none.
     pub(crate) uniform: BTreeMap<&'a CellKey, &'a CellRow>,
-    /// Functions with a flag that stands, or called against history: those that cost more somewhere first, the largest change of a share first.
+    /// Functions that are flagged, or significant against history: those that cost more somewhere first, then by the
+    /// largest change of a share.
     pub(crate) flagged: Vec<FlaggedFunction<'a>>,
 }
 
-/// A function with a flag that stands somewhere, or called somewhere against history.
+/// A function that is flagged in some cell, or significant in some cell against history.
 pub(crate) struct FlaggedFunction<'a> {
     /// Its name.
     pub(crate) function: &'a str,
     /// What is known of it in each cell.
     pub(crate) states: BTreeMap<&'a CellKey, FanOutState>,
-    /// Where it costs more, in the fewest words.
+    /// The shortest description of where it costs more.
     pub(crate) regressed: Vec<Extent>,
     /// Where it costs less.
     pub(crate) improved: Vec<Extent>,
@@ -42,7 +43,7 @@ pub(crate) struct FlaggedFunction<'a> {
 }
 
 impl<'a> Findings<'a> {
-    /// What tables say that hold the last look, the last report and the fan-out in force.
+    /// The findings in tables that hold the last look, the last report and the current fan-out.
     pub(crate) fn of(tables: &'a Tables) -> Vec<Self> {
         let has_self = tables.comparisons.iter().any(|row| row.count_kind == CountKind::SelfCount);
         let kind = if has_self { CountKind::SelfCount } else { CountKind::Total };
@@ -108,7 +109,7 @@ impl<'a> FlaggedFunction<'a> {
         }
     }
 
-    /// The functions that rows of the window call, where the base is history.
+    /// The functions that are significant in rows of the window, if the base is history.
     fn of_history(rows: &BTreeMap<&'a CellKey, Vec<&'a CellRow>>) -> Vec<Self> {
         let mut functions: BTreeMap<&str, BTreeMap<&'a CellKey, &'a CellRow>> = BTreeMap::new();
         for (cell, row) in rows.iter().flat_map(|(cell, rows)| rows.iter().map(move |row| (cell, row))) {
@@ -139,12 +140,12 @@ impl<'a> FlaggedFunction<'a> {
         functions.into_iter().map(of_function).collect()
     }
 
-    /// The cells in which it is called so.
+    /// The cells in which it has this verdict.
     pub(crate) fn cells(&self, state: FanOutState) -> impl Iterator<Item = &'a CellKey> {
         self.states.iter().filter(move |(_, known)| **known == state).map(|(cell, _)| *cell)
     }
 
-    /// The largest change of its share in a cell where it is called, in the direction that ranks it.
+    /// The largest change of its share in a cell where it is significant, in the direction that ranks it.
     fn change(&self) -> f64 {
         let state = if self.regressed.is_empty() { FanOutState::Improved } else { FanOutState::Regressed };
         let changes = self.cells(state).filter_map(|cell| self.rows.get(cell)?.share_delta);

@@ -11,10 +11,10 @@ use crate::columns::{Column, aligned};
 
 /// Blanks between two columns.
 const GAP: usize = 3;
-/// Longer titles have a line of their own.
+/// Longer titles get their own line.
 const CORNER: usize = 24;
 
-/// What an entry says at first sight, by its colour on a terminal.
+/// The meaning of an entry's colour on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Colour {
     /// Costs more.
@@ -23,7 +23,7 @@ pub(crate) enum Colour {
     Green,
     /// Not known.
     Yellow,
-    /// Nothing to see.
+    /// No change.
     Faint,
 }
 
@@ -40,7 +40,7 @@ impl Colour {
     }
 }
 
-/// What stands in a cell: two lines.
+/// The text of a cell: two lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The upper line.

@@ -1,4 +1,4 @@
-//! One sentence: what to roll back, what may stay, and what cannot be judged yet and how long that would take.
+//! One sentence: what to roll back, what may stay, and what is inconclusive and what it needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Support};
 
 use super::findings::{Findings, FlaggedFunction};
 
-/// Cells of a function whose ratios are told one by one; of more, the range is.
+/// Up to this many cells of a function have their ratios listed; for more cells the range is given.
 const RATIOS: usize = 3;
 
 /// The verdict over all cells, in words.
@@ -22,7 +22,7 @@ pub(crate) fn sentence(findings: &Findings<'_>, config: &Config) -> String {
     let with = |verdict: ComparisonVerdict| {
         findings.cells.iter().filter(move |(_, row)| row.verdict == verdict).map(|(cell, _)| *cell)
     };
-    // Shares that did not move say nothing of a change that moved everything.
+    // Shares that did not move do not rule out a change of everything.
     let (more_expensive, clean): (Vec<&CellKey>, Vec<&CellKey>) =
         with(ComparisonVerdict::Clean).partition(|cell| findings.is_more_expensive(cell));
     if !more_expensive.is_empty() {
@@ -41,7 +41,7 @@ pub(crate) fn sentence(findings: &Findings<'_>, config: &Config) -> String {
     }
     match findings.history {
         None => parts.extend(unknown(findings, config)),
-        // What is kept of history grows by nothing that could be waited for.
+        // History does not grow, so there is nothing to wait for.
         Some(_) => parts.extend(inconclusive_against_history(findings)),
     }
     let not_comparable: Vec<&CellKey> = with(ComparisonVerdict::NotComparable).collect();
@@ -65,7 +65,7 @@ pub(crate) fn sentence(findings: &Findings<'_>, config: &Config) -> String {
         .map_or_else(|| sentence.clone(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Cells in the fewest words.
+/// The shortest description of cells.
 fn place(findings: &Findings<'_>, cells: &[&CellKey]) -> String {
     words(&extents(cells.iter().copied(), findings.cells.keys().copied()))
 }
@@ -74,8 +74,8 @@ pub(crate) fn words(extents: &[Extent]) -> String {
     extents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The cells in which functions are called in one direction: one part for each worst function of cells that no worse one
-/// has named before, the other functions counted.
+/// The cells in which functions are significant in one direction: one part for each function that is the worst in cells
+/// not named yet; the other functions are counted.
 fn flagged(findings: &Findings<'_>, state: FanOutState, verb: &str) -> Vec<String> {
     let mut named: BTreeSet<&CellKey> = BTreeSet::new();
     let mut groups: Vec<(&FlaggedFunction<'_>, Vec<&CellKey>, usize)> = Vec::new();
@@ -104,7 +104,7 @@ fn flagged(findings: &Findings<'_>, state: FanOutState, verb: &str) -> Vec<Strin
     groups.into_iter().map(part).collect()
 }
 
-/// How few pods carry a call, where they are few.
+/// The number of pods behind a result, if they are few.
 fn tentative(findings: &Findings<'_>, flagged: &FlaggedFunction<'_>, cells: &[&CellKey]) -> String {
     let weak = |cell: &&&CellKey| flagged.rows.get(**cell).is_some_and(|row| row.support == Support::Tentative);
     let pods = |cell: &&CellKey| {
@@ -167,7 +167,7 @@ fn number(value: f64) -> String {
     if value < 0.1 { format!("{value:.3}") } else { format!("{value:.2}") }
 }
 
-/// Where a function is called and by how much, for its line.
+/// Where a function is significant and by how much it changed, for its line.
 pub(crate) fn places(flagged: &FlaggedFunction<'_>) -> String {
     let side = |state: FanOutState, extents: &[Extent]| {
         let cells: Vec<&CellKey> = flagged.cells(state).collect();
@@ -180,7 +180,7 @@ pub(crate) fn places(flagged: &FlaggedFunction<'_>) -> String {
     sides.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// What cannot be judged yet, cells that miss the same together.
+/// What is inconclusive, with cells that need the same together.
 fn unknown(findings: &Findings<'_>, config: &Config) -> Vec<String> {
     let mut by_need: BTreeMap<String, Vec<&CellKey>> = BTreeMap::new();
     for (cell, row) in findings.cells.iter().filter(|(_, row)| row.verdict == ComparisonVerdict::Inconclusive) {
@@ -191,7 +191,7 @@ fn unknown(findings: &Findings<'_>, config: &Config) -> Vec<String> {
     by_need.into_iter().map(|(need, cells)| format!("inconclusive in {}: {need}", place(findings, &cells))).collect()
 }
 
-/// Cells of which history does not say whether they changed.
+/// Cells for which history does not show whether they changed.
 fn inconclusive_against_history(findings: &Findings<'_>) -> Option<String> {
     let cells =
         findings.cells.iter().filter(|(_, row)| row.verdict == ComparisonVerdict::Inconclusive).map(|(cell, _)| *cell);
@@ -199,7 +199,7 @@ fn inconclusive_against_history(findings: &Findings<'_>) -> Option<String> {
     (!cells.is_empty()).then(|| format!("inconclusive against history in {}", place(findings, &cells)))
 }
 
-/// What would settle it.
+/// What would decide it.
 fn need(outlook: Outlook, (head, base): (i64, i64), key: &ComparisonKey) -> String {
     let more = |count: u32, build: &str, now: i64| {
         (count > 0).then(|| {

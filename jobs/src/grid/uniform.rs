@@ -1,4 +1,4 @@
-//! Cost per request, all functions together: what no share can show.
+//! Cost per request of all functions together, which shares cannot show.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use fleetdiff_schemas::verdict::Verdict;
 use super::findings::Findings;
 use super::sentence::{effect_of, words};
 
-/// One line: where all functions together cost more or less per request, where they are alike, and where nobody can know.
+/// One line: where all functions together cost more or less per request, where they are equivalent, and where it is
+/// inconclusive or unknown.
 pub(crate) fn line(findings: &Findings<'_>) -> String {
     const UNSEEN: &str = "a change that makes every function more expensive by the same factor cannot be detected";
     if findings.uniform.is_empty() {

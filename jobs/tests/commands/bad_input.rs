@@ -1,4 +1,5 @@
-//! Bad files and bad folders: a rejected row or a clear error that names them, the rest of the fleet's result unchanged.
+//! Bad files and bad folders: a rejected row or a clear error that names them, with the rest of the fleet's result
+//! unchanged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,7 +30,7 @@ struct Spoilt {
     folder: TempDir,
     /// The last good line.
     like: Value,
-    /// What each added line is to be rejected for, by its number, and what the detail must name.
+    /// The expected reason of each added line, by its number, and what the detail must name.
     expected: BTreeMap<i64, (Reason, String)>,
 }
 
@@ -46,7 +47,7 @@ impl Spoilt {
         self.folder.path().join("manifest.jsonl")
     }
 
-    /// Adds a line as it stands.
+    /// Adds a line as it is.
     fn line(&mut self, text: &str, reason: Reason, named: &str) {
         let before = fs::read_to_string(self.manifest()).unwrap();
         self.expected.insert(i64::try_from(before.lines().count()).unwrap() + 1, (reason, named.to_owned()));
@@ -166,7 +167,7 @@ fn regression_a_fleet_of_nothing_but_faults_ends_well() {
     assert!(done.run.stdout.contains("no comparison was open at the end"), "{}", done.run.stdout);
 }
 
-/// Runs a command that must fail and gives what it says.
+/// Runs a command that must fail and gives its message.
 fn fail(args: &[&str]) -> String {
     let run = run(args);
     assert_eq!(run.code, 1, "fleetdiff {args:?}: {}{}", run.stdout, run.stderr);
@@ -187,7 +188,7 @@ fn regression_a_folder_that_is_no_fleet_is_named() {
     assert!(!Path::new(output).exists(), "nothing is made for a fleet that cannot be read");
 }
 
-/// NB: tests may run as root, to whom a folder without permission is none: a file stands in the way instead.
+/// NB: tests may run as root, for whom permissions have no effect: a file is in the way instead.
 #[test]
 fn regression_an_output_that_cannot_be_written_is_named_before_the_work() {
     let folder = TempDir::new().unwrap();

@@ -1,4 +1,5 @@
-//! Bad records of a partition in the columnar form: each a rejected row with partition and offset, the rest unchanged.
+//! Bad records of a partition in the columnar form: each a rejected row with partition and offset, with the rest
+//! unchanged.
 
 use fleetdiff_formats::{Decode, Format, Options};
 use fleetdiff_pipeline::run::in_memory::run_in_memory;

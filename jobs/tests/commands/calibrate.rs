@@ -1,10 +1,11 @@
-//! `calibrate`: what it prints is what it measured, whoever shares the work, and its exit code says whether bounds were kept.
+//! `calibrate`: it prints what it measured, with any number of threads, and its exit code says whether bounds were
+//! kept.
 
 use serde_json::Value;
 
 use super::program::run;
 
-/// The rows that one would miss first.
+/// The most important rows.
 const SOME: [&str; 14] = [
     "aa",
     "aa-three-pods",

@@ -1,4 +1,5 @@
-//! `replay` of snapshots, each profile type a comparison of its own, held against the files read slowly; and `delta`.
+//! `replay` of snapshots, with a separate comparison for each profile type, checked against a slow reading of the
+//! files; and `delta`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,10 +20,10 @@ static SNAPSHOTS: LazyLock<Done> = LazyLock::new(|| {
     done(&["replay", fleet.to_str().unwrap(), "--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B"])
 });
 
-/// Whether of the head, cohort, count kind, function.
+/// Whether it is the head, cohort, count kind, function.
 type Key = (bool, String, CountKind, String);
 
-/// What a recorded snapshot says of its pod's samples, as far as the manifest and a plain reading of the file go.
+/// The samples of a pod in a recorded snapshot, from the manifest and a plain reading of the file.
 struct Recorded {
     pod: String,
     end: i64,
@@ -36,7 +37,7 @@ fn recordings(kind: &str) -> Vec<Recorded> {
     let folder = recorded("kv-snapshot");
     let manifest = fs::read_to_string(folder.join("manifest.jsonl")).unwrap();
     let lines = manifest.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    // What is in use stands beside what was allocated.
+    // Memory in use is in the same file as allocations.
     let (file, column) = if kind == "live_heap" { ("heap", 2) } else { (kind, 0) };
     let of_kind = lines.filter(|line| line["profile_type"] == file && line["temporality"] == "cumulative");
     let mut all: Vec<Recorded> = of_kind
@@ -80,7 +81,7 @@ fn stacks(file: &Path, column: usize) -> Vec<(Vec<String>, u64)> {
         .collect()
 }
 
-/// How many allocations the profiler drew, which it scaled up to these.
+/// How many allocations the profiler sampled, before it scaled them up to these.
 #[expect(
     clippy::as_conversions,
     clippy::cast_possible_truncation,
@@ -95,7 +96,7 @@ fn total(recorded: &Recorded) -> i64 {
     recorded.stacks.iter().map(|(_, count)| i64::try_from(*count).unwrap()).sum()
 }
 
-/// The last snapshot of each pod: as every process starts seconds before the first, what was counted in all.
+/// The last snapshot of each pod. As every process starts seconds before its first snapshot, this is the total count.
 fn last_ones(all: &[Recorded]) -> Vec<&Recorded> {
     all.chunk_by(|a, b| a.pod == b.pod).filter_map(<[Recorded]>::last).collect()
 }
@@ -118,7 +119,7 @@ fn oracle_snapshots_of_kv_snapshot_count_what_their_files_hold() {
     assert!(SNAPSHOTS.tables.rejected.is_empty() && SNAPSHOTS.run.stderr.is_empty(), "{}", SNAPSHOTS.run.stderr);
     for (kind, at_least) in [(ProfileType::Heap, 200), (ProfileType::LiveHeap, 50), (ProfileType::Mutex, 20)] {
         let all = recordings(kind.name());
-        // Of counts since the process began the last tells all; levels are told by each snapshot.
+        // Of counts since the process began the last snapshot has the total; levels are in each snapshot.
         let last = if kind.is_level() { all.iter().collect() } else { last_ones(&all) };
         assert_eq!(last.len(), if kind.is_level() { all.len() } else { 12 });
         let counted: i64 = last.iter().map(|recorded| total(recorded)).sum();
@@ -160,8 +161,8 @@ fn oracle_snapshots_of_kv_snapshot_count_what_their_files_hold() {
     }
 }
 
-/// What is known of the recording: the head keeps its log longer and allocates less for it, where the cohort writes; a request
-/// costs about four fifths of the base's allocations.
+/// What is known about the recording: the head keeps its log longer and allocates less for it, where the cohort writes;
+/// a request costs about four fifths of the base's allocations.
 #[test]
 fn snapshots_show_the_allocations_that_the_head_saves() {
     let heap = rows(ProfileType::Heap);

@@ -1,4 +1,4 @@
-//! `demo`: what was put into the fleet is found where it was put, by how much, and nothing else is.
+//! `demo`: the change that was put into the fleet is found in its cells and with its size, and nothing else is.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ const CHANGED: &str = "serialize_video_chunk";
 
 static DEMO: LazyLock<Done> = LazyLock::new(|| done(&["demo"]));
 
-/// The demo as it comes, run once for all tests.
+/// The demo with its defaults, run once for all tests.
 pub fn demo() -> &'static Done {
     &DEMO
 }
@@ -87,7 +87,7 @@ fn flags_and_alerts_are_raised_for_the_two_cells_alone() {
 fn callers_move_in_total_counts_of_the_two_cells_alone() {
     let rows = demo().rows(Scope::Epoch, CountKind::Total);
     let regressed = significant(&rows, Verdict::Regressed);
-    assert!(regressed.len() > 2, "{} called", regressed.len());
+    assert!(regressed.len() > 2, "{} regressed", regressed.len());
     assert!(regressed.iter().any(|row| row.function != CHANGED));
     assert_eq!(cells_of(regressed.iter().copied()), hit_cells());
     assert!(significant(&rows, Verdict::Improved).is_empty());
@@ -259,7 +259,7 @@ fn a_change_of_everything_is_seen_per_request_alone() {
 }
 
 #[test]
-fn a_function_or_a_cell_that_is_not_there_is_said_so() {
+fn a_function_or_a_cell_that_does_not_exist_is_reported() {
     let wrong = run(&["demo", "--regress", "no_such_function"]);
     assert_eq!(wrong.code, 1, "{}", wrong.stderr);
     assert!(wrong.stderr.contains("no_such_function"), "{}", wrong.stderr);

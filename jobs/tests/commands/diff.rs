@@ -23,7 +23,7 @@ impl Files {
     }
 }
 
-/// Counts of canary and control that the article's first program makes, as folded stacks: base, then head.
+/// Counts of canary and control as in the article's first program, as folded stacks: base, then head.
 fn article(files: &Files) -> [String; 2] {
     let figures = std::fs::read_to_string(
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../pipeline/statistics/testdata/g_2x2.csv"),
@@ -95,7 +95,8 @@ fn published_the_articles_example_as_files() {
     );
 }
 
-/// The CPU profiles of a recorded fleet's pods of these builds and this cohort, of every hop, merged a pod into one run.
+/// The CPU profiles of a recorded fleet's pods of these builds and this cohort, of every hop, merged into one run per
+/// pod.
 fn runs(fleet: &str, files: &Files, builds: &[&str], cohort: &str) -> Vec<String> {
     let folder = recorded(fleet);
     let manifest = std::fs::read_to_string(folder.join("manifest.jsonl")).unwrap();
@@ -108,7 +109,7 @@ fn runs(fleet: &str, files: &Files, builds: &[&str], cohort: &str) -> Vec<String
         }
     }
     let merged = |(pod, paths): (String, Vec<PathBuf>)| {
-        // Members of gzip, one after the other, are the text of all.
+        // Concatenated gzip members decompress to the concatenated text.
         let bytes: Vec<u8> = paths.iter().flat_map(|path| std::fs::read(path).unwrap()).collect();
         files.with(&format!("{pod}.folded.gz"), bytes)
     };
@@ -238,7 +239,7 @@ fn help_shows_how() {
     }
 }
 
-/// From two files to the guilty function: it is the first row, and the page says it too.
+/// From two files to the guilty function: it is the first row, and it is on the page too.
 #[test]
 fn two_profiles_and_one_command() {
     let files = Files::new();

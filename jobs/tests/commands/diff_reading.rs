@@ -1,4 +1,4 @@
-//! `diff` with the options of `perf diff` that say what of a file is read.
+//! `diff` with the options of `perf diff` that say what is read from a file.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::program::{Run, recorded, run};
 
-/// A sample of `perf script`, and how often it stands in the text, a tenth of a second apart.
+/// A sample of `perf script`, and how often it occurs in the text, a tenth of a second apart.
 struct Block {
     thread: &'static str,
     cpu: u32,
@@ -81,7 +81,7 @@ impl Files {
         Rows(run.stdout)
     }
 
-    /// What a run that failed said.
+    /// The message of a run that failed.
     fn fault(&self, options: &[&str]) -> String {
         let run = self.diff(options);
         assert!(run.code != 0 && run.stdout.is_empty(), "{options:?}: {}", run.stdout);
@@ -138,7 +138,7 @@ fn filters_leave_out_and_shares_stay_what_they_were() {
 }
 
 #[test]
-fn a_list_may_stand_in_a_file() {
+fn a_list_may_be_in_a_file() {
     let files = Files::new();
     let list = files.folder.path().join("functions");
     fs::write(&list, "send\nencode\n").unwrap();
@@ -161,7 +161,7 @@ fn stretches_of_time_and_a_warm_up() {
     assert!(fault.contains("--time names 3 stretches separated by ':' for 2 files"), "{fault}");
 }
 
-/// pprof says when a profile was taken, and of no sample when.
+/// pprof has the time of a profile, but not of its samples.
 #[test]
 fn files_that_lie_within_the_warm_up_of_their_side_are_left_out_whole() {
     let file = |pod: u32, number: u32| {
@@ -219,7 +219,7 @@ fn chains_of_calls_are_compared_whole() {
 }
 
 #[test]
-fn counts_that_are_multiples_of_a_period_are_divided_and_that_is_said() {
+fn counts_that_are_multiples_of_a_period_are_divided_with_a_note() {
     let folded = |encode: u64| {
         [("main;encode", encode), ("main;send", 99), ("main", 101)]
             .map(|(stack, count)| format!("{stack} {}\n", count * 10_101_010))
@@ -238,7 +238,7 @@ fn counts_that_are_multiples_of_a_period_are_divided_and_that_is_said() {
 }
 
 #[test]
-fn what_a_file_does_not_say_is_said_with_its_name_and_the_key() {
+fn what_a_file_does_not_say_is_reported_with_its_name_and_the_key() {
     let files = Files::of("main;work 7\nmain;wait 3\n", "main;work 9\nmain;wait 3\n", "folded");
     for (options, what) in [
         (["-s", "cpu"], "on which processor a sample was taken (cpu)"),
@@ -259,7 +259,7 @@ fn what_a_file_does_not_say_is_said_with_its_name_and_the_key() {
 }
 
 #[test]
-fn wrong_values_are_told_from_right_ones() {
+fn wrong_values_are_refused() {
     let files = Files::new();
     for (options, what) in [
         (["-s", "foo"], "expected some of comm, pid, tid, dso, symbol, cpu, parent, srcline"),

@@ -1,4 +1,4 @@
-//! A full roll-out, replayed: what is said once no base build runs any more, and that it wakes nobody.
+//! A full roll-out, replayed: what is reported once no base build runs any more, and that no alert is sent.
 
 use fleetdiff_connectors::files::{FileFormat, write_fleet};
 use fleetdiff_schemas::profile::{CountKind, Profile};

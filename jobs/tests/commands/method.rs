@@ -1,5 +1,5 @@
-//! `replay --method`: what is offered for comparison does what it is known to do, says that it is not calibrated, and wakes
-//! nobody.
+//! `replay --method`: the methods for comparison do what they are known to do, state that they are not calibrated, and
+//! send no alert.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -71,7 +71,7 @@ fn significant<'a>(rows: &[&'a CellRow]) -> Vec<&'a CellRow> {
     rows.iter().filter(|row| row.verdict.is_significant()).copied().collect()
 }
 
-/// Benjamini and Hochberg's step-up as they wrote it: the largest k with p_(k) <= k q / m, and all up to it.
+/// Benjamini and Hochberg's step-up as published: the largest k with p_(k) <= k q / m, and all up to it.
 fn step_up(ln_p: &[f64], q: f64) -> usize {
     let mut p: Vec<f64> = ln_p.iter().map(|ln_p| ln_p.exp()).collect();
     p.sort_by(f64::total_cmp);
@@ -87,7 +87,7 @@ fn step_up(ln_p: &[f64], q: f64) -> usize {
 const NAMED: [&str; 8] = ["--warm-up", "0s", "--count-kind", "self", "--base", "old", "--head", "new"];
 
 #[test]
-fn the_articles_programs_call_four_and_five_rows_and_honest_calls_none() {
+fn the_articles_programs_find_four_and_five_significant_rows_and_honest_none() {
     let fleet = the_articles_fleet();
     let article = replay(fleet.path(), &[&NAMED[..], &["--method", "article"]].concat());
     for (service, members) in [("article1", 12), ("article2", 45)] {
@@ -113,7 +113,7 @@ fn the_articles_programs_call_four_and_five_rows_and_honest_calls_none() {
     assert_eq!(significant(&second).len(), 5);
     let cells: BTreeSet<&CellKey> = second.iter().map(|row| &row.cell).collect();
     assert_eq!(cells.len(), 9);
-    // One pod an arm is its own merge.
+    // With one pod per arm, merging changes nothing.
     for method in ["article-b", "article-b-stouffer"] {
         let merged = replay(fleet.path(), &[&NAMED[..], &["--method", method]].concat());
         let rows = self::rows(&merged, "article2");
@@ -127,7 +127,7 @@ fn the_articles_programs_call_four_and_five_rows_and_honest_calls_none() {
         );
         wakes_nobody(&merged, method);
     }
-    // The twin: one pod an arm is no replicate.
+    // The twin: one pod per arm is not a replicate.
     let honest = replay(fleet.path(), &NAMED);
     assert!(honest.tables.cells.iter().all(|row| !row.verdict.is_significant()));
     assert!(
@@ -152,7 +152,8 @@ fn signed_root(pod: &[f64], merged: &[f64], f: usize) -> f64 {
     g.sqrt().copysign(a / n - b / all)
 }
 
-/// Three pods against two, four functions: each pod's G as it is written in books, Fisher's sum with its tail in closed form.
+/// Three pods against two, four functions: each pod's G by the textbook formula, Fisher's sum with its tail in closed
+/// form.
 #[test]
 fn pods_are_tested_one_by_one_and_merged() {
     let head: [[f64; 4]; 3] = [[400.0, 300.0, 200.0, 100.0], [500.0, 200.0, 210.0, 90.0], [300.0, 405.0, 190.0, 105.0]];
@@ -203,12 +204,12 @@ fn pods_are_tested_one_by_one_and_merged() {
             );
             assert_eq!(row.verdict.is_significant(), expected <= 0.05, "{method} {}", row.function);
         }
-        // f0 goes up in one pod and down in another: Fisher calls it, Stouffer does not.
+        // f0 goes up in one pod and down in another: it is significant by Fisher, not by Stouffer.
         assert_eq!(rows[0].verdict.is_significant(), method == "article-b");
     }
 }
 
-/// One function of the demo's fleet costs 60 % more in two of its cells; self counts alone.
+/// One function of the demo's fleet costs 60 % more in two of its cells; self counts only.
 static FLEET: LazyLock<TempDir> = LazyLock::new(|| {
     let folder = TempDir::new().unwrap();
     let fleet = folder.path().join("fleet");
@@ -239,18 +240,18 @@ fn is_truly_changed(row: &CellRow) -> bool {
         && [cell("ap-south-1", "Android-TV"), cell("ap-southeast-1", "Android-TV")].contains(&row.cell)
 }
 
-/// Rows of cells, the roll-ups left out.
+/// Rows of cells, without roll-ups.
 fn of_window(done: &Done) -> Vec<&CellRow> {
     done.rows(Scope::Window, CountKind::SelfCount).into_iter().filter(|row| is_cell(row)).collect()
 }
 
 #[test]
-fn the_article_calls_innocent_rows_where_honest_calls_none() {
+fn the_article_finds_innocent_rows_significant_where_honest_finds_none() {
     let (honest, article) = (of_demo("honest"), of_demo("article"));
     let (by_honest, by_article) = (significant(&of_window(&honest)), significant(&of_window(&article)));
     let innocent = |rows: &[&CellRow]| rows.iter().filter(|row| !is_truly_changed(row)).count();
     eprintln!(
-        "innocent rows called: honest {} of {}, article {} of {}",
+        "innocent rows significant: honest {} of {}, article {} of {}",
         innocent(&by_honest),
         by_honest.len(),
         innocent(&by_article),
@@ -259,7 +260,8 @@ fn the_article_calls_innocent_rows_where_honest_calls_none() {
     assert_eq!((innocent(&by_honest), by_honest.len()), (0, 2));
     assert!(innocent(&by_article) > 20, "{}", innocent(&by_article));
     assert_eq!(by_article.len() - innocent(&by_article), 2);
-    // The family is all rows of all cells: what is called is what the step-up calls, and q-values rank as p-values do.
+    // The family is all rows of all cells: the significant rows are those of the step-up, and q-values are ordered as
+    // p-values.
     let members: Vec<&CellRow> = of_window(&article).into_iter().filter(|row| row.q_value.is_some()).collect();
     let ln_p: Vec<f64> = members.iter().map(|row| row.ln_p_iid.unwrap()).collect();
     assert!(members.len() > 9 * 250 && members.iter().all(|row| row.head.count + row.base.count >= 30));
@@ -274,7 +276,7 @@ fn the_article_calls_innocent_rows_where_honest_calls_none() {
     let (by_pod, by_stouffer) = (of_demo("article-b"), of_demo("article-b-stouffer"));
     let (by_pod, by_stouffer) = (significant(&of_window(&by_pod)), significant(&of_window(&by_stouffer)));
     eprintln!(
-        "innocent rows called: article-b {} of {}, article-b-stouffer {} of {}",
+        "innocent rows significant: article-b {} of {}, article-b-stouffer {} of {}",
         innocent(&by_pod),
         by_pod.len(),
         innocent(&by_stouffer),
@@ -285,7 +287,7 @@ fn the_article_calls_innocent_rows_where_honest_calls_none() {
 }
 
 #[test]
-fn naive_calls_whatever_moved() {
+fn naive_finds_whatever_moved_significant() {
     let naive = of_demo("naive");
     let rows = of_window(&naive);
     let moved = |row: &&&CellRow| row.head.share != row.base.share;
@@ -353,7 +355,7 @@ fn watch_refuses_what_is_not_calibrated() {
 }
 
 #[test]
-fn watch_tells_how_many_false_alerts_to_expect() {
+fn watch_states_how_many_false_alerts_to_expect() {
     let folder = TempDir::new().unwrap();
     let tried = run(&[
         "watch",

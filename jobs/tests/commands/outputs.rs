@@ -1,4 +1,4 @@
-//! What the program wrote, as DuckDB, polars, pandas and pyarrow see it.
+//! What the program wrote, as DuckDB, polars, pandas and pyarrow read it.
 
 #[path = "../../../connectors/tests/support/readers.rs"]
 mod readers;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::program::{Done, run};
 use super::{demo, replay};
 
-/// Reads a run's folder with all four; what they are to see comes from the program's own reader.
+/// Reads a run's folder with all four; the expected values come from the program's own reader.
 fn read(done: &Done, expected: &Tables) -> Output {
     let beside = tempfile::NamedTempFile::new().unwrap();
     readers::expect(beside.path(), expected);
@@ -48,8 +48,8 @@ fn four_readers_see_what_the_program_wrote() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("flags rows as written"));
 }
 
-/// Each query of the page, on the output of the command that the page names. The twin: one query asks for something else in SQL than in
-/// Python, one check asks for more than rounding allows.
+/// Each query of the page, on the output of the command that the page names. The twin: one query differs between SQL
+/// and Python, and one check demands more than rounding allows.
 #[test]
 fn queries_of_the_documentation_give_the_same_rows_in_sql_and_in_polars() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/notebook.md").canonicalize().unwrap();

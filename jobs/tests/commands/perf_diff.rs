@@ -1,7 +1,7 @@
-//! `fleetdiff diff` beside the real `perf diff`: the same recordings, the same options, the same figures.
+//! `fleetdiff diff` compared with the real `perf diff`: the same recordings, the same options, the same figures.
 //!
-//! The recordings are made here and now (`tests/perf-diff/record.sh`); where perf is missing or may not record, that is said, and
-//! the ones that are kept in the repository are taken with what perf said of them.
+//! The recordings are made during the test (`tests/perf-diff/record.sh`). If perf is missing or may not record, a note
+//! is printed, and the recordings in the repository are used together with perf's output for them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ struct Figures {
     /// Share of the base in hundredths of a percent.
     baseline: i64,
     base_period: u64,
-    /// In hundredths of a point; nothing where perf computes none, which it does only of what both have.
+    /// In hundredths of a point; none where perf computes none: it computes it only if both sides have a value.
     delta: Option<i64>,
     period: u64,
 }
@@ -49,8 +49,8 @@ fn hundredths(text: &str) -> Option<i64> {
     }
 }
 
-/// Rows of perf, functions named as ours are. Of addresses without a symbol and of lines that were not found perf prints
-/// offsets, which differ from build to build: they are left out.
+/// Rows of perf, with functions named like ours. For addresses without a symbol and lines that were not found perf
+/// prints offsets, which differ between builds: they are left out.
 fn rows_of_perf(text: &str, keys: &str) -> Rows {
     let row = |line: &str| {
         let columns: Vec<&str> = line.split(',').map(str::trim).collect();
@@ -66,7 +66,7 @@ fn rows_of_perf(text: &str, keys: &str) -> Rows {
     };
     let mut rows = Rows::new();
     for (name, figures) in text.lines().map(row).filter(|(name, _)| comparable(name, keys)) {
-        // perf tells functions of one name apart by their addresses.
+        // perf distinguishes functions with the same name by their addresses.
         let sum = rows.entry(name).or_insert(Figures { baseline: 0, base_period: 0, delta: None, period: 0 });
         sum.baseline += figures.baseline;
         sum.base_period += figures.base_period;
@@ -106,13 +106,13 @@ fn rows_of_fleetdiff(text: &str, keys: &str) -> Rows {
     text.lines().map(row).filter(|(name, _)| comparable(name, keys)).collect()
 }
 
-/// Recordings as text, and what perf said of them.
+/// Recordings as text, and perf's output for them.
 struct Recorded {
     folder: TempDir,
 }
 
 impl Recorded {
-    /// Records now, or takes what is kept.
+    /// Records now, or uses the recordings in the repository.
     fn new() -> Self {
         let recorded = Self { folder: TempDir::new().unwrap() };
         let made = Command::new(folder().join("record.sh")).arg(recorded.folder.path()).output().unwrap();
@@ -152,7 +152,7 @@ impl Recorded {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// Compares each case; gives how many rows were compared.
+    /// Compares each case; returns the number of compared rows.
     fn agrees_with_perf(&self) -> usize {
         let (base, head) = (self.path("base.perf_script"), self.path("head.perf_script"));
         let mut compared = 0;
@@ -179,7 +179,7 @@ impl Recorded {
             ];
             let ours = run(&[&plain[..], &options].concat());
             if theirs.is_empty() {
-                // Where nothing is left perf prints nothing; here that is an error that says why.
+                // If nothing is left perf prints nothing; here that is an error with the reason.
                 assert!(ours.code != 0 && ours.stderr.contains("holds no sample"), "{name}: {}", ours.stderr);
                 continue;
             }

@@ -1,4 +1,4 @@
-//! `power`: what it says before a deploy is what the published vectors and an earlier run say.
+//! `power`: its figures before a deploy agree with the published vectors and with those of an earlier run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -165,7 +165,7 @@ fn an_earlier_run_gives_pods_samples_and_spread_of_each_cell() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told() {
+fn what_makes_no_sense_is_an_error() {
     for wrong in [
         ["--share", "0"],
         ["--share", "1"],
@@ -186,7 +186,7 @@ fn what_makes_no_sense_is_told() {
 }
 
 #[test]
-fn few_pods_are_told_what_they_cannot_show() {
+fn the_output_for_few_pods_states_what_they_cannot_show() {
     assert!(text(&["--head-pods", "1"]).contains("one pod is not a replicate"));
     assert!(text(&["--head-pods", "3"]).contains("a significant row is tentative"));
     assert!(text(&["--head-pods", "9"]).contains("a second test must agree"));

@@ -1,4 +1,4 @@
-//! Runs of the program, and the rows that they leave behind.
+//! Runs of the program, and the rows that they write.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -17,7 +17,7 @@ pub struct Run {
     pub stderr: String,
 }
 
-/// Runs the program with nothing of the caller's environment that it would read.
+/// Runs the program without the variables of the caller's environment that it would read.
 pub fn run(args: &[&str]) -> Run {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fleetdiff"));
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("FLEETDIFF_")) {

@@ -1,4 +1,5 @@
-//! `replay` of fleets that were recorded from real programs, whose truth is known: what changed is called, what did not is not.
+//! `replay` of fleets that were recorded from real programs, whose truth is known: what changed is significant, what
+//! did not change is not.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -16,7 +17,7 @@ static SNAPSHOT: LazyLock<Done> = LazyLock::new(|| {
     replay("kv-snapshot", &["--profile-type", "cpu", "--count-kind", "total", "--base", "A,A2", "--head", "B"])
 });
 
-/// Redis with another encoding limit, one cell a cohort.
+/// Redis with another encoding limit, one cell per cohort.
 pub fn listpack() -> &'static Done {
     &LISTPACK
 }
@@ -148,7 +149,8 @@ fn levels_but_of_memory_are_one_rejected_row_each_and_one_line_in_all() {
     assert!(lines[0].contains(&format!("{levels} rejected as unsupported_type")), "{lines:?}");
 }
 
-/// The grid, the lines and the sentence speak of one worst function, also where few pods carry it and some functions cost less.
+/// The grid, the lines and the sentence name the same worst function, even with few pods and if some functions cost
+/// less.
 #[test]
 fn what_it_says_of_few_pods() {
     let text = &listpack().run.stdout;
@@ -180,7 +182,7 @@ fn what_it_says_of_few_pods() {
 }
 
 #[test]
-fn no_comparison_is_said_so() {
+fn a_run_without_a_comparison_says_so() {
     let folder = recorded("rd-listpack");
     let done = done(&["replay", folder.to_str().unwrap(), "--base", "A", "--head", "no-such-build"]);
     assert!(done.run.stdout.contains("no comparison was open at the end"), "{}", done.run.stdout);

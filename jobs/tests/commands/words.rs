@@ -1,13 +1,13 @@
-//! The words that users read: those of the field, and no second word for one of them.
+//! The words that users read are those of the field, with one word per meaning.
 //!
-//! Looked at are README, CHANGELOG, the documentation (with it the descriptions of all columns, of which `docs/tables.md` is made), the
-//! alert schema, and the help of subcommands.
+//! Checked are README, CHANGELOG, the documentation (including the descriptions of all columns, from which
+//! `docs/tables.md` is generated), the alert schema, and the help of subcommands.
 
 use std::path::{Path, PathBuf};
 
 use super::program::run;
 
-/// A word or phrase in its wrong sense, and what stands in its place.
+/// A word or phrase in its wrong sense, and its replacement.
 const WORDS: &[(&str, &str)] = &[
     ("called", "significant (rejected by a report's test), flagged (raised by the live rule), named"),
     ("calls rows", "decides which rows are significant"),
@@ -51,17 +51,18 @@ const NAMES: &[(&str, &str)] = &[
     ("s02", "prior_dispersion"),
 ];
 
-/// Lines that may hold such a word: the file, a part of the line, and why.
+/// Lines that may contain such a word: the file, a part of the line, and why.
 const ALLOWED: &[(&str, &str, &str)] = &[
     ("CHANGELOG.md", "| `", "the table of renames has the old names beside the new"),
     ("CHANGELOG.md", "| options", "the table of renames has the old names beside the new"),
 ];
 
-/// Subcommands whose help is looked at.
+/// Subcommands whose help is checked.
 const HELP: &[&str] =
     &["demo", "replay", "watch", "publish", "generate", "delta", "diff", "calibrate", "power", "completions", "man"];
 
-/// Lower-case words of a text, one blank between them and at both ends. What belongs to names (`-`, `_`, a dot inside) stays.
+/// Lower-case words of a text, with one blank between them and at both ends. Characters of names (`-`, `_`, a dot
+/// inside) are kept.
 fn normalised(text: &str) -> String {
     let blank_or = |character: char| {
         let in_names = character.is_alphanumeric() || "-_.'/".contains(character);
@@ -73,7 +74,7 @@ fn normalised(text: &str) -> String {
     format!(" {} ", words.join(" "))
 }
 
-/// What is wrong with a text, a line each. Phrases are found across the end of a line too.
+/// What is wrong with a text, one line each. Phrases are found across the end of a line too.
 fn wrong_words(name: &str, text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let mut wrong = Vec::new();

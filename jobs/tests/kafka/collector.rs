@@ -1,5 +1,5 @@
-//! Records as an OpenTelemetry Collector wrote them, put onto a topic as they were: no keys, no headers, the records of a pod
-//! spread over all partitions.
+//! Records as an OpenTelemetry Collector wrote them, published unchanged to a topic: no keys, no headers, and the
+//! records of a pod spread over all partitions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn recorded() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../connectors/formats/testdata/otlp-kafka")
 }
 
-/// What is known of the records, in the order of their offsets.
+/// What is known about the records, in the order of their offsets.
 fn records() -> Vec<Value> {
     let text = fs::read_to_string(recorded().join("records.jsonl")).unwrap();
     let mut records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -45,7 +45,7 @@ fn put_onto(topic: &str) {
     producer.flush(Duration::from_secs(60)).unwrap();
 }
 
-/// The same records as files of a folder, whose manifest knows no more of them than their time.
+/// The same records as files of a folder, whose manifest contains only their time.
 fn put_into(folder: &Path) {
     let expected = fs::read_to_string(recorded().join("expected.json")).unwrap();
     let expected: Vec<Value> = serde_json::from_str(&expected).unwrap();
@@ -83,7 +83,7 @@ fn a_topic_of_a_collector_gives_what_its_records_give_as_files() {
     let [cells, _, comparisons, ledger, _] = expected.sizes();
     assert!(cells > 0 && comparisons > 0 && ledger >= 3, "{:?}", expected.sizes());
     assert_eq!(expected.refused(), 0);
-    // Memory of hops 1 and 3 and locks of hop 2 are since the process began; of those, differences are counted.
+    // Memory of hops 1 and 3 and locks of hop 2 are since the process began; their differences are counted.
     let snapshots: Vec<_> =
         expected.tables.ledger.iter().filter(|row| ["heap", "mutex"].contains(&row.profile_type.as_str())).collect();
     assert!(
@@ -104,7 +104,7 @@ fn a_topic_of_a_collector_gives_what_its_records_give_as_files() {
     }
 }
 
-/// A filter holds for the profiles of a file of records, whose line of the manifest says neither service nor type.
+/// A filter applies to the profiles of a file of records, whose line of the manifest names neither service nor type.
 #[test]
 fn a_filter_sees_into_records() {
     let scratch = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What is wrong is said in words, with an exit code that a script can tell apart.
+//! Errors are clear, with an exit code that a script can distinguish.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ fn a_broker_that_does_not_answer_is_named() {
     let fleet = recorded("rd-listpack");
     let scratch = tempfile::tempdir().unwrap();
     let output = scratch.path().join("out");
-    // Port 1 of this machine: nobody listens there.
+    // Port 1 of this machine, on which no process listens.
     let nowhere = ["--brokers", "127.0.0.1:1", "--connect-timeout", "1s"];
     for args in [
         vec!["watch", "--until-end", "--output", text(&output)],
@@ -80,7 +80,7 @@ fn an_output_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn every_problem_of_a_configuration_is_told_at_once_and_no_secret() {
+fn every_problem_of_a_configuration_is_reported_at_once_and_no_secret() {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("wrong.toml");
     fs::write(&file, "[dataflow]\nwindw = \"30m\"\nq = 7.0\n[kafka.client]\n\"sasl.password\" = \"hunter2\"\n")

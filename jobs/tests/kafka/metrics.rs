@@ -1,4 +1,5 @@
-//! Requests from a topic of metrics: joined with profiles that bring none, they give the rows that a manifest with requests gives.
+//! Requests from a topic of metrics: joined with profiles without requests, they give the same rows as a manifest with
+//! requests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -86,7 +87,8 @@ fn record(line: &Value, point: proto::Point, temporality: i32) -> Vec<u8> {
         .encode_to_vec()
 }
 
-/// Puts the requests of a manifest onto a topic of two partitions: of each line a delta, or all of its pod so far.
+/// Publishes the requests of a manifest to a topic with two partitions: for each line a delta, or the total of its pod
+/// so far.
 fn put_onto(topic: &str, lines: &[Value], temporality: i32) {
     let plan = TopicPlan { name: topic, partitions: 2, replication: None, configuration: &[("retention.ms", "-1")] };
     topic::ensure(&ClientSettings::new(brokers()), plan).unwrap();
@@ -113,7 +115,7 @@ fn put_onto(topic: &str, lines: &[Value], temporality: i32) {
 const SETTINGS: [&str; 10] =
     ["--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B", "--count-kind", "self"];
 
-/// A copy of a fleet whose manifest says nothing of requests, and what it said.
+/// A copy of a fleet whose manifest has no requests, and the requests that were removed.
 fn without_requests(fleet: &Path, copy: &Path) -> Vec<Value> {
     let manifest = fs::read_to_string(fleet.join("manifest.jsonl")).unwrap();
     let lines: Vec<Value> = manifest.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use crate::broker;
 
-/// The program with these arguments, with nothing of the caller's environment that it would read.
+/// The program with these arguments, without the variables of the caller's environment that it would read.
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fleetdiff"));
     let own = std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("FLEETDIFF_"));
@@ -21,20 +21,20 @@ pub fn run(args: &[&str]) -> Output {
     command(args).output().unwrap()
 }
 
-/// Runs the program, which has to succeed; gives what it said on stdout.
+/// Runs the program, which must succeed; gives its stdout.
 pub fn succeed(args: &[&str]) -> String {
     let output = run(args);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "fleetdiff {args:?} failed:\n{stderr}");
-    assert!(!stderr.contains("ERROR"), "fleetdiff {args:?} told of an error:\n{stderr}");
+    assert!(!stderr.contains("ERROR"), "fleetdiff {args:?} logged an error:\n{stderr}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs the program, which has to fail with this exit code; gives what it said on stderr.
+/// Runs the program, which must fail with this exit code; gives its stderr.
 pub fn fail(code: i32, args: &[&str]) -> String {
     let output = run(args);
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(code), "fleetdiff {args:?} said:\n{stderr}");
+    assert_eq!(output.status.code(), Some(code), "fleetdiff {args:?} printed:\n{stderr}");
     assert!(!stderr.contains("panicked"), "{stderr}");
     stderr
 }

@@ -1,4 +1,4 @@
-//! What a run left behind: the rows of its folder, and its alerts from the file or from the topic.
+//! The results of a run: the rows of its folder, and its alerts from the file or from the topic.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::program::brokers;
 
-/// A rejected record but for its place, which is another in a folder than on a topic.
+/// A rejected record without its place, which differs between a folder and a topic.
 type Refusal = (Option<Nanos>, Reason, Option<ProfileType>, u64, Option<Nanos>);
 
 /// Everything that must not depend on where records came from.
@@ -54,7 +54,7 @@ fn results(folder: &Path, mut alerts: Vec<Value>) -> Results {
 }
 
 impl Results {
-    /// Panics at the first row that is another.
+    /// Panics at the first row that differs.
     pub fn assert_same(&self, other: &Self, about: &str) {
         let (a, b) = (&self.tables, &other.tables);
         same(&a.ledger, &b.ledger, &format!("{about}: ledger"));
@@ -66,7 +66,8 @@ impl Results {
         assert!(a == b, "{about}: some other table");
     }
 
-    /// What is left of results in self counts if profiles come as counts by function: no word of where work came from or went.
+    /// The results in self counts that are still available if profiles come as counts by function: without where work
+    /// came from or went.
     pub fn without_stacks(mut self) -> Self {
         self.tables.flags.iter_mut().for_each(|flag| flag.row.detail = None);
         self.alerts
@@ -115,7 +116,7 @@ pub fn read_alerts(topic: &str) -> Vec<Value> {
     panic!("topic {topic} did not come to an end");
 }
 
-/// A CloudEvent in binary mode, put together in structured mode.
+/// A CloudEvent in binary mode, converted to structured mode.
 fn structured(message: &BorrowedMessage<'_>) -> Value {
     let text = |bytes: Option<&[u8]>| String::from_utf8(bytes.unwrap().to_vec()).unwrap();
     let mut event = Map::new();

@@ -24,8 +24,8 @@ fn replayed(fleet: &Path, settings: &[&str]) -> Results {
     one
 }
 
-/// Publishes to three of four partitions, keyed and unkeyed, watches each with 1, 2 and 4 workers, and holds what comes
-/// out against the replay.
+/// Publishes to three of four partitions, keyed and unkeyed, watches each with 1, 2 and 4 workers, and compares the
+/// results with the replay.
 fn same_from_topic(name: &str, fleet: &Path, format: &str, settings: &[&str]) -> Results {
     same_as(replayed(fleet, settings), name, fleet, format, settings)
 }
@@ -60,7 +60,7 @@ fn folded_stacks_as_pprof() {
     assert!(results.tables.flags.iter().any(|flag| flag.row.detail.is_some()), "stacks show where work went");
 }
 
-/// The columnar delta has counts by function and no stacks, so that nobody can tell where work went.
+/// The columnar delta has counts by function and no stacks, so it is not known where work went.
 #[test]
 fn folded_stacks_as_delta() {
     let fleet = recorded("rd-listpack");

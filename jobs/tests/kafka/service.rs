@@ -1,4 +1,5 @@
-//! The service as it runs: partitions that fall silent and come back, signals, and a start on what a run before left.
+//! The service as it runs: partitions that fall silent and come back, signals, and a start with the output of an
+//! earlier run.
 
 use std::fs;
 use std::path::Path;
@@ -70,7 +71,7 @@ fn has_decided(output: &Path, decision: &str, partition: i32) -> bool {
     decisions(output).iter().any(|made| made["decision"] == decision && made["partition"] == partition)
 }
 
-/// All rows, in a new folder that knows these decisions.
+/// All rows, in a new folder with these decisions.
 fn run_anew(topic: &str, folder: &Path, known: Option<&Path>, workers: &str) -> Results {
     fs::create_dir_all(folder).unwrap();
     if let Some(known) = known {
@@ -80,8 +81,8 @@ fn run_anew(topic: &str, folder: &Path, known: Option<&Path>, workers: &str) -> 
     of_folder(folder)
 }
 
-/// Event time goes on without a silent partition; when that comes back, what it gives is late. The same decisions give the
-/// same rows, whoever reads them and when: a run to the end compares its files with those that the service left.
+/// Event time goes on without a silent partition; when it comes back, its records are late. The same decisions give the
+/// same rows, whichever run uses them and when: a run to the end compares its files with those of the service.
 #[test]
 fn a_silent_partition_holds_nobody_up_and_what_was_decided_is_decided_again() {
     let scratch = tempfile::tempdir().unwrap();
@@ -93,14 +94,14 @@ fn a_silent_partition_holds_nobody_up_and_what_was_decided_is_decided_again() {
     generate("silent", "8m", "3");
     wait_for("going on with partition 2", &log, || files_of(&output, "ledger") >= 7 && has_decided(&output, "back", 2));
     assert_eq!(stop(service, "TERM"), Some(0), "{}", fs::read_to_string(&log).unwrap());
-    let told = fs::read_to_string(&log).unwrap();
+    let logged = fs::read_to_string(&log).unwrap();
     for part in [
         "reading topic silent (3 partitions, delta)",
         "event time goes on without this partition",
         "the partition gives again",
         "stopped; closed through",
     ] {
-        assert!(told.contains(part), "{part:?} is missing in:\n{told}");
+        assert!(logged.contains(part), "{part:?} is missing in:\n{logged}");
     }
 
     let left = files_of(&output, "ledger");
@@ -115,7 +116,7 @@ fn a_silent_partition_holds_nobody_up_and_what_was_decided_is_decided_again() {
 }
 
 #[test]
-fn a_service_waits_at_the_end_of_its_topic_until_it_is_told_to_stop() {
+fn a_service_waits_at_the_end_of_its_topic_until_it_is_stopped() {
     let scratch = tempfile::tempdir().unwrap();
     let log = scratch.path().join("log");
     generate("waiting", "1m", "1");

@@ -1,4 +1,4 @@
-//! A topic with late and duplicate records: rows do not depend on who reads which partition, nor when.
+//! A topic with late and duplicate records: rows do not depend on which worker reads which partition, or when.
 
 use crate::program::{brokers, succeed, text};
 use crate::results::{Results, with_topic};

@@ -1,4 +1,4 @@
-//! The base against itself: "Self-check" in section 6 of `docs/semantics.md`.
+//! The base against itself: "A/A check" in section 6 of `docs/semantics.md`.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::evidence::{Evidence, judge, kept_or_all};
 use super::statistics::families::two_level;
 use super::timeline::Open;
 
-/// Rows tested and rows called, by type, kind and cell; cells whose halves cannot be tested are missing.
+/// Rows tested and rows significant, by type, kind and cell; cells whose halves cannot be tested are missing.
 pub(super) type Checked = BTreeMap<(ProfileType, CountKind, CellKey), (i64, i64)>;
 
 /// The A/A check of a comparison at a report.

@@ -12,14 +12,14 @@ use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
 
 use super::snapshots::{Found, Snapshots};
 
-/// An event further than this after the moment it was sent comes from the future.
+/// An event that lies further than this after the moment it was sent comes from the future.
 const FUTURE: Nanos = Nanos::from_seconds(60);
 /// A pod that is silent for so long is seen for the first time again.
 const DAY: Nanos = Nanos::from_seconds(86_400);
-/// The profile type of the ledger for what could not be decoded.
+/// The profile type of the ledger for parts that could not be decoded.
 const UNKNOWN: &str = "_unknown";
 
-/// A profile that is counted, with where it stands in time.
+/// A counted profile, with its place in time.
 #[derive(Clone, Debug)]
 pub(super) struct Counted {
     pub profile: Arc<Profile>,
@@ -27,22 +27,22 @@ pub(super) struct Counted {
     pub applied: Hop,
     /// Hop of its event time.
     pub own: Hop,
-    /// When its process started, as far as is known.
+    /// When its process started, if known.
     pub started: Nanos,
 }
 
 /// Operations that became known at a hop.
 #[derive(Clone, Debug)]
 pub(super) struct Served {
-    /// The profile that told of them: says of whom and of what type.
+    /// The profile that reported them: gives the pod and the type.
     pub profile: Arc<Profile>,
     pub applied: Hop,
-    /// Hop under which they count.
+    /// Hop under which they are counted.
     pub own: Hop,
     pub count: u64,
 }
 
-/// All that becomes of the records.
+/// Everything that results from the records.
 #[derive(Debug, Default)]
 pub(super) struct Admitted {
     pub counted: Vec<Counted>,
@@ -64,11 +64,11 @@ struct Applied<'a> {
     late: bool,
 }
 
-/// What tells one profile from a repetition of it.
+/// The identity by which a repetition of a profile is recognized.
 type DuplicateKey = (Service, Build, PodId, Option<Nanos>, ProfileType, TimeRange, u128);
-/// What tells one process from another.
+/// The identity of a process.
 type ProcessKey = (Service, Build, PodId, Option<Nanos>);
-/// What tells requests served from a repetition of them.
+/// The identity by which a repetition of requests is recognized.
 type RequestsKey = (Service, Build, PodId, ProfileType, Cohort, TimeRange);
 
 /// The ledger while it is written.
@@ -117,7 +117,7 @@ pub(super) fn admit(config: &Config, partitions: &[Vec<Decoded>]) -> Admitted {
     admitted
 }
 
-/// The order in which the profiles of all hops are decided about.
+/// The order in which the profiles of all hops are decided.
 fn order<'a>(p: &'a Applied<'_>) -> impl Ord + use<'a> {
     let profile = &p.profile;
     let position = (p.position.partition, p.position.offset, p.part, &p.position.source);
@@ -175,7 +175,7 @@ fn apply<'a>(
     waiting.into_iter().for_each(|row| book(config, None, row, ledger, rejected));
 }
 
-/// Hops that a profile waits for, to see whether its process goes on.
+/// The number of hops that a profile waits, to see whether its process goes on.
 fn held_back(config: &Config, profile: &Profile) -> u64 {
     let next = match profile.temporality {
         Temporality::Delta => profile.window.end.since(profile.window.start),
@@ -184,7 +184,7 @@ fn held_back(config: &Config, profile: &Profile) -> u64 {
     if config.drain == Nanos(0) { 0 } else { config.clock().hops_in(Nanos(config.drain.0 + next.0)) }
 }
 
-/// When processes are known to have been alive: the hop at which that is told, and the instant.
+/// When processes are known to have been alive: the hop at which that is reported, and the instant.
 fn sightings(config: &Config, applied: &[Applied<'_>]) -> BTreeMap<ProcessKey, Vec<(Hop, Nanos)>> {
     let mut alive: BTreeMap<ProcessKey, Vec<(Hop, Nanos)>> = BTreeMap::new();
     for one in applied {
@@ -210,7 +210,8 @@ fn book(config: &Config, hop: Option<Hop>, mut row: RejectedRow, ledger: &mut Le
     rejected.push(row);
 }
 
-/// Only what happened in a window, or whole stacks since the process began, of which the window is their last instant.
+/// Accepts only events within a window, or whole stacks since the process began, whose moment is the last instant of
+/// the window.
 fn countable(profile: Profile) -> Result<Profile, Rejection> {
     let end = profile.window.end;
     match (profile.temporality, &profile.samples) {
@@ -329,7 +330,7 @@ fn first_sight(config: &Config, sights: &[(Hop, Nanos)]) -> Nanos {
     sights[first].1
 }
 
-/// What a counted profile adds to the requests that are known of its pod.
+/// What a counted profile adds to the known requests of its pod.
 fn served(config: &Config, one: &Applied<'_>, known: &mut BTreeMap<RequestsKey, Vec<(Hop, u64)>>) -> Option<Served> {
     let (id, told) = (&one.profile.identity, one.profile.requests?);
     let own = config.clock().hop_of(told.window.midpoint()).min(one.at);
@@ -353,7 +354,7 @@ fn served(config: &Config, one: &Applied<'_>, known: &mut BTreeMap<RequestsKey, 
     Some(Served { profile: Arc::clone(&one.profile), applied: one.at, own, count: more })
 }
 
-/// Samples of one cohort: how many in all, and self and total by function.
+/// Samples of one cohort: their number, and self and total by function.
 pub(super) type FoldedCohort = (u64, BTreeMap<Arc<str>, [u64; 2]>);
 
 /// Samples of each cohort of a profile.

@@ -1,4 +1,4 @@
-//! Whether two outcomes are the same: integers, keys and verdicts exactly, floats closely.
+//! Whether two results are the same: integers, keys and verdicts exactly, floats closely.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -12,7 +12,7 @@ const CLOSE: f64 = 1e-8;
 const FAR_OUT: f64 = -450.0;
 /// Largest relative difference of two ln p far out in the tail.
 const CLOSE_FAR_OUT: f64 = 1e-6;
-/// How many differences are reported.
+/// How many differences are listed.
 const REPORTED: usize = 12;
 /// Columns of prose, which the oracle does not write.
 const PROSE: [(&str, &str); 2] = [("comparisons", "sentence"), ("rejected", "detail")];
@@ -22,7 +22,7 @@ const PROSE: [(&str, &str); 2] = [("comparisons", "sentence"), ("rejected", "det
 pub struct Agreement {
     /// Rows of `cells`.
     pub cells: usize,
-    /// Of these: tested.
+    /// Rows of `cells` that were tested.
     pub tested: usize,
     /// Of these: significant.
     pub selected: usize,
@@ -38,7 +38,7 @@ pub struct Agreement {
 
 /// Compares `got` with `expected`, row by row and column by column, in any order of the rows.
 ///
-/// Every column of a table's list is compared but those of prose: sentences, and details of rejections. Floats agree to 1e-8 relative, 1e-8 absolute near 0,
+/// Every column is compared except prose: sentences, and details of rejections. Floats agree to 1e-8 relative, 1e-8 absolute near 0,
 /// ln p below -450 to 1e-6 relative; infinities must be equal.
 ///
 /// # Errors
@@ -64,7 +64,7 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
     })
 }
 
-/// What differs so far.
+/// The differences so far.
 #[derive(Default)]
 struct Differences {
     count: usize,

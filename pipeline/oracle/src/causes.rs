@@ -1,4 +1,4 @@
-//! Which called rows move only because another does: section 11 of `docs/semantics.md`.
+//! Which selected rows moved only because another did: section 11 of `docs/semantics.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,18 +9,18 @@ use super::counts::{Archive, Tree};
 use super::family::{RowId, Selected};
 use super::statistics::decide::{ln_e, ln_p_iid};
 
-/// What becomes of a called row.
+/// What happens to a selected row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// It stands for itself.
+    /// It has no other cause.
     Stands,
-    /// It has a cause of its own beside the called rows that it lies over.
+    /// It has its own cause, besides the selected rows under it.
     OfItsOwn,
     /// Another row explains it.
     By(RowId),
 }
 
-/// What a change must reach to be called by itself.
+/// The thresholds that a change must reach to be selected by itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bar {
     pub min_effect: f64,
@@ -30,10 +30,10 @@ pub(super) struct Bar {
 /// Samples of head and base by block.
 type Samples = Vec<[f64; 2]>;
 
-/// A called row of a cell.
+/// A selected row of a cell.
 pub(super) type Here<'a> = (&'a RowId, &'a Selected);
 
-/// The cause of each called row of a cell, in their order, from the stacks of the epoch.
+/// The cause of each selected row of a cell, in their order, from the stacks of the epoch.
 pub(super) fn causes(archive: &Archive, tree: &Tree, here: &[Here<'_>], bar: Bar) -> Vec<Cause> {
     let all = Samples::from_iter(
         tree.values().map(|block| [0, 1].map(|arm| block.values().map(|samples| float(samples[arm])).sum())),
@@ -61,7 +61,7 @@ pub(super) fn causes(archive: &Archive, tree: &Tree, here: &[Here<'_>], bar: Bar
     (0..here.len()).map(cause).collect()
 }
 
-/// The samples of a row by the place of the row that it lies over.
+/// The samples of a row, by the place of the row under it.
 struct Parts {
     under: BTreeMap<usize, Samples>,
     rest: Samples,
@@ -104,14 +104,14 @@ fn add(sums: &mut [f64; 2], samples: [u64; 2]) {
     }
 }
 
-/// The functions that are met for the first time after a function, root first.
+/// The functions that first occur after a function, root first.
 fn below(stack: &[usize], function: usize) -> BTreeSet<usize> {
     let mut above: BTreeSet<usize> = stack.iter().take_while(|frame| **frame != function).copied().collect();
     above.insert(function);
     stack.iter().skip_while(|frame| **frame != function).filter(|frame| !above.contains(frame)).copied().collect()
 }
 
-/// Samples in which the second of two functions is first met below the first, by called function and any other.
+/// Samples in which the second of two functions first occurs below the first, by selected function and any other.
 struct Order(BTreeMap<(usize, usize), u64>);
 
 impl Order {
@@ -129,7 +129,7 @@ impl Order {
         Self(order)
     }
 
-    /// Whether of two functions the second is the callee: in more samples than the other way round.
+    /// Whether the second of two functions is the callee: in more samples than the other way round.
     fn calls(&self, caller: usize, callee: usize) -> bool {
         let samples = |pair| self.0.get(&pair).copied().unwrap_or(0);
         let (down, up) = (samples((caller, callee)), samples((callee, caller)));
@@ -145,7 +145,7 @@ fn moved(samples: &Samples, all: &Samples) -> f64 {
     (share(0) - share(1)).abs()
 }
 
-/// Whether what is left of a row's change would be called by itself.
+/// Whether the rest of a row's change would be selected by itself.
 fn rest_is_selected(rest: &Samples, all: &Samples, selected: &Selected, bar: Bar) -> bool {
     let Some(tested) = selected.now.tested else { return false };
     let (mut r, mut s, mut harmonic, mut n) = (0.0, 0.0, 0.0, 0.0);

@@ -1,6 +1,7 @@
 //! Which samples are whose: section 4 of `docs/semantics.md`.
 //!
-//! All counted samples of a service lie in one list; what a comparison sees at a hop is summed up from that list anew.
+//! All counted samples of a service are in one list; what a comparison sees at a hop is summed from the whole list each
+//! time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -38,7 +39,7 @@ struct Origin {
 #[derive(Clone, Debug)]
 struct Sampled {
     origin: Origin,
-    /// Number of the pod's name: of several builds of an arm it is one pod.
+    /// Number of the pod's name; in several builds of an arm it is the same pod.
     pod: usize,
     started: Nanos,
     bucket: u8,
@@ -72,11 +73,11 @@ struct Requests {
     count: u64,
 }
 
-/// Counts of one comparison in one cell whose base is history. Strata are by hour of the day, whose number takes the block's
-/// place.
+/// Counts of one comparison in one cell whose base is history. Strata are by hour of the day; its number replaces that
+/// of the block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HistoryCell {
-    /// The head within the window, and what is archived of the base, at whatever hour.
+    /// The head within the window, and what is archived of the base, at all hours.
     pub cell: Cell,
     /// Days on which the base has samples in a stratum.
     pub days: BTreeMap<(Hop, Hardware), BTreeSet<i64>>,
@@ -106,7 +107,7 @@ pub(super) struct ArmCounts {
     pub buckets: BTreeMap<u8, BucketCounts>,
     /// Whether these are of history.
     pub of_history: bool,
-    /// The same samples by the number of the pod; kept within the window alone.
+    /// The same samples by the number of the pod; kept only within the window.
     pub pods: BTreeMap<usize, PodCounts>,
 }
 
@@ -257,7 +258,7 @@ impl Archive {
         cells
     }
 
-    /// What a comparison sees at the close of `hop` whose base is history.
+    /// What a comparison whose base is history sees at the close of `hop`.
     pub fn history_cells(
         &self,
         config: &Config,
@@ -305,14 +306,15 @@ impl Archive {
     }
 }
 
-/// Of each stretch of hops one is archived: its place in it is the hash of the stretch's number, modulo the stretch's length.
+/// One hop of each stretch of hops is archived: its place in the stretch is the hash of the stretch's number, modulo
+/// the stretch's length.
 fn is_archived(config: &Config, own: Hop) -> bool {
     let length = config.clock().hops_in(config.history_every).max(1);
     let first = own.0 - own.0 % length;
     own.0 == first + stable_hash(&(own.0 / length).to_le_bytes()) % length
 }
 
-/// Adds up requests, and forgets strata without samples.
+/// Sums requests, and drops strata without samples.
 fn settle(cell: &mut Cell) {
     cell.values_mut().flatten().for_each(ArmCounts::settle);
     cell.retain(|_, stratum| stratum.iter().any(|arm| arm.samples > 0));
@@ -382,7 +384,7 @@ impl ArmCounts {
         }
     }
 
-    /// Forgets requests of buckets without samples, and adds up the others.
+    /// Drops requests of buckets without samples, and sums the others.
     fn settle(&mut self) {
         self.buckets.retain(|_, bucket| bucket.samples > 0);
         self.requests = self.buckets.values().map(|bucket| bucket.requests).sum();

@@ -1,4 +1,4 @@
-//! What the counts of one cell, or of several together, say: section 5 of `docs/semantics.md`.
+//! The evidence in the counts of one cell, or of several together: section 5 of `docs/semantics.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use super::statistics::strata::{Arm, Model, strata_test};
 /// Below this, `df` is 2 or more up to rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// What is known of one cell, or of several whose strata lie side by side.
+/// What is known about one cell, or about several with their strata side by side.
 pub(super) struct Evidence {
     /// Head and base; `count` and `share` are empty.
     pub arms: [ArmFigures; 2],
@@ -35,13 +35,13 @@ pub(super) struct Evidence {
     pub kinds: BTreeMap<CountKind, KindEvidence>,
 }
 
-/// What is known of all functions in one count kind.
+/// What is known about all functions in one count kind.
 pub(super) struct KindEvidence {
     /// Head and base counts of functions that have any, ascending by number.
     pub counts: BTreeMap<usize, [u64; 2]>,
     /// Functions that went into the test, in its order.
     pub functions: Vec<usize>,
-    /// `None` where the support does not carry one.
+    /// `None` if the support is not enough for a test.
     pub test: Option<CellTest>,
 }
 
@@ -59,7 +59,7 @@ impl KindEvidence {
     }
 }
 
-/// Judges the strata of these cells together, in the order given.
+/// Evaluates the strata of these cells together, in the order given.
 pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell]) -> Evidence {
     let all: Vec<(&(Hop, Hardware), &Stratum)> = cells.iter().flat_map(|cell| cell.iter()).collect();
     let kept: Vec<_> = all.iter().copied().filter(|(_, stratum)| in_both(stratum)).collect();
@@ -99,7 +99,8 @@ pub(super) fn kept_or_all(cell: &Cell) -> Vec<&Stratum> {
     cell.values().filter(|stratum| !any || in_both(stratum)).collect()
 }
 
-/// One count kind; tested only where `scale` is given, which holds the scale of self counts once that is known.
+/// One count kind; tested only if `normalization` is given, which holds the normalization factor of self counts once
+/// that is known.
 fn judge_kind(
     config: &Config,
     archive: &Archive,
@@ -183,7 +184,7 @@ fn pods(used: &[&Stratum], arm: usize) -> BTreeSet<usize> {
 
 fn figures(used: &[&Stratum], arm: usize) -> ArmFigures {
     let requests: u64 = used.iter().map(|stratum| stratum[arm].requests).sum();
-    // A pod counts once a bucket, so that a pod that changed its node counts where it is tested.
+    // A pod counts once per bucket, so that a pod that changed its node counts where it is tested.
     let occupied: BTreeSet<(u8, usize)> = used
         .iter()
         .flat_map(|stratum| &stratum[arm].buckets)

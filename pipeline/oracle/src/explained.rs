@@ -1,4 +1,4 @@
-//! What a flag says of other rows: items 4 and 5 of section 11 of `docs/semantics.md`.
+//! What a flag says about other rows: items 4 and 5 of section 11 of `docs/semantics.md`.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::statistics::families::ln_bh;
 /// How many compositional functions are named.
 const NAMED: usize = 20;
 
-/// The functions of a cell whose share alone moved, by their self rows, the largest change first.
+/// The functions of a cell of which only the share moved, by their self rows, the largest change first.
 pub(super) fn compositional(config: &Config, archive: &Archive, evidence: &Evidence) -> Vec<String> {
     let Some((kind, test)) =
         evidence.kinds.get(&CountKind::SelfCount).and_then(|kind| Some((kind, kind.test.as_ref()?)))
@@ -30,14 +30,14 @@ pub(super) fn compositional(config: &Config, archive: &Archive, evidence: &Evide
             && adjusted[place].abs() < share[place].abs()
     };
     let ln_q = ln_bh(&test.ln_p_comp).into_iter().enumerate();
-    // In order of the hash; a stable sort keeps that among changes of one size, which rounding must not tell apart.
+    // In order of the hash; a stable sort keeps this order among equal changes, which rounding must not separate.
     let size = |place: usize| (share[place].abs() * 1e9).round();
     let mut found: Vec<usize> = ln_q.filter(|(place, ln_q)| moved(*place, *ln_q)).map(|(place, _)| place).collect();
     found.sort_by(|a, b| size(*b).total_cmp(&size(*a)));
     found.into_iter().map(|place| archive.names[kind.functions[place]].to_string()).collect()
 }
 
-/// What a flag explains: rows, then functions whose share alone moved, if its row is the one that they are put down to.
+/// What a flag explains: rows, then functions of which only the share moved, if they are attributed to the flag's row.
 pub(super) fn explains(selected: &BTreeMap<RowId, Selected>, flag: &RowId, compositional: &[String]) -> Vec<String> {
     let rows = selected.iter().filter(|(_, other)| other.by.as_ref() == Some(flag));
     let mut names: Vec<String> = rows.map(|(id, _)| format!("{} ({})", id.function, id.kind.name())).collect();
@@ -89,7 +89,7 @@ pub(super) fn shifts(archive: &Archive, tree: &Tree, here: &[Here<'_>]) -> BTree
     words
 }
 
-/// The most frequent direct caller of a function where it is the leaf; of several the one with the smallest hash.
+/// The most frequent direct caller of a function where it is the leaf; in a tie, the one with the smallest hash.
 fn caller(archive: &Archive, tree: &Tree, function: usize) -> Option<usize> {
     let mut callers: BTreeMap<usize, u64> = BTreeMap::new();
     for (path, samples) in tree.values().flatten() {

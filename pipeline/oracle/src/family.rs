@@ -1,4 +1,4 @@
-//! What is remembered of one comparison's live family between looks, and what a look is made of.
+//! What is remembered about one comparison's live family between looks, and the input of a look.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,24 +38,24 @@ impl RowId {
     }
 }
 
-/// A row that is called.
+/// A selected row.
 #[derive(Clone, Debug)]
 pub(super) struct Selected {
-    /// Start of the epoch in which it was first called.
+    /// Start of the epoch in which it was first selected.
     pub epoch: Hop,
     /// As it was last tested.
     pub now: Line,
-    /// Its flag, if one stands.
+    /// Its flag, if it has one.
     pub flag: Option<Flag>,
-    /// What explains it, if no flag stands.
+    /// What explains it, if it has no flag.
     pub by: Option<RowId>,
 }
 
-/// A flag that stands.
+/// A current flag.
 #[derive(Clone, Debug)]
 pub(super) struct Flag {
     pub raised: Hop,
-    /// It has a cause of its own, and is never explained.
+    /// It has its own cause, and is never explained.
     pub of_its_own: bool,
     /// What was emitted last, and the effect then.
     pub emitted: CellRow,
@@ -72,9 +72,9 @@ pub(super) struct Live {
     pub epoch: Hop,
     /// Rows tested at some look of this epoch.
     pub joined: BTreeSet<RowId>,
-    /// ln of the largest e-value in this epoch of rows that reached 1/q.
+    /// ln of the largest e-value in this epoch, of rows that reached 1/q.
     pub largest: BTreeMap<RowId, f64>,
-    /// Rows cleared in this epoch since they were shown to be alike.
+    /// Rows cleared in this epoch because they were equivalent.
     pub decided: BTreeSet<RowId>,
     pub selected: BTreeMap<RowId, Selected>,
 }
@@ -88,16 +88,16 @@ pub(super) struct Looked {
     pub lines: BTreeMap<CountKind, Vec<Line>>,
 }
 
-/// What a look is made of.
+/// The input of a look.
 pub(super) struct LookAt<'a> {
     pub config: &'a Config,
     pub archive: &'a Archive,
     pub blocks: &'a [Hop],
     pub open: &'a Open,
     pub hop: Hop,
-    /// The A/A check, where the look is a report.
+    /// The A/A check, if the look is a report.
     pub checked: &'a Checked,
-    /// In what the arms are unlike, where the look is a report.
+    /// Imbalances of the arms, if the look is a report.
     pub imbalance: &'a Warnings,
 }
 
@@ -126,14 +126,14 @@ impl Live {
         }
     }
 
-    /// ln of the largest e-value of a row at the looks of an epoch, if it reached 1/q, else 0.
+    /// ln of the largest e-value of a row at the looks of an epoch, if it reached 1/q; otherwise 0.
     pub fn largest_ln_e(&self, epoch: Hop, id: &RowId) -> f64 {
         self.largest.get(id).filter(|_| self.epoch == epoch).copied().unwrap_or(0.0)
     }
 }
 
 impl Selected {
-    /// The function that explains the row, if that is still called.
+    /// The function that explains the row, if that is still selected.
     pub fn cause(&self, live: &Live) -> Option<String> {
         self.by.as_ref().filter(|by| live.selected.contains_key(by)).map(|by| by.function.clone())
     }

@@ -36,7 +36,7 @@ pub(super) fn against_history(
             by_type.entry(profile_type).or_default().insert(key, cell);
         }
     }
-    // No look and no flag: what the live rule remembers of this comparison is empty.
+    // There are no looks and no flags: the live rule remembers nothing about this comparison.
     let open = Open { base: history.base.clone(), head: history.head.clone(), opened: hop, epoch: hop };
     let (live, nothing, no_warning) = (Live::new(service, &open), Checked::new(), Warnings::new());
     let at = LookAt { config, archive, blocks: &[], open: &open, hop, checked: &nothing, imbalance: &no_warning };
@@ -64,7 +64,7 @@ fn at_hours_of_head(cells: &Cells) -> BTreeMap<CellKey, Cell> {
     cells.iter().map(|(key, cell)| (key.clone(), of_cell(&cell.cell))).collect()
 }
 
-/// A row with its detail, and without what history cannot tell.
+/// A row with its detail, without the figures that history cannot give.
 fn told(row: CellRow, cells: &Cells, base: &Build) -> CellRow {
     let under = cells.iter().filter(|(key, _)| is_under(key, &row.cell));
     let under: Vec<&HistoryCell> = under.map(|(_, cell)| cell).collect();
@@ -117,14 +117,14 @@ fn which_history(cells: &[&HistoryCell], base: &Build) -> String {
     }
 }
 
-/// The first strata of an arm, at whatever hour.
+/// The first strata of an arm, at all hours.
 fn ran(cells: &[&HistoryCell], arm: usize) -> String {
     let strata = cells.iter().flat_map(|cell| cell.cell.iter()).filter(|(_, stratum)| stratum[arm].samples > 0);
     let strata: BTreeSet<&(Hop, Hardware)> = strata.map(|(key, _)| key).collect();
     first_three(strata.into_iter().map(|(hour, hardware)| format!("{hardware} at hour {} UTC", hour.0)).collect())
 }
 
-/// Rows of `comparisons`: as in section 9, but for the window, and with its called rows.
+/// Rows of `comparisons`: as in section 9, but for the window, and with its significant rows.
 fn verdicts(
     at: &LookAt<'_>,
     live: &Live,

@@ -1,4 +1,4 @@
-//! In what the arms of a cell are imbalance: "Warnings" in section 9 of `docs/semantics.md`.
+//! Imbalances of the arms of a cell: "Warnings" in section 9 of `docs/semantics.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use fleetdiff_schemas::time::{Hop, Nanos};
 use super::counts::{Active, Archive, BASE, HEAD};
 use super::timeline::Open;
 
-/// By type and cell: what is unlike, each with the words before its colon.
+/// By type and cell: the imbalances, each with the words before its colon.
 pub(super) type Warnings = BTreeMap<(ProfileType, CellKey), Vec<String>>;
 
 /// The warnings of a comparison's cells at a report.
@@ -32,7 +32,7 @@ pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Ho
 #[derive(Default)]
 struct Arm<'a> {
     requests: u64,
-    /// Pod, start of its process, hop, machine: one entry a profile with samples.
+    /// Pod, start of its process, hop, machine: one entry per profile with samples.
     seen: Vec<(usize, Nanos, Hop, &'a Hardware)>,
 }
 
@@ -100,7 +100,7 @@ fn length(length: Nanos) -> String {
     fits.map_or_else(String::new, |(unit, _, name, digits)| format!("{:.*} {name}", *digits, nanos / unit))
 }
 
-/// How many cells are warned of each thing.
+/// How many cells have each warning.
 pub(super) fn over_all(warnings: &Warnings, profile_type: ProfileType, cells: usize) -> Vec<String> {
     let mut warned: BTreeMap<&str, i64> = BTreeMap::new();
     for (_, here) in warnings.iter().filter(|((of, _), _)| *of == profile_type) {

@@ -1,15 +1,15 @@
-//! The slow batch truth: all tables from all records at once, plainly.
+//! The slow batch truth: computes all tables from all records at once, in the simplest way.
 //!
-//! The law that it serves: whatever the number of workers, the batching or the arrival order, the dataflow writes the rows
-//! that this writes. Both are made from `docs/semantics.md` and share no code but the words of `fleetdiff_schemas` and the
-//! configuration; so nothing here is incremental, nothing is clever, and each look sums up all counted samples anew.
-//! Modules follow the page: records to counted samples ([`admission`], [`snapshots`], sections 1 and 2), one service's hops
-//! ([`timeline`], 3), whose samples ([`counts`], 4), evidence and columns ([`evidence`], [`row`], [`requests`], [`pods`], 5),
-//! reports ([`report`], [`aa_check`], 6 and 7), flags ([`family`], [`live`], 8), verdicts ([`verdicts`], 9), causes ([`causes`],
-//! [`explained`], 11), bases that are history ([`history`], 13).
-//! [`compare`] sets two outcomes against each other.
+//! The law that it checks: whatever the number of workers, the batching or the arrival order, the dataflow writes the
+//! same rows as the oracle. Both implement `docs/semantics.md` and share only the types of `fleetdiff_schemas` and the
+//! configuration. Nothing here is incremental or clever, and each look sums all counted samples again. Modules follow
+//! the page: records to counted samples ([`admission`], [`snapshots`], sections 1 and 2), one service's hops
+//! ([`timeline`], 3), whose samples ([`counts`], 4), evidence and columns ([`evidence`], [`row`], [`requests`],
+//! [`pods`], 5), reports ([`report`], [`aa_check`], 6 and 7), flags ([`family`], [`live`], 8), verdicts ([`verdicts`],
+//! 9), causes ([`causes`], [`explained`], 11), bases that are history ([`history`], 13). [`compare`] compares two
+//! results.
 //!
-//! For fleets of tests: memory and time grow with looks x samples.
+//! For test fleets only: memory and time grow with looks x samples.
 
 mod aa_check;
 mod admission;

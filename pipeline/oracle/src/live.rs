@@ -91,7 +91,7 @@ impl Live {
         archive.cells(config, open, Scope::Epoch, at.hop).into_iter().map(one).collect()
     }
 
-    /// What e-BH rejects of the rows tested now, in a family of all that joined. Remembers large e-values.
+    /// The rows tested now that e-BH rejects, in a family of all rows that joined. Remembers large e-values.
     fn rejected(&mut self, config: &Config, tested: &BTreeMap<RowId, &Line>) -> Vec<RowId> {
         let mut candidates: Vec<(f64, &RowId)> = tested
             .iter()
@@ -108,7 +108,7 @@ impl Live {
         candidates.into_iter().take(selected).map(|(_, id)| id.clone()).collect()
     }
 
-    /// Brings called rows up to date; gives those that a later epoch shows to be alike.
+    /// Updates selected rows; gives those that a later epoch shows to be equivalent.
     fn follow(&mut self, tested: &BTreeMap<RowId, &Line>) -> BTreeSet<RowId> {
         let mut equivalent = BTreeSet::new();
         let epoch = self.epoch;
@@ -127,7 +127,7 @@ impl Live {
         equivalent
     }
 
-    /// Calls rejected rows with a change that is large enough.
+    /// Selects rejected rows with a change that is large enough.
     fn admit(&mut self, config: &Config, rejected: &[RowId], tested: &BTreeMap<RowId, &Line>) {
         for id in rejected.iter().filter(|id| !self.decided.contains(id)) {
             let Some(line) =
@@ -141,7 +141,7 @@ impl Live {
         }
     }
 
-    /// The call trees of cells with called rows whose profiles came as stacks.
+    /// The call trees of cells with selected rows whose profiles came as stacks.
     fn trees(&self, at: &LookAt<'_>) -> Trees {
         let places: BTreeSet<(ProfileType, CellKey)> =
             self.selected.keys().map(|id| (id.profile_type, id.cell.clone())).collect();
@@ -152,12 +152,12 @@ impl Live {
         trees.filter(|(_, tree)| !tree.is_empty()).collect()
     }
 
-    /// The called rows of a cell.
+    /// The selected rows of a cell.
     fn selected_in(&self, (profile_type, cell): &(ProfileType, CellKey)) -> Vec<Here<'_>> {
         self.selected.iter().filter(|(id, _)| id.profile_type == *profile_type && id.cell == *cell).collect()
     }
 
-    /// The cause of each called row in cells with stacks.
+    /// The cause of each selected row in cells with stacks.
     fn causes(&self, at: &LookAt<'_>, trees: &Trees, bar: Bar) -> BTreeMap<RowId, Cause> {
         let of_cell = |(place, tree): (&(ProfileType, CellKey), &Tree)| {
             let here = self.selected_in(place);
@@ -167,7 +167,7 @@ impl Live {
         trees.iter().flat_map(of_cell).collect()
     }
 
-    /// Lets flags tell what they explain, and where work has moved.
+    /// Adds to flags what they explain, and where work has moved.
     fn tell(&self, at: &LookAt<'_>, trees: &Trees, looked: &[Looked], flags: &mut [FlagRow]) {
         let mut words = BTreeMap::new();
         for (place, tree) in trees {
@@ -182,7 +182,7 @@ impl Live {
         }
     }
 
-    /// What becomes of called rows: of those that are `alike`, which are cleared, and of the `open` ones.
+    /// What happens to selected rows: the `equivalent` ones, which are cleared, and the `open` ones.
     fn change(
         &mut self,
         at: &LookAt<'_>,
@@ -233,14 +233,14 @@ impl Selected {
     }
 }
 
-/// A row with what holds of it at every look.
+/// A row with its always-valid figures.
 fn with_always_valid(line: &Line, largest: f64) -> Line {
     let mut line = line.clone();
     add_always_valid(&mut line, largest);
     line
 }
 
-/// The row, called by the sign of its effect.
+/// The row, significant with the sign of its effect.
 fn selected_row(line: &Line) -> CellRow {
     let mut line = line.clone();
     call(&mut line);
@@ -255,7 +255,7 @@ impl Flag {
         flag
     }
 
-    /// Takes the row as it is now for the one that is emitted.
+    /// Records the current row as the emitted one.
     fn emit(&mut self, row: CellRow, theta: f64) {
         self.emitted_theta = theta;
         self.severity = match (row.verdict, row.support) {
@@ -266,7 +266,7 @@ impl Flag {
         self.emitted = row;
     }
 
-    /// Whether the effect moved by more than half the interval last emitted, or the support is another.
+    /// Whether the effect moved by more than half the width of the interval last emitted, or the support changed.
     fn has_moved(&self, row: &CellRow, theta: f64) -> bool {
         let half = self.emitted.adjusted_ratio.map(|ratio| (ratio.high.ln() - ratio.low.ln()) / 2.0);
         row.support != self.emitted.support || half.is_some_and(|half| (theta - self.emitted_theta).abs() > half)

@@ -1,4 +1,4 @@
-//! What single pods show within the window: "By pod" in section 5 of `docs/semantics.md`.
+//! The evidence of single pods within the window: "By pod" in section 5 of `docs/semantics.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,14 +66,14 @@ impl<'a> ByPod<'a> {
             let Some(function) = line.function else { continue };
             let Some(found) = found.get(function).and_then(Option::as_ref) else { continue };
             line.row.outlier_ln_p = Some(found.ln_p);
-            // Pods are named only where the function may be selected.
+            // Pods are named only if the function may be selected.
             let named = found.pods.iter().filter(|_| found.ln_p <= config.q.ln());
             line.deviating =
                 named.filter_map(|pod| Some((self.archive.pods.get(pod.pod)?.as_str().to_owned(), pod.ln_p))).collect();
         }
     }
 
-    /// The pods of an arm as the test of outlying pods takes them.
+    /// The pods of an arm, as input of the test of outlying pods.
     fn samples(&self, arm: usize, kind: CountKind) -> Vec<PodSamples> {
         let pod = |(stratum, pod, seen): &(usize, usize, &PodCounts)| PodSamples {
             stratum: *stratum,

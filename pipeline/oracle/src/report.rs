@@ -29,14 +29,14 @@ struct Group {
     rare: Vec<Line>,
 }
 
-/// All that a comparison's rows are made from at one report.
+/// The input of a comparison's rows at one report.
 pub(super) struct Report<'a> {
     pub config: &'a Config,
     pub archive: &'a Archive,
     pub open: &'a Open,
     pub live: &'a Live,
     pub hop: Hop,
-    /// Whether the base is history: nothing is told by pod or by request then.
+    /// Whether the base is history: then nothing is computed by pod or by request.
     pub against_history: bool,
 }
 
@@ -126,7 +126,7 @@ impl Report<'_> {
         }
     }
 
-    /// What only one of the scopes has.
+    /// Figures that only one of the scopes has.
     fn add_by_scope(&self, about: &About, evidence: &Evidence, cell: &Cell, group: &mut Group) {
         match about.scope {
             Scope::Window => {
@@ -228,7 +228,8 @@ impl Family {
         }
     }
 
-    /// Calls functions under the floor. They get rows of their own, which the row of all of them gives up.
+    /// Decides functions under the floor. Significant ones get their own rows and are removed from the row of all rare
+    /// functions.
     fn find_rare(&mut self, config: &Config) {
         let ln_q = ln_bh(&values(&self.cells, |group| &group.rare, |line| line.row.rare_ln_p));
         let mut ln_q = ln_q.into_iter();
@@ -263,7 +264,7 @@ impl Family {
         }
     }
 
-    /// Rows that are not called of which a minority of the head's pods differ.
+    /// Rows that are not significant but in which a minority of the head's pods differ.
     fn find_outlying(&mut self, config: &Config) {
         let ln_q = ln_bh(&values(&self.cells, |group| &group.lines, |line| line.row.outlier_ln_p));
         let tested = ln_q.iter().filter(|ln_q| !ln_q.is_nan()).count();
@@ -316,7 +317,7 @@ impl Family {
         }
     }
 
-    /// All rows. Where all is one cell, that cell's rows are those over all cells.
+    /// All rows. If there is only one merged cell, its rows are those over all cells.
     fn into_rows(self, config: &Config) -> Vec<CellRow> {
         let over_all = if config.cell_by == CellBy::All { Vec::new() } else { self.over_all };
         let groups = self.cells.into_iter().chain(over_all).chain(self.partly.into_iter().flatten());
@@ -324,7 +325,7 @@ impl Family {
     }
 }
 
-/// Calls a tested row by the sign of its effect.
+/// Makes a tested row significant, with the sign of its effect.
 pub(super) fn call(line: &mut Line) {
     let Some(tested) = line.tested else { return };
     let row = &mut line.row;
@@ -372,7 +373,7 @@ fn values<'a>(
     groups.iter().flat_map(lines).map(|line| of(line).unwrap_or(f64::NAN)).collect()
 }
 
-/// Calls a function under the floor by the arm in which its share is larger.
+/// Makes a function under the floor significant, in the direction of the arm in which its share is larger.
 fn decide_rare(mut line: Line) -> Option<Line> {
     let [head, base] = [&line.row.head, &line.row.base].map(|arm| (i128::from(arm.count), i128::from(arm.total)));
     let verdict = match (head.0 * base.1).cmp(&(base.0 * head.1)) {
@@ -384,7 +385,8 @@ fn decide_rare(mut line: Line) -> Option<Line> {
     Some(line)
 }
 
-/// Takes called functions out of the row that stands for all under the floor; whether it still stands for any.
+/// Removes significant functions from the row that stands for all functions under the floor; returns whether it still
+/// stands for any.
 fn give_up(row: &mut CellRow, selected: &[Line]) -> bool {
     row.functions = row.functions.map(|functions| functions - table_count(selected.len()));
     for (arm, of) in [(&mut row.head, HEAD), (&mut row.base, BASE)] {
@@ -395,7 +397,7 @@ fn give_up(row: &mut CellRow, selected: &[Line]) -> bool {
     row.functions != Some(0)
 }
 
-/// The called function of a cell with the largest effect; of equal ones the first by stable hash.
+/// The significant function of a cell with the largest effect; among equal ones the first by stable hash.
 fn cause(group: &Group) -> Option<String> {
     let mut largest: Option<(f64, &str)> = None;
     for line in group.lines.iter().filter(|line| line.row.verdict.is_significant()) {

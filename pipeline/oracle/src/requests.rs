@@ -13,7 +13,7 @@ use super::row::{About, Line, around, is_equivalent, reason, untested};
 use super::statistics::strata::{Arm, Model, Tested, strata_test};
 use super::statistics::tails::t_quantile;
 
-/// Samples from which a function is tested, whatever is set for shares.
+/// The number of samples from which a function is tested, whatever is set for shares.
 const FLOOR: f64 = 30.0;
 
 /// The tests of rates of one cell.
@@ -33,7 +33,7 @@ struct Rate {
     t90: f64,
 }
 
-/// The tests of rates where the requests of both arms are known and the pods can carry a test.
+/// The tests of rates, if the requests of both arms are known and there are enough pods for a test.
 pub(super) fn rates(archive: &Archive, cell: &Cell, evidence: &Evidence) -> Option<Rates> {
     let used = kept_or_all(cell);
     let known = |arm: usize| buckets(&used, arm).iter().all(|bucket| requests(&used, arm, *bucket) > 0);
@@ -78,7 +78,7 @@ impl Rates {
 
     fn line_of_all(&self, about: &About, evidence: &Evidence) -> Line {
         let total = |arm: usize| u64::try_from(evidence.arms[arm].total).unwrap_or(0);
-        // Its share of 1 is no verdict on it.
+        // Its share of 1 gives no verdict.
         let row = CellRow {
             g: None,
             ln_p_iid: None,
@@ -120,7 +120,7 @@ fn requests(used: &[&Stratum], arm: usize, bucket: u8) -> u64 {
     used.iter().filter_map(|stratum| stratum[arm].buckets.get(&bucket)).map(|bucket| bucket.requests).sum()
 }
 
-/// An arm with requests as exposure; what a bucket counted in a stratum in which it served nothing is left out.
+/// An arm with requests as exposure; samples of a bucket in a stratum in which it served nothing are left out.
 fn arm(used: &[&Stratum], arm: usize, width: usize, counts: &dyn Fn(&BucketCounts) -> Vec<f64>) -> Arm {
     let buckets = buckets(used, arm);
     let row = |stratum: &Stratum, bucket: &u8| match stratum[arm].buckets.get(bucket) {

@@ -21,9 +21,9 @@ use super::statistics::likelihood::g_share;
 use super::statistics::tails::t_quantile;
 use super::timeline::Open;
 
-/// Within a ratio of this, both ways, is alike.
+/// The limit of equivalence: a ratio within this, either way.
 const EQUIVALENT: f64 = 1.05;
-/// Level of the interval that holds at every look.
+/// Level of the always-valid interval.
 const ALWAYS_VALID: f64 = 0.95;
 
 /// Which row: everything but its function.
@@ -46,7 +46,7 @@ pub(super) fn range(config: &Config, open: &Open, scope: Scope, hop: Hop) -> (Na
     (config.clock().start_of(first), config.clock().end_of(hop))
 }
 
-/// A row, and what decides about it.
+/// A row, and the figures by which it is decided.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     /// Number of the function; `None` for the rare ones together.
@@ -56,7 +56,7 @@ pub(super) struct Line {
     pub tested: Option<Decisive>,
     /// For the row of all functions, where it was tested: ln of the ratio of samples per request.
     pub uniform: Option<f64>,
-    /// Names of the head's pods, and ln p of each, where some may be outlying.
+    /// Names of the head's pods, and ln p of each, if some may be outlying.
     pub deviating: Vec<(String, f64)>,
 }
 
@@ -67,19 +67,20 @@ impl Line {
     }
 }
 
-/// The numbers of a tested row that verdicts are made of.
+/// The numbers of a tested row that decide its verdict.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decisive {
     pub theta_share: f64,
-    /// At the cell's scale.
+    /// After normalization.
     pub theta: f64,
     pub ln_normalization: f64,
     pub ln_p_row: f64,
     pub ln_p_comp: f64,
     pub ln_e: f64,
-    /// Standard error at scale 1.
+    /// Standard error with normalization factor 1.
     se: f64,
-    /// The part of the samples that is not the function's, where the scale was found among them, else 1.
+    /// The part of the samples that is not the function's, if the normalization factor was estimated from them;
+    /// otherwise 1.
     others: f64,
     /// The 90 % interval of `theta` lies within a ratio of 1.05.
     pub equivalent: bool,
@@ -94,8 +95,8 @@ struct Quantiles {
     enough: bool,
 }
 
-/// All rows of one cell (or roll-up) and kind, without what its family decides: a verdict is given only where the row is
-/// not tested or, for `equivalent` and `inconclusive`, as it is if no family calls the row.
+/// All rows of one cell (or roll-up) and kind, without the decisions of families. A row has a verdict only if it is not
+/// tested, or the verdict `equivalent` or `inconclusive` that applies if no family selects it.
 pub(super) fn lines(config: &Config, archive: &Archive, about: &About, evidence: &Evidence) -> Vec<Line> {
     let Some(kind) = evidence.kinds.get(&about.kind).filter(|_| evidence.samples[HEAD] > 0) else { return Vec::new() };
     let quantiles = kind.test.as_ref().map(|test| Quantiles {
@@ -151,7 +152,7 @@ fn one_line(
     let rate = samples_per_pod / seconds(about);
     let deciding = if quantiles.enough { adjusted.ln_p[place] } else { test.ln_p_row[place] };
     let (theta, se) = (adjusted.theta[place], adjusted.se[place]);
-    // With an estimated scale, what one function gains the scale loses.
+    // With an estimated normalization factor, what one function gains the factor loses.
     let coupled = if quantiles.enough { 1.0 - of_both } else { 1.0 };
     let decisive = Decisive {
         theta_share: share.theta[place],
@@ -205,20 +206,20 @@ pub(super) fn is_equivalent(theta: f64, half: f64) -> bool {
     theta.abs() + half <= EQUIVALENT.ln()
 }
 
-/// Adds what holds at every look to a row of an epoch; `largest` is ln of its largest e-value in it.
+/// Adds the always-valid figures to a row of an epoch; `largest` is ln of its largest e-value in it.
 pub(super) fn add_always_valid(line: &mut Line, largest: f64) {
     let (Some(tested), Some(df)) = (line.tested, line.row.df) else { return };
     line.row.always_valid_ln_p = Some(-largest);
     let half = always_valid_half_width(tested.se, df, tested.others, ALWAYS_VALID);
     let distance = tested.theta.abs();
-    // A row whose own e-value is large does not hold a ratio of 1, any other does.
+    // The interval of a row with a large e-value does not contain a ratio of 1; that of any other row does.
     let half =
         if tested.ln_e >= -(1.0 - ALWAYS_VALID).ln() { half.min(distance) } else { half.max(distance * (1.0 + 1e-9)) };
     line.row.always_valid_ratio = line.row.adjusted_ratio.map(|_| around(tested.theta, half));
 }
 
-/// G of a row's counts and its tail as if samples were independent, where both arms have samples and no count is larger than its
-/// total.
+/// G of a row's counts and its tail if samples were independent, given that both arms have samples and no count is
+/// larger than its total.
 pub(super) fn g_of(head: &ArmFigures, base: &ArmFigures) -> (Option<f64>, Option<f64>) {
     let possible = [head, base].iter().all(|arm| arm.total > 0 && arm.count <= arm.total);
     let g = possible.then(|| {
@@ -256,7 +257,7 @@ pub(super) fn untested(about: &About, evidence: &Evidence, function: &str, count
     }
 }
 
-/// Why a row that no family calls has its verdict.
+/// The reason for the verdict of a row that no family selects.
 pub(super) fn reason(row: &CellRow, tested: bool) -> Option<RowReason> {
     let samples = row.head.total + row.base.total;
     let rate = signed_float(samples)

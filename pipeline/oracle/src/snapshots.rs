@@ -1,6 +1,6 @@
 //! Counts since a process began: section 2.3 of `docs/semantics.md`.
 //!
-//! Every snapshot used since the baseline is kept, and what is new in one is found by asking all of them.
+//! Every snapshot used since the first is kept, and the new samples of one are found by comparing it with all of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use fleetdiff_schemas::config::Config;
 type ByStack = BTreeMap<StackOf, u64>;
 /// A cohort, and the names of a stack's functions.
 type StackOf = (Cohort, Vec<Arc<str>>);
-/// One process, as far as its sender tells it from others.
+/// One process, as far as its sender distinguishes it from others.
 type ProcessKey = (Service, Build, PodId, ProfileType, Option<Nanos>);
 
-/// The snapshots used, by process and in their order, since the last baseline.
+/// The snapshots used, by process and in their order, since the last first snapshot.
 #[derive(Default)]
 pub(super) struct Snapshots(BTreeMap<ProcessKey, Vec<(Nanos, ByStack)>>);
 
@@ -75,7 +75,7 @@ fn by_stack(profile: &Profile) -> ByStack {
     counts
 }
 
-/// The same profile with other stacks, of the same names.
+/// The same profile with other stacks that use the same names.
 fn of_stacks(profile: &Profile, counts: Vec<(&StackOf, u64)>) -> Profile {
     let numbers: BTreeMap<&Arc<str>, u32> = profile.names.iter().zip(0..).collect();
     let stack = |((cohort, names), count): (&StackOf, u64)| Stack {

@@ -1,7 +1,7 @@
 //! What happens to one service hop by hop: section 3 of `docs/semantics.md`.
 //!
-//! Presence, build order, comparisons, epochs, blocks, looks and reports depend on who was counted when and on nothing
-//! else, so they are found here by walking all hops, before any function is looked at.
+//! Presence, build order, comparisons, epochs, blocks, looks and reports depend only on which pods were counted when,
+//! so they are computed here by walking all hops, before any function is considered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::admission::Counted;
 
 /// How far back a pod counts as present, in hops.
 const PRESENT: u64 = 12;
-/// A change of shares begins no new block within this time of the last.
+/// A change of shares begins no new block within this time after the last one.
 const BLOCK: Nanos = Nanos::from_seconds(300);
 const HOUR: i64 = 3_600_000_000_000;
 
@@ -35,7 +35,7 @@ impl Open {
     }
 }
 
-/// A closed comparison whose head lives on: history is its base.
+/// A closed comparison whose head still runs: its base is history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct History {
     pub base: Vec<Build>,
@@ -44,7 +44,7 @@ pub(super) struct History {
     pub closed: Hop,
 }
 
-/// What the close of one hop brings.
+/// The result of the close of one hop.
 #[derive(Clone, Debug)]
 pub(super) struct Moment {
     pub hop: Hop,
@@ -63,7 +63,7 @@ pub(super) struct Moment {
 pub(super) struct Timeline {
     /// First hops of time blocks, ascending.
     pub blocks: Vec<Hop>,
-    /// One entry a hop, from the first counted profile to the last hop of the run.
+    /// One entry per hop, from the first counted profile to the last hop of the run.
     pub moments: Vec<Moment>,
 }
 
@@ -149,7 +149,7 @@ fn open_named(presence: &Presence, hop: Hop, base: &[Build], head: &Build, open:
     }
 }
 
-/// Begins a new epoch where the old one is over; whether any did.
+/// Begins a new epoch where the old one is over; returns whether any began.
 fn roll_epochs(config: &Config, hop: Hop, open: &mut [Open]) -> bool {
     let length = config.clock().hops_in(config.epoch).max(1);
     let mut rolled = false;
@@ -160,7 +160,7 @@ fn roll_epochs(config: &Config, hop: Hop, open: &mut [Open]) -> bool {
     rolled
 }
 
-/// Whether a time block begins although no comparison changed. `block` is the first hop of the one before.
+/// Whether a time block begins although no comparison changed. `block` is the first hop of the previous block.
 fn begins_block(config: &Config, presence: &Presence, hop: Hop, block: Option<Hop>) -> bool {
     let hour = |hop: Hop| config.clock().start_of(hop).0.div_euclid(HOUR);
     let Some(block) = block else { return true };
@@ -180,7 +180,7 @@ fn begins_block(config: &Config, presence: &Presence, hop: Hop, block: Option<Ho
     then.keys().chain(now.keys()).any(|build| moved(build))
 }
 
-/// Who was counted when.
+/// Which pods were counted when.
 struct Presence {
     /// Hops at which a pod was counted, ascending, by build and pod.
     pods: BTreeMap<Build, BTreeMap<PodId, Vec<Hop>>>,
@@ -250,7 +250,7 @@ impl Presence {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     hop: Hop,
-    /// The smallest process start; none sorts last.
+    /// The smallest process start; an unknown one sorts last.
     start: (bool, Option<Nanos>),
     name: Build,
 }
@@ -260,12 +260,12 @@ struct Place {
 struct Registry {
     places: BTreeMap<Build, Place>,
     initial: BTreeSet<Build>,
-    /// Heads of comparisons that were closed, as long as they have not been new since.
+    /// Heads of closed comparisons that have not been deployed again since.
     closed: BTreeSet<Build>,
 }
 
 impl Registry {
-    /// Gives a place to builds that are new at this hop.
+    /// Gives a place in build order to builds that are new at this hop.
     fn meet(&mut self, presence: &Presence, hop: Hop) {
         let begun = presence.start_of_service(hop);
         for ((build, _), start) in presence.starts.iter().filter(|((_, at), _)| *at == hop) {

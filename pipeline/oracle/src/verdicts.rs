@@ -14,7 +14,7 @@ use super::family::{Live, LookAt, Looked, RowId, Selected};
 use super::imbalance::over_all;
 use super::row::range;
 
-/// Share of the base's self samples that must be in functions shown to be alike.
+/// Share of the base's self samples that must be in equivalent functions.
 const ENOUGH_EQUIVALENT: f64 = 0.7;
 
 /// The rows of all types and kinds at one look, after its flags.
@@ -73,7 +73,7 @@ impl Verdicts<'_> {
         }
     }
 
-    /// Called rows of this type and kind.
+    /// Selected rows of this type and kind.
     fn selected(&self) -> BTreeMap<&RowId, &Selected> {
         let here = |id: &RowId| id.profile_type == self.profile_type && id.kind == self.kind;
         self.live.selected.iter().filter(|(id, _)| here(id)).collect()
@@ -122,7 +122,7 @@ impl Verdicts<'_> {
         }
     }
 
-    /// Share of the base's self samples that are in functions which this kind shows to be alike, on firm support; `None`
+    /// Share of the base's self samples in functions that this kind shows to be equivalent with firm support; `None`
     /// without kept strata.
     fn equivalent_share_of(&self, looked: &Looked) -> Option<f64> {
         let own = &looked.evidence.kinds.get(&CountKind::SelfCount)?.counts;

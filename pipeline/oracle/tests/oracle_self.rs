@@ -1,5 +1,5 @@
-//! The oracle against what it is itself made from: its statistics against vectors of the reference programs, its decisions
-//! against tiny fleets whose rows were worked out by hand.
+//! Tests of the oracle itself: its statistics against vectors of the reference programs, its decisions against tiny
+//! fleets whose rows were computed by hand.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

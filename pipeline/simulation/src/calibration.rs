@@ -1,23 +1,24 @@
-//! Does the promise behind a flag hold? Fleets whose truth is known are simulated, and what the statistics say of them is
+//! How often are the statistics wrong? Fleets whose truth is known are simulated, and the results of the statistics are
 //! counted.
 //!
-//! A row of the table is one kind of fleet, with one or more figures that must keep to a bound: how often anything is called
-//! where nothing changed, how often a change is found, how soon. Every run is a function of (seed, name of the row, number of
-//! the run), so that a row measured alone, or by any number of threads, gives the same figures. Beside each figure stands what
-//! the plain test says of the same draws: G of counts merged over pods, its chi-square tail, Benjamini-Hochberg at .05.
+//! A row of the table is one kind of fleet, with one or more figures that must keep to a bound: how often anything is
+//! significant where nothing changed, how often a change is found, how soon. Every run is a function of (seed, name of
+//! the row, number of the run), so that a row measured alone, or by any number of threads, gives the same figures. Next
+//! to each figure is the result of the plain test on the same draws: G of counts merged over pods, its chi-square tail,
+//! Benjamini-Hochberg at .05.
 //!
 //! | question | file |
 //! |---|---|
 //! | What are simulated pods like? | [`model`], [`chance`] |
-//! | How is a figure judged? | [`figure`] |
-//! | What does the plain test say? | [`plain`] |
-//! | Nothing changed: is anything called in a window? | [`quiet`], [`strata`], [`cohorts`], [`requests`], [`rare`], [`values`] |
-//! | Something changed: is it found, and it alone? | [`effects`], [`fan_out`], [`minority`], [`demo`] |
+//! | How is a figure compared with its bound? | [`figure`] |
+//! | What is the result of the plain test? | [`plain`] |
+//! | Nothing changed: is anything significant in a window? | [`quiet`], [`strata`], [`cohorts`], [`requests`], [`rare`], [`values`] |
+//! | Something changed: is it found, and nothing else? | [`effects`], [`fan_out`], [`minority`], [`demo`] |
 //! | What if one looks every ten seconds? | [`stream`], [`looks`], [`rollout`] |
 //!
-//! Rows of a single window hand simulated bucket counts to the tests of [`fleetdiff_statistics`]. Rows of many looks hand the
-//! counts so far to what the dataflow calls at each hop, hop by hop ([`looks`]); only [`rollout`] runs the dataflow itself,
-//! which takes longer than all that is between a count and a flag by the factor ten to twenty.
+//! Rows of a single window give simulated bucket counts to the tests of [`fleetdiff_statistics`]. Rows of many looks
+//! give the counts so far, hop by hop, to the functions that the dataflow uses ([`looks`]). Only [`rollout`] runs the
+//! dataflow itself, which takes ten to twenty times as long as everything between a count and a flag.
 
 mod chance;
 mod cohorts;
@@ -73,7 +74,7 @@ pub fn table() -> Vec<Row> {
 pub struct Effort {
     /// Runs of each row, before [`Row::repeats`].
     pub runs: u64,
-    /// What all chance follows from.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// Threads that share the runs, at least 1; no figure depends on it.
     pub threads: usize,
@@ -82,7 +83,7 @@ pub struct Effort {
 /// A row as measured.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Runs that were made.
+    /// Number of runs.
     pub runs: u64,
     /// In the order of [`Row::figures`].
     pub figures: Vec<MeasuredFigure>,
@@ -93,20 +94,20 @@ pub struct Measured {
 pub struct MeasuredFigure {
     /// Which.
     pub figure: Figure,
-    /// What fleetdiff's statistics gave.
+    /// The result of fleetdiff's statistics.
     pub ours: Estimate,
-    /// What the plain test gave on the same draws.
+    /// The result of the plain test on the same draws.
     pub plain: Option<Estimate>,
 }
 
 impl MeasuredFigure {
-    /// Whether it keeps to what is required; true where nothing is.
+    /// Whether it keeps to its bound; true if there is none.
     #[must_use]
     pub fn is_met(&self) -> bool {
         self.figure.required.is_none_or(|bound| self.ours.keeps_to(bound, self.figure.statistic))
     }
 
-    /// Whether the plain test would keep to it; none where it has no such figure or nothing is required.
+    /// Whether the plain test keeps to the bound; none if it has no such figure or there is no bound.
     #[must_use]
     pub fn is_met_by_the_plain_test(&self) -> Option<bool> {
         Some(self.plain?.keeps_to(self.figure.required?, self.figure.statistic))
@@ -114,7 +115,7 @@ impl MeasuredFigure {
 }
 
 impl Measured {
-    /// Whether every figure keeps to what is required of it.
+    /// Whether every figure keeps to its bound.
     #[must_use]
     pub fn is_met(&self) -> bool {
         self.figures.iter().all(MeasuredFigure::is_met)

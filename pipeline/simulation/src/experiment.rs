@@ -1,4 +1,4 @@
-//! One preset after the other through the dataflow, and what fleetdiff and the plain test said of each.
+//! Runs presets through the dataflow, and counts the results of fleetdiff and of the plain test.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use fleetdiff_statistics::families::{bh, selected};
 use super::fleet::{Cells, FleetBuilder};
 use super::run::run_fleet;
 
-/// Rank, by cost, of the function that a twin makes dearer: about a 1 % share under a Zipf law over 500.
+/// Rank, by cost, of the function that a twin makes more expensive: about a 1 % share under a Zipf law over 500.
 const RANK: usize = 12;
 
-/// A preset, how its builds are compared and how often looked at, and what its twin changes.
+/// A preset, how its builds are compared, how often it is evaluated, and what its twin changes.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     preset: fn(u64) -> FleetBuilder,
@@ -26,16 +26,17 @@ pub struct Experiment {
     change: Option<(Cells, f64)>,
 }
 
-/// What became of one run.
+/// The result of one run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The seed of the fleet.
     pub seed: u64,
     /// Rows (cell, function) of the last report that were tested: scope window, self counts, no roll-up.
     pub looked: usize,
-    /// Of them, those called changed.
+    /// How many of the tested rows are significant.
     pub significant: usize,
-    /// Of them, those that the plain test calls: G of pooled counts, chi-square tail, Benjamini-Hochberg at .05.
+    /// How many of the tested rows are significant in the plain test: G of pooled counts, chi-square tail,
+    /// Benjamini-Hochberg at .05.
     pub plain: usize,
     /// Flags raised over the whole run, of either count kind.
     pub raised: usize,
@@ -44,19 +45,19 @@ pub struct Outcome {
 }
 
 impl Experiment {
-    /// Both builds have been running for long: they are compared by name, and looked at every minute.
+    /// Both builds have been running for long: they are compared by name, with a look every minute.
     #[must_use]
     pub fn named(preset: fn(u64) -> FleetBuilder) -> Self {
         Self { preset, named: true, every: Nanos::from_seconds(60), change: None }
     }
 
-    /// The comparison follows from the deploy; it is looked at every minute.
+    /// The comparison follows from the deploy, with a look every minute.
     #[must_use]
     pub fn deployed(preset: fn(u64) -> FleetBuilder) -> Self {
         Self { named: false, ..Self::named(preset) }
     }
 
-    /// Looked at every so often.
+    /// Sets the time between looks.
     #[must_use]
     pub fn every(self, length: Nanos) -> Self {
         Self { every: length, ..self }
@@ -86,7 +87,7 @@ impl Experiment {
         } else {
             Comparing::Deploys
         };
-        // Only the last report is looked at.
+        // Only the last report is used.
         let config = Config {
             evaluate_every: self.every,
             report_every: Nanos::from_seconds(86_400),

@@ -6,7 +6,7 @@
 //! and total counts, so that the two agree as they do in real profiles.
 //!
 //! Everything about a pod follows from (seed, pod name, period): a profile is the same whether it is made first or
-//! last, by one thread or several, early or late, whole or folded, and whatever the other pods do.
+//! last, by one thread or several, early or late, whole or folded, and it does not depend on the other pods.
 //!
 //! ```
 //! use fleetdiff_simulation::fleet::{Cells, Fleet};
@@ -54,8 +54,8 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Begins a fleet: 3 x 3 cells of 5 head and 20 base pods of a video service, deployed after a minute, 10 minutes
-    /// long, nothing changed, until something else is said.
+    /// Begins a fleet with these defaults: 3 x 3 cells of 5 head and 20 base pods of a video service, deployed after a
+    /// minute, 10 minutes long, nothing changed.
     pub fn seeded(seed: u64) -> FleetBuilder {
         FleetBuilder::new(seed)
     }
@@ -77,12 +77,12 @@ impl Fleet {
         (0..partitions).map(|partition| self.partition(partition, partitions).collect()).collect()
     }
 
-    /// The build compared against.
+    /// The base build.
     pub fn base(&self) -> &Build {
         &self.plan.settings.base
     }
 
-    /// The build in question.
+    /// The head build.
     pub fn head(&self) -> &Build {
         &self.plan.settings.head
     }
@@ -102,7 +102,8 @@ impl Fleet {
         processes
     }
 
-    /// Profiles of the whole fleet, copies not counted; at most this many are given (a profile that saw nothing is not).
+    /// Upper bound of the number of profiles of the whole fleet, without copies (a profile without samples is not
+    /// sent).
     pub fn profiles(&self) -> u64 {
         let lived = |pod: &roster::Pod, period| u64::from(pod.life(self.plan.window(pod, period)).is_some());
         self.plan.pods.iter().map(|pod| (0..self.plan.periods).map(|period| lived(pod, period)).sum::<u64>()).sum()
@@ -128,21 +129,21 @@ impl Fleet {
     }
 }
 
-/// The end of the making.
+/// Builds the fleet.
 impl FleetBuilder {
     /// The fleet.
     ///
     /// # Errors
-    /// [`FleetError`] says which property makes no fleet, or what an effect names that is not there.
+    /// [`FleetError`] says which property is impossible, or which name in an effect does not exist.
     pub fn try_build(self) -> Result<Fleet, FleetError> {
         let plan = plan::Plan::new(self.settings)?;
         Ok(Fleet { plan: Arc::new(plan) })
     }
 
-    /// The fleet, where its properties are written in the program.
+    /// The fleet, for properties that are written in the program.
     ///
     /// # Panics
-    /// Where [`try_build`](Self::try_build) fails.
+    /// If [`try_build`](Self::try_build) fails.
     pub fn build(self) -> Fleet {
         match self.try_build() {
             Ok(fleet) => fleet,

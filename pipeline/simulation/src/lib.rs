@@ -1,6 +1,6 @@
-//! Fleets whose truth is known, and what fleetdiff says of them.
+//! Fleets whose truth is known, and fleetdiff's results on them.
 //!
-//! [`fleet`] makes them from a seed, for tests, benches, `generate` and `demo` alike; [`experiment`] runs presets through the
+//! [`fleet`] makes them from a seed, for tests, benches, `generate` and `demo`; [`experiment`] runs presets through the
 //! dataflow; [`calibration`] counts how often the statistics are wrong.
 
 pub mod calibration;

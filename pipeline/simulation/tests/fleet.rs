@@ -1,6 +1,6 @@
-//! The synthetic fleets hold what was asked of them, and nothing else.
+//! The synthetic fleets have the requested properties, and no others.
 //!
-//! Where a number is drawn, the test allows five standard errors of it; seeds are fixed and printed.
+//! For random numbers the tests allow five standard errors; seeds are fixed and printed.
 
 #![expect(
     clippy::as_conversions,
@@ -52,7 +52,7 @@ fn folded(profile: &Profile) -> &[Folded] {
     }
 }
 
-/// Self samples by function name, and samples in all.
+/// Self samples by function name, and the number of all samples.
 fn own_counts<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> (BTreeMap<Arc<str>, f64>, f64) {
     let (mut own, mut all) = (BTreeMap::new(), 0.0);
     for profile in profiles {
@@ -73,7 +73,7 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0))
 }
 
-/// A fleet in which everything happens that can.
+/// A fleet in which everything that can happen does.
 fn eventful(seed: u64) -> FleetBuilder {
     events(Fleet::seeded(seed)).cell("eu-west-1", "iOS-iPad", 1, 2)
 }
@@ -144,7 +144,7 @@ fn fleet_pods_keep_their_profiles_whoever_else_there_is() {
     assert!(small.iter().all(|(key, samples)| large.get(key) == Some(samples)));
 }
 
-/// What is left to read, and which partitions end in it.
+/// What is left to read, and which partitions have ended.
 fn read_to_end(source: &mut impl Source) -> (Vec<Decoded>, BTreeSet<i32>) {
     let (mut records, mut ended) = (Vec::new(), BTreeSet::new());
     loop {
@@ -236,7 +236,7 @@ fn fleet_effect_hits_everything_or_some_pods() {
     for of_pod in pods.values() {
         let (own, all) = own_counts(of_pod);
         let factor = if of_pod[0].identity.build == *fleet.head() { 1.2 } else { 1.0 };
-        // 60 profiles of 1,000 samples: a pod that is hit is 70 standard errors from one that is not.
+        // 60 profiles of 1,000 samples: an affected pod is 70 standard errors from an unaffected one.
         let mean = 60_000.0 * share * factor;
         let is_hit = own[HIT] > 1.5 * mean;
         hit += u32::from(is_hit);
@@ -343,7 +343,7 @@ fn fleet_hop_noise_wanders_as_asked() {
 }
 
 #[test]
-fn fleet_drift_moves_all_pods_alike() {
+fn fleet_drift_moves_all_pods_by_the_same_factor() {
     let fleet = Fleet::seeded(15)
         .calls(Calls::Zipf(40))
         .pods_per_cell(20, 20)
@@ -369,8 +369,8 @@ fn fleet_drift_moves_all_pods_alike() {
     // Between the means of the first and the last tenth lie nine tenths of the way.
     let (deviation, error) = (variance.sqrt(), 0.18 / (2.0f64 * 40.0).sqrt());
     assert!((deviation - 0.18).abs() < 5.0 * error, "functions drift by {deviation}");
-    let strata_detail = head.iter().zip(&base).map(|(head, base)| (head - base).abs()).fold(0.0, f64::max);
-    assert!(strata_detail < 0.01, "head and base drift apart by {strata_detail}");
+    let distance = head.iter().zip(&base).map(|(head, base)| (head - base).abs()).fold(0.0, f64::max);
+    assert!(distance < 0.01, "head and base drift apart by {distance}");
 }
 
 #[test]

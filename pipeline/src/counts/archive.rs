@@ -1,10 +1,11 @@
-//! What a cell keeps of what has left the window: the baseline once no base build runs beside the head.
+//! What a cell keeps after it has left the window: the history with which the head is compared once no base build runs
+//! any more.
 //!
-//! By build, UTC hour of the day, kind of machine and bucket. It is sparse three times over: of each stretch of hops one is
-//! kept, and which one changes from stretch to stretch, so that a pod that sends once a minute is not always missed and work
-//! that is done at the full minute is not always met; only functions with samples are held, as bytes; and there are two
-//! generations, of which the older is forgotten as a whole. What is kept goes in as the bytes that it came as, which are added up
-//! a few at a time.
+//! Counts are kept by build, UTC hour of the day, kind of machine and bucket. Three things save memory. First, one hop
+//! of each stretch of hops is kept; which one varies, so that a pod that sends once a minute is not always missed, and
+//! work done at the full minute is not always caught. Second, only functions with samples are stored, as bytes. Third,
+//! there are two generations, and the older one is dropped as a whole. Additions are stored as the bytes that arrived,
+//! which are summed a few at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,21 +18,21 @@ use super::encoding::{Entry, decode, encode};
 use super::functions::CellFunctions;
 
 const HOURS_OF_DAY: u64 = 24;
-/// Additions that wait before they are added up: a few, so that most of the work is reading what is new.
+/// Additions that wait before they are summed; several, so that most of the work is reading new additions.
 const WAITING: usize = 16;
 
 /// Which hops are kept, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keeping {
     clock: HopClock,
-    /// Hops in a stretch, of which one is kept.
+    /// Hops in a stretch; one of them is kept.
     stretch: u64,
     /// Hops in a generation.
     generation: u64,
 }
 
 impl Keeping {
-    /// What a configuration wants kept; `None` if it wants no past, or if its method knows no strata.
+    /// What a configuration keeps; `None` if it keeps no history, or if its method does not use strata.
     pub fn of(config: &Config) -> Option<Self> {
         let clock = config.clock();
         let length = |length: Nanos| clock.hops_in(length).max(1);
@@ -39,14 +40,14 @@ impl Keeping {
         (config.history.0 > 0 && config.method.is_calibrated()).then_some(keeping)
     }
 
-    /// Whether what happened at this hop is kept: of each stretch one hop, which one follows from the hash of its number.
+    /// Whether what happened at this hop is kept: one hop per stretch, chosen by the hash of the stretch's number.
     #[must_use]
     pub fn keeps(&self, own: Hop) -> bool {
         let number = own.0 / self.stretch;
         own.0 % self.stretch == stable_hash(&number.to_le_bytes()) % self.stretch
     }
 
-    /// Whether everything up to `then` is forgotten once all hops before `first` have left the window.
+    /// Whether everything up to `then` is dropped once all hops before `first` have left the window.
     #[must_use]
     pub fn has_forgotten(&self, then: Hop, first: Hop) -> bool {
         self.generation_of(then) < self.oldest(first)
@@ -61,7 +62,7 @@ impl Keeping {
         self.generation_of(first.minus(1)).saturating_sub(1)
     }
 
-    /// UTC hours from 1970 to the start of a block, which lies within one hour.
+    /// UTC hours from 1970 to the start of a block; a block never spans two hours.
     fn hour_of(&self, block: Hop) -> u64 {
         u64::try_from(self.clock.hour_of(block)).unwrap_or(0)
     }
@@ -77,7 +78,7 @@ impl Keeping {
 #[derive(Debug, Default)]
 pub struct Archive {
     keeping: Option<Keeping>,
-    /// The hour, counted from 1970, in which the latest additions lie.
+    /// The hour of the latest additions, counted from 1970.
     hour: u64,
     generations: BTreeMap<u64, BTreeMap<Place, Slot>>,
 }
@@ -105,11 +106,11 @@ struct Kept {
     pods: BTreeSet<PodId>,
     /// Counts by place in columns, see [`super::encoding`].
     sums: Vec<u8>,
-    /// Counts by number of the process that are not added up yet.
+    /// Counts by the process's function numbers that are not summed yet.
     waiting: Vec<Vec<u8>>,
 }
 
-/// What builds that are gone showed on one kind of machine at one hour of the day.
+/// What builds that no longer run showed on one kind of machine at one hour of the day.
 #[derive(Debug)]
 pub struct HistoryStratum<'a> {
     /// Of the day, 0..24, UTC.
@@ -125,7 +126,7 @@ impl Archive {
         Self { keeping, ..Self::default() }
     }
 
-    /// What is kept at all.
+    /// Which hops are kept.
     pub fn keeping(&self) -> Option<&Keeping> {
         self.keeping.as_ref()
     }
@@ -135,7 +136,7 @@ impl Archive {
         self.keeping.is_some_and(|keeping| keeping.keeps(own))
     }
 
-    /// Takes what leaves the window, by ascending own hop.
+    /// Takes what leaves the window, in ascending order of own hops.
     pub fn take(&mut self, key: StratumKey, addition: Addition, functions: &CellFunctions) {
         let Some(keeping) = self.keeping else { return };
         let hour = keeping.hour_of(key.block);
@@ -159,7 +160,7 @@ impl Archive {
         }
     }
 
-    /// Forgets generations once all hops before `first` have left the window.
+    /// Drops old generations once all hops before `first` have left the window.
     pub fn forget(&mut self, first: Hop) {
         let Some(keeping) = self.keeping else { return };
         let oldest = keeping.oldest(first);
@@ -184,7 +185,7 @@ impl Archive {
         kept.map(|kept| kept.sums.len() + kept.waiting.iter().map(Vec::len).sum::<usize>()).sum()
     }
 
-    /// Adds up what waits: an hour is over, and most of it will not be added to before tomorrow.
+    /// Sums the waiting additions: the hour is over, and most of its buckets get no more before tomorrow.
     fn add_up(&mut self, functions: &CellFunctions) {
         let kept =
             self.generations.values_mut().flat_map(BTreeMap::values_mut).flat_map(|slot| slot.buckets.values_mut());
@@ -198,7 +199,7 @@ impl HistoryStratum<'_> {
         self.slots.iter().flat_map(|slot| slot.days.iter().copied())
     }
 
-    /// The counts of each build and generation in buckets that have samples; those of one bucket add up.
+    /// The counts of each build and generation, in buckets that have samples; the entries of one bucket are summed.
     pub fn buckets(&self, functions: &CellFunctions) -> Vec<(Bucket, BucketState)> {
         let all = || self.slots.iter().flat_map(|slot| &slot.buckets);
         let occupied: BTreeSet<Bucket> =
@@ -256,7 +257,7 @@ mod tests {
     fn keeping(history_every: i64, history: i64) -> Keeping {
         let seconds = Nanos::from_seconds;
         Keeping::of(&Config { history_every: seconds(history_every), history: seconds(history), ..Config::default() })
-            .expect("a past is wanted")
+            .expect("history is wanted")
     }
 
     fn met() -> CellFunctions {
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn no_past_is_kept_without_a_baseline_or_by_a_method_without_strata() {
+    fn no_history_is_kept_if_not_configured_or_by_a_method_without_strata() {
         let config = Config::default();
         assert!(Keeping::of(&config).is_some());
         assert_eq!(Keeping::of(&Config { history: Nanos(0), ..config.clone() }), None);
@@ -313,7 +314,8 @@ mod tests {
     }
 
     proptest! {
-        /// Law: what an archive holds of some builds is what came of them, summed up, from the generations that are not forgotten.
+        /// Law: what an archive holds of some builds is the sum of what came from them in the generations that were not
+        /// dropped.
         #[test]
         fn what_is_kept_is_the_sum_of_what_came(mut raw in proptest::collection::vec((0u64..8640, 0u64..4, 0u8..3, 0u8..3, 0u8..9, proptest::collection::vec(0u64..3, 6), 0u64..5), 0..200), forgotten in 0u64..5) {
             raw.sort();

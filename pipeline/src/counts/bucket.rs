@@ -11,7 +11,7 @@ use super::encoding::{Entry, decode};
 use super::functions::CellFunctions;
 use super::plane::Plane;
 
-/// A time block and a kind of machine: like is compared with like.
+/// A time block and a kind of machine; only samples of the same stratum are compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StratumKey {
     /// First hop of the time block.
@@ -33,7 +33,7 @@ pub struct Addition {
     pub pod: PodId,
     /// Its bucket.
     pub bucket: Bucket,
-    /// When its process began, as far as is known.
+    /// When its process began, if known.
     pub started: Nanos,
     /// Samples in all.
     pub samples: u64,
@@ -54,8 +54,8 @@ pub struct BucketState {
     pub samples: u64,
     /// Operations served.
     pub requests: u64,
-    /// Counts by function where it is the leaf, and where it stands above the leaf. Apart, since most functions are nearly
-    /// always the one or the other, so that a sample touches one column.
+    /// Counts by function where it is the leaf, and where it is above the leaf. They are separate because most
+    /// functions are nearly always one or the other, so that a sample touches one column.
     columns: [Plane; 2],
     /// Distinct pods with samples, and how many additions hold each.
     pub pods: BTreeMap<PodId, u32>,
@@ -82,7 +82,7 @@ impl BucketState {
         }
     }
 
-    /// Adds all of another bucket, or of the same in another stratum.
+    /// Adds all counts of another bucket, or of the same bucket in another stratum.
     pub(crate) fn gain(&mut self, other: &Self) {
         self.samples += other.samples;
         self.requests += other.requests;
@@ -134,7 +134,7 @@ impl BucketState {
         }
     }
 
-    /// What is left without `other`, which is part of it.
+    /// The counts less those of `other`, which is a part of this bucket.
     pub(super) fn without(&self, other: &Self) -> Self {
         let mut rest = self.clone();
         rest.samples -= other.samples;
@@ -149,7 +149,8 @@ impl BucketState {
     }
 }
 
-/// Which column gets how much of an entry. Only a function that calls itself, or something in a few of its samples, is in both.
+/// Which column gets how much of an entry. A function is in both columns only if it calls itself, or calls something in
+/// some of its samples.
 #[inline(always)]
 fn for_column(entry: Entry, mut act: impl FnMut(usize, u64)) {
     let above = entry.total.saturating_sub(entry.own);

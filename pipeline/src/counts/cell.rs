@@ -1,9 +1,9 @@
 //! The counts of one cell: window and epochs, by stratum, build and bucket.
 //!
-//! What is added is remembered by its own hop, as bytes. An epoch consists of whole time blocks, so while a comparison is open
-//! whose epoch holds a block, what leaves the window is added once more, to columns of what has left: the epoch is what was
-//! added, and the window what was added less what has left. Each sample so costs two additions and is subtracted only where
-//! no comparison is open: there the same bytes are taken back in place.
+//! Each addition is kept by its own hop, as bytes. An epoch consists of whole time blocks. While the epoch of an open
+//! comparison contains a block, what leaves the window is added once more, to the columns of what has left: the epoch
+//! is what was added, and the window is what was added less what has left. Each sample thus costs two additions. It is
+//! subtracted only if no comparison is open: then the same bytes are subtracted in place.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,10 +21,10 @@ use super::paths::CallTrees;
 /// Counts by build and bucket; only occupied buckets exist.
 type Arms = BTreeMap<(Build, Bucket), BucketState>;
 
-/// What of a stratum has left the window and is kept for an epoch.
+/// The part of a stratum that has left the window and is kept for an epoch.
 #[derive(Clone, Debug, Default)]
 enum Left {
-    /// Nothing: what leaves is taken back.
+    /// Nothing: what leaves the window is subtracted.
     #[default]
     Nothing,
     /// This part.
@@ -35,7 +35,7 @@ enum Left {
 
 #[derive(Debug, Default)]
 struct Stratum {
-    /// What was added and not taken back.
+    /// What was added and not subtracted.
     added: Arms,
     left: Left,
 }
@@ -48,7 +48,7 @@ impl Stratum {
         self.added.entry((addition.build.clone(), addition.bucket)).or_default()
     }
 
-    /// Lets an addition leave the window; it is `kept` for an epoch or taken back.
+    /// Removes an addition from the window; it is `kept` for an epoch, or subtracted.
     fn expire(&mut self, addition: &Addition, functions: &CellFunctions, kept: bool) {
         let place = (addition.build.clone(), addition.bucket);
         if kept && matches!(self.left, Left::Nothing) {
@@ -66,7 +66,7 @@ impl Stratum {
         }
     }
 
-    /// Takes back what has left the window: no epoch needs it any more.
+    /// Subtracts what has left the window: no epoch needs it any more.
     fn forget(&mut self) {
         match std::mem::take(&mut self.left) {
             Left::Nothing => {}
@@ -82,7 +82,7 @@ impl Stratum {
         }
     }
 
-    /// One set of columns will do once everything has left.
+    /// One set of columns is enough once everything has left.
     fn settle(&mut self) {
         let sums =
             |arms: &Arms| arms.values().fold((0, 0), |sums, state| (sums.0 + state.samples, sums.1 + state.requests));
@@ -133,12 +133,12 @@ pub struct CellCounts {
 }
 
 impl CellCounts {
-    /// Nothing counted yet; of what leaves the window, this much is kept.
+    /// A cell without counts; `kept` says what is kept of what leaves the window.
     pub fn keeping(keeping: Option<Keeping>) -> Self {
         Self { archive: Archive::new(keeping), ..Self::default() }
     }
 
-    /// What is kept of what has left the window.
+    /// What is kept after it has left the window.
     pub fn archive(&self) -> &Archive {
         &self.archive
     }
@@ -148,7 +148,7 @@ impl CellCounts {
         &self.functions
     }
 
-    /// Adds what one hop brought. Own hops lie in the window.
+    /// Adds the additions of one hop. Their own hops lie in the window.
     pub fn add(&mut self, additions: Vec<Addition>, blocks: &Blocks, table: &FunctionTable) {
         let keyed = additions.into_iter().map(|mut addition| {
             self.calls.add(blocks.of(addition.own), &addition.build, &std::mem::take(&mut addition.paths));
@@ -179,8 +179,8 @@ impl CellCounts {
         }
     }
 
-    /// Lets leave the window what happened before `first`, the first hop in it. Whole strata of blocks from `epoch` on,
-    /// the earliest epoch of an open comparison, are kept for it; without one, nothing outside the window is.
+    /// Removes from the window what happened before `first`, its first hop. `epoch` is the earliest epoch of an open
+    /// comparison; whole strata of blocks from there on are kept. Without an epoch nothing outside the window is kept.
     pub fn expire(&mut self, first: Hop, epoch: Option<Hop>) {
         let kept = |block: Hop| epoch.is_some_and(|epoch| epoch <= block);
         while let Some(hop) = self.ring.first_entry().filter(|hop| *hop.key() < first) {
@@ -257,18 +257,19 @@ impl Blocks {
         self.starts.push(block);
     }
 
-    /// Forgets blocks that ended before `first`.
+    /// Drops blocks that ended before `first`.
     pub(crate) fn forget_before(&mut self, first: Hop) {
         let after = self.starts.partition_point(|&block| block <= first);
         self.starts.drain(..after.saturating_sub(1));
     }
 
-    /// The first block that may still gain samples while the window begins with `first`: all hops of earlier ones have left it.
+    /// The first block that may still get samples if the window begins with `first`: all hops of earlier blocks have
+    /// left the window.
     pub fn first_open(&self, first: Hop) -> Hop {
         self.of(first)
     }
 
-    /// The block that holds a hop. A hop before the first block, which only a late record has, lies in the first.
+    /// The block that holds a hop. A hop before the first block counts to the first; only late records have such hops.
     pub fn of(&self, own: Hop) -> Hop {
         let after = self.starts.partition_point(|&block| block <= own);
         self.starts.get(after.saturating_sub(1)).copied().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Folded counts as bytes: what crosses workers and what the ring remembers.
+//! Folded counts as bytes: what is sent between workers and what the ring keeps.
 //!
 //! One entry a function, ascending by number: LEB128 of the distance to the number before, then LEB128 of
 //! `total * 4 + form`, then for form 2 LEB128 of `self`. Form 0: self = total (a leaf that calls nothing), form 1: self = 0.
@@ -106,7 +106,7 @@ pub(super) fn push(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(u8::try_from(value).unwrap_or(0));
 }
 
-/// Takes a number off the front; bytes that end within one end it.
+/// Removes a number from the front; if the bytes end within the number, it ends there.
 #[inline]
 pub(super) fn pull(rest: &mut &[u8]) -> u64 {
     let mut value = 0;

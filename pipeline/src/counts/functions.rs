@@ -1,11 +1,11 @@
 //! Function names as numbers.
 //!
-//! A process numbers the names that it meets ([`FunctionTable`]), in whatever order its workers meet them. No result may
-//! depend on that order: rows and floating-point sums go by each cell's own numbers ([`CellFunctions`]), which are given
-//! at the close of a hop in the order of stable hashes and so depend on the records alone.
+//! A process numbers the names that it meets ([`FunctionTable`]), in whatever order its workers meet them. No result
+//! may depend on that order. Rows and floating-point sums therefore use each cell's own numbers ([`CellFunctions`]),
+//! which are assigned at the close of a hop in the order of stable hashes, and so depend on the records only.
 //!
-//! Where a function stands in a cell's columns is another matter: places are given in the order of the process, in which the
-//! bytes of a profile ascend, so that adding one walks through a column instead of jumping about in it (2.4 times as fast,
+//! A function's place in a cell's columns does depend on the order of the process. The bytes of a profile ascend in
+//! that order, so that adding a profile walks through a column instead of jumping around in it (2.4 times as fast,
 //! measured).
 
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ impl FunctionTable {
         &self.paths
     }
 
-    /// The numbers of these names, new ones given where needed. Same order as `names`.
+    /// The numbers of these names, assigned where a name is new. Same order as `names`.
     ///
     /// # Panics
     /// Panics if another worker panicked while it held the table, or after four billion distinct names.
@@ -85,7 +85,7 @@ pub struct CellFunctions {
 }
 
 impl CellFunctions {
-    /// Takes in the functions of `ids` that are new to the cell: numbers in the order of their stable hashes, places in the
+    /// Adds the functions of `ids` that are new to the cell: numbers in the order of their stable hashes, places in the
     /// order of the process.
     pub fn admit(&mut self, ids: impl Iterator<Item = FunctionId>, table: &FunctionTable) {
         let mut new: Vec<FunctionId> = ids.filter(|&id| self.place(id).is_none()).collect();

@@ -1,4 +1,4 @@
-//! The numbers by which this process knows functions and call paths; nothing that leaves a cell goes by them.
+//! The numbers that this process gives to functions and call paths. Nothing that leaves a cell depends on them.
 
 /// A function, as numbered by this process.
 pub type FunctionId = u32;

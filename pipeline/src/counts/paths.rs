@@ -1,8 +1,8 @@
 //! Call paths as numbers, and samples by call path.
 //!
-//! A path is a node of the tree of all stacks that this process has met: its parent and the function that was called. Like
-//! [functions](super::functions), paths are numbered in whatever order workers meet them, and nothing that leaves a cell goes
-//! by that order.
+//! A path is a node of the tree of all stacks that this process has met: its parent and the function that was called.
+//! Like [functions](super::functions), paths are numbered in whatever order workers meet them, and nothing that leaves
+//! a cell depends on that order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{PoisonError, RwLock};
@@ -27,7 +27,7 @@ struct Paths {
     nodes: Vec<Node>,
 }
 
-/// Who called, and what.
+/// The caller and the called function.
 type Node = (PathId, FunctionId);
 
 impl Default for Paths {
@@ -49,8 +49,8 @@ impl Paths {
     }
 }
 
-/// Walks stacks down the tree; what a stack shares with the one before, which is much where stacks come in the order of a tree,
-/// is not walked again.
+/// Walks stacks down the tree. The frames that a stack shares with the one before are not walked again; they are many
+/// if stacks come in the order of a tree.
 struct Walk<'a> {
     ids: &'a [FunctionId],
     before: &'a [u32],
@@ -63,7 +63,7 @@ impl<'a> Walk<'a> {
         Self { ids, before: &[], paths: Vec::new() }
     }
 
-    /// The path of a stack; `step` gives that of a function called from a path.
+    /// The path of a stack; `step` gives the path of a function called from a path.
     fn down(&mut self, stack: &'a Stack, mut step: impl FnMut(PathId, FunctionId) -> Option<PathId>) -> Option<PathId> {
         let shared = stack.frames.iter().zip(self.before).take_while(|(frame, before)| frame == before).count();
         self.paths.truncate(shared);
@@ -81,8 +81,8 @@ impl<'a> Walk<'a> {
 }
 
 impl PathTable {
-    /// The numbers of these stacks' paths, in their order. `ids` numbers the names that frames point to; a frame beyond its
-    /// end is left out.
+    /// The path number of each stack, in the order of the stacks. `ids` numbers the names that frames point to; a frame
+    /// beyond its end is left out.
     pub fn intern(&self, stacks: &[Stack], ids: &[FunctionId]) -> Vec<PathId> {
         let known = {
             let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +117,7 @@ impl PathTable {
     }
 
     /// Folds bytes of [`encode_paths`] to counts by function, ascending by function, as
-    /// [`fold_stacks`](fleetdiff_schemas::fold::fold_stacks) folds the stacks that these paths are of.
+    /// [`fold_stacks`](fleetdiff_schemas::fold::fold_stacks) folds the stacks of these paths.
     pub fn fold(&self, paths: &[u8]) -> Vec<Entry> {
         let mut functions: BTreeMap<FunctionId, Entry> = BTreeMap::new();
         for (path, count) in decode_paths(paths) {
@@ -135,7 +135,7 @@ impl PathTable {
     }
 }
 
-/// Samples by path as bytes: one entry a path, ascending, LEB128 of the distance to the path before and of the count.
+/// Samples by path as bytes: one entry per path, ascending, LEB128 of the distance to the path before and of the count.
 pub fn encode_paths(mut samples: Vec<(PathId, u64)>) -> Vec<u8> {
     samples.sort_unstable();
     let mut bytes = Vec::with_capacity(samples.len() * 3);
@@ -164,9 +164,9 @@ pub fn decode_paths(bytes: &[u8]) -> impl Iterator<Item = (PathId, u64)> + '_ {
 /// Samples of one build in one time block, by path.
 pub type PathCounts = HashMap<PathId, u64, FixedState>;
 
-/// The call trees of a cell: one a build and time block, of everything that was counted there. They do not slide: a tree is
-/// kept as long as its block belongs to an epoch that is compared, and tells which function calls which, not how much
-/// that is within the window.
+/// The call trees of a cell: one per build and time block, of everything that was counted there. They do not follow the
+/// window. A tree is kept as long as its block belongs to the epoch of a comparison; it shows which function calls
+/// which, but not how much of that lies within the window.
 #[derive(Debug, Default)]
 pub struct CallTrees {
     blocks: BTreeMap<Hop, BTreeMap<Build, PathCounts>>,
@@ -188,7 +188,7 @@ impl CallTrees {
         }
     }
 
-    /// Keeps the trees of these blocks alone.
+    /// Keeps only the trees of these blocks.
     pub fn keep(&mut self, kept: impl Fn(Hop) -> bool) {
         self.blocks.retain(|&block, _| kept(block));
     }
@@ -225,7 +225,7 @@ mod tests {
     }
 
     proptest! {
-        /// The law: folding paths is folding the stacks that they are of, recursion and all.
+        /// The law: folding paths gives the same as folding their stacks, including recursion.
         #[test]
         fn oracle_paths_fold_as_their_stacks_do(stacks in prop::collection::vec((prop::collection::vec(0u32..4, 0..6), 0u64..50), 0..30)) {
             let stacks: Vec<Stack> = stacks.into_iter().map(|(frames, count)| stack(&frames, count)).collect();
@@ -242,7 +242,7 @@ mod tests {
             prop_assert_eq!(folded.into_iter().map(|entry| (entry.function, (entry.own, entry.total))).collect::<BTreeMap<_, _>>(), expected);
         }
 
-        /// The law: what is encoded is what was given, equal paths added up.
+        /// The law: decoding gives what was encoded, with equal paths summed.
         #[test]
         fn paths_come_back(samples in prop::collection::vec((0u32..1000, 1u64..1 << 40), 0..50)) {
             let mut sums = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! One column of counts: a byte a function, and what does not fit a byte in pages beside it.
+//! One column of counts: one byte per function, and separate pages for what does not fit in a byte.
 //!
 //! Most functions have few samples in one bucket, so a byte holds their count and a whole column stays in cache. A count of
 //! 256 or more carries into a page of 64 words that exists only where some count needs it; at most one sample in 256 carries.
@@ -10,10 +10,10 @@ use fleetdiff_schemas::number::{float, index_of};
 use fleetdiff_statistics::BucketCounts;
 
 const PAGE: usize = 64;
-/// By how many functions a column grows: not at every new one, and by not much more than it needs.
+/// By how many functions a column grows: not at every new function, and not by much more than it needs.
 const STEP: usize = 2048;
 
-/// What 64 neighbouring functions have above their bytes.
+/// The counts of 64 neighbouring functions above what their bytes hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Page {
     /// Bit i: word i has ever been used.
@@ -57,7 +57,7 @@ impl Plane {
         }
     }
 
-    /// Takes back `count` samples that were added before.
+    /// Subtracts `count` samples that were added before.
     #[inline]
     pub fn subtract(&mut self, function: usize, count: u64) {
         let low = u64::from(self.low[function]);
@@ -81,7 +81,7 @@ impl Plane {
         }
     }
 
-    /// Takes back all of another column, which was added before.
+    /// Subtracts all of another column, which was added before.
     pub fn take_back(&mut self, other: &Self) {
         for (function, &count) in other.low.iter().enumerate().filter(|(_, count)| **count > 0) {
             self.subtract(function, u64::from(count));
@@ -122,7 +122,7 @@ impl Plane {
         &mut page.words[function % PAGE]
     }
 
-    /// Functions that have or had 256 samples or more in a range, with what they have above their byte.
+    /// Functions of a range that have or had 256 samples or more, with their counts above the byte.
     fn carries(&self, range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
         let first = range.start / PAGE;
         let pages = self.high.get(first..range.end.div_ceil(PAGE).min(self.high.len())).unwrap_or_default();
@@ -168,14 +168,14 @@ impl BucketCounts for Plane {
     }
 }
 
-/// Neighbouring bytes of a column, copied to where no access needs a check.
+/// Neighbouring bytes of a column, copied to an array in which no access needs a bounds check.
 struct Span([u8; SPAN]);
 
-/// What a block of functions spans, unless many between them are not read.
+/// The range that a block of functions spans, unless many functions in between are not read.
 const SPAN: usize = 1024;
 
 impl Span {
-    /// The bytes that are held, and zeros up to `last`; `None` if that is too far.
+    /// The bytes of the column, and zeros up to `last`; `None` if that is too far.
     fn of(held: &[u8], last: u32) -> Option<Self> {
         let mut bytes = [0; SPAN];
         usize::try_from(last).ok().filter(|&last| last < SPAN)?;
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Law: a plane holds the sums of what was added less what was taken back, and reads them in any blocks.
+        /// Law: a plane holds the sum of what was added less what was subtracted, and can read it in any blocks.
         #[test]
         fn holds_sums(adds in proptest::collection::vec((0usize..300, 1u64..5000), 1..200), keep in 0usize..200, start in 0usize..300) {
             let mut plane = Plane::default();

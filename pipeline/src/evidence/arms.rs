@@ -21,13 +21,14 @@ use crate::counts::bucket::BucketState;
 use crate::counts::cell::CellCounts;
 use crate::counts::functions::CellFunctions;
 
-/// The arms of one comparison in one cell and scope. If no stratum has both arms, all strata are held, for the figures.
+/// The arms of one comparison in one cell and scope. If no stratum has both arms, all strata are included, for the
+/// figures.
 #[derive(Debug)]
 pub struct CellArms<'a> {
     functions: &'a CellFunctions,
-    /// Strata that never change, if their sums are kept, with a row a bucket of head and base over all of them.
+    /// Strata that no longer change, if their sums are kept, with one row per bucket of head and base over all of them.
     closed: Option<(&'a ClosedStrata, [Vec<Row<'a>>; 2])>,
-    /// All others.
+    /// All other strata.
     strata: Vec<StratumArms<'a>>,
     /// Strata that both arms share.
     pub kept: usize,
@@ -45,8 +46,9 @@ impl<'a> CellArms<'a> {
         Self::sharing(cell.functions(), occupied(cell, scope, comparison, comparison.epoch))
     }
 
-    /// The arms of a comparison in its epoch, which rest on the sums of strata that are closed: what is read of those does not
-    /// grow with their number. For contrast and figures; requests and snapshots need every stratum, as [`CellArms::of`] has.
+    /// The arms of a comparison in its epoch, based on the sums of closed strata, so that the amount of data read does
+    /// not grow with their number. Suffices for contrast and figures; requests and snapshots need every stratum, as
+    /// [`CellArms::of`] provides.
     pub(crate) fn resuming(cell: &'a CellCounts, comparison: &OpenComparison, closed: &'a ClosedStrata) -> Self {
         if closed.kept() == 0 || closed.epoch() != comparison.epoch {
             return Self::of(cell, Scope::Epoch, comparison);
@@ -65,8 +67,8 @@ impl<'a> CellArms<'a> {
         }
     }
 
-    /// The arms as methods see them that know no strata: all samples of a build merged, also of strata in which the other is
-    /// missing.
+    /// The arms for methods that do not use strata: all samples of a build merged, including those of strata in which
+    /// the other arm is missing.
     pub fn merged(cell: &'a CellCounts, scope: Scope, comparison: &OpenComparison) -> Self {
         let all = occupied(cell, scope, comparison, comparison.epoch);
         let block = all.first().map_or(Hop(0), |stratum| stratum.block);
@@ -77,8 +79,8 @@ impl<'a> CellArms<'a> {
         )
     }
 
-    /// The head within the window against what builds that are gone showed at the same hours of the day. A stratum's block is that
-    /// hour.
+    /// The head within the window against the history of builds that no longer run, at the same hours of the day. A
+    /// stratum's block is that hour.
     pub fn against_history(
         cell: &'a CellCounts,
         comparison: &ComparisonId,
@@ -115,7 +117,8 @@ impl<'a> CellArms<'a> {
         Self { functions, closed: None, strata, kept, dropped, blocks, of_history: false }
     }
 
-    /// What the tests see of one kind of count, by the cell's numbers of functions. `untested` is left out of every test.
+    /// The input of the tests of one kind of count, by the cell's function numbers. `untested` is left out of every
+    /// test.
     pub fn contrast(&self, kind: CountKind, untested: Option<usize>) -> Contrast<'_> {
         let strata = self.strata.iter().map(|stratum| stratum.of_kind(kind));
         let mut contrast = Contrast::new(
@@ -139,7 +142,8 @@ impl<'a> CellArms<'a> {
         Some(Prefix { residuals: closed.residuals(kind)?, strata: closed.counts(kind), buckets })
     }
 
-    /// The same with requests as exposure; `None` unless every bucket of both arms has some in a stratum that both arms share.
+    /// The same with requests as exposure; `None` unless every bucket of both arms has requests in a stratum that both
+    /// arms share.
     pub fn served(&self, kind: CountKind, untested: Option<usize>) -> Option<Served<'_>> {
         if self.kept == 0 || !self.knows_requests() {
             return None;
@@ -158,7 +162,7 @@ impl<'a> CellArms<'a> {
         })
     }
 
-    /// Whether each bucket of both arms has requests somewhere.
+    /// Whether each bucket of both arms has requests in some stratum.
     pub(crate) fn knows_requests(&self) -> bool {
         let known = |side| {
             let mut requests: BTreeMap<Bucket, u64> = BTreeMap::new();
@@ -177,7 +181,7 @@ impl<'a> CellArms<'a> {
         self.strata.iter().filter(ran).filter_map(|stratum| Some((stratum.block, stratum.hardware?)))
     }
 
-    /// Figures of an arm but for the function's own.
+    /// Figures of an arm, except those of the function.
     pub fn figures(&self, side: Side) -> ArmFigures {
         let total: u64 = self.rows(side).map(Row::samples).sum();
         let requests: u64 = self.states(side).map(|state| state.requests).sum();
@@ -197,7 +201,7 @@ impl<'a> CellArms<'a> {
         self.states(side).flat_map(|state| state.pods.keys()).collect()
     }
 
-    /// Samples of each function in an arm, by the cell's numbers.
+    /// Samples of each function in an arm, by the cell's function numbers.
     pub fn counts(&self, side: Side, kind: CountKind) -> Vec<f64> {
         let sums = self.counts_by_place(side, kind);
         self.functions.places().iter().map(|&function| sums[index_of(function)]).collect()
@@ -242,12 +246,12 @@ impl<'a> CellArms<'a> {
     }
 }
 
-/// How many time blocks strata are of.
+/// The number of time blocks of some strata.
 fn blocks(strata: &[StratumArms<'_>]) -> usize {
     strata.iter().map(|stratum| stratum.block).collect::<BTreeSet<_>>().len()
 }
 
-/// The rows of several strata as one row a bucket.
+/// The rows of several strata as one row per bucket.
 fn by_bucket(strata: Vec<Vec<Row<'_>>>) -> Vec<Row<'_>> {
     let mut rows: BTreeMap<Bucket, Vec<Cow<'_, BucketState>>> = BTreeMap::new();
     for row in strata.into_iter().flatten() {
@@ -274,5 +278,5 @@ fn served<'a>(rows: &'a [Row<'_>], kind: CountKind) -> Vec<ServedRow<'a>> {
     each.collect()
 }
 
-/// Functions that are summed at a time, so that their sums stay in cache.
+/// The number of functions summed at a time; small, so that their sums stay in cache.
 const BLOCK: usize = 1024;

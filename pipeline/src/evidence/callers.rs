@@ -1,4 +1,4 @@
-//! Who calls whom among a few functions of a cell, from its call trees.
+//! Which function calls which among a few functions of a cell, from its call trees.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,14 +12,14 @@ use crate::counts::ids::{FunctionId, PathId};
 /// Samples of the head and of the base.
 pub type Pair = [u64; 2];
 
-/// The stacks of one cell, as far as they hold the functions in question.
+/// The stacks of one cell that contain the functions in question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallerCounts {
-    /// Samples in all, by time block.
+    /// All samples, by time block.
     pub blocks: Vec<Pair>,
-    /// Stacks that hold functions in question, one entry for each order in which they call each other.
+    /// Stacks that contain functions in question, one entry for each order in which they call each other.
     pub stacks: Vec<CallerCount>,
-    /// By function in question: who calls it most, as stable hash and name.
+    /// By function in question: its most frequent caller, as stable hash and name.
     pub callers: BTreeMap<u64, (u64, String)>,
 }
 
@@ -34,7 +34,7 @@ pub struct CallerCount {
     pub samples: Vec<Pair>,
 }
 
-/// What was found of paths before, for one set of functions: most paths come back at every look.
+/// Results for paths already seen, for one set of functions: most paths recur at every look.
 #[derive(Debug, Default)]
 pub struct KnownPaths {
     functions: BTreeSet<usize>,
@@ -46,12 +46,12 @@ pub struct KnownPaths {
 struct OnPath {
     /// Stable hashes, root first.
     functions: Vec<u64>,
-    /// Whether the last of them is the leaf, and who calls it there.
+    /// Whether the last of them is the leaf, and its caller there.
     leaf: Option<Option<FunctionId>>,
 }
 
-/// The call trees of a comparison's epoch as far as they hold `functions`, which are numbers of the cell; `None` if its profiles came
-/// without stacks, or there is no function in question.
+/// The part of the call trees of a comparison's epoch that contains `functions`, given by the cell's numbers; `None` if
+/// its profiles came without stacks, or `functions` is empty.
 pub fn callers(
     counts: &CellCounts,
     comparison: &OpenComparison,
@@ -98,7 +98,7 @@ pub fn callers(
     (!blocks.is_empty()).then(|| CallerCounts { blocks: blocks.values().copied().collect(), stacks, callers })
 }
 
-/// The caller with most samples; of several the one with the smallest hash.
+/// The caller with the most samples; in a tie, the one with the smallest hash.
 fn most_frequent(callers: BTreeMap<FunctionId, u64>, table: &FunctionTable) -> Option<(u64, String)> {
     let named = callers.into_iter().map(|(caller, samples)| (samples, table.get(caller)));
     let most = named.max_by(|(a, (hash_a, _)), (b, (hash_b, _))| a.cmp(b).then(hash_b.cmp(hash_a)));

@@ -1,13 +1,13 @@
-//! The strata of a comparison's epoch that never change any more, as sums: the columns that a look reads do not grow in number
-//! with the buckets of all of them, but by one a stratum and arm.
+//! The sums of the strata of a comparison's epoch that no longer change. With them, a look reads one column per closed
+//! stratum and arm, not one per bucket of each.
 //!
-//! A time block is closed once it has ended and its hops have all left the window. Which of its strata count is then fixed too:
-//! those in which both arms have samples. What each leaves behind are the deviations of buckets
+//! A time block is closed once it has ended and all its hops have left the window. Then it is also fixed which of its
+//! strata count: those in which both arms have samples. Each leaves the deviations of its buckets
 //! ([`fleetdiff_statistics::moments::closed`]) and whole counts, over buckets and over strata.
 //!
-//! NB: a cell keeps the columns of closed strata beside these sums: requests and roll-ups, at reports, need every stratum by
-//! bucket. They are whole numbers of a byte or two, while the sums of deviations take as much as some ten closed blocks, more
-//! than an epoch of six hours has.
+//! NB: besides these sums a cell keeps the columns of closed strata: at reports, requests and roll-ups need every
+//! stratum by bucket. The columns are whole numbers of a byte or two, while the sums of deviations take as much memory
+//! as about ten closed blocks, more than an epoch of six hours has.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,15 +24,16 @@ use crate::counts::bucket::BucketState;
 use crate::counts::cell::CellCounts;
 use crate::evidence::strata::{Row, StratumArms, occupied};
 
-/// Closed blocks from which on their sums are kept: with fewer, measuring them anew at each look takes no longer, and a comparison
-/// that is over soon needs no deviations, eight bytes a function, bucket and kind of count. *Measured* (bench `epoch`).
+/// The number of closed blocks from which their sums are kept. With fewer blocks, measuring them again at each look is
+/// just as fast, and a short comparison then needs no memory for deviations (eight bytes per function, bucket and kind
+/// of count). *Measured* (bench `epoch`).
 const FIRST_BLOCKS: usize = 3;
 
 /// The closed strata of one comparison in one cell.
 #[derive(Debug, Default)]
 pub struct ClosedStrata {
     epoch: Hop,
-    /// Strata of earlier blocks are in.
+    /// Strata of earlier blocks are included.
     first_open: Hop,
     /// Deviations of self and of total counts; nothing of a kind that is not counted.
     residuals: [Closed; 2],
@@ -46,8 +47,8 @@ pub struct ClosedStrata {
 }
 
 impl ClosedStrata {
-    /// Takes in the strata of blocks before `first_open` ([`crate::counts::cell::Blocks::first_open`]), for `kinds` of counts and
-    /// self counts, once there are three such blocks. Begins anew with an epoch.
+    /// Adds the strata of blocks before `first_open` ([`crate::counts::cell::Blocks::first_open`]), for `kinds` of
+    /// counts and self counts, once there are three such blocks. Starts again with each epoch.
     pub fn advance(&mut self, cell: &CellCounts, comparison: &OpenComparison, first_open: Hop, kinds: &[CountKind]) {
         if self.epoch != comparison.epoch || self.first_open < comparison.epoch {
             *self = Self { epoch: comparison.epoch, first_open: comparison.epoch, ..Self::default() };
@@ -95,7 +96,7 @@ impl ClosedStrata {
         self.epoch
     }
 
-    /// Strata from this block on are not in.
+    /// Strata from this block on are not included.
     pub fn first_open(&self) -> Hop {
         self.first_open
     }
@@ -121,7 +122,7 @@ impl ClosedStrata {
         (self.residuals.iter().map(Closed::size).sum(), states.map(BucketState::size).sum())
     }
 
-    /// The deviations in one kind of count; `None` of a kind that is not counted.
+    /// The deviations in one kind of count; `None` for a kind that is not counted.
     pub(super) fn residuals(&self, kind: CountKind) -> Option<&Closed> {
         Some(&self.residuals[index(kind)]).filter(|residuals| residuals.strata() == self.kept())
     }
@@ -188,7 +189,7 @@ mod tests {
         counts: Vec<(u64, u64)>,
     }
 
-    /// Pods below the first number run the head, those from the second on a base build of their own.
+    /// Pods below the first number run the head; those from the second number on run a base build of their own.
     const BUILDS: (u8, u8) = (5, 10);
 
     fn seen() -> impl Strategy<Value = Seen> {
@@ -228,7 +229,7 @@ mod tests {
         }
     }
 
-    /// A look and a report in words, in which floats have all their digits, and how many rows the look tested.
+    /// A look and a report as text with all digits of floats, and the number of rows that the look tested.
     fn looked(counts: &CellCounts, comparison: &OpenComparison, hop: Hop, closed: &ClosedStrata) -> (String, u64) {
         let kind = ProfileType::Cpu;
         let key = ComparisonKey {
@@ -261,8 +262,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Law: looks and reports are the same to the last bit whether closed strata are measured anew, were taken in when they closed, or
-        /// all at once; functions, pods and a third build come as they like, and the epoch begins anew in between.
+        /// Law: looks and reports are the same to the last bit whether closed strata are measured again, were added
+        /// when they closed, or all at once. Functions, pods and a third build appear at any time, and a new epoch
+        /// begins in between.
         #[test]
         fn looks_do_not_depend_on_what_was_taken_in(hops in hops()) {
             let (table, mut counts, mut blocks) = (FunctionTable::default(), CellCounts::default(), Blocks::default());

@@ -14,7 +14,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// Begins a look in this epoch, with so many functions in the cell.
+    /// Begins a look in this epoch, with this number of functions in the cell.
     pub(super) fn begin(&mut self, epoch: Hop, functions: usize) {
         if self.epoch != epoch {
             self.epoch = epoch;
@@ -33,7 +33,7 @@ impl Family {
         }
     }
 
-    /// The e-value of a function reached 1/q: it is watched from now on.
+    /// The e-value of a function has reached 1/q: it is watched from now on.
     pub(super) fn watch(&mut self, function: usize, ln_e: f64) {
         self.watched.insert(function);
         let largest = self.largest.entry(function).or_insert(ln_e);

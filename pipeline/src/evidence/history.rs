@@ -1,8 +1,9 @@
-//! The rows of one cell where the base is history, and what they say of the cell as a whole.
+//! The rows of one cell whose base is history, and what they show for the cell as a whole.
 //!
-//! The head is what it is in the window; its strata are hour of the day x hardware. The tests of shares are those of any other
-//! window. What needs single pods within the window (rare functions, outlying pods) says nothing, nor does anything per
-//! request: requests are told over times of their own, of which the hops that are kept hold more or less than their samples.
+//! The head is the head of the window; its strata are hour of the day x hardware. Shares are tested as in any other
+//! window. Tests that need single pods within the window (rare functions, outlying pods) are not made. Nor is anything
+//! computed per request: requests are reported over their own intervals, so the hops that are kept hold more or fewer
+//! requests than belong to their samples.
 
 use std::collections::BTreeSet;
 
@@ -21,8 +22,8 @@ use super::snapshot::Snapshot;
 use super::strata_detail::{History, StrataDetail};
 use crate::evidence::view::CellView;
 
-/// The rows of a cell within the window, and each kind of count in figures; `None` if the head has no sample in it, or nothing is
-/// kept of history.
+/// The rows of a cell within the window, and the figures of each kind of count; `None` if the head has no sample in the
+/// window, or no history is kept.
 pub fn history_report(
     view: &CellView<'_>,
     comparison: &ComparisonId,
@@ -98,7 +99,7 @@ fn rows_of_kind(
     evidence.rows(view.q).0
 }
 
-/// Share of the base's self samples in functions that are firm and shown to be alike.
+/// Share of the base's self samples in equivalent functions with firm support.
 fn equivalent_share(
     view: &CellView<'_>,
     arms: &CellArms<'_>,

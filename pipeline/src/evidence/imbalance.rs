@@ -1,7 +1,8 @@
-//! Arms that are hard to compare: their pods serve unlike load, are of unlike age, or run on unlike machines.
+//! Arms that are hard to compare: their pods differ in load, age or machines.
 //!
-//! Strata compare like machines at like times, and warm-up is left out, so none of this makes a row wrong by itself. It tells a
-//! reader where to look first when a difference is real and yet not the build's doing. A warning calls nothing.
+//! Strata compare the same machines at the same times, and warm-up is left out, so an imbalance does not make a row
+//! wrong by itself. It shows a reader where to look first if a difference is real but not caused by the build. A
+//! warning makes no row significant.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,15 +15,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::counts::cell::CellCounts;
 
-/// Figures of the arms that differ by more than this factor are warned of.
+/// There is a warning if figures of the arms differ by more than this factor.
 const FACTOR: u64 = 2;
-/// A kind of machine is looked at from one in this many pods of an arm.
+/// A kind of machine is considered if at least one in this many pods of an arm runs on it.
 const ONE_IN: u64 = 10;
 
-/// One way in which the arms of a cell are unlike, within the window.
+/// One imbalance of the arms of a cell within the window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Imbalance {
-    /// Requests a second and pod, of the head and of the base.
+    /// Requests per second and pod, of the head and of the base.
     Load([f64; 2]),
     /// Median age of the pods, of the head and of the base.
     Age([Nanos; 2]),
@@ -31,7 +32,7 @@ pub enum Imbalance {
 }
 
 impl Imbalance {
-    /// What is unlike, in a few words.
+    /// The imbalance in a few words.
     #[must_use]
     pub fn subject(&self) -> &'static str {
         match self {
@@ -64,7 +65,7 @@ impl fmt::Display for Imbalance {
     }
 }
 
-/// A length of time in the unit that it fills.
+/// A length of time in the largest unit that it fills.
 fn in_words(length: Nanos) -> String {
     let seconds = length.as_seconds();
     match seconds {
@@ -75,7 +76,7 @@ fn in_words(length: Nanos) -> String {
     }
 }
 
-/// The arms of one comparison in one cell, as far as they may be unlike.
+/// The data about the arms of one comparison in one cell that shows imbalances.
 #[derive(Debug, Default)]
 struct ArmFacts<'a> {
     requests: u64,
@@ -120,7 +121,7 @@ impl<'a> ArmFacts<'a> {
     }
 }
 
-/// In what the pods of both arms within the window are unlike by more than twice; nothing if an arm has none.
+/// In what the pods of the two arms differ by more than a factor of 2 within the window; nothing if an arm has no pods.
 pub fn imbalance(counts: &CellCounts, comparison: &ComparisonId, clock: HopClock, now: Nanos) -> Vec<Imbalance> {
     let [head, base] = [Side::Head, Side::Base].map(|side| ArmFacts::of(counts, comparison, side));
     if head.pods.is_empty() || base.pods.is_empty() {
@@ -145,7 +146,7 @@ pub fn imbalance(counts: &CellCounts, comparison: &ComparisonId, clock: HopClock
     imbalance
 }
 
-/// Whether parts of wholes differ by more than the factor, where either is large enough to matter.
+/// Whether two fractions differ by more than the factor, and at least one is large enough to matter.
 fn differs([(head, heads), (base, bases)]: [(u64, u64); 2]) -> bool {
     let matters = ONE_IN * head >= heads || ONE_IN * base >= bases;
     matters && (head * bases > FACTOR * base * heads || base * heads > FACTOR * head * bases)

@@ -1,4 +1,4 @@
-//! The rows of one kind of count: every test that was made of a function, on one row.
+//! The rows of one kind of count: all tests of a function on one row.
 
 use std::sync::Arc;
 
@@ -28,23 +28,23 @@ pub struct KindEvidence<'a> {
     pub counts: (&'a [f64], &'a [f64]),
     /// Smallest combined count that is tested.
     pub min_count: f64,
-    /// The tests of shares, where the pods can carry one.
+    /// The tests of shares, if there are enough pods for a test.
     pub tests: Option<&'a CellRows>,
-    /// Cost per request, where requests are known.
+    /// Cost per request, if requests are known.
     pub requests: Option<&'a RateTest>,
-    /// For the live rule: the largest e-values, and the epoch whose they are to be.
+    /// For the live rule: the largest e-values, and the epoch to which they must belong.
     pub family: Option<(&'a Family, Hop)>,
     /// Pod by pod, within the window.
     pub pods: Option<PodEvidence<'a>>,
 }
 
-/// What only single pods show.
+/// Evidence that needs single pods.
 pub struct PodEvidence<'a> {
     /// The pods.
     pub pods: &'a WindowPods,
-    /// Pods that show each function, head and base.
+    /// How many pods have samples of each function, head and base.
     pub showing: (Vec<u64>, Vec<u64>),
-    /// Whether a minority of them differs, where there are enough.
+    /// Whether a minority of the pods differs, if there are enough pods.
     pub outliers: Option<Outliers>,
 }
 
@@ -53,12 +53,13 @@ pub struct PodEvidence<'a> {
 pub struct RareRows {
     /// How many were tested.
     pub tested: u64,
-    /// Those that a family could reject, with their own rows.
+    /// The functions that a family could reject, each with its own row.
     pub candidates: Vec<RowEvidence>,
 }
 
 impl KindEvidence<'_> {
-    /// A row for every function with enough samples, and one for all others; of those, the rows that could be called at level `q`.
+    /// A row for every function with enough samples, and one for all others; also the rows of rare functions that could
+    /// be significant at level `q`.
     pub fn rows(&self, q: f64) -> (Vec<RowEvidence>, RareRows) {
         let of = |moments: &Moments| Quantiles::of(moments.df_total);
         let quantiles =
@@ -92,7 +93,7 @@ impl KindEvidence<'_> {
         (rows, rare)
     }
 
-    /// Adds every test of function `f`; `shares` and `rates` are the quantiles of the two.
+    /// Adds every test of function `f`; `shares` and `rates` are the quantiles of the two kinds of test.
     fn add_all(&self, evidence: &mut RowEvidence, (shares, rates): (Option<&Quantiles>, Option<&Quantiles>), f: usize) {
         if let (Some(tests), Some(quantiles)) = (self.tests, shares) {
             add_tests(evidence, self.frame, tests, quantiles, f);
@@ -111,7 +112,7 @@ impl KindEvidence<'_> {
         }
     }
 
-    /// Tests a rare function by its counts and by the pods that show it, where the pods can carry a test.
+    /// Tests a rare function by its counts and by the pods that have it, if there are enough pods for a test.
     fn add_rare(
         &self,
         rare: &mut RareRows,

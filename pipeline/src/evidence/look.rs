@@ -1,4 +1,5 @@
-//! What one cell brings to one look of the live rule: its figures, what has joined the family, and the rows that may be raised.
+//! What one cell contributes to one look of the live rule: its figures, the functions that joined the family, and the
+//! rows that may be raised.
 
 use fleetdiff_schemas::comparison::{OpenComparison, Side};
 use fleetdiff_schemas::identity::stable_hash;
@@ -29,46 +30,49 @@ pub struct KindLook {
     pub head_total: i64,
     /// Base samples of the epoch.
     pub base_total: i64,
-    /// Whether all pods say how many requests they served, so that a change of every function alike can be seen.
+    /// Whether all pods say how many requests they served, so that a change of all functions by the same factor can be
+    /// detected.
     pub requests_known: bool,
     /// Stable hashes of the head's pods.
     pub head_pods: Vec<u64>,
     /// Stable hashes of the base's pods.
     pub base_pods: Vec<u64>,
-    /// What the pods can carry.
+    /// Whether there are enough pods for a test.
     pub support: Support,
     /// Functions tested now.
     pub tests: u64,
     /// Functions tested at some look of this epoch.
     pub joined: u64,
-    /// The cell's scale, where something was tested.
+    /// The cell's normalization factor, if anything was tested.
     pub normalization: Option<f64>,
-    /// Moderation of this kind: tau^2, d0, s0^2, where something was tested.
+    /// Moderation of this kind (variance between pods tau^2, prior degrees of freedom d0, prior dispersion s0^2), if
+    /// anything was tested.
     pub moderation: Option<(f64, f64, f64)>,
     /// Time blocks with both arms.
     pub time_blocks: u64,
     /// Strata in which an arm is missing.
     pub strata_dropped: u64,
-    /// Share of the base's self samples in functions that are firm and alike.
+    /// Share of the base's self samples in equivalent functions with firm support.
     pub equivalent_share: Option<f64>,
-    /// Functions whose share moved only because another's did, by how much, in a cell with watched rows; of self counts alone.
+    /// Functions whose share moved only because another's did, largest change first, in a cell with watched rows; self
+    /// counts only.
     pub compositional: Vec<String>,
-    /// Rows whose e-value has reached 1/q at some look since the comparison opened, tested now.
+    /// Rows tested now whose e-value has reached 1/q at some look since the comparison opened.
     pub watched: Vec<RowEvidence>,
 }
 
-/// Everything that a look at one cell is made from.
+/// The input of a look at one cell.
 pub struct LookAt<'a> {
     /// The cell.
     pub view: &'a CellView<'a>,
     /// The comparison.
     pub comparison: &'a OpenComparison,
-    /// Its strata that never change any more, as far as they were taken in.
+    /// Its strata that no longer change and have been added so far.
     pub closed: &'a ClosedStrata,
 }
 
 impl KindLook {
-    /// The figures of a cell, which are the same in each kind of count, with nothing tested; as self counts.
+    /// The figures of a cell without tests. They are the same in each kind of count; the kind is set to self counts.
     pub fn untested(arms: &CellArms<'_>) -> Self {
         let hashes = |side| {
             let mut hashes: Vec<_> =
@@ -97,7 +101,7 @@ impl KindLook {
         }
     }
 
-    /// Adds how many functions were tested, and, where any was, the scale and the moderation.
+    /// Adds the number of tested functions and, if there are any, the normalization factor and the moderation.
     pub(crate) fn add_tests(&mut self, moments: &Moments, normalization: f64) {
         self.support = support_of(moments);
         self.tests = u64::try_from(moments.tests).unwrap_or(0);
@@ -108,7 +112,7 @@ impl KindLook {
     }
 }
 
-/// Looks at every kind of count of a cell. `families` has one entry a kind.
+/// Looks at every kind of count of a cell. `families` has one entry per kind.
 pub fn look(at: &LookAt<'_>, kinds: &[CountKind], families: &mut [Family]) -> Vec<KindLook> {
     let arms = CellArms::resuming(at.view.counts, at.comparison, at.closed);
     let figures = KindLook::untested(&arms);
@@ -129,7 +133,7 @@ pub fn look(at: &LookAt<'_>, kinds: &[CountKind], families: &mut [Family]) -> Ve
     each.collect()
 }
 
-/// Samples of both arms by places of functions; empty where nothing is comparable.
+/// Samples of both arms by places of functions; empty if nothing is comparable.
 struct Sums {
     head: Vec<f64>,
     base: Vec<f64>,
@@ -149,7 +153,7 @@ struct Measured {
     moments: Moments,
 }
 
-/// The tested functions of a kind, unless the pods cannot carry a test.
+/// The tested functions of a kind, if there are enough pods for a test.
 fn family_of(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind, sums: &Sums) -> Option<Measured> {
     if !has_replicates(arms) {
         return None;
@@ -183,7 +187,7 @@ fn has_replicates(arms: &CellArms<'_>) -> bool {
     arms.kept > 0 && enough(Side::Head) && enough(Side::Base)
 }
 
-/// What a kind of count brings beside its figures.
+/// What a kind of count contributes besides its figures.
 fn look_at_kind(
     at: &LookAt<'_>,
     arms: &CellArms<'_>,
@@ -215,7 +219,7 @@ fn look_at_kind(
     seen
 }
 
-/// Share of the base's self samples whose functions are firm and shown to be alike; `None` where nothing is comparable.
+/// Share of the base's self samples in equivalent functions with firm support; `None` if nothing is comparable.
 fn equivalent_share(live: Option<(&[u32], &LiveRows, Support)>, arms: &CellArms<'_>, base_self: &[f64]) -> Option<f64> {
     let all: f64 = base_self.iter().sum();
     if arms.kept == 0 || all <= 0.0 {
@@ -231,7 +235,7 @@ fn equivalent_share(live: Option<(&[u32], &LiveRows, Support)>, arms: &CellArms<
     Some(equivalent.sum::<f64>() / all)
 }
 
-/// The rows of tested functions that are watched, in full; all others are left at the screen.
+/// The complete rows of the tested functions that are watched; the others are only screened.
 fn watched_rows(
     at: &LookAt<'_>,
     arms: &CellArms<'_>,
@@ -265,10 +269,11 @@ fn watched_rows(
     each.collect()
 }
 
-/// Changes are ordered by steps of 1e-9, so that equal ones are, whatever rounding has made of them.
+/// Changes are ordered in steps of 1e-9, so that changes that differ only by rounding are equal.
 const STEPS: f64 = 1e9;
 
-/// The functions of a cell that moved only because shares sum to one, the largest change first; none while the scale stands still.
+/// The functions of a cell that moved only because shares sum to one, the largest change first; none if the
+/// normalization factor has not moved.
 fn compositional(view: &CellView<'_>, places: &[u32], live: &LiveRows) -> Vec<String> {
     let functions = view.counts.functions();
     let entries = functions.entries();
@@ -280,7 +285,7 @@ fn compositional(view: &CellView<'_>, places: &[u32], live: &LiveRows) -> Vec<St
     moved.into_iter().map(|(_, function)| entries[function].1.to_string()).collect()
 }
 
-/// The moments of a kind, unless the pods cannot carry a test.
+/// The moments of a kind, if there are enough pods for a test.
 pub fn measured(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind) -> Option<Moments> {
     if !has_replicates(arms) {
         return None;
@@ -288,7 +293,7 @@ pub fn measured(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind) -> Op
     carried(Moments::measure(&arms.contrast(kind, view.untested), Model::Share, view.min_count))
 }
 
-/// Moments whose degrees of freedom can carry a test.
+/// Moments with enough degrees of freedom for a test.
 fn carried(moments: Moments) -> Option<Moments> {
     (support_of(&moments) != Support::Untestable).then_some(moments)
 }

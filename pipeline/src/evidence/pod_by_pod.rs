@@ -1,8 +1,10 @@
-//! Each head pod held against all base pods together, its own test merged with the others': the article's "diff, then merge".
+//! Each head pod is compared with all base pods together, and the tests of the pods are merged: the article's "diff,
+//! then merge".
 //!
-//! G of the pod's two-by-two table, then Fisher's sum of ln p over pods, or Stouffer's sum of signed roots of G. For comparison
-//! only. What makes it wrong: a pod that differs from the others as pods do has a small p by itself, so that Fisher's sum calls
-//! whatever differs between pods; signed roots partly cancel, but their sum still takes samples of a pod as independent.
+//! G of the pod's two-by-two table, then Fisher's sum of ln p over pods, or Stouffer's sum of signed roots of G. For
+//! comparison only. It is wrong because pods always differ somewhat: such a difference already gives a pod a small p,
+//! so that with Fisher's sum every function that differs between pods is significant. Signed roots partly cancel, but
+//! their sum still treats the samples of a pod as independent.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +20,15 @@ use super::pods::WindowPods;
 use super::row::RowEvidence;
 use crate::counts::functions::CellFunctions;
 
-/// Samples of each function, and in all.
+/// Samples of each function, and of all functions.
 #[derive(Clone, Debug, Default)]
 struct Counted {
     counts: Vec<f64>,
     samples: f64,
 }
 
-/// Gives rows of one cell and kind the ln p of their pods merged, if the method is one that merges pods' tests. Pods are those of the
-/// window, in strata that both builds share.
+/// Adds the merged ln p of their pods to the rows of one cell and kind, if the method merges tests of pods. Pods are
+/// those of the window, in strata that both builds share.
 pub fn merge_pods(
     rows: &mut [RowEvidence],
     functions: &CellFunctions,
@@ -86,7 +88,7 @@ fn by_fisher(roots: &[f64]) -> f64 {
 
 /// Two-sided ln p of sum z_i / sqrt(k).
 ///
-/// NB: z is the signed root itself. By way of one-sided p it would be lost where that rounds to 1.
+/// NB: z is the signed root itself. Computed from a one-sided p it would be lost where that p rounds to 1.
 fn by_stouffer(roots: &[f64]) -> f64 {
     let pods: f64 = roots.iter().map(|_| 1.0).sum();
     let sum: f64 = roots.iter().sum();
@@ -99,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// Stouffer's way by p-values, which is held against SciPy, says the same where it has digits.
+    /// Stouffer's method on p-values, which is checked against SciPy, gives the same result as far as its digits go.
     #[test]
     fn roots_are_the_z_of_stouffer() {
         for roots in [&[1.5, 2.0, -0.5][..], &[-3.0, -2.5], &[0.25], &[4.0, 4.5, 5.0, -1.0]] {

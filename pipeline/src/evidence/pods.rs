@@ -1,6 +1,6 @@
-//! The samples of each pod within the window: what buckets of pods no longer show.
+//! The samples of each pod within the window, which buckets of pods no longer show.
 //!
-//! Pods are put together from the ring at each report, so that nothing is kept for them in between.
+//! They are computed from the ring at each report, so that nothing is kept for them in between.
 
 use std::collections::BTreeMap;
 

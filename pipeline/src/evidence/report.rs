@@ -29,11 +29,11 @@ pub struct ScopeReport {
     pub scope: Scope,
     /// Rows of each kind, in the order of kinds.
     pub rows: Vec<Vec<RowEvidence>>,
-    /// Rare functions of each kind; tested in the window alone.
+    /// Rare functions of each kind; tested in the window only.
     pub rare: Vec<RareRows>,
     /// The cell's counts.
     pub snapshot: Snapshot,
-    /// In what the arms are unlike within the window; of that scope alone.
+    /// Imbalances of the arms within the window; scope `window` only.
     pub imbalance: Vec<Imbalance>,
     /// Where the arms ran, if they share no stratum.
     pub strata_detail: Option<StrataDetail>,
@@ -41,8 +41,8 @@ pub struct ScopeReport {
     pub history: Option<History>,
 }
 
-/// The rows of a cell in one scope; none if the head has no sample in it. `closed` are strata of the epoch that never change any
-/// more, as far as they were taken in; no bit of a row depends on how far that is.
+/// The rows of a cell in one scope; none if the head has no sample in it. `closed` holds the strata of the epoch that
+/// no longer change and have been added so far; how many those are does not affect a row.
 pub fn report(
     view: &CellView<'_>,
     comparison: &OpenComparison,
@@ -111,7 +111,7 @@ pub fn report(
     })
 }
 
-/// Imbalance of the arms is reported for the window alone.
+/// Imbalance of the arms is reported for the window only.
 fn imbalance_within(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope) -> Vec<Imbalance> {
     match scope {
         Scope::Window => imbalance(view.counts, &comparison.id, view.clock, view.clock.end_of(view.hop)),
@@ -120,7 +120,7 @@ fn imbalance_within(view: &CellView<'_>, comparison: &OpenComparison, scope: Sco
 }
 
 impl WindowPods {
-    /// What single pods say of the functions of a kind; outliers need five pods in each arm.
+    /// The evidence of single pods about the functions of a kind; outliers need five pods in each arm.
     fn evidence(&self, view: &CellView<'_>, kind: CountKind, support: Support) -> PodEvidence<'_> {
         let settings = outliers::Settings { untested: view.untested, keep_ln_p: libm::log(view.q) };
         let functions = view.counts.functions().len();

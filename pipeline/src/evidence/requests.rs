@@ -9,7 +9,7 @@ use fleetdiff_statistics::requests::RateTest;
 
 use super::row::{Quantiles, RowEvidence, RowFrame, Uniform};
 
-/// Adds to a row what its function costs a request, `quantiles` those of this test; nothing where it was not tested.
+/// Adds the cost per request of its function to a row, with the `quantiles` of this test; nothing if it was not tested.
 pub fn add_requests(evidence: &mut RowEvidence, requests: &RateTest, quantiles: &Quantiles, f: usize) {
     let moments = &requests.moments;
     if !moments.tested[f] {
@@ -24,13 +24,13 @@ pub fn add_requests(evidence: &mut RowEvidence, requests: &RateTest, quantiles: 
     }
 }
 
-/// The row of all samples of a cell: whether a request costs more, whatever the function.
+/// The row of all samples of a cell: whether a request costs more, over all functions.
 pub fn row_of_all(frame: &RowFrame, all: &RateTest) -> RowEvidence {
     let name: Arc<str> = ALL_FUNCTIONS.into();
     let count = |total: i64| u64::try_from(total).unwrap_or(0);
     let mut evidence = frame.row(stable_hash(name.as_bytes()), &name, count(frame.head.total), count(frame.base.total));
     evidence.decided = frame.not_testable(&evidence.row);
-    // A share of 1 against a share of 1 says nothing.
+    // A share of 1 against a share of 1 carries no information.
     (evidence.row.g, evidence.row.ln_p_iid) = (None, None);
     let moments = &all.moments;
     let quantiles = Quantiles::of(moments.df_total);

@@ -16,15 +16,15 @@ use fleetdiff_statistics::power::{Design, detection_z, samples_by_rule};
 use fleetdiff_statistics::tails::{F1Tail, ln_chi1_tail, t_quantile};
 use fleetdiff_statistics::{CellRows, FEW_FUNCTIONS, support};
 
-/// Level and power at which "how long" and "how small" are answered.
+/// Level and power for the columns "how long" and "how small".
 const ALPHA: f64 = 1e-4;
 const POWER: f64 = 0.8;
-/// The always-valid interval leaves the truth out, at some look, with at most this probability.
+/// The largest probability with which the always-valid interval misses the truth at any look.
 const ALWAYS_VALID_ALPHA: f64 = 0.05;
-/// The change that is asked for: as small as counts as alike.
+/// The change for which "how long" is computed: the limit of equivalence.
 pub(crate) const RATIO: f64 = 1.05;
 
-/// A row and what decides over it together with others.
+/// A row, and the figures by which it is decided together with others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RowEvidence {
     /// Stable hash of the function's name.
@@ -35,9 +35,9 @@ pub struct RowEvidence {
     pub tested: bool,
     /// ln of the ratio of shares.
     pub theta_share: f64,
-    /// ln of the ratio against the cell's scale.
+    /// ln of the adjusted ratio.
     pub theta: f64,
-    /// ln of the cell's scale.
+    /// ln of the cell's normalization factor.
     pub ln_normalization: f64,
     /// ln p that the two-level selection takes; NaN where not tested.
     pub ln_p_row: f64,
@@ -49,15 +49,15 @@ pub struct RowEvidence {
     pub decided: Option<(Verdict, RowReason)>,
     /// Whether the base is history.
     pub of_history: bool,
-    /// For the row of all functions together: its cost per request.
+    /// For the row of all functions together: the cost per request.
     pub uniform: Option<Uniform>,
-    /// The head's pods with the ln p of each, where the function may have outlying ones.
+    /// The head's pods with the ln p of each, if the function may have outlying pods.
     pub deviating_pods: Vec<(String, f64)>,
-    /// ln p of each head pod's own test, merged, under a method that does so; else NaN.
+    /// Merged ln p of the tests of single head pods, if the method merges those; otherwise NaN.
     pub ln_p_by_pod: f64,
 }
 
-/// The cost of a request, whatever the function.
+/// The cost of a request, over all functions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Uniform {
     /// ln of the ratio of samples per request.
@@ -81,19 +81,19 @@ pub struct RowFrame {
     pub window_start_at: Nanos,
     /// End of the hop.
     pub window_end_at: Nanos,
-    /// The head's figures but for the function's count.
+    /// The head's figures, except the function's count.
     pub head: ArmFigures,
     /// The base's.
     pub base: ArmFigures,
     /// Strata that both arms share.
     pub strata: usize,
-    /// What the pods can carry.
+    /// Whether there are enough pods for a test.
     pub support: Support,
     /// Length of a whole window.
     pub window_seconds: f64,
     /// Where each arm ran, in words, if they share no stratum.
     pub strata_detail: Option<String>,
-    /// Which past the base is, in words, if it is history.
+    /// Which history the base is, in words, if it is history.
     pub history: Option<String>,
 }
 
@@ -137,7 +137,7 @@ impl RowFrame {
         }
     }
 
-    /// That the base is history, and where the arms ran if that is why they cannot be compared.
+    /// Whether the base is history; and where the arms ran, if they cannot be compared for that reason.
     pub(super) fn detail(&self, decided: Option<(Verdict, RowReason)>) -> Option<String> {
         let strata_detail = self
             .strata_detail
@@ -158,7 +158,7 @@ impl RowFrame {
         }
     }
 
-    /// What keeps every row of the cell from being tested.
+    /// The reason why no row of the cell can be tested, if there is one.
     pub(super) fn not_testable(&self, row: &CellRow) -> Option<(Verdict, RowReason)> {
         if row.base.total == 0 {
             Some((Verdict::NotComparable, RowReason::NoBase))
@@ -177,7 +177,7 @@ impl RowFrame {
     }
 }
 
-/// Gives a row other counts, and what follows from counts alone.
+/// Replaces the counts of a row, and the figures that depend only on counts.
 pub fn recount(row: &mut CellRow, head: i64, base: i64) {
     let arm = |figures: ArmFigures, count: i64| {
         let share = (figures.total > 0).then(|| ratio(count, figures.total));
@@ -191,7 +191,7 @@ pub fn recount(row: &mut CellRow, head: i64, base: i64) {
     row.ln_p_iid = row.g.map(ln_chi1_tail);
 }
 
-/// Adds to a row what the tests of its cell say of function `f`.
+/// Adds the results of the cell's tests of function `f` to a row.
 pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, rows: &CellRows, quantiles: &Quantiles, f: usize) {
     let moments = &rows.moments;
     if !moments.tested[f] {
@@ -226,13 +226,13 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, rows: &CellRows, 
         let half = quantiles.t95 * libm::sqrt(moments.phi_tilde[f] * (p1 * (1.0 - p1) / n1 + p0 * (1.0 - p0) / n0));
         row.share_delta = Some(Interval { value: p1 - p0, low: p1 - p0 - half, high: p1 - p0 + half });
     }
-    // What is kept of history is not sampled as the window is: neither pods nor time can be told from it.
+    // History is not sampled in the same way as the window, so neither a number of pods nor a time follows from it.
     if frame.history.is_none() {
         add_power(row, moments, frame, quantiles.detection_z);
     }
 }
 
-/// Adds what holds of the row at whatever look it is read; `largest` is ln of its largest e-value in this epoch.
+/// Adds the always-valid figures to a row; `largest` is ln of its largest e-value in this epoch.
 pub fn add_always_valid(evidence: &mut RowEvidence, rows: &CellRows, quantiles: &Quantiles, largest: f64, f: usize) {
     let row = &mut evidence.row;
     let Some(ln_e) = row.ln_e else { return };
@@ -273,14 +273,14 @@ pub struct Quantiles {
     pub t95: f64,
     /// For the 90 % interval of equivalence.
     pub t90: f64,
-    /// The tail of the test itself.
+    /// The tail of the test.
     tail: F1Tail,
     /// For "how long" and "how small".
     detection_z: f64,
 }
 
 impl Quantiles {
-    /// The quantiles for so many degrees of freedom.
+    /// The quantiles for this number of degrees of freedom.
     pub fn of(df: f64) -> Self {
         Self {
             t95: t_quantile(0.95, df),
@@ -291,7 +291,7 @@ impl Quantiles {
     }
 }
 
-/// What the pods of two arms can carry, in the words of tables.
+/// The support that the pods of two arms give, as tables name it.
 pub fn support_of(moments: &fleetdiff_statistics::Moments) -> Support {
     match support(moments.k_head, moments.k_base, moments.df) {
         fleetdiff_statistics::Support::Firm => Support::Firm,

@@ -1,7 +1,8 @@
-//! A cell's counts on their way to where cells are put together.
+//! A cell's counts, on their way to the operator that merges cells.
 //!
-//! The row over several cells is the stratified test with (cell, stratum) as strata: the residuals of a bucket of pods are
-//! summed over its cells before they are squared, since cohorts share pods. That needs the counts, not the cells' results.
+//! The row over several cells is the stratified test with (cell, stratum) as strata: the residuals of a bucket of pods
+//! are summed over its cells before they are squared, since cohorts share pods. That needs the counts of the cells, not
+//! their results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -136,7 +137,7 @@ impl BucketCounts for Sparse {
 }
 
 impl Together {
-    /// Puts cells together, in the order given.
+    /// Merges cells, in the order given.
     pub fn of(cells: &[&Snapshot]) -> Self {
         let union: BTreeMap<u64, Arc<str>> = cells.iter().flat_map(|cell| cell.functions.iter().cloned()).collect();
         let functions: Vec<_> = union.into_iter().collect();
@@ -152,7 +153,7 @@ impl Together {
         Self { functions, strata, kept: cells.iter().map(|cell| cell.kept).sum(), dropped, of_history }
     }
 
-    /// What the tests see of one kind of count.
+    /// The input of the tests for one kind of count.
     pub fn contrast(&self, kind: CountKind, untested: Option<usize>) -> Contrast<'_> {
         let strata =
             self.strata.iter().map(|[head, base]| Stratum { head: arm(head, kind), base: arm(base, kind) }).collect();
@@ -168,7 +169,7 @@ impl Together {
         contrast
     }
 
-    /// Figures of an arm but for the function's own.
+    /// Figures of an arm, except those of the function.
     pub fn figures(&self, side: Side) -> ArmFigures {
         let buckets = || self.buckets(side);
         let requests: u64 = buckets().map(|bucket| bucket.requests).sum();

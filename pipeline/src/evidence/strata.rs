@@ -38,7 +38,7 @@ impl Row<'_> {
 #[derive(Debug)]
 pub(super) struct StratumArms<'a> {
     pub block: Hop,
-    /// The kind of machine; `None` of several put together.
+    /// The kind of machine; `None` if several are merged.
     pub hardware: Option<&'a Hardware>,
     pub head: Vec<Row<'a>>,
     pub base: Vec<Row<'a>>,
@@ -50,13 +50,13 @@ impl StratumArms<'_> {
         !self.head.is_empty() && !self.base.is_empty()
     }
 
-    /// What the tests see of it in one kind of count.
+    /// The input of the tests for one kind of count.
     pub fn of_kind(&self, kind: CountKind) -> Stratum<'_> {
         Stratum { head: arm(&self.head, kind), base: arm(&self.base, kind) }
     }
 }
 
-/// The strata of a scope in which either arm has samples, ascending; of an epoch those since a block.
+/// The strata of a scope in which either arm has samples, ascending; for an epoch, the strata since a block.
 pub(super) fn occupied<'a>(
     cell: &'a CellCounts,
     scope: Scope,

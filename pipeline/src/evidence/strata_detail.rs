@@ -1,4 +1,4 @@
-//! Where and when arms ran, in words: what a row says that has nothing to be compared with, or only history.
+//! Where and when arms ran, in words: the detail of a row that has nothing to be compared with, or only history.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub struct StrataDetail {
 }
 
 impl StrataDetail {
-    /// The strata of arms, unless they share one.
+    /// The strata of the arms, unless they share one.
     pub fn of(arms: &CellArms<'_>) -> Option<Self> {
         let strata = |side| arms.strata_of(side).map(|(block, hardware)| (block, hardware.clone())).collect();
         (arms.kept == 0).then(|| Self { head: strata(Side::Head), base: strata(Side::Base) })
@@ -68,13 +68,14 @@ impl StrataDetail {
     }
 }
 
-/// Which past a base is: what rows say of it, so that nobody takes it for builds that run beside the head.
+/// Which history a base is: rows state it, so that the base is not mistaken for builds that run at the same time as the
+/// head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
     base: Build,
-    /// Of the day, UTC, of strata that both arms share.
+    /// The hours of the day, UTC, of strata that both arms share.
     pub hours: BTreeSet<u64>,
-    /// Since 1970, on which the base has samples in these strata.
+    /// The days since 1970 on which the base has samples in these strata.
     days: BTreeSet<u64>,
 }
 

@@ -31,18 +31,18 @@ pub struct CellView<'a> {
     pub clock: HopClock,
     /// Smallest combined count that is tested.
     pub min_count: f64,
-    /// Smallest change that is called.
+    /// Smallest change that can be significant.
     pub min_effect: f64,
     /// False-discovery rate.
     pub q: f64,
     /// The cell's number of the function that is never tested.
     pub untested: Option<usize>,
-    /// What calls rows.
+    /// The method that decides which rows are significant.
     pub method: Method,
 }
 
 impl CellView<'_> {
-    /// Whether reports are of merged counts: methods that are not calibrated know no strata.
+    /// Whether reports use merged counts: methods that are not calibrated do not use strata.
     pub(super) fn merges_strata(&self) -> bool {
         !self.method.is_calibrated()
     }
@@ -70,7 +70,7 @@ impl CellView<'_> {
         }
     }
 
-    /// Where the arms ran if they share no stratum, where strata are told apart.
+    /// Where the arms ran, if they share no stratum and the method distinguishes strata.
     pub(super) fn strata_detail(&self, arms: &CellArms<'_>) -> Option<StrataDetail> {
         StrataDetail::of(arms).filter(|_| !self.merges_strata())
     }

@@ -1,7 +1,7 @@
-//! Through which hop everything has arrived, as all workers learn it.
+//! Announces to all workers through which hop everything has arrived.
 //!
-//! Every worker reports its partitions to worker 0, which alone decides and tells all. A dataflow of its own, so that it
-//! can be driven while the main one is busy.
+//! Every worker reports its partitions to worker 0, which alone decides and announces the decision to all. This is a
+//! separate dataflow, so that it can make progress while the main one is busy.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use timely::worker::Worker;
 
 use crate::rules::watermarks::{Announced, Report, WatermarkBoard};
 
-/// What a worker tells worker 0.
+/// What a worker reports to worker 0.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Announcement {
     /// The state of a partition.
@@ -60,7 +60,7 @@ impl Announcements {
         Self { input, heard }
     }
 
-    /// Tells worker 0.
+    /// Sends a report to worker 0.
     pub fn send(&mut self, announcement: Announcement) {
         self.input.send(announcement);
         // NB: an exchange holds back what does not fill a container until its epoch ends.

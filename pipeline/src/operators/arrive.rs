@@ -1,4 +1,4 @@
-//! What enters the dataflow, and its count for the ledger.
+//! What enters the dataflow, and how it is counted for the ledger.
 
 use fleetdiff_schemas::rows::RejectedRow;
 use fleetdiff_schemas::time::Hop;
@@ -19,10 +19,10 @@ pub struct Arrived {
     pub content: Content,
 }
 
-/// What a record brought: news of a pod, or a part that was refused.
+/// The content of a record: a message about a pod, or a part that was refused.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Content {
-    /// News of a pod at its application hop.
+    /// A message about a pod, at its application hop.
     OfPod(OfPod),
     /// A refused part, and why.
     Rejected(Box<RejectedRow>),
@@ -41,7 +41,7 @@ impl OneOfTwo for Content {
 }
 
 impl Arrived {
-    /// What the ledger takes in: profiles and what was refused.
+    /// What the ledger counts: profiles and refused parts.
     fn term(&self) -> Option<Term> {
         match &self.content {
             Content::OfPod(OfPod::Profile(profile)) => Some(Term::received(self.hop, profile)),
@@ -72,7 +72,7 @@ impl OneOfTwo for Booked {
 
 /// See [`CountIn::count_in`].
 pub trait CountIn<'scope> {
-    /// What arrived, and what the ledger has received with it.
+    /// The arrivals, and their entries in the ledger.
     fn count_in(self) -> (StreamVec<'scope, u64, Content>, StreamVec<'scope, u64, Term>);
 }
 

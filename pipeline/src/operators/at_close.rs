@@ -1,7 +1,7 @@
-//! Acting once a hop is closed.
+//! Runs logic once a hop is closed.
 //!
-//! The law: `logic` sees each hop once, with all its items, in ascending order of hops, and never a hop without items. What it
-//! gives is of that hop.
+//! The law: `logic` sees each hop once, with all its items, in ascending order of hops, and never a hop without items.
+//! Its output belongs to that hop.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! By cell: dense counts, and the evidence that they give at each look and report.
+//! By cell: dense counts, and the evidence computed from them at each look and report.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use crate::evidence::view::CellView;
 use crate::rules::comparisons::Plan;
 use crate::rules::pods::{CellAddition, CellId};
 
-/// What one cell says about one comparison at one hop.
+/// The evidence of one cell for one comparison at one hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CellEvaluation {
     /// The comparison; where the base is history, its epoch begins with this hop.
@@ -45,7 +45,7 @@ pub struct CellEvaluation {
     pub cell: CellKey,
     /// Each kind of count, if this hop is a look.
     pub looks: Vec<KindLook>,
-    /// Who calls whom among the functions whose rows are watched, at a look; `None` without stacks.
+    /// Which function calls which among those whose rows are watched, at a look; `None` without stacks.
     pub callers: Option<CallerCounts>,
     /// Window and epoch, if this hop is a report.
     pub reports: Vec<ScopeReport>,
@@ -54,7 +54,7 @@ pub struct CellEvaluation {
 /// What follows from the cells of one hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum CellOutput {
-    /// What a cell says about a comparison.
+    /// The evidence of a cell for a comparison.
     Evaluation(Box<CellEvaluation>),
     /// What was counted, for the ledger.
     Counted(Term),
@@ -80,8 +80,8 @@ enum CellInput {
 
 /// See [`CountByCell::count_by_cell`].
 pub trait CountByCell<'scope> {
-    /// Brings all counts of a cell to one worker, adds them at the close of their application hop under the plan of that
-    /// hop, lets leave what left the window, and evaluates every open comparison where the plan says so.
+    /// Sends all counts of a cell to one worker, adds them at the close of their application hop according to that
+    /// hop's plan, removes what has left the window, and evaluates every open comparison if the plan says so.
     fn count_by_cell(
         self,
         plans: StreamVec<'scope, u64, Plan>,
@@ -131,10 +131,10 @@ struct CellState {
 /// What a cell remembers of one comparison between looks.
 #[derive(Default)]
 struct Memory {
-    /// One a kind of count.
+    /// One per kind of count.
     families: Vec<Family>,
     paths: KnownPaths,
-    /// Of time blocks that never change any more.
+    /// The strata of time blocks that no longer change.
     closed: ClosedStrata,
 }
 
@@ -181,7 +181,7 @@ impl Cells {
             let new = || CellState { counts: CellCounts::keeping(keeping), memories: BTreeMap::new() };
             let counts = &mut self.cells.entry(cell).or_insert_with(new).counts;
             counts.add(additions, blocks, &self.table);
-            // The same columns lose what they have just gained from: they are in cache now.
+            // Removes from the same columns to which it has just added, while they are in cache.
             if let Some(plan) = plan {
                 counts.expire(first, plan.earliest_epoch());
             }
@@ -200,7 +200,7 @@ impl Cells {
         hop.plus(1).minus(self.config.window_hops())
     }
 
-    /// Moves the cells of a service on and evaluates them.
+    /// Advances the cells of a service and evaluates them.
     fn follow(&mut self, hop: Hop, plan: &Plan, output: &mut Vec<CellOutput>) {
         let first = self.first_of_window(hop);
         let config = &self.config;
@@ -289,7 +289,7 @@ fn evaluate(
     CellEvaluation { comparison: open.clone(), key: view.key, cell: view.cell, looks, callers, reports }
 }
 
-/// The cell against history of the base, at a report; `None` if the head has no sample in it.
+/// The cell compared with the history of the base, at a report; `None` if the head has no sample in it.
 fn evaluate_history(
     cell: &CellId,
     state: &CellState,

@@ -1,4 +1,4 @@
-//! By comparison: what is called, over all functions and cells together.
+//! By comparison: which rows are significant and flagged, over all functions and cells together.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ use crate::rules::summary::{Reported, SummaryFrame, summarise, summarise_history
 use crate::rules::table::scope::{ScopeCells, TableRules};
 use crate::rules::table::{SelectedRows, decide};
 
-/// What is decided over one comparison at one hop.
+/// What is decided about one comparison at one hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Decision {
     /// A row of a report.
@@ -37,7 +37,7 @@ pub enum Decision {
     Flag(Box<FlagRow>),
     /// A verdict of a comparison.
     Comparison(Box<ComparisonRow>),
-    /// A verdict against history, which bears on nothing else.
+    /// A verdict against history, which affects nothing else.
     History(Box<ComparisonRow>),
     /// The comparison has ended.
     Ended(ComparisonId),
@@ -51,7 +51,7 @@ enum ComparisonInput {
 
 /// See [`DecideByComparison::decide_by_comparison`].
 pub trait DecideByComparison<'scope> {
-    /// Brings all cells of a comparison to one worker: the live rule at each look, then the tables at each report.
+    /// Sends all cells of a comparison to one worker: the live rule at each look, then the tables at each report.
     fn decide_by_comparison(
         self,
         plans: StreamVec<'scope, u64, Plan>,
@@ -231,7 +231,7 @@ impl Comparisons {
     }
 }
 
-/// What leaves under a method that is not calibrated: no flags, and comparisons in its words.
+/// The output of a method that is not calibrated: no flags, and comparisons in the words of the method.
 fn stated_by(method: Method, decisions: Vec<Decision>) -> Vec<Decision> {
     let cells =
         decisions.iter().filter_map(|decision| if let Decision::Cell(row) = decision { Some(&**row) } else { None });
@@ -246,7 +246,7 @@ fn stated_by(method: Method, decisions: Vec<Decision>) -> Vec<Decision> {
 
 type Looks = BTreeMap<(ComparisonKey, CountKind), BTreeMap<CellKey, KindLook>>;
 
-/// All cells' looks, by type and kind, and the one look of the live rule that they make.
+/// The looks of all cells, by type and kind, and the look of the live rule that they form.
 fn gather(hop: Hop, open: &OpenComparison, cells: &mut [CellEvaluation]) -> (Looks, Look) {
     let mut looks = Looks::new();
     let mut all = Look {

@@ -1,4 +1,4 @@
-//! By pod: which profiles count, and what they add to which cell.
+//! By pod: which profiles are counted, and what they add to which cell.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::counts::functions::FunctionTable;
 use crate::rules::admission::OfPod;
 use crate::rules::pods::{CellAddition, Decided, PodHistory, PodRules, Presence};
 
-/// What follows from the pods of one hop.
+/// The results from the pods of one hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum PodOutput {
     /// Something to count.
     Addition(CellAddition),
-    /// Something that was seen and is not counted.
+    /// Something that was seen but is not counted.
     Seen(Seen),
 }
 
@@ -37,10 +37,10 @@ impl OneOfTwo for PodOutput {
     }
 }
 
-/// What is known of pods beside their counts.
+/// What is known about pods besides their counts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Seen {
-    /// What the registry has to know.
+    /// A message to the registry.
     Activity(Activity),
     /// What was dropped, for the ledger.
     Dropped(Term),
@@ -58,7 +58,7 @@ impl OneOfTwo for Seen {
     }
 }
 
-/// What the registry learns of a hop.
+/// What the registry is given about a hop.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Activity {
     /// Some profile was applied, counted or not.
@@ -69,8 +69,8 @@ pub enum Activity {
 
 /// See [`DecideByPod::decide_by_pod`].
 pub trait DecideByPod<'scope> {
-    /// Brings all that is told of a pod to one worker and decides over them at the close of their application hop, in the order
-    /// of [`PodHistory::close`].
+    /// Sends all messages about a pod to one worker and decides about them at the close of their application hop, in
+    /// the order of [`PodHistory::close`].
     fn decide_by_pod(self, rules: PodRules, table: Arc<FunctionTable>) -> StreamVec<'scope, u64, PodOutput>;
 }
 

@@ -1,4 +1,4 @@
-//! Handing rows out, hop by hop, on worker 0.
+//! Delivers rows hop by hop, on worker 0.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,10 +28,10 @@ pub enum OutputRow {
     FanOut(FanOutRow),
 }
 
-/// A sink, and why it takes no more.
+/// A sink, and the error after which it takes no more rows.
 type Delivery = (Box<dyn Sink>, Option<SinkError>);
 
-/// A sink shared by the workers of a process, and what went wrong with it.
+/// A sink shared by the workers of a process, with its error, if there was one.
 #[derive(Clone)]
 pub struct SharedSink {
     state: Arc<Mutex<Delivery>>,
@@ -55,7 +55,7 @@ impl SharedSink {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).1.is_some()
     }
 
-    /// What went wrong, if something did; once.
+    /// The error, if there was one; given only once.
     pub fn failure(&self) -> Option<SinkError> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).1.take()
     }
@@ -63,7 +63,8 @@ impl SharedSink {
 
 /// See [`Deliver::deliver`].
 pub trait Deliver<'scope> {
-    /// Brings all rows of a hop to worker 0 and hands them, sorted, to the sink. Gives each hop once it is handed out.
+    /// Sends all rows of a hop to worker 0 and gives them, sorted, to the sink. Outputs each hop once it has been
+    /// delivered.
     fn deliver(self, sink: SharedSink) -> StreamVec<'scope, u64, u64>;
 }
 

@@ -1,8 +1,8 @@
-//! The fan-out: in which cells the flags of each called function stand, in which not, and the fewest words for where.
+//! The fan-out: in which cells each function is flagged, in which it is not, and the shortest description of where.
 //!
-//! Two collections are kept as flags come and go: the flags that stand, and what is known of each cell. Every function with
-//! a flag is joined with the cells of its comparison; a row follows whenever the outcome for a function is another one. At
-//! any hop the rows in force equal what one would make from the flags and verdicts of that hop alone, without a past.
+//! Two collections are maintained as flags come and go: the current flags, and what is known about each cell. Every
+//! function with a flag is joined with the cells of its comparison, and a row is written whenever the result for a
+//! function changes. At any hop the current rows equal those computed from the flags and verdicts of that hop alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,12 +27,13 @@ use crate::rules::summary::CLEAN_SHARE;
 type Spread = (ComparisonKey, CountKind);
 /// One function of a spread.
 type Function = (Spread, String);
-/// What is known of a cell.
+/// What is known about a cell.
 type Known = (CellKey, FanOutState);
 
 /// See [`FanOut::fan_out`].
 pub trait FanOut<'scope> {
-    /// Gives a row for a function whenever where its flags stand, or what is known of the other cells, has changed.
+    /// Gives a row for a function whenever the cells in which it is flagged, or what is known about the other cells,
+    /// have changed.
     fn fan_out(self, clock: HopClock) -> StreamVec<'scope, u64, FanOutRow>;
 }
 
@@ -45,7 +46,7 @@ impl<'scope> FanOut<'scope> for StreamVec<'scope, u64, Decision> {
     }
 }
 
-/// What bears on the fan-out.
+/// The input of the fan-out.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Event {
     Flag(Box<FlagRow>),
@@ -104,14 +105,14 @@ trait StandingFacts<'scope> {
 }
 
 impl<'scope> StandingFacts<'scope> for StreamVec<'scope, u64, Event> {
-    /// Flags and verdicts as changes of what stands.
+    /// Flags and verdicts as changes of the current state.
     fn standing(self) -> StreamVec<'scope, u64, Change> {
         let mut standing = Standing::default();
         self.at_close("Standing", Event::route, move |closed| standing.close(closed))
     }
 }
 
-/// What stands: by flag and by cell, so that it can be taken back.
+/// The current state, by flag and by cell, so that it can be retracted.
 #[derive(Default)]
 struct Standing {
     flags: BTreeMap<String, Fact>,
@@ -153,7 +154,7 @@ impl Standing {
     }
 }
 
-/// Puts `new` in the place of what stands under `key`, and notes both changes if they differ.
+/// Replaces the current entry of `key` by `new`, and records both changes if they differ.
 fn replace<K: Ord>(standing: &mut BTreeMap<K, Fact>, key: K, new: Option<Fact>, hop: u64, changes: &mut Vec<Change>) {
     let old = standing.remove(&key);
     if let Some(fact) = &new {
@@ -165,7 +166,7 @@ fn replace<K: Ord>(standing: &mut BTreeMap<K, Fact>, key: K, new: Option<Fact>, 
     }
 }
 
-/// What a change of a flag leaves standing.
+/// The state after a change of a flag.
 fn flag_of(flag: &FlagRow) -> Option<Fact> {
     let row = &flag.row;
     let state = if row.verdict == Verdict::Improved { FanOutState::Improved } else { FanOutState::Regressed };
@@ -173,14 +174,15 @@ fn flag_of(flag: &FlagRow) -> Option<Fact> {
     (flag.state != FlagState::Cleared).then(|| Fact::Flag(function, (row.cell.clone(), state)))
 }
 
-/// What a cell says of a function that has no flag there.
+/// The state of a function in a cell in which it has no flag.
 fn state_of(row: &ComparisonRow) -> FanOutState {
     let comparable = row.verdict != ComparisonVerdict::NotComparable;
     let equivalent = row.equivalent_share.is_some_and(|share| share >= CLEAN_SHARE);
     if comparable && equivalent { FanOutState::Clean } else { FanOutState::Unknown }
 }
 
-/// Every function that has a flag, with all cells of its comparison; what a flag says goes before what the cell says.
+/// Every function that has a flag, with all cells of its comparison; the state of a flag takes precedence over that of
+/// the cell.
 fn spread<'scope>(
     flags: VecCollection<'scope, u64, (Function, Known)>,
     cells: VecCollection<'scope, u64, (Spread, Known)>,
@@ -204,7 +206,7 @@ trait Rows<'scope> {
 }
 
 impl<'scope> Rows<'scope> for VecCollection<'scope, u64, (Function, Vec<FanOutCell>)> {
-    /// One row a function and hop: the new cells, or none if they were only taken back.
+    /// One row per function and hop: the new cells, or none if they were only retracted.
     fn rows(self, clock: HopClock) -> StreamVec<'scope, u64, FanOutRow> {
         let changes = self.inner.delay(|(_, hop, _), _| *hop).map(|(change, _, by)| (change, by));
         changes.at_close(

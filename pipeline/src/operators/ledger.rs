@@ -1,7 +1,7 @@
 //! The ledger: everything taken in is counted, dropped for a reason, or rejected.
 //!
-//! What comes in is counted where records are decoded, what is counted where counters are: two ends that know nothing of each
-//! other, so that their balance means something.
+//! Incoming samples are counted where records are decoded, counted samples where the counters are. The two ends are
+//! independent, so that their balance is a real check.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::at_close::AtClose;
 use crate::rules::admission::PodProfile;
 use crate::rules::pods::Dropped;
 
-/// What one step did with some records or samples.
+/// What one step of the dataflow did with some records or samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Term {
     hop: Hop,
@@ -84,7 +84,7 @@ impl Term {
 
 /// See [`Balance::balance`].
 pub trait Balance<'scope> {
-    /// Adds the terms of each hop and profile type up to one row, and says so loudly where a row does not balance.
+    /// Sums the terms of each hop and profile type into one row, and logs an error if a row does not balance.
     fn balance(self, clock: HopClock) -> StreamVec<'scope, u64, LedgerRow>;
 }
 
@@ -94,7 +94,7 @@ impl<'scope> Balance<'scope> for StreamVec<'scope, u64, Term> {
     }
 }
 
-/// The name under which records are booked whose profile type could not be told.
+/// The name for records whose profile type could not be determined.
 const UNKNOWN: &str = "_unknown";
 
 fn add_up(terms: Vec<Term>, clock: HopClock) -> Vec<LedgerRow> {

@@ -1,8 +1,8 @@
 //! The registry of pods and builds, and the plans that follow from it.
 //!
-//! Which pods were counted lately changes rarely, so it is kept as a differential collection: a pod enters a horizon with
-//! its first counted profile and leaves it when the horizon has passed since its last. Pods a build are counted incrementally;
-//! once a hop, one state machine a service turns the counts into a plan.
+//! The set of recently counted pods changes rarely, so it is kept as a differential collection: a pod enters a horizon
+//! with its first counted profile and leaves it when that much time has passed since its last. The pods of each build
+//! are counted incrementally. Once per hop, a state machine per service turns the counts into a plan.
 
 mod held_pods;
 mod hops;
@@ -21,7 +21,8 @@ use crate::rules::comparisons::{ComparisonRules, Plan};
 
 /// See [`Register::register`].
 pub trait Register<'scope> {
-    /// Keeps the registry and gives one plan a service and hop in which anything follows: on the worker that keeps the plans.
+    /// Keeps the registry and gives one plan per service and hop if there is anything to do, on the worker that keeps
+    /// the plans.
     fn register(self, rules: ComparisonRules, window_hops: u64) -> StreamVec<'scope, u64, Plan>;
 }
 

@@ -1,12 +1,12 @@
-//! One stream as two, by moving.
+//! Splits a stream in two by moving its items.
 //!
-//! A stream that is read twice copies each of its items, which for profiles is their bytes; a split gives each item to the one
-//! reader that it is for.
+//! A stream with two readers copies each item, including the bytes of profiles. A split gives each item to only one
+//! reader.
 
 use timely::dataflow::StreamVec;
 use timely::dataflow::operators::core::OkErr;
 
-/// Which of its two readers an item is for, and what that one gets of it.
+/// For which of two readers an item is, and what that reader gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To<First, Second> {
     /// The first.
@@ -22,7 +22,7 @@ pub trait OneOfTwo {
     /// What the second reader gets.
     type Second: Clone + 'static;
 
-    /// Who gets what of it.
+    /// For which reader it is, and what that reader gets.
     fn destination(self) -> To<Self::First, Self::Second>;
 }
 

@@ -1,8 +1,8 @@
-//! The standing check of the promise: the base against itself.
+//! The A/A check: the base compared with itself, at every report.
 //!
-//! At every report the base's pods are split in two by their hash and compared with each other with the tests of the report. The
-//! same code runs on both sides, so whatever is called is false, and the rate at which that happens is fleetdiff's own false
-//! alarm rate on this fleet, with its noise, its strata and its number of pods.
+//! At every report the base's pods are split in two by their hash, and the halves are compared with the tests of the
+//! report. Both halves run the same code, so every significant row is a false positive. Their rate is fleetdiff's
+//! false-positive rate on this fleet, with its noise, its strata and its number of pods.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,17 @@ use super::table::tests_of;
 use crate::evidence::snapshot::{Snapshot, Together};
 use crate::rules::table::scope::{ScopeCells, TableRules};
 
-/// How many functions of the base were tested against themselves, and how many of them were called.
+/// How many functions of the base were tested against themselves, and how many of these tests were significant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// Tested.
     pub tests: u64,
-    /// Called changed.
+    /// Tests that were significant.
     pub flags: u64,
 }
 
-/// The base's halves against each other in each cell, by place in `kinds`: two-level selection over all cells, as rows of a
-/// window are called. A cell whose halves share no stratum, or are too few pods to be tested, has no entry.
+/// The test of the base's halves in each cell, by place in `kinds`, with the same two-level selection over all cells as
+/// for rows of a window. A cell whose halves share no stratum, or have too few pods for a test, has no entry.
 pub fn aa_check(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRules) -> Vec<BTreeMap<CellKey, Checked>> {
     let halves: Vec<(&CellKey, Snapshot)> =
         cells.cells.iter().filter_map(|(cell, report)| Some((cell, report.snapshot.halves_of_base()?))).collect();

@@ -1,8 +1,9 @@
 //! At which hop a record is applied.
 //!
-//! Each partition has a watermark: the hop of the largest event time seen in it less the lateness. A profile whose own hop
-//! lies at or after the watermark just before its record is applied at its own hop, an older one at the watermark. So
-//! the application hop depends on the partition's prefix alone, and a closed hop is never revised.
+//! Each partition has a watermark: the hop of the largest event time seen in it less the lateness. A profile is applied
+//! at its own hop if that lies at or after the watermark just before its record; an older profile is applied at the
+//! watermark. The application hop thus depends only on the earlier records of the partition, and a closed hop is never
+//! revised.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::counts::functions::FunctionTable;
 use crate::counts::ids::{FunctionId, PathId};
 use crate::counts::paths::{decode_paths, encode_paths};
 
-/// How far an event time may lie after the moment the broker took the record.
+/// How far an event time may lie after the moment at which the broker received the record.
 const FUTURE: Nanos = Nanos::from_seconds(60);
 
 /// One decoded and folded profile, with the hop at which it is applied.
@@ -33,9 +34,9 @@ pub struct PodProfile {
     pub identity: Arc<Identity>,
     /// What was observed.
     pub profile_type: ProfileType,
-    /// Whether its counts are of the window or, by call path alone, since the process began.
+    /// Whether its counts are for the window or, by call path only, since the process began.
     pub temporality: Temporality,
-    /// When; of a snapshot its moment.
+    /// When; for a snapshot, its moment.
     pub window: TimeRange,
     /// Operations served meanwhile.
     pub requests: Option<Requests>,
@@ -43,7 +44,7 @@ pub struct PodProfile {
     pub content: u128,
     /// The hop of its event time.
     pub own: Hop,
-    /// What becomes of it at its application hop, as far as its partition decides.
+    /// What its partition decides about it: whether it is on time, late or too late.
     pub arrival: Arrival,
     /// Where it came from.
     pub partition: i32,
@@ -62,7 +63,7 @@ impl PodProfile {
     }
 }
 
-/// Whether a profile came in time.
+/// Whether a profile is on time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Arrival {
     /// Applied at its own hop.
@@ -78,7 +79,7 @@ pub enum Arrival {
 pub struct CohortCounts {
     /// Whose samples.
     pub cohort: Cohort,
-    /// How many in all.
+    /// Number of samples.
     pub samples: u64,
     /// Counts by function, see [`crate::counts::encoding`]; empty for a snapshot, whose difference is folded.
     #[serde(with = "serde_bytes")]
@@ -88,7 +89,7 @@ pub struct CohortCounts {
     pub paths: Vec<u8>,
 }
 
-/// That a process was alive at an instant.
+/// A message that a process was alive at an instant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sighting {
     /// Of which pod.
@@ -97,14 +98,14 @@ pub struct Sighting {
     pub at: Nanos,
 }
 
-/// What is told of a pod.
+/// A message about a pod.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OfPod {
     /// What a profiler saw.
     Profile(PodProfile),
     /// Requests that it served, as a metric has them.
     Requests(RequestPoint),
-    /// That it was alive; told where profiles are held back until that is known.
+    /// That it was alive; sent only if profiles are held back until that is known.
     Seen(Sighting),
 }
 
@@ -122,7 +123,7 @@ impl OfPod {
 /// What a record became.
 #[derive(Clone, Debug)]
 pub enum Admitted {
-    /// What it tells of a pod, at its application hop.
+    /// A message about a pod, at its application hop.
     OfPod(Hop, OfPod),
     /// A refused part, at the hop under which it is booked.
     Rejected(Hop, RejectedRow),
@@ -139,18 +140,18 @@ pub struct Admission {
     last_names: Option<NumberedNames>,
 }
 
-/// A name table as it came, and the number of each name: the records of a run mostly share one table.
+/// A name table as it arrived, and the number of each name: the records of a run mostly share one table.
 type NumberedNames = (Arc<[Arc<str>]>, Vec<FunctionId>);
 
 #[derive(Debug, Default)]
 struct Partition {
     watermark: Option<Hop>,
-    /// Refused parts without a time, until there is a watermark to book them at.
+    /// Refused parts without a time, which wait for a watermark at which to book them.
     waiting: Vec<RejectedRow>,
 }
 
 impl Admission {
-    /// No partition has given anything yet.
+    /// The state before any partition has given a record.
     pub fn new(config: &Config) -> Self {
         Self {
             clock: config.clock(),
@@ -162,13 +163,13 @@ impl Admission {
         }
     }
 
-    /// The watermark of a partition: nothing is applied before it any more. `None` before its first good profile.
+    /// The watermark of a partition: nothing more is applied before it. `None` before its first good profile.
     pub fn watermark(&self, partition: i32) -> Option<Hop> {
         self.partitions.get(&partition).and_then(|state| state.watermark)
     }
 
-    /// Decides the application hops of a record's parts and moves its partition's watermark. A partition that comes back
-    /// with this record was idle while others went on: nothing of it is applied before `not_before` any more.
+    /// Decides the application hops of a record's parts and moves its partition's watermark. If the partition was idle
+    /// and comes back with this record, nothing of it is applied before `not_before`.
     pub fn admit(&mut self, record: Decoded, not_before: Hop, table: &FunctionTable) -> Vec<Admitted> {
         let mut admitted = Vec::with_capacity(record.parts.len());
         if not_before > Hop(0) {
@@ -205,7 +206,7 @@ impl Admission {
         admitted
     }
 
-    /// What still waits for a watermark that will not come, because its partition ended.
+    /// The parts that still wait for a watermark, which will not come because their partition has ended.
     pub fn leftovers(&mut self) -> Vec<Admitted> {
         let waiting = self.partitions.values_mut().flat_map(|state| state.waiting.drain(..));
         waiting.map(|row| Admitted::Rejected(Hop(0), row)).collect()
@@ -251,8 +252,9 @@ impl Admission {
         out.push(Admitted::OfPod(hop, OfPod::Profile(pod)));
     }
 
-    /// Hops for which a profile waits to see whether its process goes on: as long as what is cropped before an end and one more
-    /// profile last. A snapshot does not say how far the next is; the lateness is at least half of the longest profile.
+    /// The number of hops for which a profile waits to see whether its process goes on: the time cropped before an end,
+    /// plus one more profile. A snapshot does not say when the next one comes; the lateness is at least half of the
+    /// longest profile.
     fn held_back(&self, profile: &Profile) -> u64 {
         if self.drain.0 == 0 {
             return 0;
@@ -309,7 +311,7 @@ impl Admission {
         }
     }
 
-    /// Moves a partition's watermark to a hop, never back, and books what waited for the first one.
+    /// Moves a partition's watermark forward to a hop, and books the parts that waited for the first watermark.
     fn reach(&mut self, partition: i32, hop: Hop, out: &mut Vec<Admitted>) {
         let state = self.partitions.entry(partition).or_default();
         let watermark = state.watermark.map_or(hop, |before| before.max(hop));
@@ -337,7 +339,8 @@ fn not_from_future(profile: Profile, broker: Option<Nanos>) -> Result<Profile, R
     }
 }
 
-/// An event time, unless it lies so far after the moment the broker took the record that a clock must be wrong.
+/// An event time, unless it lies so far after the moment at which the broker received the record that a clock must be
+/// wrong.
 fn dated(at: Nanos, broker: Option<Nanos>) -> Result<Nanos, Rejection> {
     match broker {
         Some(taken) if at > taken.plus(FUTURE) => Err(Rejection {

@@ -1,13 +1,14 @@
-//! The method's article as it is printed, for comparison: G on the merged counts of two builds.
+//! The method as its article prints it, for comparison: G on the merged counts of two builds.
 //!
-//! Its second program, over a fan-out of cells: G of each row with at least 30 samples, the chi-square tail with one degree of
-//! freedom, Benjamini-Hochberg at q over the rows of all cells in one family. Its first program, for two profiles: p below a
-//! ten-thousandth, without floor and family. On the article's figures (`g_2x2.csv`, tags `article1` and `article2`) they call 4
-//! of 12 and 5 of 45 rows. Its "diff, then merge" takes in place of G on merged counts the tests of single pods
-//! ([`crate::evidence::pod_by_pod`]).
+//! Its second program, over a fan-out of cells: G of each row with at least 30 samples, the chi-square tail with one
+//! degree of freedom, Benjamini-Hochberg at q over the rows of all cells in one family. Its first program, for two
+//! profiles: p below a ten-thousandth, without floor and family. On the article's figures (`g_2x2.csv`, tags `article1`
+//! and `article2`), 4 of 12 and 5 of 45 rows are significant. Its "diff, then merge" uses the tests of single pods
+//! ([`crate::evidence::pod_by_pod`]) instead of G on merged counts.
 //!
-//! What makes them wrong: samples of one pod are not independent and pods differ, so that with some hundred pods that differ by
-//! 10 % and nothing changed 22 of 500 rows are called; and shares sum to one, so that one real change makes others look real.
+//! Two things make them wrong. Samples of one pod are not independent and pods differ: with about a hundred pods that
+//! differ by 10 % and no change, 22 of 500 rows are significant. And shares sum to one, so that one real change makes
+//! others look real.
 
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::CellRow;
@@ -21,21 +22,21 @@ use crate::rules::table::scope::ScopeCells;
 /// Level of the first program's single tests.
 pub(crate) const FIRST_PROGRAM_P: f64 = 1e-4;
 
-/// Whether the first program calls a row of this ln p.
+/// Whether a row with this ln p is significant in the first program.
 #[must_use]
 pub fn significant_by_first_program(ln_p_iid: f64) -> bool {
     ln_p_iid < libm::log(FIRST_PROGRAM_P)
 }
 
-/// Decides every row of all cells by the second program, one family a kind of count; `q_value` is that of the family. There
-/// are no roll-ups. The floor was applied when rows were made.
+/// Decides every row of all cells by the second program, with one family per kind of count; `q_value` is that of the
+/// family. There are no roll-ups. The floor was applied when rows were made.
 #[must_use]
 pub fn decide(cells: &ScopeCells, kinds: &[CountKind], q: f64) -> Vec<CellRow> {
     decide_by(cells, kinds, q, |row| row.row.ln_p_iid)
 }
 
-/// Decides by the tests of single pods, merged, in the same family. Single pods are known within the window alone: an epoch has
-/// no rows.
+/// Decides by the merged tests of single pods, in the same family. Single pods are known only within the window, so an
+/// epoch has no rows.
 #[must_use]
 pub(crate) fn decide_pod_by_pod(cells: &ScopeCells, kinds: &[CountKind], q: f64) -> Vec<CellRow> {
     match cells.scope {

@@ -1,8 +1,9 @@
-//! One cause, one alert: which called rows move only because another called row does.
+//! One cause, one alert: which selected rows moved only because another selected row did.
 //!
-//! A function gets dearer, and so does everything that calls it. What is left of a caller's change once the samples under
-//! its called callees are taken away is tested by itself: if that is not called, the caller is explained. Work that moved from
-//! one function to another under the same caller is two called rows that cancel.
+//! If a function becomes more expensive, so does everything that calls it. The samples under a caller's selected
+//! callees are subtracted from the caller, and the rest of its change is tested: if the rest is not selected, the
+//! caller is explained. Work that moved from one function to another under the same caller shows as two selected rows
+//! that cancel.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,16 +15,16 @@ use fleetdiff_statistics::special::ln_erfc;
 
 use crate::evidence::callers::{CallerCounts, Pair};
 
-/// A row that is called.
+/// A selected row.
 #[derive(Clone, Copy, Debug)]
 pub struct SelectedRow {
     /// Self or total.
     pub kind: CountKind,
     /// Stable hash of the function.
     pub function: u64,
-    /// ln of the ratio against the cell's scale.
+    /// ln of the adjusted ratio.
     pub theta: f64,
-    /// ln of the cell's scale.
+    /// ln of the cell's normalization factor.
     pub ln_normalization: f64,
     /// Moderated dispersion.
     pub dispersion: f64,
@@ -31,7 +32,7 @@ pub struct SelectedRow {
     pub count: f64,
 }
 
-/// What a change must reach to be called by itself.
+/// The thresholds that a change must reach to be selected by itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Bar {
     /// Smallest |theta|.
@@ -40,19 +41,19 @@ pub struct Bar {
     pub ln_e: f64,
 }
 
-/// What a called row's change goes back to.
+/// What causes the change of a selected row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause<R> {
-    /// No called row lies under it.
+    /// No selected row lies under it.
     Nothing,
-    /// Itself: what is left beside the called rows under it is called too.
+    /// Itself: the rest, without the selected rows under it, is selected too.
     Itself,
-    /// Another called row.
+    /// Another selected row.
     Row(R),
 }
 
 impl<R> Cause<R> {
-    /// The same, rows named otherwise.
+    /// The same cause with another name for the row.
     pub fn map<S>(self, name: impl FnOnce(R) -> S) -> Cause<S> {
         match self {
             Self::Nothing => Cause::Nothing,
@@ -62,10 +63,10 @@ impl<R> Cause<R> {
     }
 }
 
-/// The cause of each row, by place in `called`.
+/// The cause of each row, by place in `selected`.
 ///
-/// A self row is never explained, a total row by its own self row or by rows of functions under it: by the one, itself
-/// unexplained, whose samples under it changed most.
+/// A self row is never explained. A total row is explained by its own self row or by rows of functions under it: by the
+/// unexplained row whose samples under it changed most.
 pub fn causes(selected: &[SelectedRow], callers: &CallerCounts, bar: Bar) -> Vec<Cause<usize>> {
     let below = Below::of(selected, callers);
     let parts: Vec<Parts> = (0..selected.len()).map(|row| callers.parts(row, selected, &below)).collect();
@@ -88,7 +89,8 @@ pub fn causes(selected: &[SelectedRow], callers: &CallerCounts, bar: Bar) -> Vec
     (0..selected.len()).map(cause).collect()
 }
 
-/// Which of two functions calls the other, where each may: samples in which the first frame of the second is below that of the first.
+/// Decides which of two functions calls the other, if each may call the other: samples in which the first frame of the
+/// second is below the first frame of the first.
 struct Below(BTreeMap<(u64, u64), u64>);
 
 impl Below {
@@ -106,7 +108,8 @@ impl Below {
         Self(below)
     }
 
-    /// Whether `callee` is the lower of the two; of two that call each other equally often, the one with the smaller hash.
+    /// Whether `callee` is the lower of the two functions; if they call each other equally often, the one with the
+    /// smaller hash is the lower.
     fn holds(&self, caller: u64, callee: u64) -> bool {
         let samples = |pair| self.0.get(&pair).copied().unwrap_or(0);
         let (down, up) = (samples((caller, callee)), samples((callee, caller)));
@@ -121,13 +124,13 @@ fn under(stack: &[u64], function: u64) -> BTreeSet<u64> {
     below[1..].iter().copied().filter(|callee| *callee != function && !above.contains(callee)).collect()
 }
 
-/// The samples of a caller: under each called row, and under none.
+/// The samples of a caller: under each selected row, and under none.
 struct Parts {
     under: BTreeMap<usize, Vec<Pair>>,
     rest: Vec<Pair>,
 }
 
-/// What is left of a caller's change.
+/// The rest of a caller's change.
 struct Rest {
     theta: f64,
     se: f64,
@@ -167,7 +170,8 @@ impl CallerCounts {
 }
 
 impl Parts {
-    /// The change of what is under no called row; `None` if nothing is under one, so that nothing is explained.
+    /// The change of the samples under no selected row; `None` if no samples are under one, so that nothing is
+    /// explained.
     ///
     /// The ratio is Mantel and Haenszel's over time blocks, half a sample added to each arm; the variance that of two Poisson counts
     /// times the caller's dispersion, which falls with the count as far as the caller's exceeds 1.
@@ -207,16 +211,17 @@ impl Rest {
 /// A self row whose work came from, or went to, another under the same caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shift {
-    /// Place of the row that got dearer.
+    /// Place of the row that became more expensive.
     pub to: usize,
-    /// Place of the row that got cheaper.
+    /// Place of the row that became cheaper.
     pub from: usize,
     /// Name of the caller of both.
     pub caller: String,
 }
 
-/// Pairs of called self rows, one dearer and one cheaper, with the same main caller, whose changes cancel: `moved` gives the change
-/// of a row's share and half its interval. A row is in at most one pair; the pair that cancels best comes first.
+/// Pairs of selected self rows, one more expensive and one cheaper, with the same main caller, whose changes cancel.
+/// `moved` gives the change of a row's share and half the width of its interval. A row is in at most one pair; the pair
+/// that cancels best comes first.
 pub fn shifts(
     selected: &[SelectedRow],
     callers: &CallerCounts,
@@ -273,7 +278,7 @@ mod tests {
         CallerCount { functions: functions.to_vec(), own, samples: vec![[head, base]] }
     }
 
-    /// `serialize` got dearer by half, `handle` calls it and does as much of its own.
+    /// `serialize` costs 50 % more; `handle` calls it and has as many samples of its own.
     fn callers(own_of_handle: u64) -> CallerCounts {
         let stacks = vec![
             calling(&[HANDLE, SERIALIZE], true, 15_000, 100_000),
@@ -292,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_is_explained_unless_it_got_dearer_by_itself() {
+    fn a_caller_is_explained_unless_it_became_more_expensive_by_itself() {
         let [row, alone] = [Cause::Row(1), Cause::Nothing];
         assert_eq!(causes(&selected(), &callers(10_000), BAR), [row, alone, row]);
         assert_eq!(
@@ -311,7 +316,7 @@ mod tests {
         let callers = CallerCounts { blocks: vec![[100_000, 1_000_000]], stacks, callers: BTreeMap::new() };
         let rows = [row(CountKind::Total, MAIN, 1.25, 225_000.0), row(CountKind::Total, HANDLE, 1.5, 115_000.0)];
         assert_eq!(causes(&rows, &callers, BAR), [Cause::Row(1), Cause::Nothing]);
-        assert_eq!(causes(&rows[..1], &callers, BAR), [Cause::Nothing], "nothing under it is called");
+        assert_eq!(causes(&rows[..1], &callers, BAR), [Cause::Nothing], "no row under it is selected");
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Which builds are compared, from when on, in which time blocks, and when that is looked at.
+//! Which builds are compared, since when, in which time blocks, and when they are evaluated.
 //!
-//! One state machine a service, stepped once a hop with what the registry of pods counted. A later build opens a comparison
-//! against the build with most pods; a new time block begins whenever the mixture of builds has moved, so that a roll-out
-//! under a drifting load is compared within blocks in which little moved. Where the base is gone and the head lives on, the
-//! base is history.
+//! One state machine per service, stepped once per hop with the counts of the registry of pods. A later build opens a
+//! comparison against the build with the most pods. A new time block begins whenever the mixture of builds has moved,
+//! so that a roll-out under a drifting load is compared within blocks in which little moved. If the base is gone and
+//! the head still runs, the head is compared with history.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,16 +20,16 @@ pub const PRESENT_HOPS: u64 = 12;
 /// Least length of a time block that ends because the mixture of builds moved.
 const SHORTEST_BLOCK: Nanos = Nanos::from_seconds(300);
 
-/// A comparison that has closed since no base build runs any more, and goes on against history.
+/// A comparison that has closed because no base build runs any more, and that continues against history.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct HistoryComparison {
     /// Which.
     pub id: ComparisonId,
-    /// The hop at which it closed: no base build was in the window any more.
+    /// The hop at which it closed, when no base build was in the window any more.
     pub closed: Hop,
 }
 
-/// What follows from one hop for one service: sent to every worker before the hop's counts are used.
+/// The plan of one hop for one service: sent to every worker before the hop's counts are used.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Plan {
     /// The service.
@@ -40,11 +40,11 @@ pub struct Plan {
     pub open: Vec<OpenComparison>,
     /// Comparisons that ended with this hop.
     pub closed: Vec<ComparisonId>,
-    /// Comparisons that go on against history.
+    /// Comparisons that continue against history.
     pub history: Vec<HistoryComparison>,
-    /// Whether the live rule looks now.
+    /// Whether this hop is a look of the live rule.
     pub look: bool,
-    /// Whether the tables are written now.
+    /// Whether the tables are written at this hop.
     pub report: bool,
 }
 
@@ -55,7 +55,7 @@ impl Plan {
     }
 }
 
-/// What the registry knows of a service once a hop is closed.
+/// What the registry knows about a service once a hop is closed.
 #[derive(Clone, Debug, Default)]
 pub struct HopFacts {
     /// Builds with a counted profile at this hop, with the smallest process start among those.
@@ -75,7 +75,7 @@ pub struct ServiceHistory {
     service: Service,
     places: BTreeMap<Build, Place>,
     initial: BTreeSet<Build>,
-    /// Heads whose comparison has ended and that have not been new again since.
+    /// Heads whose comparison has ended and which have not been deployed again since.
     done: BTreeSet<Build>,
     before: BTreeSet<Build>,
     /// Builds that were in the window when anything was last counted.
@@ -88,7 +88,7 @@ pub struct ServiceHistory {
     counted_since_look: bool,
 }
 
-/// The settings that comparisons follow from.
+/// The settings that decide comparisons.
 #[derive(Clone, Debug)]
 pub struct ComparisonRules {
     clock: HopClock,
@@ -98,12 +98,12 @@ pub struct ComparisonRules {
     min_head_pods: u64,
     comparing: Comparing,
     window_hops: u64,
-    /// What is kept of history, if anything is.
+    /// How history is kept, if it is.
     keeping: Option<Keeping>,
 }
 
 impl ComparisonRules {
-    /// Takes what matters here from the configuration.
+    /// Takes the relevant settings from the configuration.
     pub fn new(config: &Config) -> Self {
         Self {
             clock: config.clock(),
@@ -123,7 +123,7 @@ impl ComparisonRules {
 }
 
 impl ServiceHistory {
-    /// Nothing has been seen of this service.
+    /// The state of a service of which nothing has been seen.
     pub fn new(service: Service) -> Self {
         Self {
             service,
@@ -140,7 +140,8 @@ impl ServiceHistory {
         }
     }
 
-    /// Steps over one hop; every hop from the first counted sample on, in order. `last` says that no hop follows.
+    /// Steps over one hop. Must be called for every hop from the first counted sample on, in order. `last` says that no
+    /// hop follows.
     pub fn close(&mut self, hop: Hop, facts: &HopFacts, last: bool, rules: &ComparisonRules) -> Plan {
         self.place_builds(hop, facts, rules);
         let closed = self.close_comparisons(facts);
@@ -202,8 +203,8 @@ impl ServiceHistory {
         closed.into_iter().map(|ended| ended.id).collect()
     }
 
-    /// Comparisons against history: begun where the head of a closed one lives on, ended once the head is gone, is in an open
-    /// comparison, or has outlived all that is kept of its base.
+    /// Comparisons against history. One begins if the head of a closed comparison still runs. It ends once the head is
+    /// gone, is in an open comparison, or nothing kept of its base is left.
     fn follow_history(&mut self, hop: Hop, closed: &[ComparisonId], facts: &HopFacts, rules: &ComparisonRules) {
         let Some(keeping) = rules.keeping else { return };
         self.history.extend(closed.iter().map(|id| HistoryComparison { id: id.clone(), closed: hop }));
@@ -282,7 +283,7 @@ impl ServiceHistory {
     }
 }
 
-/// Whether some build's share of pods differs by more than a tenth, in whole numbers.
+/// Whether some build's share of pods differs by more than a tenth, computed in whole numbers.
 fn some_share_moved(then: &BTreeMap<Build, u64>, now: &BTreeMap<Build, u64>) -> bool {
     let sum = |pods: &BTreeMap<Build, u64>| pods.values().map(|&count| u128::from(count)).sum::<u128>();
     let (all_then, all_now) = (sum(then), sum(now));
@@ -335,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_whose_base_is_gone_goes_on_against_the_past() {
+    fn a_comparison_whose_base_is_gone_continues_against_history() {
         let (mut history, rules) = history();
         let at = |history: &mut ServiceHistory, hop, pods: &[(&str, u64)]| {
             history.close(Hop(hop), &facts(pods), false, &rules)
@@ -359,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn the_past_ends_with_its_head_and_with_all_that_is_kept_of_its_base() {
+    fn history_ends_with_its_head_and_with_all_that_is_kept_of_its_base() {
         let a_day =
             Config { history: Nanos::from_seconds(86_400), window: Nanos::from_seconds(600), ..Config::default() };
         let rules = ComparisonRules::new(&a_day);
@@ -393,7 +394,7 @@ mod tests {
         assert_eq!(
             [at(5, &[("a", 5)]), at(6, &[("a", 5), ("b", 2)]), at(7, &[("b", 5)])],
             [0, 0, 0],
-            "no past is kept"
+            "no history is kept"
         );
     }
 

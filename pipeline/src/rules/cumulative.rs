@@ -1,20 +1,22 @@
-//! Counts since a process began, made counts of the intervals between two looks at it.
+//! Turns counts since a process began into counts of the intervals between two snapshots.
 //!
-//! The law: as long as nothing is reset, what the intervals of a process hold adds up, call path by call path, to what its last
-//! snapshot holds beyond its baseline. No sample is counted twice, none is below zero, and a snapshot that never came
-//! costs nothing but resolution in time.
+//! The law: as long as nothing is reset, the intervals of a process add up, call path by call path, to its last
+//! snapshot less its first. No sample is counted twice, no count is below zero, and a lost snapshot costs only
+//! resolution in time.
 //!
-//! - A snapshot that is not after the last one used is superseded: what it holds has been counted.
-//! - A *baseline* is a snapshot of which nothing is known to be new: the first of a process, one whose total has fallen (a
-//!   container that crashed keeps its pod and start time, so that this is all that shows it), and one further from the last than
-//!   the window is long, whose samples would be said to be of now. It is where the next interval begins.
-//! - Where the process is known to have begun after the last snapshot (or there is none) and within the window, the interval
-//!   began with it, at zero.
-//! - A path whose count falls while the total does not (counts that were scaled up and rounded may wobble) is in debt: it has
-//!   samples again once it exceeds what was counted of it. So the most that was seen of each path is what is kept.
+//! - A snapshot that is not after the last one used is superseded: its samples have been counted.
+//! - A *first snapshot* is one of which no sample is known to be new; all its samples are carried over. It is the first
+//!   of a process, one whose total has fallen (a container that crashed keeps its pod and start time, so that only this
+//!   shows the crash), or one further from the last than the window is long, whose samples would otherwise all be dated
+//!   now. The next interval begins with it.
+//! - If the process is known to have begun within the window, and after the last snapshot (or there is none), the
+//!   interval began with the process, at zero.
+//! - If the count of a path falls while the total does not (counts that were scaled up and rounded may vary), the path
+//!   has new samples only once it exceeds what was already counted. Therefore the largest count seen of each path is
+//!   kept.
 //!
-//! NB: a process that crashed and by the next snapshot has counted more than before looks as if it had gone on; then no more
-//! is counted than what exceeds the old counts, path by path.
+//! NB: a process that crashed, and has counted more than before by the next snapshot, looks as if it had continued.
+//! Then only what exceeds the old counts, path by path, is counted.
 
 use std::collections::BTreeMap;
 
@@ -32,11 +34,11 @@ pub type PathSamples = BTreeMap<Cohort, Vec<u8>>;
 pub struct Snapshot {
     /// When.
     pub at: Nanos,
-    /// What, since the process began.
+    /// Its counts since the process began.
     pub samples: PathSamples,
 }
 
-/// What a snapshot tells.
+/// What a snapshot contributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// What was counted since an instant, up to the moment of the snapshot; cohorts without samples are left out.
@@ -46,13 +48,14 @@ pub enum Taken {
         /// Its samples.
         samples: PathSamples,
     },
-    /// Nothing yet: the next interval begins here.
+    /// Nothing yet: it is a first snapshot, and the next interval begins here.
     First,
-    /// Nothing any more.
+    /// Nothing: it is superseded.
     Superseded,
 }
 
-/// What is kept of one process: the most that was seen of each call path since the baseline, some three bytes a path.
+/// What is kept of one process: the largest count of each call path since the first snapshot, about three bytes per
+/// path.
 #[derive(Clone, Debug, Default)]
 pub struct Process {
     last: Option<Last>,
@@ -71,7 +74,7 @@ impl Process {
         self.last.as_ref().map(|last| last.at)
     }
 
-    /// Takes a snapshot of the process that began at `start`, where that is known. No interval is longer than `longest`.
+    /// Takes a snapshot of the process that began at `start`, if known. No interval is longer than `longest`.
     pub fn take(&mut self, snapshot: Snapshot, start: Option<Nanos>, longest: Nanos) -> Taken {
         let Snapshot { at, samples } = snapshot;
         if self.last.as_ref().is_some_and(|last| at <= last.at) {
@@ -99,7 +102,7 @@ impl Process {
     }
 }
 
-/// Raises the most that was seen of each path to what is seen now, and gives by how much.
+/// Raises the largest count of each path to the current one, and gives the differences.
 fn raise(most: &mut PathSamples, now: PathSamples) -> PathSamples {
     let mut new = PathSamples::new();
     for (cohort, paths) in now {

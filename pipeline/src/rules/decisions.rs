@@ -1,9 +1,9 @@
-//! Decisions that hang on a wall clock, and the log that makes them part of the input.
+//! Decisions that depend on a wall clock, and the log that makes them part of the input.
 //!
-//! Rows are a function of (records by partition, decisions, configuration). Whether a partition counts as idle depends on
-//! how long nobody heard of it, which no record says; so what was decided is written down before it takes effect, and a
-//! run that finds it written down decides the same again. Only where a partition comes back can rows depend on it: what
-//! it gives from that offset on is applied at the hop from which it is taken again, or later.
+//! Rows are a function of (records by partition, decisions, configuration). Whether a partition counts as idle depends
+//! on how long it has given nothing, which no record says. So each decision is written to a log before it takes effect,
+//! and a run that finds it in the log decides the same. Rows can depend on such a decision only if a partition comes
+//! back: records from that offset on are applied at the hop of the return, or later.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use fleetdiff_schemas::sink::SinkError;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
-    /// Nothing has come for long: the partition holds nobody back from this hop on.
+    /// The partition is idle: it has given nothing for a while, and is not waited for from this hop on.
     Idle {
         /// Topic or folder.
         source: String,
@@ -26,7 +26,7 @@ pub enum Decision {
         /// The first hop that may close without it.
         from_hop: Hop,
     },
-    /// It gives again: the record at this offset and those after it are applied at this hop or later.
+    /// The partition has returned: the record at this offset and those after it are applied at this hop or later.
     Back {
         /// Topic or folder.
         source: String,
@@ -39,16 +39,16 @@ pub enum Decision {
     },
 }
 
-/// Where decisions are written down.
+/// A log of decisions.
 pub trait DecisionLog: Send {
-    /// Writes a decision down; it lasts once this returns.
+    /// Writes a decision to the log; it is durable once this returns.
     ///
     /// # Errors
-    /// Whatever keeps it from lasting; the run ends with it, and the decision has had no effect.
+    /// Any reason why it could not be made durable; the run then ends, and the decision has had no effect.
     fn append(&mut self, decision: &Decision) -> Result<(), SinkError>;
 }
 
-/// A log that forgets, for runs that decide nothing.
+/// A log that stores nothing, for runs without decisions.
 #[derive(Debug, Default)]
 pub struct Forgetful;
 
@@ -77,7 +77,7 @@ impl Decisions {
         Self { log: Arc::new(Mutex::new(log)), known: known.into() }
     }
 
-    /// Writes a new decision down.
+    /// Writes a new decision to the log.
     ///
     /// # Errors
     /// See [`DecisionLog::append`].
@@ -85,7 +85,7 @@ impl Decisions {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).append(decision)
     }
 
-    /// The returns that were decided before, for the reader of one source.
+    /// The returns that an earlier run decided, for the reader of one source.
     pub fn known_returns(&self, source: &str) -> KnownReturns {
         let mut returns: BTreeMap<i32, VecDeque<(i64, Hop)>> = BTreeMap::new();
         for decision in self.known.iter() {
@@ -99,13 +99,13 @@ impl Decisions {
     }
 }
 
-/// Returns that an earlier run decided and this one has not reached yet, by partition and offset.
+/// Returns that an earlier run decided and this run has not reached yet, by partition and offset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownReturns(BTreeMap<i32, VecDeque<(i64, Hop)>>);
 
 impl KnownReturns {
-    /// The hop from which the record at `offset` is applied, if a return is due with it. Each return is given once; one
-    /// whose own record is gone is due with the next.
+    /// The hop from which the record at `offset` is applied, if a return is due with it. Each return is given once; if
+    /// its own record is gone, it is due with the next record.
     ///
     /// ```
     /// use fleetdiff_pipeline::rules::decisions::{Decision, Decisions, Forgetful};

@@ -1,8 +1,9 @@
 //! The fewest lines that name some cells of a grid of regions and cohorts.
 //!
-//! A line is a cohort or a region with those of its cells that are meant. Every cell that is meant lies on two lines, so the
-//! lines chosen must touch each of these cells once: a vertex cover of the graph of cohorts and regions whose edges are
-//! the cells. In such a graph the least cover has as many lines as the largest matching (König 1931), and follows from it.
+//! A line is a cohort or a region, with the affected cells in it. Every affected cell lies on two lines, and at least
+//! one of them must be chosen: the chosen lines are a vertex cover of the graph whose vertices are cohorts and regions
+//! and whose edges are the affected cells. In such a bipartite graph the smallest cover has as many lines as the
+//! largest matching (König 1931), and can be computed from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,8 +84,8 @@ impl<'a> Grid<'a> {
         extents
     }
 
-    /// The least cover: of what a walk along alternating edges from the unmatched cohorts reaches, the regions; of what it
-    /// does not reach, the cohorts.
+    /// The smallest cover: the regions that a walk along alternating edges from the unmatched cohorts reaches, and the
+    /// cohorts that it does not reach.
     fn cover(&self) -> (BTreeSet<&'a Cohort>, BTreeSet<&'a Region>) {
         let matching = self.matching();
         let matched: BTreeSet<&Cohort> = matching.values().copied().collect();
@@ -114,7 +115,7 @@ impl<'a> Grid<'a> {
         matching
     }
 
-    /// Finds the cohort a region, moving others aside where they have one to move to.
+    /// Finds a region for the cohort, and moves other cohorts to other regions if necessary.
     fn augment(
         &self,
         cohort: &'a Cohort,

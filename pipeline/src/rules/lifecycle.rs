@@ -1,10 +1,11 @@
 //! The life cycle of flags: raised, updated, cleared.
 //!
-//! One state machine a comparison (service, base, head): a look goes in, changes come out. It holds the family of the live
-//! rule: every row that was tested since the epoch began is a member, whatever its cell, type and kind, and the e-values of now
-//! decide (e-BH), so that looking often costs nothing. A row that is called stays called; a flag is raised for it unless another
-//! called row [explains](super::causes) it, and is cleared when one comes to, when a later epoch shows the function to be
-//! alike, or when the comparison ends, never by one quiet hop.
+//! One state machine per comparison (service, base, head): looks go in, changes of flags come out. It holds the family
+//! of the live rule. Every row that was tested since the epoch began is a member, whatever its cell, type and kind. The
+//! current e-values decide (e-BH), so that frequent looks do not add false positives. A selected row stays selected. A
+//! flag is raised for it unless another selected row [explains](super::causes) it. The flag is cleared when another row
+//! explains it later, when a later epoch shows the function to be equivalent, or when the comparison ends; a single
+//! quiet hop never clears it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,10 +23,11 @@ use super::verdict::{Decided, verdict};
 use crate::evidence::callers::CallerCounts;
 use crate::evidence::row::RowEvidence;
 
-/// How many functions whose share alone moved are named with a flag.
+/// How many functions of which only the share moved are named with a flag.
 const NAMED: usize = 20;
 
-/// Why a flag is cleared: the comparison has ended, a later epoch shows the function to be alike, another row explains it.
+/// Why a flag is cleared: the comparison has ended, a later epoch shows the function to be equivalent, or another row
+/// explains it.
 const CLOSED: &str = "comparison_closed";
 const EQUIVALENT: &str = "equivalent";
 const EXPLAINED: &str = "explained";
@@ -42,9 +44,9 @@ pub struct Look {
     pub epoch: Hop,
     /// Rows tested at some look of this epoch.
     pub family: u64,
-    /// Rows that may be raised or are watched since they once might have been, tested now.
+    /// Rows tested now that may be raised, or are watched because they could be raised before.
     pub rows: Vec<RowEvidence>,
-    /// Who calls whom among these rows' functions, in cells whose profiles came as stacks.
+    /// Which of these rows' functions calls which, in cells whose profiles came as stacks.
     pub callers: BTreeMap<Place, CallerCounts>,
     /// Names of functions whose share moved only because another's did, in cells with such rows.
     pub compositional: BTreeMap<Place, Vec<String>>,
@@ -53,25 +55,25 @@ pub struct Look {
 /// A cell of one type of profile.
 pub type Place = (ComparisonKey, CellKey);
 
-/// A row that is called: raised as a flag, or explained by one.
+/// A selected row: raised as a flag, or explained by another row.
 #[derive(Debug)]
 struct Selected {
-    /// The epoch in which it was first called.
+    /// The epoch in which it was first selected.
     epoch: Hop,
     /// The row at the last look that tested it.
     now: RowEvidence,
-    /// Whether that is the look at hand.
+    /// Whether that is the current look.
     is_tested: bool,
     state: State,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Called at this look, for the first time.
+    /// Selected at this look for the first time.
     New,
-    /// Its function's samples under another called row explain it.
+    /// Explained by another selected row.
     Explained(FlagKey),
-    /// A flag stands.
+    /// It has a flag.
     Raised(Raised),
 }
 
@@ -80,7 +82,7 @@ struct Raised {
     at: Hop,
     /// As it was announced last.
     emitted: Emitted,
-    /// Its change beside that of its callees is called by itself: it is not explained any more.
+    /// Its change without that of its callees is selected by itself: it is never explained again.
     by_itself: bool,
 }
 
@@ -99,12 +101,12 @@ pub struct LiveRule {
     q: f64,
     min_effect: f64,
     selected: BTreeMap<FlagKey, Selected>,
-    /// Flags cleared in the epoch that is going on: not raised again before it ends.
+    /// Flags cleared in the current epoch: they are not raised again before it ends.
     decided: BTreeSet<FlagKey>,
     epoch: Hop,
 }
 
-/// What is said of a flag.
+/// An event in the life of a flag.
 struct Said {
     key: FlagKey,
     state: FlagState,
@@ -112,23 +114,23 @@ struct Said {
     raised: Hop,
     /// As it was announced last.
     severity: Severity,
-    /// For what is cleared.
+    /// Why, if it is cleared.
     because: Option<&'static str>,
 }
 
-/// What happens to a called row at a look.
+/// What happens to a selected row at a look.
 enum Change {
     Raise {
         by_itself: bool,
     },
     Update,
-    /// A later epoch shows it to be alike.
+    /// A later epoch shows it to be equivalent.
     Clear,
     Explain(FlagKey),
 }
 
 impl LiveRule {
-    /// No flag is raised.
+    /// A live rule without flags.
     pub fn new(clock: HopClock, q: f64, min_effect: f64) -> Self {
         Self { clock, q, min_effect, selected: BTreeMap::new(), decided: BTreeSet::new(), epoch: Hop(0) }
     }
@@ -169,7 +171,7 @@ impl LiveRule {
         ended
     }
 
-    /// The called rows of one type, for tables: each with the name of the function that explains it, if one does.
+    /// The selected rows of one type, for tables: each with the name of the function that explains it, if any.
     pub fn selected(&self, comparison: &ComparisonKey) -> BTreeMap<SelectedKey, Option<String>> {
         let of_type = self.selected.iter().filter(|((key, ..), _)| key == comparison);
         let cause = |selected: &Selected| match &selected.state {
@@ -179,7 +181,7 @@ impl LiveRule {
         of_type.map(|((_, cell, kind, hash), selected)| ((*kind, cell.clone(), *hash), cause(selected))).collect()
     }
 
-    /// The called rows of one type and kind, by cell, as last tested; with each, whether a flag of it stands.
+    /// The selected rows of one type and kind, by cell, as last tested, each with whether it is flagged.
     pub fn rows<'a>(
         &'a self,
         comparison: &'a ComparisonKey,
@@ -195,13 +197,13 @@ impl LiveRule {
         rows.keys().zip(selected).filter(|(_, selected)| *selected).map(|(key, _)| key.clone()).collect()
     }
 
-    /// What one more row would have to reach to be called at this look.
+    /// The thresholds that one more row would have to reach to be selected at this look.
     fn bar(&self, rejected: usize, family: u64) -> Bar {
         let selected = float(u64::try_from(rejected).unwrap_or(0).max(1));
         Bar { min_effect: self.min_effect, ln_e: libm::log(float(family.max(1)) / (self.q * selected)) }
     }
 
-    /// Brings called rows up to date, taking theirs out of `rows`, and gives those that a later epoch shows to be alike.
+    /// Updates selected rows, removing theirs from `rows`, and gives those that a later epoch shows to be equivalent.
     fn follow(&mut self, rows: &mut BTreeMap<FlagKey, RowEvidence>) -> BTreeSet<FlagKey> {
         let mut equivalent = BTreeSet::new();
         for (key, selected) in &mut self.selected {
@@ -216,7 +218,7 @@ impl LiveRule {
         equivalent
     }
 
-    /// Rows that e-BH calls now and did not before.
+    /// Selects the rows that e-BH rejects now and did not reject before.
     fn admit(&mut self, rejected: Vec<FlagKey>, mut rows: BTreeMap<FlagKey, RowEvidence>) {
         for key in rejected {
             if let Some(now) = rows.remove(&key)
@@ -228,7 +230,7 @@ impl LiveRule {
         }
     }
 
-    /// What explains each called row, cell by cell; rows of cells without stacks stand for themselves.
+    /// What explains each selected row, cell by cell; rows of cells without stacks have no other cause.
     fn causes(&self, callers: &BTreeMap<Place, CallerCounts>, bar: Bar) -> BTreeMap<FlagKey, Cause<FlagKey>> {
         let mut all = BTreeMap::new();
         for ((comparison, cell), callers) in callers {
@@ -242,7 +244,8 @@ impl LiveRule {
         all
     }
 
-    /// What becomes of each called row. One that is not tested now, as in the first hops of an epoch, stays as it is.
+    /// What happens to each selected row. A row that is not tested now, as in the first hops of an epoch, stays as it
+    /// is.
     fn changes(
         &self,
         equivalent: &BTreeSet<FlagKey>,
@@ -265,7 +268,7 @@ impl LiveRule {
         self.selected.iter().filter(|(_, selected)| selected.is_tested).filter_map(change).collect()
     }
 
-    /// Makes the changes and gives the rows of those that concern flags.
+    /// Applies the changes and gives the rows of those that affect flags.
     fn apply(
         &mut self,
         changes: &mut Vec<(FlagKey, Change)>,
@@ -314,7 +317,8 @@ impl LiveRule {
         flags
     }
 
-    /// Names of what moves only because this flag's function does: callers first, then functions whose share alone moved.
+    /// Names of what moved only because this flag's function did: callers first, then functions of which only the share
+    /// moved.
     fn explained_by(&self, flag: &FlagKey, compositional: &BTreeMap<Place, Vec<String>>) -> Vec<String> {
         let callers =
             self.selected.values().filter(|selected| matches!(&selected.state, State::Explained(by) if by == flag));
@@ -335,7 +339,8 @@ impl LiveRule {
         names
     }
 
-    /// Whether the flag is the self row of its cell whose change is the largest: what compositional rows are put down to.
+    /// Whether the flag is the self row of its cell with the largest change, to which compositional rows are
+    /// attributed.
     fn is_largest_of_cell(&self, flag: &FlagKey) -> bool {
         let largest = self
             .own_of_cell(flag)
@@ -343,7 +348,7 @@ impl LiveRule {
         largest.is_some_and(|(key, _)| key == flag)
     }
 
-    /// The called self rows of the cell of a flag.
+    /// The selected self rows of the cell of a flag.
     fn own_of_cell(&self, flag: &FlagKey) -> impl Iterator<Item = (&FlagKey, &Selected)> {
         self.selected.iter().filter(|((comparison, cell, kind, _), _)| {
             *comparison == flag.0 && *cell == flag.1 && *kind == CountKind::SelfCount
@@ -371,7 +376,7 @@ impl LiveRule {
         words
     }
 
-    /// The row is as it was last tested: called, unless it is cleared since it is alike.
+    /// The row is as it was last tested: significant, unless it is cleared because it is equivalent.
     fn flag(&self, selected: &Selected, said: &Said, hop: Hop) -> FlagRow {
         let decided = Decided { selected: said.because != Some(EQUIVALENT), ..Decided::default() };
         let (verdict, reason) = verdict(&selected.now, &decided, self.min_effect);
@@ -433,7 +438,8 @@ fn emitted(evidence: &RowEvidence) -> Emitted {
     }
 }
 
-/// Whether the effect moved by more than half the interval that was last announced, or other support carries it.
+/// Whether the effect moved by more than half the width of the interval that was last announced, or the support
+/// changed.
 fn has_moved(now: &RowEvidence, emitted: &Emitted) -> bool {
     let by = (now.theta - emitted.theta).abs();
     now.row.support != emitted.support || emitted.half_interval.is_some_and(|half| by > half)

@@ -1,9 +1,9 @@
-//! What methods that are not calibrated have in common: which rows they look at, what they say of one, and how their tables
-//! warn.
+//! What methods that are not calibrated have in common: which rows they test, how they decide a row, and how their
+//! tables warn.
 //!
-//! They are offered so that anybody can see on their own fleet what the plain test does. They set merged counts of two builds
-//! against each other, row by row: no pod is a replicate, no stratum and no scale is looked at. So they raise no flag, make no
-//! alert, have no verdict of equivalence, and every sentence of theirs begins with a warning.
+//! They are offered so that users can see on their own fleet what the plain test does. They compare merged counts of
+//! two builds, row by row, without pods as replicates, strata or a normalization factor. So they raise no flag, send no
+//! alert and have no verdict of equivalence, and each of their sentences begins with a warning.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -16,15 +16,15 @@ use fleetdiff_schemas::verdict::{ComparisonVerdict, RowReason, Scope, Verdict};
 
 use crate::evidence::row::RowEvidence;
 
-/// Whether a method that knows neither pods nor strata takes the row into its family: not rare rows, frames without symbols,
-/// rows without a base, nor such as hold every sample.
+/// Whether a method without pods and strata takes the row into its family. It leaves out rare rows, frames without
+/// symbols, rows without a base, and rows that hold every sample.
 #[must_use]
 pub fn is_member(evidence: &RowEvidence) -> bool {
     let open = matches!(evidence.decided, None | Some((_, RowReason::FewPods | RowReason::NoCommonStratum)));
     open && evidence.row.g.is_some()
 }
 
-/// Whether the share is larger in the head (`Greater`), in the base, or equal; exact, by cross-multiplication.
+/// Whether the share is larger in the head (`Greater`), larger in the base, or equal; exact, by cross-multiplication.
 #[must_use]
 pub fn moved(row: &CellRow) -> Ordering {
     let cross = |count: i64, total: i64| i128::from(count) * i128::from(total);
@@ -33,8 +33,8 @@ pub fn moved(row: &CellRow) -> Ordering {
 
 /// The row as a method leaves it: significant with the sign of its change, or not.
 ///
-/// A row outside the family keeps the verdict decided before. One that is not significant is inconclusive without a reason, since such a
-/// method cannot show that nothing changed.
+/// A row outside the family keeps its earlier verdict. A row that is not significant is inconclusive without a reason,
+/// since such a method cannot show that nothing changed.
 #[must_use]
 pub fn stated(evidence: &RowEvidence, is_significant: bool, q_value: Option<f64>) -> CellRow {
     let row = &evidence.row;
@@ -47,7 +47,7 @@ pub fn stated(evidence: &RowEvidence, is_significant: bool, q_value: Option<f64>
     CellRow { q_value, verdict, reason, cause: None, ..row.clone() }
 }
 
-/// What begins every sentence about a comparison.
+/// The beginning of every sentence about a comparison.
 #[must_use]
 pub fn warning(method: Method) -> String {
     format!("not calibrated (method {}): ", method.name())
@@ -66,12 +66,12 @@ struct Tally {
     members: usize,
     regressed: usize,
     improved: usize,
-    /// The called row whose share moved most: by how much, and its name.
+    /// The significant row whose share moved most: by how much, and its name.
     largest: Option<(f64, String)>,
 }
 
 impl Findings {
-    /// What stands in these rows.
+    /// Summarizes these rows.
     pub fn of<'a>(method: Method, rows: impl Iterator<Item = &'a CellRow>) -> Self {
         let mut cells: BTreeMap<(ComparisonKey, CountKind), BTreeMap<CellKey, Tally>> = BTreeMap::new();
         for row in rows.filter(|row| row.scope == Scope::Window) {
@@ -81,7 +81,8 @@ impl Findings {
         Self { method, cells }
     }
 
-    /// A row of `comparisons` in the words of the method; `None` at a look without a report, where it decides nothing.
+    /// A row of `comparisons` in the words of the method; `None` at a look without a report, at which the method
+    /// decides nothing.
     #[must_use]
     pub fn restate(&self, row: ComparisonRow) -> Option<ComparisonRow> {
         let of_kind = self.cells.get(&(row.comparison.clone(), row.count_kind))?;

@@ -1,7 +1,7 @@
-//! Shares subtracted, for comparison: what two profiles laid over each other show.
+//! Shares subtracted, for comparison: what laying one profile over the other shows.
 //!
-//! There is no test: every row whose share is not the same in both builds is called, in the direction in which it moved. With
-//! two samples drawn from one and the same program that is nearly every row.
+//! There is no test: every row whose share differs between the builds is significant, in the direction in which it
+//! moved. With two samples drawn from the same program that is nearly every row.
 
 use fleetdiff_schemas::rows::CellRow;
 

@@ -1,9 +1,9 @@
-//! What it would take until a cell can be judged: more time, more pods, or more than can be told.
+//! What a cell needs before it can have a verdict: more time, more pods, or an unknown amount.
 //!
-//! A cell is called clean once functions with most of the base's samples are shown to be alike within five percent, on firm
-//! support. How likely that is follows from the spread between pods, as estimated, and from how often each function is
-//! seen: the answer is the least time, or the fewest pods, with which a cell in which nothing changed is called clean with
-//! probability .8. On synthetic fleets the share shown to be alike comes out as foreseen to within .02 (*measured*).
+//! A cell is clean once functions with most of the base's samples are equivalent (within five percent) with firm
+//! support. The probability of that follows from the estimated variance between pods and from how often each function
+//! is sampled. The answer is the shortest time, or the fewest pods, with which an unchanged cell is found clean with
+//! probability .8. On synthetic fleets the predicted equivalent share is within .02 of the actual one (*measured*).
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::number::signed_float;
@@ -15,40 +15,41 @@ use fleetdiff_statistics::special::normal_quantile;
 use super::summary::CLEAN_SHARE;
 use crate::evidence::row::RATIO;
 
-/// With what probability a cell is to be called clean.
+/// The probability with which an unchanged cell must be found clean.
 const POWER: f64 = 0.8;
 /// Confidence of one side of the 90 % interval of equivalence.
 const ONE_SIDED: f64 = 0.95;
-/// Pods in each arm that make support firm; see [`mod@fleetdiff_statistics::support`].
+/// Pods in each arm for firm support; see [`mod@fleetdiff_statistics::support`].
 const FIRM_PODS: u32 = 5;
-/// Arms larger than this are not asked for.
+/// The largest arm that is asked for.
 const MOST_PODS: u32 = 10_000;
 
-/// What is missing until a cell in which nothing changed would be called clean.
+/// What is missing until an unchanged cell would be found clean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlook {
     /// More pods of the head build.
     pub head_pods: u32,
     /// More pods of the base.
     pub base_pods: u32,
-    /// With no more pods: seconds still to wait, 0 if the samples so far would do. With more pods: seconds for which all of them
-    /// are to be watched, since new ones begin without samples. `None` if it cannot be told (the spread between pods is not
-    /// known yet, or functions that are seen too seldom hold too many of the samples).
+    /// With no more pods: seconds still to wait, 0 if the samples so far are enough. With more pods: seconds for which
+    /// all of them must be watched, since new pods begin without samples. `None` if it is unknown (the variance between
+    /// pods is not known yet, or too many of the samples are in functions that are sampled too rarely).
     pub seconds: Option<f64>,
 }
 
 /// The outlook of a cell, from its row of the last look and its rows of the last report: one kind of count, scope `epoch`.
 ///
-/// Assumes that new pods are sampled as those that are there, and spread like them. If support is firm and time can settle it
-/// within the epoch (evidence begins anew after it), that time is given; else the fewest pods of the head (or of both, where
-/// the base is too small itself) with which a window is long enough, or the time that has gone by.
+/// Assumes that new pods are sampled like the present ones and vary like them. If support is firm and time within the
+/// epoch is enough (evidence starts again after it), that time is given. Otherwise the answer is the fewest pods of the
+/// head (or of both arms, if the base is too small) with which a window, or the time so far if that is longer, is
+/// enough.
 pub fn outlook(cell: &ComparisonRow, rows: &[&CellRow], config: &Config) -> Outlook {
     let pods = |count: i64| u32::try_from(count).unwrap_or(0);
     let patience = Patience { window: seconds(config.window), epoch: seconds(config.epoch) };
     needed(Study::of(cell, rows).as_ref(), Arms { head: pods(cell.head_pods), base: pods(cell.base_pods) }, patience)
 }
 
-/// Seconds that may be waited for.
+/// The longest times to wait, in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
     window: f64,
@@ -75,7 +76,7 @@ fn needed(study: Option<&Study>, now: Arms, patience: Patience) -> Outlook {
     more_head.or_else(more_of_both).map_or_else(|| missing(firm, None), |arms| after(arms, longest))
 }
 
-/// The fewest pods from `from` on that are enough, where more are never worse.
+/// The fewest pods from `from` on that are enough, given that more are never worse.
 fn fewest(from: u32, is_enough: impl Fn(u32) -> bool) -> Option<u32> {
     let (mut low, mut high) = (from, MOST_PODS);
     while low < high {
@@ -94,7 +95,7 @@ struct Arms {
 /// The tested functions of a cell.
 struct Study {
     tau2: f64,
-    /// Samples of a pod in a second.
+    /// Samples per pod and second.
     rate: f64,
     /// Length of the epoch so far.
     seconds: f64,
@@ -103,7 +104,7 @@ struct Study {
 }
 
 impl Study {
-    /// `None` where nothing is tested, so that the spread is not known.
+    /// `None` if nothing is tested, so that the variance between pods is not known.
     fn of(cell: &ComparisonRow, rows: &[&CellRow]) -> Option<Self> {
         let tested = rows.iter().filter(|row| row.ln_p.is_some() && row.support != Support::Untestable);
         let functions: Vec<(f64, f64)> = tested.filter_map(|row| Some((pooled_share(row), row.base.share?))).collect();
@@ -112,7 +113,7 @@ impl Study {
         (!functions.is_empty() && rate > 0.0).then_some(Self { tau2: cell.pod_variance?, rate, seconds, functions })
     }
 
-    /// The least whole seconds, at most `longest`, after which the cell is likely to be called clean.
+    /// The fewest whole seconds, at most `longest`, after which the cell is likely to be found clean.
     fn wait(&self, arms: Arms, longest: f64) -> Option<f64> {
         if !self.is_likely(arms, longest) {
             return None;
@@ -125,8 +126,8 @@ impl Study {
         Some(long)
     }
 
-    /// Whether the share of the base's samples that is shown to be alike after so long reaches what is called clean, with
-    /// probability [`POWER`]: its mean and variance are those of a sum of independent functions.
+    /// Whether the equivalent share of the base's samples after `seconds` is enough for a clean cell with probability
+    /// [`POWER`]. Its mean and variance are those of a sum of independent functions.
     fn is_likely(&self, arms: Arms, seconds: f64) -> bool {
         let (mut mean, mut variance) = (0.0, 0.0);
         for &(share, weight) in &self.functions {
@@ -174,10 +175,11 @@ mod tests {
         Arms { head, base }
     }
 
-    /// By hand, for 100 functions: a chance of .7371 each gives a mean less .8416 deviations of .7; it takes
-    /// se = .048790 / (1.6449 + 1.1194), and .99 / (.01 x 100 T) x (1/5 + 1/20) is the square of that after T = 794.5 s.
+    /// By hand, for 100 functions: with a probability of .7371 each, the mean less .8416 standard deviations is .7.
+    /// That needs se = .048790 / (1.6449 + 1.1194), and .99 / (.01 x 100 T) x (1/5 + 1/20) is the square of that after
+    /// T = 794.5 s.
     #[test]
-    fn time_is_told_where_time_can_settle_it() {
+    fn a_time_is_given_where_time_is_enough() {
         let short = Study { seconds: 500.0, ..study(0.0, 100) };
         assert_eq!(
             needed(Some(&short), arms(5, 20), PATIENCE),
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fewest_pods_are_asked_for_where_time_cannot_settle_it() {
+    fn the_fewest_pods_are_asked_for_where_time_is_not_enough() {
         let noisy = study(0.0025, 100);
         let outlook = needed(Some(&noisy), arms(3, 20), PATIENCE);
         assert!(outlook.head_pods > 2 && outlook.base_pods == 0 && outlook.seconds <= Some(1800.0), "{outlook:?}");
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_that_hold_too_little_tell_nothing() {
+    fn functions_with_too_few_samples_give_no_answer() {
         assert_eq!(
             needed(Some(&study(0.0, 60)), arms(20, 180), PATIENCE),
             Outlook { head_pods: 0, base_pods: 0, seconds: None }

@@ -1,8 +1,8 @@
-//! What of a pod's profiles is counted, decided when their application hop closes, and what requests go with it.
+//! Which profiles of a pod are counted, decided when their application hop closes, and with which requests.
 //!
 //! All profiles of a pod that were applied at one hop are taken in one fixed order, so that neither arrival order nor
-//! batching can change which of two duplicates stays, where warm-up begins, what a pod's requests are or between which
-//! snapshots of a process an interval lies.
+//! batching can change which of two duplicates is kept, where warm-up begins, what a pod's requests are, or between
+//! which snapshots of a process an interval lies.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::counts::paths::decode_paths;
 /// A pod that is silent for so long is a new one when it comes back, if it does not say when its process began.
 const RETENTION: Nanos = Nanos::from_seconds(86_400);
 
-/// Where counts are kept: one type of profile of one service, in one cell.
+/// Identifies where counts are kept: one type of profile of one service, in one cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CellId {
     /// What is deployed.
@@ -73,11 +73,11 @@ pub struct Dropped {
     pub late_dropped: u64,
     /// In snapshots not after the last one used.
     pub superseded: u64,
-    /// In snapshots, but not of the interval that ends with them.
+    /// Carried over: in snapshots, but not of the interval that ends with them.
     pub carried_over: u64,
 }
 
-/// What one pod's hop came to.
+/// The results of one hop of one pod.
 #[derive(Clone, Debug, Default)]
 pub struct Decided {
     /// What is added to cells.
@@ -88,7 +88,7 @@ pub struct Decided {
     pub dropped: BTreeMap<ProfileType, Dropped>,
 }
 
-/// What is remembered of one pod of one service.
+/// What is remembered about one pod of one service.
 #[derive(Debug, Default)]
 pub struct PodHistory {
     seen: HashSet<ProfileKey>,
@@ -112,7 +112,7 @@ type ProfileKey = (Build, Option<Nanos>, ProfileType, TimeRange, u128);
 type ProcessKey = (Build, ProfileType, Option<Nanos>);
 type RequestsKey = (Build, ProfileType, Cohort, Nanos, Nanos);
 
-/// The settings that pods are judged by.
+/// The settings for decisions about pods.
 #[derive(Clone, Copy, Debug)]
 pub struct PodRules {
     clock: HopClock,
@@ -125,7 +125,7 @@ pub struct PodRules {
 }
 
 impl PodRules {
-    /// Takes what matters here from the configuration.
+    /// Takes the relevant settings from the configuration.
     pub fn new(config: &Config) -> Self {
         Self {
             clock: config.clock(),
@@ -143,7 +143,7 @@ impl PodRules {
         self.retention.max(self.window.saturating_mul(2))
     }
 
-    /// Requests of a counted window, for the cell of those for whom they were served.
+    /// The requests of a counted window, for the cell of the cohort for which they were served.
     fn served(&self, part: Part) -> CellAddition {
         let CountedWindow { identity, profile_type, own, started, .. } = part.of;
         let addition = Addition { requests: part.count, ..bare(&identity, own, started) };
@@ -175,7 +175,7 @@ impl PodHistory {
         self.last
     }
 
-    /// Decides over everything of this pod that is applied at `hop`.
+    /// Decides about everything of this pod that is applied at `hop`.
     pub fn close(&mut self, hop: Hop, taken: Vec<OfPod>, rules: &PodRules, table: &FunctionTable) -> Decided {
         self.last = hop;
         self.forget(hop, rules);
@@ -230,7 +230,7 @@ impl PodHistory {
         self.requests.retain(|_, (_, at)| at.plus(window) > hop);
         self.served.forget(hop, rules.clock, window);
         self.alive_until.retain(|_, at| rules.clock.hop_of(*at).plus(window) > hop);
-        // What is applied from now on lies further from these snapshots than any interval is long.
+        // Everything that is applied from now on is further from these snapshots than the longest interval.
         let at_hand = |at| rules.clock.hop_of(at).plus(window.saturating_mul(2)) > hop;
         self.processes.retain(|_, process| process.last().is_some_and(at_hand));
     }
@@ -241,7 +241,7 @@ impl PodHistory {
         *until = sighting.at.max(*until);
     }
 
-    /// Whether nothing came of the process later than what is cropped before its end.
+    /// Whether no message of the process is later than the time cropped before its end.
     fn is_drained(&self, profile: &PodProfile, interval: TimeRange, rules: &PodRules) -> bool {
         let process = (profile.identity.build.clone(), profile.identity.process_start);
         let alive = |until: &Nanos| interval.midpoint().plus(rules.drain) <= *until;
@@ -272,8 +272,8 @@ impl PodHistory {
         sight.first
     }
 
-    /// The interval that a profile's samples are of. Of a snapshot, those of the interval that ends with it are left in
-    /// the profile; nothing is given if none is known.
+    /// The interval of a profile's samples. For a snapshot, only the samples of the interval that ends with it stay in
+    /// the profile; `None` if no interval is known.
     fn interval_of(
         &mut self,
         profile: &mut PodProfile,
@@ -332,7 +332,7 @@ impl PodHistory {
         }
     }
 
-    /// Under which hop, and by how much, a profile's requests exceed what is known of the same window.
+    /// Under which hop, and by how much, a profile's requests exceed those already known for the same window.
     fn more_requests(&mut self, hop: Hop, profile: &PodProfile, rules: &PodRules) -> Option<(Hop, u64)> {
         let Requests { count, window } = profile.requests?;
         let own = rules.clock.hop_of(window.midpoint()).min(hop);
@@ -348,7 +348,7 @@ impl PodHistory {
     }
 }
 
-/// What adds nothing yet.
+/// An addition without counts.
 fn bare(identity: &Identity, own: Hop, started: Nanos) -> Addition {
     Addition {
         own,

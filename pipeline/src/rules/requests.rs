@@ -1,16 +1,16 @@
-//! Requests that metrics tell of, joined with what was counted of the same pod.
+//! Requests reported by metrics, joined with the counted windows of the same pod.
 //!
-//! A metric says how many requests a pod served within an interval, a profile what it cost within a window, and neither knows the
-//! other's bounds. Every pair of a counted window and an interval of the same pod and build gives the part of the requests that
-//! fell into both, as if they came evenly, whichever of the two was known first. Parts are cut between whole requests, and so that
-//! windows which touch share an interval without remainder.
+//! A metric says how many requests a pod served within an interval, a profile what it cost within a window, and their
+//! bounds are unrelated. Every pair of a counted window and an interval of the same pod and build gives the part of the
+//! requests that falls into both, assuming that they are spread evenly, whichever of the two is known first. Parts are
+//! whole numbers of requests, and adjacent windows share an interval without remainder.
 //!
-//! The law: the parts do not depend on the order in which points and windows become known, and windows that together span an
-//! interval once hold all of its requests.
+//! The law: the parts do not depend on the order in which points and windows become known, and windows that together
+//! cover an interval exactly once get all of its requests.
 //!
-//! Of points that count since a start, an interval is what a series has grown by from one to the next. The first of a series
-//! counts from its own start if that is known and lies no further back than the window is long, else it is where the next
-//! interval begins; so is one that has fallen without a later start.
+//! If points count since a start, an interval is the growth of a series from one point to the next. The first point of
+//! a series counts from its own start if that is known and lies at most one window back; otherwise the next interval
+//! begins with it. The same holds for a point that has fallen without a later start.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use fleetdiff_schemas::identity::{Build, Cohort, Identity};
 use fleetdiff_schemas::profile::{ProfileType, RequestPoint, Temporality};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
 
-/// A window of which the samples of one type were counted.
+/// A window whose samples of one type were counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountedWindow {
     /// Whose.
@@ -70,10 +70,11 @@ pub struct Served {
 }
 
 impl Served {
-    /// Takes what one closed hop brought, in whatever order, and gives the parts that are new.
+    /// Takes the points and windows of one closed hop, in any order, and gives the new parts.
     ///
-    /// A window of the same build, type and bounds as one before adds nothing: its requests are known. Points are taken by their
-    /// moment; one that is not after the last of its series came late or twice and tells nothing.
+    /// A window with the same build, type and bounds as an earlier one adds nothing: its requests are known. Points are
+    /// taken in order of their moments; a point that is not after the last of its series is late or a duplicate, and
+    /// adds nothing.
     pub fn close(&mut self, mut points: Vec<RequestPoint>, windows: Vec<CountedWindow>, longest: Nanos) -> Vec<Part> {
         points.sort_by_key(|point| (point.window.end, point.window.start, point.series, point.count));
         let grown: Vec<Interval> = points.iter().filter_map(|point| self.interval(point, longest)).collect();
@@ -93,8 +94,8 @@ impl Served {
         parts
     }
 
-    /// Forgets what nothing that is applied from `hop` on can be joined with, given windows of so many hops. A series that is
-    /// silent for as long begins anew.
+    /// Drops everything that cannot be joined with anything applied from `hop` on, given windows of `hops` hops. A
+    /// series that is silent for as long starts again.
     pub fn forget(&mut self, hop: Hop, clock: HopClock, hops: u64) {
         self.windows.retain(|_, window| window.own.plus(hops) > hop);
         let at_hand = |end: Nanos| clock.hop_of(end).plus(hops.saturating_mul(2)) > hop;
@@ -102,7 +103,7 @@ impl Served {
         self.last.retain(|_, last| at_hand(last.window.end));
     }
 
-    /// What a point tells.
+    /// The contribution of a point.
     fn interval(&mut self, point: &RequestPoint, longest: Nanos) -> Option<Interval> {
         let now = Last { window: point.window, count: point.count };
         let key = (point.identity.build.clone(), point.series);
@@ -126,17 +127,17 @@ impl Served {
 }
 
 impl Last {
-    /// Since when, and by how much, a series has grown; nothing if it has fallen.
+    /// Since when, and by how much, a series has grown; `None` if it has fallen.
     fn since(self, last: Self) -> Option<(Nanos, u64)> {
         if self.window.start > last.window.start {
-            // NB: a start that lies before the last point is of a clock that was set; nothing is counted twice.
+            // NB: a start before the last point means that a clock was set; nothing is counted twice.
             return Some((self.window.start.max(last.window.end), self.count));
         }
         Some((last.window.end, self.count.checked_sub(last.count)?))
     }
 }
 
-/// One interval for all series that tell of the same time.
+/// One interval for all series that report the same time.
 fn added_up(intervals: Vec<Interval>) -> Vec<Interval> {
     let mut sums: BTreeMap<(Build, Cohort, TimeRange), u64> = BTreeMap::new();
     for Interval { build, cohort, window, count } in intervals {
@@ -156,7 +157,8 @@ fn part(of: &CountedWindow, interval: &Interval) -> Option<Part> {
     (count > 0).then(|| Part { of: of.clone(), cohort: interval.cohort.clone(), count })
 }
 
-/// How many requests of an interval came before an instant: whole ones, growing evenly. An interval of no length has all at once.
+/// How many whole requests of an interval came before an instant, if they are spread evenly. An interval without length
+/// has all of them at once.
 fn served_until(interval: &Interval, at: Nanos) -> u64 {
     let TimeRange { start, end } = interval.window;
     if at >= end {

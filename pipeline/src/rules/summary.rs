@@ -14,7 +14,7 @@ use crate::evidence::imbalance::Imbalance;
 use crate::evidence::look::KindLook;
 use crate::evidence::strata_detail::History;
 
-/// Share of the base's self samples that must be shown to be alike before a cell is called clean.
+/// Share of the base's self samples that must be in equivalent functions for a clean cell.
 pub const CLEAN_SHARE: f64 = 0.7;
 
 /// What all rows of one look have in common.
@@ -30,16 +30,16 @@ pub struct SummaryFrame {
     pub blocks: u64,
 }
 
-/// What a report has found out about the cells beside their rows; empty at a look without one.
+/// What a report says about the cells besides their rows; empty at a look without a report.
 #[derive(Debug, Default)]
 pub struct Reported {
-    /// The base against itself, by cell.
+    /// The A/A check, by cell.
     pub checked: BTreeMap<CellKey, Checked>,
-    /// In what the arms are unlike, by cell.
+    /// Imbalances of the arms, by cell.
     pub imbalance: BTreeMap<CellKey, Vec<Imbalance>>,
 }
 
-/// The rows of one kind of count: one a cell, then the one over all cells.
+/// The rows of one kind of count: one per cell, then the one over all cells.
 pub fn summarise(
     frame: &SummaryFrame,
     cells: &BTreeMap<CellKey, KindLook>,
@@ -56,7 +56,7 @@ pub fn summarise(
     rows_of(frame, cells, &significant, reported)
 }
 
-/// The rows of one kind of count where the base is history, from the rows of the window.
+/// The rows of one kind of count if the base is history, from the rows of the window.
 pub fn summarise_history(
     frame: SummaryFrame,
     cells: &BTreeMap<CellKey, KindLook>,
@@ -100,14 +100,14 @@ fn rows_of(
     rows
 }
 
-/// The called rows of a cell, and how many of them stand as flags.
+/// The selected rows of a cell, and how many of them are flagged.
 #[derive(Default)]
 struct SignificantRows<'a> {
     rows: Vec<SignificantRow<'a>>,
     standing: usize,
 }
 
-/// A called row, by how much, and the hash that orders it among equals.
+/// A selected row, by how much it changed, and the hash that orders equal changes.
 #[derive(Clone, Copy)]
 struct SignificantRow<'a> {
     theta: f64,
@@ -116,7 +116,7 @@ struct SignificantRow<'a> {
 }
 
 impl<'a> SignificantRow<'a> {
-    /// A row of a window, called by its verdict; one without a ratio stands in one arm alone.
+    /// A row of a window that is significant by its verdict; a row without a ratio has samples in one arm only.
     fn of_window(row: &'a CellRow) -> Self {
         let size = row.adjusted_ratio.map_or(f64::INFINITY, |ratio| libm::log(ratio.value).abs());
         let theta = if row.verdict == Verdict::Regressed { size } else { -size };
@@ -225,7 +225,7 @@ fn row_over_all(
     }
 }
 
-/// What cannot be seen for want of request counts.
+/// What cannot be detected without request counts.
 fn unseen(cells: &BTreeMap<CellKey, KindLook>) -> String {
     match cells.values().filter(|look| !look.requests_known).count() {
         0 => String::new(),
@@ -236,7 +236,7 @@ fn unseen(cells: &BTreeMap<CellKey, KindLook>) -> String {
     }
 }
 
-/// How many cells are warned of what.
+/// How many cells have which warning.
 fn imbalance_in(imbalance: &BTreeMap<CellKey, Vec<Imbalance>>, cells: usize) -> Vec<String> {
     let mut warned: BTreeMap<&str, usize> = BTreeMap::new();
     for subjects in
@@ -247,7 +247,7 @@ fn imbalance_in(imbalance: &BTreeMap<CellKey, Vec<Imbalance>>, cells: usize) -> 
     warned.into_iter().map(|(subject, here)| format!("{subject}: imbalance in {here} of {cells} cells")).collect()
 }
 
-/// The sum of what is known; `None` if nothing is.
+/// The sum of the known values; `None` if none is known.
 fn known_sum(rows: &[ComparisonRow], of: fn(&ComparisonRow) -> Option<i64>) -> Option<i64> {
     rows.iter().filter_map(of).fold(None, |sum, value| Some(sum.unwrap_or(0) + value))
 }
@@ -294,7 +294,7 @@ fn sentence(verdict: ComparisonVerdict, look: &KindLook, raised: &[SignificantRo
     }
 }
 
-/// The raised rows in words, the largest change first.
+/// The flagged rows in words, the largest change first.
 fn named(raised: &[SignificantRow<'_>]) -> String {
     let mut raised = raised.to_vec();
     raised.sort_by(|a, b| b.theta.abs().total_cmp(&a.theta.abs()).then(a.hash.cmp(&b.hash)));

@@ -1,4 +1,4 @@
-//! The rows of a report: what is called in one scope and kind, over all cells of a comparison.
+//! The rows of a report: which rows are significant in one scope and kind, over all cells of a comparison.
 
 mod families;
 mod rare;
@@ -25,10 +25,10 @@ use super::verdict::{Decided, verdict};
 use super::{article, naive};
 use crate::evidence::row::RowEvidence;
 
-/// A row that the live rule calls: kind, cell, stable hash.
+/// A row that the live rule has selected: kind, cell, stable hash.
 pub type SelectedKey = (CountKind, CellKey, u64);
 
-/// The rows that the live rule calls; with each, the name of the function that explains it, if one does.
+/// The rows that the live rule has selected, each with the name of the function that explains it, if any.
 pub type SelectedRows = BTreeMap<SelectedKey, Option<String>>;
 
 /// Decides every row of a scope by the method of the rules, and gives them in no particular order.
@@ -41,7 +41,7 @@ pub fn decide(cells: &ScopeCells, kinds: &[CountKind], live: &SelectedRows, rule
     }
 }
 
-/// Rows of cells and of the roll-ups, by pods as replicates.
+/// Rows of cells and of the roll-ups, with pods as replicates.
 fn decide_honestly(cells: &ScopeCells, kinds: &[CountKind], live: &SelectedRows, rules: &TableRules) -> Vec<CellRow> {
     let roll_ups = roll_ups(cells, kinds, rules);
     let mut causes = BTreeMap::new();
@@ -125,7 +125,8 @@ fn as_decided(
     (evidence.clone(), row)
 }
 
-/// The outlying pods of a selected function at the level that its selection leaves, if they are at most half of the head's.
+/// The outlying pods of a selected function, at the level that remains after its selection, if they are at most half of
+/// the head's pods.
 fn minority(row: &RowEvidence, level: f64) -> Vec<String> {
     let ln_p: Vec<f64> = row.deviating_pods.iter().map(|(_, ln_p)| *ln_p).collect();
     let named = row.deviating_pods.iter().zip(bh(&ln_p)).filter(|(_, q_value)| selected(*q_value, level));
@@ -135,8 +136,8 @@ fn minority(row: &RowEvidence, level: f64) -> Vec<String> {
     if at_most_half { pods } else { Vec::new() }
 }
 
-/// Gives compositional rows their cause: the called self row of their cell with the largest change. The row of all functions is
-/// none: it moves no share.
+/// Gives compositional rows their cause: the selected self row of their cell with the largest change. The row of all
+/// functions is never a cause, since it moves no share.
 fn name_causes(
     rows: &mut [(RowEvidence, CellRow)],
     kind: CountKind,

@@ -1,4 +1,4 @@
-//! The verdict table: the first line that holds.
+//! The verdict table: the first line that applies.
 
 use fleetdiff_schemas::verdict::{RowReason, Support, Verdict};
 
@@ -7,15 +7,15 @@ use crate::evidence::row::RowEvidence;
 /// What was decided about a row together with others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
-    /// Called changed: by its q-value in the window, by the live rule in an epoch.
+    /// Selected: by its q-value in the window, by the live rule in an epoch.
     pub selected: bool,
-    /// Its share moved, by the family of such tests.
+    /// Its share moved significantly, in the family of such tests.
     pub share_moved: bool,
-    /// Pods that differ though the head as a whole is not called.
+    /// Pods that differ although the head as a whole does not.
     pub outlying: Vec<String>,
 }
 
-/// The verdict of a row and the reason for it; `delta` is the smallest change that is called.
+/// The verdict of a row and the reason for it; `min_effect` is the smallest change that can be significant.
 pub fn verdict(evidence: &RowEvidence, decided: &Decided, min_effect: f64) -> (Verdict, Option<RowReason>) {
     if let Some((verdict, reason)) = evidence.decided {
         return (verdict, Some(reason));
@@ -51,20 +51,20 @@ fn is_compositional(evidence: &RowEvidence, min_effect: f64) -> bool {
     moves_with_its_cell(ln_normalization, theta_share, theta, min_effect)
 }
 
-/// Whether a share moved because the others did: the scale moved by at least `delta`, the share with it, and most of that is
-/// gone once it is held against the scale. All are logs of ratios.
+/// Whether a share moved because the others did: the normalization factor moved by at least `min_effect`, the share
+/// moved in the same direction, and is smaller after normalization. All are logs of ratios.
 pub fn moves_with_its_cell(ln_normalization: f64, theta_share: f64, theta: f64, min_effect: f64) -> bool {
     ln_normalization.abs() >= min_effect && theta_share * ln_normalization > 0.0 && theta.abs() < theta_share.abs()
 }
 
-/// What would settle a row that is not settled: more pods, more load, or time.
+/// What an inconclusive row needs: more pods, more load, or more time.
 fn missing(evidence: &RowEvidence) -> RowReason {
     let row = &evidence.row;
     if row.seconds_to_significance.is_some_and(f64::is_infinite) {
         return RowReason::NeedsPods;
     }
     let seconds = row.window_end_at.since(row.window_start_at).0 / 1_000_000_000;
-    // The window says nothing of how fast history gave samples.
+    // The window does not show how fast history gave samples.
     let (pods, samples) = if evidence.of_history {
         (row.head.pods, row.head.total)
     } else {

@@ -1,23 +1,24 @@
 //! Through which hop everything has arrived.
 //!
-//! Sources report the watermark of each partition; worker 0 keeps the board and announces "closed through H". A partition
-//! that has ended or is declared idle holds nobody back; one that comes back is applied from the announced hop on.
+//! Sources report the watermark of each partition; worker 0 keeps the board and announces "closed through H". A
+//! partition that has ended or is declared idle is not waited for; one that comes back is applied from the announced
+//! hop on.
 
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::time::Hop;
 use serde::{Deserialize, Serialize};
 
-/// What a source says of one of its partitions.
+/// The state of a partition, as its source reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PartitionState {
-    /// Owned, and nothing good has come yet.
+    /// Owned, but it has given no good record yet.
     Silent,
     /// Nothing will be applied before this hop.
     Watermark(Hop),
-    /// Nothing has come for long; holds nobody back until it comes back.
+    /// Idle: it has given nothing for a while, and is not waited for until it comes back.
     Idle,
-    /// Nothing will come any more.
+    /// Ended: it will give nothing more.
     Ended,
 }
 
@@ -28,7 +29,7 @@ pub struct Report {
     pub source: String,
     /// The partition.
     pub partition: i32,
-    /// What is known of it.
+    /// Its state.
     pub state: PartitionState,
     /// Offset that is read next.
     pub next_offset: i64,
@@ -55,7 +56,7 @@ pub struct WatermarkBoard {
 }
 
 impl WatermarkBoard {
-    /// A board that announces nothing before this many readers have reported all their partitions once.
+    /// A board that announces nothing until this many readers have reported all their partitions once.
     pub fn awaiting(readers: usize) -> Self {
         Self { partitions: BTreeMap::new(), readers_awaited: readers, announced: Announced::Nothing }
     }
@@ -70,7 +71,7 @@ impl WatermarkBoard {
         self.partitions.insert((report.source, report.partition), report.state);
     }
 
-    /// What can be announced now, if that is more than before. Never takes anything back.
+    /// What can be announced now, if that is more than before. An announcement is never retracted.
     pub fn announce(&mut self) -> Option<Announced> {
         if self.readers_awaited > 0 {
             return None;

@@ -18,13 +18,13 @@ const NAME: &str = "memory";
 
 /// Partitions held in memory, read in turn, one record of each.
 pub struct InMemory {
-    /// (number, records still to give); `None` once its end was told.
+    /// (number, records still to give); `None` once its end has been reported.
     partitions: Vec<(i32, Option<IntoIter<Decoded>>)>,
     next: usize,
 }
 
 impl InMemory {
-    /// These partitions, by number.
+    /// A source with these partitions, by number.
     pub fn new(partitions: impl IntoIterator<Item = (i32, Vec<Decoded>)>) -> Self {
         let waiting = partitions.into_iter().map(|(number, records)| (number, Some(records.into_iter())));
         Self { partitions: waiting.collect(), next: 0 }
@@ -58,7 +58,7 @@ impl Source for InMemory {
     fn set_paused(&mut self, _: i32, _: bool) {}
 }
 
-/// A source for each worker: partitions are numbered from 0 and dealt out to the workers in turn. For one run.
+/// A source for each worker: partitions are numbered from 0 and assigned to the workers in turn. For one run.
 pub fn sources(partitions: Vec<Vec<Decoded>>) -> Arc<SourceFactory> {
     let waiting: BTreeMap<i32, Vec<Decoded>> = (0..).zip(partitions).collect();
     let waiting = Mutex::new(waiting);
@@ -109,7 +109,8 @@ impl Sink for Collected {
     }
 }
 
-/// All tables of a run over these partitions with so many workers, sorted. Rows do not depend on the number of workers.
+/// All tables of a run over these partitions with this number of workers, sorted. Rows do not depend on the number of
+/// workers.
 ///
 /// ```
 /// use fleetdiff_pipeline::run::in_memory::{records, run_in_memory};

@@ -1,4 +1,4 @@
-//! One source on its way into the dataflow: where its partitions are, which of them are ahead, idle or ended.
+//! One source as the dataflow reads it: the positions of its partitions, and which are ahead, idle or ended.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ pub(super) struct Reader {
     ended: bool,
 }
 
-/// Where a partition is.
+/// The position of a partition.
 struct Place {
     state: PartitionState,
     next_offset: i64,
@@ -43,8 +43,8 @@ impl Place {
         Self { state: PartitionState::Silent, next_offset: 0, first: None, active_at: Instant::now() }
     }
 
-    /// Before anything is closed, "ahead" is counted from where the partition itself began: another that is silent must
-    /// not make this one fill the memory.
+    /// Before anything is closed, "ahead" is counted from the partition's own start, so that this partition does not
+    /// fill the memory while another is silent.
     fn is_ahead_of(&self, open_from: Hop) -> bool {
         let from = self.first.map_or(open_from, |first| first.max(open_from));
         matches!(self.state, PartitionState::Watermark(hop) if hop > from.plus(AHEAD))
@@ -54,7 +54,7 @@ impl Place {
 /// What one poll did.
 pub(super) struct Polling {
     pub(super) busy: bool,
-    /// Partitions whose state is another now.
+    /// Partitions whose state has changed.
     pub(super) changed: Vec<i32>,
 }
 
@@ -86,8 +86,8 @@ impl Reader {
         Report { source: self.source.name().to_owned(), partition, state, next_offset }
     }
 
-    /// The first hop at which this reader may still give something without a decision; `None` if none of its partitions
-    /// holds anybody back.
+    /// The first hop at which this reader may still give something without a decision; `None` if no partition of it
+    /// must be waited for.
     pub(super) fn open_from(&self) -> Option<Hop> {
         let hops = self.partitions.values().filter_map(|place| match place.state {
             PartitionState::Silent => Some(Hop(0)),
@@ -97,7 +97,8 @@ impl Reader {
         hops.min()
     }
 
-    /// Whether every partition that still gives has run too far ahead; single ones are held back at the source.
+    /// Whether every partition that still gives records has run too far ahead; single partitions are paused at the
+    /// source.
     pub(super) fn is_ahead_of(&mut self, open_from: Hop) -> bool {
         let mut any_behind = false;
         for (&number, place) in &mut self.partitions {
@@ -162,12 +163,12 @@ impl Reader {
         Ok(Polling { busy: true, changed: changed.then_some(partition).into_iter().collect() })
     }
 
-    /// The hop before which nothing of the record at this offset is applied: of a partition that was idle, the first
-    /// that is still open, written down before it counts.
+    /// The hop before which nothing of the record at this offset is applied. If the partition was idle, this is the
+    /// first open hop, and is written to the log before it takes effect.
     fn take_back(&mut self, partition: i32, offset: i64, open_from: Hop) -> Result<Hop, RunError> {
         let known = self.returns.due(partition, offset);
         let was_idle = self.partitions.get(&partition).is_some_and(|place| place.state == PartitionState::Idle);
-        // NB: what was decided before holds, unless this run has closed more than that one had.
+        // NB: an earlier decision holds, unless this run has closed more hops than that one had.
         if !was_idle || known.is_some_and(|known| known >= open_from) {
             return Ok(known.unwrap_or_default());
         }
@@ -178,8 +179,8 @@ impl Reader {
         Ok(open_from)
     }
 
-    /// Calls partitions idle that have given nothing good for so long although all they had was taken; to be asked when
-    /// the source has just had nothing. Gives those that are idle now.
+    /// Declares partitions idle that have given no good record for the time `after`, although everything they had was
+    /// read. Called when the source has just had nothing. Gives the partitions that are idle now.
     pub(super) fn find_idle(&mut self, after: Duration, open_from: Hop) -> Result<Vec<i32>, RunError> {
         let mut idle = Vec::new();
         for (&partition, place) in &mut self.partitions {

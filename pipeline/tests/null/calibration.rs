@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use fleetdiff_simulation::calibration::{Effort, MeasuredFigure, measure, table};
 
-/// Runs of a row. A bound of .05 is missed from five runs in twenty on, one of .95 from five that miss.
+/// Runs of a row. A bound of .05 is exceeded from five runs in twenty on, a bound of .95 is missed if five runs miss.
 const RUNS: u64 = 20;
 
 #[test]
@@ -23,7 +23,7 @@ fn null_calibration_short() {
                 outside.push(format!("{}: {}", row.name, in_words(figure)));
             }
         }
-        // The twin: the same bounds on the same draws, with pods taken for copies of each other.
+        // The twin: the same bounds on the same draws, with pods treated as copies of each other.
         let mut of_the_plain_test =
             measured.figures.iter().filter_map(MeasuredFigure::is_met_by_the_plain_test).peekable();
         if of_the_plain_test.peek().is_some() && of_the_plain_test.all(|is_met| is_met) {

@@ -1,4 +1,4 @@
-//! The demonstration over many seeds: what is there is found in time, and hardly anything else.
+//! The demonstration over many seeds: the change is found in time, and hardly anything else.
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::MERGED;
@@ -10,7 +10,7 @@ use fleetdiff_simulation::fleet::{Cells, Fleet};
 
 use crate::seeds::{over, rows};
 
-/// Functions that call the one that regresses, whose share is not near 1: its cost is theirs in total counts.
+/// Functions that call the regressed one and whose share is not near 1: its cost appears in their total counts.
 const CALLERS: [&str; 3] = ["video::handle_video_segment", "video::stream_chunks", "video::write_segment"];
 /// When the head is deployed, after the fleet's start.
 const DEPLOY: Nanos = Nanos::from_seconds(60);
@@ -18,9 +18,10 @@ const DEPLOY: Nanos = Nanos::from_seconds(60);
 /// What one run found.
 struct Found {
     seed: u64,
-    /// Of the hit cells, by when each was raised, in seconds of event time after the deploy.
+    /// When each affected cell was flagged, in seconds of event time after the deploy.
     raised_after: Vec<i64>,
-    /// Of the hit cells' rows in the last report, those whose `adjusted_ratio` holds the truth.
+    /// How many of the affected cells' rows in the last report have an `adjusted_ratio` whose interval contains the
+    /// truth.
     intervals_that_hold: usize,
     false_alerts: Vec<String>,
     other_rows: Vec<String>,
@@ -40,7 +41,9 @@ fn null_but_for_what_the_demo_changed() {
         found.iter().map(|run| run.rows).sum::<usize>(),
         delays.len()
     );
-    println!("  {held} of 80 intervals hold 1.10; {alerting} runs with a false alert; {other} other rows called");
+    println!(
+        "  {held} of 80 intervals contain 1.10; {alerting} runs with a false alert; {other} other significant rows"
+    );
     for run in &found {
         for what in run.false_alerts.iter().chain(&run.other_rows) {
             println!("  seed {}: {what}", run.seed);
@@ -50,11 +53,11 @@ fn null_but_for_what_the_demo_changed() {
     assert!(*latest <= 120, "a cell was raised {latest} s after the deploy");
     assert!(held >= 70, "{held} of 80 intervals of 95 % hold the truth");
     assert!(alerting <= 2, "{alerting} of 40 runs have a false alert");
-    assert!(other <= 3, "{other} rows besides are called");
+    assert!(other <= 3, "{other} other rows are significant");
 }
 
 fn find(seed: u64, fleet: &Fleet) -> Found {
-    // Only the last report is looked at; alerts do not depend on reports.
+    // Only the last report is used; alerts do not depend on reports.
     let config = Config { report_every: Nanos::from_seconds(86_400), ..Config::default() };
     let tables = rows(&config, fleet);
     let deployed = fleet.time().start.plus(DEPLOY);
@@ -74,7 +77,7 @@ fn find(seed: u64, fleet: &Fleet) -> Found {
             .filter(|flag| !is_explained(&flag.row))
             .map(|flag| format!("false alert: {}", name(&flag.row)))
             .collect(),
-        other_rows: last.iter().filter(|row| is_other(row)).map(|row| format!("called: {}", name(row))).collect(),
+        other_rows: last.iter().filter(|row| is_other(row)).map(|row| format!("significant: {}", name(row))).collect(),
         rows: last.len(),
     }
 }

@@ -1,8 +1,9 @@
-//! Full roll-outs in which nothing changed, held against history: as quiet as a comparison with builds that run, and their twin.
+//! Full roll-outs in which nothing changed, compared with history, must be as quiet as a comparison with running
+//! builds; and their twin.
 //!
-//! An hour each: the base runs for 20 minutes, of which one hop a minute is kept; its pods are replaced within two; the last report
-//! sets the last 10 minutes of the head against what is left of those 20. Where history is longer than a day the dispersion
-//! between days comes on top, which no fleet of one build can show.
+//! An hour each: the base runs for 20 minutes, of which one hop a minute is kept; its pods are replaced within two; the
+//! last report compares the last 10 minutes of the head with what is left of those 20. If history is longer than a day
+//! there is also dispersion between days, which no fleet of one build can show.
 
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_schemas::config::Config;
@@ -16,7 +17,7 @@ use fleetdiff_simulation::fleet::{Calls, Cells, Fleet, FleetBuilder};
 use crate::seeds::{over, rows};
 
 const MINUTE: i64 = 60;
-/// Rank, by cost, of the function that a twin makes dearer: about a 1 % share.
+/// Rank, by cost, of the function that a twin makes more expensive: about a 1 % share.
 const RANK: usize = 12;
 /// A full hour, at which the fleets start.
 const STARTS_AT: Nanos = Nanos::from_seconds(1_772_528_400);
@@ -28,7 +29,7 @@ struct Found {
     significant: Vec<String>,
     hit: usize,
     plain: usize,
-    /// Rows whose interval of the adjusted ratio leaves out 1, which is the truth where nothing changed.
+    /// Rows whose interval of the adjusted ratio does not contain 1, which is the truth if nothing changed.
     outside: usize,
 }
 
@@ -93,7 +94,7 @@ fn tell(title: &str, runs: &[Found]) -> usize {
     let (tested, plain): (usize, usize) =
         (runs.iter().map(|run| run.tested).sum(), runs.iter().map(|run| run.plain).sum());
     println!(
-        "{title}: {} runs, {tested} rows tested against history, {calling} runs with a called row; plain G below e^-10 in {plain} rows",
+        "{title}: {} runs, {tested} rows tested against history, {calling} runs with a significant row; plain G below e^-10 in {plain} rows",
         runs.len()
     );
     println!("  {} intervals of 95 % leave out 1", runs.iter().map(|run| run.outside).sum::<usize>());
@@ -103,8 +104,8 @@ fn tell(title: &str, runs: &[Found]) -> usize {
     calling
 }
 
-/// Two cells in which a few head pods come after many of the base, and none of the two builds runs with the other for more than a
-/// minute; each pod of the base is kept for a third of the time for which one of the head is seen.
+/// Two cells in which a few head pods follow many base pods, and the two builds overlap for less than a minute. Each
+/// base pod is kept for a third of the time for which a head pod is seen.
 fn few_after_many(seed: u64, change: Option<&str>) -> (Vec<Vec<Decoded>>, String) {
     let plain = || {
         let one =
@@ -137,10 +138,10 @@ fn null_full_roll_out() {
         runs.iter().filter(|run| run.plain > 0).count() >= 22,
         "the plain test is quiet too: these fleets are no test"
     );
-    assert!(calling <= 3, "{calling} of 24 runs have a row called changed");
+    assert!(calling <= 3, "{calling} of 24 runs have a significant row");
 }
 
-/// One dispersion for both arms would be that of the base, which is seen for less time and so seems less noisy.
+/// One dispersion for both arms would be that of the base, which is seen for less time and therefore seems less noisy.
 #[test]
 fn null_few_head_pods_after_many_of_the_base() {
     let runs =
@@ -148,7 +149,7 @@ fn null_few_head_pods_after_many_of_the_base() {
     let calling = tell("12 head pods after 84 of the base, CV 30 %", &runs);
     assert!(runs.iter().all(|run| run.tested >= 2 * 2 * 400), "too few rows were tested");
     assert!(runs.iter().all(|run| run.plain > 0), "the plain test is quiet too: these fleets are no test");
-    assert!(calling <= 3, "{calling} of 20 runs have a row called changed");
+    assert!(calling <= 3, "{calling} of 20 runs have a significant row");
     let (outside, tested): (usize, usize) =
         (runs.iter().map(|run| run.outside).sum(), runs.iter().map(|run| run.tested).sum());
     assert!(outside * 20 <= tested, "{outside} of {tested} intervals of 95 % leave out the truth");
@@ -162,7 +163,7 @@ fn twin_full_roll_out() {
         found(seed, &rows(&config(), &fleet), &changed)
     });
     tell("twin: full roll-out, one function x 1.3", &runs);
-    assert!(runs.iter().all(|run| run.hit == 4), "the change is called in each of the 4 cells");
+    assert!(runs.iter().all(|run| run.hit == 4), "the change is significant in each of the 4 cells");
 }
 
 #[test]
@@ -172,5 +173,5 @@ fn twin_few_head_pods_after_many_of_the_base() {
         found(seed, &run_in_memory(&config(), few_after_many(seed, Some(&changed)).0, 1).unwrap(), &changed)
     });
     tell("twin: 12 head pods after 84, one function x 2.5", &runs);
-    assert!(runs.iter().all(|run| run.hit == 2), "the change is called in both cells");
+    assert!(runs.iter().all(|run| run.hit == 2), "the change is significant in both cells");
 }

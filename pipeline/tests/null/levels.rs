@@ -1,8 +1,8 @@
-//! Memory in use, looked at again and again: samples stay from snapshot to snapshot, so that a hundred looks at one are no hundred
-//! samples. Fleets in which nothing changed must be quiet all the same, their twin must not.
+//! Memory in use, seen in many snapshots: samples stay from snapshot to snapshot, so that the same sample in a hundred
+//! snapshots is not a hundred samples. Fleets without a change must be quiet nevertheless, their twin must not be.
 //!
-//! Each pod holds samples of 200 functions, a Poisson number around a mean that differs between pods by CV 20 %; from one
-//! snapshot to the next, 10 s later, a tenth of them is let go and as many come anew.
+//! Each pod holds samples of 200 functions, a Poisson number around a mean that differs between pods by CV 20 %; from
+//! one snapshot to the next, 10 s later, a tenth of them is freed and as many new ones are allocated.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const FUNCTIONS: u32 = 200;
 const PODS: [(&str, usize); 2] = [("v41", 15), ("v42", 8)];
 const SNAPSHOTS: i64 = 120;
 const STARTS_AT: i64 = 1_800_000_000;
-/// By rank: some 1 % of what is in use.
+/// By rank: about 1 % of the memory in use.
 const CHANGED: u32 = 12;
 const KEPT: f64 = 0.9;
 
@@ -116,7 +116,8 @@ fn fleet(seed: u64, factor: f64) -> Vec<Vec<Decoded>> {
     vec![(0..).zip(profiles).map(record).collect()]
 }
 
-/// Of one run: rows tested and called at the end, of the one cell there is; functions raised; rows that G on the counts would call.
+/// The result of a run: rows tested and significant at the end in its only cell; functions raised; rows that G on the
+/// counts would find significant.
 fn outcome(tables: &Tables) -> (usize, Vec<String>, Vec<String>, usize) {
     let rows: Vec<&CellRow> =
         tables.cells.iter().filter(|row| row.cell.region.as_str() == "r" && row.q_value.is_some()).collect();
@@ -138,10 +139,10 @@ fn null_levels() {
         (runs.iter().filter(|run| !run.1.is_empty()).count(), runs.iter().filter(|run| !run.2.is_empty()).count());
     let plain: usize = runs.iter().map(|run| run.3).sum();
     println!(
-        "seeds 1 to 30: {tested} rows tested, {calling} runs with a called row, {raising} with a flag; plain G below e^-10 in {plain} rows"
+        "seeds 1 to 30: {tested} rows tested, {calling} runs with a significant row, {raising} with a flag; plain G below e^-10 in {plain} rows"
     );
     assert!(tested >= 30 * 2 * 190, "{tested} rows tested");
-    assert!(calling <= 5 && raising <= 5, "{calling} runs call, {raising} raise");
+    assert!(calling <= 5 && raising <= 5, "{calling} runs have significant rows, {raising} have flags");
     assert!(plain > tested / 10, "the plain test is quiet too: {plain} of {tested}");
 }
 
@@ -150,10 +151,10 @@ fn twin_levels() {
     let changed = format!("function_{CHANGED}");
     let runs = over(1..=5, |seed| outcome(&run_in_memory(&config(), fleet(seed, 2.5), 1).unwrap()));
     for (seed, (_, significant, raised, _)) in (1..).zip(&runs) {
-        println!("seed {seed}: called {significant:?}, raised {raised:?}");
+        println!("seed {seed}: significant {significant:?}, raised {raised:?}");
         assert!(
             significant.contains(&changed) && raised.contains(&changed),
-            "seed {seed}: called {significant:?}, raised {raised:?}"
+            "seed {seed}: significant {significant:?}, raised {raised:?}"
         );
     }
 }

@@ -12,7 +12,7 @@ use fleetdiff_simulation::fleet::FleetBuilder;
 
 use super::{agreed, builder, config, shuffle, without_records};
 
-/// Every other fleet knows when processes began; in every third it is the sample that names its cohort.
+/// Every other fleet knows when processes began; in every third the samples name their cohort.
 fn snapshots(seed: u64) -> FleetBuilder {
     let plain = builder(seed)
         .pods_per_cell(3, 5)
@@ -33,7 +33,7 @@ fn oracle_fleets_of_snapshots() {
     let mut fates = [0; 6];
     let mut flags = 0;
     for seed in 401..=408 {
-        // Snapshots are at times further from each other than this window is long.
+        // Snapshots are sometimes further from each other than this window is long.
         let window = Nanos::from_seconds(if seed % 4 == 0 { 30 } else { 200 });
         let config = Config { window, ..config() };
         let seldom = if seed % 4 == 0 { 0.6 } else { 0.1 };
@@ -61,7 +61,7 @@ fn oracle_fleets_of_snapshots() {
     assert!(fates.iter().all(|&fate| fate > 1000) && flags > 20, "{fates:?}, {flags} flags");
 }
 
-/// The law: what is counted of snapshots is what the same fleet counts of deltas, less the first profile of each process that is
+/// The law: snapshots give the same counts as deltas of the same fleet, less the first profile of each process that is
 /// older than the window.
 #[test]
 fn oracle_snapshots_count_what_deltas_count() {
@@ -92,7 +92,7 @@ fn oracle_snapshots_count_what_deltas_count() {
     }
 }
 
-/// Nothing is late, but snapshots come in another order and from elsewhere.
+/// Nothing is late, but snapshots come in another order and from other partitions.
 #[test]
 fn order_of_snapshots_within_lateness_changes_nothing() {
     let config = Config { window: Nanos::from_seconds(400), report_every: Nanos::from_seconds(200), ..config() };

@@ -23,7 +23,7 @@ fn leaving(seed: u64) -> FleetBuilder {
 fn oracle_the_last_moments_of_a_process_are_left_out() {
     let mut fates = [0; 4];
     for seed in 601_u64..=606 {
-        // Some windows are so short that what comes late and then waits comes too late.
+        // Some windows are so short that a late profile which then waits is too late.
         let window = Nanos::from_seconds(if seed.is_multiple_of(2) { 130 } else { 400 });
         let config =
             Config { window, drain: Nanos::from_seconds(10 + 15 * i64::try_from(seed % 3).unwrap()), ..config() };
@@ -44,7 +44,7 @@ fn oracle_the_last_moments_of_a_process_are_left_out() {
     assert!(fates.iter().all(|&fate| fate > 1000) && fates[1] < fates[0] / 4, "{fates:?}");
 }
 
-/// The law: with one process a pod, what is left out is what lies in the last moments of each pod.
+/// The law: with one process per pod, what is left out are the last moments of each pod.
 #[test]
 fn oracle_as_much_is_left_out_as_the_last_moments_hold() {
     let crop = Nanos::from_seconds(25);

@@ -1,5 +1,6 @@
-//! Fleets at the edges of what numbers can hold: whatever comes in, no output is NaN, nothing is infinite but what may be, and
-//! rows are the same bits with any number of workers. Small ones are also compared with the oracle.
+//! Fleets at the limits of what numbers can hold: whatever the input, no output is NaN, only figures that may be
+//! infinite are, and rows are the same to the last bit with any number of workers. Small fleets are also compared with
+//! the oracle.
 
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ fn identity(profile: &mut Profile) -> &mut Identity {
     Arc::make_mut(&mut profile.identity)
 }
 
-/// Each count times this.
+/// Each count multiplied by this.
 fn multiply(profile: &mut Profile, by: u64) {
     let Samples::Folded { cohorts, .. } = &mut profile.samples else { return };
     for part in cohorts {
@@ -74,7 +75,7 @@ fn names(functions: usize) -> Arc<[Arc<str>]> {
     (0..functions).map(|function| Arc::from(format!("f{function}"))).collect()
 }
 
-/// The tables of a fleet, if one, two and three workers agree to the last bit and nothing in them is no number.
+/// The tables of a fleet, after checks that one, two and three workers agree to the last bit and that nothing is NaN.
 fn tables(partitions: &[Vec<Decoded>]) -> Tables {
     tables_with(&config(), partitions, &[2, 3])
 }
@@ -101,7 +102,8 @@ fn tables_with(config: &Config, partitions: &[Vec<Decoded>], other_workers: &[us
 }
 
 fn assert_numbers(row: &CellRow) {
-    // Infinite where more time cannot help, and an interval that is valid at all times where next to nothing is known.
+    // The columns that may be infinite: the time where more time cannot help, and the always-valid interval where there
+    // is hardly any data.
     assert!(row.seconds_to_significance.is_none_or(|seconds| seconds >= 0.0), "{row:?}");
     assert!(
         row.always_valid_ratio
@@ -129,7 +131,8 @@ fn order_extreme_totals() {
     assert!(largest > 1_000_000_000_000, "{largest}");
     let tested = got.cells.iter().filter(|row| row.ln_p.is_some()).count();
     assert!(tested > 1000, "{tested} tested");
-    // Multiplied samples are as unlike between pods as they were; multiplied Poisson noise is what is between them.
+    // Multiplied samples differ between pods as much as before: the multiplied Poisson noise is a difference between
+    // pods.
     assert!(got.cells.iter().all(|row| row.dispersion.is_none_or(|dispersion| dispersion >= 1.0)));
 }
 

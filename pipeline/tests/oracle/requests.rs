@@ -1,4 +1,4 @@
-//! Requests that metrics tell of: joined with profiles, they are what profiles say themselves.
+//! Requests reported by metrics and joined with profiles are the same as those that profiles report themselves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ fn by_window(parts: Vec<Part>) -> BTreeMap<TimeRange, u64> {
     sums
 }
 
-/// Takes the requests off the profiles and tells them as points of one partition more, each as two series.
+/// Removes the requests from the profiles and sends them as points in an additional partition, each as two series.
 fn as_metrics(partitions: &[Vec<Decoded>]) -> Vec<Vec<Decoded>> {
     let mut partitions = partitions.to_vec();
     let number = i32::try_from(partitions.len()).unwrap();
@@ -124,9 +124,9 @@ fn parts_are_what_window_and_interval_share() {
     let first = served.close(deltas(&[(0, 60, 100)]), vec![counted(between(40, 60))], LONGEST);
     let expected = [(between(0, 20), 33), (between(20, 40), 33), (between(40, 60), 34)];
     assert_eq!(by_window(first), BTreeMap::from(expected));
-    // The same point again, one that lies before it, and a window that is known already tell nothing.
+    // The same point again, a point before it, and a window that is already known add nothing.
     assert_eq!(served.close(deltas(&[(0, 60, 100), (0, 30, 7)]), vec![counted(between(20, 40))], LONGEST), []);
-    // Another build of the pod shares nothing with these windows.
+    // Another build of the pod gets nothing of these windows.
     let other = RequestPoint { identity: pod("v2"), ..point(9, Temporality::Delta, between(0, 60), 50) };
     assert_eq!(served.close(vec![other], Vec::new(), LONGEST), []);
     // A window that comes late finds the interval.
@@ -144,8 +144,8 @@ fn a_series_that_counts_since_its_start_gives_what_it_has_grown_by() {
     let mut take = |points| sum(&served.close(points, Vec::new(), LONGEST));
     assert_eq!(take(since(-9_000, 20, 1_000)), 0, "began so long ago that nobody knows when its requests were served");
     assert_eq!(take(since(-9_000, 40, 1_030)), 30);
-    assert_eq!(take(since(-9_000, 40, 1_030)), 0, "told twice");
-    assert_eq!(take(since(-9_000, 35, 1_020)), 0, "told late");
+    assert_eq!(take(since(-9_000, 40, 1_030)), 0, "sent twice");
+    assert_eq!(take(since(-9_000, 35, 1_020)), 0, "sent late");
     assert_eq!(take(since(50, 70, 12)), 12, "begun anew, and it says when");
     assert_eq!(take(since(50, 80, 4)), 0, "fallen, and nobody knows when it began anew");
     assert_eq!(take(since(50, 90, 6)), 2);
@@ -166,8 +166,8 @@ fn a_series_that_counts_since_its_start_gives_what_it_has_grown_by() {
 }
 
 proptest! {
-    /// However points and windows are spread over closes, and whichever come first, each window has the same requests; and
-    /// windows that tile all intervals have all of them.
+    /// However points and windows are spread over closes, and whichever come first, each window gets the same requests;
+    /// and windows that tile all intervals get all of them.
     #[test]
     fn order_of_points_and_windows_changes_nothing_and_none_is_lost(
         counts in vec((0u64..500, 1i64..70), 1..12),
@@ -201,9 +201,9 @@ proptest! {
         prop_assert_eq!(by_window(spread), by_window(at_once));
     }
 
-    /// Whatever a point claims of times and counts, windows that do not overlap never have more than all points told.
+    /// Whatever times and counts points claim, windows that do not overlap never get more than the total of all points.
     #[test]
-    fn no_point_tells_more_than_it_counts(
+    fn no_point_gives_more_than_it_counts(
         points in vec((any::<bool>(), any::<i64>(), any::<i64>(), any::<u64>()), 1..8),
         ends in vec(any::<i64>(), 1..8),
     ) {

@@ -1,4 +1,4 @@
-//! The page itself: one section a table, one line a column.
+//! The page itself: one section per table, one line per column.
 
 use fleetdiff_schemas::rows::{CellRow, ComparisonRow, FlagRow, LedgerRow, RejectedRow};
 use fleetdiff_schemas::tables::{Column, Kind, SCHEMA_VERSION, TableRow};
@@ -37,7 +37,7 @@ fn introduction() -> String {
     )
 }
 
-/// A table's columns from the one at `first` on.
+/// A table's columns, starting with the one at `first`.
 fn section<R: TableRow>(about: &str, first: usize) -> String {
     let key: Vec<String> = R::SORTED_BY.iter().map(|name| format!("`{name}`")).collect();
     let lines: String = R::columns()[first..].iter().map(line).collect();

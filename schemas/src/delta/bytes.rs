@@ -1,4 +1,4 @@
-//! Numbers and texts in bytes: LEB128 varints, and a reader that never goes past the end.
+//! Numbers and texts in bytes: LEB128 varints, and a reader that never reads past the end.
 
 use crate::rejected::{Reason, Rejection};
 
@@ -11,14 +11,14 @@ pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push(low_bits(number));
 }
 
-/// Appends a number that may be negative: small distances from 0 are short.
+/// Appends a number that may be negative; numbers close to 0 take few bytes.
 pub(super) fn put_signed(out: &mut Vec<u8>, number: i64) {
     put(out, (number.cast_unsigned() << 1) ^ (number >> 63).cast_unsigned());
 }
 
 /// Appends a length.
 pub(super) fn put_len(out: &mut Vec<u8>, length: usize) {
-    // NB: no platform has a usize beyond 64 bits.
+    // NB: no platform has a usize of more than 64 bits.
     put(out, u64::try_from(length).unwrap_or(u64::MAX));
 }
 
@@ -66,14 +66,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Calls `take` with each of so many varints.
+    /// Calls `take` with each of the next `length` varints.
     #[inline]
     pub(super) fn column(
         &mut self,
         length: usize,
         mut take: impl FnMut(u64) -> Result<(), Rejection>,
     ) -> Result<(), Rejection> {
-        // Most columns hold small numbers only; then each is a byte and nothing has to be looked for.
+        // Most columns hold only small numbers: each is then one byte, and no search for its end is needed.
         match self.rest.split_at_checked(length) {
             Some((column, rest)) if column.iter().all(|byte| *byte < 0x80) => {
                 self.rest = rest;
@@ -124,8 +124,8 @@ impl<'a> Reader<'a> {
         usize::try_from(length).map_err(|_| truncated()).and_then(|length| self.take(length))
     }
 
-    /// A number of entries, each of at least `each` bytes: no more than are left, and no more than `limit`, so that
-    /// room for them can be had safely.
+    /// A number of entries, each of at least `each` bytes: at most what is left to read and at most `limit`, so that
+    /// memory for them can be allocated safely.
     pub(super) fn entries(&mut self, each: usize, limit: usize) -> Result<usize, Rejection> {
         let number = self.number()?;
         match usize::try_from(number) {

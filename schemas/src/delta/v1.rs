@@ -14,8 +14,8 @@
 //! cohort, names strictly ascending: label index, samples, number of functions, then three columns: name index (the
 //! first; then the distance from the one before, less 1), own, total less own.
 //!
-//! So names without order or twice, functions twice and `own > total` cannot be written down; what else must hold
-//! (`sum(own) <= samples`, `total <= samples`, at least one sample) is checked on reading.
+//! This layout cannot express unsorted or repeated names, repeated functions or `own > total`. The other conditions
+//! (`sum(own) <= samples`, `total <= samples`, at least one sample) are checked on reading.
 
 mod layout;
 mod names;

@@ -1,4 +1,4 @@
-//! What a profiler may observe, and how what it observed is counted.
+//! What a profiler may observe, and how it is counted.
 
 use std::str::FromStr;
 
@@ -10,19 +10,19 @@ use crate::time::TimeRange;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfileType {
-    /// Time on a processor.
+    /// CPU time.
     Cpu,
-    /// Time off a processor.
+    /// Off-CPU time.
     OffCpu,
-    /// Time that passed, on a processor or off.
+    /// Wall-clock time, on a CPU or off.
     Wall,
     /// Memory that was allocated.
     Heap,
-    /// Memory in use: a level, the others count what happens.
+    /// Memory in use: a level, whereas the others count events.
     LiveHeap,
-    /// Waiting for a lock, seen by who held it.
+    /// Waiting for a lock, attributed to the holder.
     Mutex,
-    /// Waiting, seen by who waited.
+    /// Waiting, attributed to the waiter.
     Block,
 }
 
@@ -51,7 +51,7 @@ impl ProfileType {
         }
     }
 
-    /// Whether its profiles are levels at one moment ([`Temporality::Gauge`]).
+    /// Whether its profiles are levels at a moment ([`Temporality::Gauge`]).
     pub fn is_level(self) -> bool {
         self == Self::LiveHeap
     }
@@ -80,7 +80,7 @@ impl FromStr for ProfileType {
     }
 }
 
-/// What a count stands for. Whatever the measure, the count is of raw samples, never of bytes or nanoseconds.
+/// What a count represents. Whatever the measure, raw samples are counted, never bytes or nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
@@ -88,7 +88,7 @@ pub enum Measure {
     Samples,
     /// Samples of passing time.
     Time,
-    /// Sampled allocations, which are drawn by allocated bytes.
+    /// Sampled allocations; the profiler samples by allocated bytes.
     AllocSpace,
     /// Sampled allocations that are still in use, seen once in each snapshot.
     InuseSpace,
@@ -116,10 +116,10 @@ impl Measure {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Temporality {
-    /// What happened within the window.
+    /// Events within the window.
     #[default]
     Delta,
-    /// What happened since the process began.
+    /// Events since the process began.
     Cumulative,
     /// A level at one moment.
     Gauge,
@@ -138,7 +138,8 @@ impl Temporality {
         }
     }
 
-    /// What `window` means for such values: all of it for a delta, its last instant, the moment of a snapshot, for the others.
+    /// What `window` means for such values: for a delta the whole window, for the others its last instant, the moment
+    /// of the snapshot.
     ///
     /// ```
     /// use fleetdiff_schemas::{profile::Temporality, time::{Nanos, TimeRange}};
@@ -163,7 +164,7 @@ impl FromStr for Temporality {
     }
 }
 
-/// Whether a function is counted where it is the leaf or wherever it stands on a stack.
+/// Whether a function is counted where it is the leaf, or wherever it is on a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CountKind {

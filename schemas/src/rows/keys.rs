@@ -1,4 +1,4 @@
-//! What a row is about.
+//! The keys of rows: what is compared, and where.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +12,9 @@ pub struct ComparisonKey {
     pub service: Service,
     /// What was observed.
     pub profile_type: ProfileType,
-    /// What a count stands for.
+    /// What a count represents.
     pub measure: Measure,
-    /// The builds compared with, joined by `,`.
+    /// The base builds, joined by `,`.
     pub base_build: Build,
     /// The build in question.
     pub head_build: Build,
@@ -25,7 +25,7 @@ pub struct ComparisonKey {
 pub struct CellKey {
     /// Where.
     pub region: Region,
-    /// Whose requests.
+    /// Which group of requests or pods.
     pub cohort: Cohort,
 }
 

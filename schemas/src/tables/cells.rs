@@ -1,4 +1,4 @@
-//! The columns of `cells`: one function in one cell of one comparison, at each report.
+//! The columns of `cells`: one row per function, cell, comparison and report.
 
 use super::{Column, Columns, Holds, TableRow, columns_of};
 use crate::profile::{CountKind, Measure, ProfileType};
@@ -6,7 +6,7 @@ use crate::rows::{CellKey, CellRow, ComparisonKey};
 use crate::time::Nanos;
 use crate::verdict::Scope;
 
-/// The columns of a cell's row, or of a row that holds one.
+/// The columns of a cell's row, or of a row that contains one.
 pub(super) fn columns_of_cell<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
     let mut columns = columns_of_identity();
     columns.extend(columns_of_arms());
@@ -156,7 +156,7 @@ fn columns_of_request_cost<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
     )
 }
 
-/// What may be said at any look.
+/// The always-valid figures, which hold at every look.
 fn columns_of_looks<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
     columns_of!(CellRow:
         "ln_e" in "nats": ln_e =>
@@ -172,7 +172,7 @@ fn columns_of_looks<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
     )
 }
 
-/// What single pods show.
+/// What the test of single pods says.
 fn columns_of_pods<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
     columns_of!(CellRow:
         "rare_ln_p" in "nats": rare_ln_p =>
@@ -193,7 +193,7 @@ fn columns_of_pods<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
     )
 }
 
-/// What could have been seen.
+/// What could have been detected.
 fn columns_of_power<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
     columns_of!(CellRow:
         "minimum_detectable_ratio" in "1": minimum_detectable_ratio =>
@@ -213,7 +213,7 @@ fn columns_of_power<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
     )
 }
 
-/// What follows from all that.
+/// The verdict that follows.
 fn columns_of_verdict<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
     columns_of!(CellRow:
         "verdict": verdict =>

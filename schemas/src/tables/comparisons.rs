@@ -1,4 +1,4 @@
-//! The columns of `comparisons`: one comparison in one cell, or over all cells, at each evaluation.
+//! The columns of `comparisons`: one row per evaluation of a comparison in one cell, or over all cells.
 
 use super::cells::{blank_cell, blank_comparison};
 use super::{Column, Columns, TableRow, columns_of};
@@ -94,7 +94,7 @@ fn columns_of_identity() -> Vec<Column<ComparisonRow>> {
     )
 }
 
-/// What the tests of the cell rest on.
+/// The quantities that the tests of the cell are based on.
 fn columns_of_tests() -> Vec<Column<ComparisonRow>> {
     columns_of!(ComparisonRow:
         "functions_tested" in "functions": functions_tested =>
@@ -130,7 +130,7 @@ fn columns_of_tests() -> Vec<Column<ComparisonRow>> {
     )
 }
 
-/// What follows from them.
+/// The verdict that follows from them.
 fn columns_of_verdict() -> Vec<Column<ComparisonRow>> {
     columns_of!(ComparisonRow:
         "verdict": verdict =>

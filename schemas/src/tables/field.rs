@@ -1,4 +1,4 @@
-//! How the types of fields stand in columns.
+//! How columns represent the types of fields.
 
 use std::sync::Arc;
 
@@ -34,8 +34,8 @@ pub(super) fn end_of(interval: Option<&Interval>, end: fn(&Interval) -> f64) -> 
     interval.map_or(Value::Null, |interval| Value::Number(end(interval)))
 }
 
-/// Sets one of the three numbers of an interval. Those that were never set are NaN, which no table accepts: an interval
-/// of which a file holds only a part is found out by [`super::Column::checked`].
+/// Sets one of the three numbers of an interval. Numbers that were never set are NaN, which no table accepts, so
+/// [`super::Column::checked`] detects an interval of which a file holds only a part.
 pub(super) fn set_end(
     interval: &mut Option<Interval>,
     value: Value<'_>,
@@ -117,7 +117,7 @@ impl Field for Vec<String> {
 
 macro_rules! integers {
     ($($name:ty),+) => {$(
-        /// Larger numbers than int64 holds are written as its largest.
+        /// Numbers above the range of int64 are written as its largest number.
         impl Field for $name {
             const KIND: Kind = Kind::Count;
 

@@ -1,7 +1,7 @@
 //! One value as JSON.
 //!
-//! Instants are RFC 3339 in UTC. JSON has no infinity: an infinite number is null there, as an unknown one is. Of an
-//! inconclusive row `reason` tells the two apart: `needs_pods` says that `seconds_to_significance` is infinite.
+//! Instants are RFC 3339 in UTC. JSON has no infinity, so both infinite and unknown numbers are null. In an
+//! inconclusive row `reason` distinguishes the two: `needs_pods` says that `seconds_to_significance` is infinite.
 
 use serde_json::Value as Json;
 

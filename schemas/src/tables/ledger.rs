@@ -1,4 +1,4 @@
-//! The columns of `ledger`: what became of the records and samples applied in one hop.
+//! The columns of `ledger`: what became of the records and samples that were applied at one hop.
 
 use super::{Column, Columns, TableRow, columns_of};
 use crate::rows::LedgerRow;

@@ -1,4 +1,4 @@
-//! The columns of `rejected`: one thing that was not counted, where it stands and why.
+//! The columns of `rejected`: one row per part that was not counted, with where it is and why.
 
 use super::{Column, Columns, TableRow, columns_of};
 use crate::profile::Position;

@@ -39,7 +39,7 @@ pub enum Value<'a> {
 impl Value<'_> {
     /// The order of sorted tables: text by bytes, numbers by size (`-0` before `0`), null last.
     ///
-    /// Values of different kinds never stand in one column; they order by kind.
+    /// A column never holds values of different kinds; if it did, they would be ordered by kind.
     pub fn total_cmp(&self, other: &Value<'_>) -> std::cmp::Ordering {
         match (self, other) {
             (Value::Text(a), Value::Text(b)) => a.cmp(b),

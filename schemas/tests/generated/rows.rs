@@ -204,7 +204,7 @@ impl Generator {
         }
     }
 
-    /// The partition tells rows apart that were rejected in one place.
+    /// The partition distinguishes rows that were rejected at the same offset.
     pub fn rejected(&mut self) -> RejectedRow {
         let rejection = Rejection {
             reason: self.one_of(&Reason::ALL),

@@ -6,10 +6,11 @@ use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::profile::{Profile, Samples};
 use fleetdiff_schemas::time::Nanos;
 
-/// Profiles of one record at most (guess): they share one table of names, and a record is decoded as a whole.
+/// Maximum number of profiles in a record (guess): they share one table of names, and a record is decoded as a whole.
 const MAX_PROFILES: usize = 32;
 
-/// Entries of stacks or functions of one record at most, so that records of large profiles stay around 1 MB (guess).
+/// Maximum number of entries of stacks or functions in a record, so that records of large profiles stay around 1 MB
+/// (guess).
 const MAX_ENTRIES: usize = 100_000;
 
 /// Profiles for one record, in the order in which they came; all end at the same moment.
@@ -43,7 +44,7 @@ impl Batches {
         ready
     }
 
-    /// Gives all that is held back, by pod.
+    /// Gives all profiles that are held back, by pod.
     pub(super) fn take(&mut self) -> Vec<Batch> {
         std::mem::take(&mut self.open).into_values().collect()
     }

@@ -1,4 +1,4 @@
-//! One topic that profiles are put onto, record by record.
+//! One topic to which profiles are written, record by record.
 
 use std::time::SystemTime;
 
@@ -19,9 +19,9 @@ use crate::kafka::topic::{self, TopicPlan};
 /// The form of the records of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordForm {
-    /// One pprof profile a record, its identity in the headers.
+    /// One pprof profile per record, with its identity in the headers.
     Pprof,
-    /// The columnar delta, which carries everything itself.
+    /// The columnar delta, which carries its own identities.
     Delta,
 }
 
@@ -43,29 +43,29 @@ pub struct PublishSettings {
     pub form: RecordForm,
     /// What decides a record's partition.
     pub key: Key,
-    /// Partitions of the topic if it has to be made. Default 4.
+    /// Number of partitions if the topic must be created. Default 4.
     pub partitions: i32,
-    /// Write to the first so many partitions alone and leave the others empty; `None` writes to all.
+    /// Write only to this many partitions, the first ones, and leave the others empty; `None` writes to all.
     pub spread: Option<i32>,
-    /// Names of the headers that say whose a profile is (the first name of each).
+    /// Names of the headers that identify a profile (the first name of each).
     pub identity: IdentityMapping,
 }
 
 impl PublishSettings {
-    /// Publishes to all partitions of this topic, which is made with 4 if it is absent.
+    /// Publishes to all partitions of this topic, which is created with 4 partitions if it does not exist.
     pub fn new(topic: impl Into<String>, form: RecordForm, key: Key) -> Self {
         Self { topic: topic.into(), form, key, partitions: 4, spread: None, identity: IdentityMapping::default() }
     }
 }
 
-/// One thing to be published.
+/// One item to publish.
 #[derive(Clone, Debug)]
 pub enum Outgoing {
     /// A decoded or generated profile.
     Profile(Profile),
     /// The bytes of a pprof file, sent as they are, whatever is wrong with them. Not for [`RecordForm::Delta`].
     Pprof {
-        /// Whose it is and when.
+        /// The pod and the time.
         labels: Labels,
         /// The file.
         bytes: Vec<u8>,
@@ -80,7 +80,7 @@ impl Outgoing {
         }
     }
 
-    /// The end of what it holds; `None` for a recorded file that nobody knows the time of.
+    /// The end of its profiles; `None` for a recorded file with unknown time.
     fn end(&self) -> Option<Nanos> {
         match self {
             Self::Profile(profile) => Some(profile.window.end),
@@ -93,17 +93,17 @@ impl Outgoing {
 pub struct Publisher {
     outbox: Outbox,
     pub(super) settings: PublishSettings,
-    /// Partitions that records go to: 0 up to this.
+    /// Records go to the partitions from 0 up to this one, exclusive.
     spread: i32,
-    /// Records handed over so far.
+    /// Records queued so far.
     sent: u64,
     batches: Batches,
-    /// Records of before this instant are about to be deleted by the topic's retention; `None` once that was said.
+    /// The topic's retention is about to delete records from before this instant; `None` once the warning was logged.
     deleted_before: Option<Nanos>,
 }
 
 impl Publisher {
-    /// Opens the topic; if it is absent it is made so that records of any age stay in it.
+    /// Opens the topic; if it does not exist it is created so that it keeps records of any age.
     ///
     /// # Errors
     /// [`BrokerError::Unreachable`] when no broker answers within the connect timeout, [`BrokerError::Denied`],
@@ -113,8 +113,8 @@ impl Publisher {
             name: &settings.topic,
             partitions: settings.partitions,
             replication: None,
-            // A recorded fleet is as old as it is: by Kafka's defaults its records would be deleted within minutes
-            // (retention.ms counts from a record's own time) or, from a generated future, refused.
+            // A recorded fleet may be old: by Kafka's defaults its records would be deleted within minutes
+            // (retention.ms counts from a record's own time). Generated records with a future time would be refused.
             configuration: &[
                 ("retention.ms", "-1"),
                 ("message.timestamp.after.max.ms", topic::ANY_TIME),
@@ -125,17 +125,17 @@ impl Publisher {
         let spread = settings.spread.unwrap_or(partitions).clamp(1, partitions);
         let outbox =
             Outbox::open(client, &settings.topic, &[("linger.ms", "20"), ("queue.buffering.max.kbytes", "65536")])?;
-        // Only for a warning, so a cluster that does not tell is no failure.
+        // Used only for a warning, so a cluster that does not answer is not a failure.
         let retention = topic::retention(client, &settings.topic).unwrap_or_default();
         let deleted_before = retention.and_then(|kept| SystemTime::now().checked_sub(kept)).and_then(instant_of);
         Ok(Self { outbox, settings, spread, sent: 0, batches: Batches::default(), deleted_before })
     }
 
-    /// Publishes the next profile; profiles are to be given in order of their ends.
+    /// Publishes the next profile; profiles must be given in order of their ends.
     ///
     /// # Errors
-    /// [`BrokerError::Encode`] if it cannot be put into the topic's form, and then nothing is lost but this profile;
-    /// the failure of this or an earlier record otherwise ([`BrokerError::Delivery`], [`BrokerError::TooLarge`],
+    /// [`BrokerError::Encode`] if it cannot be encoded in the topic's format, and then only this profile is lost; the
+    /// failure of this or an earlier record otherwise ([`BrokerError::Delivery`], [`BrokerError::TooLarge`],
     /// [`BrokerError::Denied`]).
     pub fn publish(&mut self, outgoing: Outgoing) -> Result<(), BrokerError> {
         match (self.settings.form, outgoing) {
@@ -153,8 +153,8 @@ impl Publisher {
         }
     }
 
-    /// Sends what is still held back and waits until brokers have acknowledged everything; `meanwhile` is told how far
-    /// they are, about every millisecond.
+    /// Sends what is still held back and waits until brokers have acknowledged everything; calls `meanwhile` with the
+    /// progress about every millisecond.
     ///
     /// # Errors
     /// As [`Self::publish`].
@@ -223,7 +223,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Keyed records of a whole topic are left to the partitioner, which chooses as other producers do.
+    /// The partitioner chooses the partition of keyed records, as other producers do, if all partitions are used.
     fn partition(&self, pod: &PodId) -> Option<i32> {
         let spread = u64::try_from(self.spread).unwrap_or(1);
         let chosen = match (self.settings.key, self.settings.spread) {
@@ -240,7 +240,7 @@ fn instant_of(time: SystemTime) -> Option<Nanos> {
     i64::try_from(since_epoch.as_nanos()).ok().map(Nanos)
 }
 
-/// The first whole millisecond that is not before this instant: a record is never sent before what it holds is over.
+/// The first whole millisecond that is not before this instant: a record is never sent before the end of its profiles.
 fn millis_after(at: Nanos) -> i64 {
     at.0.saturating_add(999_999).div_euclid(1_000_000)
 }

@@ -1,4 +1,4 @@
-//! A recorded fleet, file by file, onto a topic.
+//! Writes a recorded fleet to a topic, file by file.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use crate::files::{RawProfile, RecordedFleet, RejectedLine};
 use crate::kafka::error::BrokerError;
 use crate::kafka::outbox::Acknowledged;
 
-/// How far publishing has come.
+/// The progress of publishing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Lines of the manifest that were read.
     pub lines: usize,
-    /// Lines in all.
+    /// Number of lines.
     pub of: usize,
     /// What brokers have acknowledged.
     pub acknowledged: Acknowledged,
 }
 
-/// What became of a recorded fleet.
+/// The result of publishing a recorded fleet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Published {
     /// What brokers have acknowledged.
@@ -35,10 +35,10 @@ pub struct Published {
 impl Publisher {
     /// Publishes a recorded fleet in its order of reading and waits until all of it is acknowledged.
     ///
-    /// In format `pprof` every file that is there is sent: pprof files as they are, others as pprof. A file that cannot
-    /// be decoded is sent as it is, so that who reads the topic rejects it at the same time as who reads the folder. In
-    /// format `delta` such files, and profiles that are not of a window, are skipped. So are files of records of which a part cannot
-    /// be decoded, in either format.
+    /// In format `pprof` every existing file is sent: pprof files as they are, others as pprof. A file that cannot be
+    /// decoded is sent as it is, so that a reader of the topic rejects it at the same time as a reader of the folder.
+    /// In format `delta` such files, and profiles that are not for a window, are skipped. In either format, files of
+    /// records with a part that cannot be decoded are skipped too.
     ///
     /// # Errors
     /// The failure of a record: [`BrokerError::Delivery`], [`BrokerError::TooLarge`], [`BrokerError::Denied`]. What was
@@ -73,8 +73,8 @@ struct Files {
 }
 
 impl Files {
-    /// NB: who reads a topic of pprof rewrites its names, so that they are left as they are here; in a delta stacks are
-    /// folded away, and names cannot be rewritten after that.
+    /// NB: a reader of a pprof topic rewrites names, so they are not changed here. In a delta stacks are already
+    /// folded, and names cannot be rewritten after that.
     fn new(form: RecordForm, options: &Options) -> Self {
         let rewrites = match form {
             RecordForm::Pprof => Rewrites::default(),

@@ -1,4 +1,4 @@
-//! One partition of a topic as a reader sees it: from where, up to where, and what comes next.
+//! One partition of a topic as a reader sees it: its start, its end, and the next offset.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +21,11 @@ pub(super) struct Span {
     pub(super) number: i32,
     /// The first offset to read.
     start: i64,
-    /// The first offset that is not to be read any more; `None` reads for ever.
+    /// The first offset after the end of the read; `None` reads for ever.
     end: Option<i64>,
 }
 
-/// What a partition had to offer when asked.
+/// The result of polling a partition.
 pub(super) enum Step {
     Nothing,
     Record(Box<Decoded>),
@@ -37,7 +37,7 @@ pub(super) struct Partition {
     pub(super) number: i32,
     pub(super) paused: bool,
     pub(super) ended: bool,
-    /// Whether the broker has said, since the last record, that there is nothing more.
+    /// Whether the broker has reported, since the last record, that there is nothing more.
     pub(super) drained: bool,
     queue: PartitionQueue<Reporter>,
     /// The first offset that has not come yet.
@@ -46,11 +46,10 @@ pub(super) struct Partition {
 }
 
 impl Partition {
-    /// Asks for what comes next, without waiting.
+    /// Polls for the next record, without waiting.
     ///
-    /// The end is reached when the next offset is that of the end, or when the broker says that there is nothing more
-    /// to be had: the last offsets may be those of transaction markers or of records that compaction took away, which
-    /// never come.
+    /// The end is reached when the next offset is the end, or when the broker says that there is nothing more: the last
+    /// offsets may belong to transaction markers or to records removed by compaction, which never come.
     pub(super) fn step(&mut self, decode: impl FnOnce(BorrowedMessage<'_>) -> Decoded) -> Step {
         if self.ended || self.paused {
             return Step::Nothing;
@@ -110,7 +109,7 @@ pub(super) fn span(
     Ok(Span { number, start, end: settings.until_end.then_some(high) })
 }
 
-/// Where to begin in a partition that holds offsets from `low` to below `high`.
+/// Where to begin in a partition that holds offsets from `low` up to, but not including, `high`.
 fn first_offset(asked: Option<i64>, low: i64, high: i64) -> Result<i64, String> {
     match asked {
         Some(asked) if asked > high => {
@@ -129,8 +128,8 @@ pub(super) fn assign(
     spans: &[Span],
 ) -> Result<Vec<Partition>, BrokerError> {
     let explain = |error: &KafkaError| explain(consumer, error, topic, &client.brokers);
-    // NB: queues are split off before the assignment: the library leaves a queue alone that the program has taken, while
-    // one taken afterwards could already have passed its first records on to the common queue.
+    // NB: queues are split off before the assignment. The library then leaves them alone; a queue split off afterwards
+    // could already have passed its first records to the common queue.
     let partitions = spans.iter().map(|span| split(consumer, client, topic, *span)).collect::<Result<Vec<_>, _>>()?;
     let mut list = TopicPartitionList::with_capacity(spans.len());
     for span in spans {

@@ -12,7 +12,7 @@ use rdkafka::message::{BorrowedMessage, Message};
 
 use crate::kafka::headers::RecordHeaders;
 
-/// What the records of a topic hold, with what decodes it.
+/// What the records of a topic hold, with its decoder.
 pub enum Contents {
     /// Profiles of a format.
     Profiles(Box<dyn Decode>),

@@ -12,17 +12,17 @@ pub struct TopicSettings {
     pub topic: String,
     /// The first offset to read of each partition; partitions without an entry are read from their earliest record.
     pub start: BTreeMap<i32, i64>,
-    /// Whether to stop at the offsets that the partitions end at when the reader is opened.
+    /// Whether to stop at the offsets at which the partitions end when the reader is opened.
     pub until_end: bool,
-    /// Which headers say whose a profile is.
+    /// Which headers identify a profile.
     pub identity: IdentityMapping,
-    /// How long the cluster may be gone before the run is given up. Default 60 s (a guess: a broker's restart takes
-    /// seconds, and alerts that are late by more than a minute should be missed by somebody).
+    /// How long the cluster may be gone before the run fails. Default 60 s (a guess: a broker's restart takes seconds,
+    /// and a delay of alerts by more than a minute should be noticed).
     pub give_up_after: Duration,
 }
 
 impl TopicSettings {
-    /// Reads the whole topic from its earliest records and goes on for ever.
+    /// Reads the whole topic from its earliest records and continues for ever.
     pub fn new(topic: impl Into<String>) -> Self {
         Self {
             topic: topic.into(),

@@ -1,13 +1,14 @@
 //! Names and sentences within a table of GitHub's Markdown.
 
-/// Characters shown of a name; of a longer one the middle is left out, since its ends identify both the package and
+/// Most characters shown of a name; the middle of a longer name is left out, since its ends identify the package and
 /// the function.
 pub(super) const NAME: usize = 80;
 
-/// A name as a code span that may stand in a cell of a table.
+/// A name as a code span that is safe in a cell of a table.
 ///
-/// The fence is longer than any run of backticks within. A `|` is escaped even in a code span, for the cell is cut out first; where
-/// backslashes stand before it, their number must be odd, or the last of them would be escaped in its place.
+/// The fence is longer than any run of backticks within. A `|` must be escaped even in a code span, since the cell is
+/// cut out first. The number of backslashes before it must be odd; otherwise the last of them would be escaped instead
+/// of it.
 pub(super) fn code(name: &str) -> String {
     let name = shortened(name, NAME);
     let mut body = String::with_capacity(name.len());
@@ -26,7 +27,7 @@ pub(super) fn code(name: &str) -> String {
         return "(no name)".to_owned();
     }
     let fence = "`".repeat(fence);
-    // One blank at each end is taken off, if both have one.
+    // One blank at each end is removed, if both ends have one.
     let needs_room = |character: Option<char>| matches!(character, Some('`' | ' '));
     let room = if needs_room(body.chars().next()) || needs_room(body.chars().next_back()) { " " } else { "" };
     format!("{fence}{room}{body}{room}{fence}")
@@ -52,7 +53,7 @@ fn ends_a_line(character: char) -> bool {
     character.is_control() || character == '\u{2028}' || character == '\u{2029}'
 }
 
-/// At most `most` characters, the middle left out.
+/// At most `most` characters, with the middle left out.
 fn shortened(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {

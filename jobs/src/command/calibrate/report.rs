@@ -1,4 +1,4 @@
-//! The table that `calibrate` prints: required beside measured, with errors, and what the plain test does.
+//! The table that `calibrate` prints: bounds and measured figures with errors, and the result of the plain test.
 
 use clap::ValueEnum;
 use fleetdiff_simulation::calibration::{Bound, Effort, Estimate, Measured, MeasuredFigure, Row, Statistic};
@@ -26,7 +26,8 @@ pub(crate) enum Format {
     Markdown,
 }
 
-/// Figure, bound, measured, word, and what the plain test does. Rows are printed one by one, so that their columns have fixed widths.
+/// Figure, bound, measured, in or out of bounds, and the plain test. Rows are printed one by one, so their columns have
+/// fixed widths.
 const COLUMNS: [Column; 5] = [
     Column::WORDS.at_least(66),
     Column::WORDS.at_least(10),
@@ -50,7 +51,7 @@ impl Report {
         Self { format, judged, begun: false, required: 0, outside: Vec::new() }
     }
 
-    /// Figures outside what is required of them, as `row: figure`.
+    /// Figures outside their bounds, as `row: figure`.
     pub(crate) fn outside(&self) -> &[String] {
         &self.outside
     }
@@ -109,7 +110,7 @@ impl Report {
         }
     }
 
-    /// Whether a figure is within its bound; none where nothing is required, or the method judged has no such figure.
+    /// Whether a figure is within its bound; none if there is no bound, or the tested method has no such figure.
     fn is_met(&self, figure: &MeasuredFigure) -> Option<bool> {
         match self.judged {
             Judged::Honest => figure.figure.required.map(|_| figure.is_met()),
@@ -231,7 +232,7 @@ fn fixed(number: f64, digits: usize) -> String {
     if number.is_infinite() { "never".to_owned() } else { format!("{number:.digits$}") }
 }
 
-/// Digits after the point: three of a rate, none of a count or of seconds.
+/// Digits after the point: three for a rate, none for a count or for seconds.
 fn digits(estimate: Estimate, statistic: Statistic) -> usize {
     match statistic {
         Statistic::Rate => 3,
@@ -241,7 +242,7 @@ fn digits(estimate: Estimate, statistic: Statistic) -> usize {
     }
 }
 
-/// At most so many digits after the point, none that say nothing.
+/// At most this many digits after the point, without trailing zeros.
 fn number(x: f64, digits: usize) -> String {
     let text = format!("{x:.digits$}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

@@ -1,4 +1,4 @@
-//! Plain differences in columns, as `perf diff` prints them, beside what the tests say.
+//! Plain differences in columns, as `perf diff` prints them, together with the test results.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -16,11 +16,11 @@ use super::lines::Head;
 pub(crate) struct Column<'a> {
     /// Its runs.
     pub(crate) runs: &'a [Recording],
-    /// What differs from the base.
+    /// Its differences from the base.
     pub(crate) compared: &'a Compared,
 }
 
-/// Prints a line a function; gives how many there are beyond those shown.
+/// Prints one line per function; gives how many more there are.
 pub(crate) fn print(
     out: &mut impl Write,
     base: &[Recording],
@@ -52,7 +52,7 @@ pub(crate) fn print(
     Ok(rows.len() - shown)
 }
 
-/// What shares and differences are of.
+/// The unit of shares and differences.
 fn print_units(out: &mut impl Write, columns: &[Column<'_>], are_weights: bool) -> io::Result<()> {
     let unit = columns.first().filter(|_| are_weights).and_then(|column| column.compared.weights.as_ref());
     let values = unit.map_or("samples", |weighed| &weighed.unit);
@@ -124,7 +124,7 @@ impl Printer<'_> {
         line
     }
 
-    /// With the digits that perf prints.
+    /// With as many digits as perf prints.
     fn computed(&self, computed: Option<f64>) -> String {
         match (self.compute, computed) {
             (_, None) => "N/A".to_owned(),

@@ -22,7 +22,7 @@ pub(crate) struct Read {
     pub(crate) notes: Vec<String>,
 }
 
-/// Reads all files. What the first holds decides what is compared, if nothing else does.
+/// Reads all files. If no type is requested, the first file decides what is compared.
 pub(crate) fn read(args: &FileArgs) -> Result<Read, Failure> {
     let readings = args.reading.of_files(args.base.len(), args.head.len())?;
     let mut reader = Reader::new(args.profile_type);

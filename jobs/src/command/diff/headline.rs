@@ -1,4 +1,4 @@
-//! What was found, in one sentence.
+//! The result in one sentence.
 
 use fleetdiff_diff::compare::{Compared, Finding};
 use fleetdiff_schemas::verdict::Verdict;
@@ -17,7 +17,7 @@ pub(crate) fn headline(compared: &Compared, args: &DiffArgs) -> String {
     )
 }
 
-/// The same of these findings, each of another function.
+/// Computes this from findings, each of a different function.
 pub(crate) fn of(findings: &[&Finding], compared: &Compared, args: &DiffArgs) -> String {
     if findings.iter().all(|finding| finding.ln_p.is_none()) {
         let floor = args.min_count;

@@ -24,7 +24,7 @@ impl Head {
 
 /// How lines are laid out.
 pub(crate) struct Layout<'a> {
-    /// What stands between columns that are not aligned; without it they are.
+    /// The separator of columns that are not aligned; without it they are aligned.
     pub(crate) separator: Option<&'a str>,
     /// Whether the titles of columns are printed.
     pub(crate) titles: bool,
@@ -43,7 +43,7 @@ impl Layout<'_> {
     }
 }
 
-/// What is in a cell must not look like what is between them.
+/// The text of a cell must not contain the separator.
 fn separated(row: &[String], separator: &str) -> String {
     row.iter().map(|cell| cell.replace(separator, ".")).collect::<Vec<_>>().join(separator)
 }

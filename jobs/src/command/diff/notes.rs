@@ -9,18 +9,18 @@ use fleetdiff_diff::flame::Sides;
 use super::arguments::{DiffArgs, MethodName, OutputFormat};
 use super::report;
 
-/// Prints them, unless rows alone are wanted.
+/// Prints them, unless only rows are requested.
 pub(crate) fn print(notes: &[String], args: &DiffArgs) {
     if !args.table.is_quiet() {
         let mut stderr = io::stderr().lock();
         for note in notes {
-            // Whoever closed stderr does not want them.
+            // If stderr is closed, they are not wanted.
             let _ = writeln!(stderr, "note: {note}");
         }
     }
 }
 
-/// Notes on a comparison. The table itself says what is known of the variation between runs.
+/// Notes on a comparison. The table itself says what is known about the variation between runs.
 pub(crate) fn of(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &DiffArgs) -> Vec<String> {
     let mut notes = Vec::new();
     let Overlap { common, fewer, samples } = compared.overlap;

@@ -1,4 +1,4 @@
-//! What was found, written as asked for.
+//! The result, in the requested format.
 
 mod exported;
 mod file;
@@ -27,7 +27,7 @@ use crate::failure::Failure;
 
 pub(crate) use exported::check;
 
-/// Writes what was found.
+/// Writes the result.
 pub(crate) fn write(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &DiffArgs) -> Result<(), Failure> {
     let headline = headline(compared, args);
     let (decides, spread) = (args.decides(), exported::spread(compared, args));
@@ -54,7 +54,7 @@ pub(crate) fn write(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &D
     put(args, &bytes.map_err(exported::explained)?)
 }
 
-/// To the file that was asked for, else to stdout.
+/// To the requested file, otherwise to stdout.
 pub(crate) fn put(args: &DiffArgs, bytes: &[u8]) -> Result<(), Failure> {
     match &args.output.output {
         Some(path) => file::put(path, bytes),

@@ -1,13 +1,13 @@
-//! What was found, as a page and a picture show it.
+//! The result, for the page and the picture.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleetdiff_diff::compare::{Compared, Finding, Recording, Spread};
-use fleetdiff_diff::figures::float;
 use fleetdiff_diff::flame::{CallTree, Run, Sides};
 use fleetdiff_diff::page::{FrameClass, Function, Report, ReportSide};
 use fleetdiff_formats::names::FrameClass as NameClass;
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, Samples};
 
 use super::arguments::DiffArgs;
@@ -62,7 +62,8 @@ pub(crate) fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &
     }
 }
 
-/// What samples stand for, and its unit: `alloc_space` in `bytes`, `cycles` in `count`; samples of the type where files do not say.
+/// What weights are, and their unit: `alloc_space` in `bytes`, `cycles` in `count`; samples of the type if files do not
+/// say.
 fn stands_for(compared: &Compared) -> (&str, &str) {
     match &compared.weights {
         Some(weighed) => weighed.unit.split_once('/').unwrap_or((&weighed.unit, "count")),

@@ -1,4 +1,4 @@
-//! What was found, in lines for people.
+//! The result as a table for people.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ use super::headline::headline;
 use super::lines::Head;
 use super::report;
 
-/// Prints the headline, what stands behind it, and the rows.
+/// Prints the headline, the samples behind it, and the rows.
 pub(crate) fn print(
     out: &mut impl Write,
     sides: &Sides<Vec<Recording>>,
@@ -36,7 +36,7 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// The headline, totals, and what is known of how much runs differ.
+/// The headline, totals, and what is known about the variation between runs.
 pub(crate) fn say(
     out: &mut impl Write,
     sides: &Sides<Vec<Recording>>,
@@ -131,7 +131,7 @@ fn why(finding: &Finding) -> String {
     finding.detail.clone().or_else(reason).unwrap_or_else(|| "-".to_owned())
 }
 
-/// Two decimals, and four where these would hide what there is.
+/// Two decimals, or four if two would show only zeros.
 fn percent(share: f64) -> String {
     if share > 0.0 && share < 5e-4 { format!("{:.4} %", 100.0 * share) } else { format!("{:.2} %", 100.0 * share) }
 }

@@ -1,4 +1,4 @@
-//! The answers: for each share and change how long, for each share and time how small.
+//! The answers: for each share and change, how long it takes; for each share and time, the smallest change.
 
 use fleetdiff_statistics::power::{Design, detection_z, samples_by_rule};
 use serde_json::{Value as Json, json};
@@ -10,23 +10,23 @@ use super::study::Study;
 pub(crate) const MOMENTS: [f64; 4] = [300.0, 1800.0, 21_600.0, f64::INFINITY];
 /// Seconds for which evidence of an epoch is kept: a change that takes longer is not found by waiting.
 pub(crate) const EPOCH: f64 = 21_600.0;
-/// Seconds within which more pods are to be enough: the window, else an epoch.
+/// Seconds within which more pods must be enough: the window, otherwise an epoch.
 const PATIENCE: [f64; 2] = [1800.0, EPOCH];
-/// Arms larger than this are no advice.
+/// The largest arm that is suggested.
 const MOST_PODS: u32 = 1_000_000;
 
-/// What can be said about one study.
+/// The answers for one study.
 #[derive(Clone, Debug)]
 pub(crate) struct Answers {
     /// The arms.
     pub(crate) study: Study,
-    /// Each share with each change; empty where the spread is not known.
+    /// Each share with each change; empty if the variance between pods is not known.
     pub(crate) waits: Vec<Wait>,
     /// Each share.
     pub(crate) smallest: Vec<Smallest>,
 }
 
-/// How long until a change is seen.
+/// How long it takes to detect a change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     /// Share of the function.
@@ -35,24 +35,24 @@ pub(crate) struct Wait {
     pub(crate) change: f64,
     /// Seconds; infinite if more time cannot help.
     pub(crate) seconds: f64,
-    /// If so, or if they are more than [`EPOCH`]: the pods that would show it; `None` if no number of them would.
+    /// If so, or if they exceed [`EPOCH`]: the number of pods that would show it; `None` if no number would.
     pub(crate) remedy: Option<Remedy>,
-    /// Samples of one arm by the article's 1/(f r^2), as if they were independent.
+    /// Samples of one arm by the article's 1/(f r^2), if samples were independent.
     pub(crate) samples_if_independent: f64,
 }
 
-/// More pods, where more time cannot help.
+/// More pods, if more time cannot help.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remedy {
     /// How many more head pods.
     pub(crate) head_pods: u32,
-    /// How many more base pods: 0 where head pods alone help.
+    /// How many more base pods: 0 if more head pods are enough.
     pub(crate) base_pods: u32,
-    /// Seconds after which the change is then seen.
+    /// Seconds after which the change is then detected.
     pub(crate) seconds: f64,
 }
 
-/// The smallest change that is seen.
+/// The smallest change that is detected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Smallest {
     /// Share of the function.
@@ -91,7 +91,7 @@ fn wait(design: &Design, study: &Study, change: f64) -> Wait {
     Wait { share: design.share, change, seconds, remedy, samples_if_independent: samples_by_rule(design.share, change) }
 }
 
-/// The fewest more head pods; where no number of them is enough, the fewest with which both arms are equally large.
+/// The fewest additional head pods; if no number is enough, the fewest pods with which both arms are equally large.
 fn remedy(design: &Design, study: &Study, ratio: f64) -> Option<Remedy> {
     let after = |more: [u32; 2]| {
         let [head_pods, base_pods] = [study.head_pods + more[0], study.base_pods + more[1]].map(f64::from);
@@ -104,7 +104,7 @@ fn remedy(design: &Design, study: &Study, ratio: f64) -> Option<Remedy> {
     Some(Remedy { head_pods: more[0], base_pods: more[1], seconds: after(more) })
 }
 
-/// The fewest pods that are enough, where more are never worse.
+/// The fewest pods that are enough, given that more are never worse.
 fn fewest(is_enough: impl Fn(u32) -> bool) -> Option<u32> {
     let (mut low, mut high) = (1, MOST_PODS);
     while low < high {
@@ -114,7 +114,7 @@ fn fewest(is_enough: impl Fn(u32) -> bool) -> Option<u32> {
     (low < MOST_PODS).then_some(low)
 }
 
-/// All answers as JSON. What is infinite is null, since JSON has no word for it; `never` says so.
+/// All answers as JSON. Infinite figures are null, since JSON has no infinity; `never` is then true.
 pub(crate) fn to_json(answers: &[Answers], args: &PowerArgs) -> Json {
     let studies = answers.iter().map(|answers| {
         let Study { source, head_pods, base_pods, rate, tau } = &answers.study;

@@ -7,7 +7,7 @@ use super::arguments::PowerArgs;
 use super::study::Study;
 use crate::columns::{Column, aligned};
 
-/// Prints each study with its two tables, and once what the figures mean.
+/// Prints each study with its two tables, and what the figures mean once.
 pub(crate) fn print(out: &mut impl Write, answers: &[Answers], args: &PowerArgs) -> io::Result<()> {
     for answers in answers {
         print_study(out, answers)?;
@@ -64,7 +64,7 @@ fn print_study(out: &mut impl Write, answers: &Answers) -> io::Result<()> {
     print_support(out, &answers.study)
 }
 
-/// What the rule asks of pods besides.
+/// What else the rule requires of pods.
 fn print_support(out: &mut impl Write, study: &Study) -> io::Result<()> {
     let pods = study.head_pods.min(study.base_pods);
     if pods < 2 {
@@ -100,7 +100,7 @@ fn independent(wait: &Wait, study: &Study) -> String {
     format!("{:.0} head samples, {}", wait.samples_if_independent.ceil(), length(seconds))
 }
 
-/// A length of time in words, rounded up: two digits at least.
+/// A length of time in words, rounded up to at least two digits.
 fn length(seconds: f64) -> String {
     let (count, unit) = match seconds {
         s if s < 120.0 => (s, "s"),
@@ -120,12 +120,12 @@ fn signed(change: f64) -> String {
     format!("{}{}", if change > 0.0 { "+" } else { "" }, percent(change))
 }
 
-/// Three digits that count, without zeros at the end.
+/// Three significant digits, without trailing zeros.
 fn digits(value: f64) -> String {
     format!("{value:.2e}").parse::<f64>().unwrap_or(value).to_string()
 }
 
-/// A table below its heads.
+/// A table below its column titles.
 fn print_columns(out: &mut impl Write, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> io::Result<()> {
     let heads: Vec<String> = heads.iter().map(|&head| head.to_owned()).collect();
     let columns = vec![Column::WORDS; heads.len()];

@@ -1,4 +1,4 @@
-//! What is known of the arms before they run: pods, samples, spread.
+//! What is known about the arms before they run: pods, samples, variance between pods.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,15 +15,15 @@ use crate::failure::Failure;
 /// Two arms as they are expected to be.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Study {
-    /// Where the figures are from; `None` if they are given or guessed.
+    /// The source of the figures; `None` if they are given or guessed.
     pub(crate) source: Option<Source>,
     /// Pods of the new build.
     pub(crate) head_pods: u32,
     /// Pods of the old one.
     pub(crate) base_pods: u32,
-    /// Samples of a pod in a second.
+    /// Samples per pod and second.
     pub(crate) rate: f64,
-    /// Standard deviation between pods of a log share; `None` where nothing was tested.
+    /// Standard deviation of a log share between pods; `None` if nothing was tested.
     pub(crate) tau: Option<f64>,
 }
 
@@ -39,13 +39,13 @@ pub(crate) struct Source {
 }
 
 impl Study {
-    /// A fleet of some hundred pods with a canary of a twentieth: *published* (the fleet of the method's article), a spread of 5 %
-    /// is a *guess*.
+    /// A fleet of several hundred pods with a canary of a twentieth: *published* (the fleet of the method's article); a
+    /// variation of 5 % is a *guess*.
     pub(crate) fn guessed() -> Self {
         Self { source: None, head_pods: 40, base_pods: 760, rate: 100.0, tau: Some(0.05) }
     }
 
-    /// The study with what the user says instead.
+    /// The study with the user's values.
     pub(crate) fn with(self, args: &PowerArgs) -> Self {
         Self {
             head_pods: args.head_pods.unwrap_or(self.head_pods),
@@ -56,7 +56,7 @@ impl Study {
         }
     }
 
-    /// What a row of `comparisons` says; `None` where an arm had no samples.
+    /// The study of a row of `comparisons`; `None` if an arm had no samples.
     fn of(row: &ComparisonRow) -> Option<Self> {
         let seconds = signed_float(row.window_end_at.since(row.window_start_at).0) / 1e9;
         let rate =
@@ -74,10 +74,10 @@ impl Study {
     }
 }
 
-/// Each cell of each comparison as the last look of an earlier run saw it: self counts where there are any.
+/// Each cell of each comparison at the last look of an earlier run: self counts if there are any.
 ///
 /// # Errors
-/// The folder cannot be read, or no cell of it has samples of both builds.
+/// The folder cannot be read, or no cell in it has samples of both builds.
 pub(crate) fn studies_of(folder: &Path) -> Result<Vec<Study>, Failure> {
     let rows: Vec<ComparisonRow> = read_table(folder)?;
     let mut last: BTreeMap<(&ComparisonKey, CountKind), BTreeMap<&CellKey, &ComparisonRow>> = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! What a method that is not calibrated calls, for people: the warning first, then rows by the size of their change.
+//! The significant rows of a method that is not calibrated, for people: the warning first, then rows by the size of
+//! their change.
 
 use std::io::{self, Write};
 
@@ -14,7 +15,8 @@ const LINES: usize = 20;
 /// Widest name of a function in a column.
 const WIDEST: usize = 60;
 
-/// Prints what is wrong with the method, and for each comparison and kind of count of the last report the rows that it flags.
+/// Prints what is wrong with the method, and its significant rows for each comparison and kind of count of the last
+/// report.
 pub(crate) fn print(out: &mut impl Write, tables: &Tables, method: Method) -> io::Result<()> {
     writeln!(
         out,
@@ -43,7 +45,7 @@ fn warning(method: Method) -> &'static str {
     }
 }
 
-/// Whether this is the row of a comparison that stands for all its cells.
+/// Whether this is the row of a comparison over all its cells.
 fn is_whole(row: &ComparisonRow, tables: &Tables) -> bool {
     let of_same = |other: &&ComparisonRow| other.comparison == row.comparison && other.count_kind == row.count_kind;
     row.cell.is_over_all() || tables.comparisons.iter().filter(of_same).count() == 1
@@ -82,7 +84,7 @@ fn print_comparison(out: &mut impl Write, whole: &ComparisonRow, tables: &Tables
     Ok(())
 }
 
-/// The called rows of the window with the change of their share, the largest first.
+/// The significant rows of the window with the change of their share, the largest first.
 fn significant<'a>(tables: &'a Tables, whole: &ComparisonRow, kind: CountKind) -> Vec<(f64, &'a CellRow)> {
     let of_window = tables
         .cells

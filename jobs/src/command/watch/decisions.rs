@@ -1,4 +1,4 @@
-//! The log of decisions: `decisions.jsonl` in the output folder, one decision a line.
+//! The log of decisions: `decisions.jsonl` in the output folder, one decision per line.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -18,10 +18,10 @@ pub(crate) enum LogError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         source: std::io::Error,
     },
-    /// A line of it is no decision.
+    /// A line is not a decision.
     #[error("line {line} of {} is no decision", path.display())]
     Line {
         /// The file.
@@ -46,7 +46,7 @@ impl DecisionLog for Log {
     }
 }
 
-/// The decisions of earlier runs into this folder, and the log for further ones.
+/// The decisions of earlier runs with this output folder, and the log for new ones.
 ///
 /// # Errors
 /// [`LogError`]. A last line without its end is no error: the run that wrote it ended before the decision had any effect.

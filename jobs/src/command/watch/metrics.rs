@@ -1,4 +1,4 @@
-//! What a service has done, for a monitoring system: a file in the text format of Prometheus and OpenMetrics.
+//! The metrics of a service, for a monitoring system: a file in the text format of Prometheus and OpenMetrics.
 //!
 //! The file is replaced as a whole, so that a reader (the textfile collector of Prometheus' node exporter, or `cat`) never sees
 //! half of it.
@@ -103,7 +103,7 @@ impl Metrics {
     }
 }
 
-/// Brings a counter to what was counted in all.
+/// Raises a counter to the given total.
 fn advance(counter: &Counter, all: u64) {
     counter.inc_by(all.saturating_sub(counter.get()));
 }

@@ -1,4 +1,4 @@
-//! How many false alerts a configuration is to be expected to raise.
+//! The expected number of false alerts of a configuration.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::configuration::Setting;
 /// Seconds of a week.
 const WEEK: f64 = 604_800.0;
 
-/// The expectation where nothing changed, in words: comparisons x epochs x q.
+/// The expected number if nothing changed, in words: comparisons x epochs x q.
 ///
 /// An epoch of a comparison is one family of the live rule, over all its cells, types and kinds, and raises any flag falsely with
 /// probability at most q, however often it is looked at (e-BH). Each new epoch is a new chance. How many comparisons are open is
@@ -44,7 +44,7 @@ fn length(length: Nanos) -> String {
     length.to_json().as_str().unwrap_or_default().to_owned()
 }
 
-/// Two digits that count.
+/// Two significant digits.
 fn number(expected: f64) -> String {
     let rounded = format!("{expected:.1e}").parse::<f64>().unwrap_or(expected);
     rounded.to_string()

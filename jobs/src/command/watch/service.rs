@@ -1,4 +1,4 @@
-//! Where the rows of a service go, and what it logs meanwhile.
+//! Where the rows of a service go, and what it logs during the run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,7 +46,7 @@ impl Service {
         Self { state: Arc::new(Mutex::new(state)), clock }
     }
 
-    /// Writes what is left and ends the output.
+    /// Writes the remaining rows and ends the output.
     pub(crate) fn finish(&self) -> Result<Done, OutputError> {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.output.take().map_or(Ok(()), Output::finish)?;
@@ -54,7 +54,7 @@ impl Service {
         Ok(state.done.clone())
     }
 
-    /// Leaves what is not written to the next run.
+    /// Leaves rows that are not written yet to the next run.
     pub(crate) fn leave(&self) -> Done {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.write_metrics(self.clock);
@@ -116,7 +116,7 @@ impl State {
         }
     }
 
-    /// Rows matter more than metrics: a file that cannot be written stops nothing.
+    /// Rows matter more than metrics: if the file cannot be written, the run continues.
     fn write_metrics(&self, clock: HopClock) {
         if let Some(Err(error)) = self.metrics.as_ref().map(|metrics| metrics.write(&self.done, clock)) {
             tracing::warn!("the metrics could not be written: {error}");

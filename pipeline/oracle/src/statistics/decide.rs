@@ -1,4 +1,5 @@
-//! From tests of one cell to the numbers of its rows: scale, p against a smallest change, e-value, power.
+//! From tests of one cell to the numbers of its rows: normalization factor, p against the minimum effect, e-value,
+//! power.
 
 use std::sync::LazyLock;
 
@@ -7,19 +8,19 @@ use super::moderation::normalization_from;
 use super::strata::{Arm, Model, Tested, strata_test};
 use super::tails::{bisect, ln_chi1_tail, t_of_tail, z_two_sided};
 
-/// Spreads of the log ratio over which the e-value bets.
+/// Standard deviations of the log ratio that the e-value mixes over.
 const SPREADS: [f64; 4] = [0.05, 0.2, 0.8, 3.2];
 
 /// Everything about the functions of one cell and one count kind.
 #[derive(Clone, Debug, Default)]
 pub struct CellTest {
-    /// The scale the adjusted test used.
+    /// The normalization factor of the adjusted test.
     pub normalization: f64,
-    /// At scale 1.
+    /// With normalization factor 1.
     pub share: Tested,
-    /// At the cell's scale.
+    /// With the cell's normalization factor.
     pub adjusted: Tested,
-    /// ln p against a change of at most delta at the cell's scale.
+    /// ln p against a change of at most the minimum effect, after normalization.
     pub ln_p_min_effect: Vec<f64>,
     /// ln p that decides.
     pub ln_p_row: Vec<f64>,
@@ -27,8 +28,9 @@ pub struct CellTest {
     pub ln_p_comp: Vec<f64>,
 }
 
-/// ln p of H0: |theta| <= `delta` at `scale` (`p_min_effect`): the test repeated at both ends of that range. The reference's p passes
-/// 1 where few pods make the farther end the more likely one; here it stops there.
+/// ln p of H0: |theta| <= `min_effect` at `normalization` (the reference's `p_delta`): the test repeated at both ends
+/// of that range. The reference's p exceeds 1 if few pods make the farther end the more likely one; here it is limited
+/// to 1.
 fn ln_p_min_effect(
     head: &Arm,
     base: &Arm,
@@ -56,7 +58,8 @@ fn ln_p_min_effect(
     (0..theta.len()).map(one).collect()
 }
 
-/// The tests of one cell (`rows_of_cell`). `self_normalization` is the scale found on self counts, for total counts.
+/// The tests of one cell (`rows_of_cell`). `self_normalization` is the normalization factor of self counts, for total
+/// counts.
 pub fn rows_of_cell(
     head: &Arm,
     base: &Arm,
@@ -105,13 +108,14 @@ pub fn rows_of_cell(
     }
 }
 
-/// ln of the mixture e-value of a row (`ln_e`): p no smaller than 1e-300, as in the reference. `others` is the part of the
-/// samples that is not the row's, if it was tested against a scale found among them, else 1.
+/// ln of the mixture e-value of a row (`ln_e`): p no smaller than 1e-300, as in the reference. `others` is the part of
+/// the samples that is not the row's, if the normalization factor was estimated from them; otherwise 1.
 pub fn ln_e(ln_p: f64, se: f64, others: f64) -> f64 {
     ln_mixture(z_two_sided(ln_p.max(1e-300_f64.ln())) * others, (se / others).powi(2))
 }
 
-/// ln of the mixture over all spreads, of an estimate `z` deviations off whose variance is `v`.
+/// ln of the mixture over all standard deviations, for an estimate with variance `v` that is `z` standard errors from
+/// 0.
 fn ln_mixture(z: f64, v: f64) -> f64 {
     let one = |t: f64| 0.5 * (v / (v + t * t)).ln() + 0.5 * z * z * t * t / (v + t * t);
     let terms = SPREADS.map(one);
@@ -119,7 +123,7 @@ fn ln_mixture(z: f64, v: f64) -> f64 {
     largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln() - 4.0_f64.ln()
 }
 
-/// Half the width of the interval of a log ratio that holds at every look, at `level`: there, a t test with `df` degrees of
+/// Half the width of the always-valid interval of a log ratio, at `level`: at its ends, a t test with `df` degrees of
 /// freedom has an e-value of 1 / (1 - `level`). `se` and `others` are those of [`ln_e`].
 pub fn always_valid_half_width(se: f64, df: f64, others: f64, level: f64) -> f64 {
     let wanted = -(1.0 - level).ln();
@@ -134,7 +138,8 @@ pub fn smallest_detectable(head_pods: f64, base_pods: f64, samples_per_pod: f64,
     power_quantiles() * v.sqrt()
 }
 
-/// Seconds until a ratio of 1.05 is seen at alpha 1e-4 and power .8 (`seconds_to_detect`); infinite where only pods can help.
+/// Seconds until a ratio of 1.05 is detected at alpha 1e-4 and power .8 (`seconds_to_detect`); infinite if only more
+/// pods can help.
 pub fn seconds_to_detect(head_pods: f64, base_pods: f64, rate: f64, share: f64, tau2: f64) -> f64 {
     let z = power_quantiles();
     let effect = 1.05_f64.ln();
@@ -142,7 +147,8 @@ pub fn seconds_to_detect(head_pods: f64, base_pods: f64, rate: f64, share: f64, 
     if d <= 0.0 { f64::INFINITY } else { (1.0 - share) / (share * rate * d) }
 }
 
-/// The fewest further head pods with which a ratio of 1.05 is seen within `seconds`, if some up to a million are enough.
+/// The fewest additional head pods with which a ratio of 1.05 is detected within `seconds`, if up to a million are
+/// enough.
 pub fn pods_needed((head_pods, base_pods): (f64, f64), rate: f64, share: f64, tau2: f64, seconds: f64) -> Option<i64> {
     let seen = |more: u32| seconds_to_detect(head_pods + f64::from(more), base_pods, rate, share, tau2) <= seconds;
     let (mut few, mut enough) = (0, 1_000_000);
@@ -166,7 +172,7 @@ fn power_quantiles() -> f64 {
     *SUM
 }
 
-/// ln p as if samples were independent of the 2x2 table of `g`.
+/// ln p of the 2x2 table of `g` if samples were independent.
 pub fn ln_p_iid(g: f64) -> f64 {
     ln_chi1_tail(g)
 }

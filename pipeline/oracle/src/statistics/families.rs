@@ -1,4 +1,4 @@
-//! False discovery over families, in ln p; NaN is what is not in the family.
+//! False discovery over families, in ln p; NaN marks rows that are not in the family.
 
 use fleetdiff_schemas::number::length_float;
 
@@ -46,7 +46,7 @@ pub fn two_level(ln_p: &[Vec<f64>], ln_p_roll_up: &[f64]) -> TwoLevel {
     TwoLevel { ln_p_f: first, ln_q_f: selected, ln_q_value }
 }
 
-/// The second level: of each function Benjamini and Hochberg over its own rows, at the level that the first leaves.
+/// The second level: Benjamini-Hochberg over the rows of each function, at the level that remains after the first.
 ///
 /// `ln_q_f` is the outcome of the first level, `ln_p` the rows by cell and function. A row whose function is not in the
 /// first level's family has none.
@@ -65,7 +65,7 @@ pub fn second_level(ln_q_f: &[f64], ln_p: &[Vec<f64>]) -> Vec<Vec<f64>> {
     values
 }
 
-/// e-BH at level `q` in a family of `m`: how many of the candidates, descending by ln e, are called.
+/// e-BH at level `q` in a family of `m`: how many of the candidates, descending by ln e, are selected.
 pub fn e_bh(descending: &[f64], q: f64, m: usize) -> usize {
     (1..=descending.len())
         .rev()

@@ -1,6 +1,6 @@
 //! Statistics and effect of one function from its counts by stratum.
 
-/// What counts are held against.
+/// The denominator of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
     /// Samples, of which a function's count is a part.
@@ -39,8 +39,8 @@ pub(super) fn statistic(model: Model, (x1, x0): Arms<'_>, (n1, n0): Arms<'_>, no
     (if v > 0.0 { u * u / v } else { 0.0 }, v)
 }
 
-/// ln of the Mantel-Haenszel ratio, and the Greenland-Robins variance of it for dispersion 1. An arm without the
-/// function counts half a sample (and its variance is not used).
+/// ln of the Mantel-Haenszel ratio, and its Greenland-Robins variance for dispersion 1. An arm without the function
+/// counts half a sample (and its variance is not used).
 pub(super) fn mantel_haenszel(model: Model, (x1, x0): Arms<'_>, (n1, n0): Arms<'_>) -> (f64, f64) {
     let (mut r, mut q, mut w, mut p) = (0.0, 0.0, 0.0, 0.0);
     for s in 0..n1.len() {
@@ -57,13 +57,13 @@ pub(super) fn mantel_haenszel(model: Model, (x1, x0): Arms<'_>, (n1, n0): Arms<'
     (of_head.ln() - of_base.ln(), p / (r * q))
 }
 
-/// G of `a` in `na` against `b` in `nb`; 0 where the function is nowhere, everywhere or an arm is empty.
+/// G of `a` in `na` against `b` in `nb`; 0 if the function has no samples or all of them, or an arm is empty.
 pub fn g_share(a: f64, na: f64, b: f64, nb: f64) -> f64 {
     let (t, n) = (a + b, na + nb);
     if t <= 0.0 || t >= n || na <= 0.0 || nb <= 0.0 {
         return 0.0;
     }
-    // All four cells of the table lie this far from their expectation.
+    // All four cells of the table are this far from their expectation.
     let off = real(whole(a) * whole(nb) - whole(b) * whole(na)) / n;
     let terms = [(na * t, off), (na * (n - t), -off), (nb * t, -off), (nb * (n - t), off)];
     2.0 * terms.iter().map(|&(product, off)| distance(product / n, off)).sum::<f64>()

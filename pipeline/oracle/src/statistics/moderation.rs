@@ -1,4 +1,4 @@
-//! What the functions of a cell have in common: the prior of their dispersion, and their scale.
+//! What the functions of a cell have in common: the prior of their dispersion, and the normalization factor.
 
 use fleetdiff_schemas::number::length_float;
 use statrs::function::gamma::digamma;
@@ -61,7 +61,7 @@ pub(super) fn moderate(phi: &[f64], mu: &[f64], ok: &[bool], df: f64) -> (Vec<f6
     (moderated.collect(), df + prior_df, Prior { tau2, d0, s02 })
 }
 
-/// The middle value; of an even number the mean of the middle two. Not for none.
+/// The median; for an even number of values the mean of the middle two. There must be at least one value.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -69,7 +69,7 @@ fn median(values: &[f64]) -> f64 {
     if sorted.len() % 2 == 1 { sorted[half] } else { (sorted[half - 1] + sorted[half]) / 2.0 }
 }
 
-/// Robust location of log ratios `l` with variances `v`, as a factor (`scale_tukey_from`); 1 of none.
+/// Robust location of log ratios `l` with variances `v`, as a factor (`scale_tukey_from`); 1 if there are none.
 pub fn normalization_from(l: &[f64], v: &[f64]) -> f64 {
     if l.is_empty() {
         return 1.0;

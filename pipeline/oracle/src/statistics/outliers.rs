@@ -1,4 +1,4 @@
-//! The test of outlying pods as the reference program makes it (`reference_outliers.py`): function by function, pod by pod.
+//! The test of outlying pods, as in the reference program (`reference_outliers.py`): function by function, pod by pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,19 +8,19 @@ use super::ENOUGH_FUNCTIONS;
 use super::moderation::{moderate, normalization_from};
 use super::tails::{bisect, ln_binomial_lower, ln_chi_square_tail, ln_f1_tail};
 
-/// A function is tested if a pod of each arm is expected to have so many samples of it on average.
+/// A function is tested if a pod of each arm is expected to have at least this many samples of it on average.
 const MIN_PER_POD: f64 = 5.0;
-/// And if both arms together have so many.
+/// Both arms together must have at least this many samples of it.
 const MIN_COUNT: f64 = 30.0;
-/// A pod's own scale rests on so many functions at most, the best counted ones.
+/// A pod's own factor is estimated from at most this many functions, those with the most samples.
 const NORMALIZATION_FUNCTIONS: usize = 1000;
-/// A base pod's squared residual counts as this part of its largest possible at most.
+/// A base pod's squared residual counts as at most this part of its largest possible value.
 const LARGEST_RESIDUAL: f64 = 0.98;
 /// A smaller p-value is far out.
 const FAR: f64 = 0.01;
-/// Pods that are taken as seen far out, with exact p-values.
+/// Weight of the prior of the tail: as if this many more pods far out had been seen, with exact p-values.
 const PRIOR: f64 = 20.0;
-/// No pod is expected to have fewer samples of a function.
+/// The smallest number of samples of a function that a pod is expected to have.
 const LEAST_EXPECTED: f64 = 1e-6;
 
 /// The samples of one pod in one stratum.
@@ -32,11 +32,11 @@ pub struct PodSamples {
     pub pod: usize,
     /// Samples in all.
     pub samples: u64,
-    /// Samples by function, as many functions as every other pod.
+    /// Samples by function; as many functions as for every other pod.
     pub counts: Vec<u64>,
 }
 
-/// What the test finds in one function.
+/// The result of the test for one function.
 #[derive(Clone, Debug)]
 pub struct OutlyingPods {
     /// ln p of "no head pod differs by more than base pods do".
@@ -54,11 +54,11 @@ pub struct Deviation {
     pub pod: usize,
     /// Predictive t.
     pub t: f64,
-    /// ln of its two-sided p, the tail as base pods have it.
+    /// ln of its two-sided p, with the tail of base pods.
     pub ln_p: f64,
 }
 
-/// By function what the test finds, `None` where it is not tested. `untested` is a function that is in no family.
+/// The result of the test by function, `None` if it is not tested. `untested` is a function that is in no family.
 pub fn outlying_pods(head: &[PodSamples], base: &[PodSamples], untested: Option<usize>) -> Vec<Option<OutlyingPods>> {
     let functions = head.iter().chain(base).map(|seen| seen.counts.len()).max().unwrap_or(0);
     let mut arms = Arms::of(head, base, functions);
@@ -100,7 +100,7 @@ struct Pod {
 }
 
 impl Pod {
-    /// ln of the samples over those expected: half a sample is added to both, or the offset without which there is skewness.
+    /// ln of the samples over those expected: half a sample is added to both, or the offset that removes the skewness.
     fn log_ratio(&self, f: usize, offset: Option<f64>) -> f64 {
         let (x, e) = (self.counts[f], self.expected[f]);
         match offset {
@@ -119,19 +119,19 @@ struct Arms {
     head: Vec<Pod>,
     base: Vec<Pod>,
     groups: usize,
-    /// Samples that are expected in all, by arm and function.
+    /// Total of expected samples, by arm and function.
     expected: [Vec<f64>; 2],
     /// Samples of all functions.
     samples: f64,
 }
 
-/// How much base pods differ, by function, and the degrees of freedom of that.
+/// How much base pods differ, by function, with the degrees of freedom.
 struct Spread {
     tau2: Vec<f64>,
     df: f64,
 }
 
-/// Where the base pods of a group lie.
+/// The mean of the base pods of a group.
 #[derive(Clone, Copy, Default)]
 struct Centre {
     mean: f64,
@@ -218,7 +218,7 @@ impl Arms {
         self.base.iter().map(|pod| pod.expected[f]).sum::<f64>() / length_float(self.base.len())
     }
 
-    /// Multiplies what each pod is expected to have by its own scale: what most of its functions show.
+    /// Multiplies the expected samples of each pod by its own factor, the one that most of its functions show.
     fn give_own_normalization(&mut self, tested: &[usize]) {
         let mut factors = vec![1.0; self.head.len() + self.base.len()];
         if tested.len() >= ENOUGH_FUNCTIONS {
@@ -250,7 +250,7 @@ impl Arms {
         self.base.iter().map(|pod| pod.log_ratio(f, offset)).collect()
     }
 
-    /// Means of the log ratios `logs` of base pods by group, weighted by what is known of each.
+    /// Means of the log ratios `logs` of base pods by group, weighted by the precision of each.
     fn centres(&self, f: usize, logs: &[f64], tau2: f64) -> Vec<Centre> {
         let mut sums = vec![Centre::default(); self.groups];
         for (pod, log) in self.base.iter().zip(logs) {
@@ -261,8 +261,8 @@ impl Arms {
         sums.into_iter().map(|sum| Centre { mean: sum.mean / sum.weight, weight: sum.weight }).collect()
     }
 
-    /// tau^2 of each function: where the weighted squares of base pods are as many as their degrees of freedom (Paule & Mandel), as
-    /// a dispersion moderated over the functions.
+    /// tau^2 of each function: the value at which the weighted squares of base pods equal their degrees of freedom
+    /// (Paule & Mandel), moderated over the functions like a dispersion.
     fn spread(&self, functions: &[usize], offsets: &[Option<f64>]) -> Spread {
         let df = length_float(self.df());
         let (mut phi, mut mu) = (Vec::new(), Vec::new());
@@ -314,7 +314,7 @@ impl Arms {
         let of_head = -2.0 * pods.iter().map(|pod| pod.ln_p).sum::<f64>();
         let of_base = -2.0 * scores.base.iter().map(|exact| tail.ln_p(*exact)).sum::<f64>();
         let of_base = of_base * length_float(df) / length_float(scores.base.len());
-        // P(Beta(a, b) > x) of whole a and b: fewer than a of a + b - 1 are below x.
+        // P(Beta(a, b) > x) for whole a and b: fewer than a of a + b - 1 uniform numbers are below x.
         let against =
             if of_base > 0.0 { ln_binomial_lower(pods.len() - 1, pods.len() + df - 1, of_head, of_base) } else { 0.0 };
         OutlyingPods { ln_p: ln_chi_square_tail(of_head, pods.len()).max(against), tau2, pods }
@@ -339,11 +339,11 @@ fn pods(arm: &[PodSamples], shares: &BTreeMap<usize, Vec<f64>>) -> Vec<Pod> {
     numbers.into_iter().map(pod).collect()
 }
 
-/// How far out base pods lie by nature, over all functions.
+/// How far out base pods normally are, over all functions.
 struct Tail {
-    /// The share of them that is far out.
+    /// The fraction of base pods that are far out.
     share: f64,
-    /// The mean excess of -ln p there.
+    /// Their mean excess of -ln p.
     excess: f64,
 }
 

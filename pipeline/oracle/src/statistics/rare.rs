@@ -1,26 +1,27 @@
-//! Functions under the floor of samples: what their counts and the pods that show them say, added up mass by mass.
+//! The tests of functions under the floor of samples, by their counts and by the pods that have them, summed mass by
+//! mass.
 
 use fleetdiff_schemas::number::float;
 use statrs::function::gamma::ln_gamma;
 
-/// Masses within this part of one another are equally likely.
+/// Masses within this relative distance are equally likely.
 const TIE: f64 = 1e-9;
 
-/// One arm: samples of the function, of the arm, pods that show the function, pods.
+/// One arm: samples of the function, all samples, pods with the function, all pods.
 #[derive(Clone, Copy, Debug)]
 pub struct RareArm {
     /// Samples of the function.
     pub count: u64,
-    /// Samples in all.
+    /// Samples of all functions.
     pub total: u64,
     /// Pods with a sample of the function.
     pub showing: u64,
-    /// Pods in all.
+    /// All pods.
     pub pods: u64,
 }
 
-/// ln of `p_rare`: the larger of the two-sided mid-p of the counts given their sum and the exact test of the pods that show the
-/// function. Both arms have samples.
+/// ln of `p_rare`: the larger of the two-sided mid-p of the counts given their sum and the exact test of the pods that
+/// have the function. Both arms have samples.
 pub fn ln_p_rare(head: RareArm, base: RareArm) -> f64 {
     let all = head.count + base.count;
     let part = |arm: RareArm| (float(arm.total) / (float(head.total) + float(base.total))).ln();
@@ -34,7 +35,7 @@ pub fn ln_p_rare(head: RareArm, base: RareArm) -> f64 {
     (less + equivalent / 2.0).min(1.0).ln().max(ln_p_of_pods(head, base))
 }
 
-/// ln p of Fisher's exact test, two-sided: all that is at most as likely as what was seen.
+/// ln p of Fisher's exact test, two-sided: all tables that are at most as likely as the observed one.
 fn ln_p_of_pods(head: RareArm, base: RareArm) -> f64 {
     let showing = head.showing + base.showing;
     let ln_mass = |in_head: u64| {

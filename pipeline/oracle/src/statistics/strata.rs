@@ -1,4 +1,4 @@
-//! The test of all functions of one cell at one scale.
+//! The test of all functions of one cell with one normalization factor.
 
 pub use super::likelihood::Model;
 use super::likelihood::{mantel_haenszel, statistic};
@@ -13,15 +13,15 @@ const FEW_PODS: f64 = 10.0;
 pub struct Arm {
     /// Count by stratum, bucket, function.
     pub counts: Vec<Vec<Vec<f64>>>,
-    /// Samples, or requests, by stratum, bucket. Without any a bucket has no counts there.
+    /// Samples, or requests, by stratum, bucket. A bucket without any has no counts there.
     pub samples: Vec<Vec<f64>>,
     /// Distinct pods by bucket.
     pub pods: Vec<f64>,
-    /// Whether its pods gave samples of another length of time than those of the other arm.
+    /// Whether its pods were sampled for another length of time than those of the other arm.
     pub imbalance: bool,
 }
 
-/// What [`strata_test`] finds; vectors are by function.
+/// The result of [`strata_test`]; vectors are by function.
 #[derive(Clone, Debug, Default)]
 pub struct Tested {
     /// Strata that both arms share.
@@ -34,11 +34,11 @@ pub struct Tested {
     pub b: Vec<f64>,
     /// Degrees of freedom between buckets.
     pub df: f64,
-    /// Whether an arm has so few pods that the test on the log scale has a say.
+    /// Whether an arm has so few pods that the test on the log scale is used too.
     pub few: bool,
     /// Raw dispersion.
     pub phi: Vec<f64>,
-    /// Mean count a pod.
+    /// Mean count per pod.
     pub mu: Vec<f64>,
     /// Moderated dispersion.
     pub phi_tilde: Vec<f64>,
@@ -52,11 +52,11 @@ pub struct Tested {
     pub ln_p_log: Vec<f64>,
     /// ln p, NaN where not tested.
     pub ln_p: Vec<f64>,
-    /// ln ratio of shares less ln scale.
+    /// ln ratio of shares less ln of the normalization factor.
     pub theta: Vec<f64>,
     /// Its standard error.
     pub se: Vec<f64>,
-    /// What the moderation found.
+    /// The result of the moderation.
     pub prior: Prior,
 }
 
@@ -87,7 +87,7 @@ impl<'a> ArmTotals<'a> {
         self.kept.iter().map(|&s| self.arm.counts[s].iter().map(|bucket| bucket[f]).sum()).collect()
     }
 
-    /// Degrees of freedom of this arm: a bucket alone in all its strata has none.
+    /// Degrees of freedom of this arm: a bucket that is alone in all its strata has none.
     fn df(&self, weight: &[f64]) -> f64 {
         let of_bucket = |&b: &usize| {
             let (mut square, mut plain) = (0.0, 0.0);
@@ -153,7 +153,7 @@ impl<'a> Shared<'a> {
         Self { head, base, all, weight_head, weight_base, df: if df > 1e-9 { df } else { 0.0 } }
     }
 
-    /// What to divide sums of squares by where there may be no degree of freedom.
+    /// The divisor of sums of squares, also if there are no degrees of freedom.
     fn divisor(&self) -> f64 {
         if self.df > 0.0 { self.df } else { 1.0 }
     }
@@ -167,7 +167,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// The stratified test of every function at a scale (`strata_test`).
+/// The stratified test of every function with one normalization factor (`strata_test`).
 ///
 /// Strata in which an arm has no samples are left out; with none left nothing is tested and every vector is empty but
 /// `tested` and `ln_p`.
@@ -207,8 +207,8 @@ pub fn strata_test(head: &Arm, base: &Arm, model: Model, normalization: f64, min
         log_phi.push(phi_log);
     }
     (found.phi_tilde, found.df_total, found.prior) = moderate(&found.phi, &found.mu, &found.tested, shared.df);
-    // A function that in each stratum is nowhere or everywhere has no score; the reference drops it here, between its two
-    // moderations.
+    // A function that has no samples or all samples in every stratum has no score; the reference drops it here, between
+    // its two moderations.
     if kept.len() > 1 {
         found.tested.iter_mut().zip(&score_variance).for_each(|(tested, variance)| *tested &= *variance > 0.0);
     }
@@ -229,8 +229,8 @@ pub fn strata_test(head: &Arm, base: &Arm, model: Model, normalization: f64, min
 }
 
 impl Tested {
-    /// p by the few-pods rule, and the standard error: of the ratio's variance, or, where an arm lacks the function, the one
-    /// that the test itself implies.
+    /// p by the few-pods rule, and the standard error: from the ratio's variance, or, if an arm lacks the function, the
+    /// one that the test implies.
     fn decide(&mut self, f: usize, variance_of_theta: f64) {
         let ln_p = if self.few { self.ln_p_f[f].max(self.ln_p_log[f]) } else { self.ln_p_f[f] };
         self.ln_p.push(if self.tested[f] { ln_p } else { f64::NAN });

@@ -24,7 +24,7 @@ pub fn ln_erfc(x: f64) -> f64 {
         return (-(2.0 / PI.sqrt()) * (-x * x).exp() * sum).ln_1p();
     }
     let mut fraction = x;
-    // More terms close to 2, where they count for more; twice as many change no digit.
+    // More terms are used close to 2, where they matter more; twice as many change no digit.
     for k in (1..=if x < 4.0 { 150_u32 } else { 60 }).rev() {
         fraction = x + f64::from(k) / 2.0 / fraction;
     }
@@ -74,13 +74,13 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     h
 }
 
-/// ln P(chi-square with twice `half` degrees of freedom > `x`): the masses of a Poisson law, added up.
+/// ln P(chi-square with twice `half` degrees of freedom > `x`): a sum of Poisson masses.
 pub fn ln_chi_square_tail(x: f64, half: usize) -> f64 {
     let ln_mass = |k: usize| if k == 0 { 0.0 } else { length_float(k) * (x / 2.0).ln() } - ln_factorial(k);
     (ln_sum((0..half).map(ln_mass)) - x / 2.0).min(0.0)
 }
 
-/// ln of the probability that at most `count` of `trials` fall to a side that weighs `this` against `other`, mass by mass.
+/// ln of the probability that at most `count` of `trials` fall to a side with odds `this` to `other`, mass by mass.
 pub fn ln_binomial_lower(count: usize, trials: usize, this: f64, other: f64) -> f64 {
     let power = |k: usize, weight: f64| if k == 0 { 0.0 } else { length_float(k) * (weight / (this + other)).ln() };
     let ln_choose = |k: usize| ln_factorial(trials) - ln_factorial(k) - ln_factorial(trials - k);
@@ -91,7 +91,7 @@ fn ln_factorial(n: usize) -> f64 {
     ln_gamma(length_float(n) + 1.0)
 }
 
-/// ln of the sum of what is given as logarithms.
+/// ln of a sum whose terms are given as logarithms.
 fn ln_sum(logarithms: impl Iterator<Item = f64>) -> f64 {
     let all: Vec<f64> = logarithms.collect();
     let largest = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -110,7 +110,8 @@ pub fn t_of_tail(ln_p: f64, d: f64) -> f64 {
 
 /// The normal quantile `z >= 0` with P(|Z| > z) = exp(`ln_p`).
 ///
-/// Newton's method from sqrt(-2 ln p), which lies right of the root of a concave falling function: it descends to it.
+/// Newton's method from sqrt(-2 ln p), which lies to the right of the root of a concave falling function, so that it
+/// descends to the root.
 pub fn z_two_sided(ln_p: f64) -> f64 {
     let mut z = (-2.0 * ln_p).max(0.0).sqrt();
     for _ in 0..100 {

@@ -1,4 +1,4 @@
-//! Whether differences are seen, and told where they are.
+//! Whether differences are found and reported at the right place.
 
 use fleetdiff_oracle::{batch, compare};
 use fleetdiff_schemas::rows::Tables;
@@ -31,7 +31,7 @@ fn oracle_compare_says_how_much_agreed() {
 }
 
 #[test]
-fn oracle_compare_tells_each_kind_of_difference() {
+fn oracle_compare_reports_each_kind_of_difference() {
     let tables = tables();
     let tested = tables.cells.iter().position(|row| row.ln_p.is_some()).unwrap();
     type Change<'a> = (&'a str, &'a str, Box<dyn Fn(&mut Tables)>);
@@ -52,8 +52,8 @@ fn oracle_compare_tells_each_kind_of_difference() {
     for (table, column, change) in changes {
         let mut changed = tables.clone();
         change(&mut changed);
-        let told = compare(&tables, &changed).unwrap_err();
-        assert!(told.contains(table) && told.contains(column), "{table} {column}: {told}");
+        let report = compare(&tables, &changed).unwrap_err();
+        assert!(report.contains(table) && report.contains(column), "{table} {column}: {report}");
     }
 }
 

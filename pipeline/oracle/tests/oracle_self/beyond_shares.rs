@@ -13,7 +13,7 @@ fn served(profiles: Vec<Profile>, count: u64) -> Vec<Profile> {
     profiles.into_iter().map(|profile| with_requests(profile, count)).collect()
 }
 
-/// Six pods an arm; the head has 1.2 times the samples.
+/// Six pods per arm; the head has 1.2 times the samples.
 fn more_expensive(of_last_pod: u64) -> Tables {
     let (head, base) = (pods("B", 6), pods("A", 6));
     let mut all = served(steady(&head, 0, 1, &[("main;x", 360), ("main;y", 840)]), 100);
@@ -23,13 +23,14 @@ fn more_expensive(of_last_pod: u64) -> Tables {
 }
 
 #[test]
-fn oracle_a_dearer_request_moves_the_row_of_all_functions_alone() {
+fn oracle_a_more_expensive_request_moves_only_the_row_of_all_functions() {
     let tables = more_expensive(100);
     let all = the_cell(&tables, "window self r/c (all)");
     assert_eq!((all.head.count, all.head.total, all.base.count, all.base.requests), (7200, 7200, 6000, Some(600)));
     assert_eq!((all.verdict, all.reason, all.support), (Verdict::Regressed, None, Support::Firm));
     assert_eq!((all.g, all.ln_p_iid, all.ln_p, all.q_value), (None, None, None, None));
-    // Pods of an arm are alike: no dispersion; 10 degrees of freedom. Rates of 12 and 10: log ratio ln 1.2, variance 1/a + 1/b.
+    // Pods of an arm are identical: no dispersion; 10 degrees of freedom. Rates of 12 and 10: log ratio ln 1.2,
+    // variance 1/a + 1/b.
     let t = 2.228_138_851_964_939;
     let ratio = all.per_request_ratio.unwrap();
     assert_near(Some(ratio.value), 1.2);
@@ -45,7 +46,7 @@ fn oracle_a_dearer_request_moves_the_row_of_all_functions_alone() {
     assert_eq!(
         the_cell(&tables, "epoch self r/c (all)").verdict,
         Verdict::Inconclusive,
-        "an epoch calls nothing of it"
+        "it is not significant in an epoch"
     );
     for without in ["window total r/c (all)", "window self */* (all)"] {
         assert!(cell(&tables, without).is_none(), "{without}");
@@ -74,7 +75,7 @@ fn oracle_a_rare_function_of_one_arm_has_a_row_of_its_own() {
     assert_near(new.rare_ln_p, (2.0_f64 / 48_620.0).ln());
     let rare = the_cell(&tables, "window self r/c _rare");
     assert_eq!((rare.functions, rare.head.count, rare.base.count), (Some(1), 9, 9));
-    assert!(cell(&tables, "epoch self r/c new").is_none(), "an epoch calls no rare function");
+    assert!(cell(&tables, "epoch self r/c new").is_none(), "no rare function is significant in an epoch");
     assert_eq!(the_cell(&tables, "epoch self r/c _rare").functions, Some(2));
     assert_eq!(the_cell(&tables, "window self */* _rare").functions, Some(2), "nor does a roll-up");
 }
@@ -179,7 +180,7 @@ fn oracle_a_caller_that_moves_with_its_callee_raises_no_flag() {
         of_cell.clone().count() == 3
             && of_cell.into_iter().all(|row| row.flags == 0 && row.verdict.name() == "regressed")
     );
-    // From the second hop on handle does three times as much itself: it has a cause of its own then.
+    // From the second hop on handle does three times as much itself: then it has its own cause.
     let both = tables(800, 1200);
     let handle: Vec<_> = both.flags.iter().filter(|flag| flag.row.function == "handle").collect();
     assert!(handle.iter().all(|flag| flag.sequence > hop(0)), "at hop 0 it is explained");

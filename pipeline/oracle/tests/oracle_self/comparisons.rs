@@ -52,7 +52,7 @@ fn oracle_a_second_build_is_compared_once_it_has_two_pods() {
             steady(&b[1..], 7, 10, &PLAIN),
         ],
     );
-    // A and A2 are initial and not compared; the base has most pods.
+    // A and A2 are there from the start and not compared; the base is the build with the most pods.
     assert_eq!(spans(&tables), [("A2", "B", 7, 9)]);
     assert_eq!(verdicts(&tables)[0].window_start_at, at(70));
     assert_eq!(verdicts(&tables)[0].head_total, 2000);
@@ -62,7 +62,7 @@ fn oracle_a_second_build_is_compared_once_it_has_two_pods() {
 }
 
 #[test]
-fn oracle_of_bases_alike_the_later_in_build_order_is_taken() {
+fn oracle_of_equal_bases_the_later_in_build_order_is_taken() {
     let base_of = |start_of_a: i64| {
         let starting = |mut pods: Vec<Identity>, start| {
             pods.iter_mut().for_each(|pod| pod.process_start = Some(at(start)));
@@ -135,7 +135,8 @@ fn oracle_an_epoch_rolls_over_and_an_equal_function_is_cleared() {
     };
     assert_eq!(cleared("x"), (hop(12), "equivalent".to_owned(), Verdict::Equivalent, Severity::Page));
     assert_eq!(cleared("y"), (hop(10), "equivalent".to_owned(), Verdict::Equivalent, Severity::Info));
-    // At hop 10 y alone is alike, which is 80 % of the samples; but x is still raised, with a small effect left.
+    // At hop 10 only y is equivalent, which is 80 % of the samples; but x is still raised, with a small remaining
+    // effect.
     let seen: Vec<_> = verdicts(&tables)[8..13].iter().map(|row| (row.verdict, row.flags)).collect();
     use ComparisonVerdict::{Clean, Regressed};
     assert_eq!(seen, [(Regressed, 2), (Regressed, 2), (Regressed, 1), (Regressed, 1), (Clean, 0)]);

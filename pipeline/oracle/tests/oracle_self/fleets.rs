@@ -1,4 +1,4 @@
-//! Fleets so small that their rows can be worked out by hand.
+//! Fleets so small that their rows can be computed by hand.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub fn hop(number: i64) -> Hop {
     Hop(u64::try_from(START / 10 + number).unwrap())
 }
 
-/// No warm-up; else what is set by default.
+/// No warm-up; otherwise the defaults.
 pub fn config() -> Config {
     Config { warm_up: Nanos(0), ..Config::default() }
 }
@@ -33,7 +33,7 @@ pub fn named(base: &str, head: &str) -> Config {
     Config { comparing: Comparing::Named { base: vec![base.into()], head: head.into() }, ..config() }
 }
 
-/// Who sends profiles: in region `r`, cohort `c`, on hardware `h`, running for an hour already.
+/// A pod in region `r`, cohort `c`, on hardware `h`, that has been running for an hour.
 pub fn pod(build: &str, name: &str) -> Identity {
     Identity {
         service: "shop".into(),
@@ -47,7 +47,7 @@ pub fn pod(build: &str, name: &str) -> Identity {
     }
 }
 
-/// Pods of a build that all lie in buckets of their own.
+/// Pods of a build, each in its own bucket.
 pub fn pods(build: &str, count: usize) -> Vec<Identity> {
     let mut taken = BTreeSet::new();
     let candidates = (0..1000).map(|i| pod(build, &format!("{build}-{i}")));
@@ -87,7 +87,7 @@ pub fn with_requests(profile: Profile, count: u64) -> Profile {
     Profile { requests: Some(Requests { count, window: profile.window }), ..profile }
 }
 
-/// One profile a pod and hop, `from..to` in hops.
+/// One profile per pod and hop, `from..to` in hops.
 pub fn steady(pods: &[Identity], from: i64, to: i64, stacks: &[(&str, u64)]) -> Vec<Profile> {
     (from..to).flat_map(|number| pods.iter().map(move |pod| profile(pod, number * 10 + 5, stacks))).collect()
 }
@@ -107,7 +107,7 @@ pub fn record(
     }
 }
 
-/// One record a profile, in this order.
+/// One record per profile, in this order.
 pub fn partition(number: i32, profiles: Vec<Profile>) -> Vec<Decoded> {
     profiles.into_iter().zip(0..).map(|(profile, offset)| record(number, offset, None, vec![Ok(profile)])).collect()
 }
@@ -125,7 +125,7 @@ pub fn ledger(tables: &Tables, number: i64) -> &LedgerRow {
     rows.next().unwrap_or_else(|| panic!("no ledger row at hop {number}: {:#?}", tables.ledger))
 }
 
-/// Rows of `cells` by what a test asks for, written `scope kind region/cohort function`.
+/// Rows of `cells` by a name that tests write as `scope kind region/cohort function`.
 pub fn cell<'a>(tables: &'a Tables, which: &str) -> Option<&'a CellRow> {
     let name = |row: &CellRow| {
         format!("{} {} {}/{} {}", row.scope, row.count_kind.name(), row.cell.region, row.cell.cohort, row.function)
@@ -146,13 +146,13 @@ pub fn flags<'a>(tables: &'a Tables, function: &str) -> Vec<&'a FlagRow> {
     tables.flags.iter().filter(|flag| flag.row.function == function && flag.row.count_kind.name() == "self").collect()
 }
 
-/// Verdicts on self counts over all cells, one a look.
+/// Verdicts on self counts over all cells, one per look.
 pub fn verdicts(tables: &Tables) -> Vec<&ComparisonRow> {
     let over_all = |row: &&ComparisonRow| row.cell.region.as_str() == "*" && row.cell.cohort.as_str() == "*";
     tables.comparisons.iter().filter(over_all).filter(|row| row.count_kind.name() == "self").collect()
 }
 
-/// Asserts that two numbers agree to a part in 10^9.
+/// Asserts that two numbers agree to one part in 10^9.
 #[track_caller]
 pub fn assert_near(got: Option<f64>, expected: f64) {
     let got = got.expect("a number");

@@ -11,7 +11,7 @@ use crate::fleets::{
     assert_near, at, cell, in_order, named, partition, pods, profile, steady, the_cell, with_requests,
 };
 
-/// Two pods an arm, one profile of 1000 samples each.
+/// Two pods per arm, one profile of 1000 samples each.
 fn two_against_two() -> Tables {
     let head = steady(&pods("B", 2), 0, 1, &[("main;x", 300), ("main;y", 700)]);
     let base = steady(&pods("A", 2), 0, 1, &[("main;x", 200), ("main;y", 800)]);
@@ -31,12 +31,12 @@ fn oracle_columns_of_two_pods_against_two_are_those_of_the_formulas() {
     let of = |observed: f64, expected: f64| observed * (observed / expected).ln();
     let g = 2.0 * (of(600.0, 500.0) + of(1400.0, 1500.0) + of(400.0, 500.0) + of(1600.0, 1500.0));
     assert_near(row.g, g);
-    // Pods of an arm are alike: no dispersion, and too few functions for a prior.
+    // Pods of an arm are identical: no dispersion, and too few functions for a prior.
     assert_near(row.dispersion, 1.0);
     assert_near(row.df, 2.0);
     assert_near(row.statistic, g);
-    // Student's t with two degrees of freedom: P(|T| > t) = 1 - t / sqrt(t^2 + 2). Few pods: the test on logs has a say,
-    // with 250 samples a pod, (300.5/250.5) against (200.5/250.5), and 1/2 + 1/2 pods.
+    // Student's t with two degrees of freedom: P(|T| > t) = 1 - t / sqrt(t^2 + 2). Few pods: the test on logs is used
+    // too, with 250 samples a pod, (300.5/250.5) against (200.5/250.5), and 1/2 + 1/2 pods.
     let two_sided = |square: f64| 1.0 - (square / (square + 2.0)).sqrt();
     let on_logs = (300.5_f64 / 200.5).ln().powi(2) * 250.0;
     let p = two_sided(g).max(two_sided(on_logs));
@@ -49,9 +49,9 @@ fn oracle_columns_of_two_pods_against_two_are_those_of_the_formulas() {
     assert_near(Some(ratio.low), 1.5 * (-t * se).exp());
     assert_near(Some(ratio.high), 1.5 * (t * se).exp());
     let half = t * ((0.3 * 0.7 + 0.2 * 0.8) / 2000.0_f64).sqrt();
-    let delta = row.share_delta.unwrap();
-    assert_near(Some(delta.value), 0.1);
-    assert_near(Some(delta.high), 0.1 + half);
+    let share_delta = row.share_delta.unwrap();
+    assert_near(Some(share_delta.value), 0.1);
+    assert_near(Some(share_delta.high), 0.1 + half);
     // alpha 1e-4 two-sided and power .8; 1000 samples a pod, a share of 1/4, half a pod and half a pod.
     let z: f64 = 3.890_591_886_413_094 + 0.841_621_233_572_914_2;
     assert_near(row.minimum_detectable_ratio, (z * (3.0_f64 / 1000.0).sqrt()).exp());
@@ -91,7 +91,7 @@ fn oracle_one_pod_is_no_replicate() {
 }
 
 #[test]
-fn oracle_functions_of_one_arm_are_called_without_a_ratio() {
+fn oracle_functions_of_one_arm_are_significant_without_a_ratio() {
     let head = steady(&pods("B", 6), 0, 1, &[("new", 200), ("y", 800)]);
     let base = steady(&pods("A", 6), 0, 1, &[("old", 200), ("y", 800)]);
     let tables = batch(&named("A", "B"), &in_order(head.into_iter().chain(base)));
@@ -176,7 +176,7 @@ fn oracle_arms_that_never_meet_are_not_comparable() {
 
 #[test]
 fn oracle_strata_are_compared_each_by_itself() {
-    // Twice as much x on new hardware, of which the head has more; within each nothing differs.
+    // x costs twice as much on new hardware, of which the head has more; within each kind nothing differs.
     let arm = |build: &str, new: i64, old: i64| {
         let pods = pods(build, 12);
         let (on_new, on_old) = pods.split_at(6);
@@ -196,10 +196,10 @@ fn oracle_strata_are_compared_each_by_itself() {
 #[test]
 fn oracle_requests_of_a_window_count_once_with_the_largest_value() {
     let (head, base) = (pods("B", 2), pods("A", 2));
-    let told = |pod: &Identity, x: u64, requests| with_requests(profile(pod, 5, &[("x", x), ("y", 90)]), requests);
+    let reported = |pod: &Identity, x: u64, requests| with_requests(profile(pod, 5, &[("x", x), ("y", 90)]), requests);
     let base_profiles = base.iter().map(|pod| profile(pod, 5, &[("x", 10), ("y", 90)]));
-    // The same window told of three times: 100, then 150 more, then 120, which is less.
-    let records = head.iter().flat_map(|pod| [told(pod, 11, 100), told(pod, 12, 250), told(pod, 13, 120)]);
+    // The same window reported three times: 100 requests, then 250, then 120, which is less.
+    let records = head.iter().flat_map(|pod| [reported(pod, 11, 100), reported(pod, 12, 250), reported(pod, 13, 120)]);
     let tables = batch(&named("A", "B"), &in_order(records.chain(base_profiles)));
     let row = the_cell(&tables, "window self r/c y");
     assert_eq!((row.head.requests, row.base.requests), (Some(500), None));
@@ -281,7 +281,7 @@ fn oracle_shares_that_only_make_room_are_compositional() {
     let stacks = |hot: u64| -> Vec<(&str, u64)> {
         names.iter().map(|name| (name.as_str(), if name == "f7" { hot } else { 1000 })).collect()
     };
-    // f7 costs ten times as much: the others' shares fall by 30/39, nothing else.
+    // f7 costs ten times as much: the shares of the others are multiplied by 30/39, nothing else changes.
     let head = steady(&pods("B", 6), 0, 2, &stacks(10_000));
     let base = steady(&pods("A", 6), 0, 2, &stacks(1000));
     let tables = batch(&named("A", "B"), &in_order(head.into_iter().chain(base)));
@@ -312,7 +312,7 @@ fn oracle_undecided_rows_say_what_is_missing() {
     let head = steady(&pods("B", 5), 0, 1, &[("x", 6), ("y", 94)]);
     let base = steady(&pods("A", 5), 0, 1, &[("x", 6), ("y", 94)]);
     let tables = batch(&named("A", "B"), &in_order(head.into_iter().chain(base)));
-    // 100 samples a pod: 1/18 a second in the window, 10 in the epoch of one hop.
+    // 100 samples per pod: 1/18 per second in the window, 10 in the epoch of one hop.
     let of = |which| (the_cell(&tables, which).verdict, the_cell(&tables, which).reason);
     assert_eq!(of("window self r/c x"), (Verdict::Inconclusive, Some(RowReason::LowLoad)));
     assert_eq!(of("epoch self r/c x"), (Verdict::Inconclusive, Some(RowReason::NeedsTime)));

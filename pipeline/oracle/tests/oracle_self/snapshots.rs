@@ -20,7 +20,7 @@ fn starting(name: &str, start: Option<i64>) -> Identity {
     Identity { process_start: start.map(at), ..pod("A", name) }
 }
 
-/// The tables of oracle and dataflow, which are the same.
+/// The tables of oracle and dataflow, after a check that they are the same.
 fn tables(config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
     let tables = batch(config, partitions);
     let got = run_in_memory(config, partitions.to_vec(), 2).unwrap();
@@ -29,7 +29,7 @@ fn tables(config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
     tables
 }
 
-/// (received, counted, warm-up, superseded, baseline) of each hop with samples.
+/// (received, counted, warm-up, superseded, carried over) of each hop with samples.
 fn fates(tables: &Tables) -> Vec<(i64, [i64; 5])> {
     let fates = |row: &LedgerRow| {
         [
@@ -47,7 +47,7 @@ fn fates(tables: &Tables) -> Vec<(i64, [i64; 5])> {
 fn oracle_a_snapshot_counts_what_is_new_in_the_hop_of_its_moment() {
     let known = starting("p", None);
     let first = snapshot(&known, 105, &[("main;a", 3), ("main;b", 2)]);
-    // Hop 11 has none; equal stacks of a file are added up.
+    // Hop 11 has none; equal stacks of a file are summed.
     let second = snapshot(&known, 125, &[("main;b", 1), ("main;a", 4), ("main;b", 1)]);
     let third = snapshot(&known, 135, &[("main;a", 4), ("main;b", 2)]);
     let found = tables(&config(), &in_order([first, second, third]));
@@ -116,7 +116,7 @@ fn oracle_a_crash_is_a_baseline_and_a_new_process_counts_from_its_start() {
     let snapshots = [
         snapshot(&old, 105, &[("main", 30)]),
         snapshot(&old, 115, &[("main", 40)]),
-        // Crashed, and says that it began at 90.
+        // Crashed, and reports 90 as its start.
         snapshot(&old, 125, &[("main", 6)]),
         snapshot(&old, 129, &[("main", 8)]),
         snapshot(&new, 135, &[("main", 12)]),

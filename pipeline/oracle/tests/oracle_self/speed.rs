@@ -1,4 +1,4 @@
-//! A fleet of the size of oracle tests: laws that hold for its rows, however it is delivered.
+//! A fleet of the size of oracle tests, and laws that hold for its rows in whatever order it is delivered.
 
 use fleetdiff_oracle::{batch, compare};
 use fleetdiff_schemas::rows::LedgerRow;

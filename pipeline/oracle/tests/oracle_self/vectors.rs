@@ -98,7 +98,7 @@ impl Check {
     fn p(&mut self, what: &str, got_ln: &[f64], expected: &Value) {
         for (i, (got, expected)) in got_ln.iter().zip(numbers(expected)).enumerate() {
             let what = format!("{what}[{i}]");
-            // The reference's p_delta may pass 1.
+            // The reference's p_delta may exceed 1.
             match expected.min(1.0) {
                 _ if expected.is_nan() => assert!(got.is_nan(), "{what}: {got} where nothing was tested"),
                 0.0 => assert!(*got < -700.0, "{what}: {got} instead of an underflow"),
@@ -108,7 +108,7 @@ impl Check {
         }
     }
 
-    /// Both levels of a fleet's family, of the rows of its cells and of its roll-up.
+    /// Both levels of a fleet's family, for the rows of its cells and of its roll-up.
     fn levels(&mut self, name: &str, rows: &[Vec<f64>], roll_up: &[f64], expected: &Value) {
         let levels = two_level(rows, roll_up);
         self.p(&format!("{name} p_f"), &levels.ln_p_f, &expected["p_f"]);
@@ -164,7 +164,7 @@ fn oracle_tests_cells_as_the_reference() {
                 ("theta", &got.share.theta),
                 ("se", &got.share.se),
             ] {
-                // The reference's G of a small change has cancelled to an absolute 1e-10.
+                // Cancellation leaves the reference's G of a small change with an absolute error of 1e-10.
                 check.all_near(&what(column), got, &share[column], if column == "stat" { 1e-5 } else { 1e-7 });
             }
             let tested: Vec<bool> = numbers(&share["tested"]).iter().map(|tested| *tested > 0.0).collect();
@@ -194,7 +194,7 @@ fn oracle_tests_cells_as_the_reference() {
     check.done("decide.json", 4000);
 }
 
-/// ln p of the rows over all cells, whose blocks of buckets lie side by side as in the reference.
+/// ln p of the rows over all cells, whose blocks of buckets are side by side as in the reference.
 fn roll_up(cells: &[(&Arm, &Arm)]) -> Vec<f64> {
     let stack = |pick: fn(&(&Arm, &Arm)) -> Arm| {
         let arms: Vec<Arm> = cells.iter().map(pick).collect();
@@ -244,7 +244,7 @@ fn oracle_tests_one_stratum_as_the_reference() {
         check.all_near(&format!("{name} phi"), &got.phi, &expect["phi"], 1e-8);
         check.all_near(&format!("{name} phi_tilde"), &got.phi_tilde, &expect["phi_tilde"], 1e-8);
         check.all_near(&format!("{name} theta"), &got.theta, &expect["theta"], 1e-8);
-        // With a scale the stratified definition divides by 1 - share, which this older one does not.
+        // With a normalization factor the stratified definition divides by 1 - share, which this older one does not.
         if case["scale"].as_f64() == Some(1.0) {
             check.p(&format!("{name} p_raw"), &got.ln_p_f, &expect["p_raw"]);
         }
@@ -306,7 +306,7 @@ fn oracle_controls_families_as_the_reference() {
 }
 
 #[test]
-fn oracle_finds_scale_power_and_evidence_as_the_reference() {
+fn oracle_finds_normalization_power_and_evidence_as_the_reference() {
     let mut check = Check::new();
     for (i, case) in cases("scale.json").iter().enumerate() {
         let (a, b) = (numbers(&case["a"]), numbers(&case["b"]));

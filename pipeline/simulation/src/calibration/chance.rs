@@ -1,8 +1,9 @@
 //! Normal and Poisson numbers, by the hundred million.
 //!
-//! Fleets of [`crate::fleet`] prepare tables for a pod's means and draw from them for hours. A simulated window draws each mean
-//! once, so nothing is worth preparing; and a pod's noise that changes with every hop needs some 70 million normal numbers a
-//! run. Only integer arithmetic, IEEE basic operations and `libm` are used: the numbers are the same on every machine.
+//! Fleets of [`crate::fleet`] prepare tables for a pod's means and draw from them for hours. A simulated window draws
+//! each mean once, so preparation does not pay; and a pod's noise that changes with every hop needs about 70 million
+//! normal numbers per run. Only integer arithmetic, IEEE basic operations and `libm` are used: the numbers are the same
+//! on every machine.
 
 #![expect(
     clippy::as_conversions,
@@ -25,11 +26,11 @@ pub(super) fn generator_of(seed: u64, row: &str, run: u64) -> (u64, Generator) {
 
 /// Layers of the ziggurat.
 const LAYERS: usize = 128;
-/// Where its lowest layer becomes the tail, and the area of each layer, for 128 layers (Doornik 2005, ZIGNOR).
+/// The start of the tail in its lowest layer, and the area of each layer, for 128 layers (Doornik 2005, ZIGNOR).
 const TAIL: f64 = 3.442_619_855_899;
 const AREA: f64 = 9.912_563_035_262_17e-3;
 
-/// Right edges of the layers, from the base on.
+/// Right edges of the layers, from the base up.
 static EDGES: LazyLock<[f64; LAYERS + 1]> = LazyLock::new(|| {
     let mut edges = [0.0; LAYERS + 1];
     let mut height = libm::exp(-0.5 * TAIL * TAIL);
@@ -56,7 +57,7 @@ impl Normal {
     pub(super) fn next(&self, rng: &mut Generator) -> f64 {
         let word = rng.next_u64();
         let layer = (word & (LAYERS as u64 - 1)) as usize;
-        // The layer takes 7 bits, the place in it 53 others.
+        // The layer takes 7 bits, the position in it 53 others.
         let place = ((word >> 11) as i64 - (1 << 52)) as f64 * (1.0 / (1u64 << 52) as f64);
         let x = place * self.edges[layer];
         if x.abs() < self.edges[layer + 1] { x } else { self.at_the_edge(layer, x, rng) }
@@ -123,7 +124,7 @@ fn by_inversion(mean: f64, rng: &mut Generator) -> u32 {
     }
     let mut left = next_uniform(rng);
     let (mut count, mut mass) = (0, libm::exp(-mean));
-    // The end is one that the sum of all masses reaches but for rounding.
+    // The sum of all masses reaches the end except for rounding.
     while left >= mass && count < 200 {
         left -= mass;
         count += 1;
@@ -159,7 +160,7 @@ fn by_rejection(mean: f64, rng: &mut Generator) -> u32 {
 mod tests {
     use super::*;
 
-    /// Sum over cells of (observed - expected)^2 / expected, cells with an expectation below 10 put together.
+    /// Sum over cells of (observed - expected)^2 / expected, with cells of an expectation below 10 merged.
     fn chi_square(observed: &[f64], expected: &[f64]) -> (f64, f64) {
         let (mut sum, mut cells, mut rest) = (0.0, 0.0, (0.0, 0.0));
         for (&o, &e) in observed.iter().zip(expected) {

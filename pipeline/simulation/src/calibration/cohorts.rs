@@ -1,4 +1,5 @@
-//! Nothing changed, and the cells of a region share its pods, since a cohort is a label of requests: is anything called?
+//! Nothing changed, and the cells of a region share its pods, since a cohort is a label of requests: is anything
+//! significant?
 
 use std::collections::BTreeMap;
 

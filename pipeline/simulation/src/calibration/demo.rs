@@ -1,7 +1,7 @@
 //! The demonstration: one function of nine cells costs more in two of them. Are both found, and nothing else?
 //!
-//! The fleet of `fleetdiff demo` in self counts, with 20 v 180 pods in all of its cells, watched as in [`super::looks`]; at the
-//! end the single look at the window decides every row on two levels, with delta.
+//! The fleet of `fleetdiff demo` in self counts, with 20 v 180 pods in all of its cells, watched as in
+//! [`super::looks`]; at the end a single look at the window decides every row on two levels, with the minimum effect.
 
 use fleetdiff_pipeline::rules::verdict::moves_with_its_cell;
 use fleetdiff_statistics::families::{bh, selected, two_level};
@@ -43,7 +43,7 @@ fn figures() -> Vec<Figure> {
     ]
 }
 
-/// What is required differs: shares of all others move by 9 %.
+/// The requirements differ: shares of all others move by 9 %.
 fn figures_of_a_large_change() -> Vec<Figure> {
     let mut figures = figures();
     figures[2] = Figure::rate("P(any other row called by q)").at_most(0.10);
@@ -112,9 +112,9 @@ fn observed(watched: &Watched, changed: usize) -> Vec<Observed> {
 
 /// The decision of one look at the whole half hour.
 struct Window {
-    /// Rows (cell, function) called by their q-value.
+    /// Rows (cell, function) significant by their q-value.
     significant: Vec<(usize, usize)>,
-    /// Rows whose share moved because their cell's scale did.
+    /// Rows whose share moved because their cell's normalization factor did.
     compositional: Vec<(usize, usize)>,
 }
 
@@ -156,7 +156,7 @@ fn is_compositional(rows: &CellRows, function: usize) -> bool {
     )
 }
 
-/// (cell, function) of those that hold, from rows laid out by cell, then function.
+/// (cell, function) of the rows that are `true`, given by cell, then function.
 fn places(hold: impl Iterator<Item = bool>, functions: usize) -> Vec<(usize, usize)> {
     hold.enumerate().filter(|(_, holds)| *holds).map(|(place, _)| (place / functions, place % functions)).collect()
 }

@@ -1,4 +1,4 @@
-//! Eighteen functions of 500 really changed: are they found, and how many others are called with them?
+//! Eighteen functions of 500 really changed: are they found, and how many others are significant too?
 
 use std::ops::RangeInclusive;
 
@@ -10,10 +10,11 @@ use super::model::{FUNCTIONS, Means, Noise, Pair, SAMPLES, pods, zipf};
 use super::plain::{ln_p_pooled, significant};
 use super::row::{Chance, Row};
 
-/// Ranks of the functions that change, dearer and cheaper in turn: shares of 5.0 to .4 %, 25 % in all. As many as make the
-/// plain test wrong as often as the definition of the statistics states (.27 and .55 of what it calls).
+/// Ranks of the functions that change, alternately more expensive and cheaper: shares of 5.0 to .4 %, 25 % in total.
+/// With this number the plain test is wrong as often as the definition of the statistics states (.27 and .55 of its
+/// significant rows).
 const CHANGED: RangeInclusive<usize> = 4..=21;
-/// Ranks of those, all dearer, whose power is measured: shares of 1.25, .95 and .76 %.
+/// Ranks of those whose power is measured, all more expensive: shares of 1.25, .95 and .76 %.
 const MEASURED: [usize; 3] = [10, 12, 14];
 
 pub(super) fn rows() -> Vec<Row> {

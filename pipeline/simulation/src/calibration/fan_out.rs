@@ -26,7 +26,7 @@ pub(super) fn rows() -> Vec<Row> {
     let simulates = "the article's 9 cells of 5 functions, 80,000 samples an arm from 20 pods that do not differ; the first costs 10 % more in 2 cells";
     let figures = vec![
         Figure::rate("`_other` called in hit cells, against the cell's scale").at_most(0.05),
-        // The table says 0, to the two digits that it has.
+        // The article's table says 0, to its two digits.
         Figure::rate("`_other` called in hit cells, per request").at_most(0.005),
         Figure::rate("`_other` called in hit cells, by the whole rule (no scale under 20 functions)"),
         Figure::rate("the change found in hit cells, against the cell's scale"),
@@ -60,7 +60,8 @@ fn cell_of(is_hit: bool, chance: &mut Chance) -> [Serving; 2] {
     [arm(if is_hit { FACTOR } else { 1.0 }), arm(1.0)]
 }
 
-/// ln p at the scale of the merged counts, which the rules do not take from fewer than 20 functions.
+/// ln p with the normalization factor of the merged counts, which the rules do not estimate from fewer than 20
+/// functions.
 fn against_normalization(pair: &Pair) -> Vec<f64> {
     let moments = Moments::measure(&pair.contrast(), Model::Share, MIN_COUNT);
     moments.normalized(biweight_of_counts(&moments.a, moments.n_head, &moments.b, moments.n_base)).ln_p
@@ -70,7 +71,7 @@ fn by_the_whole_rule(pair: &Pair) -> Vec<f64> {
     rows_of_cell(&pair.contrast(), None, MIN_EFFECT).ln_p_row
 }
 
-/// By cell, then function: who is called, all cells in one family.
+/// By cell, then function: which rows are significant, with all cells in one family.
 fn significant_in_one_family(ln_p: Vec<Vec<f64>>) -> Vec<Vec<bool>> {
     let rows = ln_p.first().map_or(1, Vec::len);
     significant(&ln_p.concat()).chunks(rows).map(<[bool]>::to_vec).collect()

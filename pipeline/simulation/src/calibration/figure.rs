@@ -1,4 +1,4 @@
-//! What is measured, how exactly it is known, and whether it is within its bound.
+//! What is measured, with which precision, and whether it is within its bound.
 
 use fleetdiff_schemas::number::{float, length_float, whole};
 
@@ -19,7 +19,7 @@ pub enum Statistic {
     Most,
 }
 
-/// What a figure must keep to.
+/// The bound of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
     /// No more than this.
@@ -35,7 +35,7 @@ pub struct Figure {
     pub name: &'static str,
     /// How it is made from runs.
     pub statistic: Statistic,
-    /// What it must keep to; none if it is only stated.
+    /// Its bound; none if it is only reported.
     pub required: Option<Bound>,
 }
 
@@ -72,19 +72,19 @@ impl Figure {
 /// What one run shows of one figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Seen {
-    /// So many of so many trials hit.
+    /// A number of hits in a number of trials.
     Hits { hits: u32, of: u32 },
     /// A number.
     Number(f64),
 }
 
 impl Seen {
-    /// One trial a run.
+    /// One trial per run.
     pub(super) fn whether(hit: bool) -> Self {
         Self::Hits { hits: u32::from(hit), of: 1 }
     }
 
-    /// How many there were.
+    /// A count.
     pub(super) fn count(number: usize) -> Self {
         Self::Number(length_float(number))
     }
@@ -97,7 +97,7 @@ impl Seen {
     }
 }
 
-/// What one run shows of one figure: by fleetdiff's statistics, and by the plain test where it has such a figure.
+/// What one run shows of one figure: by fleetdiff's statistics, and by the plain test if it has such a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Observed {
     pub(super) ours: Seen,
@@ -114,7 +114,7 @@ impl Observed {
     }
 }
 
-/// A measured figure and how exactly it is known.
+/// A measured figure and its precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The figure itself.
@@ -123,7 +123,7 @@ pub struct Estimate {
     pub standard_error: Option<f64>,
     /// Its 95 % interval: Wilson's for a rate, +-1.96 standard errors for a mean, from order statistics for a median.
     pub interval: Option<(f64, f64)>,
-    /// Trials of a rate, else runs.
+    /// Trials of a rate; otherwise runs.
     pub trials: u64,
 }
 
@@ -133,7 +133,7 @@ const ALLOWANCE: f64 = 3.0;
 const Z95: f64 = 1.959_963_984_540_054;
 
 impl Estimate {
-    /// Puts runs together.
+    /// Combines runs.
     pub(super) fn of(statistic: Statistic, seen: &[Seen]) -> Self {
         let numbers = || -> Vec<f64> { seen.iter().copied().map(Seen::number).collect() };
         match statistic {
@@ -194,8 +194,8 @@ impl Estimate {
 
     /// Whether the figure keeps to a bound.
     ///
-    /// A rate may miss x by three standard errors of x at this number of trials, a mean by three of its own; a median, a least
-    /// and a largest may not. NaN keeps to nothing.
+    /// A rate may miss x by three standard errors of x at this number of trials, a mean by three of its own; a median,
+    /// a smallest and a largest value may not. NaN keeps to no bound.
     #[must_use]
     pub(crate) fn keeps_to(&self, bound: Bound, statistic: Statistic) -> bool {
         let room = |x: f64| match statistic {
@@ -203,7 +203,7 @@ impl Estimate {
             Statistic::Mean => ALLOWANCE * self.standard_error.filter(|error| !error.is_nan()).unwrap_or(0.0),
             Statistic::Median | Statistic::Least | Statistic::Most => 0.0,
         };
-        // What is exactly at the bound is within it, whatever the last bit says.
+        // A figure exactly at the bound is within it, whatever the last bit.
         let rounding = 1e-9;
         match bound {
             Bound::AtMost(x) => self.value <= x + room(x) + rounding,

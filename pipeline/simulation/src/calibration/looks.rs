@@ -1,8 +1,9 @@
-//! Looked at every ten seconds: is anything raised that did not change, and how soon is raised what did?
+//! With a look every ten seconds: is anything raised that did not change, and how soon is a change raised?
 //!
-//! The dataflow, less all that brings a profile to its counter: at each hop the counts so far are handed to
-//! [`live_rows_of`], what it lets through goes into one family with everything tested so far, e-BH decides, and what moved by
-//! less than delta is not raised. One kind of count is looked at; in the dataflow self and total counts share the family.
+//! The dataflow without everything that brings a profile to its counter: at each hop the counts so far are given to
+//! [`live_rows_of`], its rows go into one family with everything tested so far, e-BH decides, and rows that moved by
+//! less than the minimum effect are not raised. Only one kind of count is used; in the dataflow self and total counts
+//! share the family.
 
 use std::collections::BTreeMap;
 
@@ -22,9 +23,9 @@ use super::stream::{Changed, Design, Stream, Wander};
 const HOP: f64 = 10.0;
 /// Hops of half an hour.
 pub(super) const HALF_HOUR: u64 = 180;
-/// The rank of the function of 500 that changes where one does: its share is .95 %.
+/// The rank, among 500, of the function that changes if one does: its share is .95 %.
 const ALONE: usize = 12;
-/// Costs that have forgotten where they were after a few hops, and such as take minutes.
+/// Costs whose autocorrelation is gone after a few hops, and costs for which that takes minutes.
 const FAST: Wander = Wander { cv: 0.05, correlation: 0.5 };
 const SLOWLY: Wander = Wander { cv: 0.05, correlation: 0.9 };
 
@@ -85,22 +86,23 @@ pub(super) fn rows() -> Vec<Row> {
     ]
 }
 
-/// 40 v 760 pods of one cell, looked at for half an hour; nothing changes.
+/// 40 v 760 pods of one cell, watched for half an hour; nothing changes.
 fn one_cell(cv: f64, wander: Option<Wander>) -> Design {
     Design { cells: 1, pods: (40, 760), shares: zipf(), cv, wander, changed: None, hops: HALF_HOUR, edge: None }
 }
 
-/// So many cells of so many pods, looked at for an hour that another hour cuts in the middle; nothing changes.
+/// A number of cells with a number of pods each, watched for an hour in whose middle the hour of the day changes;
+/// nothing changes.
 fn hour(cells: usize, pods: (usize, usize)) -> Design {
     Design { cells, pods, shares: flat_zipf(), hops: 2 * HALF_HOUR, edge: Some(HALF_HOUR), ..one_cell(0.1, None) }
 }
 
-/// The function of this rank costs so many times as much.
+/// The function of this rank costs `factor` times as much.
 fn changed(rank: usize, factor: f64) -> Changed {
     Changed { function: rank - 1, cells: vec![0], factor }
 }
 
-/// The rate of which three standard errors more are 17 of 200 runs.
+/// The rate that plus three standard errors is 17 of 200 runs.
 const SEVENTEEN_OF_200: f64 = 0.0425;
 
 /// A fleet in which nothing changed.
@@ -115,7 +117,8 @@ fn quiet(name: &'static str, simulates: &'static str, bound: f64, design: Design
     })
 }
 
-/// What may be required of how a change is found: seconds to its alert, alert, call by the window rule at the end.
+/// What may be required of how a change is found: seconds to its alert, that there is an alert, and that it is
+/// significant by the window rule at the end.
 type Finding = [Figure; 3];
 
 /// Nothing is required.
@@ -174,13 +177,13 @@ fn found(name: &'static str, simulates: &'static str, [seconds_to, alert, window
 /// Rows (cell, function) with the look at which each was raised, counted from 1.
 type Raised = BTreeMap<(usize, usize), u64>;
 
-/// What was seen of a fleet.
+/// What was observed of a fleet.
 pub(super) struct Watched {
     /// By the live rule.
     pub(super) raised: Raised,
     /// The same if a change of any size were raised.
     pub(super) raised_without_min_effect: Raised,
-    /// What the plain test of all counts so far has called at any look.
+    /// The rows that were significant at any look in the plain test of all counts so far.
     pub(super) plain: Raised,
     /// The fleet after the last hop.
     pub(super) stream: Stream,
@@ -217,7 +220,7 @@ impl Watched {
         }
     }
 
-    /// Who is called at the end by the single look at a window with one cell.
+    /// Which rows are significant at the end in a single look at a window with one cell.
     fn window_rule(&self, min_effect: f64) -> Vec<bool> {
         let ln_p: Vec<f64> =
             self.stream.contrasts().take(1).flat_map(|cell| rows_of_cell(&cell, None, min_effect).ln_p_row).collect();
@@ -225,19 +228,19 @@ impl Watched {
     }
 }
 
-/// The seconds of event time that a row was raised after, infinite if it never was.
+/// The seconds of event time after which a row was raised, infinite if it never was.
 pub(super) fn seconds(raised: Option<u64>) -> f64 {
     raised.and_then(|look| usize::try_from(look).ok()).map_or(f64::INFINITY, |look| HOP * length_float(look))
 }
 
-/// Who has been tested since the epoch began.
+/// Which rows have been tested since the epoch began.
 struct Family {
     /// By cell, then function.
     joined: Vec<Vec<bool>>,
 }
 
 impl Family {
-    /// The rows that e-BH calls at this look, with their theta.
+    /// The rows that e-BH selects at this look, with their theta.
     fn look(&mut self, stream: &Stream) -> Vec<((usize, usize), f64)> {
         let mut candidates = Vec::new();
         for (cell, contrast) in stream.contrasts().enumerate() {

@@ -1,4 +1,5 @@
-//! Four of forty head pods run a function 1.6 times as much: is it found, are they named, and is anything else called?
+//! Four of forty head pods run a function 1.6 times as much: is it found, are they named, and is anything else
+//! significant?
 
 use std::collections::BTreeSet;
 

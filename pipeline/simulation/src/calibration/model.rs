@@ -1,9 +1,9 @@
-//! The noise model: what one arm of pods is expected to count, and a draw of it.
+//! The noise model: the expected counts of one arm of pods, and draws of them.
 //!
-//! A pod's expected samples of a function are its size x the function's share x the pod's own multiplier for the function,
-//! log-normal and kept for as long as the pod lives. Given those, counts are independent Poisson numbers; so the counts of a
-//! bucket of pods are Poisson numbers with the pods' means added up, which is what is drawn: exactly the same law, and eight
-//! times fewer numbers.
+//! A pod's expected samples of a function are its size x the function's share x the pod's own multiplier for the
+//! function, log-normal and kept for as long as the pod lives. Given those, counts are independent Poisson numbers; so
+//! the counts of a bucket of pods are Poisson numbers whose means are the sums of the pods' means. Those are drawn:
+//! exactly the same distribution, with eight times fewer numbers.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +23,9 @@ pub(super) const SAMPLES: f64 = 180_000.0;
 /// How the sizes of pods differ.
 const SIZE_CV: f64 = 0.3;
 
-/// The exponent with which shares fall. Of 1, 1.1, 1.3 and 1.5 the one with which the plain test calls as many rows as the
-/// definition of the statistics states for its own noise model (22 of 500 at CV 10 %, 2,300 and 7,900 of 21,000, 200 of 500).
+/// The exponent with which shares fall. Of 1, 1.1, 1.3 and 1.5 it is the one with which the plain test has as many
+/// significant rows as the definition of the statistics states for its own noise model (22 of 500 at CV 10 %, 2,300 and
+/// 7,900 of 21,000, 200 of 500).
 const STEEPNESS: f64 = 1.5;
 
 /// Shares of [`FUNCTIONS`] functions, the i-th proportional to i^-1.5: from 39.6 % down to .004 %.
@@ -32,7 +33,7 @@ pub(super) fn zipf() -> Vec<f64> {
     of_ranks(STEEPNESS)
 }
 
-/// The same falling as 1/i, from 14.7 % down to .03 %: twice as many functions are well counted.
+/// The same falling as 1/i, from 14.7 % down to .03 %: twice as many functions have enough samples.
 pub(super) fn flat_zipf() -> Vec<f64> {
     of_ranks(1.0)
 }
@@ -51,19 +52,19 @@ pub(super) struct Noise {
 }
 
 impl Noise {
-    /// Pods that differ by this CV in each function, and in nothing else but their size.
+    /// Pods that differ by this CV in each function, and otherwise only in their size.
     pub(super) fn of(cv: f64) -> Self {
         Self { cv, cost_cv: 0.0 }
     }
 }
 
-/// One pod: where it is hashed to, how much it does, and what it costs there.
+/// One pod: its bucket, its size, and its costs.
 #[derive(Clone, Debug)]
 pub(super) struct Pod {
     pub(super) bucket: u16,
     /// Its samples and requests, 1 on average.
     pub(super) size: f64,
-    /// By function, the share of its samples, 1 in all.
+    /// By function, the share of its samples; they sum to 1.
     pub(super) shares: Vec<f64>,
     /// Samples for the same requests, 1 on average.
     pub(super) cost: f64,
@@ -82,7 +83,7 @@ pub(super) fn pods(count: usize, shares: &[f64], noise: &Noise, rng: &mut Genera
     (0..count).map(|_| pod()).collect()
 }
 
-/// The bucket of a pod whose name is not known: hashes are as good as chance.
+/// The bucket of a pod whose name is not known: a hash is as good as a random number.
 pub(super) fn bucket(rng: &mut Generator) -> u16 {
     u16::try_from(rng.next_u64() % u64::from(BUCKETS)).unwrap_or(0)
 }
@@ -108,8 +109,8 @@ pub(super) struct BucketMean {
 }
 
 impl Means {
-    /// Of pods that take `samples` each on average, where function f costs `costs[f]` times as much as elsewhere. What costs
-    /// more makes profiles grow; nothing else shrinks.
+    /// For pods that take `samples` each on average, where function f costs `costs[f]` times as much as elsewhere. A
+    /// higher cost makes profiles grow; nothing else shrinks.
     pub(super) fn of<'p>(pods: impl IntoIterator<Item = &'p Pod>, samples: f64, costs: &[f64]) -> Self {
         let mut buckets: BTreeMap<u16, BucketMean> = BTreeMap::new();
         for pod in pods {
@@ -164,7 +165,7 @@ impl Row {
 }
 
 impl Table {
-    /// As the tests see it.
+    /// The input of the tests.
     pub(super) fn arm(&self) -> Arm<'_> {
         Arm { rows: self.rows.iter().map(Row::as_tested).collect() }
     }
@@ -179,7 +180,7 @@ impl Table {
     }
 }
 
-/// Head and base side by side.
+/// Head and base.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pair {
     pub(super) head: Table,

@@ -1,7 +1,7 @@
 //! The plain test: G of counts merged over pods, the chi-square tail with one degree of freedom, Benjamini-Hochberg.
 //!
-//! What everybody would try first, and what the method's article prints. It stands beside every figure, so that each row shows
-//! that its fleets are a test.
+//! It is what everybody would try first, and what the method's article prints. Every figure is shown next to it, so
+//! that each row shows that its fleets are a real test.
 
 use fleetdiff_schemas::number::float;
 use fleetdiff_statistics::MIN_COUNT;
@@ -12,7 +12,7 @@ use fleetdiff_statistics::tails::ln_chi1_tail;
 use super::model::Pair;
 use super::row::Q;
 
-/// ln p of each function; NaN below the floor or where the function is all of the profile.
+/// ln p of each function; NaN below the floor or if the function is the whole profile.
 pub(super) fn ln_p(head: &[u64], head_total: u64, base: &[u64], base_total: u64) -> Vec<f64> {
     let one = |(&a, &b): (&u64, &u64)| {
         let tested = float(a + b) >= MIN_COUNT && a + b < head_total + base_total;
@@ -21,7 +21,7 @@ pub(super) fn ln_p(head: &[u64], head_total: u64, base: &[u64], base_total: u64)
     head.iter().zip(base).map(one).collect()
 }
 
-/// ln p of each function of a cell from what all its strata have counted together.
+/// ln p of each function of a cell, from the counts of all its strata together.
 pub(super) fn ln_p_pooled<'p>(strata: impl IntoIterator<Item = &'p Pair>) -> Vec<f64> {
     let (mut head, mut base): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
     for pair in strata {
@@ -36,12 +36,12 @@ fn add(sums: &mut Vec<u64>, counts: &[u64]) {
     sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
 }
 
-/// Who is called in one family.
+/// Which functions are significant in one family.
 pub(super) fn significant(ln_p: &[f64]) -> Vec<bool> {
     bh(ln_p).iter().map(|&q| selected(q, Q)).collect()
 }
 
-/// How many are called in one family.
+/// How many functions are significant in one family.
 pub(super) fn calls(ln_p: &[f64]) -> usize {
     significant(ln_p).iter().filter(|&&significant| significant).count()
 }

@@ -1,4 +1,4 @@
-//! Nothing changed, one window, one stratum: how often is anything called?
+//! Nothing changed, one window, one stratum: how often is anything significant?
 
 use fleetdiff_statistics::rows_of_cell;
 
@@ -55,7 +55,7 @@ pub(super) fn observed(ours: &[f64], plain: &[f64]) -> Vec<Observed> {
     of_calls(calls(ours), calls(plain))
 }
 
-/// What a run shows of them, from numbers of calls.
+/// What a run shows of them, from numbers of significant rows.
 pub(super) fn of_calls(ours: usize, plain: usize) -> Vec<Observed> {
     vec![
         Observed::beside(Seen::whether(ours > 0), Seen::whether(plain > 0)),
@@ -77,7 +77,7 @@ fn cells(name: &'static str, simulates: &'static str, shares: Vec<f64>, size: Si
     })
 }
 
-/// Pods serve one tenant each, and all pods of a tenant are alike.
+/// Pods serve one tenant each, and all pods of a tenant have the same costs.
 fn tenants() -> Row {
     let shares = zipf();
     let simulates = "40 v 760 pods of 20 tenants that differ by CV 50 %; pods of a tenant are alike";

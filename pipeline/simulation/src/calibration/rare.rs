@@ -1,4 +1,5 @@
-//! Nothing changed in functions too rare for the test between pods, whose samples come from a few pods: is anything called?
+//! Nothing changed in functions too rare for the test between pods, whose samples come from a few pods: is anything
+//! significant?
 
 use fleetdiff_schemas::number::{float, length_float, whole};
 use fleetdiff_statistics::MIN_COUNT;
@@ -13,9 +14,9 @@ use super::row::{Chance, Row};
 use crate::fleet::random::{Generator, next_uniform};
 
 const FUNCTIONS: usize = 500;
-/// Expected samples of a function in both arms together: between these, as likely in each octave.
+/// Expected samples of a function in both arms together: between these, log-uniform.
 const EXPECTED: (f64, f64) = (1.0, 60.0);
-/// Masses this near are equally likely.
+/// Masses this close are equally likely.
 const TIE: f64 = 1e-9;
 
 pub(super) fn rows() -> Vec<Row> {

@@ -1,4 +1,4 @@
-//! Nothing changed, and pods differ in samples for the same requests: is a cost per request called?
+//! Nothing changed, and pods differ in samples for the same requests: is a cost per request significant?
 
 use fleetdiff_schemas::number::float;
 use fleetdiff_statistics::MIN_COUNT;
@@ -38,7 +38,7 @@ pub(super) struct Serving {
 }
 
 impl Serving {
-    /// Of pods that take `samples` for `requests` each on average, where function f costs `costs[f]` times as much.
+    /// For pods that take `samples` for `requests` each on average, where function f costs `costs[f]` times as much.
     pub(super) fn of(pods: &[Pod], costs: &[f64], samples: f64, requests: f64, chance: &mut Chance) -> Self {
         let counts = Means::of(pods, samples, costs).draw(&mut chance.rng);
         let mut served = |bucket: u16| {

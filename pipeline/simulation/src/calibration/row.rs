@@ -8,11 +8,11 @@ use crate::fleet::random::Generator;
 /// False-discovery rate of every family here.
 pub(super) const Q: f64 = 0.05;
 
-/// The chance of one run.
+/// The random numbers of one run.
 pub(super) struct Chance {
-    /// For fleets that make their own chance of a seed.
+    /// The seed, for fleets that make their own random numbers.
     pub seed: u64,
-    /// For all others.
+    /// The generator, for all other fleets.
     pub rng: Generator,
 }
 
@@ -21,13 +21,13 @@ pub(super) type Experiment = Box<dyn Fn(&mut Chance) -> Result<Vec<Observed>, Ru
 
 /// One row of the calibration table.
 pub struct Row {
-    /// Its name, as one writes it on a command line.
+    /// Its name on a command line.
     pub name: &'static str,
     /// What is simulated, in words.
     pub simulates: &'static str,
     /// What is measured, and what it must keep to.
     pub figures: Vec<Figure>,
-    /// Runs for each run that is asked for: cheap rows have more.
+    /// Runs per requested run: cheap rows have more.
     pub repeats: u64,
     pub(super) experiment: Experiment,
 }

@@ -1,8 +1,9 @@
-//! Nothing changed, but arms ran at other hours, on other machines, or across the edge of a block: is anything called?
+//! Nothing changed, but arms ran at different hours, on different machines, or across the boundary of a block: is
+//! anything significant?
 //!
-//! [`REVERSED`] is a limit of the definition, stated and not required: where a pod takes most of its samples in hours in which
-//! the other arm takes few, residuals of head and base are weighted so unlike that one dispersion does not fit both. The
-//! reference programs have it as well.
+//! [`REVERSED`] is a limitation of the definition, reported without a bound: if a pod takes most of its samples in
+//! hours in which the other arm takes few, the residuals of head and base are weighted so differently that one
+//! dispersion does not fit both. The reference programs have the same limitation.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ const HOURS: usize = 4;
 const KINDS: usize = 2;
 /// How much each function's cost differs from hour to hour, and from machine to machine.
 const TILT_CV: f64 = 0.05;
-/// Part of the head's pods on the newer machine; of the base's it is the rest.
+/// The fraction of the head's pods on the newer machine; for the base it is the complement.
 const NEWER: f64 = 0.75;
 
 /// How load changes from the first hour to the last, around a mean of 1.
@@ -33,7 +34,7 @@ struct Load {
     last: f64,
 }
 
-/// The head's load as a canary has it that takes on more; the base's is the reverse.
+/// The load of a canary that takes on more and more; the base's load is the reverse.
 const RISING: Load = Load { first: 0.6, last: 1.6 };
 /// From next to nothing to all.
 const REVERSED: Load = Load { first: 0.2, last: 2.0 };
@@ -107,7 +108,7 @@ impl Tilts {
     }
 }
 
-/// The pods of one arm by kind of machine, each of them on one.
+/// The pods of one arm by kind of machine, each on one.
 struct Arm {
     by_kind: [Vec<Pod>; KINDS],
 }

@@ -1,7 +1,7 @@
 //! A fleet that counts on, hop by hop.
 //!
-//! Where pods keep their costs, the counts of a bucket in a hop are Poisson numbers with means that never change: tables are
-//! prepared once. Where the costs of every pod wander, means are made anew at every hop from every pod.
+//! If pods keep their costs, the counts of a bucket in a hop are Poisson numbers with means that never change, and
+//! tables are prepared once. If the costs of every pod wander, means are computed at every hop from every pod.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ pub(super) const SAMPLES_A_HOP: f64 = 1_000.0;
 
 static LADDER: LazyLock<Ladder> = LazyLock::new(Ladder::new);
 
-/// How the costs of each function of each pod wander: stationary, autoregressive of order one, a step a hop.
+/// How the costs of each function of each pod wander: stationary, autoregressive of order one, one step per hop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wander {
     /// Coefficient of variation at any moment.
@@ -38,7 +38,7 @@ pub(super) struct Design {
     /// What a function costs in the head, in which cells.
     pub(super) changed: Option<Changed>,
     pub(super) hops: u64,
-    /// A block of time begins at this hop: an hour has struck.
+    /// A time block begins at this hop: the hour of the day changes.
     pub(super) edge: Option<u64>,
 }
 
@@ -66,7 +66,7 @@ struct CellStream {
 }
 
 impl Stream {
-    /// Nothing has been counted.
+    /// A stream in which nothing has been counted.
     pub(super) fn new(design: &Design, rng: &mut Generator) -> Self {
         let unchanged = vec![1.0; design.shares.len()];
         let cell = |cell: usize, rng: &mut Generator| {
@@ -86,7 +86,7 @@ impl Stream {
         Self { cells: (0..design.cells).map(|number| cell(number, rng)).collect(), edge: design.edge, hop: 0 }
     }
 
-    /// Counts one hop more.
+    /// Counts one more hop.
     pub(super) fn advance(&mut self, rng: &mut Generator) {
         for cell in &mut self.cells {
             if self.edge == Some(self.hop) {
@@ -121,7 +121,7 @@ struct ArmStream {
 }
 
 enum Source {
-    /// One sampler a bucket, ascending.
+    /// One sampler per bucket, ascending.
     Steady(Vec<Sampler>),
     Wandering(Wandering),
 }
@@ -168,9 +168,9 @@ struct Wandering {
 
 struct WanderingPod {
     bucket: u16,
-    /// Expected samples of a hop by function, were there no wandering.
+    /// Expected samples of a hop by function, without wandering.
     means: Vec<f64>,
-    /// Where each has wandered to: standard normal.
+    /// The current position of each: standard normal.
     states: Vec<f64>,
 }
 
@@ -189,7 +189,7 @@ impl Wandering {
         Self { pods, kept, fresh, sigma, normal, means: vec![0.0; costs.len()] }
     }
 
-    /// Counts a hop, and takes a step.
+    /// Counts a hop, and makes a step.
     fn count(&mut self, table: &mut Table, rng: &mut Generator) {
         let mut pods = self.pods.iter_mut().peekable();
         for row in &mut table.rows {
@@ -208,7 +208,7 @@ impl Wandering {
 }
 
 impl WanderingPod {
-    /// Adds what it is expected to count where it stands.
+    /// Adds its expected counts at the current position.
     fn add_to(&self, sums: &mut [f64], sigma: f64) {
         let middle = 0.5 * sigma * sigma;
         for ((sum, mean), state) in sums.iter_mut().zip(&self.means).zip(&self.states) {

@@ -1,7 +1,8 @@
-//! Nothing changed in how many bytes are allocated where: is anything called?
+//! Nothing changed in how many bytes are allocated where: is anything significant?
 //!
-//! A sample of an allocation profile stands for many bytes, and for more the larger the object. Bytes taken for counts are a
-//! test of half a million times too many samples; divided by their unit, sum w^2 / sum w, they are worth what was sampled.
+//! A sample of an allocation profile represents many bytes, and more of them the larger the object. If bytes are taken
+//! for counts, the test assumes half a million times too many samples; divided by their unit, sum w^2 / sum w, they
+//! count as many samples as were taken.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ const SITES: usize = 60;
 const SAMPLED: f64 = 5_000.0;
 /// Bytes from one sampled allocation to the next: the Go runtime's default.
 const RATE: f64 = 524_288.0;
-/// Sizes of objects: a site's typical one is between these, as likely in each octave; its objects differ by CV 100 %.
+/// Sizes of objects: a site's typical size is between these, log-uniform; its objects differ by CV 100 %.
 const SIZES: (f64, f64) = (64.0, 4_194_304.0);
 
 pub(super) fn rows() -> Vec<Row> {
@@ -47,7 +48,7 @@ pub(super) fn rows() -> Vec<Row> {
 struct Sampled {
     /// By bucket: pods, and bytes by site.
     buckets: BTreeMap<u16, (u32, Vec<f64>)>,
-    /// By site, the sum of squares of what each sample stands for.
+    /// By site, the sum of squares of the bytes that each sample represents.
     squares: Vec<f64>,
 }
 
@@ -75,7 +76,7 @@ impl Sampled {
         (0..SITES).map(|site| whole(self.buckets.values().map(|(_, bytes)| bytes[site]).sum::<f64>())).collect()
     }
 
-    /// As the tests see it, each site divided by its unit.
+    /// The input of the tests, with each site divided by its unit.
     fn scaled(&self, units: &[f64]) -> Vec<(u16, u64, Scaled)> {
         let row = |(&bucket, (_, bytes)): (&u16, &(u32, Vec<f64>))| {
             let values = Scaled(bytes.iter().zip(units).map(|(bytes, unit)| bytes / unit).collect());
@@ -89,7 +90,7 @@ impl Sampled {
     }
 }
 
-/// Values divided by their unit, in place of counts.
+/// Values divided by their unit, instead of counts.
 struct Scaled(Vec<f64>);
 
 impl Scaled {

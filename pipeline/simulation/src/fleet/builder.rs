@@ -1,4 +1,4 @@
-//! Saying what a synthetic fleet is like: one method a property, each with a default that does no harm.
+//! Describes a synthetic fleet: one method per property, each with a harmless default.
 
 use fleetdiff_schemas::identity::{Build, Cohort, Hardware, Region, Service};
 use fleetdiff_schemas::rows::ALL_FUNCTIONS;
@@ -11,7 +11,7 @@ use super::cells::Cells;
 pub(super) const REGIONS: [&str; 3] = ["ap-south-1", "ap-southeast-1", "eu-west-1"];
 /// Cohorts of the method's article.
 pub(super) const COHORTS: [&str; 3] = ["Android-TV", "Web-Desktop", "iOS-iPad"];
-/// When fleets start unless they say otherwise: 2026-03-03 09:05:00 UTC, 55 minutes before a new hour.
+/// When fleets start by default: 2026-03-03 09:05:00 UTC, 55 minutes before a new hour.
 pub(super) const STARTS_AT: Nanos = Nanos::from_seconds(1_772_528_700);
 
 /// How many pods run each build in one place.
@@ -28,7 +28,7 @@ pub(super) struct Effect {
     pub(super) function: Option<String>,
     pub(super) cells: Cells,
     pub(super) factor: f64,
-    /// Each pod is hit with this chance; none: all are.
+    /// Each pod is affected with this probability; none: all are.
     pub(super) fraction: Option<f64>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Effect {
 pub(super) enum Deploy {
     /// It runs since long before the first profile, as the base does.
     Before,
-    /// All its pods start this long after the first profile, beside those of the base.
+    /// All its pods start this long after the first profile, in addition to those of the base.
     After(Nanos),
     /// Pods of the base are replaced one by one, evenly over `lasts`, the first this long after the first profile.
     Rollout { after: Nanos, lasts: Nanos },
@@ -50,7 +50,7 @@ pub(super) enum Form {
     Folded,
 }
 
-/// Everything that is said about a fleet.
+/// All properties of a fleet.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) seed: u64,
@@ -152,7 +152,7 @@ impl FleetBuilder {
     }
 }
 
-/// Who is in the fleet.
+/// Which pods are in the fleet.
 impl FleetBuilder {
     /// The service that all pods run (default `video-delivery`).
     #[must_use]
@@ -178,13 +178,13 @@ impl FleetBuilder {
         self.with(|s| s.regions = regions.into_iter().map(Into::into).collect())
     }
 
-    /// Whom it serves (default [`Fleet::COHORTS`](super::Fleet::COHORTS)).
+    /// Which cohorts it serves (default [`Fleet::COHORTS`](super::Fleet::COHORTS)).
     #[must_use]
     pub fn cohorts<C: Into<Cohort>>(self, cohorts: impl IntoIterator<Item = C>) -> Self {
         self.with(|s| s.cohorts = cohorts.into_iter().map(Into::into).collect())
     }
 
-    /// Makes the cohort a label of samples: every pod serves all cohorts alike, and pods are counted by region.
+    /// Makes the cohort a label of samples: every pod serves all cohorts equally, and pods are counted by region.
     #[must_use]
     pub fn cohorts_by_request(self) -> Self {
         self.with(|s| s.cohorts_by_request = true)
@@ -197,7 +197,7 @@ impl FleetBuilder {
         self.with(|s| s.pods = PodCounts { head, base })
     }
 
-    /// Pods of each build in one cell that is unlike the others.
+    /// Pods of each build in one cell that differs from the others.
     #[must_use]
     pub fn cell(self, region: impl Into<Region>, cohort: impl Into<Cohort>, head: u32, base: u32) -> Self {
         self.with(|s| s.odd_cells.push((region.into(), cohort.into(), PodCounts { head, base })))
@@ -216,7 +216,7 @@ impl FleetBuilder {
         self.with(|s| s.pods_per_node = Some(pods))
     }
 
-    /// Keeps the start of processes out of the profiles.
+    /// Leaves the start of processes out of the profiles.
     #[must_use]
     pub fn without_process_start(self) -> Self {
         self.with(|s| s.process_start_known = false)
@@ -256,7 +256,7 @@ impl FleetBuilder {
         self.with(|s| s.pod_cv = cv)
     }
 
-    /// How the sizes of pods (samples and requests in all) differ: log-normal of this CV (default .3).
+    /// How the sizes of pods (total samples and requests) differ: log-normal of this CV (default .3).
     #[must_use]
     pub fn size_cv(self, cv: f64) -> Self {
         self.with(|s| s.size_cv = cv)
@@ -269,16 +269,16 @@ impl FleetBuilder {
         self.with(|s| (s.hop_cv, s.hop_correlation) = (cv, correlation))
     }
 
-    /// Lets the whole fleet wander alike: from start to end, each function's cost moves along a straight line on
-    /// the log scale by a normal number with this standard deviation, the same for every pod (default 0).
+    /// Lets the costs of the whole fleet drift together: from start to end, each function's cost moves along a straight
+    /// line on the log scale by a normal number with this standard deviation, the same for every pod (default 0).
     #[must_use]
     pub fn drift(self, deviation: f64) -> Self {
         self.with(|s| s.drift = deviation)
     }
 
-    /// Multiplies what `function` itself costs (samples whose leaf it is) in the head pods of `cells`. All else keeps
-    /// its cost, so that shares move and profiles grow. Effects add up by multiplication; a factor of 1 is none. `(all)` is
-    /// [`regress_all`](Self::regress_all).
+    /// Multiplies what `function` itself costs (samples whose leaf it is) in the head pods of `cells`. Everything else
+    /// keeps its cost, so that shares move and profiles grow. Several effects are multiplied; a factor of 1 has no
+    /// effect. `(all)` is [`regress_all`](Self::regress_all).
     #[must_use]
     pub fn regress(self, function: impl Into<String>, cells: Cells, factor: f64) -> Self {
         let function = function.into();
@@ -288,7 +288,8 @@ impl FleetBuilder {
         self.with(|s| s.effects.push(Effect { function: Some(function), cells, factor, fraction: None }))
     }
 
-    /// As [`regress`](Self::regress), but each head pod is hit with the chance `fraction` alone, for as long as it lives.
+    /// As [`regress`](Self::regress), but each head pod is affected only with the probability `fraction`, for as long
+    /// as it lives.
     #[must_use]
     pub fn regress_some(self, function: impl Into<String>, cells: Cells, factor: f64, fraction: f64) -> Self {
         self.with(|s| {
@@ -296,13 +297,13 @@ impl FleetBuilder {
         })
     }
 
-    /// Multiplies what everything costs in the head pods of `cells`: no share moves, and a request costs more.
+    /// Multiplies the cost of everything in the head pods of `cells`: no share moves, and a request costs more.
     #[must_use]
     pub fn regress_all(self, cells: Cells, factor: f64) -> Self {
         self.with(|s| s.effects.push(Effect { function: None, cells, factor, fraction: None }))
     }
 
-    /// Takes back every effect said so far.
+    /// Removes every effect set so far.
     #[must_use]
     pub fn unchanged(self) -> Self {
         self.with(|s| s.effects.clear())
@@ -348,13 +349,13 @@ impl FleetBuilder {
     }
 
     /// How long a process is cold (default 60 s): profiles whose midpoint lies in it cost three times as much in a
-    /// quarter of the functions, so that whoever does not crop them sees a change.
+    /// quarter of the functions, so that a change is seen if they are not cropped.
     #[must_use]
     pub fn warm_up(self, length: Nanos) -> Self {
         self.with(|s| s.warm_up = length)
     }
 
-    /// This many pods restart once, at some moment of their time: same pod, new process.
+    /// This many pods restart once, at some moment of their life: same pod, new process.
     #[must_use]
     pub fn restarts(self, pods: u32) -> Self {
         self.with(|s| s.restarts = pods)
@@ -375,7 +376,7 @@ impl FleetBuilder {
         self.with(|s| (s.late, s.late_by) = (fraction, by))
     }
 
-    /// Sends this fraction of the profiles once more, with the pod's next record.
+    /// Sends this fraction of the profiles again, with the pod's next record.
     #[must_use]
     pub fn duplicates(self, fraction: f64) -> Self {
         self.with(|s| s.duplicates = fraction)

@@ -1,4 +1,4 @@
-//! Which functions a synthetic fleet spends its samples in, and who calls them.
+//! The functions in which a synthetic fleet has its samples, and their callers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub enum Calls {
     Zipf(u32),
 }
 
-/// One path through the program, to where samples are taken.
+/// One call path, at whose leaf samples are taken.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
     /// Indexes of names, root first.
@@ -42,7 +42,7 @@ pub(super) struct CallTree {
     outermost: Vec<(usize, usize)>,
 }
 
-/// Room for one fold, to be used again.
+/// Memory for one fold, reused.
 #[derive(Debug, Default)]
 pub(super) struct FoldRoom {
     nodes: Vec<u64>,
@@ -143,7 +143,7 @@ impl FoldRoom {
         }
     }
 
-    /// Functions that were seen. Whether one was is a coin toss to the processor, so none of this branches on it.
+    /// Functions that were seen. The processor cannot predict whether one was, so the code does not branch on it.
     fn functions(&mut self) -> Vec<FoldedFunction> {
         self.seen.resize(self.total.len() + 1, FoldedFunction { name: 0, own: 0, total: 0 });
         let mut seen = 0;
@@ -155,7 +155,7 @@ impl FoldRoom {
     }
 }
 
-/// What is looked up only while the tree grows.
+/// Data that is needed only while the tree grows.
 #[derive(Default)]
 struct Growing {
     names: Vec<Arc<str>>,
@@ -193,7 +193,8 @@ mod tests {
         for (index, name) in (0..).zip(tree.names.iter()) {
             let on_path = tree.paths.iter().filter(|path| path.frames.contains(&index));
             let total: f64 = on_path.map(|path| path.share).sum();
-            // Nothing lies between "on every stack" and "well below half": what a caller's share says is never in doubt.
+            // No function lies between "on every stack" and "well below half", so that a caller's share is never
+            // ambiguous.
             assert!(total < 0.4 || (total - 1.0).abs() < 1e-12, "{name} {total}");
             assert_eq!(total > 0.9, ["main", "server::event_loop"].contains(&&**name));
         }

@@ -37,7 +37,7 @@ impl Cells {
         Self(vec![(None, Some(cohort.into()))])
     }
 
-    /// These and those.
+    /// The union of two sets.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
@@ -52,7 +52,7 @@ impl Cells {
         })
     }
 
-    /// The patterns one by one, so that one that holds nothing can be named.
+    /// The patterns one by one, so that an empty one can be named.
     pub(super) fn patterns(&self) -> impl Iterator<Item = Self> + '_ {
         self.0.iter().map(|pattern| Self(vec![pattern.clone()]))
     }

@@ -1,4 +1,4 @@
-//! How profiles reach a partition: several pods a record, some late, some twice.
+//! How profiles reach a partition: several pods per record, some late, some twice.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Partition {
         (0..self.groups.len()).filter(due).collect()
     }
 
-    /// What a pod sends in this period; what is late is put aside.
+    /// What a pod sends in this period; late profiles are put aside.
     fn profiles(&mut self, plan: &Plan, pod: usize) -> Vec<Profile> {
         let (settings, key) = (&plan.settings, plan.pods[pod].key);
         let copied = |period: &u64| uniform(key, Purpose::Duplicate, *period) < settings.duplicates;
@@ -131,7 +131,7 @@ impl Partition {
         self.offset += 1;
     }
 
-    /// Copies of the last profiles come one period after them; then only late ones can still be on their way.
+    /// Copies of the last profiles come one period after them; after that only late profiles can still be on their way.
     fn has_more(&self) -> bool {
         self.period <= self.plan.periods || !self.delayed.is_empty()
     }
@@ -187,7 +187,7 @@ impl Source for FleetSource {
         if self.open.is_empty() {
             return Ok(Polled::End);
         }
-        // The one that is furthest behind, so that partitions advance side by side.
+        // The partition that is furthest behind, so that partitions advance together.
         let running = self.open.iter().enumerate().filter(|(_, reading)| !reading.is_paused);
         let Some((next, _)) = running.min_by_key(|(_, reading)| (reading.partition.period, reading.partition.offset))
         else {
@@ -208,7 +208,7 @@ impl Source for FleetSource {
     }
 }
 
-/// The name under which a fleet's records say where they come from.
+/// The source name in a fleet's records.
 fn source_name(plan: &Plan) -> String {
     format!("synthetic-{}", plan.settings.seed)
 }

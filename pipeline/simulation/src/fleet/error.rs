@@ -22,10 +22,10 @@ pub enum FleetError {
         property: &'static str,
         /// The number given.
         value: f64,
-        /// What is possible.
+        /// The possible range.
         range: &'static str,
     },
-    /// There is nothing where at least one is needed.
+    /// There is none where at least one is needed.
     #[error("{property} leaves the fleet empty")]
     Empty {
         /// The method of [`FleetBuilder`](super::FleetBuilder).
@@ -34,7 +34,7 @@ pub enum FleetError {
 }
 
 impl FleetError {
-    /// A name for this kind of error that does not change.
+    /// The stable name of this kind of error.
     pub fn code(&self) -> &'static str {
         match self {
             Self::UnknownFunction { .. } => "unknown_function",

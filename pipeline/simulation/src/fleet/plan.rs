@@ -87,7 +87,7 @@ impl Plan {
 }
 
 impl Effect {
-    /// Whether a pod of its cells is hit. Of each function other pods are.
+    /// Whether a pod of its cells is affected. For each function these are different pods.
     fn hits(&self, pod: &Pod) -> bool {
         let chance = || uniform(key_of(pod.key, self.function.as_deref().unwrap_or_default()), Purpose::Minority, 0);
         self.fraction.is_none_or(|fraction| chance() < fraction)

@@ -1,10 +1,10 @@
 //! Independent Poisson counts for hundreds of stacks in about a microsecond.
 //!
-//! A sum of independent Poisson numbers is Poisson. So the mean of a frequent stack is cut into the nearest mean below
-//! it for which a table exists (one random number, one look-up) and a small rest; the rests of all stacks and the rare
-//! stacks are drawn together: how many in all, then for each to which stack it belongs (an alias table: one random
-//! number, one look-up). The result is exactly one independent Poisson count a stack; probabilities are
-//! multiples of 2^-32, which is the only rounding.
+//! A sum of independent Poisson numbers is Poisson. So the mean of a frequent stack is split into the nearest smaller
+//! mean for which a table exists (one random number, one look-up) and a small rest. The rests of all stacks and the
+//! rare stacks are drawn together: first their total, then for each sample its stack (an alias table: one random
+//! number, one look-up). The result is exactly one independent Poisson count per stack; probabilities are multiples of
+//! 2^-32, which is the only rounding.
 
 use std::hint::select_unpredictable;
 
@@ -27,9 +27,9 @@ struct Alias {
 
 #[derive(Clone, Copy, Debug)]
 struct Column {
-    /// Below this the column stands for itself.
+    /// Below this the result is the column itself.
     keep: u32,
-    /// Else for this one.
+    /// Otherwise it is this one.
     other: u32,
 }
 
@@ -60,7 +60,7 @@ impl Alias {
         let column = random >> self.shift;
         let Column { keep, other } = self.columns[column as usize];
         let coin = random & ((1 << self.shift) - 1);
-        // A branch would be mispredicted at every other toss: a third of the whole cost.
+        // A branch would be mispredicted half of the time: a third of the whole cost.
         select_unpredictable(coin < keep, column, other) as usize
     }
 }
@@ -137,7 +137,7 @@ impl Rung {
     }
 }
 
-/// Draws independent Poisson counts for a list of means, again and again.
+/// Draws independent Poisson counts for a list of means, many times.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     /// Slots with a table of their own.
@@ -148,7 +148,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Prepares for these means, which are finite and not negative; `ladder` is handed to each draw again.
+    /// Prepares for these means, which are finite and not negative; each draw must be given the same `ladder`.
     pub(crate) fn new(means: &[f64], ladder: &Ladder) -> Self {
         let mut frequent = Vec::new();
         let mut rests = means.to_vec();

@@ -1,4 +1,4 @@
-//! The fleets that fleetdiff is judged by.
+//! The fleets on which fleetdiff is evaluated.
 
 use fleetdiff_schemas::time::Nanos;
 
@@ -12,7 +12,7 @@ impl Fleet {
     pub const REGIONS: [&str; 3] = builder::REGIONS;
     /// Cohorts of the method's article.
     pub const COHORTS: [&str; 3] = builder::COHORTS;
-    /// When fleets start unless they say otherwise: 2026-03-03 09:05:00 UTC, 55 minutes before a new hour.
+    /// When fleets start by default: 2026-03-03 09:05:00 UTC, 55 minutes before a new hour.
     pub const STARTS_AT: Nanos = builder::STARTS_AT;
     /// The function that regresses in [`Fleet::demo`].
     pub const DEMO_FUNCTION: &str = "serialize_video_chunk";
@@ -59,8 +59,8 @@ impl Fleet {
     }
 
     /// Nothing changed while 100 pods are rolled out one by one within 30 minutes and the costs of the whole fleet
-    /// drift by 5 %: one cell, 500 functions, pods that differ by CV 10 %, profiles of 10 s. Two minutes stand before
-    /// the first replaced pod and two after the last.
+    /// drift by 5 %: one cell, 500 functions, pods that differ by CV 10 %, profiles of 10 s. There are two minutes
+    /// before the first replaced pod and two after the last.
     pub fn rollout(seed: u64) -> FleetBuilder {
         Self::null(seed)
             .regions(["ap-south-1"])

@@ -1,5 +1,5 @@
-//! Chance that depends on names alone: what one pod draws never depends on which other pods exist, on who asks
-//! first, or on how many threads ask.
+//! Random numbers that depend only on names: what one pod draws never depends on which other pods exist, on the order
+//! of draws, or on the number of threads.
 //!
 //! Every draw comes from a generator that is seeded by [`derive()`] from (fleet seed, what is drawn for, when), so a
 //! profile can be made again at any time. Only integer arithmetic, IEEE basic operations and `libm` are used: the
@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 /// The generator of everything that is drawn: fast, small, of a fixed algorithm.
 pub(crate) type Generator = Xoshiro256PlusPlus;
 
-/// What a number is drawn for; keeps the streams of one pod apart, so that asking for late data moves no count.
+/// What a number is drawn for. Separates the streams of one pod, so that late delivery changes no count.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     Phase,
@@ -33,7 +33,7 @@ pub(super) enum Purpose {
     Crash,
 }
 
-/// The seed of a stream: the fleet's (or pod's) key, its purpose, and which of many.
+/// The seed of a stream: the fleet's (or pod's) key, its purpose, and its number.
 pub(super) fn derive(key: u64, purpose: Purpose, index: u64) -> u64 {
     let purpose = match purpose {
         Purpose::Phase => 1,

@@ -1,4 +1,4 @@
-//! Which pods there are, and which processes lived in them when.
+//! Which pods there are, and when which processes ran in them.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ const MIXED: &str = "mixed";
 /// Between the end of a process and the start of the one after it.
 const PAUSE: Nanos = Nanos::from_seconds(5);
 
-/// One pod: what chance has made of it.
+/// One pod, with its random properties.
 #[derive(Clone, Debug)]
 pub(super) struct Pod {
     pub(super) id: PodId,
-    /// What everything that this pod draws is derived from.
+    /// The key from which every draw of this pod is derived.
     pub(super) key: u64,
     pub(super) region: Region,
-    /// None where its samples name their own.
+    /// None if its samples name their own.
     pub(super) cohort: Option<Cohort>,
     pub(super) is_head: bool,
     /// Index of its kind of machine.
@@ -100,7 +100,7 @@ fn builds(settings: &Settings, counts: PodCounts) -> Vec<(&Build, u32, bool)> {
     builds
 }
 
-/// A cell that is unlike the others must be one of the fleet's.
+/// A cell that differs from the others must be one of the fleet's.
 fn check_cells(settings: &Settings) -> Result<(), FleetError> {
     let known = |region: &Region, cohort: &Cohort| {
         !settings.cohorts_by_request && settings.regions.contains(region) && settings.cohorts.contains(cohort)
@@ -164,8 +164,8 @@ fn some_hours_before(instant: Nanos, key: u64) -> Nanos {
     Nanos(instant.0.saturating_sub(part(Nanos::from_seconds(3600), age).0))
 }
 
-/// A roll-out: the pods of the base, in an order of chance, end one after the other, and each is followed at once by
-/// a pod of the head.
+/// A roll-out: the pods of the base end one after the other in random order, and each is followed at once by a pod of
+/// the head.
 fn replace_one_by_one(pods: &mut Vec<Pod>, settings: &Settings, begins: Nanos, lasts: Nanos) {
     let mut order: Vec<usize> = (0..pods.len()).filter(|&pod| *pods[pod].build() == settings.base).collect();
     order.sort_by_key(|&pod| derive(pods[pod].key, Purpose::Order, 0));
@@ -177,7 +177,7 @@ fn replace_one_by_one(pods: &mut Vec<Pod>, settings: &Settings, begins: Nanos, l
     }
 }
 
-/// Pods chosen by chance end their process at a moment between a tenth and nine tenths of what is seen of it.
+/// Randomly chosen pods end their process at a moment between a tenth and nine tenths of its observed time.
 fn stop_some(pods: &mut [Pod], settings: &Settings, purpose: Purpose, many: u32, stop: fn(&mut Pod, Nanos)) {
     let mut order: Vec<usize> = (0..pods.len()).collect();
     order.sort_by_key(|&pod| derive(pods[pod].key, purpose, 0));

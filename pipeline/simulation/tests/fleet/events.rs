@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// How many of `n` things chosen with chance `p` there may be.
+/// The range of the number of `n` things chosen with probability `p`.
 fn assert_chosen(found: usize, n: usize, p: f64, what: &str) {
     let (found, mean) = (found as f64, n as f64 * p);
     assert!((found - mean).abs() < 5.0 * (mean * (1.0 - p)).sqrt(), "{found} {what} of {n}, expected about {mean}");

@@ -1,4 +1,4 @@
-//! The fleets that fleetdiff is judged by, and what is refused.
+//! The fleets on which fleetdiff is evaluated, and which properties are refused.
 
 use fleetdiff_simulation::fleet::FleetError;
 
@@ -61,7 +61,7 @@ fn fleet_demo_raises_the_function_in_its_cells_alone() {
     assert_eq!(cells.len(), 18);
 }
 
-/// Profiles one after the other, never all at once.
+/// Profiles are read one after the other, never all at once.
 fn one_by_one(fleet: &Fleet) -> impl Iterator<Item = Profile> + use<> {
     fleet.partition(0, 1).flat_map(|record| profiles_in([record]))
 }

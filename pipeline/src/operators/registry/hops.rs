@@ -1,10 +1,10 @@
-//! Every hop in turn, the empty ones included.
+//! Every hop in turn, including empty ones.
 
 use std::collections::BTreeMap;
 
 use timely::dataflow::operators::Capability;
 
-/// Items by hop, handed out for every hop in turn, the empty ones included, from the first that has an item to the last.
+/// Items by hop, given for every hop in turn, including empty ones, from the first to the last hop with an item.
 pub(super) struct Hops<D> {
     capability: Option<Capability<u64>>,
     waiting: BTreeMap<u64, Vec<D>>,
@@ -20,7 +20,8 @@ impl<D> Hops<D> {
         self.waiting.entry(hop).or_default().push(item);
     }
 
-    /// Hands out every hop before `open_from` (all, without one); `act` learns whether a hop is the last.
+    /// Calls `act` for every hop before `open_from` (for all hops if there is none), and says whether the hop is the
+    /// last.
     pub fn advance(&mut self, open_from: Option<u64>, mut act: impl FnMut(u64, &Capability<u64>, Vec<D>, bool)) {
         let Some(capability) = &mut self.capability else { return };
         let next = self.next.or_else(|| self.waiting.keys().next().copied());

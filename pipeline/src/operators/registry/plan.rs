@@ -21,13 +21,13 @@ use crate::rules::pods::Presence;
 pub(super) enum Fact {
     /// What happened to pods at a hop.
     Activity(Activity),
-    /// How many pods are held was taken back (`change` < 0) or is new.
+    /// A number of held pods was retracted (`change` < 0) or is new.
     Pods { held: Held, pods: isize, change: isize, hop: u64 },
 }
 
 /// See [`PlanHops::plan`].
 pub(super) trait PlanHops<'scope> {
-    /// One plan a service and hop in which anything follows, from one worker.
+    /// One plan per service and hop if there is anything to do, from one worker.
     fn plan(self, rules: ComparisonRules) -> StreamVec<'scope, u64, Plan>;
 }
 
@@ -97,7 +97,7 @@ impl Planner {
         };
     }
 
-    /// The count of a build in a horizon was taken back (`change` < 0) or is new.
+    /// The count of a build in a horizon was retracted (`change` < 0) or is new.
     fn recount(&mut self, (service, build, horizon): Held, pods: isize, change: isize) {
         let facts = self.service(&service);
         let counts = match horizon {
@@ -106,7 +106,7 @@ impl Planner {
         };
         let pods = u64::try_from(pods).unwrap_or(0);
         let held = counts.get(&build).copied().unwrap_or(0);
-        // Changes of one hop come in any order: a sum of differences is right in all of them.
+        // Changes of one hop come in any order; the sum of differences does not depend on it.
         let now = if change > 0 { held.wrapping_add(pods) } else { held.wrapping_sub(pods) };
         if now == 0 {
             counts.remove(&build);

@@ -12,7 +12,7 @@ fn cohort(label: bool) -> Cohort {
 fn snapshot(at: i64, counts: &Counts) -> Snapshot {
     let mut cohorts: BTreeMap<Cohort, Vec<(PathId, u64)>> = BTreeMap::new();
     for (&(label, path), &count) in counts.iter().filter(|(_, count)| **count > 0) {
-        // Equal paths of a file are added up.
+        // Equal paths of a file are summed.
         let halves = [count / 2, count - count / 2].into_iter().filter(|half| *half > 0);
         cohorts.entry(cohort(label)).or_default().extend(halves.map(|half| (path, half)));
     }
@@ -30,7 +30,7 @@ fn add_to(sums: &mut Counts, taken: &Taken) {
     }
 }
 
-/// Feeds (moment, counts) and gives what was told, and the sum of all intervals.
+/// Feeds (moment, counts) and gives what each snapshot contributed, and the sum of all intervals.
 fn feed(start: Option<i64>, snapshots: &[(i64, Counts)]) -> (Vec<Taken>, Counts) {
     let (mut process, mut sums) = (Process::default(), Counts::new());
     let start = start.map(Nanos::from_seconds);
@@ -70,9 +70,9 @@ fn wobbling() -> impl Strategy<Value = Vec<(i64, Counts)>> {
 }
 
 proptest! {
-    /// The law: intervals add up to the last snapshot less the baseline, whichever snapshots between are missing.
+    /// The law: intervals add up to the last snapshot less the first, whichever snapshots in between are missing.
     #[test]
-    fn intervals_add_up_to_the_last_less_the_baseline(all in growing(), missing in prop::collection::vec(any::<bool>(), 12)) {
+    fn intervals_add_up_to_the_last_less_the_first(all in growing(), missing in prop::collection::vec(any::<bool>(), 12)) {
         let came: Vec<_> = all.into_iter().zip(missing).filter(|(_, missing)| !missing).map(|(snapshot, _)| snapshot).collect();
         if let [first, .., last] = &came[..] {
             let (taken, sums) = feed(None, &came);
@@ -91,8 +91,8 @@ proptest! {
         prop_assert_eq!(sums, feed(Some(0), &in_order).1);
     }
 
-    /// The law: whatever falls, of no path more is counted between two baselines than the most that was seen of it beyond
-    /// the baseline, and each snapshot tells of no more samples than it holds.
+    /// The law: whichever counts fall, between two first snapshots no path has more counted samples than its largest
+    /// count less that of the first, and no snapshot contributes more samples than it holds.
     #[test]
     fn nothing_is_counted_twice_or_below_zero(all in wobbling()) {
         let (taken, _) = feed(None, &all);
@@ -111,9 +111,9 @@ proptest! {
         }
     }
 
-    /// The law: a total that falls is a baseline, one that does not fall is none, but for the first.
+    /// The law: a snapshot whose total has fallen is a first snapshot; apart from the very first, no other is.
     #[test]
-    fn a_baseline_is_a_fall_of_the_total(all in wobbling()) {
+    fn a_fall_of_the_total_makes_a_first_snapshot(all in wobbling()) {
         let total = |counts: &Counts| counts.values().sum::<u64>();
         let fell = std::iter::once(true).chain(all.windows(2).map(|pair| total(&pair[1].1) < total(&pair[0].1)));
         let (taken, _) = feed(None, &all);
@@ -143,7 +143,7 @@ fn a_snapshot_that_is_not_after_the_last_is_superseded() {
 }
 
 #[test]
-fn a_crash_that_keeps_the_start_time_is_a_baseline() {
+fn a_crash_that_keeps_the_start_time_makes_a_first_snapshot() {
     let all = [(10, counts(&[(1, 50)])), (20, counts(&[(1, 60)])), (30, counts(&[(1, 7)])), (40, counts(&[(1, 12)]))];
     let (taken, sums) = feed(Some(0), &all);
     assert_eq!((&taken[2], sums), (&Taken::First, counts(&[(1, 65)])), "50 from zero, then 10, then 5");

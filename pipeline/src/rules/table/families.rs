@@ -1,4 +1,4 @@
-//! q-values: what one family of rows after another decides together.
+//! q-values of families of rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,19 +13,19 @@ use crate::rules::table::scope::Rows;
 pub(super) struct QValues(Vec<BTreeMap<u64, f64>>);
 
 impl QValues {
-    /// That of a row in the cell with this place; `None` if it is in no family.
+    /// The q-value of a row in the cell with this place; `None` if it is in no family.
     pub fn get(&self, cell: usize, hash: u64) -> Option<f64> {
         self.0[cell].get(&hash).copied()
     }
 
-    /// Rows in the family, and those of them that are selected at level `q`.
+    /// The number of rows in the family, and of those selected at level `q`.
     pub fn count(&self, q: f64) -> (usize, usize) {
         let all = || self.0.iter().flat_map(BTreeMap::values);
         (all().count(), all().filter(|&&q_value| selected(q_value, q)).count())
     }
 }
 
-/// The rows of all cells that have an ln p `of` some kind, as one family under Benjamini and Hochberg.
+/// The rows of all cells for which `of` gives an ln p, as one Benjamini-Hochberg family.
 pub(super) fn family(cells: &Rows<'_>, of: impl Fn(&RowEvidence) -> Option<f64>) -> QValues {
     let members = |rows: &[RowEvidence]| -> Vec<(u64, f64)> {
         rows.iter().filter_map(|row| Some((row.hash, of(row).filter(|ln_p| !ln_p.is_nan())?))).collect()
@@ -38,7 +38,8 @@ pub(super) fn family(cells: &Rows<'_>, of: impl Fn(&RowEvidence) -> Option<f64>)
     )
 }
 
-/// Two-level q-values of cells, and of roll-ups: the first level's over all cells, the second's for regions and for cohorts.
+/// Two-level q-values of cells and of roll-ups: those of the first level over all cells, those of the second level for
+/// regions and for cohorts.
 pub(super) fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>) -> (QValues, QValues) {
     let hashes = union(cells.iter().chain(rolled));
     let matrix: Vec<Vec<f64>> = cells.iter().map(|(_, rows)| column(rows, &hashes, |row| row.ln_p_row)).collect();

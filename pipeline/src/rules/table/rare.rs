@@ -1,4 +1,5 @@
-//! Rare functions that are called all the same: too few samples for a test between pods, and still too many on one side.
+//! Rare functions that are significant nevertheless: too few samples for a test between pods, but too many in one arm
+//! for chance.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,12 +13,13 @@ use crate::evidence::row::{RowEvidence, recount};
 use crate::rules::method::moved;
 use crate::rules::table::scope::ScopeCells;
 
-/// The rows of rare functions that their family, over all cells of a kind, calls at level `q`. Never an alert.
+/// The rows of rare functions that are significant at level `q` in their family, over all cells of a kind. They never
+/// raise an alert.
 pub(super) fn rare_rows(cells: &ScopeCells, kind: usize, q: f64) -> Vec<CellRow> {
     let of_kind = || cells.cells.values().map(|report| &report.rare[kind]);
     let candidates: Vec<&RowEvidence> = of_kind().flat_map(|rare| &rare.candidates).collect();
     let mut ln_p: Vec<f64> = candidates.iter().filter_map(|row| row.row.rare_ln_p).collect();
-    // What is no candidate has p above q: with p = 1 in its place, the same rows are called.
+    // Rows that are not candidates have p above q: with p = 1 in their place, the same rows are significant.
     let tested: u64 = of_kind().map(|rare| rare.tested).sum();
     ln_p.resize(usize::try_from(tested).unwrap_or(usize::MAX).max(ln_p.len()), 0.0);
     let selected = candidates.iter().zip(bh(&ln_p)).filter(|(_, q_value)| selected(*q_value, q));
@@ -33,7 +35,7 @@ fn as_significant(row: &CellRow) -> Option<CellRow> {
     Some(CellRow { verdict, reason: Some(RowReason::Rare), ..row.clone() })
 }
 
-/// Called rare functions have rows of their own: the row that stands for all rare ones gives them up.
+/// Significant rare functions have their own rows, and are removed from the row that stands for all rare ones.
 pub(super) fn take_out(rows: &mut Vec<CellRow>) {
     let mut selected: BTreeMap<(CountKind, CellKey), (i64, i64, i64)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.rare_ln_p.is_some()) {

@@ -15,7 +15,7 @@ use crate::evidence::snapshot::Together;
 use crate::evidence::strata_detail::{History, StrataDetail};
 use crate::rules::table::scope::{ScopeCells, TableRules};
 
-/// The rows over some cells.
+/// The rows over several cells.
 pub(super) struct RollUp {
     /// Its name, with `*` where a dimension is merged.
     pub cell: CellKey,
@@ -86,8 +86,8 @@ fn roll_up(
     RollUp { rows: rows.collect(), cell }
 }
 
-/// The tests of each kind of count over some cells together, at the scale of their self counts; `None` where the pods cannot
-/// carry a test.
+/// The tests of each kind of count over several cells together, with the normalization factor of their self counts;
+/// `None` if there are too few pods for a test.
 pub fn tests_of(together: &Together, kinds: &[CountKind], rules: &TableRules) -> Vec<Option<CellRows>> {
     let unsymbolised = stable_hash(UNSYMBOLISED.as_bytes());
     let untested = together.functions.iter().position(|(hash, _)| *hash == unsymbolised);

@@ -1,4 +1,4 @@
-//! What a table is decided from: the cells of one comparison in one scope, and the rules.
+//! The input of a table: the cells of one comparison in one scope, and the rules.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use fleetdiff_schemas::verdict::Scope;
 use crate::evidence::report::ScopeReport;
 use crate::evidence::row::RowEvidence;
 
-/// How rows are called.
+/// How rows are decided.
 #[derive(Clone, Copy, Debug)]
 pub struct TableRules {
     /// False-discovery rate of each family.
     pub q: f64,
-    /// Smallest change that is called.
+    /// Smallest change that can be significant.
     pub min_effect: f64,
     /// Smallest combined count that is tested.
     pub min_count: f64,
     /// Length of a window.
     pub window_seconds: f64,
-    /// What calls rows.
+    /// The method that decides which rows are significant.
     pub method: Method,
     /// The clock.
     pub clock: HopClock,

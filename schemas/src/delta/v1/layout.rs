@@ -1,4 +1,4 @@
-//! The limits of a record, and its bytes for what has names elsewhere.
+//! The limits of a record, and the bytes that encode profile types and temporalities.
 
 use crate::profile::{ProfileType, Temporality};
 

@@ -1,4 +1,5 @@
-//! Bytes to profiles. Every number is checked before it is believed, and room is made only for what the bytes can hold.
+//! Bytes to profiles. Every number is checked before it is used, and memory is allocated only for as many entries as
+//! the bytes can hold.
 
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ fn labels(reader: &mut Reader<'_>) -> Result<Vec<Arc<str>>, Rejection> {
     Ok(labels)
 }
 
-/// One entry an identity; a bad one spoils only the blocks that refer to it.
+/// One entry per identity; a bad one affects only the blocks that refer to it.
 type Identities = Vec<Result<Arc<Identity>, Rejection>>;
 
 fn identities(reader: &mut Reader<'_>, labels: &[Arc<str>]) -> Result<Identities, Rejection> {

@@ -82,7 +82,7 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// The function names that some block uses, ascending.
+/// The function names that at least one block uses, ascending.
 struct Names<'a>(Vec<&'a str>);
 
 impl<'a> Names<'a> {

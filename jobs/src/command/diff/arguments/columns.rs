@@ -29,17 +29,17 @@ pub(crate) struct ColumnArgs {
 }
 
 impl ColumnArgs {
-    /// Whether plain differences are asked for.
+    /// Whether plain differences are requested.
     pub(crate) fn are_wanted(&self) -> bool {
         self.compute.is_some() || self.period || self.formula || self.columns || self.order.is_some()
     }
 
-    /// Whether each head file is a side of its own.
+    /// Whether each head file is a separate side.
     pub(crate) fn splits_heads(&self) -> bool {
         self.columns
     }
 
-    /// Refuses a column to sort by that is not there.
+    /// Refuses to sort by a column that does not exist.
     pub(crate) fn check(&self, head_files: usize) -> Result<(), Failure> {
         let heads = if self.columns { head_files } else { 1 };
         match self.order {
@@ -52,7 +52,7 @@ impl ColumnArgs {
     }
 }
 
-/// A column to sort by that is not there.
+/// A column to sort by that does not exist.
 #[derive(Debug, thiserror::Error)]
 #[error("--order {column}, but the last column to sort by is {heads}")]
 struct NoColumn {

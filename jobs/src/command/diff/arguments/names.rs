@@ -1,11 +1,11 @@
-//! Lists of names, as perf takes them: `a,b`, of which `file://NAME` stands for the lines of a file.
+//! Lists of names in perf's syntax: `a,b`, where `file://NAME` stands for the lines of a file.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Names; one at least.
+/// Names; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names(pub(crate) BTreeSet<Arc<str>>);
 

@@ -1,4 +1,4 @@
-//! What of each file is read: the options of `perf diff` that are about it, by its letters.
+//! What is read from each file: the corresponding options of `perf diff`, with the same letters.
 
 use clap::{Args, ValueEnum};
 use fleetdiff_diff::flame::Sides;

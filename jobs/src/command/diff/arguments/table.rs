@@ -38,7 +38,7 @@ impl TableArgs {
         self.count_kind
     }
 
-    /// How many rows somebody asked for.
+    /// The requested number of rows.
     pub(crate) fn asked_rows(&self) -> Option<usize> {
         self.top
     }
@@ -51,17 +51,17 @@ impl TableArgs {
         }
     }
 
-    /// Whether a function with so much on the base is left out.
+    /// Whether a function with this value on the base is left out.
     pub(crate) fn hides(&self, base: u64) -> bool {
         self.baseline_only && base == 0
     }
 
-    /// Whether nothing but rows is printed.
+    /// Whether only rows are printed.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// How lines are put.
+    /// The layout of lines.
     pub(crate) fn layout(&self) -> Layout<'_> {
         Layout { separator: self.field_separator.as_deref(), titles: !self.quiet }
     }

@@ -1,10 +1,10 @@
-//! Stretches of time for several files, as perf takes them: separated by `:`.
+//! Time ranges for several files in perf's syntax: separated by `:`.
 
 use std::str::FromStr;
 
 use fleetdiff_formats::reading::Times;
 
-/// Stretches of time: for all files, for each side, or for each file.
+/// Time ranges: for all files, for each side, or for each file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TimesOfFiles(Vec<Times>);
 
@@ -16,7 +16,7 @@ impl FromStr for TimesOfFiles {
     }
 }
 
-/// More or fewer stretches than there are files.
+/// The number of ranges does not match the number of files.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "--time names {stretches} stretches separated by ':' for {files} files, expected one for all, two for base and head, or one a file"
@@ -27,7 +27,7 @@ pub(crate) struct Unmatched {
 }
 
 impl TimesOfFiles {
-    /// The stretch of each file, those of the base first.
+    /// The range of each file, those of the base first.
     pub(crate) fn of(&self, base: usize, head: usize) -> Result<Vec<&Times>, Unmatched> {
         let times = &self.0;
         let side = |place: usize, files: usize| {

@@ -1,4 +1,4 @@
-//! Files to runs.
+//! Turns files into runs.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
 
-/// Types that are tried, in this order, if no type was asked for.
+/// Types that are tried, in this order, if no type was requested.
 const TYPES: [ProfileType; 5] =
     [ProfileType::Cpu, ProfileType::Heap, ProfileType::Mutex, ProfileType::Wall, ProfileType::OffCpu];
 
@@ -24,18 +24,18 @@ const CLOCKS: [ProfileType; 3] = [ProfileType::Cpu, ProfileType::Wall, ProfileTy
 /// Why a file gives no profile.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unreadable {
-    /// It is not there, or may not be read.
+    /// It does not exist, or cannot be read.
     #[error("cannot read {path}", path = .path.display())]
     File { path: PathBuf, source: io::Error },
     /// A recording in perf's own format.
     #[error("{path} is a perf.data recording, whose symbols are not resolved", path = .path.display())]
     PerfData { path: PathBuf },
-    /// It holds nothing of what is asked for.
+    /// It holds nothing of what is requested.
     #[error("{path} {fault}", path = .path.display())]
     Profile { path: PathBuf, fault: Unread },
 }
 
-/// One run with what is known of its time.
+/// One run, with what is known about its time.
 pub(crate) struct ReadRun {
     pub(crate) recording: Recording,
     /// When it began, if the file says it.
@@ -46,12 +46,12 @@ pub(crate) struct ReadRun {
 
 /// Reads files one after the other.
 pub(crate) struct Reader {
-    /// What is compared, as somebody asked.
+    /// What is compared, as requested.
     asked: Option<ProfileType>,
-    /// The same, or what the first file was taken for.
+    /// The same, or the type of the first file.
     wanted: Option<ProfileType>,
     options: Options,
-    /// What whoever looks at a result ought to know of the files.
+    /// What a reader of the result should know about the files.
     pub(crate) notes: Vec<String>,
 }
 
@@ -84,12 +84,12 @@ impl Reader {
         Ok((1..).zip(runs).map(|(number, run)| read_run(label(number), run)).collect())
     }
 
-    /// The profiles of the type that is wanted; if none is, of the first type that the file holds.
+    /// The profiles of the requested type; if none is requested, of the first type that the file holds.
     fn of_first_type(&mut self, format: Format, bytes: &[u8], reading: &Reading) -> Result<Vec<Run>, Unread> {
         let wanted = self.wanted;
         let clock =
             if format == Format::Pprof && self.asked.is_none() { pprof::clock(bytes, &self.options) } else { None };
-        // A column of samples alone says nothing of the clock, but what stands beside it may.
+        // A column of samples does not show which clock was used, but another column may.
         let of_clock = |kind: ProfileType| clock.is_none_or(|clock| clock == kind || !CLOCKS.contains(&kind));
         if let (Some(wanted), Some(clock)) = (wanted, clock)
             && !of_clock(wanted)
@@ -119,7 +119,7 @@ impl Reader {
         Err(first_fault.unwrap_or_else(|| Rejection::new(Reason::UnsupportedType, "no such profile").into()))
     }
 
-    /// The profiles of one type, in their order; why there is none.
+    /// The profiles of one type, in their order, or why there is none.
     fn of_type(&self, kind: ProfileType, format: Format, bytes: &[u8], reading: &Reading) -> Result<Vec<Run>, Unread> {
         let mut found = Vec::new();
         let mut fault = None;
@@ -148,7 +148,7 @@ fn read_run(label: String, run: Run) -> ReadRun {
     }
 }
 
-/// What stands in for what a file does not say; none of it is looked at.
+/// Placeholders for what a file does not say; they are not used.
 fn labels(kind: ProfileType) -> Labels {
     Labels {
         identity: Arc::new(nobody()),

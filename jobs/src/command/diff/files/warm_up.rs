@@ -1,11 +1,11 @@
-//! The warm-up of files that do not say when each sample was taken: the first ones of a side are left out whole.
+//! The warm-up for files that do not say when each sample was taken: the first files of a side are left out as a whole.
 
 use fleetdiff_schemas::time::Nanos;
 
 use super::reader::ReadRun;
 use crate::failure::Failure;
 
-/// A side of which nothing is left.
+/// A side without any remaining files.
 #[derive(Debug, thiserror::Error)]
 #[error("every file of the {side} begins less than {crop} s after its first: nothing is left", crop = .crop.as_seconds())]
 struct AllWarmUp {
@@ -13,9 +13,10 @@ struct AllWarmUp {
     crop: Nanos,
 }
 
-/// Leaves out the runs that begin before the warm-up is over, counted from the first of the side; says how many these are.
+/// Leaves out the runs that begin before the warm-up is over, counted from the first run of the side; returns their
+/// number.
 ///
-/// NB: a run whose file says when each sample was taken was cropped by itself.
+/// NB: a run whose file says when each sample was taken has already been cropped.
 pub(crate) fn leave_out(side: &str, runs: &mut Vec<ReadRun>, crop: Nanos) -> Result<Option<String>, Failure> {
     let begin = |run: &ReadRun| run.began.filter(|_| !run.timed);
     let Some(first) = runs.iter().filter_map(begin).min() else { return Ok(None) };

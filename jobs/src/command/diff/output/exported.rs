@@ -1,4 +1,4 @@
-//! What was found, for other programs.
+//! The result for other programs.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,12 @@ use super::super::report;
 use super::file;
 use crate::failure::Failure;
 
-/// Note on the variation between runs where it is measured.
+/// Note on the variation between runs if it is measured.
 const KNOWN: &str = "the variation between runs is measured, and every significant change exceeds it";
 /// Note on the variation between runs under the article's rule.
 const NOT_ASKED: &str = "the article's rule ignores the variation between runs and is not calibrated";
 
-/// A format that makes no sense with another setting.
+/// A format that cannot be combined with another setting.
 #[derive(Debug, thiserror::Error)]
 enum Unfit {
     #[error("--format {0} writes binary data and needs a file")]
@@ -27,7 +27,7 @@ enum Unfit {
     NoColumns,
 }
 
-/// Refuses a format together with what it cannot be together with.
+/// Refuses a format that cannot be combined with another setting.
 pub(crate) fn check(args: &DiffArgs) -> Result<(), Failure> {
     use OutputFormat::{Csv, Difffolded, Html, Json, Markdown, Parquet, Pprof, Speedscope, Svg, Table};
     if args.columns.are_wanted() && args.output.format != Table {
@@ -76,7 +76,7 @@ pub(crate) fn export<'a>(
     }
 }
 
-/// What is known of how much runs differ, in a sentence without its full stop.
+/// What is known about the variation between runs, in a sentence without its full stop.
 pub(crate) fn spread(compared: &Compared, args: &DiffArgs) -> String {
     match report::caution(compared) {
         _ if args.method == MethodName::Article => NOT_ASKED.to_owned(),
@@ -92,7 +92,7 @@ pub(crate) fn put_pair(pair: &Sides<Vec<u8>>, args: &DiffArgs) -> Result<(), Fai
     file::put(&of_side(name, "head"), &pair.head)
 }
 
-/// `NAME.SIDE.pb.gz`; a name that ends in `.pb.gz` already is not given it twice.
+/// `NAME.SIDE.pb.gz`; if the name already ends in `.pb.gz`, it is not added again.
 fn of_side(name: &Path, side: &str) -> PathBuf {
     let file = name.file_name().unwrap_or_default().to_string_lossy();
     let stem = file.strip_suffix(".pb.gz").unwrap_or(&file);

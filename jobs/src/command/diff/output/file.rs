@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// Writes a file; one that is there is overwritten.
+/// Writes a file; an existing file is overwritten.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     fs::write(path, bytes).map_err(|source| {
         Failure::with_hint(Unwritable { path: path.to_owned(), source }, "check that its folder exists and is writable")
