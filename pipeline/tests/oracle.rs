@@ -8,19 +8,25 @@ mod cumulative;
 mod drain;
 #[path = "oracle/extremes.rs"]
 mod extremes;
+#[path = "oracle/horizons.rs"]
+mod horizons;
+#[path = "oracle/random.rs"]
+mod random;
 #[path = "oracle/requests.rs"]
 mod requests;
+#[path = "oracle/silences.rs"]
+mod silences;
 
 use std::sync::Arc;
 
 use fleetdiff_oracle as oracle;
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
-use fleetdiff_schemas::config::{Comparing, Config};
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::Decoded;
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow, Tables};
+use fleetdiff_schemas::rows::{CellRow, Tables};
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, RowReason, Scope, Verdict};
+use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, RowReason, Scope};
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -64,58 +70,9 @@ fn config() -> Config {
     }
 }
 
-/// Every kind of fleet in turn, each with a change for which particular statistics exist.
-fn random_fleet(seed: u64) -> (FleetBuilder, Config) {
-    let plain = builder(seed);
-    match seed % 5 {
-        // Requests cost more in one region, in all functions; in every other fleet some buckets have no requests for
-        // minutes.
-        1 => {
-            let rate = if seed.is_multiple_of(2) { 0.02 } else { 30.0 };
-            (plain.requests_per_second(rate).regress_all(Cells::region("east"), 1.15).folded(), config())
-        }
-        // So few samples that most functions are rare: one is nearly new in the head, one comes from few pods.
-        2 => {
-            let few = plain.pods_per_cell(16, 16).samples_per_second(0.3).unchanged();
-            let shifted = few.regress("asm_exc_page_fault", Cells::region("east"), 32.0);
-            (shifted.regress_some("accept4", Cells::region("west"), 60.0, 0.1), config())
-        }
-        // A minority of the head's pods differs.
-        3 => {
-            let hit = plain.regions(["east"]).pods_per_cell(10, 14).unchanged().folded();
-            (
-                hit.regress_some("gc::mark_object", Cells::all(), 1.6, 0.2).regress_some(
-                    "cache::probe",
-                    Cells::all(),
-                    2.0,
-                    0.15,
-                ),
-                config(),
-            )
-        }
-        // Cohorts by request on two kinds of machine, folded, with frames without names; epochs end, looks are seldom, and the base
-        // is two builds, whose pods have the same names.
-        4 => {
-            let mixed =
-                plain.cohorts_by_request().pods_per_cell(6, 8).hardware(["old", "new"]).unknown_frames(0.02).folded();
-            let rolling =
-                Config { evaluate_every: Nanos::from_seconds(70), epoch: Nanos::from_seconds(300), ..config() };
-            let two_builds = Comparing::Named { base: vec!["v40".into(), "v41".into()], head: "v42".into() };
-            if seed.is_multiple_of(2) {
-                (mixed.other_build("v40", 5), Config { comparing: two_builds, ..rolling })
-            } else {
-                (mixed, rolling)
-            }
-        }
-        // Another floor and rate, or a cell without a base.
-        _ if seed.is_multiple_of(2) => (plain, Config { q: 0.1, min_count: 50, ..config() }),
-        _ => (plain.cell("west", "web", 4, 0), config()),
-    }
-}
-
-/// The tables of the dataflow, on one to three workers by the seed, which must be those of the oracle.
+/// The tables of the dataflow, on one to four workers by the seed, which must be those of the oracle.
 fn agreed(seed: u64, config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
-    let got = run_in_memory(config, partitions.to_vec(), 1 + usize::try_from(seed % 3).unwrap()).unwrap();
+    let got = run_in_memory(config, partitions.to_vec(), 1 + usize::try_from(seed % 4).unwrap()).unwrap();
     if let Err(difference) = oracle::compare(&oracle::batch(config, partitions), &got) {
         panic!("seed {seed}: {difference}");
     }
@@ -130,99 +87,6 @@ fn on_other_machines(partitions: &mut [Vec<Decoded>], head: &Build) {
             Arc::make_mut(&mut profile.identity).hardware = "other".into();
         }
     }
-}
-
-/// Gives the pods of the other build the names of the base's pods.
-fn with_names_of_before(partitions: &mut [Vec<Decoded>]) {
-    for profile in partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten() {
-        let name = profile.identity.pod.as_str().replace("-v40-", "-v41-");
-        Arc::make_mut(&mut profile.identity).pod = name.as_str().into();
-    }
-}
-
-/// Three times as many requests for each pod of the head.
-fn with_thrice_the_requests(partitions: &mut [Vec<Decoded>], head: &Build) {
-    let profiles = partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten();
-    for requests in
-        profiles.filter(|profile| profile.identity.build == *head).filter_map(|profile| profile.requests.as_mut())
-    {
-        requests.count *= 3;
-    }
-}
-
-/// How often the things occurred that these fleets must show.
-#[derive(Debug, Default)]
-struct Occurred {
-    flags: usize,
-    uniform: usize,
-    rare: usize,
-    outlying: usize,
-    compositional: usize,
-    checked: i64,
-    pods_needed: usize,
-    always_valid: usize,
-    explained: usize,
-    strata_detail: usize,
-    /// Warnings: requests a pod, age of pods, hardware.
-    imbalance: [usize; 3],
-}
-
-impl Occurred {
-    fn count(&mut self, tables: &Tables) {
-        let rows = |of: fn(&CellRow) -> bool| tables.cells.iter().filter(|row| of(row)).count();
-        self.flags += tables.flags.len();
-        self.uniform += rows(|row| row.function == ALL_FUNCTIONS && row.verdict == Verdict::Regressed);
-        self.rare += rows(|row| row.reason == Some(RowReason::Rare) && row.verdict == Verdict::Regressed);
-        self.outlying += rows(|row| row.verdict == Verdict::SomePodsOutlying && !row.outlying_pods.is_empty());
-        self.compositional += rows(|row| row.verdict == Verdict::Compositional && row.cause.is_some());
-        self.explained += rows(|row| row.verdict.is_significant() && row.cause.is_some());
-        self.strata_detail += rows(|row| row.reason == Some(RowReason::NoCommonStratum) && row.detail.is_some());
-        self.checked += tables.comparisons.iter().filter_map(|row| row.aa_check_tests).sum::<i64>();
-        let warnings = || tables.comparisons.iter().flat_map(|row| &row.warnings);
-        for (warned, subject) in self.imbalance.iter_mut().zip(["requests a pod", "age of pods", "hardware"]) {
-            *warned += warnings().filter(|words| words.starts_with(subject)).count();
-        }
-        self.pods_needed += rows(|row| row.pods_needed.is_some());
-        self.always_valid +=
-            rows(|row| row.always_valid_ln_p.is_some_and(|ln_p| ln_p < 0.0) && row.always_valid_ratio.is_some());
-    }
-}
-
-#[test]
-fn oracle_random_fleets() {
-    let mut rows = 0;
-    let mut occurred = Occurred::default();
-    for seed in 1..=20 {
-        let (builder, config) = random_fleet(seed);
-        let fleet = delivered(builder);
-        let mut partitions = fleet.partitions(3);
-        match seed % 5 {
-            0 => on_other_machines(&mut partitions, fleet.head()),
-            2 => with_thrice_the_requests(&mut partitions, fleet.head()),
-            4 => with_names_of_before(&mut partitions),
-            _ => {}
-        }
-        let got = agreed(seed, &config, &partitions);
-        rows += got.cells.len();
-        occurred.count(&got);
-    }
-    println!("{rows} rows of cells equal over seeds 1 to 20: {occurred:?}");
-    let Occurred {
-        flags,
-        uniform,
-        rare,
-        outlying,
-        compositional,
-        checked,
-        pods_needed,
-        always_valid,
-        explained,
-        strata_detail,
-        imbalance,
-    } = occurred;
-    assert!(rows > 1000 && flags >= 50 && checked > 1000, "too little to compare: {rows} rows, {occurred:?}");
-    let each = [uniform, rare, outlying, compositional, pods_needed, always_valid, explained, strata_detail];
-    assert!(each.iter().chain(&imbalance).all(|&times| times > 0), "something never occurred: {occurred:?}");
 }
 
 /// Half of the cost of marking moves to sweeping, under the same caller.
