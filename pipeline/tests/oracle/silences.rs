@@ -12,18 +12,19 @@ use super::{agreed, builder, config};
 
 /// Delays everything from `from` on by `length`; processes that had begun before go on.
 pub(super) fn with_silence(mut partitions: Vec<Vec<Decoded>>, from: Nanos, length: Nanos) -> Vec<Vec<Decoded>> {
-    let shifted = |at: TimeRange| {
-        let by = if at.start < from { Nanos(0) } else { length };
-        TimeRange { start: at.start.plus(by), end: at.end.plus(by) }
-    };
-    for profile in partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten() {
-        let begun_later = profile.identity.process_start.filter(|start| *start >= from);
-        if let Some(start) = begun_later {
-            Arc::make_mut(&mut profile.identity).process_start = Some(start.plus(length));
-        }
-        profile.window = shifted(profile.window);
-        if let Some(requests) = &mut profile.requests {
-            requests.window = shifted(requests.window);
+    let later = |at: Nanos| at.plus(if at < from { Nanos(0) } else { length });
+    let shifted =
+        |at: TimeRange| TimeRange { start: later(at.start), end: later(at.start).plus(at.end.since(at.start)) };
+    for record in partitions.iter_mut().flatten() {
+        record.broker_time = record.broker_time.map(later);
+        for profile in record.parts.iter_mut().flatten() {
+            if let Some(start) = profile.identity.process_start.filter(|start| *start >= from) {
+                Arc::make_mut(&mut profile.identity).process_start = Some(start.plus(length));
+            }
+            profile.window = shifted(profile.window);
+            if let Some(requests) = &mut profile.requests {
+                requests.window = shifted(requests.window);
+            }
         }
     }
     partitions

@@ -1,5 +1,7 @@
 //! Rows over several cells: all of them, those of a region, those of a cohort.
 
+use std::collections::BTreeSet;
+
 use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::identity::{MERGED, stable_hash};
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
@@ -30,15 +32,15 @@ pub(super) fn roll_ups(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRul
         region: region.map_or_else(|| MERGED.into(), |cell| cell.region.clone()),
         cohort: cohort.map_or_else(|| MERGED.into(), |cell| cell.cohort.clone()),
     };
-    let mut keys = vec![merged(None, None)];
+    let everything = merged(None, None);
+    let mut keys = BTreeSet::new();
     if cells.cells.len() > 1 {
         keys.extend(cells.cells.keys().map(|cell| merged(Some(cell), None)));
         keys.extend(cells.cells.keys().map(|cell| merged(None, Some(cell))));
     }
-    keys.retain(|key| !cells.cells.contains_key(key));
-    let all = keys.first().is_some_and(|key| *key == merged(None, None)).then(|| keys.remove(0));
-    keys.sort();
-    keys.dedup();
+    keys.remove(&everything);
+    // With a dimension that is merged already, a roll-up over it is the cell itself.
+    let keys = std::iter::once(everything).chain(keys).filter(|key| !cells.cells.contains_key(key));
     let under = |key: &CellKey| -> Vec<&ScopeReport> {
         let inside = |cell: &CellKey| {
             (key.region.as_str() == MERGED || key.region == cell.region)
@@ -46,7 +48,6 @@ pub(super) fn roll_ups(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRul
         };
         cells.cells.iter().filter(|(cell, _)| inside(cell)).map(|(_, report)| report).collect()
     };
-    let keys = all.into_iter().chain(keys);
     keys.map(|key| roll_up(under(&key), key, first, cells.scope, kinds, rules)).collect()
 }
 
