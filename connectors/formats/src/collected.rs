@@ -2,15 +2,16 @@
 
 use std::borrow::Cow;
 
-use fleetdiff_schemas::profile::{ProfileType, Stack};
+use fleetdiff_schemas::profile::Stack;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use crate::compression::decompress;
 use crate::decode::Options;
-use crate::labels::{Contents, Unit};
+use crate::labels::{Contents, Measure};
 use crate::names::{Names, Naming};
 use crate::record::Record;
 use crate::sink::{FrameDetails, SampleDetails, SampleSink};
+use crate::ticks::FoundPeriod;
 
 /// What a decoder of stacks keeps from record to record: its limit, and the names that it has met.
 #[derive(Debug)]
@@ -34,8 +35,8 @@ impl Collector {
     }
 
     /// A record whose labels say this of it.
-    pub(super) fn record<'b>(&self, bytes: &'b [u8], profile_type: ProfileType, unit: Option<Unit>) -> Record<'b> {
-        Record { bytes, max_bytes: self.max_bytes, profile_type, unit }
+    pub(super) fn record<'b>(&self, bytes: &'b [u8], measure: Measure) -> Record<'b> {
+        Record { bytes, max_bytes: self.max_bytes, measure }
     }
 
     /// Nothing collected yet of a new record. A line of 3 bytes becomes a stack of some 50 and a frame of 2 bytes a number of 4, so
@@ -112,6 +113,10 @@ impl SampleSink for Collected<'_> {
     }
 
     fn weighed_in(&mut self, _: &str) {}
+
+    fn ticked(&mut self, found: FoundPeriod) {
+        found.log();
+    }
 
     fn divide(&mut self, _: u64) -> bool {
         false

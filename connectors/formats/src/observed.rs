@@ -10,6 +10,7 @@ use fleetdiff_schemas::time::TimeRange;
 
 use crate::names::{Names, Naming, normalised};
 use crate::sink::{FrameDetails, FrameKind, SampleDetails, SampleSink};
+use crate::ticks::FoundPeriod;
 
 type Map<K> = HashMap<K, u32, foldhash::fast::RandomState>;
 
@@ -33,6 +34,15 @@ pub(crate) struct Sample {
     pub(crate) details: SampleDetails,
 }
 
+/// What counts were divided by though nobody said so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Divisor {
+    /// A number that all counts are multiples of, which was taken for a period.
+    Number(u64),
+    /// A time that all values are multiples of, which was taken for the tick.
+    Time(FoundPeriod),
+}
+
 /// All that was read of a profile.
 pub(crate) struct Observed<'n> {
     pub(crate) names: Names<'n>,
@@ -49,8 +59,8 @@ pub(crate) struct Observed<'n> {
     pub(crate) unit: Option<Arc<str>>,
     /// The window that the file itself names.
     pub(crate) window: Option<TimeRange>,
-    /// By what every count was divided, for it was taken for a period.
-    pub(crate) period: Option<u64>,
+    /// By what every count was divided, if nobody said so.
+    pub(crate) period: Option<Divisor>,
     most: usize,
     frames_left: usize,
 }
@@ -193,12 +203,16 @@ impl SampleSink for Observed<'_> {
         self.unit = Some(unit.into());
     }
 
+    fn ticked(&mut self, found: FoundPeriod) {
+        self.period = Some(Divisor::Time(found));
+    }
+
     fn divide(&mut self, period: u64) -> bool {
         for sample in &mut self.samples {
             sample.details.weight = Some(sample.stack.count);
             sample.stack.count /= period.max(1);
         }
-        (self.unit, self.period) = (Some("period".into()), Some(period));
+        (self.unit, self.period) = (Some("period".into()), Some(Divisor::Number(period)));
         true
     }
 }

@@ -23,7 +23,7 @@ mod walk;
 
 use std::sync::Arc;
 
-use fleetdiff_schemas::profile::{Profile, ProfileType};
+use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use self::frames::{Frames, resolve};
@@ -34,11 +34,12 @@ use self::walk::Walk;
 use crate::compression::decompress;
 use crate::counts::{Counts, weight_column};
 use crate::decode::{Decode, Options};
-use crate::labels::{Contents, Labels, Unit, one_profile};
+use crate::labels::{Contents, Labels, Measure, one_profile};
 use crate::names::{Names, Naming};
-use crate::observed::Observed;
+use crate::observed::{Divisor, Observed};
 use crate::record::Record;
 use crate::sink::{SampleDetails, SampleSink};
+use crate::ticks::FoundPeriod;
 
 pub use clock::clock;
 pub use encode::encode;
@@ -61,13 +62,13 @@ impl Decoder {
         &mut self,
         tables: &Tables<'_>,
         frames: &mut Option<Result<Named, Rejection>>,
-        kind: ProfileType,
-        unit: Option<Unit>,
+        measure: Measure,
     ) -> Result<Contents, Rejection> {
         if tables.says_nothing() {
             return Err(Rejection::new(Reason::Empty, "the profile holds no sample"));
         }
-        let counts = Counts::choose(tables.meaning()?, kind, unit)?;
+        let counts = Counts::choose(tables.meaning()?, measure)?.settled(|column| tables.values(column))?;
+        counts.found().into_iter().for_each(FoundPeriod::log);
         let frames =
             frames.get_or_insert_with(|| names_and_frames(tables, &mut self.naming)).as_ref().map_err(Clone::clone)?;
         let Named { names, frames } = frames;
@@ -89,8 +90,8 @@ impl Decode for Decoder {
             .and_then(Labels::level_beside);
         let mut frames = None;
         let mut part = |labels: &Result<Labels, Rejection>| {
-            one_profile(labels, window, |kind, unit| {
-                self.contents(tables.as_ref().map_err(Clone::clone)?, &mut frames, kind, unit)
+            one_profile(labels, window, |measure| {
+                self.contents(tables.as_ref().map_err(Clone::clone)?, &mut frames, measure)
             })
         };
         let counts = part(labels);
@@ -120,8 +121,9 @@ pub(crate) fn read(record: &Record<'_>, options: &Options, observed: &mut Observ
         return Ok(());
     }
     let meaning = tables.meaning()?;
-    let weighed = weight_column(&meaning, record.profile_type);
-    let counts = Counts::choose(meaning, record.profile_type, record.unit)?;
+    let weighed = weight_column(&meaning, record.measure.profile_type);
+    let counts = Counts::choose(meaning, record.measure)?.settled(|column| tables.values(column))?;
+    observed.period = counts.found().map(Divisor::Time);
     let frames = resolve(&tables, &mut Sources::of(&message, &tables, observed)?)?;
     let mut sample_labels = SampleLabels::of(&tables);
     let mut walk = Walk::new(&tables, &frames, counts, options);

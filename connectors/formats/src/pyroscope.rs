@@ -42,9 +42,9 @@ impl Decode for Decoder {
         let document =
             text.as_ref().map_err(Clone::clone).and_then(|text| json::read::<Document<'_>>("flame graph", text));
         let window = document.as_ref().ok().and_then(Document::window);
-        let part = one_profile(labels, window, |kind, unit| {
+        let part = one_profile(labels, window, |measure| {
             let document = document?;
-            check(&document, kind, unit)?;
+            check(&document, measure.profile_type, measure.unit)?;
             let collected = self.0.begin();
             Bars::new(&document.flamebearer)?.stacks(collected)
         });

@@ -29,6 +29,7 @@ use crate::record::Record;
 use crate::sink::SampleSink;
 use crate::{cpuprofile, folded, perf_script, pprof, speedscope};
 
+pub use crate::observed::Divisor;
 pub use keys::{Key, Keys};
 pub use numbers::Numbers;
 pub use query::{FILTERED, Filters, Parent, Percentage, Reading};
@@ -60,8 +61,7 @@ impl Reading {
             None => {
                 let mut observed = Observed::new(&mut naming, options.max_bytes);
                 observed.times_wanted = self.times.is_some() || self.crop.is_some();
-                let (profile_type, unit) = (labels.profile_type, labels.unit);
-                let record = Record { bytes, max_bytes: options.max_bytes, profile_type, unit };
+                let record = Record { bytes, max_bytes: options.max_bytes, measure: labels.measure() };
                 read(&record, options, &mut observed)
                     .map_err(Unread::from)
                     .and_then(|()| chosen::run(self, observed, |contents, own| labels.profile(contents, own)))

@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
-use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::Rejection;
 
 use crate::compression::decompress;
-use crate::labels::Unit;
+use crate::labels::Measure;
 
 /// The bytes of a record, and what of its labels says how they are read.
 #[derive(Clone, Copy, Debug)]
@@ -14,9 +13,7 @@ pub(crate) struct Record<'b> {
     pub(crate) bytes: &'b [u8],
     /// Largest record after decompression in bytes.
     pub(crate) max_bytes: usize,
-    pub(crate) profile_type: ProfileType,
-    /// What the values are in, if the labels say it.
-    pub(crate) unit: Option<Unit>,
+    pub(crate) measure: Measure,
 }
 
 impl<'b> Record<'b> {

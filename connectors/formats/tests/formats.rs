@@ -56,3 +56,5 @@ mod reading_perf_script;
 mod reading_pprof;
 #[path = "formats/speedscope.rs"]
 mod speedscope;
+#[path = "formats/units.rs"]
+mod units;

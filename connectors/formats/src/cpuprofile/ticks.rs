@@ -11,7 +11,7 @@ use crate::sink::{FrameDetails, SampleDetails, SampleSink};
 
 /// Gives the ticks of a record as samples. Where times are not asked for, the ticks of a node are one entry.
 pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(), Rejection> {
-    check_type(record.profile_type)?;
+    check_type(record.measure.profile_type)?;
     let text = record.text()?;
     let document: Document<'_> = json::read("cpuprofile", &text)?;
     let tree = Tree::new(&document)?;
@@ -21,7 +21,7 @@ pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(
     };
     let frames = tree.nodes.iter().map(frame).collect::<Result<Vec<_>, _>>()?;
     let times = if S::KEEPS_DETAILS { document.times() } else { None };
-    let ticks = Ticks { document: &document, tree: &tree, frames: &frames, kind: record.profile_type };
+    let ticks = Ticks { document: &document, tree: &tree, frames: &frames, kind: record.measure.profile_type };
     match times.as_ref().filter(|_| sink.wants_times()) {
         Some(times) => ticks.one_by_one(times, sink)?,
         None => ticks.by_node(counts, times.as_deref().unwrap_or_default(), sink)?,

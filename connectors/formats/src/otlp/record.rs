@@ -214,15 +214,17 @@ impl<'d, 'a> Record<'d, 'a> {
     fn part(&mut self, group: &Group<'a>, owner: &Owner<'a>) -> Result<Profile, Rejection> {
         let at = group.window.map(TimeRange::midpoint);
         let labelled = |fault: Rejection| Rejection { profile_type: Some(group.profile_type), at, ..fault };
+        let own = OwnAttributes { what: "attribute", lookup: &|name| owner.attribute(&group.columns, name) };
         let mut details = self.details.is_some().then(PartDetails::default);
-        let stacks =
-            Walk { symbols: &mut self.symbols, budget: &mut self.budget, details: details.as_mut() }.stacks(group);
+        let stacks = own.period().and_then(|period| {
+            let mut walk = Walk { symbols: &mut self.symbols, budget: &mut self.budget, details: details.as_mut() };
+            walk.stacks(group, period)
+        });
         if let Some((all, details)) = self.details.as_mut().zip(details) {
             // This part comes behind those that are there.
             all.resize_with(self.parts.len(), PartDetails::default);
             all.push(details);
         }
-        let own = OwnAttributes { what: "attribute", lookup: &|name| owner.attribute(&group.columns, name) };
         let level = group.profile_type.is_level();
         let temporality =
             own.temporality().map(|stated| stated.filter(|_| !level).unwrap_or_else(|| group.temporality()));

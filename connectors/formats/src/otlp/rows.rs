@@ -6,17 +6,17 @@
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::dictionary::of_other_version;
-use crate::counts::periods;
+use crate::ticks::Ticks;
 use crate::wire::{Value, WireFault, fields};
 
 /// How the raw samples of a row are found.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Rule {
     /// The values are counts.
     Count,
-    /// The values are of time, each with a timestamp one sample, all others a sample a period; see [`periods`].
-    Time { scale: i64, period: i64 },
-    /// The same where there is no period.
+    /// The values are of time, each with a timestamp one sample, all others a sample a tick.
+    Time(Ticks),
+    /// The same where no column is of the clock.
     Events,
 }
 
@@ -145,16 +145,19 @@ impl SampleRow {
         if self.values == 0 { events(self.timestamps) } else { self.sum }
     }
 
+    /// Its value of time, if there is no better way to count it.
+    pub(super) fn untimed(&self) -> u64 {
+        if self.timestamps > 0 { 0 } else { self.sum }
+    }
+
     /// Its raw samples.
-    pub(super) fn count(&self, rule: Rule) -> Result<u64, Rejection> {
+    pub(super) fn count(&self, rule: &mut Rule) -> Result<u64, Rejection> {
         match rule {
             _ if self.values == 0 => Ok(events(self.timestamps)),
             Rule::Count => Ok(self.sum),
             Rule::Time { .. } | Rule::Events if self.timestamps > 0 => Ok(events(self.timestamps)),
-            Rule::Time { scale, period } => Ok(periods(self.sum, scale, period)),
-            Rule::Events => {
-                Err(Rejection::new(Reason::UnitMismatch, "values of time with neither a period nor timestamps"))
-            }
+            Rule::Time(ticks) => Ok(ticks.count(self.sum)),
+            Rule::Events => Err(Rejection::new(Reason::UnitMismatch, "values of time without timestamps")),
         }
     }
 }

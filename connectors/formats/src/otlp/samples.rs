@@ -13,6 +13,9 @@ use super::heads::{Family, ProfileHead};
 use super::rows::{Rule, SampleRow};
 use super::symbols::Symbols;
 use crate::counts::{Columns, Counts, sampled_allocations, weight_column};
+use crate::labels::Measure;
+use crate::period::Period;
+use crate::ticks::{Clock, FoundPeriod, Ticks};
 
 /// What a stack is counted as besides its frames.
 const STACK: usize = 96;
@@ -27,17 +30,24 @@ pub(super) struct Walk<'s, 'd, 'a> {
 
 impl<'a> Walk<'_, '_, 'a> {
     /// The stacks of a group, those without a raw sample left out.
-    pub(super) fn stacks(&mut self, group: &Group<'a>) -> Result<Vec<Stack>, Rejection> {
-        match choose(group) {
+    pub(super) fn stacks(&mut self, group: &Group<'a>, period: Option<Period>) -> Result<Vec<Stack>, Rejection> {
+        match choose(group, period) {
             Ok(Counts::Column(column)) => self.of_column(group, column, Rule::Count),
-            Ok(Counts::Time { column, scale, period }) => self.of_column(group, column, Rule::Time { scale, period }),
+            Ok(Counts::Time { column, clock }) => {
+                let ticks = ticks(group, column, clock)?;
+                match (self.details.as_deref_mut(), ticks.found) {
+                    (Some(details), found) => details.found = found,
+                    (None, found) => found.into_iter().for_each(FoundPeriod::log),
+                }
+                self.of_column(group, column, Rule::Time(ticks))
+            }
             Ok(Counts::Allocations { objects, bytes, period }) => {
                 let [Some(objects), Some(bytes)] = [objects, bytes].map(|column| group.columns.get(column)) else {
                     return Ok(Vec::new());
                 };
                 self.of_allocations(objects, bytes, period)
             }
-            // A clock without a period: where each observation has a timestamp they can still be counted.
+            // A clock by another name: where each observation has a timestamp they can still be counted.
             Err(fault) => match group.columns.iter().position(|column| matches!(column.family, Family::Sampled(_))) {
                 Some(column) => self.of_column(group, column, Rule::Events).map_err(|found| match found.reason {
                     Reason::UnitMismatch => fault,
@@ -48,7 +58,7 @@ impl<'a> Walk<'_, '_, 'a> {
         }
     }
 
-    fn of_column(&mut self, group: &Group<'a>, column: usize, rule: Rule) -> Result<Vec<Stack>, Rejection> {
+    fn of_column(&mut self, group: &Group<'a>, column: usize, mut rule: Rule) -> Result<Vec<Stack>, Rejection> {
         let Some(column) = group.columns.get(column) else { return Ok(Vec::new()) };
         let weighed = self.details.is_some().then(|| weights_of(group, column)).flatten();
         self.begin(weighed);
@@ -56,10 +66,10 @@ impl<'a> Walk<'_, '_, 'a> {
         let mut row = SampleRow::keeping(self.details.is_some());
         for (place, sample) in column.samples.iter().enumerate() {
             row.read(sample)?;
-            let count = row.count(rule)?;
+            let count = row.count(&mut rule)?;
             let stack = self.stack(&row, count)?;
             if let Some(details) = self.details.as_deref_mut().filter(|_| stack.is_some()) {
-                details.add(&row, rule, weighed.and_then(|weights| weight_at(weights, place, &row)));
+                details.add(&row, &rule, weighed.and_then(|weights| weight_at(weights, place, &row)));
             }
             stacks.extend(stack);
         }
@@ -136,7 +146,7 @@ impl<'a> Walk<'_, '_, 'a> {
     fn weighed(&mut self, row: &SampleRow, count: u64, weight: u64) -> Result<Option<Stack>, Rejection> {
         let stack = self.stack(row, count)?;
         if let Some(details) = self.details.as_deref_mut().filter(|_| stack.is_some()) {
-            details.add(row, Rule::Count, Some(weight));
+            details.add(row, &Rule::Count, Some(weight));
         }
         Ok(stack)
     }
@@ -174,8 +184,15 @@ fn weight_at(weights: &ProfileHead<'_>, place: usize, row: &SampleRow) -> Option
 }
 
 /// The columns that hold raw samples.
-fn choose(group: &Group<'_>) -> Result<Counts, Rejection> {
-    Counts::choose(columns_of(group), group.profile_type, None)
+fn choose(group: &Group<'_>, period: Option<Period>) -> Result<Counts, Rejection> {
+    Counts::choose(columns_of(group), Measure { profile_type: group.profile_type, unit: None, period })
+}
+
+/// The tick of a column of time, in the rows that do not say when each of their samples was taken.
+fn ticks(group: &Group<'_>, column: usize, clock: Clock) -> Result<Ticks, Rejection> {
+    let samples = group.columns.get(column).map_or(&[][..], |column| &column.samples);
+    let mut row = SampleRow::default();
+    clock.ticks(samples.iter().map(|sample| row.read(sample).map(|()| row.untimed())))
 }
 
 fn columns_of<'a>(group: &Group<'a>) -> Columns<'a> {

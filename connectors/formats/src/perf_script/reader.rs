@@ -14,7 +14,7 @@ use crate::sink::{FrameDetails, FrameKind, SampleDetails, SampleSink};
 /// Gives the samples of a record: those of the event that fits its profile type.
 pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(), Rejection> {
     let text = record.text()?;
-    let event = Reader::new(sink).read(&text)?.finish(record.profile_type)?;
+    let event = Reader::new(sink).read(&text)?.finish(record.measure.profile_type)?;
     if let Some(event) = event {
         // A text without events does not say what its periods are of.
         sink.weighed_in(if event.is_empty() { "period" } else { event });

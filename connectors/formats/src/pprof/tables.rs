@@ -6,7 +6,7 @@ use fleetdiff_schemas::time::{Nanos, TimeRange};
 use super::faults::{malformed, out_of_range, too_many_entries};
 use crate::counts::Columns;
 use crate::pprof::proto::ValueType;
-use crate::wire::{Value, fields};
+use crate::wire::{Value, WireFault, fields};
 
 /// The tables of a profile; strings, samples and lines still lie in the record's bytes.
 #[derive(Default)]
@@ -71,6 +71,11 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
+    /// The values of a column, row by row; 0 where a row is too short.
+    pub(super) fn values(&self, column: usize) -> impl Iterator<Item = Result<i64, Rejection>> {
+        self.samples.iter().map(move |sample| value_of(sample, column))
+    }
+
     /// How many functions there are.
     pub(super) fn functions(&self) -> usize {
         self.function_table.len()
@@ -123,6 +128,24 @@ impl<'a> Tables<'a> {
         let bytes = found.ok_or_else(|| out_of_range("string", index, self.strings.len()))?;
         std::str::from_utf8(bytes).map_err(|_| malformed(&format!("string {index} is not UTF-8")))
     }
+}
+
+/// The value of a sample in a column.
+fn value_of(sample: &[u8], column: usize) -> Result<i64, Rejection> {
+    let (mut place, mut found) = (0, 0);
+    let mut parts = fields(sample);
+    while let Some((tag, value)) = parts.next()? {
+        if tag == 2 {
+            value.each(|number| {
+                if place == column {
+                    found = number.cast_signed();
+                }
+                place += 1;
+                Ok::<(), WireFault>(())
+            })?;
+        }
+    }
+    Ok(found)
 }
 
 pub(super) fn value_type(value: Value<'_>) -> Result<ValueType, Rejection> {

@@ -10,7 +10,7 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use super::faults::malformed;
 use super::frames::{Frames, Span};
 use super::tables::Tables;
-use crate::counts::Counts;
+use crate::counts::Settled;
 use crate::decode::Options;
 use crate::wire::fields;
 
@@ -18,7 +18,7 @@ use crate::wire::fields;
 pub(super) struct Walk<'a> {
     tables: &'a Tables<'a>,
     frames: &'a Frames,
-    counts: Counts,
+    counts: Settled,
     columns: usize,
     cohort_label: &'a str,
     /// The last key of a label that was looked at, and whether it is the cohort's: that of most labels.
@@ -35,7 +35,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(tables: &'a Tables<'a>, frames: &'a Frames, counts: Counts, options: &'a Options) -> Self {
+    pub(super) fn new(tables: &'a Tables<'a>, frames: &'a Frames, counts: Settled, options: &'a Options) -> Self {
         Self {
             tables,
             frames,

@@ -11,7 +11,7 @@ use crate::decode::Options;
 use crate::format::Format;
 use crate::labels::Labels;
 use crate::names::Naming;
-use crate::observed::{Observed, at};
+use crate::observed::{Divisor, Observed, at};
 use crate::otlp::{self, PartDetails, StackDetails};
 use crate::sink::{SampleDetails, SampleSink};
 
@@ -60,6 +60,7 @@ fn run(
     let mut observed = Observed::new(&mut naming, options.max_bytes);
     observed.window = window;
     observed.unit = details.unit.as_deref().map(Into::into);
+    observed.period = details.found.map(Divisor::Time);
     let frames = profile.names.iter().map(|name| observed.counted(name)).collect::<Result<Vec<u32>, _>>()?;
     let nothing = StackDetails::default();
     let timed = reading.times.is_some() || reading.crop.is_some();

@@ -32,7 +32,7 @@ pub(crate) fn read<S: SampleSink>(
 ) -> Result<(), Rejection> {
     let text = record.text()?;
     let file: File<'_> = json::read("speedscope file", &text)?;
-    let counting = Counting::of(&file.profiles, record.unit)?;
+    let counting = Counting::of(&file.profiles, record.measure.unit)?;
     let mut frames = Vec::with_capacity(file.shared.frames.len());
     for frame in &file.shared.frames {
         let line = if S::KEEPS_DETAILS { frame.source_line() } else { None };
