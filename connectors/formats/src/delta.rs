@@ -9,6 +9,7 @@ use fleetdiff_schemas::rejected::Rejection;
 use crate::compression::decompress;
 use crate::decode::{Decode, Options};
 use crate::labels::{Labels, countable};
+use crate::parts::gathered;
 
 /// Decodes columnar deltas of every version.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ impl Decode for Decoder {
         let record = decompress(bytes, self.max_bytes);
         let parts = record.and_then(|record| delta::decode_after(&record, &mut self.seen));
         match parts {
-            Ok(parts) => parts.into_iter().map(|part| part.and_then(countable)).collect(),
+            Ok(parts) => gathered(parts.into_iter().map(|part| part.and_then(countable))),
             Err(fault) => vec![Err(fault)],
         }
     }

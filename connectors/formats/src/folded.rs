@@ -37,12 +37,8 @@ impl Decoder {
 
 impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
-        let part = one_profile(labels, None, |measure| {
-            let record = self.0.record(bytes, measure);
-            let mut collected = self.0.begin();
-            read(&record, &mut collected)?;
-            Ok(collected.finish())
-        });
+        let part =
+            one_profile(labels, None, |measure| self.0.contents(bytes, measure, |record, sink| read(record, sink)));
         vec![part]
     }
 }

@@ -31,6 +31,7 @@ use self::sample_labels::SampleLabels;
 use self::sources::Sources;
 use self::tables::Tables;
 use self::walk::Walk;
+use crate::budget::Budget;
 use crate::compression::decompress;
 use crate::counts::{Counts, weight_column};
 use crate::decode::{Decode, Options};
@@ -79,9 +80,11 @@ impl Decoder {
 
 impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
-        let max_bytes = self.options.max_bytes;
-        let message = decompress(bytes, max_bytes);
-        let tables = message.as_ref().map_err(Clone::clone).and_then(|message| Tables::cut(message, max_bytes));
+        let message = decompress(bytes, self.options.max_bytes);
+        let tables = message
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|message| Tables::cut(message, &Budget::of(message.len(), self.options.max_built_bytes)));
         let window = tables.as_ref().ok().and_then(Tables::window);
         let level = labels
             .as_ref()
@@ -106,7 +109,7 @@ struct Named {
 }
 
 fn names_and_frames(tables: &Tables<'_>, naming: &mut Naming) -> Result<Named, Rejection> {
-    let mut names = Names::with_capacity(naming, tables.functions());
+    let mut names = Names::with_capacity(naming, &tables.budget, tables.functions())?;
     let frames = resolve(tables, &mut names)?;
     Ok(Named { names: names.into_list(), frames })
 }
@@ -114,8 +117,7 @@ fn names_and_frames(tables: &Tables<'_>, naming: &mut Naming) -> Result<Named, R
 /// Gives all that a profile says of the samples of one type: the column that weighs them, files and lines of their frames, and the
 /// labels that say where and when a sample was taken.
 pub(crate) fn read(record: &Record<'_>, options: &Options, observed: &mut Observed<'_>) -> Result<(), Rejection> {
-    let message = record.text()?;
-    let tables = Tables::cut(&message, record.max_bytes)?;
+    let tables = Tables::cut(record.text, &record.budget)?;
     observed.window = tables.window();
     if tables.says_nothing() {
         return Ok(());
@@ -124,7 +126,7 @@ pub(crate) fn read(record: &Record<'_>, options: &Options, observed: &mut Observ
     let weighed = weight_column(&meaning, record.measure.profile_type);
     let counts = Counts::choose(meaning, record.measure)?.settled(|column| tables.values(column))?;
     observed.period = counts.found().map(Divisor::Time);
-    let frames = resolve(&tables, &mut Sources::of(&message, &tables, observed)?)?;
+    let frames = resolve(&tables, &mut Sources::of(record.text, &tables, observed)?)?;
     let mut sample_labels = SampleLabels::of(&tables);
     let mut walk = Walk::new(&tables, &frames, counts, options);
     for sample in &tables.samples {

@@ -18,6 +18,8 @@ mod faults;
 mod fixtures;
 #[path = "formats/folded.rs"]
 mod folded;
+#[path = "formats/large.rs"]
+mod large;
 #[path = "formats/mutated_messages.rs"]
 mod mutated_messages;
 #[path = "formats/mutations.rs"]

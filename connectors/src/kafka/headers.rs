@@ -14,7 +14,7 @@ use fleetdiff_formats::attributes::{
 };
 use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
-use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::rejected::Rejection;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 use rdkafka::message::{BorrowedHeaders, Header, Headers, OwnedHeaders};
 
@@ -104,6 +104,7 @@ fn pairs(labels: &Labels, mapping: &IdentityMapping) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use fleetdiff_schemas::identity::Identity;
+    use fleetdiff_schemas::rejected::Reason;
 
     use super::*;
 

@@ -6,6 +6,7 @@ use fleetdiff_schemas::profile::{ProfileType, Stack};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::counts::{Columns, Counts, added_up_periods};
+use crate::budget::Budget;
 use crate::labels::{Measure, Unit};
 use crate::record::Record;
 use crate::sink::{FrameDetails, SampleDetails, SampleSink};
@@ -15,25 +16,25 @@ use crate::ticks::Clock;
 ///
 /// Counts that are all multiples of a period are refused, unless the sink divides them by it: then they weigh what is written.
 pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(), Rejection> {
-    let text = record.text()?;
     match record.measure.unit {
-        None | Some(Unit::Count) => counted(&text, record.measure.unit.is_some(), sink),
+        None | Some(Unit::Count) => counted(record, record.measure.unit.is_some(), sink),
         Some(unit) => match clock(record.measure, unit) {
-            Some(clock) => timed(&text, clock, sink),
+            Some(clock) => timed(record, clock, sink),
             None => Err(no_samples(unit)),
         },
     }
 }
 
 /// The stacks of a text of counts; `meant`: the labels say that it is one.
-fn counted<S: SampleSink>(text: &[u8], meant: bool, sink: &mut S) -> Result<(), Rejection> {
+fn counted<S: SampleSink>(record: &Record<'_>, meant: bool, sink: &mut S) -> Result<(), Rejection> {
     let mut columns = Columns::default();
     let mut counts = Counts::new(meant);
-    for (line, number) in lines(text) {
+    for (line, number) in lines(record.text) {
         let Some(line) = line_of(line).map_err(at(number))? else { continue };
         columns.take(line.stack);
         counts.take(line.count);
-        give(&line, line.count, SampleDetails::default(), sink).map_err(at(number))?;
+        let frames = frames(&line, line.count, &record.budget, sink).map_err(at(number))?;
+        give(frames, line.count, SampleDetails::default(), sink).map_err(at(number))?;
     }
     if let Some(period) = counts.period().filter(|period| !(counts.show_it() && sink.divide(*period))) {
         return Err(added_up_periods(period));
@@ -42,18 +43,20 @@ fn counted<S: SampleSink>(text: &[u8], meant: bool, sink: &mut S) -> Result<(), 
 }
 
 /// The stacks of a text of time, each a sample a tick.
-fn timed<S: SampleSink>(text: &[u8], clock: Clock, sink: &mut S) -> Result<(), Rejection> {
-    let values = lines(text).filter_map(|(line, number)| {
+fn timed<S: SampleSink>(record: &Record<'_>, clock: Clock, sink: &mut S) -> Result<(), Rejection> {
+    let values = lines(record.text).filter_map(|(line, number)| {
         line_of(line).map(|line| line.map(|line| line.count)).map_err(at(number)).transpose()
     });
     let mut ticks = clock.ticks(values)?;
     let mut columns = Columns::default();
-    for (line, number) in lines(text) {
+    for (line, number) in lines(record.text) {
         let Some(line) = line_of(line).map_err(at(number))? else { continue };
         columns.take(line.stack);
         let details =
             SampleDetails { weight: Some(line.count.saturating_mul(clock.scale)), ..SampleDetails::default() };
-        give(&line, ticks.count(line.count), details, sink).map_err(at(number))?;
+        let count = ticks.count(line.count);
+        let frames = frames(&line, count, &record.budget, sink).map_err(at(number))?;
+        give(frames, count, details, sink).map_err(at(number))?;
     }
     sink.weighed_in("time/nanoseconds");
     if let Some(found) = ticks.found {
@@ -71,12 +74,17 @@ fn at(number: u64) -> impl Fn(Rejection) -> Rejection {
     move |fault| Rejection { detail: format!("line {number}: {}", fault.detail), ..fault }
 }
 
-fn give<S: SampleSink>(line: &Line<'_>, count: u64, details: SampleDetails, sink: &mut S) -> Result<(), Rejection> {
-    if count == 0 {
-        return Ok(());
+/// The frames of a line; none of one without samples.
+fn frames<S: SampleSink>(line: &Line<'_>, count: u64, budget: &Budget, sink: &mut S) -> Result<Vec<u32>, Rejection> {
+    let mut frames = Vec::new();
+    for frame in line.frames().take_while(|_| count > 0) {
+        budget.push(&mut frames, sink.frame(frame, FrameDetails::default())?)?;
     }
-    let frames = line.frames().map(|frame| sink.frame(frame, FrameDetails::default())).collect::<Result<_, _>>()?;
-    sink.sample(Stack { frames, count, cohort: None }, details)
+    Ok(frames)
+}
+
+fn give<S: SampleSink>(frames: Vec<u32>, count: u64, details: SampleDetails, sink: &mut S) -> Result<(), Rejection> {
+    if count == 0 { Ok(()) } else { sink.sample(Stack { frames, count, cohort: None }, details) }
 }
 
 /// What is said of the tick, if the unit is one of time and the type one of clocks.

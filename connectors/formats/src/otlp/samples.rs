@@ -7,23 +7,23 @@ use fleetdiff_schemas::profile::Stack;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::details::PartDetails;
-use super::dictionary::Budget;
 use super::groups::Group;
 use super::heads::{Family, ProfileHead};
 use super::rows::{Rule, SampleRow};
 use super::symbols::Symbols;
+use crate::budget::Budget;
 use crate::counts::{Columns, Counts, sampled_allocations, weight_column};
 use crate::labels::Measure;
 use crate::period::Period;
 use crate::ticks::{Clock, FoundPeriod, Ticks};
 
-/// What a stack is counted as besides its frames.
-const STACK: usize = 96;
+/// What a row of allocations is counted as until it is joined.
+const ROW: usize = 128;
 
 /// Makes the stacks of groups.
 pub(super) struct Walk<'s, 'd, 'a> {
     pub(super) symbols: &'s mut Symbols<'d, 'a>,
-    pub(super) budget: &'s mut Budget,
+    pub(super) budget: &'s Budget,
     /// What stands beside the stacks, if that is asked for.
     pub(super) details: Option<&'s mut PartDetails>,
 }
@@ -34,7 +34,7 @@ impl<'a> Walk<'_, '_, 'a> {
         match choose(group, period) {
             Ok(Counts::Column(column)) => self.of_column(group, column, Rule::Count),
             Ok(Counts::Time { column, clock }) => {
-                let ticks = ticks(group, column, clock)?;
+                let ticks = ticks(group, column, clock, self.budget)?;
                 match (self.details.as_deref_mut(), ticks.found) {
                     (Some(details), found) => details.found = found,
                     (None, found) => found.into_iter().for_each(FoundPeriod::log),
@@ -62,14 +62,15 @@ impl<'a> Walk<'_, '_, 'a> {
         let Some(column) = group.columns.get(column) else { return Ok(Vec::new()) };
         let weighed = self.details.is_some().then(|| weights_of(group, column)).flatten();
         self.begin(weighed);
-        let mut stacks = Vec::with_capacity(column.samples.len());
-        let mut row = SampleRow::keeping(self.details.is_some());
+        let mut stacks = self.budget.list(column.samples.len())?;
+        let mut other = SampleRow::new(self.budget);
+        let mut row = SampleRow::keeping(self.details.is_some(), self.budget);
         for (place, sample) in column.samples.iter().enumerate() {
             row.read(sample)?;
             let count = row.count(&mut rule)?;
             let stack = self.stack(&row, count)?;
             if let Some(details) = self.details.as_deref_mut().filter(|_| stack.is_some()) {
-                details.add(&row, &rule, weighed.and_then(|weights| weight_at(weights, place, &row)));
+                details.add(&row, &rule, weighed.and_then(|weights| weight_at(weights, place, &row, &mut other)));
             }
             stacks.extend(stack);
         }
@@ -91,8 +92,8 @@ impl<'a> Walk<'_, '_, 'a> {
     ) -> Result<Vec<Stack>, Rejection> {
         self.begin(Some(bytes));
         if objects.samples.len() == bytes.samples.len() {
-            let mut stacks = Vec::with_capacity(objects.samples.len());
-            let (mut row, mut other) = (SampleRow::default(), SampleRow::default());
+            let mut stacks = self.budget.list(objects.samples.len())?;
+            let (mut row, mut other) = (SampleRow::new(self.budget), SampleRow::new(self.budget));
             let mut pairs = objects.samples.iter().zip(&bytes.samples);
             let side_by_side = pairs.try_for_each(|(objects, bytes)| {
                 row.read(objects)?;
@@ -122,11 +123,11 @@ impl<'a> Walk<'_, '_, 'a> {
     ) -> Result<Vec<Stack>, Rejection> {
         self.begin(Some(bytes));
         let mut rows: BTreeMap<(u64, Vec<u64>), [u64; 2]> = BTreeMap::new();
-        let mut row = SampleRow::default();
+        let mut row = SampleRow::new(self.budget);
         for (side, column) in [objects, bytes].into_iter().enumerate() {
             for sample in &column.samples {
                 row.read(sample)?;
-                self.budget.take(STACK + size_of::<u64>() * row.attributes.len())?;
+                self.budget.take(ROW + size_of::<u64>() * row.attributes.len())?;
                 let value = row.total();
                 let sums = rows.entry((row.stack, row.attributes.clone())).or_default();
                 if let Some(sum) = sums.get_mut(side) {
@@ -134,7 +135,7 @@ impl<'a> Walk<'_, '_, 'a> {
                 }
             }
         }
-        let mut stacks = Vec::with_capacity(rows.len());
+        let mut stacks = self.budget.list(rows.len())?;
         for ((stack, attributes), [objects, bytes]) in rows {
             (row.stack, row.attributes) = (stack, attributes);
             stacks.extend(self.weighed(&row, sampled_allocations(objects, bytes, period), bytes)?);
@@ -154,7 +155,6 @@ impl<'a> Walk<'_, '_, 'a> {
     /// The stack of a row; nothing if it holds no raw sample.
     fn stack(&mut self, row: &SampleRow, count: u64) -> Result<Option<Stack>, Rejection> {
         let cohort = self.cohort(row)?;
-        self.budget.take(STACK)?;
         let frames = self.symbols.unfold(row.stack, self.budget)?;
         Ok((count > 0).then_some(Stack { frames, count, cohort }))
     }
@@ -177,8 +177,7 @@ fn weights_of<'g, 'a>(group: &'g Group<'a>, counted: &ProfileHead<'a>) -> Option
 }
 
 /// The weight that stands in another column at the place of a row, if it is one of the same.
-fn weight_at(weights: &ProfileHead<'_>, place: usize, row: &SampleRow) -> Option<u64> {
-    let mut other = SampleRow::default();
+fn weight_at(weights: &ProfileHead<'_>, place: usize, row: &SampleRow, other: &mut SampleRow) -> Option<u64> {
     other.read(weights.samples.get(place)?).ok()?;
     (other.key() == row.key() && other.has_values()).then(|| other.total())
 }
@@ -189,9 +188,9 @@ fn choose(group: &Group<'_>, period: Option<Period>) -> Result<Counts, Rejection
 }
 
 /// The tick of a column of time, in the rows that do not say when each of their samples was taken.
-fn ticks(group: &Group<'_>, column: usize, clock: Clock) -> Result<Ticks, Rejection> {
+fn ticks(group: &Group<'_>, column: usize, clock: Clock, budget: &Budget) -> Result<Ticks, Rejection> {
     let samples = group.columns.get(column).map_or(&[][..], |column| &column.samples);
-    let mut row = SampleRow::default();
+    let mut row = SampleRow::new(budget);
     clock.ticks(samples.iter().map(|sample| row.read(sample).map(|()| row.untimed())))
 }
 
