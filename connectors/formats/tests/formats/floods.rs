@@ -72,6 +72,15 @@ fn pprof(name: &'static str, piece: &[u8], unpacked: usize, end: &[u8]) -> Flood
     flood(name, Format::Pprof, &start, piece, unpacked, end)
 }
 
+/// A columnar delta of so many identities, each of six labels, and so many empty blocks.
+fn delta(name: &'static str, number: usize) -> Flood {
+    let varint = |number: usize| head(0, number)[1..].to_vec();
+    // One label, which is "x"; a table of one name, "f".
+    let start = [&b"FLDD\x01\x01\x01x"[..], &varint(number)].concat();
+    let blocks = [&b"\x03\x01\x01f"[..], &varint(number), &vec![0; number]].concat();
+    flood(name, Format::Delta, &start, &[0; 7], 7 * number, &blocks)
+}
+
 /// Every flood.
 pub fn floods() -> Vec<Flood> {
     let mut floods = binary();
@@ -132,7 +141,7 @@ fn binary() -> Vec<Flood> {
             b"",
         ),
         pprof("pprof of frames that unfold", &location, 1 << 20, &lines),
-        flood("delta of nothing", Format::Delta, b"FLDD\x01", &[1], large(), b""),
+        delta("delta of a million identities and profiles", 1 << 20),
     ]
 }
 
