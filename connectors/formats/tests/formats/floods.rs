@@ -145,6 +145,7 @@ fn binary() -> Vec<Flood> {
     ]
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of floods")]
 fn texts() -> Vec<Flood> {
     use Format::{Cpuprofile, Folded, PerfScript, Pyroscope, Speedscope};
     let thread = r#"{"type":"sampled","unit":"none","samples":[],"weights":[]},"#;
