@@ -51,21 +51,29 @@ pub fn encode(profiles: &[Profile]) -> Vec<u8> {
 /// The whole record is refused as `malformed` if it is not a columnar delta, `unsupported_version`, `truncated`,
 /// `empty` without profiles, `too_large` beyond the limits of its version, or for what is wrong with its tables.
 pub fn decode(record: &[u8]) -> Result<Vec<Result<Profile, Rejection>>, Rejection> {
-    decode_after(record, &mut SeenNames::default())
+    decode_after(record, &mut SeenNames::default(), &mut |_| Ok(()))
 }
 
-/// Reads a record like [`decode`], sharing tables of names with the records that `seen` has seen before.
+/// Asked for so many bytes before they are taken; refuses them with a rejection.
+pub type Take<'t> = dyn FnMut(usize) -> Result<(), Rejection> + 't;
+
+/// Reads a record like [`decode`], sharing tables of names with the records that `seen` has seen before. What is built of it is
+/// asked for first.
 ///
 /// # Errors
-/// Those of [`decode`].
-pub fn decode_after(record: &[u8], seen: &mut SeenNames) -> Result<Vec<Result<Profile, Rejection>>, Rejection> {
+/// Those of [`decode`] and of `take`.
+pub fn decode_after(
+    record: &[u8],
+    seen: &mut SeenNames,
+    take: &mut Take<'_>,
+) -> Result<Vec<Result<Profile, Rejection>>, Rejection> {
     let (magic, rest) = record.split_at(record.len().min(MAGIC.len()));
     if !MAGIC.starts_with(magic) {
         return Err(Rejection::new(Reason::Malformed, "not a columnar delta: it does not begin with FLDD"));
     }
     match rest.split_first() {
         None => Err(Rejection::new(Reason::Truncated, "the record ends before its version")),
-        Some((&v1::VERSION, body)) => v1::decode(body, seen),
+        Some((&v1::VERSION, body)) => v1::decode(body, seen, take),
         Some((&version, _)) => {
             let detail =
                 format!("version {version} of the columnar delta, this program reads 1 to {}", current::VERSION);

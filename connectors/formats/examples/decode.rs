@@ -35,6 +35,7 @@ fn labels() -> Labels {
         requests: None,
         requests_window: None,
         unit: None,
+        period: None,
     }
 }
 

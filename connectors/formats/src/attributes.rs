@@ -8,6 +8,8 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use crate::identity::Lookup;
+use crate::labels::Unit;
+use crate::period::Period;
 
 /// Profile type (`cpu`, `off_cpu`, `wall`, `heap`, `mutex`, `block`).
 pub const PROFILE_TYPE: &str = "fleetdiff.profile_type";
@@ -15,6 +17,8 @@ pub const PROFILE_TYPE: &str = "fleetdiff.profile_type";
 pub const TEMPORALITY: &str = "fleetdiff.temporality";
 /// What the values are in, where the format does not say it.
 pub const UNIT: &str = "fleetdiff.unit";
+/// How long it is from one sample to the next, as `10ms`; overrules the period of the profile.
+pub const PERIOD: &str = "fleetdiff.period";
 /// Start of the profile's window, nanoseconds since the Unix epoch; needs [`WINDOW_END`].
 pub const WINDOW_START: &str = "fleetdiff.window_start_unix_nano";
 /// End of the profile's window.
@@ -53,6 +57,24 @@ impl OwnAttributes<'_> {
         let name = (self.lookup)(TEMPORALITY);
         let temporality = name.map(|name| Temporality::from_str(&name)).transpose();
         temporality.map_err(|detail| self.fault(Reason::UnsupportedType, TEMPORALITY, &detail))
+    }
+
+    /// What the values are in, where it is said.
+    ///
+    /// # Errors
+    /// [`Reason::UnitMismatch`] if it is none that we know.
+    pub fn unit(&self) -> Result<Option<Unit>, Rejection> {
+        let unit = (self.lookup)(UNIT).map(|name| Unit::from_str(&name)).transpose();
+        unit.map_err(|detail| self.fault(Reason::UnitMismatch, UNIT, &detail))
+    }
+
+    /// How long it is from one sample to the next, where it is said.
+    ///
+    /// # Errors
+    /// [`Reason::UnitMismatch`] if it is no period.
+    pub fn period(&self) -> Result<Option<Period>, Rejection> {
+        let period = (self.lookup)(PERIOD).map(|text| Period::from_str(text.trim())).transpose();
+        period.map_err(|detail| self.fault(Reason::UnitMismatch, PERIOD, &detail))
     }
 
     /// The number of requests, where it is said.

@@ -1,28 +1,30 @@
-//! Stacks as a decoder collects them, held to a small multiple of the limit on its record.
+//! Stacks as a decoder collects them, charged to the budget of their record.
 
 use std::borrow::Cow;
 
-use fleetdiff_schemas::profile::{ProfileType, Stack};
-use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::profile::Stack;
+use fleetdiff_schemas::rejected::Rejection;
 
+use crate::budget::{ALLOCATION, Budget};
 use crate::compression::decompress;
 use crate::decode::Options;
-use crate::labels::{Contents, Unit};
+use crate::labels::{Contents, Measure};
 use crate::names::{Names, Naming};
 use crate::record::Record;
 use crate::sink::{FrameDetails, SampleDetails, SampleSink};
+use crate::ticks::FoundPeriod;
 
-/// What a decoder of stacks keeps from record to record: its limit, and the names that it has met.
+/// What a decoder of stacks keeps from record to record: its limits, and the names that it has met.
 #[derive(Debug)]
 pub(super) struct Collector {
-    max_bytes: usize,
+    options: Options,
     naming: Naming,
 }
 
 impl Collector {
-    /// One that reads at most [`Options::max_bytes`] a record.
+    /// One that reads within these limits.
     pub(super) fn new(options: &Options) -> Self {
-        Self { max_bytes: options.max_bytes, naming: Naming::new(options.max_bytes, &options.rewrites) }
+        Self { options: options.clone(), naming: Naming::new(options.max_bytes, &options.rewrites) }
     }
 
     /// The text of a record, its compression undone.
@@ -30,23 +32,34 @@ impl Collector {
     /// # Errors
     /// Those of [`decompress`].
     pub(super) fn text<'b>(&self, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>, Rejection> {
-        decompress(bytes, self.max_bytes)
+        decompress(bytes, self.options.max_bytes)
     }
 
-    /// A record whose labels say this of it.
-    pub(super) fn record<'b>(&self, bytes: &'b [u8], profile_type: ProfileType, unit: Option<Unit>) -> Record<'b> {
-        Record { bytes, max_bytes: self.max_bytes, profile_type, unit }
+    /// What may be built from a record of this text.
+    pub(super) fn budget(&self, text: &[u8]) -> Budget {
+        Budget::of(text.len(), self.options.max_built_bytes)
     }
 
-    /// Nothing collected yet of a new record. A line of 3 bytes becomes a stack of some 50 and a frame of 2 bytes a number of 4, so
-    /// that there is a stack and a name for each 32 bytes of the limit, and a frame for each 2.
-    pub(super) fn begin(&mut self) -> Collected<'_> {
-        Collected {
-            names: Names::with_capacity(&mut self.naming, 0),
-            stacks: Vec::new(),
-            most: self.max_bytes / 32,
-            frames_left: self.max_bytes / 2,
-        }
+    /// The stacks of a record that was read before, collected with what is left of its budget.
+    pub(super) fn begin(&mut self, budget: &Budget) -> Collected<'_> {
+        Collected::new(&mut self.naming, budget)
+    }
+
+    /// The contents of a record whose labels say this of it, as its format reads them.
+    ///
+    /// # Errors
+    /// Those of [`decompress`] and of the format.
+    pub(super) fn contents(
+        &mut self,
+        bytes: &[u8],
+        measure: Measure,
+        read: impl FnOnce(&Record<'_>, &mut Collected<'_>) -> Result<(), Rejection>,
+    ) -> Result<Contents, Rejection> {
+        let text = decompress(bytes, self.options.max_bytes)?;
+        let record = Record { text: &text, budget: Budget::of(text.len(), self.options.max_built_bytes), measure };
+        let mut collected = Collected::new(&mut self.naming, &record.budget);
+        read(&record, &mut collected)?;
+        Ok(collected.finish())
     }
 }
 
@@ -54,11 +67,14 @@ impl Collector {
 pub(super) struct Collected<'n> {
     names: Names<'n>,
     stacks: Vec<Stack>,
-    most: usize,
-    frames_left: usize,
+    budget: Budget,
 }
 
-impl Collected<'_> {
+impl<'n> Collected<'n> {
+    fn new(naming: &'n mut Naming, budget: &Budget) -> Self {
+        Self { names: Names::new(naming, budget), stacks: Vec::new(), budget: budget.clone() }
+    }
+
     /// What was collected.
     pub(super) fn finish(self) -> Contents {
         Contents { names: self.names.into_list(), stacks: self.stacks }
@@ -74,8 +90,7 @@ impl SampleSink for Collected<'_> {
     }
 
     fn frame(&mut self, name: &str, _: FrameDetails<'_>) -> Result<u32, Rejection> {
-        let index = self.names.index_of(name);
-        if self.names.len() > self.most { Err(too_many("names")) } else { Ok(index) }
+        self.names.index_of(name)
     }
 
     fn frame_at_line(&mut self, frame: u32, _: &str) -> Result<u32, Rejection> {
@@ -90,12 +105,8 @@ impl SampleSink for Collected<'_> {
         if stack.count == 0 {
             return Ok(());
         }
-        if self.stacks.len() >= self.most {
-            return Err(too_many("stacks"));
-        }
-        self.frames_left = self.frames_left.checked_sub(stack.frames.len()).ok_or_else(|| too_many("frames"))?;
-        self.stacks.push(stack);
-        Ok(())
+        self.budget.take(ALLOCATION)?;
+        self.budget.push(&mut self.stacks, stack)
     }
 
     fn len(&self) -> usize {
@@ -113,12 +124,11 @@ impl SampleSink for Collected<'_> {
 
     fn weighed_in(&mut self, _: &str) {}
 
+    fn ticked(&mut self, found: FoundPeriod) {
+        found.log();
+    }
+
     fn divide(&mut self, _: u64) -> bool {
         false
     }
-}
-
-#[cold]
-fn too_many(what: &str) -> Rejection {
-    Rejection::new(Reason::TooLarge, format!("too many {what} to hold"))
 }

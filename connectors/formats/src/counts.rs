@@ -3,7 +3,8 @@
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use crate::labels::Unit;
+use crate::labels::{Measure, Unit};
+use crate::ticks::{Clock, FoundPeriod, Ticks};
 
 /// What a profile says of its values, column by column.
 #[derive(Clone, Debug)]
@@ -16,19 +17,17 @@ pub(super) struct Columns<'a> {
     pub(super) period: i64,
 }
 
-/// How the raw samples of a row are found.
+/// Which columns hold the raw samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Counts {
     /// A column that counts them.
     Column(usize),
-    /// A column of time, one sample a period.
+    /// A column of time, one sample a tick.
     Time {
         /// The column.
         column: usize,
-        /// Nanoseconds in one of its unit.
-        scale: i64,
-        /// Nanoseconds between two samples, at least 1.
-        period: i64,
+        /// What is said of its tick.
+        clock: Clock,
     },
     /// Allocations, scaled up by the profiler from samples that were drawn by bytes.
     Allocations {
@@ -41,38 +40,43 @@ pub(super) enum Counts {
     },
 }
 
+/// Names of a count of samples, whatever clock they were taken by; files of one column without a name have no other.
+const SAMPLES: [&str; 3] = ["samples", "sample", ""];
+
 impl Counts {
-    /// Chooses the columns for a profile type. `unit` stands in for a column's unit where the file names none.
+    /// Chooses the columns for a profile type. The unit of `measure` stands in for a column's unit where the file names none.
     ///
     /// | type | columns, first that is there |
     /// |---|---|
-    /// | cpu | `samples/count`; `cpu` in time over the period |
-    /// | wall, off_cpu | `samples/count`; any count but those of the lines below; time over the period |
+    /// | cpu | `samples/count`; `cpu` in time |
+    /// | wall, off_cpu | `samples/count`; a count or a time that bears the name of the clock |
     /// | mutex, block | `contentions/count` |
     /// | heap | `alloc_objects/count` with `alloc_space/bytes` |
     /// | live_heap | `inuse_objects/count` with `inuse_space/bytes` |
     ///
+    /// A count of anything else (allocations in and outside of TLABs, goroutines, exceptions) is none of samples.
+    ///
     /// NB: Go multiplies contentions by its sampling rate (1 in 5, say) and does not write the rate down, so that these
     /// counts may be multiples of what was sampled; the dispersion between pods sees it, a test that trusts counts does not.
-    pub(super) fn choose(mut columns: Columns<'_>, kind: ProfileType, unit: Option<Unit>) -> Result<Self, Rejection> {
+    pub(super) fn choose(mut columns: Columns<'_>, measure: Measure) -> Result<Self, Rejection> {
         for (_, column_unit) in &mut columns.kinds {
             if column_unit.is_empty() {
-                *column_unit = unit.map_or("", Unit::name);
+                *column_unit = measure.unit.map_or("", Unit::name);
             }
         }
+        let kind = measure.profile_type;
         let kinds = &columns.kinds;
         let find = |name: &str, unit: &str| kinds.iter().position(|column| *column == (name, unit));
-        let other = |name: &str| ["alloc_objects", "inuse_objects", "contentions"].contains(&name);
-        let any_count = || kinds.iter().position(|(name, unit)| *unit == Unit::Count.name() && !other(name));
-        let samples = || find("samples", "count").or_else(|| find("sample", "count"));
+        let samples = || ["samples", "sample"].into_iter().find_map(|name| find(name, "count"));
+        let of_clock = || kinds.iter().position(|(name, unit)| *unit == Unit::Count.name() && is_of(kind, name));
         let allocations = |objects, bytes| {
             let (objects, bytes) = find(objects, "count").zip(find(bytes, "bytes"))?;
             Some(Self::Allocations { objects, bytes, period: columns.period })
         };
         let found = match kind {
-            ProfileType::Cpu => samples().map(Self::Column).or_else(|| time(&columns, Some("cpu"))),
+            ProfileType::Cpu => samples().map(Self::Column).or_else(|| time(&columns, measure)),
             ProfileType::Wall | ProfileType::OffCpu => {
-                samples().or_else(any_count).map(Self::Column).or_else(|| time(&columns, None))
+                samples().or_else(of_clock).map(Self::Column).or_else(|| time(&columns, measure))
             }
             ProfileType::Mutex | ProfileType::Block => find("contentions", "count").map(Self::Column),
             ProfileType::Heap => allocations("alloc_objects", "alloc_space"),
@@ -81,16 +85,63 @@ impl Counts {
         found.ok_or_else(|| no_column(kind, &columns))
     }
 
-    /// The raw samples that a row of values stands for.
-    pub(super) fn of(self, values: &[i64]) -> Result<u64, Rejection> {
+    /// These columns, with the tick of time once its values are known; `values` gives those of a column, row by row.
+    pub(super) fn settled<I: Iterator<Item = Result<i64, Rejection>>>(
+        self,
+        values: impl FnOnce(usize) -> I,
+    ) -> Result<Settled, Rejection> {
+        Ok(match self {
+            Self::Column(column) => Settled::Column(column),
+            Self::Time { column, clock } => {
+                let values = values(column).map(|value| value.and_then(not_negative));
+                Settled::Time { column, ticks: clock.ticks(values)? }
+            }
+            Self::Allocations { objects, bytes, period } => Settled::Allocations { objects, bytes, period },
+        })
+    }
+}
+
+/// How the raw samples of a row are found.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Settled {
+    /// In a column that counts them.
+    Column(usize),
+    /// In a column of time, of which the tick is known.
+    Time { column: usize, ticks: Ticks },
+    /// In two columns of allocations: see [`Counts::Allocations`].
+    Allocations { objects: usize, bytes: usize, period: i64 },
+}
+
+impl Settled {
+    /// The raw samples that the next row of values stands for.
+    pub(super) fn of(&mut self, values: &[i64]) -> Result<u64, Rejection> {
         match self {
-            Self::Column(column) => value(values, column),
-            Self::Time { column, scale, period } => Ok(periods(value(values, column)?, scale, period)),
+            Self::Column(column) => value(values, *column),
+            Self::Time { column, ticks } => Ok(ticks.count(value(values, *column)?)),
             Self::Allocations { objects, bytes, period } => {
-                Ok(sampled_allocations(value(values, objects)?, value(values, bytes)?, period))
+                Ok(sampled_allocations(value(values, *objects)?, value(values, *bytes)?, *period))
             }
         }
     }
+
+    /// The tick of the values, if nobody said it.
+    pub(super) fn found(&self) -> Option<FoundPeriod> {
+        match self {
+            Self::Time { ticks, .. } => ticks.found,
+            Self::Column(_) | Self::Allocations { .. } => None,
+        }
+    }
+}
+
+/// Whether a column of that name holds what the clock of a profile type says.
+fn is_of(kind: ProfileType, name: &str) -> bool {
+    let names: &[&str] = match kind {
+        ProfileType::Cpu => &["cpu"],
+        ProfileType::Wall => &["wall", "wallclock", "wall-clock", "time", "event", "events"],
+        ProfileType::OffCpu => &["off_cpu", "off-cpu", "offcpu", "event", "events", "sched:sched_switch"],
+        _ => return false,
+    };
+    names.contains(&name) || (kind != ProfileType::Cpu && SAMPLES.contains(&name))
 }
 
 /// The column that says what samples of a type stand for, and its name and unit: the one that goes with the column of counts.
@@ -98,7 +149,7 @@ pub(super) fn weight_column(columns: &Columns<'_>, kind: ProfileType) -> Option<
     let is_time = |unit: &str| unit.parse::<Unit>().ok().and_then(Unit::nanoseconds).is_some();
     let goes_with = |(name, unit): (&str, &str)| match kind {
         ProfileType::Cpu => name == "cpu" && is_time(unit),
-        ProfileType::Wall | ProfileType::OffCpu => !["cpu", "delay"].contains(&name) && is_time(unit),
+        ProfileType::Wall | ProfileType::OffCpu => is_of(kind, name) && is_time(unit),
         ProfileType::Mutex | ProfileType::Block => name == "delay" && is_time(unit),
         ProfileType::Heap => (name, unit) == ("alloc_space", "bytes"),
         ProfileType::LiveHeap => (name, unit) == ("inuse_space", "bytes"),
@@ -107,36 +158,33 @@ pub(super) fn weight_column(columns: &Columns<'_>, kind: ProfileType) -> Option<
     columns.kinds.get(place).map(|(name, unit)| (place, format!("{name}/{unit}")))
 }
 
-/// How many periods a value of time is, to the nearest; `scale` nanoseconds are in one of its unit.
-pub(super) fn periods(value: u64, scale: i64, period: i64) -> u64 {
-    let nanoseconds = u128::from(value) * u128::from(scale.unsigned_abs());
-    let period = u128::from(period.unsigned_abs().max(1));
-    u64::try_from((nanoseconds + period / 2) / period).unwrap_or(u64::MAX)
-}
-
 fn value(values: &[i64], column: usize) -> Result<u64, Rejection> {
     // NB: rows are as long as there are columns, checked by the caller.
-    let value = values.get(column).copied().unwrap_or(0);
+    not_negative(values.get(column).copied().unwrap_or(0))
+}
+
+fn not_negative(value: i64) -> Result<u64, Rejection> {
     u64::try_from(value).map_err(|_| Rejection::new(Reason::NegativeValue, format!("a sample with the value {value}")))
 }
 
-/// A column of time and the period in nanoseconds, if the file has both.
-fn time(columns: &Columns<'_>, name: Option<&str>) -> Option<Counts> {
+/// A column of time, and what is said of its tick.
+fn time(columns: &Columns<'_>, Measure { profile_type, period, .. }: Measure) -> Option<Counts> {
     let scale_of = |unit: &str| unit.parse::<Unit>().ok().and_then(Unit::nanoseconds);
-    let (column, scale) = columns.kinds.iter().enumerate().find_map(|(place, (kind, unit))| {
-        let named = name.is_none_or(|name| name == *kind);
-        scale_of(unit).filter(|_| named).map(|scale| (place, scale))
+    let (column, scale) = columns.kinds.iter().enumerate().find_map(|(place, (name, unit))| {
+        scale_of(unit).filter(|_| is_of(profile_type, name)).map(|scale| (place, scale))
     })?;
-    let (_, period_unit) = columns.period_type?;
-    let period_scale = if period_unit.is_empty() { scale } else { scale_of(period_unit)? };
-    let period = columns.period.checked_mul(period_scale).filter(|period| *period > 0)?;
-    Some(Counts::Time { column, scale, period })
+    let period_scale =
+        columns.period_type.and_then(|(_, unit)| if unit.is_empty() { Some(scale) } else { scale_of(unit) });
+    let own = period_scale.and_then(|scale| columns.period.checked_mul(scale)).map_or(0, |own| own.max(0));
+    let (scale, own) = (scale.unsigned_abs(), own.unsigned_abs());
+    Some(Counts::Time { column, clock: Clock { kind: profile_type, scale, declared: period, own } })
 }
 
 fn no_column(kind: ProfileType, columns: &Columns<'_>) -> Rejection {
     let expected = match kind {
-        ProfileType::Cpu => "samples/count, or cpu in a unit of time with a period",
-        ProfileType::Wall | ProfileType::OffCpu => "a count, or a unit of time with a period",
+        ProfileType::Cpu => "samples/count, or cpu in a unit of time",
+        ProfileType::Wall => "samples/count, or wall or time, as a count or in a unit of time",
+        ProfileType::OffCpu => "samples/count, or off_cpu, as a count or in a unit of time",
         ProfileType::Mutex | ProfileType::Block => "contentions/count",
         ProfileType::Heap => "alloc_objects/count with alloc_space/bytes",
         ProfileType::LiveHeap => "inuse_objects/count with inuse_space/bytes",
@@ -199,14 +247,5 @@ mod tests {
         assert_eq!(sampled_allocations(40, 640, 0), 40);
         assert_eq!(sampled_allocations(0, 640, 524_288), 0);
         assert_eq!(sampled_allocations(1, 0, 524_288), 1);
-    }
-
-    #[test]
-    fn time_is_rounded_to_whole_periods() {
-        let counts = Counts::Time { column: 1, scale: 1_000, period: 10_000_000 };
-        let of = |microseconds| counts.of(&[0, microseconds]).map_err(|fault| fault.reason);
-        assert_eq!([of(10_000), of(14_999), of(15_000), of(30_001)], [Ok(1), Ok(1), Ok(2), Ok(3)]);
-        assert_eq!(of(-1), Err(Reason::NegativeValue));
-        assert_eq!(of(i64::MAX), Ok(922_337_203_685_478));
     }
 }

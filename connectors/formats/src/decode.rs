@@ -21,9 +21,11 @@ pub trait Decode: Send {
 /// What holds for every format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Largest record after decompression in bytes; what a decoder builds from it in memory is held to a small
-    /// multiple. Default 256 MiB (a guess, far above the largest recorded profile).
+    /// Largest record after decompression in bytes. Default 256 MiB (a guess, far above the largest recorded profile).
     pub max_bytes: usize,
+    /// Most bytes that are built from one record in memory; of a record of less than a quarter of that, 4 times its bytes,
+    /// but at least 128 MiB. Default 512 MiB (a guess: twice the largest record).
+    pub max_built_bytes: usize,
     /// The label of a sample that names its cohort. Default `cohort`.
     pub cohort_label: Arc<str>,
     /// Rewrites of function names. Default none.
@@ -39,6 +41,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             max_bytes: 256 << 20,
+            max_built_bytes: 512 << 20,
             cohort_label: "cohort".into(),
             rewrites: Rewrites::default(),
             identity: IdentityMapping::default(),

@@ -1,23 +1,36 @@
-//! What the formats in JSON share: one place where text becomes structs, and a list of lists that is held flat.
+//! What the formats in JSON share: one place where text becomes structs, lists whose room is charged to the budget of the
+//! record, and a list of lists that is held flat.
+//!
+//! Who makes a struct of JSON is handed nothing but the text, so that the budget of the document at hand stands where its lists
+//! find it: a thread reads one document at a time.
 
+use std::cell::Cell;
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use serde::de::{DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 
+use crate::budget::{ALLOCATION, Budget, too_large};
+
 /// Reads a document of a format.
 ///
 /// # Errors
 /// `empty` if there is nothing; `truncated` if it ends early; `malformed` with line and column if it is no JSON or not of
-/// this form.
-pub(super) fn read<'a, T: Deserialize<'a>>(what: &str, text: &'a [u8]) -> Result<T, Rejection> {
+/// this form; `too_large` if its lists take more than the budget.
+pub(super) fn read<'a, T: Deserialize<'a>>(what: &str, text: &'a [u8], budget: &Budget) -> Result<T, Rejection> {
     if text.trim_ascii().is_empty() {
         return Err(Rejection::new(Reason::Empty, format!("no {what}: the record is empty")));
     }
-    serde_json::from_slice(text).map_err(|error| {
+    DOCUMENT.set(Some(budget.clone()));
+    let read = serde_json::from_slice(text);
+    let full = DOCUMENT.take().is_none();
+    read.map_err(|error| {
+        if full {
+            return too_large();
+        }
         // A number that ends with the text (`-`, `0.`) is reported as a wrong number.
         let cut = error.classify() == Category::Eof || (error.classify() == Category::Syntax && at_end(&error, text));
         if cut {
@@ -33,6 +46,47 @@ fn at_end(error: &serde_json::Error, text: &[u8]) -> bool {
     let begun = text.last().is_some_and(|last| b"-+.eE".contains(last));
     let lines = text.split(|&byte| byte == b'\n');
     begun && lines.zip(1..).last().is_some_and(|(last, number)| error.line() == number && error.column() >= last.len())
+}
+
+thread_local! {
+    /// What may still be built of the document that is being read; nothing once that was not enough.
+    static DOCUMENT: Cell<Option<Budget>> = const { Cell::new(None) };
+}
+
+/// Appends an entry to a list of the document that is being read.
+fn push<T, E: serde::de::Error>(list: &mut Vec<T>, entry: T) -> Result<(), E> {
+    let budget = DOCUMENT.take().ok_or_else(|| E::custom("too large"))?;
+    // What an entry holds of its own, as a text that was escaped, is an allocation beside it.
+    let own = if std::mem::needs_drop::<T>() { 2 * ALLOCATION } else { 0 };
+    budget.take(own).and_then(|()| budget.push(list, entry)).map_err(|_| E::custom("too large"))?;
+    DOCUMENT.set(Some(budget));
+    Ok(())
+}
+
+/// A list whose room is charged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct List<T>(Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Deref for List<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<'a, T: Deserialize<'a>> Deserialize<'a> for List<T> {
+    fn deserialize<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
+        let mut list = Vec::new();
+        from.deserialize_seq(Inner(&mut list))?;
+        Ok(Self(list))
+    }
 }
 
 /// A list of lists, held in two: a list of 4 bytes of text would else take 40 of memory.
@@ -73,7 +127,7 @@ impl<'a, T: Deserialize<'a>> Visitor<'a> for Outer<T> {
     fn visit_seq<A: SeqAccess<'a>>(self, mut lists: A) -> Result<Lists<T>, A::Error> {
         let mut found = Lists { items: Vec::new(), ends: Vec::new() };
         while lists.next_element_seed(Inner(&mut found.items))?.is_some() {
-            found.ends.push(found.items.len());
+            push(&mut found.ends, found.items.len())?;
         }
         Ok(found)
     }
@@ -99,7 +153,7 @@ impl<'a, T: Deserialize<'a>> Visitor<'a> for Inner<'_, T> {
 
     fn visit_seq<A: SeqAccess<'a>>(self, mut items: A) -> Result<(), A::Error> {
         while let Some(item) = items.next_element()? {
-            self.0.push(item);
+            push(self.0, item)?;
         }
         Ok(())
     }
@@ -112,7 +166,7 @@ mod tests {
     #[test]
     fn lists_are_what_they_were() {
         for text in ["[]", "[[]]", "[[1,2],[],[3]]", "[[],[],[4,5,6]]"] {
-            let lists: Lists<u32> = read("list", text.as_bytes()).unwrap();
+            let lists: Lists<u32> = read("list", text.as_bytes(), &Budget::of(0, 1 << 20)).unwrap();
             let plain: Vec<Vec<u32>> = serde_json::from_str(text).unwrap();
             assert_eq!(lists.iter().map(<[u32]>::to_vec).collect::<Vec<_>>(), plain, "{text}");
             assert_eq!(lists.len(), plain.len());
@@ -121,7 +175,8 @@ mod tests {
 
     #[test]
     fn each_fault_of_the_text_has_its_reason() {
-        let reason = |text: &str| read::<Lists<u32>>("list", text.as_bytes()).unwrap_err().reason;
+        let reason =
+            |text: &str| read::<Lists<u32>>("list", text.as_bytes(), &Budget::of(0, 1 << 20)).unwrap_err().reason;
         assert_eq!(reason(" \n"), Reason::Empty);
         for cut in ["[", "[[1", "[[1,2],", "[[1,2]", "[[-", "[[1.", "[[1e"] {
             assert_eq!(reason(cut), Reason::Truncated, "{cut}");
@@ -129,5 +184,16 @@ mod tests {
         for bad in ["{}", "[1]", "[[-1]]", "[[4294967296]]", "[[1.5]]", "[[1]]x", "[[-]]"] {
             assert_eq!(reason(bad), Reason::Malformed, "{bad}");
         }
+    }
+
+    #[test]
+    fn lists_that_take_more_than_the_budget_are_too_large() {
+        let text = format!("[{}1]", "1,".repeat(999));
+        let of = |most| read::<List<u64>>("list", text.as_bytes(), &Budget::of(0, most)).map(|list| list.len());
+        assert_eq!(of(8 << 10), Ok(1_000));
+        assert_eq!(of(8 << 9).map_err(|fault| fault.reason), Err(Reason::TooLarge));
+        assert_eq!(of(8 << 10), Ok(1_000), "one document leaves nothing behind");
+        let lists = read::<Lists<u32>>("list", "[[],[],[],[],[]]".as_bytes(), &Budget::of(0, 4 * size_of::<usize>()));
+        assert_eq!(lists.unwrap_err().reason, Reason::TooLarge);
     }
 }

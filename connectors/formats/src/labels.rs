@@ -8,6 +8,8 @@ use fleetdiff_schemas::profile::{MAX_SAMPLES, Profile, ProfileType, Requests, Sa
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
+use crate::period::Period;
+
 /// What values are measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
@@ -42,6 +44,17 @@ impl Unit {
         }
     }
 
+    /// Other names that are read, those that `go tool pprof` knows too.
+    fn short_names(self) -> &'static [&'static str] {
+        match self {
+            Self::Nanoseconds => &["nanosecond", "ns"],
+            Self::Microseconds => &["microsecond", "us", "µs"],
+            Self::Milliseconds => &["millisecond", "ms"],
+            Self::Seconds => &["second", "s"],
+            Self::Bytes | Self::Count => &[],
+        }
+    }
+
     /// Nanoseconds in one of it, if it is a unit of time.
     pub(crate) fn nanoseconds(self) -> Option<i64> {
         match self {
@@ -59,7 +72,7 @@ impl FromStr for Unit {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let known = || Self::ALL.map(Self::name).join(", ");
-        let found = Self::ALL.into_iter().find(|unit| unit.name() == text);
+        let found = Self::ALL.into_iter().find(|unit| unit.name() == text || unit.short_names().contains(&text));
         found.ok_or_else(|| format!("unknown unit {text:?}, expected one of {}", known()))
     }
 }
@@ -83,6 +96,8 @@ pub struct Labels {
     pub requests_window: Option<TimeRange>,
     /// What the values are in, for files that do not say it themselves.
     pub unit: Option<Unit>,
+    /// How long it is from one sample to the next, where it is declared; it then overrules the profile's own period.
+    pub period: Option<Period>,
 }
 
 impl Labels {
@@ -97,6 +112,7 @@ impl Labels {
             requests: profile.requests.map(|requests| requests.count),
             requests_window: profile.requests.map(|requests| requests.window),
             unit: None,
+            period: None,
         }
     }
 
@@ -143,6 +159,11 @@ impl Labels {
         self.window.or(own).or_else(sent)
     }
 
+    /// What the labels say of the values of a record.
+    pub(super) fn measure(&self) -> Measure {
+        Measure { profile_type: self.profile_type, unit: self.unit, period: self.period }
+    }
+
     /// The profile of a record that holds one; `own` is the window that the record itself names.
     pub(super) fn profile(&self, contents: Contents, own: Option<TimeRange>) -> Result<Profile, Rejection> {
         let Some(window) = self.window_with(own) else {
@@ -160,6 +181,16 @@ impl Labels {
             samples: Samples::Stacks(contents.stacks),
         })
     }
+}
+
+/// What is said of values by whoever sends them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Measure {
+    pub(super) profile_type: ProfileType,
+    /// What the values are in, for formats that do not say it.
+    pub(super) unit: Option<Unit>,
+    /// How long it is from one sample to the next.
+    pub(super) period: Option<Period>,
 }
 
 /// The rejection of what holds no counts.
@@ -210,7 +241,7 @@ impl Contents {
 pub(super) fn one_profile(
     labels: &Result<Labels, Rejection>,
     own: Option<TimeRange>,
-    read: impl FnOnce(ProfileType, Option<Unit>) -> Result<Contents, Rejection>,
+    read: impl FnOnce(Measure) -> Result<Contents, Rejection>,
 ) -> Result<Profile, Rejection> {
     match labels {
         Err(fault) => Err(ownerless(fault, own, read)),
@@ -219,7 +250,7 @@ pub(super) fn one_profile(
             let labels = level.as_ref().unwrap_or(labels);
             match labels.uncountable() {
                 Some(fault) => Err(labels.labelled(fault, own)),
-                None => read(labels.profile_type, labels.unit)
+                None => read(labels.measure())
                     .and_then(|contents| labels.profile(contents, own))
                     .map_err(|fault| labels.labelled(fault, own)),
             }
@@ -231,9 +262,10 @@ pub(super) fn one_profile(
 fn ownerless(
     fault: &Rejection,
     own: Option<TimeRange>,
-    read: impl FnOnce(ProfileType, Option<Unit>) -> Result<Contents, Rejection>,
+    read: impl FnOnce(Measure) -> Result<Contents, Rejection>,
 ) -> Rejection {
-    let contents = fault.profile_type.and_then(|profile_type| read(profile_type, None).ok());
+    let said = |profile_type| Measure { profile_type, unit: None, period: None };
+    let contents = fault.profile_type.and_then(|profile_type| read(said(profile_type)).ok());
     let countable = contents.and_then(|contents| contents.checked(Temporality::Delta).ok());
     Rejection {
         at: fault.at.or_else(|| own.map(TimeRange::midpoint)),

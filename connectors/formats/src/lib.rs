@@ -3,10 +3,11 @@
 //! What the transport knows about a record (whose it is, when, of which type) comes as [`Labels`]; a format adds what
 //! the bytes themselves say. Every count that leaves here is a number of raw samples, never bytes or nanoseconds.
 //! A bad record becomes a [`Rejection`](fleetdiff_schemas::rejected::Rejection); nothing here panics, and memory is bounded by
-//! [`Options::max_bytes`]. Which attributes name a pod is known to [`identity`], for formats that carry attributes and for
+//! [`Options::max_bytes`] and [`Options::max_built_bytes`]. Which attributes name a pod is known to [`identity`], for formats that carry attributes and for
 //! transports alike.
 
 pub mod attributes;
+mod budget;
 mod collected;
 pub mod compression;
 mod counts;
@@ -22,7 +23,9 @@ pub mod names;
 mod observed;
 mod one_profile;
 pub mod otlp;
+mod parts;
 mod perf_script;
+mod period;
 pub mod pprof;
 mod pyroscope;
 pub mod reading;
@@ -31,11 +34,14 @@ mod record;
 mod seconds;
 mod sink;
 mod speedscope;
+mod ticks;
 mod unencodable;
 mod wire;
 
 pub use decode::{Decode, Options};
 pub use format::Format;
 pub use labels::{Labels, Unit};
+pub use period::Period;
 pub use recognition::format_of;
+pub use ticks::FoundPeriod;
 pub use unencodable::Unencodable;

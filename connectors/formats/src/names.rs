@@ -13,10 +13,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fleetdiff_schemas::profile::UNSYMBOLISED;
+use fleetdiff_schemas::rejected::Rejection;
+
+use crate::budget::{ALLOCATION, Budget};
 
 pub use class::FrameClass;
 pub use normalised::normalised;
 pub use rewrites::{BadRewrite, Rewrites};
+
+/// What an entry of a map takes: key, value and a byte, with as much again unused and half of it while the map grows.
+const SEEN: usize = 56;
 
 type Map<V> = HashMap<Arc<str>, V, foldhash::fast::RandomState>;
 
@@ -75,6 +81,7 @@ impl Naming {
 /// The names of one profile in the order of their first sight.
 pub(super) struct Names<'a> {
     naming: &'a mut Naming,
+    budget: Budget,
     list: Vec<Arc<str>>,
     /// By how they came.
     seen: Map<u32>,
@@ -83,32 +90,47 @@ pub(super) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
+    /// No names yet.
+    pub(super) fn new(naming: &'a mut Naming, budget: &Budget) -> Self {
+        Self { naming, budget: budget.clone(), list: Vec::new(), seen: Map::default(), index: Map::default() }
+    }
+
     /// No names yet, and room for so many.
-    pub(super) fn with_capacity(naming: &'a mut Naming, names: usize) -> Self {
+    ///
+    /// # Errors
+    /// `too_large` if there is no room.
+    pub(super) fn with_capacity(naming: &'a mut Naming, budget: &Budget, names: usize) -> Result<Self, Rejection> {
+        budget.take(names.saturating_mul(SEEN))?;
         let map = || Map::with_capacity_and_hasher(names, foldhash::fast::RandomState::default());
-        Self { naming, list: Vec::with_capacity(names), seen: map(), index: map() }
+        Ok(Self { list: budget.list(names)?, seen: map(), index: map(), ..Self::new(naming, budget) })
     }
 
     /// The index of a frame's name; a frame without a symbol (`""`, `[unknown]`, an address) is [`UNSYMBOLISED`].
-    pub(super) fn index_of(&mut self, raw: &str) -> u32 {
+    ///
+    /// # Errors
+    /// `too_large` if there is no room for it.
+    pub(super) fn index_of(&mut self, raw: &str) -> Result<u32, Rejection> {
         if let Some(&index) = self.seen.get(raw) {
-            return index;
+            return Ok(index);
         }
+        self.budget.take(SEEN + ALLOCATION + raw.len())?;
         let (raw, name) = self.naming.name(raw);
         let index = match self.index.get(&name) {
             Some(&index) => index,
-            None => self.add(name),
+            None => self.add(name)?,
         };
         self.seen.insert(raw, index);
-        index
+        Ok(index)
     }
 
-    fn add(&mut self, name: Arc<str>) -> u32 {
+    fn add(&mut self, name: Arc<str>) -> Result<u32, Rejection> {
+        // The list of a profile is a copy of this one.
+        self.budget.take(SEEN + ALLOCATION + name.len() + size_of::<Arc<str>>())?;
         // NB: a decoder reads fewer than 2^32 bytes, thus fewer names; the last index is a ceiling never reached.
         let index = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
-        self.list.push(Arc::clone(&name));
+        self.budget.push(&mut self.list, Arc::clone(&name))?;
         self.index.insert(name, index);
-        index
+        Ok(index)
     }
 
     /// The name with this index; none has one beyond the table.
@@ -118,16 +140,14 @@ impl<'a> Names<'a> {
     }
 
     /// The index of a name that is counted as it is, whatever it looks like.
-    pub(super) fn index_of_counted(&mut self, name: &str) -> u32 {
+    ///
+    /// # Errors
+    /// `too_large` if there is no room for it.
+    pub(super) fn index_of_counted(&mut self, name: &str) -> Result<u32, Rejection> {
         match self.index.get(name) {
-            Some(&index) => index,
+            Some(&index) => Ok(index),
             None => self.add(name.into()),
         }
-    }
-
-    /// How many names came, equal ones once.
-    pub(super) fn len(&self) -> usize {
-        self.seen.len()
     }
 
     /// The names by index.
@@ -146,8 +166,8 @@ mod tests {
     }
 
     fn list(naming: &mut Naming, raw: &[&str]) -> (Vec<u32>, Vec<String>) {
-        let mut names = Names::with_capacity(naming, 0);
-        let found = raw.iter().map(|raw| names.index_of(raw)).collect();
+        let mut names = Names::new(naming, &Budget::of(0, 1 << 20));
+        let found = raw.iter().map(|raw| names.index_of(raw).unwrap()).collect();
         (found, names.into_list().iter().map(ToString::to_string).collect())
     }
 

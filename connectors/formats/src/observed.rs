@@ -5,11 +5,17 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use fleetdiff_schemas::profile::Stack;
-use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::rejected::Rejection;
 use fleetdiff_schemas::time::TimeRange;
 
+use crate::budget::{ALLOCATION, Budget};
 use crate::names::{Names, Naming, normalised};
 use crate::sink::{FrameDetails, FrameKind, SampleDetails, SampleSink};
+use crate::ticks::FoundPeriod;
+
+/// What a frame and a text are counted as: each stands in a list and in a map.
+const FRAME: usize = 192;
+const TEXT: usize = 96;
 
 type Map<K> = HashMap<K, u32, foldhash::fast::RandomState>;
 
@@ -33,6 +39,15 @@ pub(crate) struct Sample {
     pub(crate) details: SampleDetails,
 }
 
+/// What counts were divided by though nobody said so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Divisor {
+    /// A number that all counts are multiples of, which was taken for a period.
+    Number(u64),
+    /// A time that all values are multiples of, which was taken for the tick.
+    Time(FoundPeriod),
+}
+
 /// All that was read of a profile.
 pub(crate) struct Observed<'n> {
     pub(crate) names: Names<'n>,
@@ -49,17 +64,16 @@ pub(crate) struct Observed<'n> {
     pub(crate) unit: Option<Arc<str>>,
     /// The window that the file itself names.
     pub(crate) window: Option<TimeRange>,
-    /// By what every count was divided, for it was taken for a period.
-    pub(crate) period: Option<u64>,
-    most: usize,
-    frames_left: usize,
+    /// By what every count was divided, if nobody said so.
+    pub(crate) period: Option<Divisor>,
+    pub(crate) budget: Budget,
 }
 
 impl<'n> Observed<'n> {
-    /// Nothing yet. As much is held as a decoder of stacks would hold ([`crate::collected`]).
-    pub(crate) fn new(naming: &'n mut Naming, max_bytes: usize) -> Self {
+    /// Nothing yet; what is held is charged to this budget.
+    pub(crate) fn new(naming: &'n mut Naming, budget: &Budget) -> Self {
         Self {
-            names: Names::with_capacity(naming, 0),
+            names: Names::new(naming, budget),
             frames: Vec::new(),
             places: Map::default(),
             texts: Vec::new(),
@@ -70,35 +84,34 @@ impl<'n> Observed<'n> {
             unit: None,
             window: None,
             period: None,
-            most: max_bytes / 32,
-            frames_left: max_bytes / 2,
+            budget: budget.clone(),
         }
     }
 
     /// The place of a function by the name that it is counted under.
     pub(crate) fn counted(&mut self, name: &Arc<str>) -> Result<u32, Rejection> {
-        let index = self.names.index_of_counted(name);
+        let index = self.names.index_of_counted(name)?;
         let symbol = self.text_of(Arc::clone(name))?;
         self.place(Frame { name: index, symbol, dso: None, line: None, kind: FrameKind::Function })
     }
 
     /// Puts a name into the table of names, whether a frame has it or not.
-    pub(crate) fn know(&mut self, name: &str) {
-        self.names.index_of(name);
+    pub(crate) fn know(&mut self, name: &str) -> Result<(), Rejection> {
+        self.names.index_of(name).map(|_| ())
     }
 
     fn place(&mut self, frame: Frame) -> Result<u32, Rejection> {
         let next = self.frames.len();
-        if next >= self.most || self.names.len() > self.most {
-            return Err(too_many("frames"));
+        if !self.places.contains_key(&frame) {
+            self.budget.take(FRAME)?;
         }
         Ok(place_of(&mut self.places, frame, next, || self.frames.push(frame)))
     }
 
     fn text_of(&mut self, text: Arc<str>) -> Result<u32, Rejection> {
         let next = self.texts.len();
-        if next >= self.most {
-            return Err(too_many("texts"));
+        if !self.text_places.contains_key(&text) {
+            self.budget.take(TEXT + text.len())?;
         }
         Ok(place_of(&mut self.text_places, Arc::clone(&text), next, || self.texts.push(text)))
     }
@@ -116,11 +129,6 @@ impl<'n> Observed<'n> {
         }
         Ok(())
     }
-
-    /// How many bytes of names may be made of what was read: as many as a record may have.
-    pub(crate) fn room(&self) -> usize {
-        self.most.saturating_mul(32)
-    }
 }
 
 impl SampleSink for Observed<'_> {
@@ -131,7 +139,7 @@ impl SampleSink for Observed<'_> {
     }
 
     fn frame(&mut self, name: &str, details: FrameDetails<'_>) -> Result<u32, Rejection> {
-        let name = self.names.index_of(name);
+        let name = self.names.index_of(name)?;
         let symbol = match details.symbol {
             Some(symbol) => self.text(normalised(symbol).as_ref())?,
             None => {
@@ -163,17 +171,13 @@ impl SampleSink for Observed<'_> {
         if stack.count == 0 {
             return Ok(());
         }
-        if self.samples.len() >= self.most {
-            return Err(too_many("stacks"));
-        }
-        self.frames_left = self.frames_left.checked_sub(stack.frames.len()).ok_or_else(|| too_many("frames"))?;
+        self.budget.take(ALLOCATION)?;
         self.home(&mut stack.frames)?;
         if let Some(at) = details.at {
             let [first, last] = self.span.unwrap_or([at, at]);
             self.span = Some([first.min(at), last.max(at)]);
         }
-        self.samples.push(Sample { stack, details });
-        Ok(())
+        self.budget.push(&mut self.samples, Sample { stack, details })
     }
 
     fn len(&self) -> usize {
@@ -193,12 +197,16 @@ impl SampleSink for Observed<'_> {
         self.unit = Some(unit.into());
     }
 
+    fn ticked(&mut self, found: FoundPeriod) {
+        self.period = Some(Divisor::Time(found));
+    }
+
     fn divide(&mut self, period: u64) -> bool {
         for sample in &mut self.samples {
             sample.details.weight = Some(sample.stack.count);
             sample.stack.count /= period.max(1);
         }
-        (self.unit, self.period) = (Some("period".into()), Some(period));
+        (self.unit, self.period) = (Some("period".into()), Some(Divisor::Number(period)));
         true
     }
 }
@@ -214,9 +222,4 @@ fn place_of<K: Eq + Hash>(places: &mut Map<K>, key: K, next: usize, add: impl Fn
         add();
         u32::try_from(next).unwrap_or(u32::MAX)
     })
-}
-
-#[cold]
-fn too_many(what: &str) -> Rejection {
-    Rejection::new(Reason::TooLarge, format!("too many {what} to hold"))
 }

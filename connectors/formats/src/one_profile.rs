@@ -26,12 +26,7 @@ impl OneProfile {
 
 impl Decode for OneProfile {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
-        let part = one_profile(labels, None, |kind, unit| {
-            let record = self.collector.record(bytes, kind, unit);
-            let mut collected = self.collector.begin();
-            (self.read)(&record, &mut collected)?;
-            Ok(collected.finish())
-        });
+        let part = one_profile(labels, None, |measure| self.collector.contents(bytes, measure, self.read));
         vec![part]
     }
 }

@@ -26,19 +26,18 @@ mod values;
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use self::dictionary::{Budget, Dictionary};
+use self::dictionary::Dictionary;
 use self::record::Record;
+use crate::budget::Budget;
 use crate::compression::decompress;
 use crate::decode::{Decode, Options};
 use crate::labels::{Labels, countable};
 use crate::names::Naming;
+use crate::parts::{Parts, gathered};
 use crate::wire::fields;
 
 pub(super) use details::{PartDetails, StackDetails};
 pub use encode::encode;
-
-/// How many times the limit of a record what is made of it may take.
-const UNFOLDING: usize = 4;
 
 /// Decodes OTLP profiles.
 #[derive(Debug)]
@@ -68,13 +67,20 @@ impl Decoder {
             parts(&message, &self.options, &mut self.naming, |record, resources| record.read_with_details(resources))
         });
         let parts = parts.unwrap_or_else(|fault| vec![(Err(fault), PartDetails::default())]);
-        parts.into_iter().map(|(part, details)| (part.and_then(countable), details)).collect()
+        let mut counted = Parts::default();
+        let mut beside = Vec::new();
+        for (part, details) in parts {
+            let before = counted.len();
+            counted.push(part.and_then(countable));
+            beside.extend((counted.len() > before).then_some(details));
+        }
+        counted.with(beside)
     }
 }
 
 impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], _: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
-        self.profiles(bytes).into_iter().map(|part| part.and_then(countable)).collect()
+        gathered(self.profiles(bytes).into_iter().map(|part| part.and_then(countable)))
     }
 }
 
@@ -89,13 +95,13 @@ fn parts<T>(
         let detail = "JSON, expected protobuf: set the exporter's encoding to otlp_proto";
         return Err(Rejection::new(Reason::Malformed, detail));
     }
-    let mut budget = Budget(options.max_bytes.saturating_mul(UNFOLDING));
+    let budget = Budget::of(message.len(), options.max_built_bytes);
     let (mut resources, mut dictionary) = (Vec::new(), Dictionary::default());
     let mut top = fields(message);
     while let Some((tag, value)) = top.next()? {
         match tag {
-            1 => resources.push(value.bytes()?),
-            2 => dictionary.add(value.bytes()?, &mut budget)?,
+            1 => budget.push(&mut resources, value.bytes()?)?,
+            2 => dictionary.add(value.bytes()?, &budget)?,
             _ => {}
         }
     }
@@ -103,5 +109,5 @@ fn parts<T>(
         return Err(Rejection::new(Reason::Empty, "the record holds no profile"));
     }
     dictionary.check()?;
-    Ok(read(Record::of(&dictionary, budget, options, naming), &resources))
+    Ok(read(Record::of(&dictionary, budget, options, naming)?, &resources))
 }

@@ -23,7 +23,7 @@ mod walk;
 
 use std::sync::Arc;
 
-use fleetdiff_schemas::profile::{Profile, ProfileType};
+use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use self::frames::{Frames, resolve};
@@ -31,14 +31,16 @@ use self::sample_labels::SampleLabels;
 use self::sources::Sources;
 use self::tables::Tables;
 use self::walk::Walk;
+use crate::budget::Budget;
 use crate::compression::decompress;
 use crate::counts::{Counts, weight_column};
 use crate::decode::{Decode, Options};
-use crate::labels::{Contents, Labels, Unit, one_profile};
+use crate::labels::{Contents, Labels, Measure, one_profile};
 use crate::names::{Names, Naming};
-use crate::observed::Observed;
+use crate::observed::{Divisor, Observed};
 use crate::record::Record;
 use crate::sink::{SampleDetails, SampleSink};
+use crate::ticks::FoundPeriod;
 
 pub use clock::clock;
 pub use encode::encode;
@@ -61,13 +63,13 @@ impl Decoder {
         &mut self,
         tables: &Tables<'_>,
         frames: &mut Option<Result<Named, Rejection>>,
-        kind: ProfileType,
-        unit: Option<Unit>,
+        measure: Measure,
     ) -> Result<Contents, Rejection> {
         if tables.says_nothing() {
             return Err(Rejection::new(Reason::Empty, "the profile holds no sample"));
         }
-        let counts = Counts::choose(tables.meaning()?, kind, unit)?;
+        let counts = Counts::choose(tables.meaning()?, measure)?.settled(|column| tables.values(column))?;
+        counts.found().into_iter().for_each(FoundPeriod::log);
         let frames =
             frames.get_or_insert_with(|| names_and_frames(tables, &mut self.naming)).as_ref().map_err(Clone::clone)?;
         let Named { names, frames } = frames;
@@ -78,9 +80,11 @@ impl Decoder {
 
 impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
-        let max_bytes = self.options.max_bytes;
-        let message = decompress(bytes, max_bytes);
-        let tables = message.as_ref().map_err(Clone::clone).and_then(|message| Tables::cut(message, max_bytes));
+        let message = decompress(bytes, self.options.max_bytes);
+        let tables = message
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|message| Tables::cut(message, &Budget::of(message.len(), self.options.max_built_bytes)));
         let window = tables.as_ref().ok().and_then(Tables::window);
         let level = labels
             .as_ref()
@@ -89,8 +93,8 @@ impl Decode for Decoder {
             .and_then(Labels::level_beside);
         let mut frames = None;
         let mut part = |labels: &Result<Labels, Rejection>| {
-            one_profile(labels, window, |kind, unit| {
-                self.contents(tables.as_ref().map_err(Clone::clone)?, &mut frames, kind, unit)
+            one_profile(labels, window, |measure| {
+                self.contents(tables.as_ref().map_err(Clone::clone)?, &mut frames, measure)
             })
         };
         let counts = part(labels);
@@ -105,7 +109,7 @@ struct Named {
 }
 
 fn names_and_frames(tables: &Tables<'_>, naming: &mut Naming) -> Result<Named, Rejection> {
-    let mut names = Names::with_capacity(naming, tables.functions());
+    let mut names = Names::with_capacity(naming, &tables.budget, tables.functions())?;
     let frames = resolve(tables, &mut names)?;
     Ok(Named { names: names.into_list(), frames })
 }
@@ -113,16 +117,16 @@ fn names_and_frames(tables: &Tables<'_>, naming: &mut Naming) -> Result<Named, R
 /// Gives all that a profile says of the samples of one type: the column that weighs them, files and lines of their frames, and the
 /// labels that say where and when a sample was taken.
 pub(crate) fn read(record: &Record<'_>, options: &Options, observed: &mut Observed<'_>) -> Result<(), Rejection> {
-    let message = record.text()?;
-    let tables = Tables::cut(&message, record.max_bytes)?;
+    let tables = Tables::cut(record.text, &record.budget)?;
     observed.window = tables.window();
     if tables.says_nothing() {
         return Ok(());
     }
     let meaning = tables.meaning()?;
-    let weighed = weight_column(&meaning, record.profile_type);
-    let counts = Counts::choose(meaning, record.profile_type, record.unit)?;
-    let frames = resolve(&tables, &mut Sources::of(&message, &tables, observed)?)?;
+    let weighed = weight_column(&meaning, record.measure.profile_type);
+    let counts = Counts::choose(meaning, record.measure)?.settled(|column| tables.values(column))?;
+    observed.period = counts.found().map(Divisor::Time);
+    let frames = resolve(&tables, &mut Sources::of(record.text, &tables, observed)?)?;
     let mut sample_labels = SampleLabels::of(&tables);
     let mut walk = Walk::new(&tables, &frames, counts, options);
     for sample in &tables.samples {

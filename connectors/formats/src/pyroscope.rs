@@ -39,14 +39,17 @@ impl Decoder {
 impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
         let text = self.0.text(bytes);
-        let document =
-            text.as_ref().map_err(Clone::clone).and_then(|text| json::read::<Document<'_>>("flame graph", text));
+        let budget = self.0.budget(text.as_deref().unwrap_or_default());
+        let document = text
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|text| json::read::<Document<'_>>("flame graph", text, &budget));
         let window = document.as_ref().ok().and_then(Document::window);
-        let part = one_profile(labels, window, |kind, unit| {
+        let part = one_profile(labels, window, |measure| {
             let document = document?;
-            check(&document, kind, unit)?;
-            let collected = self.0.begin();
-            Bars::new(&document.flamebearer)?.stacks(collected)
+            check(&document, measure.profile_type, measure.unit)?;
+            let collected = self.0.begin(&budget);
+            Bars::new(&document.flamebearer, &budget)?.stacks(collected)
         });
         vec![part]
     }

@@ -20,6 +20,8 @@ mod times;
 
 use fleetdiff_schemas::rejected::Rejection;
 
+use crate::budget::Budget;
+use crate::compression::decompress;
 use crate::decode::Options;
 use crate::format::Format;
 use crate::labels::Labels;
@@ -29,6 +31,7 @@ use crate::record::Record;
 use crate::sink::SampleSink;
 use crate::{cpuprofile, folded, perf_script, pprof, speedscope};
 
+pub use crate::observed::Divisor;
 pub use keys::{Key, Keys};
 pub use numbers::Numbers;
 pub use query::{FILTERED, Filters, Parent, Percentage, Reading};
@@ -57,15 +60,14 @@ impl Reading {
         let mut naming = Naming::new(options.max_bytes, &options.rewrites);
         let run = match labels.uncountable() {
             Some(fault) => Err(fault.into()),
-            None => {
-                let mut observed = Observed::new(&mut naming, options.max_bytes);
+            None => decompress(bytes, options.max_bytes).map_err(Unread::from).and_then(|text| {
+                let budget = Budget::of(text.len(), options.max_built_bytes);
+                let mut observed = Observed::new(&mut naming, &budget);
                 observed.times_wanted = self.times.is_some() || self.crop.is_some();
-                let (profile_type, unit) = (labels.profile_type, labels.unit);
-                let record = Record { bytes, max_bytes: options.max_bytes, profile_type, unit };
-                read(&record, options, &mut observed)
-                    .map_err(Unread::from)
-                    .and_then(|()| chosen::run(self, observed, |contents, own| labels.profile(contents, own)))
-            }
+                let record = Record { text: &text, budget, measure: labels.measure() };
+                read(&record, options, &mut observed)?;
+                chosen::run(self, observed, |contents, own| labels.profile(contents, own))
+            }),
         };
         vec![run.map_err(|fault| match fault {
             Unread::Rejected(fault) => labels.labelled(fault, None).into(),

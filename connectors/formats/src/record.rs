@@ -1,30 +1,13 @@
 //! A record of one profile as its format reads it.
 
-use std::borrow::Cow;
+use crate::budget::Budget;
+use crate::labels::Measure;
 
-use fleetdiff_schemas::profile::ProfileType;
-use fleetdiff_schemas::rejected::Rejection;
-
-use crate::compression::decompress;
-use crate::labels::Unit;
-
-/// The bytes of a record, and what of its labels says how they are read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Record<'b> {
-    pub(crate) bytes: &'b [u8],
-    /// Largest record after decompression in bytes.
-    pub(crate) max_bytes: usize,
-    pub(crate) profile_type: ProfileType,
-    /// What the values are in, if the labels say it.
-    pub(crate) unit: Option<Unit>,
-}
-
-impl<'b> Record<'b> {
-    /// The text of the record, its compression undone.
-    ///
-    /// # Errors
-    /// Those of [`decompress`].
-    pub(crate) fn text(&self) -> Result<Cow<'b, [u8]>, Rejection> {
-        decompress(self.bytes, self.max_bytes)
-    }
+/// The text of a record, its compression undone, and what is said of how it is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Record<'t> {
+    pub(crate) text: &'t [u8],
+    /// What may be built from it.
+    pub(crate) budget: Budget,
+    pub(crate) measure: Measure,
 }

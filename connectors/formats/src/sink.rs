@@ -7,6 +7,8 @@
 use fleetdiff_schemas::profile::Stack;
 use fleetdiff_schemas::rejected::Rejection;
 
+use crate::ticks::FoundPeriod;
+
 /// What kind of frame it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum FrameKind {
@@ -90,6 +92,9 @@ pub(crate) trait SampleSink {
 
     /// Says what weights are, as `alloc_space/bytes` or `cycles`.
     fn weighed_in(&mut self, unit: &str);
+
+    /// Says what tick was found in values of time, of which nobody said it.
+    fn ticked(&mut self, found: FoundPeriod);
 
     /// Divides every count by a period of which all are multiples, and keeps what was written as the weight. Whether it did: a
     /// decoder takes counts as they are or not at all.

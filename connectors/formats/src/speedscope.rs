@@ -24,6 +24,7 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use crate::collected::Collector;
 use crate::decode::{Decode, Options};
 use crate::labels::{Labels, one_profile};
+use crate::parts::gathered;
 
 pub(crate) use threads::read;
 
@@ -41,16 +42,13 @@ impl Decoder {
 impl Decode for Decoder {
     fn decode(&mut self, bytes: &[u8], labels: &Result<Labels, Rejection>) -> Vec<Result<Profile, Rejection>> {
         let mut broken = Vec::new();
-        let whole = one_profile(labels, None, |kind, unit| {
-            let record = self.0.record(bytes, kind, unit);
-            let mut collected = self.0.begin();
-            read(&record, &mut collected, &mut broken)?;
-            Ok(collected.finish())
+        let whole = one_profile(labels, None, |measure| {
+            self.0.contents(bytes, measure, |record, sink| read(record, sink, &mut broken))
         });
         let Ok(labels) = labels else { return vec![whole] };
         // Nothing but broken profiles: each says why, and no more is to be said.
         let nothing_else = !broken.is_empty() && matches!(&whole, Err(fault) if fault.reason == Reason::Empty);
         let broken = broken.into_iter().map(|thread| Err(labels.rejection(thread.fault.reason, thread.detail())));
-        Some(whole).filter(|_| !nothing_else).into_iter().chain(broken).collect()
+        gathered(Some(whole).filter(|_| !nothing_else).into_iter().chain(broken))
     }
 }

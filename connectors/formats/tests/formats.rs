@@ -18,6 +18,8 @@ mod faults;
 mod fixtures;
 #[path = "formats/folded.rs"]
 mod folded;
+#[path = "formats/large.rs"]
+mod large;
 #[path = "formats/mutated_messages.rs"]
 mod mutated_messages;
 #[path = "formats/mutations.rs"]
@@ -56,3 +58,5 @@ mod reading_perf_script;
 mod reading_pprof;
 #[path = "formats/speedscope.rs"]
 mod speedscope;
+#[path = "formats/units.rs"]
+mod units;

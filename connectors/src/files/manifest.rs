@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-use fleetdiff_formats::{Format, Labels, Unit};
+use fleetdiff_formats::{Format, Labels, Period, Unit};
 use fleetdiff_schemas::identity::{Build, Cohort, Hardware, Identity, NodeId, PodId, Region, Service};
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
@@ -153,6 +153,7 @@ impl ManifestLines {
             requests: keys.count("requests")?,
             requests_window: keys.window("requests_start_unix_nano", "requests_end_unix_nano")?,
             unit: unit_of(keys)?,
+            period: period_of(keys)?,
         };
         Ok((labels, window))
     }
@@ -245,6 +246,11 @@ fn temporality_of(keys: &Keys<'_>) -> Result<Temporality, Rejection> {
 fn unit_of(keys: &Keys<'_>) -> Result<Option<Unit>, Rejection> {
     let unit = keys.text("unit")?.map(str::parse).transpose();
     unit.map_err(|detail: String| Rejection::new(Reason::UnitMismatch, detail))
+}
+
+fn period_of(keys: &Keys<'_>) -> Result<Option<Period>, Rejection> {
+    let period = keys.text("period")?.map(str::parse).transpose();
+    period.map_err(|detail: String| Rejection::new(Reason::UnitMismatch, detail))
 }
 
 /// Refuses lines that end more than [`FUTURE`] after every profile of every other pod: their clock is wrong and would

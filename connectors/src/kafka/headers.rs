@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use fleetdiff_formats::Labels;
 use fleetdiff_formats::attributes::{
-    OwnAttributes, PROFILE_TYPE, REQUESTS, REQUESTS_END, REQUESTS_START, TEMPORALITY, UNIT, WINDOW_END, WINDOW_START,
+    OwnAttributes, PERIOD, PROFILE_TYPE, REQUESTS, REQUESTS_END, REQUESTS_START, TEMPORALITY, UNIT, WINDOW_END,
+    WINDOW_START,
 };
 use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
-use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::rejected::Rejection;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 use rdkafka::message::{BorrowedHeaders, Header, Headers, OwnedHeaders};
 
@@ -62,12 +63,8 @@ impl<'a> RecordHeaders<'a> {
             sent_at,
             requests: own.requests().map_err(timed)?,
             requests_window: own.window(REQUESTS_START, REQUESTS_END).map_err(timed)?,
-            unit: match self.get(UNIT) {
-                None => None,
-                Some(name) => {
-                    Some(name.parse().map_err(|detail: String| timed(own.fault(Reason::UnitMismatch, UNIT, &detail)))?)
-                }
-            },
+            unit: own.unit().map_err(timed)?,
+            period: own.period().map_err(timed)?,
         })
     }
 }
@@ -87,6 +84,9 @@ fn pairs(labels: &Labels, mapping: &IdentityMapping) -> Vec<(String, String)> {
     if let Some(unit) = labels.unit {
         add(UNIT, unit.name().to_owned());
     }
+    if let Some(period) = labels.period {
+        add(PERIOD, format!("{}ns", period.nanoseconds()));
+    }
     if let Some(window) = labels.window {
         add(WINDOW_START, window.start.0.to_string());
         add(WINDOW_END, window.end.0.to_string());
@@ -104,6 +104,7 @@ fn pairs(labels: &Labels, mapping: &IdentityMapping) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use fleetdiff_schemas::identity::Identity;
+    use fleetdiff_schemas::rejected::Reason;
 
     use super::*;
 
@@ -126,6 +127,7 @@ mod tests {
             requests: Some(u64::MAX / 2),
             requests_window: Some(TimeRange { start: Nanos(1), end: Nanos(2) }),
             unit: Some(fleetdiff_formats::Unit::Milliseconds),
+            period: fleetdiff_formats::Period::of_nanoseconds(52_631_578),
         }
     }
 
@@ -140,6 +142,7 @@ mod tests {
             requests: None,
             requests_window: None,
             unit: None,
+            period: None,
         }
     }
 

@@ -94,7 +94,7 @@ fn files_that_are_not_there() {
 
 #[test]
 fn bad_lines() {
-    let cases: [(&str, Value, Reason); 19] = [
+    let cases: [(&str, Value, Reason); 21] = [
         ("service", Value::Null, Reason::MissingIdentity),
         ("build", json!(""), Reason::MissingIdentity),
         ("region", Value::Null, Reason::MissingIdentity),
@@ -112,6 +112,8 @@ fn bad_lines() {
         ("format", json!("jfr"), Reason::UnsupportedType),
         ("format", json!("folded"), Reason::Malformed),
         ("unit", json!("furlongs"), Reason::UnitMismatch),
+        ("period", json!("often"), Reason::UnitMismatch),
+        ("period", json!(10), Reason::Malformed),
         ("requests", json!(-4), Reason::NegativeValue),
         ("end_unix_nano", json!(1.5), Reason::Malformed),
     ];

@@ -115,6 +115,7 @@ fn labels() -> Labels {
         requests: None,
         requests_window: None,
         unit: None,
+        period: None,
     }
 }
 

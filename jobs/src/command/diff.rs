@@ -30,7 +30,7 @@ Examples:
 /// Compares, and writes the result.
 pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     output::check(args)?;
-    let Read { sides, notes } = read(&args.files)?;
+    let Read { sides, notes } = read(&args.files, args.columns.declared())?;
     args.columns.check(sides.head.len())?;
     notes::print(&notes, args);
     if args.columns.splits_heads() {

@@ -44,6 +44,7 @@ impl Configuration {
         need(!self.kafka.topic.is_empty(), "kafka.topic", "must name a topic");
         need(!self.kafka.cohort.is_empty(), "kafka.cohort", "must name an attribute");
         need(self.kafka.max_record_bytes > 0, "kafka.max_record_bytes", "must be at least 1");
+        need(self.kafka.max_built_bytes > 0, "kafka.max_built_bytes", "must be at least 1");
         need(!self.kafka.client.connect_timeout.is_zero(), "kafka.connect_timeout", "must be longer than 0s");
         for (names, path) in [
             (&self.kafka.identity.service, "kafka.identity.service"),

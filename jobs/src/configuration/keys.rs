@@ -209,6 +209,9 @@ pub(crate) const KEYS: &[Key] = keys! {
     "kafka.max_record_bytes" = kafka.max_record_bytes, ROWS, Kafka "max-record-bytes" "BYTES":
         "Largest size of a record after decompression; larger records are rejected."
         "guess: far above the largest recorded profile";
+    "kafka.max_built_bytes" = kafka.max_built_bytes, ROWS, Kafka "max-built-bytes" "BYTES":
+        "Most memory that one record is unfolded into: 4 times its size after decompression, but at least 128 MiB and at most this; what does not fit is rejected."
+        "guess: twice the largest record";
     "kafka.idle_after" = kafka.idle_after, WORK, Kafka "idle-after" "DURATION":
         "Event time no longer waits for a partition that has been silent for this long; 0s waits forever. Not used with --until-end."
         "guess: six profiles of a pod";

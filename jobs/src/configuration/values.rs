@@ -56,6 +56,7 @@ pub(crate) struct Kafka {
     pub(crate) cohort: String,
     pub(crate) contention: ProfileType,
     pub(crate) max_record_bytes: usize,
+    pub(crate) max_built_bytes: usize,
     /// How long a partition may be silent; 0 for ever.
     pub(crate) idle_after: Duration,
     /// How long the cluster may be gone.
@@ -100,6 +101,7 @@ impl Default for Configuration {
                 cohort: options.cohort_label.to_string(),
                 contention: options.contention,
                 max_record_bytes: options.max_bytes,
+                max_built_bytes: options.max_built_bytes,
                 idle_after: Duration::from_secs(60),
                 give_up_after: Duration::from_secs(60),
                 identity: IdentityMapping::default(),
@@ -139,9 +141,10 @@ impl Configuration {
 
     /// How the records of a topic are decoded.
     pub(crate) fn of_records(&self) -> Options {
-        let Kafka { max_record_bytes, cohort, contention, .. } = &self.kafka;
+        let Kafka { max_record_bytes, max_built_bytes, cohort, contention, .. } = &self.kafka;
         Options {
             max_bytes: *max_record_bytes,
+            max_built_bytes: *max_built_bytes,
             cohort_label: cohort.as_str().into(),
             identity: self.kafka.identity(),
             contention: *contention,

@@ -55,6 +55,7 @@ fn labels() -> Labels {
         requests: None,
         requests_window: None,
         unit: None,
+        period: None,
     }
 }
 

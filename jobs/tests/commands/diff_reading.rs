@@ -221,9 +221,10 @@ fn chains_of_calls_are_compared_whole() {
 #[test]
 fn counts_that_are_multiples_of_a_period_are_divided_with_a_note() {
     let folded = |encode: u64| {
-        [("main;encode", encode), ("main;send", 99), ("main", 101)]
-            .map(|(stack, count)| format!("{stack} {}\n", count * 10_101_010))
-            .concat()
+        let lines = [("main;encode", encode), ("main;send", 99), ("main", 84)].into_iter();
+        let single = std::iter::repeat_n(("main", 1), 17);
+        let text = lines.chain(single).map(|(stack, count)| format!("{stack} {}\n", count * 10_101_010));
+        text.collect::<String>()
     };
     let files = Files::of(&folded(100), &folded(300), "folded");
     let run = files.diff(&[]);

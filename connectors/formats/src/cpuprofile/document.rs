@@ -2,9 +2,13 @@
 
 use std::borrow::Cow;
 
+use fleetdiff_schemas::rejected::{Reason, Rejection};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
+
+use crate::budget::Budget;
+use crate::json::{self, List};
 
 /// Nanoseconds in a microsecond, the unit of the format.
 const MICROSECOND: i64 = 1_000;
@@ -14,8 +18,8 @@ const MICROSECOND: i64 = 1_000;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Document<'a> {
     #[serde(borrow)]
-    pub(super) nodes: Option<Vec<Node<'a>>>,
-    pub(super) samples: Option<Vec<u32>>,
+    pub(super) nodes: Option<List<Node<'a>>>,
+    pub(super) samples: Option<List<u32>>,
     /// The tree of the form before 2016.
     pub(super) head: Option<IgnoredAny>,
     #[serde(borrow)]
@@ -36,7 +40,7 @@ pub(super) struct Node<'a> {
     #[serde(default)]
     pub(super) hit_count: u64,
     #[serde(default)]
-    pub(super) children: Vec<u32>,
+    pub(super) children: List<u32>,
     /// In files made from traces, instead of `children`.
     pub(super) parent: Option<u32>,
 }
@@ -77,26 +81,31 @@ impl Node<'_> {
 
 impl Document<'_> {
     /// Of each tick, when it was and how long it was until the next, in nanoseconds; nothing if that is not known of each.
-    pub(super) fn times(&self) -> Option<Vec<[i64; 2]>> {
-        let ticks = self.samples.as_ref().map_or(0, Vec::len);
-        let deltas: Vec<i64> = self.time_deltas.and_then(|raw| serde_json::from_str(raw.get()).ok())?;
-        if ticks == 0 || deltas.len() != ticks {
-            return None;
-        }
-        let mut at = moment(self.start_time)?;
-        let ats: Vec<i64> = deltas
-            .iter()
-            .map(|delta| {
-                at = at.saturating_add(*delta);
-                at
-            })
-            .collect();
-        let next = ats.iter().skip(1).copied().chain([moment(self.end_time)?]);
-        // NB: V8 writes deltas below zero where ticks of several threads were put in order.
-        let time = |(at, next): (&i64, i64)| {
-            [at.saturating_mul(MICROSECOND), next.saturating_sub(*at).max(0).saturating_mul(MICROSECOND)]
+    ///
+    /// # Errors
+    /// `too_large` if there is no room for them.
+    pub(super) fn times(&self, budget: &Budget) -> Result<Option<Vec<[i64; 2]>>, Rejection> {
+        let ticks = self.samples.as_ref().map_or(0, |samples| samples.len());
+        let deltas = self.time_deltas.map(|raw| json::read::<List<i64>>("list of times", raw.get().as_bytes(), budget));
+        let deltas = match deltas {
+            Some(Err(fault)) if fault.reason == Reason::TooLarge => return Err(fault),
+            Some(Ok(deltas)) if ticks > 0 && deltas.len() == ticks => deltas,
+            _ => return Ok(None),
         };
-        Some(ats.iter().zip(next).map(time).collect())
+        let (Some(mut at), Some(end)) = (moment(self.start_time), moment(self.end_time)) else { return Ok(None) };
+        let mut times: Vec<[i64; 2]> = budget.list(ticks)?;
+        for delta in deltas.iter() {
+            at = at.saturating_add(*delta);
+            times.push([at, end]);
+        }
+        let mut next = end;
+        for [at, length] in times.iter_mut().rev() {
+            // NB: V8 writes deltas below zero where ticks of several threads were put in order.
+            *length = next.saturating_sub(*at).max(0).saturating_mul(MICROSECOND);
+            next = *at;
+            *at = at.saturating_mul(MICROSECOND);
+        }
+        Ok(Some(times))
     }
 }
 

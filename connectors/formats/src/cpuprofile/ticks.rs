@@ -5,23 +5,30 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::document::{Document, Node};
 use super::tree::Tree;
+use crate::budget::Budget;
 use crate::json;
 use crate::record::Record;
 use crate::sink::{FrameDetails, SampleDetails, SampleSink};
 
 /// Gives the ticks of a record as samples. Where times are not asked for, the ticks of a node are one entry.
 pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(), Rejection> {
-    check_type(record.profile_type)?;
-    let text = record.text()?;
-    let document: Document<'_> = json::read("cpuprofile", &text)?;
-    let tree = Tree::new(&document)?;
-    let counts = counts(&document, &tree)?;
+    check_type(record.measure.profile_type)?;
+    let document: Document<'_> = json::read("cpuprofile", record.text, &record.budget)?;
+    let tree = Tree::new(&document, &record.budget)?;
+    let counts = counts(&document, &tree, &record.budget)?;
     let frame = |node: &Node<'_>| {
         sink.frame(&node.full_name(), FrameDetails { symbol: Some(node.name()), ..FrameDetails::default() })
     };
+    record.budget.take(tree.nodes.len() * 2 * size_of::<u32>())?;
     let frames = tree.nodes.iter().map(frame).collect::<Result<Vec<_>, _>>()?;
-    let times = if S::KEEPS_DETAILS { document.times() } else { None };
-    let ticks = Ticks { document: &document, tree: &tree, frames: &frames, kind: record.profile_type };
+    let times = if S::KEEPS_DETAILS { document.times(&record.budget)? } else { None };
+    let ticks = Ticks {
+        document: &document,
+        tree: &tree,
+        frames: &frames,
+        kind: record.measure.profile_type,
+        budget: &record.budget,
+    };
     match times.as_ref().filter(|_| sink.wants_times()) {
         Some(times) => ticks.one_by_one(times, sink)?,
         None => ticks.by_node(counts, times.as_deref().unwrap_or_default(), sink)?,
@@ -38,6 +45,7 @@ struct Ticks<'t, 'a> {
     tree: &'t Tree<'a>,
     frames: &'t [u32],
     kind: ProfileType,
+    budget: &'t Budget,
 }
 
 impl Ticks<'_, '_> {
@@ -52,7 +60,7 @@ impl Ticks<'_, '_> {
     }
 
     fn stack(&self, place: usize, count: u64) -> Result<Stack, Rejection> {
-        Ok(Stack { frames: self.tree.path(place, self.frames)?, count, cohort: None })
+        Ok(Stack { frames: self.tree.path(place, self.frames, self.budget)?, count, cohort: None })
     }
 
     /// Each tick by itself; `times` are those of each.
@@ -70,6 +78,7 @@ impl Ticks<'_, '_> {
 
     /// All ticks of a node together; `times` are those of each tick, or none.
     fn by_node<S: SampleSink>(&self, counts: Vec<u64>, times: &[[i64; 2]], sink: &mut S) -> Result<(), Rejection> {
+        self.budget.take(self.tree.nodes.len() * size_of::<u64>())?;
         let mut weights = vec![0u64; self.tree.nodes.len()];
         for (id, [_, weight]) in self.met().iter().zip(times) {
             let sum = weights.get_mut(self.tree.place(*id)?);
@@ -86,7 +95,8 @@ impl Ticks<'_, '_> {
 }
 
 /// How often each node was met, by its place.
-fn counts(document: &Document<'_>, tree: &Tree<'_>) -> Result<Vec<u64>, Rejection> {
+fn counts(document: &Document<'_>, tree: &Tree<'_>, budget: &Budget) -> Result<Vec<u64>, Rejection> {
+    budget.take(tree.nodes.len() * size_of::<u64>())?;
     let Some(samples) = &document.samples else {
         return Ok(tree.nodes.iter().map(|node| node.hit_count).collect());
     };

@@ -5,6 +5,10 @@ use std::collections::HashMap;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::document::{Document, Node};
+use crate::budget::Budget;
+
+/// What a node is counted as besides what the file says of it: its place by its id, and its parent.
+const NODE: usize = 56;
 
 /// The nodes and who called whom, by their places in the list.
 pub(super) struct Tree<'a> {
@@ -14,15 +18,16 @@ pub(super) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn new(document: &'a Document<'a>) -> Result<Self, Rejection> {
+    pub(super) fn new(document: &'a Document<'a>, budget: &Budget) -> Result<Self, Rejection> {
         let nodes = match (&document.nodes, &document.head) {
-            (Some(nodes), _) => nodes.as_slice(),
+            (Some(nodes), _) => &**nodes,
             (None, Some(_)) => {
                 let detail = "a tree below \"head\", the form of V8 before 2016, expected \"nodes\"";
                 return Err(Rejection::new(Reason::UnsupportedVersion, detail));
             }
             (None, None) => return Err(malformed("no \"nodes\"")),
         };
+        budget.take(nodes.len() * NODE)?;
         let mut tree = Self { nodes, places: HashMap::default(), parents: vec![None; nodes.len()] };
         for (place, node) in nodes.iter().enumerate() {
             if tree.places.insert(node.id, place).is_some() {
@@ -55,7 +60,7 @@ impl<'a> Tree<'a> {
     }
 
     /// The names from the root, which is no frame itself, to a node.
-    pub(super) fn path(&self, leaf: usize, names: &[u32]) -> Result<Vec<u32>, Rejection> {
+    pub(super) fn path(&self, leaf: usize, names: &[u32], budget: &Budget) -> Result<Vec<u32>, Rejection> {
         let mut path = Vec::new();
         let mut next = Some(leaf);
         while let Some(place) = next {
@@ -64,7 +69,9 @@ impl<'a> Tree<'a> {
                 return Err(malformed("a node is its own caller"));
             }
             let root = next.is_none() && self.nodes.get(place).is_some_and(Node::is_root);
-            path.extend(names.get(place).filter(|_| !root));
+            if let Some(name) = names.get(place).filter(|_| !root) {
+                budget.push(&mut path, *name)?;
+            }
         }
         path.reverse();
         Ok(path)

@@ -2,6 +2,8 @@
 
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
+use crate::ticks::Seen;
+
 /// Whether every line has two counts.
 ///
 /// NB: a file of nothing but lines like `worker 7 12` cannot be told from that, and is refused.
@@ -46,8 +48,7 @@ const PERIOD: u64 = 1_000;
 pub(super) struct Counts {
     /// The labels say that they are counts, whatever they look like.
     meant: bool,
-    lines: u64,
-    divisor: u64,
+    seen: Seen,
 }
 
 impl Counts {
@@ -57,19 +58,19 @@ impl Counts {
     }
 
     pub(super) fn take(&mut self, count: u64) {
-        self.lines += u64::from(count > 0);
-        let (mut a, mut b) = (self.divisor, count);
-        while b > 0 {
-            (a, b) = (b, a % b);
-        }
-        self.divisor = a;
+        self.seen.add(count);
     }
 
     /// The period that all counts are multiples of, if that is no accident.
     ///
     /// NB: one or two counts may well be multiples of a thousand; three or more are so once in millions.
     pub(super) fn period(&self) -> Option<u64> {
-        Some(self.divisor).filter(|divisor| !self.meant && self.lines >= 3 && *divisor >= PERIOD)
+        Some(self.seen.multiples_of()).filter(|divisor| !self.meant && self.seen.values() >= 3 && *divisor >= PERIOD)
+    }
+
+    /// Whether it can be nothing but the period: enough counts show it, and not all are one number.
+    pub(super) fn show_it(&self) -> bool {
+        self.seen.divisor().is_some() && !self.seen.are_equal()
     }
 }
 

@@ -2,51 +2,102 @@
 
 use std::num::IntErrorKind;
 
-use fleetdiff_schemas::profile::Stack;
+use fleetdiff_schemas::profile::{ProfileType, Stack};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::counts::{Columns, Counts, added_up_periods};
-use crate::labels::Unit;
+use crate::budget::Budget;
+use crate::labels::{Measure, Unit};
 use crate::record::Record;
 use crate::sink::{FrameDetails, SampleDetails, SampleSink};
+use crate::ticks::Clock;
 
 /// Gives the stacks of a record.
 ///
 /// Counts that are all multiples of a period are refused, unless the sink divides them by it: then they weigh what is written.
 pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(), Rejection> {
-    refuse_values(record.unit)?;
-    let text = record.text()?;
+    match record.measure.unit {
+        None | Some(Unit::Count) => counted(record, record.measure.unit.is_some(), sink),
+        Some(unit) => match clock(record.measure, unit) {
+            Some(clock) => timed(record, clock, sink),
+            None => Err(no_samples(unit)),
+        },
+    }
+}
+
+/// The stacks of a text of counts; `meant`: the labels say that it is one.
+fn counted<S: SampleSink>(record: &Record<'_>, meant: bool, sink: &mut S) -> Result<(), Rejection> {
     let mut columns = Columns::default();
-    let mut counts = Counts::new(record.unit == Some(Unit::Count));
-    for (line, number) in text.split(|&byte| byte == b'\n').zip(1u64..) {
-        let at_line = |fault: Rejection| Rejection { detail: format!("line {number}: {}", fault.detail), ..fault };
-        let Some(line) = line_of(line).map_err(at_line)? else { continue };
+    let mut counts = Counts::new(meant);
+    for (line, number) in lines(record.text) {
+        let Some(line) = line_of(line).map_err(at(number))? else { continue };
         columns.take(line.stack);
         counts.take(line.count);
-        give(&line, sink).map_err(at_line)?;
+        let frames = frames(&line, line.count, &record.budget, sink).map_err(at(number))?;
+        give(frames, line.count, SampleDetails::default(), sink).map_err(at(number))?;
     }
-    if let Some(period) = counts.period().filter(|period| !sink.divide(*period)) {
+    if let Some(period) = counts.period().filter(|period| !(counts.show_it() && sink.divide(*period))) {
         return Err(added_up_periods(period));
     }
     columns.check()
 }
 
-fn give<S: SampleSink>(line: &Line<'_>, sink: &mut S) -> Result<(), Rejection> {
-    if line.count == 0 {
-        return Ok(());
+/// The stacks of a text of time, each a sample a tick.
+fn timed<S: SampleSink>(record: &Record<'_>, clock: Clock, sink: &mut S) -> Result<(), Rejection> {
+    let values = lines(record.text).filter_map(|(line, number)| {
+        line_of(line).map(|line| line.map(|line| line.count)).map_err(at(number)).transpose()
+    });
+    let mut ticks = clock.ticks(values)?;
+    let mut columns = Columns::default();
+    for (line, number) in lines(record.text) {
+        let Some(line) = line_of(line).map_err(at(number))? else { continue };
+        columns.take(line.stack);
+        let details =
+            SampleDetails { weight: Some(line.count.saturating_mul(clock.scale)), ..SampleDetails::default() };
+        let count = ticks.count(line.count);
+        let frames = frames(&line, count, &record.budget, sink).map_err(at(number))?;
+        give(frames, count, details, sink).map_err(at(number))?;
     }
-    let frames = line.frames().map(|frame| sink.frame(frame, FrameDetails::default())).collect::<Result<_, _>>()?;
-    sink.sample(Stack { frames, count: line.count, cohort: None }, SampleDetails::default())
+    sink.weighed_in("time/nanoseconds");
+    if let Some(found) = ticks.found {
+        sink.ticked(found);
+    }
+    columns.check()
 }
 
-fn refuse_values(unit: Option<Unit>) -> Result<(), Rejection> {
-    match unit {
-        None | Some(Unit::Count) => Ok(()),
-        Some(unit) => {
-            let detail = format!("folded stacks in {}, expected a count of samples", unit.name());
-            Err(Rejection::new(Reason::UnitMismatch, detail))
-        }
+/// Lines with their number, counted from 1.
+fn lines(text: &[u8]) -> impl Iterator<Item = (&[u8], u64)> {
+    text.split(|&byte| byte == b'\n').zip(1u64..)
+}
+
+fn at(number: u64) -> impl Fn(Rejection) -> Rejection {
+    move |fault| Rejection { detail: format!("line {number}: {}", fault.detail), ..fault }
+}
+
+/// The frames of a line; none of one without samples.
+fn frames<S: SampleSink>(line: &Line<'_>, count: u64, budget: &Budget, sink: &mut S) -> Result<Vec<u32>, Rejection> {
+    let mut frames = Vec::new();
+    for frame in line.frames().take_while(|_| count > 0) {
+        budget.push(&mut frames, sink.frame(frame, FrameDetails::default())?)?;
     }
+    Ok(frames)
+}
+
+fn give<S: SampleSink>(frames: Vec<u32>, count: u64, details: SampleDetails, sink: &mut S) -> Result<(), Rejection> {
+    if count == 0 { Ok(()) } else { sink.sample(Stack { frames, count, cohort: None }, details) }
+}
+
+/// What is said of the tick, if the unit is one of time and the type one of clocks.
+fn clock(measure: Measure, unit: Unit) -> Option<Clock> {
+    let Measure { profile_type: kind, period: declared, .. } = measure;
+    let ticked = matches!(kind, ProfileType::Cpu | ProfileType::Wall | ProfileType::OffCpu);
+    let scale = unit.nanoseconds().filter(|_| ticked)?.unsigned_abs();
+    Some(Clock { kind, scale, declared, own: 0 })
+}
+
+fn no_samples(unit: Unit) -> Rejection {
+    let detail = format!("folded stacks in {}, expected a count of samples", unit.name());
+    Rejection::new(Reason::UnitMismatch, detail)
 }
 
 /// What a line says.

@@ -2,6 +2,7 @@
 
 use super::heads::ProfileHead;
 use super::rows::{Rule, SampleRow};
+use crate::ticks::FoundPeriod;
 
 /// What stands beside one stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(crate) struct PartDetails {
     /// What weights are, as `cpu/nanoseconds`.
     pub(crate) unit: Option<String>,
     pub(crate) stacks: Vec<StackDetails>,
+    /// The tick of its values, if nobody said it.
+    pub(crate) found: Option<FoundPeriod>,
 }
 
 impl PartDetails {
@@ -36,19 +39,19 @@ impl PartDetails {
     }
 
     /// Adds a row that became a stack with this weight.
-    pub(super) fn add(&mut self, row: &SampleRow, rule: Rule, weight: Option<u64>) {
+    pub(super) fn add(&mut self, row: &SampleRow, rule: &Rule, weight: Option<u64>) {
         self.stacks.push(StackDetails { weight, events: events(row, rule).unwrap_or_default() });
     }
 }
 
 /// The moments of a row, if it has one for each of its samples.
-fn events(row: &SampleRow, rule: Rule) -> Option<Vec<SampleEvent>> {
+fn events(row: &SampleRow, rule: &Rule) -> Option<Vec<SampleEvent>> {
     let values = row.each_value();
     let event = |(place, at): (usize, &u64)| {
         let value = values.get(place).copied();
         let (count, weight) = match rule {
             Rule::Count => (value.unwrap_or(1), None),
-            Rule::Time { .. } | Rule::Events => (1, value),
+            Rule::Time(_) | Rule::Events => (1, value),
         };
         Some(SampleEvent { at: i64::try_from(*at).ok()?, count, weight })
     };

@@ -3,30 +3,11 @@
 
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
+use crate::budget::Budget;
 use crate::wire::{WireFault, fields};
 
-/// Bytes that decoding a record may still take.
-#[derive(Debug)]
-pub(super) struct Budget(pub(super) usize);
-
-impl Budget {
-    /// Takes so many bytes.
-    pub(super) fn take(&mut self, bytes: usize) -> Result<(), Rejection> {
-        self.0 = self.0.checked_sub(bytes).ok_or_else(too_large)?;
-        Ok(())
-    }
-}
-
-#[cold]
-fn too_large() -> Rejection {
-    Rejection::new(
-        Reason::TooLarge,
-        "the record unfolds into more than can be held; raise the limit or send smaller batches",
-    )
-}
-
-/// What an entry of a table is counted as: a slice and what is resolved from it.
-const ENTRY: usize = 32;
+/// What an entry of a table is counted as besides its slice: what is resolved from it.
+const ENTRY: usize = 24;
 
 /// The tables. Mappings and links are not read.
 #[derive(Default)]
@@ -40,7 +21,7 @@ pub(super) struct Dictionary<'a> {
 
 impl<'a> Dictionary<'a> {
     /// Adds the tables of a message; protobuf lets a message come in pieces.
-    pub(super) fn add(&mut self, message: &'a [u8], budget: &mut Budget) -> Result<(), Rejection> {
+    pub(super) fn add(&mut self, message: &'a [u8], budget: &Budget) -> Result<(), Rejection> {
         let mut fields = fields(message);
         while let Some((tag, value)) = fields.next()? {
             let table = match tag {
@@ -52,7 +33,7 @@ impl<'a> Dictionary<'a> {
                 _ => continue,
             };
             budget.take(ENTRY)?;
-            table.push(value.bytes()?);
+            budget.push(table, value.bytes()?)?;
         }
         Ok(())
     }

@@ -1,12 +1,15 @@
 //! Fourth pass: which profiles of the message are columns of one profile, of which type it is, and whether its counts are of its
 //! window. Nothing in the message says the latter two, hence the rules here; attributes of ours overrule them.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::time::TimeRange;
 
 use super::heads::{Family, ProfileHead, clock};
+
+/// How many groups of a type and window may still get a column. Senders list the columns of a profile one after the other.
+const LATEST: usize = 8;
 
 /// The columns of one profile.
 #[derive(Debug)]
@@ -41,25 +44,27 @@ pub(super) struct Types {
 impl Types {
     /// Puts profiles of one scope together: those of one type and window, each kind once, in the order of their first.
     pub(super) fn group<'a>(&self, heads: Vec<(ProfileHead<'a>, Option<ProfileType>)>) -> Vec<Group<'a>> {
-        let clocks: Arc<[(Option<TimeRange>, ProfileType)]> = heads
-            .iter()
-            .filter_map(|(head, _)| match head.family {
-                Family::Sampled(Some(clock)) => Some((head.window, clock)),
-                _ => None,
-            })
-            .collect();
+        let mut clocks: BTreeMap<Option<TimeRange>, ProfileType> = BTreeMap::new();
+        for (head, _) in &heads {
+            if let Family::Sampled(Some(clock)) = head.family {
+                clocks.entry(head.window).or_insert(clock);
+            }
+        }
         let mut groups: Vec<Group<'a>> = Vec::new();
+        let mut places: BTreeMap<(ProfileType, Option<TimeRange>), Vec<usize>> = BTreeMap::new();
         for (head, stated) in heads {
             let profile_type = self.type_of(&head, stated, &clocks);
-            let fits = |group: &&mut Group<'a>| {
-                group.profile_type == profile_type
-                    && group.window == head.window
-                    && group.columns.iter().all(|column| column.kind != head.kind)
-            };
+            let places = places.entry((profile_type, head.window)).or_default();
+            let lacks = |group: &Group<'a>| group.columns.iter().all(|column| column.kind != head.kind);
             // The latest first: a repeated kind has begun a new group, and what follows belongs to that.
-            match groups.iter_mut().rev().find(fits) {
+            let latest = places.iter().rev().take(LATEST).copied();
+            let found = latest.into_iter().find(|place| groups.get(*place).is_some_and(lacks));
+            match found.and_then(|place| groups.get_mut(place)) {
                 Some(group) => group.columns.push(head),
-                None => groups.push(Group { profile_type, window: head.window, columns: vec![head] }),
+                None => {
+                    places.push(groups.len());
+                    groups.push(Group { profile_type, window: head.window, columns: vec![head] });
+                }
             }
         }
         groups
@@ -71,7 +76,7 @@ impl Types {
         &self,
         head: &ProfileHead<'_>,
         stated: Option<ProfileType>,
-        clocks: &[(Option<TimeRange>, ProfileType)],
+        clocks: &BTreeMap<Option<TimeRange>, ProfileType>,
     ) -> ProfileType {
         use ProfileType::{Block, Cpu, Heap, LiveHeap, Mutex, OffCpu, Wall};
         let stated = |open: &[ProfileType]| stated.or(self.stated).filter(|stated| open.contains(stated));
@@ -82,7 +87,7 @@ impl Types {
             Family::Sampled(named) => stated(&[Cpu, Wall, OffCpu])
                 .or(named)
                 .or_else(|| clock(head.period_type.0))
-                .or_else(|| clocks.iter().find(|(window, _)| *window == head.window).map(|(_, clock)| *clock))
+                .or_else(|| clocks.get(&head.window).copied())
                 .unwrap_or(Cpu),
         }
     }

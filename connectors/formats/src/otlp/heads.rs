@@ -6,13 +6,11 @@ use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
-use super::dictionary::{Budget, Dictionary, of_other_version};
+use super::dictionary::{Dictionary, of_other_version};
 use super::values::Attributes;
+use crate::budget::Budget;
 use crate::labels::Unit;
 use crate::wire::{Value, WireFault, fields};
-
-/// What a slice of a sample is counted as.
-const SAMPLE: usize = 32;
 
 /// What the values of a sample type count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,15 +47,16 @@ impl<'a> ProfileHead<'a> {
         number: usize,
         message: &'a [u8],
         dictionary: &Dictionary<'a>,
-        budget: &mut Budget,
+        budget: &Budget,
     ) -> Result<Self, Rejection> {
         let mut raw = Raw::default();
         let mut parts = fields(message);
         while let Some((tag, value)) = parts.next()? {
-            if tag == 2 {
-                budget.take(SAMPLE)?;
+            match tag {
+                2 => budget.push(&mut raw.samples, value.bytes().map_err(of_other_version)?)?,
+                11 => value.each(|index| budget.push(&mut raw.attributes, index))?,
+                _ => raw.take(tag, value).map_err(of_other_version)?,
             }
-            raw.take(tag, value).map_err(of_other_version)?;
         }
         let kind = canonical(texts(raw.kind, dictionary)?);
         let mut attributes = Attributes::default();
@@ -93,18 +92,10 @@ impl<'a> Raw<'a> {
     fn take(&mut self, tag: u32, value: Value<'a>) -> Result<(), WireFault> {
         match tag {
             1 => self.kind = value_type(value.bytes()?)?,
-            2 => self.samples.push(value.bytes()?),
             3 => self.time = value.fixed()?,
             4 => self.duration = value.number()?,
             5 => self.period_type = value_type(value.bytes()?)?,
             6 => self.period = value.signed()?,
-            11 => {
-                let attributes = &mut self.attributes;
-                value.each(|index| {
-                    attributes.push(index);
-                    Ok::<(), WireFault>(())
-                })?;
-            }
             _ => {}
         }
         Ok(())

@@ -17,12 +17,13 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::TimeRange;
 
 use self::data_points::{Kind, Raw, instant};
-use super::UNFOLDING;
-use super::dictionary::{Budget, Dictionary};
+use super::dictionary::Dictionary;
 use super::record::{placed, size};
 use super::values::Attributes;
+use crate::budget::Budget;
 use crate::compression::decompress;
 use crate::decode::Options;
+use crate::parts::Parts;
 use crate::wire::fields;
 
 /// Metrics whose data points count requests, by OpenTelemetry's semantic conventions: those of HTTP since they are stable, those of
@@ -54,10 +55,10 @@ impl Decoder {
     pub fn points(&self, bytes: &[u8]) -> Vec<Result<RequestPoint, Rejection>> {
         let message = decompress(bytes, self.options.max_bytes);
         let points = message.and_then(|message| {
-            let budget = Budget(self.options.max_bytes.saturating_mul(UNFOLDING));
-            let mut reading = Reading { decoder: self, budget, points: Vec::new() };
+            let budget = Budget::of(message.len(), self.options.max_built_bytes);
+            let mut reading = Reading { decoder: self, budget, points: Parts::default() };
             reading.record(&message)?;
-            Ok(reading.points)
+            Ok(reading.points.into_list())
         });
         points.unwrap_or_else(|fault| vec![Err(fault)])
     }
@@ -67,7 +68,7 @@ impl Decoder {
 struct Reading<'d> {
     decoder: &'d Decoder,
     budget: Budget,
-    points: Vec<Result<RequestPoint, Rejection>>,
+    points: Parts<RequestPoint>,
 }
 
 /// What the points of a metric have in common.
@@ -86,7 +87,11 @@ impl Reading<'_> {
         while let Some((tag, value)) = parts.next()? {
             if tag == 1 {
                 let resource = self.resource(value.bytes()?);
+                let full = matches!(&resource, Err(fault) if fault.reason == Reason::TooLarge);
                 self.keep(resource, &format!("resource_metrics[{number}]"));
+                if full {
+                    break;
+                }
                 number += 1;
             }
         }
@@ -105,7 +110,7 @@ impl Reading<'_> {
         while let Some((tag, value)) = parts.next()? {
             match tag {
                 1 => self.attributes(value.bytes()?, &mut attributes)?,
-                2 => scopes.push(value.bytes()?),
+                2 => self.budget.push(&mut scopes, value.bytes()?)?,
                 _ => {}
             }
         }
@@ -121,7 +126,7 @@ impl Reading<'_> {
         let mut parts = fields(resource);
         while let Some((tag, value)) = parts.next()? {
             if tag == 1 {
-                into.add(value.bytes()?, &none, &mut self.budget)?;
+                into.add(value.bytes()?, &none, &self.budget)?;
             }
         }
         Ok(())
@@ -133,7 +138,7 @@ impl Reading<'_> {
         while let Some((tag, value)) = parts.next()? {
             match tag {
                 1 => scope = value.bytes()?,
-                2 => metrics.push(value.bytes()?),
+                2 => self.budget.push(&mut metrics, value.bytes()?)?,
                 _ => {}
             }
         }
@@ -162,11 +167,11 @@ impl Reading<'_> {
         }
         let wanted = self.decoder.names.iter().find(|wanted| wanted.as_bytes() == name);
         let (Some(name), Some((kind, data))) = (wanted, data) else { return Ok(()) };
-        let (points, temporality) = kind.cut(data).map_err(|fault| about(name, fault))?;
+        let (points, temporality) = kind.cut(data, &self.budget).map_err(|fault| about(name, fault))?;
         let series = Series { identity, scope, name, temporality, kind };
         for point in points {
             self.budget.take(POINT)?;
-            let point = series.point(point, &self.decoder.options.cohort_label, &mut self.budget);
+            let point = series.point(point, &self.decoder.options.cohort_label, &self.budget);
             let point = point.map_err(|fault| about(name, fault));
             self.points.extend(point.transpose());
         }
@@ -176,13 +181,8 @@ impl Reading<'_> {
 
 impl Series<'_> {
     /// One data point; nothing if it holds no value.
-    fn point(
-        &self,
-        message: &[u8],
-        cohort_label: &str,
-        budget: &mut Budget,
-    ) -> Result<Option<RequestPoint>, Rejection> {
-        let raw = Raw::read(message, self.kind)?;
+    fn point(&self, message: &[u8], cohort_label: &str, budget: &Budget) -> Result<Option<RequestPoint>, Rejection> {
+        let raw = Raw::read(message, self.kind, budget)?;
         if raw.flags & NO_RECORDED_VALUE != 0 {
             return Ok(None);
         }
@@ -217,7 +217,7 @@ fn for_cohort(
     identity: Arc<Identity>,
     attributes: &[&[u8]],
     cohort_label: &str,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Arc<Identity>, Rejection> {
     let (none, mut own) = (Dictionary::default(), Attributes::default());
     for attribute in attributes {

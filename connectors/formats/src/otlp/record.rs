@@ -9,16 +9,18 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::TimeRange;
 
 use super::details::PartDetails;
-use super::dictionary::{Budget, Dictionary};
+use super::dictionary::Dictionary;
 use super::groups::{Group, Types};
 use super::heads::ProfileHead;
 use super::samples::Walk;
 use super::symbols::Symbols;
 use super::values::Attributes;
 use crate::attributes::{OwnAttributes, REQUESTS_END, REQUESTS_START};
+use crate::budget::Budget;
 use crate::decode::Options;
 use crate::labels::Contents;
 use crate::names::Naming;
+use crate::parts::Parts;
 use crate::wire::fields;
 
 /// What a part is counted as besides what it holds.
@@ -31,7 +33,7 @@ pub(super) struct Record<'d, 'a> {
     budget: Budget,
     options: &'d Options,
     /// Names are put into profiles at the end, when all are known.
-    parts: Vec<Result<Profile, Rejection>>,
+    parts: Parts<Profile>,
     /// What stands beside the stacks of each part, if that is asked for; nothing for one that is no profile.
     details: Option<Vec<PartDetails>>,
 }
@@ -60,9 +62,9 @@ impl<'d, 'a> Record<'d, 'a> {
         budget: Budget,
         options: &'d Options,
         naming: &'d mut Naming,
-    ) -> Self {
-        let symbols = Symbols::of(dictionary, &options.cohort_label, naming);
-        Self { dictionary, symbols, budget, options, parts: Vec::new(), details: None }
+    ) -> Result<Self, Rejection> {
+        let symbols = Symbols::of(dictionary, &options.cohort_label, naming, &budget)?;
+        Ok(Self { dictionary, symbols, budget, options, parts: Parts::default(), details: None })
     }
 
     /// Its parts, at least one, and what stands beside the stacks of each.
@@ -72,16 +74,14 @@ impl<'d, 'a> Record<'d, 'a> {
     ) -> Vec<(Result<Profile, Rejection>, PartDetails)> {
         self.details = Some(Vec::new());
         self.read_all(resources);
-        let mut details = self.details.take().unwrap_or_default();
-        let parts = self.into_parts();
-        details.resize_with(parts.len(), PartDetails::default);
-        parts.into_iter().zip(details).collect()
+        let details = self.details.take().unwrap_or_default();
+        self.into_parts(details)
     }
 
     /// Its parts, at least one.
     pub(super) fn read(mut self, resources: &[&'a [u8]]) -> Vec<Result<Profile, Rejection>> {
         self.read_all(resources);
-        self.into_parts()
+        self.into_parts(Vec::<()>::new()).into_iter().map(|(part, ())| part).collect()
     }
 
     fn read_all(&mut self, resources: &[&'a [u8]]) {
@@ -101,12 +101,15 @@ impl<'d, 'a> Record<'d, 'a> {
     }
 
     /// The parts with their names.
-    fn into_parts(mut self) -> Vec<Result<Profile, Rejection>> {
+    fn into_parts<D: Default>(self, beside: Vec<D>) -> Vec<(Result<Profile, Rejection>, D)> {
         let names = self.symbols.into_names();
-        for profile in self.parts.iter_mut().flatten() {
-            profile.names = Arc::clone(&names);
+        let mut parts = self.parts.with(beside);
+        for (part, _) in &mut parts {
+            if let Ok(profile) = part {
+                profile.names = Arc::clone(&names);
+            }
         }
-        self.parts
+        parts
     }
 
     /// Reads a `ResourceProfiles`. A fault is one of all its profiles.
@@ -116,7 +119,7 @@ impl<'d, 'a> Record<'d, 'a> {
         while let Some((tag, value)) = parts.next()? {
             match tag {
                 1 => self.attributes_of(value.bytes()?, 1, &mut attributes)?,
-                2 => scopes.push(value.bytes()?),
+                2 => self.budget.push(&mut scopes, value.bytes()?)?,
                 _ => {}
             }
         }
@@ -138,7 +141,7 @@ impl<'d, 'a> Record<'d, 'a> {
         while let Some((tag, value)) = parts.next()? {
             match tag {
                 1 => self.attributes_of(value.bytes()?, 3, &mut attributes)?,
-                2 => profiles.push(value.bytes()?),
+                2 => self.budget.push(&mut profiles, value.bytes()?)?,
                 _ => {}
             }
         }
@@ -159,10 +162,10 @@ impl<'d, 'a> Record<'d, 'a> {
 
     /// The profiles of a scope without their samples, and the type that they say; one that cannot be read becomes a part.
     fn heads(&mut self, profiles: &[&'a [u8]], owner: &Owner<'a>) -> Vec<(ProfileHead<'a>, Option<ProfileType>)> {
-        let mut heads = Vec::with_capacity(profiles.len());
+        let mut heads = Vec::new();
         for (number, profile) in profiles.iter().enumerate() {
             let head = self.budget.take(PART).and_then(|()| {
-                let head = ProfileHead::read(number, profile, self.dictionary, &mut self.budget)?;
+                let head = ProfileHead::read(number, profile, self.dictionary, &self.budget)?;
                 let own =
                     OwnAttributes { what: "attribute", lookup: &|name| head.attributes.get(name).map(Cow::Borrowed) };
                 let stated = own.profile_type()?;
@@ -187,7 +190,7 @@ impl<'d, 'a> Record<'d, 'a> {
         let mut parts = fields(message);
         while let Some((found, value)) = parts.next()? {
             if found == tag {
-                into.add(value.bytes()?, self.dictionary, &mut self.budget)?;
+                into.add(value.bytes()?, self.dictionary, &self.budget)?;
             }
         }
         Ok(())
@@ -214,15 +217,17 @@ impl<'d, 'a> Record<'d, 'a> {
     fn part(&mut self, group: &Group<'a>, owner: &Owner<'a>) -> Result<Profile, Rejection> {
         let at = group.window.map(TimeRange::midpoint);
         let labelled = |fault: Rejection| Rejection { profile_type: Some(group.profile_type), at, ..fault };
+        let own = OwnAttributes { what: "attribute", lookup: &|name| owner.attribute(&group.columns, name) };
         let mut details = self.details.is_some().then(PartDetails::default);
-        let stacks =
-            Walk { symbols: &mut self.symbols, budget: &mut self.budget, details: details.as_mut() }.stacks(group);
+        let stacks = own.period().and_then(|period| {
+            let mut walk = Walk { symbols: &mut self.symbols, budget: &self.budget, details: details.as_mut() };
+            walk.stacks(group, period)
+        });
         if let Some((all, details)) = self.details.as_mut().zip(details) {
             // This part comes behind those that are there.
             all.resize_with(self.parts.len(), PartDetails::default);
             all.push(details);
         }
-        let own = OwnAttributes { what: "attribute", lookup: &|name| owner.attribute(&group.columns, name) };
         let level = group.profile_type.is_level();
         let temporality =
             own.temporality().map(|stated| stated.filter(|_| !level).unwrap_or_else(|| group.temporality()));

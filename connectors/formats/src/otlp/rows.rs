@@ -6,22 +6,22 @@
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::dictionary::of_other_version;
-use crate::counts::periods;
+use crate::budget::Budget;
+use crate::ticks::Ticks;
 use crate::wire::{Value, WireFault, fields};
 
 /// How the raw samples of a row are found.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Rule {
     /// The values are counts.
     Count,
-    /// The values are of time, each with a timestamp one sample, all others a sample a period; see [`periods`].
-    Time { scale: i64, period: i64 },
-    /// The same where there is no period.
+    /// The values are of time, each with a timestamp one sample, all others a sample a tick.
+    Time(Ticks),
+    /// The same where no column is of the clock.
     Events,
 }
 
 /// One `Sample`; its buffers are kept from sample to sample.
-#[derive(Default)]
 pub(super) struct SampleRow {
     pub(super) stack: u64,
     pub(super) attributes: Vec<u64>,
@@ -33,12 +33,28 @@ pub(super) struct SampleRow {
     keeps: bool,
     each: Vec<u64>,
     times: Vec<u64>,
+    budget: Budget,
 }
 
 impl SampleRow {
+    /// None yet.
+    pub(super) fn new(budget: &Budget) -> Self {
+        Self {
+            stack: 0,
+            attributes: Vec::new(),
+            values: 0,
+            sum: 0,
+            timestamps: 0,
+            keeps: false,
+            each: Vec::new(),
+            times: Vec::new(),
+            budget: budget.clone(),
+        }
+    }
+
     /// None yet; whether the values and timestamps of each are to be kept one by one.
-    pub(super) fn keeping(keeps: bool) -> Self {
-        Self { keeps, ..Self::default() }
+    pub(super) fn keeping(keeps: bool, budget: &Budget) -> Self {
+        Self { keeps, ..Self::new(budget) }
     }
 
     /// Reads the next sample.
@@ -50,7 +66,9 @@ impl SampleRow {
         let mut parts = fields(sample);
         while let Some((tag, value)) = parts.next()? {
             match tag {
+                2 => value.each(|index| self.budget.push(&mut self.attributes, index))?,
                 4 => self.take_values(value)?,
+                5 => self.take_times(value)?,
                 _ => self.take(tag, value).map_err(of_other_version)?,
             }
         }
@@ -60,27 +78,23 @@ impl SampleRow {
     fn take(&mut self, tag: u32, value: Value<'_>) -> Result<(), WireFault> {
         match tag {
             1 => self.stack = value.number()?,
-            2 => {
-                let attributes = &mut self.attributes;
-                value.each(|index| {
-                    attributes.push(index);
-                    Ok::<(), WireFault>(())
-                })?;
-            }
             // A link; read only since older versions have something else here.
             3 => drop(value.number()?),
-            5 => {
-                let (timestamps, times, keeps) = (&mut self.timestamps, &mut self.times, self.keeps);
-                value.each_fixed(|at| {
-                    *timestamps += 1;
-                    if keeps {
-                        times.push(at);
-                    }
-                })?;
-            }
             _ => {}
         }
         Ok(())
+    }
+
+    fn take_times(&mut self, value: Value<'_>) -> Result<(), Rejection> {
+        let (mut fault, timestamps, times) = (None, &mut self.timestamps, &mut self.times);
+        let each = value.each_fixed(|at| {
+            *timestamps += 1;
+            if self.keeps && fault.is_none() {
+                fault = self.budget.push(times, at).err();
+            }
+        });
+        each.map_err(of_other_version)?;
+        fault.map_or(Ok(()), Err)
     }
 
     /// NB: writers of this version pack values; a lone number here is the link of an older one.
@@ -89,6 +103,7 @@ impl SampleRow {
             return Err(of_other_version(WireFault::OtherKind("a sample whose values are not packed")));
         }
         let (values, sum, each, keeps) = (&mut self.values, &mut self.sum, &mut self.each, self.keeps);
+        let budget = &self.budget;
         value.each(|number| {
             let value = number.cast_signed();
             *values += 1;
@@ -96,7 +111,7 @@ impl SampleRow {
                 .map_err(|_| Rejection::new(Reason::NegativeValue, format!("a sample with the value {value}")))?;
             *sum = sum.saturating_add(value);
             if keeps {
-                each.push(value);
+                budget.push(each, value)?;
             }
             Ok(())
         })
@@ -145,16 +160,19 @@ impl SampleRow {
         if self.values == 0 { events(self.timestamps) } else { self.sum }
     }
 
+    /// Its value of time, if there is no better way to count it.
+    pub(super) fn untimed(&self) -> u64 {
+        if self.timestamps > 0 { 0 } else { self.sum }
+    }
+
     /// Its raw samples.
-    pub(super) fn count(&self, rule: Rule) -> Result<u64, Rejection> {
+    pub(super) fn count(&self, rule: &mut Rule) -> Result<u64, Rejection> {
         match rule {
             _ if self.values == 0 => Ok(events(self.timestamps)),
             Rule::Count => Ok(self.sum),
             Rule::Time { .. } | Rule::Events if self.timestamps > 0 => Ok(events(self.timestamps)),
-            Rule::Time { scale, period } => Ok(periods(self.sum, scale, period)),
-            Rule::Events => {
-                Err(Rejection::new(Reason::UnitMismatch, "values of time with neither a period nor timestamps"))
-            }
+            Rule::Time(ticks) => Ok(ticks.count(self.sum)),
+            Rule::Events => Err(Rejection::new(Reason::UnitMismatch, "values of time without timestamps")),
         }
     }
 }

@@ -7,37 +7,47 @@ use fleetdiff_schemas::profile::Stack;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::details::PartDetails;
-use super::dictionary::Budget;
 use super::groups::Group;
 use super::heads::{Family, ProfileHead};
 use super::rows::{Rule, SampleRow};
 use super::symbols::Symbols;
+use crate::budget::Budget;
 use crate::counts::{Columns, Counts, sampled_allocations, weight_column};
+use crate::labels::Measure;
+use crate::period::Period;
+use crate::ticks::{Clock, FoundPeriod, Ticks};
 
-/// What a stack is counted as besides its frames.
-const STACK: usize = 96;
+/// What a row of allocations is counted as until it is joined.
+const ROW: usize = 128;
 
 /// Makes the stacks of groups.
 pub(super) struct Walk<'s, 'd, 'a> {
     pub(super) symbols: &'s mut Symbols<'d, 'a>,
-    pub(super) budget: &'s mut Budget,
+    pub(super) budget: &'s Budget,
     /// What stands beside the stacks, if that is asked for.
     pub(super) details: Option<&'s mut PartDetails>,
 }
 
 impl<'a> Walk<'_, '_, 'a> {
     /// The stacks of a group, those without a raw sample left out.
-    pub(super) fn stacks(&mut self, group: &Group<'a>) -> Result<Vec<Stack>, Rejection> {
-        match choose(group) {
+    pub(super) fn stacks(&mut self, group: &Group<'a>, period: Option<Period>) -> Result<Vec<Stack>, Rejection> {
+        match choose(group, period) {
             Ok(Counts::Column(column)) => self.of_column(group, column, Rule::Count),
-            Ok(Counts::Time { column, scale, period }) => self.of_column(group, column, Rule::Time { scale, period }),
+            Ok(Counts::Time { column, clock }) => {
+                let ticks = ticks(group, column, clock, self.budget)?;
+                match (self.details.as_deref_mut(), ticks.found) {
+                    (Some(details), found) => details.found = found,
+                    (None, found) => found.into_iter().for_each(FoundPeriod::log),
+                }
+                self.of_column(group, column, Rule::Time(ticks))
+            }
             Ok(Counts::Allocations { objects, bytes, period }) => {
                 let [Some(objects), Some(bytes)] = [objects, bytes].map(|column| group.columns.get(column)) else {
                     return Ok(Vec::new());
                 };
                 self.of_allocations(objects, bytes, period)
             }
-            // A clock without a period: where each observation has a timestamp they can still be counted.
+            // A clock by another name: where each observation has a timestamp they can still be counted.
             Err(fault) => match group.columns.iter().position(|column| matches!(column.family, Family::Sampled(_))) {
                 Some(column) => self.of_column(group, column, Rule::Events).map_err(|found| match found.reason {
                     Reason::UnitMismatch => fault,
@@ -48,18 +58,19 @@ impl<'a> Walk<'_, '_, 'a> {
         }
     }
 
-    fn of_column(&mut self, group: &Group<'a>, column: usize, rule: Rule) -> Result<Vec<Stack>, Rejection> {
+    fn of_column(&mut self, group: &Group<'a>, column: usize, mut rule: Rule) -> Result<Vec<Stack>, Rejection> {
         let Some(column) = group.columns.get(column) else { return Ok(Vec::new()) };
         let weighed = self.details.is_some().then(|| weights_of(group, column)).flatten();
         self.begin(weighed);
-        let mut stacks = Vec::with_capacity(column.samples.len());
-        let mut row = SampleRow::keeping(self.details.is_some());
+        let mut stacks = self.budget.list(column.samples.len())?;
+        let mut other = SampleRow::new(self.budget);
+        let mut row = SampleRow::keeping(self.details.is_some(), self.budget);
         for (place, sample) in column.samples.iter().enumerate() {
             row.read(sample)?;
-            let count = row.count(rule)?;
+            let count = row.count(&mut rule)?;
             let stack = self.stack(&row, count)?;
             if let Some(details) = self.details.as_deref_mut().filter(|_| stack.is_some()) {
-                details.add(&row, rule, weighed.and_then(|weights| weight_at(weights, place, &row)));
+                details.add(&row, &rule, weighed.and_then(|weights| weight_at(weights, place, &row, &mut other)));
             }
             stacks.extend(stack);
         }
@@ -81,8 +92,8 @@ impl<'a> Walk<'_, '_, 'a> {
     ) -> Result<Vec<Stack>, Rejection> {
         self.begin(Some(bytes));
         if objects.samples.len() == bytes.samples.len() {
-            let mut stacks = Vec::with_capacity(objects.samples.len());
-            let (mut row, mut other) = (SampleRow::default(), SampleRow::default());
+            let mut stacks = self.budget.list(objects.samples.len())?;
+            let (mut row, mut other) = (SampleRow::new(self.budget), SampleRow::new(self.budget));
             let mut pairs = objects.samples.iter().zip(&bytes.samples);
             let side_by_side = pairs.try_for_each(|(objects, bytes)| {
                 row.read(objects)?;
@@ -112,11 +123,11 @@ impl<'a> Walk<'_, '_, 'a> {
     ) -> Result<Vec<Stack>, Rejection> {
         self.begin(Some(bytes));
         let mut rows: BTreeMap<(u64, Vec<u64>), [u64; 2]> = BTreeMap::new();
-        let mut row = SampleRow::default();
+        let mut row = SampleRow::new(self.budget);
         for (side, column) in [objects, bytes].into_iter().enumerate() {
             for sample in &column.samples {
                 row.read(sample)?;
-                self.budget.take(STACK + size_of::<u64>() * row.attributes.len())?;
+                self.budget.take(ROW + size_of::<u64>() * row.attributes.len())?;
                 let value = row.total();
                 let sums = rows.entry((row.stack, row.attributes.clone())).or_default();
                 if let Some(sum) = sums.get_mut(side) {
@@ -124,7 +135,7 @@ impl<'a> Walk<'_, '_, 'a> {
                 }
             }
         }
-        let mut stacks = Vec::with_capacity(rows.len());
+        let mut stacks = self.budget.list(rows.len())?;
         for ((stack, attributes), [objects, bytes]) in rows {
             (row.stack, row.attributes) = (stack, attributes);
             stacks.extend(self.weighed(&row, sampled_allocations(objects, bytes, period), bytes)?);
@@ -136,7 +147,7 @@ impl<'a> Walk<'_, '_, 'a> {
     fn weighed(&mut self, row: &SampleRow, count: u64, weight: u64) -> Result<Option<Stack>, Rejection> {
         let stack = self.stack(row, count)?;
         if let Some(details) = self.details.as_deref_mut().filter(|_| stack.is_some()) {
-            details.add(row, Rule::Count, Some(weight));
+            details.add(row, &Rule::Count, Some(weight));
         }
         Ok(stack)
     }
@@ -144,7 +155,6 @@ impl<'a> Walk<'_, '_, 'a> {
     /// The stack of a row; nothing if it holds no raw sample.
     fn stack(&mut self, row: &SampleRow, count: u64) -> Result<Option<Stack>, Rejection> {
         let cohort = self.cohort(row)?;
-        self.budget.take(STACK)?;
         let frames = self.symbols.unfold(row.stack, self.budget)?;
         Ok((count > 0).then_some(Stack { frames, count, cohort }))
     }
@@ -167,15 +177,21 @@ fn weights_of<'g, 'a>(group: &'g Group<'a>, counted: &ProfileHead<'a>) -> Option
 }
 
 /// The weight that stands in another column at the place of a row, if it is one of the same.
-fn weight_at(weights: &ProfileHead<'_>, place: usize, row: &SampleRow) -> Option<u64> {
-    let mut other = SampleRow::default();
+fn weight_at(weights: &ProfileHead<'_>, place: usize, row: &SampleRow, other: &mut SampleRow) -> Option<u64> {
     other.read(weights.samples.get(place)?).ok()?;
     (other.key() == row.key() && other.has_values()).then(|| other.total())
 }
 
 /// The columns that hold raw samples.
-fn choose(group: &Group<'_>) -> Result<Counts, Rejection> {
-    Counts::choose(columns_of(group), group.profile_type, None)
+fn choose(group: &Group<'_>, period: Option<Period>) -> Result<Counts, Rejection> {
+    Counts::choose(columns_of(group), Measure { profile_type: group.profile_type, unit: None, period })
+}
+
+/// The tick of a column of time, in the rows that do not say when each of their samples was taken.
+fn ticks(group: &Group<'_>, column: usize, clock: Clock, budget: &Budget) -> Result<Ticks, Rejection> {
+    let samples = group.columns.get(column).map_or(&[][..], |column| &column.samples);
+    let mut row = SampleRow::new(budget);
+    clock.ticks(samples.iter().map(|sample| row.read(sample).map(|()| row.untimed())))
 }
 
 fn columns_of<'a>(group: &Group<'a>) -> Columns<'a> {

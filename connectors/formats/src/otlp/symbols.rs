@@ -6,8 +6,9 @@ use std::sync::Arc;
 use fleetdiff_schemas::identity::Cohort;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use super::dictionary::{Budget, Dictionary};
+use super::dictionary::Dictionary;
 use super::values::of_table;
+use crate::budget::{ALLOCATION, Budget};
 use crate::names::{Names, Naming};
 use crate::wire::fields;
 
@@ -39,10 +40,18 @@ pub(super) struct Symbols<'d, 'a> {
 
 impl<'d, 'a> Symbols<'d, 'a> {
     /// Names all functions in the order of their table.
-    pub(super) fn of(dictionary: &'d Dictionary<'a>, cohort_label: &Arc<str>, naming: &'d mut Naming) -> Self {
+    ///
+    /// # Errors
+    /// `too_large` if there is no room for them.
+    pub(super) fn of(
+        dictionary: &'d Dictionary<'a>,
+        cohort_label: &Arc<str>,
+        naming: &'d mut Naming,
+        budget: &Budget,
+    ) -> Result<Self, Rejection> {
         let mut symbols = Self {
             dictionary,
-            names: Names::with_capacity(naming, dictionary.functions()),
+            names: Names::with_capacity(naming, budget, dictionary.functions())?,
             functions: vec![NONE; dictionary.functions()],
             locations: vec![Frames::default(); dictionary.locations()],
             frames: Vec::new(),
@@ -50,11 +59,12 @@ impl<'d, 'a> Symbols<'d, 'a> {
             cohort_label: Arc::clone(cohort_label),
             stack: Vec::new(),
         };
-        symbols.name_functions();
-        symbols
+        budget.take(size_of::<u32>() * dictionary.strings())?;
+        symbols.name_functions()?;
+        Ok(symbols)
     }
 
-    fn name_functions(&mut self) {
+    fn name_functions(&mut self) -> Result<(), Rejection> {
         // Many functions may share a string; each string is hashed once.
         let mut by_string = vec![NONE; self.dictionary.strings()];
         for (index, name) in self.functions.iter_mut().zip(0u64..).skip(1).map(|(name, index)| (index, name)) {
@@ -64,10 +74,11 @@ impl<'d, 'a> Symbols<'d, 'a> {
             };
             if *known == NONE {
                 let Ok(text) = self.dictionary.text(string) else { continue };
-                *known = self.names.index_of(text);
+                *known = self.names.index_of(text)?;
             }
             *name = *known;
         }
+        Ok(())
     }
 
     /// The names by index.
@@ -76,7 +87,7 @@ impl<'d, 'a> Symbols<'d, 'a> {
     }
 
     /// The frames of a stack, root first.
-    pub(super) fn unfold(&mut self, stack: u64, budget: &mut Budget) -> Result<Vec<u32>, Rejection> {
+    pub(super) fn unfold(&mut self, stack: u64, budget: &Budget) -> Result<Vec<u32>, Rejection> {
         self.stack.clear();
         let mut parts = fields(self.dictionary.stack(stack)?);
         while let Some((tag, value)) = parts.next()? {
@@ -84,35 +95,36 @@ impl<'d, 'a> Symbols<'d, 'a> {
                 value.each(|location| self.push_location(location, budget))?;
             }
         }
+        budget.take(ALLOCATION)?;
         Ok(self.stack.iter().rev().copied().collect())
     }
 
     /// Appends the frames of a location, innermost first.
-    fn push_location(&mut self, index: u64, budget: &mut Budget) -> Result<(), Rejection> {
+    fn push_location(&mut self, index: u64, budget: &Budget) -> Result<(), Rejection> {
         let known = usize::try_from(index).ok().and_then(|index| self.locations.get(index)).copied();
         let Frames { start, length } = match known {
             Some(frames) if frames.length > 0 => frames,
             _ => self.resolve_location(index, budget)?,
         };
-        budget.take(size_of::<u32>() * length)?;
+        // Once as it is put together, once as the stack.
+        budget.take(2 * size_of::<u32>() * length)?;
         self.stack.extend_from_slice(self.frames.get(start..start + length).unwrap_or_default());
         Ok(())
     }
 
     #[cold]
-    fn resolve_location(&mut self, index: u64, budget: &mut Budget) -> Result<Frames, Rejection> {
+    fn resolve_location(&mut self, index: u64, budget: &Budget) -> Result<Frames, Rejection> {
         let start = self.frames.len();
         let mut parts = fields(self.dictionary.location(index)?);
         while let Some((tag, value)) = parts.next()? {
             if tag == 3 {
-                budget.take(size_of::<u32>())?;
                 let frame = self.function_of_line(value.bytes()?)?;
-                self.frames.push(frame);
+                budget.push(&mut self.frames, frame)?;
             }
         }
         if self.frames.len() == start {
             // Without a function there is no symbol; what its address means only the machine's binaries would tell.
-            self.frames.push(self.names.index_of(""));
+            budget.push(&mut self.frames, self.names.index_of("")?)?;
         }
         let frames = Frames { start, length: self.frames.len() - start };
         if let Some(known) = usize::try_from(index).ok().and_then(|index| self.locations.get_mut(index)) {
@@ -131,7 +143,7 @@ impl<'d, 'a> Symbols<'d, 'a> {
         }
         match usize::try_from(function).ok().and_then(|function| self.functions.get(function)).copied() {
             Some(name) if name != NONE => Ok(name),
-            _ if function == 0 => Ok(self.names.index_of("")),
+            _ if function == 0 => self.names.index_of(""),
             _ => Err(self.fault_of_function(function)),
         }
     }
@@ -146,13 +158,14 @@ impl<'d, 'a> Symbols<'d, 'a> {
     }
 
     /// The cohort that an attribute of a sample names, if it is the attribute for that and not empty.
-    pub(super) fn cohort(&mut self, attribute: u64, budget: &mut Budget) -> Result<Option<Cohort>, Rejection> {
+    pub(super) fn cohort(&mut self, attribute: u64, budget: &Budget) -> Result<Option<Cohort>, Rejection> {
         let slot = usize::try_from(attribute).ok();
         if let Some(Some(known)) = slot.and_then(|slot| self.cohorts.get(slot)) {
             return Ok(known.clone());
         }
         let (key, value) = of_table(attribute, self.dictionary, budget)?;
         let value = value.filter(|value| key == &*self.cohort_label && !value.is_empty());
+        budget.take(ALLOCATION + value.as_ref().map_or(0, |value| value.len()))?;
         let cohort = value.map(|value| Cohort::new(Arc::from(value.as_ref())));
         if let Some(known) = slot.and_then(|slot| self.cohorts.get_mut(slot)) {
             *known = Some(cohort.clone());

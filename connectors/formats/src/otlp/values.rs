@@ -5,11 +5,12 @@ use std::borrow::Cow;
 
 use fleetdiff_schemas::rejected::Rejection;
 
-use super::dictionary::{Budget, Dictionary};
+use super::dictionary::Dictionary;
+use crate::budget::Budget;
 use crate::wire::fields;
 
 /// What an attribute is counted as: two texts.
-const ATTRIBUTE: usize = 64;
+const ATTRIBUTE: usize = 96;
 
 /// Attributes in the order of the message. Of a name that stands twice the first counts: it is the sender's, for a processor
 /// on the way that does not see references adds behind.
@@ -24,7 +25,7 @@ impl<'a> Attributes<'a> {
         &mut self,
         message: &'a [u8],
         dictionary: &Dictionary<'a>,
-        budget: &mut Budget,
+        budget: &Budget,
     ) -> Result<(), Rejection> {
         budget.take(ATTRIBUTE)?;
         let (mut key, mut value_of) = ("", None);
@@ -46,7 +47,7 @@ impl<'a> Attributes<'a> {
         &mut self,
         index: u64,
         dictionary: &Dictionary<'a>,
-        budget: &mut Budget,
+        budget: &Budget,
     ) -> Result<(), Rejection> {
         budget.take(ATTRIBUTE)?;
         let (key, value) = of_table(index, dictionary, budget)?;
@@ -74,7 +75,7 @@ impl<'a> Attributes<'a> {
 pub(super) fn of_table<'a>(
     index: u64,
     dictionary: &Dictionary<'a>,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<(&'a str, Option<Cow<'a, str>>), Rejection> {
     let (mut key, mut value_of) = ("", None);
     let mut parts = fields(dictionary.attribute(index)?);
@@ -92,7 +93,7 @@ pub(super) fn of_table<'a>(
 fn text_of<'a>(
     message: &'a [u8],
     dictionary: &Dictionary<'a>,
-    budget: &mut Budget,
+    budget: &Budget,
 ) -> Result<Option<Cow<'a, str>>, Rejection> {
     let mut text = None;
     let mut parts = fields(message);
@@ -111,7 +112,7 @@ fn text_of<'a>(
 }
 
 /// The texts of an `ArrayValue` as a JSON array; what is no text in it is left out.
-fn list_of<'a>(message: &'a [u8], dictionary: &Dictionary<'a>, budget: &mut Budget) -> Result<String, Rejection> {
+fn list_of<'a>(message: &'a [u8], dictionary: &Dictionary<'a>, budget: &Budget) -> Result<String, Rejection> {
     let mut texts = Vec::new();
     let mut values = fields(message);
     while let Some((_, value)) = values.next()? {

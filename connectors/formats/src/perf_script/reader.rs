@@ -7,14 +7,14 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::frame::FrameLine;
 use super::header::{Header, bare_header, header, plain_event};
+use crate::budget::Budget;
 use crate::record::Record;
 use crate::seconds::nanoseconds;
 use crate::sink::{FrameDetails, FrameKind, SampleDetails, SampleSink};
 
 /// Gives the samples of a record: those of the event that fits its profile type.
 pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(), Rejection> {
-    let text = record.text()?;
-    let event = Reader::new(sink).read(&text)?.finish(record.profile_type)?;
+    let event = Reader::new(sink, &record.budget).read(record.text)?.finish(record.measure.profile_type)?;
     if let Some(event) = event {
         // A text without events does not say what its periods are of.
         sink.weighed_in(if event.is_empty() { "period" } else { event });
@@ -22,9 +22,13 @@ pub(crate) fn read<S: SampleSink>(record: &Record<'_>, sink: &mut S) -> Result<(
     Ok(())
 }
 
+/// What the name of an event is counted as.
+const EVENT: usize = 64;
+
 /// Reads line by line.
 struct Reader<'s, 'a, S> {
     sink: &'s mut S,
+    budget: &'s Budget,
     /// The event whose stack is being read.
     open: Option<Open<'a>>,
     /// The plain names of the events with their number.
@@ -45,8 +49,8 @@ struct Open<'a> {
 }
 
 impl<'s, 'a, S: SampleSink> Reader<'s, 'a, S> {
-    fn new(sink: &'s mut S) -> Self {
-        Self { sink, open: None, events: BTreeMap::new(), event_of: Vec::new() }
+    fn new(sink: &'s mut S, budget: &'s Budget) -> Self {
+        Self { sink, budget, open: None, events: BTreeMap::new(), event_of: Vec::new() }
     }
 
     fn read(mut self, text: &'a [u8]) -> Result<Self, Rejection> {
@@ -75,7 +79,7 @@ impl<'s, 'a, S: SampleSink> Reader<'s, 'a, S> {
             return self.begin(&header);
         }
         match (&mut self.open, FrameLine::read(line)) {
-            (Some(open), Some(frame)) => add(&frame, open, self.sink),
+            (Some(open), Some(frame)) => add(&frame, open, self.budget, self.sink),
             (Some(open), None) if is_source_line(line) => open.frames.get_mut(open.last).map_or(Ok(()), |frame| {
                 *frame = self.sink.frame_at_line(*frame, line.trim())?;
                 Ok(())
@@ -91,20 +95,25 @@ impl<'s, 'a, S: SampleSink> Reader<'s, 'a, S> {
         }
         let thread = header.comm.replace(' ', "_").replace(';', ":");
         let root = self.sink.frame(&thread, FrameDetails { kind: FrameKind::Thread, ..FrameDetails::default() })?;
-        let event = self.event(plain_event(header.event));
+        let event = self.event(plain_event(header.event))?;
         let mut open = Open { header: *header, root, frames: Vec::new(), last: 0, event };
         // Without call chains the only frame stands behind the header, and nothing follows.
         let only = FrameLine::read(header.rest).filter(|_| !header.rest.is_empty());
         if let Some(frame) = &only {
-            add(frame, &mut open, self.sink)?;
+            add(frame, &mut open, self.budget, self.sink)?;
         }
         self.open = Some(open);
         if only.is_some() { self.close() } else { Ok(()) }
     }
 
-    fn event(&mut self, name: &'a str) -> usize {
+    fn event(&mut self, name: &'a str) -> Result<usize, Rejection> {
+        if let Some(known) = self.events.get(name) {
+            return Ok(*known);
+        }
         let next = self.events.len();
-        *self.events.entry(name).or_insert(next)
+        self.budget.take(EVENT)?;
+        self.events.insert(name, next);
+        Ok(next)
     }
 
     fn close(&mut self) -> Result<(), Rejection> {
@@ -112,9 +121,9 @@ impl<'s, 'a, S: SampleSink> Reader<'s, 'a, S> {
         if frames.is_empty() {
             frames.push(self.sink.frame("", FrameDetails { kind: FrameKind::Nameless, ..FrameDetails::default() })?);
         }
-        frames.push(root);
+        self.budget.push(&mut frames, root)?;
         frames.reverse();
-        self.event_of.push(event);
+        self.budget.push(&mut self.event_of, event)?;
         let details = if S::KEEPS_DETAILS { details_of_header(&header, self.sink)? } else { SampleDetails::default() };
         self.sink.sample(Stack { frames, count: 1, cohort: None }, details)
     }
@@ -171,11 +180,15 @@ fn details_of_line<'a>(line: &'a FrameLine<'_>, name: &'a str) -> FrameDetails<'
 }
 
 /// Adds the frames of a line to its event.
-fn add<S: SampleSink>(frame: &FrameLine<'_>, open: &mut Open<'_>, sink: &mut S) -> Result<(), Rejection> {
+fn add<S: SampleSink>(
+    frame: &FrameLine<'_>,
+    open: &mut Open<'_>,
+    budget: &Budget,
+    sink: &mut S,
+) -> Result<(), Rejection> {
     let first = open.frames.len();
     frame.each_name(|name| -> Result<(), Rejection> {
-        open.frames.push(sink.frame(name, details_of_line(frame, name))?);
-        Ok(())
+        budget.push(&mut open.frames, sink.frame(name, details_of_line(frame, name))?)
     })?;
     open.last = first;
     // The frames of one line come outermost first, those of a stack innermost first.

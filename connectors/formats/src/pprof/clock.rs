@@ -3,6 +3,7 @@
 use fleetdiff_schemas::profile::ProfileType;
 
 use super::tables::Tables;
+use crate::budget::Budget;
 use crate::compression::decompress;
 use crate::decode::Options;
 
@@ -11,7 +12,7 @@ use crate::decode::Options;
 /// A column of samples alone fits each of them. `fgprof` writes `samples/count` and `time/nanoseconds` of passing time.
 pub fn clock(bytes: &[u8], options: &Options) -> Option<ProfileType> {
     let message = decompress(bytes, options.max_bytes).ok()?;
-    let meaning = Tables::cut(&message, options.max_bytes).ok()?;
+    let meaning = Tables::cut(&message, &Budget::of(message.len(), options.max_built_bytes)).ok()?;
     let meaning = meaning.meaning().ok()?;
     let names: Vec<&str> = meaning.kinds.iter().chain(&meaning.period_type).map(|(name, _)| *name).collect();
     let named = |known: &[&str]| names.iter().any(|name| known.contains(name));

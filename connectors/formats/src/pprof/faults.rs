@@ -10,8 +10,3 @@ pub(super) fn out_of_range(kind: &str, index: i64, length: usize) -> Rejection {
 pub(super) fn malformed(what: &str) -> Rejection {
     Rejection::new(Reason::Malformed, format!("not a pprof profile: {what}"))
 }
-
-#[cold]
-pub(super) fn too_many_entries() -> Rejection {
-    Rejection::new(Reason::TooLarge, "the profile has too many entries to hold")
-}

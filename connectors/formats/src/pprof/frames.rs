@@ -3,9 +3,9 @@
 
 use fleetdiff_schemas::rejected::Rejection;
 
-use super::faults::too_many_entries;
 use super::ids::Ids;
 use super::tables::{Function, Tables};
+use crate::budget::Budget;
 use crate::names::Names;
 use crate::wire::fields;
 
@@ -34,7 +34,7 @@ impl FrameSink for Names<'_> {
     const KEEPS_FILES: bool = false;
 
     fn function(&mut self, name: &str, _: &Function) -> Result<u32, Rejection> {
-        Ok(self.index_of(name))
+        self.index_of(name)
     }
 
     fn frame(&mut self, function: u32, _: i64, _: u64) -> Result<u32, Rejection> {
@@ -42,20 +42,20 @@ impl FrameSink for Names<'_> {
     }
 
     fn nameless(&mut self, _: i64, _: u64) -> Result<u32, Rejection> {
-        Ok(self.index_of(""))
+        self.index_of("")
     }
 }
 
 /// Names all functions and gives the frames of each location.
 pub(super) fn resolve<S: FrameSink>(tables: &Tables<'_>, sink: &mut S) -> Result<Frames, Rejection> {
-    let mut functions = Ids::with_capacity(tables.functions());
+    let budget = &tables.budget;
+    let mut functions = Ids::charged(tables.functions(), budget)?;
     for function in &tables.function_table {
         functions.push(function.id, sink.function(tables.name_of(function)?, function)?);
     }
     let functions = functions.checked("function")?;
-    let mut resolving = Resolving { functions, frames: Vec::new(), entries_left: tables.entries_left };
-    resolving.frames.reserve(tables.locations.len());
-    let mut ids = Ids::with_capacity(tables.locations.len());
+    let mut resolving = Resolving { functions, frames: budget.list(tables.locations.len())?, budget: budget.clone() };
+    let mut ids = Ids::charged(tables.locations.len(), budget)?;
     for location in &tables.locations {
         let start = resolving.frames.len();
         let id = resolving.location(location, sink)?;
@@ -68,7 +68,7 @@ pub(super) fn resolve<S: FrameSink>(tables: &Tables<'_>, sink: &mut S) -> Result
 struct Resolving<F> {
     functions: Ids<F>,
     frames: Vec<u32>,
-    entries_left: usize,
+    budget: Budget,
 }
 
 impl<F: Copy> Resolving<F> {
@@ -81,19 +81,18 @@ impl<F: Copy> Resolving<F> {
             match tag {
                 1 => id = value.number()?,
                 4 => {
-                    self.entries_left = self.entries_left.checked_sub(1).ok_or_else(too_many_entries)?;
                     let (function, line) = line_of(value.bytes()?)?;
                     let frame = match function {
                         0 => sink.nameless(line, mapping)?,
                         function => sink.frame(self.functions.get(function)?, line, mapping)?,
                     };
-                    self.frames.push(frame);
+                    self.budget.push(&mut self.frames, frame)?;
                 }
                 _ => {}
             }
         }
         if self.frames.len() == start {
-            self.frames.push(sink.nameless(0, mapping)?);
+            self.budget.push(&mut self.frames, sink.nameless(0, mapping)?)?;
         }
         Ok(id)
     }

@@ -3,6 +3,7 @@
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::faults::malformed;
+use crate::budget::Budget;
 
 /// A table by id. Ids are mostly 1, 2, 3, ..., which makes the place of an id known; else it is searched.
 pub(super) struct Ids<T> {
@@ -13,6 +14,14 @@ pub(super) struct Ids<T> {
 impl<T: Copy> Ids<T> {
     pub(super) fn with_capacity(entries: usize) -> Self {
         Self { entries: Vec::with_capacity(entries), kind: "" }
+    }
+
+    /// None yet, and room for so many that is charged.
+    ///
+    /// # Errors
+    /// `too_large` if there is none.
+    pub(super) fn charged(entries: usize, budget: &Budget) -> Result<Self, Rejection> {
+        Ok(Self { entries: budget.list(entries)?, kind: "" })
     }
 
     pub(super) fn push(&mut self, id: u64, entry: T) {

@@ -9,6 +9,9 @@ use crate::observed::Observed;
 use crate::sink::{SampleDetails, SampleSink};
 use crate::wire::fields;
 
+/// What a key that was looked at is counted as.
+const KEY: usize = 48;
+
 /// What a label says.
 #[derive(Clone, Copy)]
 enum Meaning {
@@ -94,6 +97,7 @@ impl<'t, 'a> SampleLabels<'t, 'a> {
             return Ok(*known);
         }
         let meaning = Meaning::of(self.tables.text(key)?);
+        self.tables.budget.take(KEY)?;
         self.keys.insert(key, meaning);
         Ok(meaning)
     }

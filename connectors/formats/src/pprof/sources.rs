@@ -10,6 +10,9 @@ use crate::observed::Observed;
 use crate::sink::{FrameDetails, FrameKind, SampleSink};
 use crate::wire::fields;
 
+/// What a mapping is counted as.
+const MAPPING: usize = 32;
+
 /// Gives frames with all that is known of them.
 pub(super) struct Sources<'s, 'a, 'n> {
     tables: &'s Tables<'a>,
@@ -29,6 +32,7 @@ impl<'s, 'a, 'n> Sources<'s, 'a, 'n> {
         let mut parts = fields(message);
         while let Some((tag, value)) = parts.next()? {
             if tag == 3 {
+                tables.budget.take(MAPPING)?;
                 mappings.extend([mapping(value.bytes()?)?]);
             }
         }
@@ -54,7 +58,7 @@ impl FrameSink for Sources<'_, '_, '_> {
 
     fn function(&mut self, name: &str, function: &Function) -> Result<Function, Rejection> {
         // Names are known in the order of their table, whoever uses them.
-        self.observed.know(name);
+        self.observed.know(name)?;
         Ok(*function)
     }
 

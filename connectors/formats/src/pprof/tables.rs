@@ -3,13 +3,13 @@
 use fleetdiff_schemas::rejected::Rejection;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
-use super::faults::{malformed, out_of_range, too_many_entries};
+use super::faults::{malformed, out_of_range};
+use crate::budget::Budget;
 use crate::counts::Columns;
 use crate::pprof::proto::ValueType;
-use crate::wire::{Value, fields};
+use crate::wire::{Value, WireFault, fields};
 
 /// The tables of a profile; strings, samples and lines still lie in the record's bytes.
-#[derive(Default)]
 pub(super) struct Tables<'a> {
     strings: Vec<&'a [u8]>,
     /// Columns, as indexes of their type and unit.
@@ -21,8 +21,8 @@ pub(super) struct Tables<'a> {
     period: i64,
     time_nanos: i64,
     duration_nanos: i64,
-    /// How many more entries may be held.
-    pub(super) entries_left: usize,
+    /// What may still be built of the record.
+    pub(super) budget: Budget,
 }
 
 /// A function of the table, its texts as indexes of strings.
@@ -36,10 +36,9 @@ pub(super) struct Function {
 }
 
 impl<'a> Tables<'a> {
-    /// Cuts a message into its tables. Holds memory to a small multiple of `max_bytes`.
-    pub(super) fn cut(message: &'a [u8], max_bytes: usize) -> Result<Self, Rejection> {
-        // An entry of 2 bytes becomes one of up to 32.
-        let mut tables = Self { entries_left: max_bytes / 32, ..Self::default() };
+    /// Cuts a message into its tables, which are charged to this budget.
+    pub(super) fn cut(message: &'a [u8], budget: &Budget) -> Result<Self, Rejection> {
+        let mut tables = Self::empty(budget.clone());
         let mut fields = fields(message);
         while let Some((tag, value)) = fields.next()? {
             tables.take(tag, value)?;
@@ -50,25 +49,41 @@ impl<'a> Tables<'a> {
         }
     }
 
+    fn empty(budget: Budget) -> Self {
+        Self {
+            strings: Vec::new(),
+            sample_types: Vec::new(),
+            samples: Vec::new(),
+            locations: Vec::new(),
+            function_table: Vec::new(),
+            period_type: ValueType::default(),
+            period: 0,
+            time_nanos: 0,
+            duration_nanos: 0,
+            budget,
+        }
+    }
+
     fn take(&mut self, tag: u32, value: Value<'a>) -> Result<(), Rejection> {
+        let budget = &self.budget;
         match tag {
-            1 => self.sample_types.push(value_type(value)?),
-            2 => self.samples.push(value.bytes()?),
-            4 => self.locations.push(value.bytes()?),
-            5 => self.function_table.push(function(value)?),
-            6 => self.strings.push(value.bytes()?),
+            1 => budget.push(&mut self.sample_types, value_type(value)?)?,
+            2 => budget.push(&mut self.samples, value.bytes()?)?,
+            4 => budget.push(&mut self.locations, value.bytes()?)?,
+            5 => budget.push(&mut self.function_table, function(value)?)?,
+            6 => budget.push(&mut self.strings, value.bytes()?)?,
             9 => self.time_nanos = value.signed()?,
             10 => self.duration_nanos = value.signed()?,
             11 => self.period_type = value_type(value)?,
             12 => self.period = value.signed()?,
             _ => {}
         }
-        if matches!(tag, 1 | 2 | 4 | 5 | 6) { self.count_entry() } else { Ok(()) }
+        Ok(())
     }
 
-    fn count_entry(&mut self) -> Result<(), Rejection> {
-        self.entries_left = self.entries_left.checked_sub(1).ok_or_else(too_many_entries)?;
-        Ok(())
+    /// The values of a column, row by row; 0 where a row is too short.
+    pub(super) fn values(&self, column: usize) -> impl Iterator<Item = Result<i64, Rejection>> {
+        self.samples.iter().map(move |sample| value_of(sample, column))
     }
 
     /// How many functions there are.
@@ -123,6 +138,24 @@ impl<'a> Tables<'a> {
         let bytes = found.ok_or_else(|| out_of_range("string", index, self.strings.len()))?;
         std::str::from_utf8(bytes).map_err(|_| malformed(&format!("string {index} is not UTF-8")))
     }
+}
+
+/// The value of a sample in a column.
+fn value_of(sample: &[u8], column: usize) -> Result<i64, Rejection> {
+    let (mut place, mut found) = (0, 0);
+    let mut parts = fields(sample);
+    while let Some((tag, value)) = parts.next()? {
+        if tag == 2 {
+            value.each(|number| {
+                if place == column {
+                    found = number.cast_signed();
+                }
+                place += 1;
+                Ok::<(), WireFault>(())
+            })?;
+        }
+    }
+    Ok(found)
 }
 
 pub(super) fn value_type(value: Value<'_>) -> Result<ValueType, Rejection> {

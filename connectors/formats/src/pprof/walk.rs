@@ -5,28 +5,32 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::identity::Cohort;
 use fleetdiff_schemas::profile::Stack;
-use fleetdiff_schemas::rejected::{Reason, Rejection};
+use fleetdiff_schemas::rejected::Rejection;
 
 use super::faults::malformed;
 use super::frames::{Frames, Span};
 use super::tables::Tables;
-use crate::counts::Counts;
+use crate::budget::{ALLOCATION, Budget, too_large};
+use crate::counts::Settled;
 use crate::decode::Options;
 use crate::wire::fields;
+
+/// What a cohort is counted as besides its name.
+const COHORT: usize = 96;
 
 /// Reads samples one after the other.
 pub(super) struct Walk<'a> {
     tables: &'a Tables<'a>,
     frames: &'a Frames,
-    counts: Counts,
+    counts: Settled,
     columns: usize,
     cohort_label: &'a str,
     /// The last key of a label that was looked at, and whether it is the cohort's: that of most labels.
     cohort_key: Option<(i64, bool)>,
     /// Cohorts by the index of their text.
     cohorts: BTreeMap<i64, Option<Cohort>>,
-    /// Frames that may still be made. A location of many functions that many samples share would else unfold without end.
-    frames_left: usize,
+    /// What may still be built. A location of many functions that many samples share would else unfold without end.
+    budget: &'a Budget,
     /// Where the frames of each location of the sample at hand stand, leaf first.
     spans: Vec<Span>,
     /// A location of that sample that is in no table.
@@ -35,7 +39,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(tables: &'a Tables<'a>, frames: &'a Frames, counts: Counts, options: &'a Options) -> Self {
+    pub(super) fn new(tables: &'a Tables<'a>, frames: &'a Frames, counts: Settled, options: &'a Options) -> Self {
         Self {
             tables,
             frames,
@@ -44,7 +48,7 @@ impl<'a> Walk<'a> {
             cohort_label: &options.cohort_label,
             cohort_key: None,
             cohorts: BTreeMap::new(),
-            frames_left: options.max_bytes / 4,
+            budget: &tables.budget,
             spans: Vec::new(),
             unknown: None,
             values: Vec::new(),
@@ -52,7 +56,7 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn stacks(mut self) -> Result<Vec<Stack>, Rejection> {
-        let mut stacks = Vec::with_capacity(self.tables.samples.len());
+        let mut stacks = self.budget.list(self.tables.samples.len())?;
         for sample in &self.tables.samples {
             stacks.extend(self.stack(sample)?);
         }
@@ -68,7 +72,11 @@ impl<'a> Walk<'a> {
         }
         let count = self.counts.of(&self.values)?;
         let length = self.length()?;
-        Ok((count > 0).then(|| Stack { frames: self.unfold(length), count, cohort }))
+        if count == 0 {
+            return Ok(None);
+        }
+        self.budget.take(ALLOCATION + length.saturating_mul(size_of::<u32>()))?;
+        Ok(Some(Stack { frames: self.unfold(length), count, cohort }))
     }
 
     /// A value of the sample at hand, if it is not negative.
@@ -92,9 +100,12 @@ impl<'a> Walk<'a> {
                             Span::default()
                         })
                     };
-                    if !value.append_to(&mut self.spans, self.frames_left, span)? {
-                        return Err(too_deep());
+                    let before = self.spans.capacity();
+                    let most = self.spans.len() + self.budget.left() / (4 * size_of::<Span>());
+                    if !value.append_to(&mut self.spans, most, span)? {
+                        return Err(too_large());
                     }
+                    self.budget.take((self.spans.capacity() - before) * size_of::<Span>())?;
                 }
                 2 if !value.append_to(&mut self.values, self.columns, u64::cast_signed)? => return Err(too_wide()),
                 3 if cohort.is_none() => cohort = self.cohort(value.bytes()?)?,
@@ -122,6 +133,7 @@ impl<'a> Walk<'a> {
             return Ok(known.clone());
         }
         let name = self.tables.text(text)?;
+        self.budget.take(COHORT + name.len())?;
         let cohort = (!name.is_empty()).then(|| Cohort::new(Arc::from(name)));
         self.cohorts.insert(text, cohort.clone());
         Ok(cohort)
@@ -137,14 +149,12 @@ impl<'a> Walk<'a> {
         Ok(names)
     }
 
-    /// How many frames the sample at hand has; they are no longer left.
-    fn length(&mut self) -> Result<usize, Rejection> {
+    /// How many frames the sample at hand has.
+    fn length(&self) -> Result<usize, Rejection> {
         if let Some(id) = self.unknown {
             return Err(self.frames.missing(id));
         }
-        let length = self.spans.iter().map(|span| span.len()).sum();
-        self.frames_left = self.frames_left.checked_sub(length).ok_or_else(too_deep)?;
-        Ok(length)
+        Ok(self.spans.iter().map(|span| span.len()).fold(0, usize::saturating_add))
     }
 
     /// The frames of the sample at hand, root first.
@@ -158,11 +168,6 @@ impl<'a> Walk<'a> {
         }
         frames
     }
-}
-
-#[cold]
-fn too_deep() -> Rejection {
-    Rejection::new(Reason::TooLarge, "the stacks have too many frames to hold")
 }
 
 #[cold]

@@ -4,6 +4,7 @@ use fleetdiff_schemas::profile::Stack;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::document::Flamebearer;
+use crate::budget::Budget;
 use crate::collected::Collected;
 use crate::labels::Contents;
 use crate::sink::{FrameDetails, SampleDetails, SampleSink};
@@ -25,6 +26,7 @@ struct Bar {
 pub(super) struct Bars<'a> {
     graph: &'a Flamebearer<'a>,
     list: Vec<Bar>,
+    budget: Budget,
 }
 
 impl<'a> Bars<'a> {
@@ -32,8 +34,8 @@ impl<'a> Bars<'a> {
     ///
     /// # Errors
     /// `negative_value`, `index_out_of_range` (a name) or `malformed` with row and bar if they do not fit together.
-    pub(super) fn new(graph: &'a Flamebearer<'a>) -> Result<Self, Rejection> {
-        let mut bars = Self { graph, list: Vec::new() };
+    pub(super) fn new(graph: &'a Flamebearer<'a>, budget: &Budget) -> Result<Self, Rejection> {
+        let mut bars = Self { graph, list: Vec::new(), budget: budget.clone() };
         let mut below = 0..0;
         for (row, number) in graph.levels.iter().zip(1u64..) {
             let start = bars.list.len();
@@ -66,7 +68,8 @@ impl<'a> Bars<'a> {
             if found.is_none() && !root {
                 return Err(malformed(&format!("the bar from {start} to {end} lies on none of the row before")));
             }
-            self.list.push(Bar { start, end, own: whole(own)?, name: self.name(name)?, below: found });
+            let bar = Bar { start, end, own: whole(own)?, name: self.name(name)?, below: found };
+            self.budget.push(&mut self.list, bar)?;
         }
         Ok(())
     }
@@ -87,6 +90,7 @@ impl<'a> Bars<'a> {
         if roots != ticks {
             return Err(malformed(&format!("the first row is {roots} long, but numTicks is {ticks}")));
         }
+        self.budget.take(self.list.len() * size_of::<u64>())?;
         let mut covered: Vec<u64> = self.list.iter().map(|bar| bar.own).collect();
         for bar in &self.list {
             if let Some(covered) = bar.below.and_then(|below| covered.get_mut(below)) {
@@ -105,26 +109,29 @@ impl<'a> Bars<'a> {
     /// Each bar with a self count as a stack, without the root.
     pub(super) fn stacks(&self, mut collected: Collected<'_>) -> Result<Contents, Rejection> {
         let not_drawn = |name: &str| if name == NOT_DRAWN { String::new() } else { name.to_owned() };
+        self.budget.take(self.graph.names.len() * 2 * size_of::<u32>())?;
         let names = self.graph.names.iter().map(|name| collected.frame(&not_drawn(&name.0), FrameDetails::default()));
         let names = names.collect::<Result<Vec<u32>, _>>()?;
         for bar in self.list.iter().filter(|bar| bar.own > 0) {
             collected.sample(
-                Stack { frames: self.path(bar, &names), count: bar.own, cohort: None },
+                Stack { frames: self.path(bar, &names)?, count: bar.own, cohort: None },
                 SampleDetails::default(),
             )?;
         }
         Ok(collected.finish())
     }
 
-    fn path(&self, bar: &Bar, names: &[u32]) -> Vec<u32> {
+    fn path(&self, bar: &Bar, names: &[u32]) -> Result<Vec<u32>, Rejection> {
         let mut path = Vec::new();
         let mut next = Some(bar);
         while let Some((bar, below)) = next.and_then(|bar| Some((bar, bar.below?))) {
-            path.extend(names.get(bar.name));
+            if let Some(name) = names.get(bar.name) {
+                self.budget.push(&mut path, *name)?;
+            }
             next = self.list.get(below);
         }
         path.reverse();
-        path
+        Ok(path)
     }
 }
 

@@ -6,7 +6,7 @@ use fleetdiff_schemas::time::{Nanos, TimeRange};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::json::Lists;
+use crate::json::{List, Lists};
 
 /// The file.
 #[derive(Deserialize)]
@@ -26,7 +26,7 @@ pub(super) struct Document<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Flamebearer<'a> {
     #[serde(borrow)]
-    pub(super) names: Vec<Text<'a>>,
+    pub(super) names: List<Text<'a>>,
     pub(super) levels: Lists<i64>,
     pub(super) num_ticks: i64,
 }
@@ -54,7 +54,7 @@ pub(super) struct Metadata<'a> {
 pub(super) struct Timeline {
     pub(super) start_time: i64,
     #[serde(default)]
-    pub(super) samples: Option<Vec<IgnoredAny>>,
+    pub(super) samples: Option<List<IgnoredAny>>,
     #[serde(default)]
     pub(super) duration_delta: i64,
 }
@@ -66,7 +66,7 @@ fn first_version() -> u32 {
 impl Document<'_> {
     pub(super) fn window(&self) -> Option<TimeRange> {
         let timeline = self.timeline.as_ref().filter(|timeline| timeline.start_time > 0)?;
-        let steps = timeline.samples.as_ref().map_or(0, Vec::len);
+        let steps = timeline.samples.as_ref().map_or(0, |samples| samples.len());
         let seconds = i64::try_from(steps).ok()?.checked_mul(timeline.duration_delta.max(0))?;
         let nanos = |seconds: i64| seconds.checked_mul(1_000_000_000).map(Nanos);
         let end = timeline.start_time.checked_add(seconds)?;

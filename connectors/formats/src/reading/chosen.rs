@@ -1,5 +1,7 @@
 //! The samples that are read of a profile, by their names and weights.
 
+use std::sync::Arc;
+
 use fleetdiff_schemas::profile::{Profile, Samples, Stack};
 use fleetdiff_schemas::rejected::Rejection;
 use fleetdiff_schemas::time::TimeRange;
@@ -7,6 +9,7 @@ use fleetdiff_schemas::time::TimeRange;
 use super::query::Reading;
 use super::run::{Run, Unread, Weights};
 use super::{naming, selection};
+use crate::budget::{ALLOCATION, Budget};
 use crate::labels::Contents;
 use crate::observed::Observed;
 
@@ -22,18 +25,26 @@ pub(super) fn run(
     let unit = observed.unit.take().filter(|_| observed.samples.iter().all(|sample| sample.details.weight.is_some()));
     let weights: Vec<u64> =
         unit.iter().flat_map(|_| observed.samples.iter().filter_map(|sample| sample.details.weight)).collect();
+    let budget = observed.budget.clone();
     let contents = naming::named(reading, observed, &passed)?;
     let profile = profile(contents, window)?;
-    let weights = unit.map(|unit| Weights { unit, profile: weighed(&profile, &weights) });
+    let weighed = |unit| Ok::<_, Rejection>(Weights { unit, profile: weighed(&profile, &weights, &budget)? });
+    let weights = unit.map(weighed).transpose()?;
     Ok(Run { profile, weights, window, timed, period })
 }
 
 /// A profile with these for counts, in the order of its stacks; what weighs nothing is left out.
-fn weighed(profile: &Profile, weights: &[u64]) -> Profile {
+fn weighed(profile: &Profile, weights: &[u64], budget: &Budget) -> Result<Profile, Rejection> {
     let stacks = match &profile.samples {
         Samples::Stacks(stacks) => stacks.as_slice(),
         Samples::Folded { .. } => &[],
     };
+    for stack in stacks {
+        budget.take(size_of::<Stack>() + size_of::<u32>() * stack.frames.len() + ALLOCATION)?;
+    }
     let with = |(stack, &count): (&Stack, &u64)| (count > 0).then(|| Stack { count, ..stack.clone() });
-    Profile { samples: Samples::Stacks(stacks.iter().zip(weights).filter_map(with).collect()), ..profile.clone() }
+    let stacks = Samples::Stacks(stacks.iter().zip(weights).filter_map(with).collect());
+    // NB: names are shared; of the profile itself nothing else is large.
+    let Profile { identity, names, .. } = profile;
+    Ok(Profile { identity: Arc::clone(identity), names: Arc::clone(names), samples: stacks, ..*profile })
 }

@@ -8,6 +8,7 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::keys::{Key, Keys};
 use super::query::{FILTERED, Parent, Reading};
+use crate::budget::{ALLOCATION, Budget};
 use crate::labels::Contents;
 use crate::observed::{Frame, Observed, Sample, at};
 use crate::sink::{FrameKind, SampleDetails};
@@ -18,6 +19,9 @@ pub(super) const UNKNOWN: &str = "[unknown]";
 /// What stands where no caller matches the pattern of parents.
 const OTHER: &str = "[other]";
 
+/// What a name is counted as besides its text: it stands in a list and in a map.
+const NAME: usize = 96;
+
 /// Between the parts of a name, as perf has its columns.
 const BETWEEN: &str = "  ";
 
@@ -27,10 +31,10 @@ type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 pub(super) fn named(reading: &Reading, mut observed: Observed<'_>, passed: &[bool]) -> Result<Contents, Rejection> {
     let samples = std::mem::take(&mut observed.samples);
     if reading.keys.is_none() && !reading.stream {
-        return Ok(by_function(samples, observed, passed));
+        return by_function(samples, observed, passed);
     }
     let mut table = FrameNames::of(&observed, reading);
-    let mut stacks = Vec::with_capacity(samples.len());
+    let mut stacks = observed.budget.list(samples.len())?;
     for (sample, passed) in samples.into_iter().zip(passed) {
         let frames = match (passed, reading.stream) {
             (true, false) => table.frames(&sample)?,
@@ -45,15 +49,18 @@ pub(super) fn named(reading: &Reading, mut observed: Observed<'_>, passed: &[boo
 }
 
 /// Frames as decoders name them.
-fn by_function(samples: Vec<Sample>, mut observed: Observed<'_>, passed: &[bool]) -> Contents {
-    let filtered = passed.contains(&false).then(|| observed.names.index_of_counted(FILTERED));
+fn by_function(samples: Vec<Sample>, mut observed: Observed<'_>, passed: &[bool]) -> Result<Contents, Rejection> {
+    let filtered = passed.contains(&false).then(|| observed.names.index_of_counted(FILTERED)).transpose()?;
+    let frames = samples.iter().map(|sample| sample.stack.frames.len()).fold(0, usize::saturating_add);
+    observed.budget.take(frames.saturating_mul(size_of::<u32>()))?;
+    observed.budget.take(samples.len().saturating_mul(size_of::<Stack>() + ALLOCATION))?;
     let name = |frame: &u32| at(&observed.frames, *frame).map_or(u32::MAX, |frame| frame.name);
     let stack = |(sample, passed): (Sample, &bool)| match filtered.filter(|_| !passed) {
         Some(filtered) => Stack { frames: vec![filtered], ..sample.stack },
         None => Stack { frames: sample.stack.frames.iter().map(name).collect(), ..sample.stack },
     };
     let stacks = samples.into_iter().zip(passed).map(stack).collect();
-    Contents { names: observed.names.into_list(), stacks }
+    Ok(Contents { names: observed.names.into_list(), stacks })
 }
 
 /// Name of a program or library without its path.
@@ -76,20 +83,19 @@ struct FrameNames<'o, 'n> {
 struct NameTable {
     list: Vec<Arc<str>>,
     index: Map<Arc<str>, u32>,
-    /// Bytes of names that there is still room for.
-    room: usize,
+    budget: Budget,
 }
 
 impl NameTable {
-    fn new(room: usize) -> Self {
-        Self { list: Vec::new(), index: Map::default(), room }
+    fn new(budget: &Budget) -> Self {
+        Self { list: Vec::new(), index: Map::default(), budget: budget.clone() }
     }
 
     fn index_of(&mut self, name: &str) -> Result<u32, Rejection> {
         if let Some(index) = self.index.get(name) {
             return Ok(*index);
         }
-        self.room = self.room.checked_sub(name.len()).ok_or_else(too_long)?;
+        self.budget.take(NAME + name.len())?;
         let index = u32::try_from(self.list.len()).map_err(|_| too_long())?;
         let name: Arc<str> = name.into();
         self.list.push(Arc::clone(&name));
@@ -103,13 +109,13 @@ type Surroundings = (SampleDetails, Option<u32>);
 
 impl<'o, 'n> FrameNames<'o, 'n> {
     fn of(observed: &'o Observed<'n>, reading: &'o Reading) -> Self {
-        let (keys, room) = (reading.keys.as_ref(), observed.room());
+        let (keys, budget) = (reading.keys.as_ref(), &observed.budget);
         Self {
             observed,
             keys,
             parent: &reading.parent,
-            names: NameTable::new(room),
-            chains: NameTable::new(room),
+            names: NameTable::new(budget),
+            chains: NameTable::new(budget),
             known: Map::default(),
         }
     }
@@ -133,6 +139,7 @@ impl<'o, 'n> FrameNames<'o, 'n> {
 
     fn by_name(&mut self, sample: &Sample) -> Result<Vec<u32>, Rejection> {
         let observed = self.observed;
+        observed.budget.take(size_of::<u32>() * sample.stack.frames.len() + ALLOCATION)?;
         let names = sample
             .stack
             .frames
@@ -145,7 +152,7 @@ impl<'o, 'n> FrameNames<'o, 'n> {
     fn by_keys(&mut self, sample: &Sample, keys: &Keys) -> Result<Vec<u32>, Rejection> {
         let observed = self.observed;
         let surroundings = self.surroundings(sample, keys);
-        let mut names = Vec::with_capacity(sample.stack.frames.len());
+        let mut names = observed.budget.list(sample.stack.frames.len() + 1)?;
         for number in &sample.stack.frames {
             let Some(frame) = at(&observed.frames, *number).filter(|frame| frame.kind != FrameKind::Thread) else {
                 continue;
@@ -154,6 +161,7 @@ impl<'o, 'n> FrameNames<'o, 'n> {
                 Some(name) => *name,
                 None => {
                     let name = self.names.index_of(&self.joined(Some(frame), surroundings, keys))?;
+                    observed.budget.take(2 * size_of::<(u32, Surroundings, u32)>())?;
                     self.known.insert((*number, surroundings), name);
                     name
                 }

@@ -7,11 +7,13 @@ use fleetdiff_schemas::time::TimeRange;
 use super::chosen;
 use super::query::Reading;
 use super::run::{Run, Unread};
+use crate::budget::Budget;
+use crate::compression::decompress;
 use crate::decode::Options;
 use crate::format::Format;
 use crate::labels::Labels;
 use crate::names::Naming;
-use crate::observed::{Observed, at};
+use crate::observed::{Divisor, Observed, at};
 use crate::otlp::{self, PartDetails, StackDetails};
 use crate::sink::{SampleDetails, SampleSink};
 
@@ -36,9 +38,12 @@ pub(super) fn runs(
     let sent = labels.sent_at.map(|at| TimeRange { start: at, end: at });
     let own =
         |profile: &Profile| Some(profile.window).filter(|window| labels.window.is_none() && Some(*window) != sent);
+    // A record that cannot be unpacked has no part that is read.
+    let length = decompress(bytes, options.max_bytes).map_or(0, |record| record.len());
+    let budget = Budget::of(length, options.max_built_bytes);
     let read = |(part, details): (Result<Profile, Rejection>, PartDetails)| {
         let profile = part?;
-        run(reading, own(&profile), profile, &details, options)
+        run(reading, own(&profile), profile, &details, options, &budget)
     };
     parts.into_iter().map(read).collect()
 }
@@ -49,6 +54,7 @@ fn run(
     profile: Profile,
     details: &PartDetails,
     options: &Options,
+    budget: &Budget,
 ) -> Result<Run, Unread> {
     let Samples::Stacks(stacks) = &profile.samples else {
         if reading.asks_for_nothing() {
@@ -57,13 +63,15 @@ fn run(
         return Err(Rejection::new(Reason::UnsupportedType, "it holds counts by function, expected stacks").into());
     };
     let mut naming = Naming::new(options.max_bytes, &options.rewrites);
-    let mut observed = Observed::new(&mut naming, options.max_bytes);
+    let mut observed = Observed::new(&mut naming, budget);
     observed.window = window;
     observed.unit = details.unit.as_deref().map(Into::into);
+    observed.period = details.found.map(Divisor::Time);
     let frames = profile.names.iter().map(|name| observed.counted(name)).collect::<Result<Vec<u32>, _>>()?;
     let nothing = StackDetails::default();
     let timed = reading.times.is_some() || reading.crop.is_some();
     for (place, stack) in stacks.iter().enumerate() {
+        budget.take(size_of::<u32>() * stack.frames.len())?;
         let mut stack = stack.clone();
         for frame in &mut stack.frames {
             *frame = at(&frames, *frame).copied().unwrap_or(*frame);
@@ -75,6 +83,7 @@ fn run(
         }
         for event in &details.events {
             let about = SampleDetails { at: Some(event.at), weight: event.weight, ..SampleDetails::default() };
+            budget.take(size_of::<u32>() * stack.frames.len())?;
             observed.sample(Stack { count: event.count, ..stack.clone() }, about)?;
         }
     }

@@ -7,6 +7,7 @@ use fleetdiff_schemas::rejected::Rejection;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use super::keys::Key;
+use crate::observed::Divisor;
 
 /// What was read of one profile.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,8 +20,8 @@ pub struct Run {
     pub window: Option<TimeRange>,
     /// Whether the file says when each sample was taken.
     pub timed: bool,
-    /// What every count of the file was a multiple of, if that was taken for a period and counts are divided by it.
-    pub period: Option<u64>,
+    /// What every count or value of the file was a multiple of, if that was taken for a period and they are divided by it.
+    pub period: Option<Divisor>,
 }
 
 /// What the samples of a run stand for.

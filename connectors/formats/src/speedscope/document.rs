@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::json::Lists;
+use crate::json::{List, Lists};
 use crate::labels::Unit;
 
 /// The file.
@@ -14,20 +14,21 @@ pub(super) struct File<'a> {
     #[serde(borrow)]
     pub(super) shared: Shared<'a>,
     #[serde(borrow)]
-    pub(super) profiles: Vec<Part<'a>>,
+    pub(super) profiles: List<Part<'a>>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Shared<'a> {
     #[serde(borrow)]
-    pub(super) frames: Vec<Frame<'a>>,
+    pub(super) frames: List<Frame<'a>>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Frame<'a> {
     #[serde(borrow)]
     pub(super) name: Cow<'a, str>,
-    pub(super) file: Option<String>,
+    #[serde(borrow)]
+    pub(super) file: Option<Text<'a>>,
     /// Of the file; a number, if it is to be looked at.
     #[serde(borrow)]
     pub(super) line: Option<&'a RawValue>,
@@ -46,9 +47,9 @@ pub(super) struct Part<'a> {
     pub(super) start: Option<&'a RawValue>,
     /// Of a sampled one: frames, the root first.
     pub(super) samples: Option<Lists<u32>>,
-    pub(super) weights: Option<Vec<f64>>,
+    pub(super) weights: Option<List<f64>>,
     /// Of an evented one.
-    pub(super) events: Option<Vec<Event>>,
+    pub(super) events: Option<List<Event>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -85,10 +86,19 @@ pub(super) enum EventKind {
     Close,
 }
 
+/// A text that is not copied if it need not be.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(super) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
 impl Frame<'_> {
+    fn file(&self) -> Option<&str> {
+        self.file.as_ref().map(|file| &*file.0)
+    }
+
     /// The name with the source file, unless it holds that itself.
     pub(super) fn full_name(&self) -> Cow<'_, str> {
-        match self.file.as_deref() {
+        match self.file() {
             None | Some("") => Cow::Borrowed(&self.name),
             Some(file) if self.name.contains(file) || self.name.is_empty() => Cow::Borrowed(&self.name),
             Some(file) => format!("{} ({file})", self.name).into(),
@@ -97,7 +107,7 @@ impl Frame<'_> {
 
     /// `file:line`, where the file says both.
     pub(super) fn source_line(&self) -> Option<String> {
-        let file = self.file.as_deref().filter(|file| !file.is_empty())?;
+        let file = self.file().filter(|file| !file.is_empty())?;
         let line: u32 = number(self.line)?;
         Some(format!("{file}:{line}"))
     }

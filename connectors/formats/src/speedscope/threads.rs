@@ -5,9 +5,13 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::counts::{Counting, whole};
 use super::document::{Event, EventKind, File, Kind, Part};
+use crate::budget::Budget;
 use crate::json::{self, Lists};
 use crate::record::Record;
 use crate::sink::{FrameDetails, SampleDetails, SampleSink};
+
+/// What a broken profile is counted as besides its name.
+const BROKEN: usize = 512;
 
 /// A profile of a file that is broken, which spoils no other.
 pub(crate) struct BrokenThread {
@@ -30,24 +34,24 @@ pub(crate) fn read<S: SampleSink>(
     sink: &mut S,
     broken: &mut Vec<BrokenThread>,
 ) -> Result<(), Rejection> {
-    let text = record.text()?;
-    let file: File<'_> = json::read("speedscope file", &text)?;
-    let counting = Counting::of(&file.profiles, record.unit)?;
-    let mut frames = Vec::with_capacity(file.shared.frames.len());
-    for frame in &file.shared.frames {
+    let file: File<'_> = json::read("speedscope file", record.text, &record.budget)?;
+    let counting = Counting::of(&file.profiles, record.measure.unit)?;
+    let mut frames = record.budget.list(file.shared.frames.len())?;
+    for frame in file.shared.frames.iter() {
         let line = if S::KEEPS_DETAILS { frame.source_line() } else { None };
         let symbol = Some(&*frame.name).filter(|name| !name.is_empty());
         let details = FrameDetails { symbol, line: line.as_deref(), ..FrameDetails::default() };
         frames.push(sink.frame(&frame.full_name(), details)?);
     }
     let scale = file.profiles.first().and_then(|part| part.unit.nanoseconds());
-    let entries = Entries { counting, frames: &frames, scale };
+    let entries = Entries { counting, frames: &frames, scale, budget: &record.budget };
     for (part, number) in file.profiles.iter().zip(1u64..) {
         let before = sink.len();
         match entries.take(part, sink) {
             Err(fault) if fault.reason == Reason::TooLarge => return Err(fault),
             Err(fault) => {
                 sink.cut_back(before);
+                record.budget.take(BROKEN + part.name.len())?;
                 broken.push(BrokenThread { number, name: part.name.to_string(), fault });
             }
             Ok(()) => {}
@@ -65,6 +69,7 @@ struct Entries<'n> {
     frames: &'n [u32],
     /// Nanoseconds in one of its unit, if that is a time.
     scale: Option<i64>,
+    budget: &'n Budget,
 }
 
 impl Entries<'_> {
@@ -78,7 +83,10 @@ impl Entries<'_> {
             }
             (Kind::Evented, _, _, Some(events)) => {
                 self.counting.lengths()?;
-                evented(events, self.frames, |frames, count| sink.sample(Stack { frames, count, cohort: None }, thread))
+                evented(events, self.frames, |frames, count| {
+                    self.budget.take(size_of_val(frames))?;
+                    sink.sample(Stack { frames: frames.to_vec(), count, cohort: None }, thread)
+                })
             }
             (Kind::Sampled, ..) => Err(malformed("a sampled profile without samples or weights")),
             (Kind::Evented, ..) => Err(malformed("an evented profile without events")),
@@ -99,7 +107,10 @@ impl Entries<'_> {
         let nanoseconds = |value: f64| self.scale.map(|scale| rounded(value, scale));
         let mut at = start;
         for (sample, weight) in samples.iter().zip(weights) {
-            let frames = sample.iter().map(|frame| name_of(*frame, self.frames)).collect::<Result<_, _>>()?;
+            let mut frames = self.budget.list(sample.len())?;
+            for frame in sample {
+                frames.push(name_of(*frame, self.frames)?);
+            }
             let count = self.counting.samples(*weight)?;
             let weighs = nanoseconds(*weight).and_then(|weight| u64::try_from(weight).ok());
             let details = SampleDetails { at: nanoseconds(at), weight: weighs, ..thread };
@@ -114,7 +125,7 @@ impl Entries<'_> {
 fn evented(
     events: &[Event],
     names: &[u32],
-    mut push: impl FnMut(Vec<u32>, u64) -> Result<(), Rejection>,
+    mut push: impl FnMut(&[u32], u64) -> Result<(), Rejection>,
 ) -> Result<(), Rejection> {
     let mut stack: Vec<u32> = Vec::new();
     let mut last = events.first().map_or(0.0, |event| event.at);
@@ -124,7 +135,7 @@ fn evented(
             return Err(malformed(&format!("event {number} lies before the one before it")));
         }
         if !stack.is_empty() {
-            push(stack.clone(), whole(length)?)?;
+            push(&stack, whole(length)?)?;
         }
         last = event.at;
         let name = name_of(event.frame, names)?;

@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseResult, TestRng, TestRunner};
 
-/// Bytes that a decoder may take a record for, after decompression.
+/// Bytes that a good record has at most, after decompression.
 pub const LIMIT: usize = 1 << 20;
 
 /// Changes of a record, at places that are a part of its length.

@@ -83,11 +83,11 @@ fn a_tree_that_unfolds_without_end_is_too_large() {
         .map(|id| json!({"id": id, "callFrame": {"functionName": "f"}, "hitCount": 1, "children": if id < 1_999 { vec![id + 1] } else { vec![] }}))
         .collect();
     let text = json!({ "nodes": nodes }).to_string();
-    let decode = |max_bytes| {
-        let mut decoder = Format::Cpuprofile.decoder(&Options { max_bytes, ..Options::default() });
+    let decode = |max_built_bytes| {
+        let mut decoder = Format::Cpuprofile.decoder(&Options { max_built_bytes, ..Options::default() });
         part(&mut *decoder, text.as_bytes(), &Ok(labels(ProfileType::Cpu))).map(|profile| profile.total())
     };
-    assert_eq!(decode(8 << 20), Ok(1_999));
+    assert_eq!(decode(32 << 20), Ok(1_999));
     let fault = decode(1 << 20).unwrap_err();
     assert_eq!(fault.reason, Reason::TooLarge, "{fault:?}");
 }

@@ -123,7 +123,7 @@ fn tables_that_contradict_themselves_are_malformed() {
 
 #[test]
 fn what_unfolds_without_end_is_too_large() {
-    let options = Options { max_bytes: 64 << 10, ..Options::default() };
+    let options = Options { max_bytes: 64 << 10, max_built_bytes: 64 << 10, ..Options::default() };
     let bytes = compression::decompress(&encode(&profile()).unwrap(), 1 << 20).unwrap().into_owned();
     let bomb = |change: &dyn Fn(&mut Message)| {
         let mut message = Message::decode(bytes.as_slice()).unwrap();

@@ -52,6 +52,7 @@ pub fn labels(profile_type: ProfileType) -> Labels {
         requests: None,
         requests_window: None,
         unit: None,
+        period: None,
     }
 }
 

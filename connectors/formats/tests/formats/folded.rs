@@ -128,10 +128,12 @@ fn values_that_are_no_counts_are_refused() {
 
 #[test]
 fn more_stacks_than_the_limit_allows_are_too_large() {
-    let mut decoder = Format::Folded.decoder(&Options { max_bytes: 3_200, ..Options::default() });
+    // A stack of one frame: an entry of 48 bytes, 16 of its own, and 16 for a frame, of which four have room.
+    let of = |max_built_bytes| Format::Folded.decoder(&Options { max_built_bytes, ..Options::default() });
+    let mut decoder = of(128 * size_of::<fleetdiff_schemas::profile::Stack>() + 100 * 32 + 500);
     let lines = |number: usize| "a 1\n".repeat(number).into_bytes();
     assert_eq!(part(&mut *decoder, &lines(100), &Ok(labels(ProfileType::Cpu))).unwrap().total(), 100);
-    let fault = part(&mut *decoder, &lines(102), &Ok(labels(ProfileType::Cpu))).unwrap_err();
+    let fault = part(&mut *decoder, &lines(140), &Ok(labels(ProfileType::Cpu))).unwrap_err();
     assert_eq!(fault.reason, Reason::TooLarge);
 }
 

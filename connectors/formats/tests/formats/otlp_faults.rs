@@ -233,7 +233,7 @@ fn what_unfolds_beyond_the_limit_is_too_large() {
     second(&mut draft).samples = vec![sample; 1_000];
     second(&mut draft).samples.iter_mut().for_each(|sample| sample.stack_index = 1);
     let record = draft.request.encode_to_vec();
-    let options = Options { max_bytes: 64 << 10, ..Options::default() };
+    let options = Options { max_built_bytes: 256 << 10, ..Options::default() };
     let parts = Decoder::new(&options).profiles(&record);
     let reasons: Vec<_> = parts.iter().map(|part| part.as_ref().map(|_| ()).map_err(|fault| fault.reason)).collect();
     assert_eq!(reasons[..2], [Ok(()), Err(Reason::TooLarge)]);

@@ -1,7 +1,7 @@
 //! Folded stacks, speedscope, V8's profiles and formats that hold stacks alone, read for a comparison.
 
 use fleetdiff_formats::Format;
-use fleetdiff_formats::reading::{Filters, Reading, Run, Unread};
+use fleetdiff_formats::reading::{Divisor, Filters, Reading, Run, Unread};
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::time::Nanos;
@@ -15,12 +15,15 @@ fn read(format: Format, text: &str, reading: &Reading) -> Result<Run, Unread> {
 
 #[test]
 fn counts_that_are_multiples_of_a_period_are_divided_by_it_and_weigh_what_is_written() {
-    let text = "main;work 30303030\nmain;wait 10101010\nmain 20202020\n";
-    let run = read(Format::Folded, text, &Reading::default()).unwrap();
-    assert_eq!(run.period, Some(10_101_010));
-    assert_eq!(listed(&leaves(&run.profile)), [("main", 2), ("wait", 1), ("work", 3)]);
+    let few = "main;work 30303030\nmain;wait 10101010\nmain 20202020\n";
+    let text = few.to_owned() + &"main;wait 10101010\n".repeat(17);
+    let run = read(Format::Folded, &text, &Reading::default()).unwrap();
+    assert_eq!(run.period, Some(Divisor::Number(10_101_010)));
+    assert_eq!(listed(&leaves(&run.profile)), [("main", 2), ("wait", 18), ("work", 3)]);
     let weights = run.weights.unwrap();
-    assert_eq!((&*weights.unit, weights.profile.total()), ("period", 60_606_060));
+    assert_eq!((&*weights.unit, weights.profile.total()), ("period", 23 * 10_101_010));
+    let unsure = read(Format::Folded, few, &Reading::default()).unwrap_err();
+    assert!(matches!(unsure, Unread::Rejected(fault) if fault.reason == Reason::UnitMismatch));
     let counts = read(Format::Folded, "main;work 3000\nmain;wait 1000\nmain 2001\n", &Reading::default()).unwrap();
     assert_eq!((counts.period, counts.weights, counts.profile.total()), (None, None, 6001));
 }

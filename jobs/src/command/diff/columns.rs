@@ -42,7 +42,7 @@ pub(crate) fn print(
     let printer = Printer {
         compute,
         kind,
-        period: wanted.period,
+        period: wanted.shows_values(),
         formula: wanted.formula,
         spreads,
         verdicts: columns.iter().map(|column| verdicts(column.compared, kind)).collect(),

@@ -7,10 +7,11 @@ use std::path::PathBuf;
 
 use fleetdiff_diff::compare::Recording;
 use fleetdiff_diff::flame::Sides;
+use fleetdiff_formats::Period;
 use fleetdiff_formats::reading::Unread;
 use fleetdiff_schemas::rejected::Reason;
 
-use self::reader::{Reader, Unreadable};
+use self::reader::{Declared, Reader, Unreadable};
 use super::arguments::FileArgs;
 use crate::failure::Failure;
 
@@ -23,9 +24,9 @@ pub(crate) struct Read {
 }
 
 /// Reads all files. If no type is requested, the first file decides what is compared.
-pub(crate) fn read(args: &FileArgs) -> Result<Read, Failure> {
+pub(crate) fn read(args: &FileArgs, period: Option<Period>) -> Result<Read, Failure> {
     let readings = args.reading.of_files(args.base.len(), args.head.len())?;
-    let mut reader = Reader::new(args.profile_type);
+    let mut reader = Reader::new(args.profile_type, Declared { period, unit: args.unit });
     let mut side = |name: &str, paths: &[PathBuf], readings: &[_]| -> Result<Vec<Recording>, Failure> {
         let mut runs = Vec::new();
         for (path, reading) in paths.iter().zip(readings) {
@@ -50,6 +51,9 @@ fn explained(fault: Unreadable) -> Failure {
             "write its text: perf script -F +pid,+cpu,+period -i perf.data > run.perf_script"
         }
         Unreadable::Profile { fault, .. } => match fault {
+            Unread::Rejected(fault) if fault.reason == Reason::UnitMismatch && fault.detail.contains("--period") => {
+                "say how long it is from one sample to the next with --period, as in --period 10ms"
+            }
             Unread::Rejected(fault) if fault.reason == Reason::UnitMismatch => {
                 "choose the type with --profile-type: cpu, wall, off_cpu, heap, live_heap, mutex, block"
             }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::super::Take;
 use super::super::bytes::{Reader, malformed, text, truncated};
 use super::layout::MAX_NAMES;
 use crate::identity::stable_hash;
@@ -29,12 +30,12 @@ struct Table {
 
 impl SeenNames {
     /// The names of a section of a record.
-    pub(super) fn names(&mut self, section: &[u8]) -> Result<Arc<[Arc<str>]>, Rejection> {
+    pub(super) fn names(&mut self, section: &[u8], take: &mut Take<'_>) -> Result<Arc<[Arc<str>]>, Rejection> {
         let hash = stable_hash(section);
         if let Some(table) = self.tables.get(&hash).filter(|table| *table.section == *section) {
             return Ok(Arc::clone(&table.names));
         }
-        let names = read(section)?;
+        let names = read(section, take)?;
         self.remember(hash, section, &names);
         Ok(names)
     }
@@ -51,10 +52,14 @@ impl SeenNames {
     }
 }
 
+/// What a name is counted as besides its text: its length, its place in two lists, and its counts.
+const NAME: usize = 56;
+
 /// Function names, strictly ascending, so that none occurs twice.
-fn read(section: &[u8]) -> Result<Arc<[Arc<str>]>, Rejection> {
+fn read(section: &[u8], take: &mut Take<'_>) -> Result<Arc<[Arc<str>]>, Rejection> {
     let mut reader = Reader::new(section);
     let number = reader.entries(1, MAX_NAMES)?;
+    take(number * NAME + section.len())?;
     let mut lengths = Vec::with_capacity(number);
     for _ in 0..number {
         lengths.push(usize::try_from(reader.number()?).map_err(|_| truncated())?);

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::super::Take;
 use super::super::bytes::{Reader, malformed, out_of_range, text};
 use super::layout::{
     HAS_NODE, HAS_PROCESS_START, HAS_REQUESTS, MAX_FUNCTIONS, MAX_LABELS, MAX_PROFILES, TEMPORALITIES, TYPES,
@@ -13,17 +14,28 @@ use crate::profile::{Folded, FoldedFunction, MAX_SAMPLES, Profile, ProfileType, 
 use crate::rejected::{Reason, Rejection};
 use crate::time::{Nanos, TimeRange};
 
+/// What a label, an identity and a profile are counted as, or the reason why it is none.
+const LABEL: usize = 48;
+const IDENTITY: usize = 384;
+const PART: usize = 384;
+
 /// Reads what follows magic and version; see [`super::super::decode`].
 ///
 /// # Errors
 /// A fault outside the blocks refuses the whole record.
-pub fn decode(body: &[u8], seen: &mut SeenNames) -> Result<Vec<Result<Profile, Rejection>>, Rejection> {
+pub fn decode(
+    body: &[u8],
+    seen: &mut SeenNames,
+    take: &mut Take<'_>,
+) -> Result<Vec<Result<Profile, Rejection>>, Rejection> {
     let mut reader = Reader::new(body);
-    let labels = labels(&mut reader)?;
-    let identities = identities(&mut reader, &labels)?;
-    let names = seen.names(reader.bytes()?)?;
-    let mut tables = Tables { labels, identities, names, cohorts_left: MAX_LABELS, functions_left: MAX_FUNCTIONS };
+    let labels = labels(&mut reader, take)?;
+    let identities = identities(&mut reader, &labels, take)?;
+    let names = seen.names(reader.bytes()?, take)?;
     let number = reader.entries(2, MAX_PROFILES)?;
+    take(number * PART)?;
+    let mut tables =
+        Tables { labels, identities, names, cohorts_left: MAX_LABELS, functions_left: MAX_FUNCTIONS, take };
     let mut parts = Vec::with_capacity(number);
     for _ in 0..number {
         parts.push(tables.part(reader.bytes()?));
@@ -37,8 +49,9 @@ pub fn decode(body: &[u8], seen: &mut SeenNames) -> Result<Vec<Result<Profile, R
     Ok(parts)
 }
 
-fn labels(reader: &mut Reader<'_>) -> Result<Vec<Arc<str>>, Rejection> {
+fn labels(reader: &mut Reader<'_>, take: &mut Take<'_>) -> Result<Vec<Arc<str>>, Rejection> {
     let number = reader.entries(1, MAX_LABELS)?;
+    take(number * LABEL)?;
     let mut labels = Vec::with_capacity(number);
     for _ in 0..number {
         labels.push(text(reader.bytes()?)?.into());
@@ -49,8 +62,9 @@ fn labels(reader: &mut Reader<'_>) -> Result<Vec<Arc<str>>, Rejection> {
 /// One entry per identity; a bad one affects only the blocks that refer to it.
 type Identities = Vec<Result<Arc<Identity>, Rejection>>;
 
-fn identities(reader: &mut Reader<'_>, labels: &[Arc<str>]) -> Result<Identities, Rejection> {
+fn identities(reader: &mut Reader<'_>, labels: &[Arc<str>], take: &mut Take<'_>) -> Result<Identities, Rejection> {
     let number = reader.entries(7, MAX_PROFILES)?;
+    take(number * IDENTITY)?;
     let mut identities = Vec::with_capacity(number);
     for _ in 0..number {
         let mut own = [0; 6];
@@ -99,15 +113,16 @@ fn label(index: u64, labels: &[Arc<str>]) -> Result<Arc<str>, Rejection> {
 }
 
 /// What blocks refer to, and how much they may still hold.
-struct Tables {
+struct Tables<'t, 'c> {
     labels: Vec<Arc<str>>,
     identities: Identities,
     names: Arc<[Arc<str>]>,
     cohorts_left: usize,
     functions_left: usize,
+    take: &'t mut Take<'c>,
 }
 
-impl Tables {
+impl Tables<'_, '_> {
     fn part(&mut self, block: &[u8]) -> Result<Profile, Rejection> {
         let (mut kind, mut at) = (None, None);
         self.profile(block, &mut kind, &mut at).map_err(|fault| Rejection { profile_type: kind, at, ..fault })
@@ -146,6 +161,7 @@ impl Tables {
     fn cohorts(&mut self, reader: &mut Reader<'_>) -> Result<Vec<Folded>, Rejection> {
         let number = reader.entries(3, self.cohorts_left)?;
         self.cohorts_left -= number;
+        (self.take)(number * size_of::<Folded>())?;
         let mut cohorts: Vec<Folded> = Vec::with_capacity(number);
         let mut whole = 0u64;
         for _ in 0..number {
@@ -170,6 +186,7 @@ impl Tables {
     fn functions(&mut self, reader: &mut Reader<'_>, samples: u64) -> Result<Vec<FoldedFunction>, Rejection> {
         let number = reader.entries(3, self.functions_left)?;
         self.functions_left -= number;
+        (self.take)(number * size_of::<FoldedFunction>())?;
         let mut functions = Vec::with_capacity(number);
         let mut expected = 0u64;
         reader.column(number, |distance| {

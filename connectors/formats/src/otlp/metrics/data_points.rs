@@ -4,6 +4,7 @@ use fleetdiff_schemas::profile::Temporality;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
 
+use crate::budget::Budget;
 use crate::wire::{Value, WireFault, fields};
 
 /// The kinds of metrics that count.
@@ -39,12 +40,12 @@ impl Kind {
     }
 
     /// The data points, and whether they count since their start or in their window.
-    pub(super) fn cut(self, data: &[u8]) -> Result<(Vec<&[u8]>, Temporality), Rejection> {
+    pub(super) fn cut<'d>(self, data: &'d [u8], budget: &Budget) -> Result<(Vec<&'d [u8]>, Temporality), Rejection> {
         let (mut points, mut temporality, mut monotonic) = (Vec::new(), 0, 0);
         let mut parts = fields(data);
         while let Some((tag, value)) = parts.next()? {
             match tag {
-                1 => points.push(value.bytes()?),
+                1 => budget.push(&mut points, value.bytes()?)?,
                 2 => temporality = value.number()?,
                 3 => monotonic = value.number()?,
                 _ => {}
@@ -72,7 +73,7 @@ pub(super) struct Raw<'a> {
 
 impl<'a> Raw<'a> {
     /// Reads a data point of this kind.
-    pub(super) fn read(message: &'a [u8], kind: Kind) -> Result<Self, Rejection> {
+    pub(super) fn read(message: &'a [u8], kind: Kind, budget: &Budget) -> Result<Self, Rejection> {
         let (attributes, flags) = kind.tags();
         let mut raw = Self { start: 0, time: 0, count: Ok(0), flags: 0, attributes: Vec::new() };
         let mut parts = fields(message);
@@ -81,7 +82,7 @@ impl<'a> Raw<'a> {
                 2 => raw.start = value.fixed()?,
                 3 => raw.time = value.fixed()?,
                 4 | 6 => raw.take_count(tag, value, kind)?,
-                _ if tag == attributes => raw.attributes.push(value.bytes()?),
+                _ if tag == attributes => budget.push(&mut raw.attributes, value.bytes()?)?,
                 _ if tag == flags => raw.flags = value.number()?,
                 _ => {}
             }

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use fleetdiff_diff::columns::Compute;
+use fleetdiff_formats::Period;
 
 use crate::failure::Failure;
 
@@ -14,9 +15,10 @@ pub(crate) struct ColumnArgs {
     /// Difference to compute: delta, delta-abs, ratio, wdiff:W1,W2 (head * W2 - base * W1), spread (delta, with the variation between runs)
     #[arg(short, long, value_name = "WHAT")]
     pub(crate) compute: Option<ComputeName>,
-    /// Show absolute values: periods, bytes or nanoseconds if the files have them, else samples
-    #[arg(short, long)]
-    pub(crate) period: bool,
+    /// Without a value, show absolute values: periods, bytes or nanoseconds if the files have them, else samples. With a value, as in 10ms, no column: the time from one sample to the next, for files of times that name no period or a wrong one
+    #[arg(short, long, value_name = "DURATION")]
+    #[expect(clippy::option_option, reason = "an option of perf diff that takes no value there")]
+    pub(crate) period: Option<Option<Period>>,
     /// Show the formula behind each difference
     #[arg(short = 'F', long)]
     pub(crate) formula: bool,
@@ -31,7 +33,17 @@ pub(crate) struct ColumnArgs {
 impl ColumnArgs {
     /// Whether plain differences are requested.
     pub(crate) fn are_wanted(&self) -> bool {
-        self.compute.is_some() || self.period || self.formula || self.columns || self.order.is_some()
+        self.compute.is_some() || self.shows_values() || self.formula || self.columns || self.order.is_some()
+    }
+
+    /// Whether absolute values are shown.
+    pub(crate) fn shows_values(&self) -> bool {
+        self.period == Some(None)
+    }
+
+    /// How long it is from one sample to the next, if it was said.
+    pub(crate) fn declared(&self) -> Option<Period> {
+        self.period.flatten()
     }
 
     /// Whether each head file is a separate side.

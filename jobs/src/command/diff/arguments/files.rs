@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fleetdiff_formats::Unit;
 use fleetdiff_schemas::profile::ProfileType;
 
 use super::reading::ReadingArgs;
@@ -20,6 +21,9 @@ pub(crate) struct FileArgs {
     /// Profile type to compare [default: the type that the first file holds: cpu, else heap, mutex, wall, off_cpu]
     #[arg(long, value_name = "TYPE")]
     pub(crate) profile_type: Option<ProfileType>,
+    /// Unit of the values, for files that do not say it: nanoseconds, microseconds, milliseconds, seconds, bytes, count
+    #[arg(long, value_name = "UNIT")]
+    pub(crate) unit: Option<Unit>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use fleetdiff_diff::compare::{Recording, nobody};
 use fleetdiff_diff::figures::grouped;
 use fleetdiff_formats::format_of;
-use fleetdiff_formats::reading::{Reading, Run, Unread};
-use fleetdiff_formats::{Format, Labels, Options, pprof};
+use fleetdiff_formats::reading::{Divisor, Reading, Run, Unread};
+use fleetdiff_formats::{Format, FoundPeriod, Labels, Options, Period, Unit, pprof};
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
@@ -44,12 +44,22 @@ pub(crate) struct ReadRun {
     pub(crate) timed: bool,
 }
 
+/// What was said of the values of all files.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Declared {
+    /// How long it is from one sample to the next.
+    pub(crate) period: Option<Period>,
+    /// What they are in, where a file does not say it.
+    pub(crate) unit: Option<Unit>,
+}
+
 /// Reads files one after the other.
 pub(crate) struct Reader {
     /// What is compared, as requested.
     asked: Option<ProfileType>,
     /// The same, or the type of the first file.
     wanted: Option<ProfileType>,
+    declared: Declared,
     options: Options,
     /// What a reader of the result should know about the files.
     pub(crate) notes: Vec<String>,
@@ -57,8 +67,8 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Reads files for profiles of this type, or of the type that the first of them holds.
-    pub(crate) fn new(wanted: Option<ProfileType>) -> Self {
-        Self { asked: wanted, wanted, options: Options::default(), notes: Vec::new() }
+    pub(crate) fn new(wanted: Option<ProfileType>, declared: Declared) -> Self {
+        Self { asked: wanted, wanted, declared, options: Options::default(), notes: Vec::new() }
     }
 
     /// The runs of one file: one, or as many as a record of OTLP has profiles of the type.
@@ -71,13 +81,7 @@ impl Reader {
         let runs = self
             .of_first_type(format, &bytes, reading)
             .map_err(|fault| Unreadable::Profile { path: path.to_owned(), fault })?;
-        if let Some(period) = runs.iter().find_map(|run| run.period) {
-            self.notes.push(format!(
-                "every count of {} is a multiple of {}, which is taken for the period: counts are divided by it",
-                path.display(),
-                grouped(period)
-            ));
-        }
+        self.notes.extend(runs.iter().find_map(|run| run.period).map(|period| divided(path, period)));
         let several = runs.len() > 1;
         let label =
             |number: usize| if several { format!("{} #{number}", path.display()) } else { path.display().to_string() };
@@ -123,7 +127,7 @@ impl Reader {
     fn of_type(&self, kind: ProfileType, format: Format, bytes: &[u8], reading: &Reading) -> Result<Vec<Run>, Unread> {
         let mut found = Vec::new();
         let mut fault = None;
-        for part in reading.runs(format, bytes, &labels(kind), &self.options) {
+        for part in reading.runs(format, bytes, &labels(kind, self.declared), &self.options) {
             match part {
                 Ok(run) if run.profile.profile_type == kind => found.push(run),
                 Ok(_) => {}
@@ -140,6 +144,22 @@ impl Reader {
     }
 }
 
+/// What is said of a file whose counts or values were divided by what nobody declared.
+fn divided(path: &Path, divisor: Divisor) -> String {
+    let path = path.display();
+    match divisor {
+        Divisor::Number(period) => format!(
+            "every count of {path} is a multiple of {}, which is taken for the period: counts are divided by it",
+            grouped(period)
+        ),
+        Divisor::Time(FoundPeriod { period, values }) => format!(
+            "all {} values of {path} are multiples of {period}, which is taken for the period, since the file names none that \
+             fits: values are divided by it (--period names another)",
+            grouped(values)
+        ),
+    }
+}
+
 fn read_run(label: String, run: Run) -> ReadRun {
     ReadRun {
         recording: Recording { label, profile: run.profile, weights: run.weights },
@@ -149,7 +169,7 @@ fn read_run(label: String, run: Run) -> ReadRun {
 }
 
 /// Placeholders for what a file does not say; they are not used.
-fn labels(kind: ProfileType) -> Labels {
+fn labels(kind: ProfileType, Declared { period, unit }: Declared) -> Labels {
     Labels {
         identity: Arc::new(nobody()),
         profile_type: kind,
@@ -158,6 +178,7 @@ fn labels(kind: ProfileType) -> Labels {
         sent_at: Some(Nanos(1)),
         requests: None,
         requests_window: None,
-        unit: None,
+        unit,
+        period,
     }
 }

@@ -1,0 +1,121 @@
+//! What small records that unfold may cost: each is read in a process of its own, at the default limits, whose largest memory
+//! is then looked at.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "formats/floods.rs"]
+mod floods;
+
+use std::env;
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use fleetdiff_formats::otlp::metrics::{Decoder, REQUEST_METRICS};
+use fleetdiff_formats::reading::Reading;
+use fleetdiff_formats::{Labels, Options};
+use fleetdiff_schemas::identity::Identity;
+use fleetdiff_schemas::profile::{ProfileType, Temporality};
+use fleetdiff_schemas::time::{Nanos, TimeRange};
+
+use floods::{Flood, floods};
+
+/// Names the flood that a process is to read.
+const FLOOD: &str = "FLEETDIFF_FLOOD";
+
+/// What the process itself takes, with the names that a decoder remembers from record to record.
+const BESIDE: usize = 96 << 20;
+
+/// What reading a record of so many bytes may take: its bytes, in a list that grows; what is built of them, 4 times as much but
+/// 128 to 512 MiB; and the process. At most 1 GiB.
+fn most(unpacked: usize) -> usize {
+    let built = (4 * unpacked).clamp(128 << 20, 512 << 20);
+    (2 * unpacked + built + BESIDE).min(1 << 30)
+}
+
+fn labels() -> Labels {
+    let identity = Identity {
+        service: "shop".into(),
+        build: "2.1".into(),
+        region: "eu".into(),
+        cohort: "web".into(),
+        hardware: "m7g".into(),
+        node: None,
+        pod: "pod-1".into(),
+        process_start: None,
+    };
+    Labels {
+        identity: Arc::new(identity),
+        profile_type: ProfileType::Cpu,
+        temporality: Temporality::Delta,
+        window: Some(TimeRange { start: Nanos(10), end: Nanos(20) }),
+        sent_at: None,
+        requests: None,
+        requests_window: None,
+        unit: None,
+        period: None,
+    }
+}
+
+/// The most memory that this process ever held, in bytes.
+fn peak() -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() << 10
+}
+
+/// Reads the flood as a stream and as a file, and says what came of it.
+fn read(flood: &Flood) -> (usize, usize) {
+    let (options, labels) = (Options::default(), labels());
+    let bytes = (flood.make)();
+    let Some(format) = flood.format else {
+        return (Decoder::new(&options, REQUEST_METRICS).points(&bytes).len(), 0);
+    };
+    let parts = format.decoder(&options).decode(&bytes, &Ok(labels.clone()));
+    let rejected = parts.iter().filter(|part| part.is_err()).count();
+    let decoded = parts.len() - rejected;
+    drop(parts);
+    let runs = Reading::default().runs(format, &bytes, &labels, &options);
+    assert!(!runs.is_empty());
+    (decoded, rejected)
+}
+
+/// The other end of [`floods_cost_little`]: does nothing unless it is named.
+#[test]
+fn child() {
+    let Ok(name) = env::var(FLOOD) else { return };
+    let flood = floods().into_iter().find(|flood| flood.name == name).unwrap();
+    let size = (flood.make)().len();
+    let start = Instant::now();
+    let (decoded, rejected) = read(&flood);
+    println!("\nflood {size} {decoded} {rejected} {} {}", peak(), start.elapsed().as_millis());
+}
+
+#[test]
+fn floods_cost_little() {
+    let only = env::var("FLEETDIFF_FLOODS").unwrap_or_default();
+    let mut failed = Vec::new();
+    for flood in floods().into_iter().filter(|flood| flood.name.contains(&only)) {
+        let child = Command::new(env::current_exe().unwrap())
+            .args(["child", "--exact", "--nocapture"])
+            .env(FLOOD, flood.name)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&child.stdout).into_owned();
+        let line = text.lines().find_map(|line| line.strip_prefix("flood "));
+        let Some(line) = line else { panic!("{}: {text} {}", flood.name, String::from_utf8_lossy(&child.stderr)) };
+        let figures: Vec<usize> = line.split(' ').map(|figure| figure.parse().unwrap()).collect();
+        let [size, decoded, rejected, peak, milliseconds] = figures[..] else { panic!("{line}") };
+        let most = most(flood.unpacked);
+        eprintln!(
+            "{}: {size} bytes, {} unpacked: {decoded} parts, {rejected} rejections, {} MiB, {milliseconds} ms",
+            flood.name,
+            flood.unpacked,
+            peak >> 20
+        );
+        if peak > most || rejected > 40 {
+            failed.push(format!("{}: {} MiB, {rejected} rejections", flood.name, peak >> 20));
+        }
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+}
