@@ -66,6 +66,13 @@ pub struct HopFacts {
     pub present: BTreeMap<Build, u64>,
 }
 
+impl HopFacts {
+    /// Whether no pod is held.
+    pub fn is_silent(&self) -> bool {
+        self.counted.is_empty() && self.in_window.is_empty() && self.present.is_empty()
+    }
+}
+
 /// Build order: first counted sample, process start (unknown last), name.
 type Place = (Hop, (bool, Option<Nanos>), Build);
 
@@ -117,6 +124,12 @@ impl ComparisonRules {
         }
     }
 
+    /// Hops before one at which something is counted that decide its blocks: own hops reach back by the window, and the block of
+    /// the first of them begins at most an hour before.
+    pub fn hops_before_counts(&self) -> u64 {
+        self.window_hops.saturating_add(self.clock.hops_in(Nanos::from_seconds(3_600))).saturating_add(1)
+    }
+
     fn ends_at(&self, hop: Hop, every: Nanos) -> bool {
         every.0 <= 0 || self.clock.end_of(hop).0 % every.0 == 0
     }
@@ -165,6 +178,11 @@ impl ServiceHistory {
             look,
             report,
         }
+    }
+
+    /// Whether an empty hop changes nothing but where a time block begins.
+    pub fn is_idle(&self) -> bool {
+        self.before.is_empty() && self.open.is_empty() && self.history.is_empty() && !self.counted_since_look
     }
 
     /// Gives builds that are new their place in build order. After a silence of all builds nothing is new: neither what is counted

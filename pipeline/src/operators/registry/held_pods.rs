@@ -56,6 +56,7 @@ impl<'scope> HeldPods<'scope> for StreamVec<'scope, u64, Activity> {
                 hops.advance(frontier.frontier().first().copied(), |hop, capability, activities, _| {
                     let changes = held.step(hop, activities);
                     output.session(capability).give_iterator(changes.into_iter());
+                    held.leaving.is_empty().then_some(0)
                 });
             }
         })

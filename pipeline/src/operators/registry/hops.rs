@@ -1,4 +1,4 @@
-//! Every hop in turn, including empty ones.
+//! Every hop in turn, including empty ones, unless nothing happens in them.
 
 use std::collections::BTreeMap;
 
@@ -21,17 +21,28 @@ impl<D> Hops<D> {
     }
 
     /// Calls `act` for every hop before `open_from` (for all hops if there is none), and says whether the hop is the
-    /// last.
-    pub fn advance(&mut self, open_from: Option<u64>, mut act: impl FnMut(u64, &Capability<u64>, Vec<D>, bool)) {
+    /// last. If `act` returns a number of hops, empty hops that are further than this before the next item or the end are
+    /// skipped: a silence of years costs nothing.
+    pub fn advance(
+        &mut self,
+        open_from: Option<u64>,
+        mut act: impl FnMut(u64, &Capability<u64>, Vec<D>, bool) -> Option<u64>,
+    ) {
         let Some(capability) = &mut self.capability else { return };
         let next = self.next.or_else(|| self.waiting.keys().next().copied());
         let last = self.waiting.keys().next_back().copied();
         let end = open_from.or_else(|| last.map(|last| last + 1)).or(next);
         if let (Some(next), Some(end)) = (next, end) {
-            for hop in next..end {
+            let mut hop = next;
+            while hop < end {
                 capability.downgrade(&hop);
                 let items = self.waiting.remove(&hop).unwrap_or_default();
-                act(hop, capability, items, open_from.is_none() && Some(hop) == last);
+                let idle_until = act(hop, capability, items, open_from.is_none() && Some(hop) == last);
+                hop += 1;
+                if let Some(before) = idle_until {
+                    let busy = self.waiting.keys().next().copied().unwrap_or(end).min(end);
+                    hop = hop.max(busy.saturating_sub(before));
+                }
             }
             if end > next {
                 self.next = Some(end);
