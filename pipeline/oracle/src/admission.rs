@@ -268,15 +268,7 @@ fn by_pod(
         let total = samples(profile.total());
         let row = ledger.at(one.at, Some(profile.profile_type));
         let pod = (id.service.clone(), id.build.clone(), id.pod.clone());
-        let key = (
-            pod.0.clone(),
-            pod.1.clone(),
-            pod.2.clone(),
-            id.process_start,
-            profile.profile_type,
-            profile.window,
-            one.content,
-        );
+        let key = duplicate_key(one);
         if seen.get(&key).is_some_and(|hop| hop.plus(window) > one.at) {
             row.samples_duplicate += total;
             continue;
@@ -321,6 +313,12 @@ fn by_pod(
         admitted.counted.push(Counted { profile, applied: one.at, own: one.own, started: start });
         admitted.served.extend(served(config, one, &mut requests));
     }
+}
+
+fn duplicate_key(one: &Applied<'_>) -> DuplicateKey {
+    let (profile, id) = (&one.profile, &*one.profile.identity);
+    let (service, build, pod) = (id.service.clone(), id.build.clone(), id.pod.clone());
+    (service, build, pod, id.process_start, profile.profile_type, profile.window, one.content)
 }
 
 /// The start of the first profile after the last time that the pod was silent for a day.
