@@ -39,11 +39,11 @@ fn oracle_compare_reports_each_kind_of_difference() {
         ("cells", "ln_p:", Box::new(move |t| t.cells[tested].ln_p = t.cells[tested].ln_p.map(|p| p * (1.0 + 1e-7)))),
         (
             "cells",
-            "adjusted_ratio.high",
+            "adjusted_ratio_high",
             Box::new(move |t| t.cells[tested].adjusted_ratio.as_mut().unwrap().high = f64::INFINITY),
         ),
         ("cells", "q_value", Box::new(move |t| t.cells[tested].q_value = None)),
-        ("cells", "head.pods", Box::new(|t| t.cells[0].head.pods += 1)),
+        ("cells", "head_pods", Box::new(|t| t.cells[0].head.pods += 1)),
         ("cells", "missing", Box::new(|t| drop(t.cells.pop()))),
         ("flags", "not expected", Box::new(|t| t.flags[0].row.function = "other".to_owned())),
         ("flags", "severity", Box::new(|t| t.flags[0].severity = Severity::Ticket)),
