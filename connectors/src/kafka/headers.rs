@@ -43,8 +43,8 @@ impl<'a> RecordHeaders<'a> {
     /// What the headers say about the record's profile; `sent_at` is the broker's time for it.
     ///
     /// # Errors
-    /// A rejection that names the header at fault: [`Reason::MissingIdentity`], [`Reason::UnsupportedType`],
-    /// [`Reason::UnitMismatch`], [`Reason::NegativeValue`] or [`Reason::Malformed`].
+    /// A rejection that names the header at fault: `Reason::MissingIdentity`, `Reason::UnsupportedType`,
+    /// `Reason::UnitMismatch`, `Reason::NegativeValue` or `Reason::Malformed`.
     pub(crate) fn labels(&self, mapping: &IdentityMapping, sent_at: Option<Nanos>) -> Result<Labels, Rejection> {
         let own = OwnAttributes { what: "header", lookup: &|name| self.get(name).map(Cow::Borrowed) };
         let profile_type = own.profile_type()?.unwrap_or(ProfileType::Cpu);
