@@ -9,21 +9,19 @@ mod always_valid;
 mod cells;
 #[path = "published/combine.rs"]
 mod combine;
-#[path = "published/decide.rs"]
-mod decide;
 #[path = "published/exact.rs"]
 mod exact;
 #[path = "published/families.rs"]
 mod families;
-#[path = "published/laws.rs"]
-mod laws;
 #[path = "published/minority.rs"]
 mod minority;
+#[path = "published/normalization.rs"]
+mod normalization;
 #[path = "published/numbers.rs"]
 mod numbers;
 #[path = "published/outliers.rs"]
 mod outliers;
-#[path = "published/requests.rs"]
-mod requests;
 #[path = "published/vectors.rs"]
 mod vectors;
+#[path = "published/verdict.rs"]
+mod verdict;
