@@ -5,6 +5,8 @@
 
 #[path = "published/always_valid.rs"]
 mod always_valid;
+#[path = "published/cell_laws.rs"]
+mod cell_laws;
 #[path = "published/cells.rs"]
 mod cells;
 #[path = "published/combine.rs"]
@@ -13,6 +15,10 @@ mod combine;
 mod exact;
 #[path = "published/families.rs"]
 mod families;
+#[path = "published/laws.rs"]
+mod laws;
+#[path = "published/levels.rs"]
+mod levels;
 #[path = "published/minority.rs"]
 mod minority;
 #[path = "published/normalization.rs"]
@@ -21,6 +27,8 @@ mod normalization;
 mod numbers;
 #[path = "published/outliers.rs"]
 mod outliers;
+#[path = "published/plain.rs"]
+mod plain;
 #[path = "published/vectors.rs"]
 mod vectors;
 #[path = "published/verdict.rs"]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use fleetdiff_statistics::fano::fano_of_arm;
 use fleetdiff_statistics::tails::F1Tail;
-use fleetdiff_statistics::{Arm, Arms, BucketCounts, BucketRow, Contrast};
+use fleetdiff_statistics::{Arm, Arms, BucketRow, Contrast};
 use serde_json::Value;
 
 /// The text of a vector file.
@@ -129,6 +129,7 @@ impl Compared {
 }
 
 /// One arm of a vector file: by stratum and bucket, the counts by function, samples and requests; pods by bucket; hops.
+#[derive(Debug)]
 pub struct ArmData {
     pub counts: Vec<Vec<Vec<f64>>>,
     pub samples: Vec<Vec<f64>>,
@@ -153,18 +154,19 @@ impl ArmData {
         }
     }
 
-    /// Every bucket of one pod, one stratum, one request a sample, one hop.
-    pub fn of_pods(counts: Vec<Vec<f64>>) -> Self {
-        let samples: Vec<f64> = counts.iter().map(|counts| counts.iter().sum()).collect();
-        let functions = counts.first().map_or(0, Vec::len);
-        let ones = vec![1.0; samples.len()];
+    /// Strata of buckets of one pod each, a request a sample, one hop; an empty bucket is not there.
+    pub fn of_pods(counts: Vec<Vec<Vec<f64>>>) -> Self {
+        let sum = |stratum: &Vec<Vec<f64>>| {
+            stratum.iter().map(|counts| counts.iter().fold(0.0, |sum, x| sum + x)).collect::<Vec<f64>>()
+        };
+        let samples: Vec<Vec<f64>> = counts.iter().map(sum).collect();
         Self {
-            counts: vec![counts],
-            requests: vec![samples.clone()],
-            samples: vec![samples],
-            pods: ones.clone(),
-            hop_squares: vec![0.0; functions],
-            hop_concentrations: vec![ones],
+            requests: samples.clone(),
+            hop_concentrations: samples.iter().map(|stratum| vec![1.0; stratum.len()]).collect(),
+            pods: vec![1.0; samples[0].len()],
+            hop_squares: vec![0.0; counts[0][0].len()],
+            samples,
+            counts,
         }
     }
 
