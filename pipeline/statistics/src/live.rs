@@ -1,9 +1,9 @@
 //! The cheap evaluation between reports: only rows that could be raised are computed to the end.
 //!
-//! Weighted e-BH at level q never flags a row whose e-value is below 1/(q w), and whatever the variance of a row, ln e <= (z^2 - 1
-//! - ln z^2)/2, which is what a bet on the best of all spreads would give. So a row needs at least the z at which that is the
-//! floor, 3.05 for e = 20. The tail of F is heavier than that of chi-square, so z^2 is at most the statistic, and the statistic is
-//! bounded without a logarithm ([`Levels::deviance_at_most`]). What is left, a few rows, gets exactly what a report would give it.
+//! Weighted e-BH at level q never flags a row whose e-value is below 1/(q w), and whatever the variance of a row, ln e is at most
+//! (z^2 - 1 - ln z^2)/2, which is what a bet on the best of all spreads would give. So a row needs at least the z at which that is
+//! the floor, 3.05 for e = 20. The tail of F is heavier than that of chi-square, so z^2 is at most the statistic, and the statistic
+//! is bounded without a logarithm ([`Levels::deviance_at_most`]). What is left, a few rows, gets exactly what a report would give.
 
 use crate::deviance::Levels;
 use crate::evalue::ln_e;

@@ -80,7 +80,7 @@ pub(crate) fn priors(witnesses: &[Witness]) -> Vec<GroupPrior> {
 
 /// The first group that the share reaches, or the last.
 pub(crate) fn group_of(groups: &[GroupPrior], share: f64) -> Option<&GroupPrior> {
-    groups.iter().find(|group| share >= group.least_share).or(groups.last())
+    groups.iter().find(|group| share >= group.least_share).or_else(|| groups.last())
 }
 
 /// The priors of both arms from one group; an arm with fewer than 20 members takes the other's.
@@ -93,7 +93,7 @@ fn group_priors(members: &[Witness]) -> Option<Arms<Prior>> {
     let precision: f64 = known().map(|excess| 1.0 / (excess.error * excess.error)).sum();
     let pooled = known().map(|excess| excess.variance / (excess.error * excess.error)).sum::<f64>() / precision;
     let own = excess.map(|excess| excess.map(|excess| excess.prior(pooled)));
-    let or_other = |side: Side| own[side].or(own[side.other()]);
+    let or_other = |side: Side| own[side].or_else(|| own[side.other()]);
     Some(Arms { head: or_other(Side::Head)?, base: or_other(Side::Base)? })
 }
 

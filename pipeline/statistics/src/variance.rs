@@ -137,9 +137,9 @@ impl pulp::NullaryFnOnce for VarianceBlock<'_, '_> {
             add_weighted(&layout.arms[side], &geometry.arms[side], &counts[side], &mut levels[side]);
         }
         for (s, pooled) in pooled.iter_mut().enumerate() {
-            let inverse = 1.0 / geometry.both[s];
-            for i in 0..BLOCK {
-                pooled[i] = (levels.head[s][i] + levels.base[s][i]) * inverse;
+            let (inverse, sums) = (1.0 / geometry.both[s], levels.head[s].iter().zip(&levels.base[s]));
+            for (pooled, (head, base)) in pooled.iter_mut().zip(sums) {
+                *pooled = (head + base) * inverse;
             }
         }
         let mean = mean_share(geometry, pooled);

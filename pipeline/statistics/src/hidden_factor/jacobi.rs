@@ -46,10 +46,9 @@ fn rotate(matrix: &mut [Vec<f64>], vectors: &mut [Vec<f64>], p: usize, q: usize)
         matrix[i][q] = s * x + c * y;
         matrix[q][i] = matrix[i][q];
     }
-    for i in 0..matrix.len() {
-        let (x, y) = (vectors[p][i], vectors[q][i]);
-        vectors[p][i] = c * x - s * y;
-        vectors[q][i] = s * x + c * y;
+    let (before, from_q) = vectors.split_at_mut(q);
+    for (one, other) in before[p].iter_mut().zip(&mut from_q[0]) {
+        (*one, *other) = (c * *one - s * *other, s * *one + c * *other);
     }
 }
 

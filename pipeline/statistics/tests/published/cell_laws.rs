@@ -40,8 +40,8 @@ fn cost_rank(f: usize) -> f64 {
 /// One to three strata of an arm with three to nine buckets; the first two buckets of the first stratum are occupied.
 fn arm(strata: usize) -> impl Strategy<Value = ArmData> {
     (3..10_usize).prop_flat_map(move |n| vec(buckets(n), strata)).prop_map(|mut counts| {
-        for bucket in 0..2 {
-            (0..FUNCTIONS).for_each(|f| counts[0][bucket][f] += (40.0 / cost_rank(f)).round() + 3.0);
+        for bucket in counts[0].iter_mut().take(2) {
+            (0..FUNCTIONS).for_each(|f| bucket[f] += (40.0 / cost_rank(f)).round() + 3.0);
         }
         ArmData::of_pods(counts)
     })
