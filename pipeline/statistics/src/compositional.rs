@@ -25,8 +25,8 @@ pub fn moved_with_the_rest(tests: &Tests, scales: &Scales, q: f64, min_effect: f
     };
     let places: Vec<usize> = (0..tests.tested.len()).filter(within_reach).collect();
     let ln_p = |&place: &usize| {
-        let levels = &tests.levels[place];
-        levels.ln_p(1.0).max(levels.ln_p_min_effect(1.0, min_effect))
+        let own = tests.levels[place].tests();
+        own.ln_p(1.0).max(own.ln_p_min_effect(1.0, min_effect))
     };
     let ln_p: Vec<f64> = places.iter().map(ln_p).collect();
     let rejected = places.into_iter().zip(bh_among(&ln_p, tests.tests)).filter(|&(_, q_value)| selected(q_value, q));

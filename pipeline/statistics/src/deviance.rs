@@ -14,6 +14,7 @@
 //! | D(c) <= sum (y - m)^2/V(min(y, m)) | the screen: the variance grows, so the integral is at most this |
 
 use crate::arms::{Arms, Side};
+use crate::effect::LnInterval;
 use crate::special::{ln_add, ln_ratio};
 use crate::tails::F1Tail;
 
@@ -139,16 +140,37 @@ impl Levels {
         self.arms.head.lost_at_most(ratio * base) + self.arms.base.lost_at_most(base)
     }
 
-    /// The tail of the statistic.
+    /// The tests of these levels, with the tail of their statistic at hand: for several ratios.
     #[must_use]
-    pub fn tail(&self) -> F1Tail {
-        F1Tail::new(self.df.max(1e-9))
+    pub fn tests(&self) -> LevelTests {
+        LevelTests { levels: *self, tail: F1Tail::new(self.df.max(1e-9)) }
     }
 
     /// ln p of "head is `ratio` times base", two-sided.
     #[must_use]
     pub fn ln_p(&self, ratio: f64) -> f64 {
-        self.tail().ln_tail(self.deviance(ratio))
+        self.tests().ln_p(ratio)
+    }
+
+    /// The logarithms of all ratios with p > exp(`ln_p`), see [`LevelTests::interval`].
+    #[must_use]
+    pub fn interval(&self, ln_p: f64) -> LnInterval {
+        self.tests().interval(ln_p)
+    }
+}
+
+/// [`Levels`] with the constants of the tail of their statistic.
+#[derive(Clone, Copy, Debug)]
+pub struct LevelTests {
+    pub(crate) levels: Levels,
+    pub(crate) tail: F1Tail,
+}
+
+impl LevelTests {
+    /// ln p of "head is `ratio` times base", two-sided.
+    #[must_use]
+    pub fn ln_p(&self, ratio: f64) -> f64 {
+        self.tail.ln_tail(self.levels.deviance(ratio))
     }
 
     /// ln p of H0: |ln(head/base) - ln `ratio`| <= `min_effect`.
@@ -159,10 +181,8 @@ impl Levels {
     /// the reference program (`test.json`) to 1e-8.
     #[must_use]
     pub fn ln_p_min_effect(&self, ratio: f64, min_effect: f64) -> f64 {
-        let tail = self.tail();
-        let at = |ratio| tail.ln_tail(self.deviance(ratio));
-        let (up, down) = (at(ratio * libm::exp(min_effect)), at(ratio * libm::exp(-min_effect)));
-        let off = self.theta() - libm::log(ratio);
+        let (up, down) = (self.ln_p(ratio * libm::exp(min_effect)), self.ln_p(ratio * libm::exp(-min_effect)));
+        let off = self.levels.theta() - libm::log(ratio);
         let (near, far) = if off > 0.0 { (up, down) } else { (down, up) };
         if off.abs() > min_effect {
             ln_add(near, far) - std::f64::consts::LN_2

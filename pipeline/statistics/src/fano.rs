@@ -3,11 +3,12 @@
 //! Counts are Poisson at best. A burst of one function in one hop of one pod gives counts that a pod cannot be blamed for and that
 //! chance does not explain; with few pods nothing else shows it. Given a bucket's count x over its hops, whose samples have the
 //! concentration q = sum_t n_t^2/n^2, the sum of squared hop counts is expected to be x + x (x - 1) q; what it is beyond that,
-//! over x (1 - q), is the Fano factor less one. Counting noise is never taken below it.
+//! over x (1 - q), is the Fano factor less one. Counting noise is never taken below it. It binds for few functions, so buckets are
+//! read again only for those whose squared hop counts alone say that it may.
 //!
 //! What makes it wrong: two functions that always run together in a burst are clumped each, though their shares are not noisier for it.
 
-use crate::arms::Arms;
+use crate::arms::Side;
 use crate::contrast::Contrast;
 use crate::layout::{Functions, Span};
 use crate::number::float;
@@ -25,13 +26,46 @@ pub fn fano_of_arm<'a, 'b: 'a>(strata: impl Iterator<Item = &'a Arm<'b>> + Clone
     clumping(strata, Functions::All(functions))
 }
 
-/// [`fano_of_arm`] of both arms of a contrast, over the strata that they share, by place of results; `None` unless hops are kept.
-#[must_use]
-pub fn fano(contrast: &Contrast<'_>, model: Model) -> Option<Arms<Vec<f64>>> {
-    let kept = contrast.shared(model).all(|stratum| stratum.both().iter().all(|arm| !arm.hop_squares.is_empty()));
-    let functions = Functions::of(contrast);
-    let strata: Vec<_> = contrast.shared(model).collect();
-    kept.then(|| Arms::of(|side| clumping(strata.iter().map(|stratum| &stratum[side]), functions)))
+/// One arm's hops in the strata that both arms share.
+pub(crate) struct ArmHops<'c, 'a> {
+    strata: Vec<&'c Arm<'a>>,
+    /// By place: sum of squared hop counts.
+    squares: Vec<f64>,
+    /// The largest concentration of a bucket.
+    most_concentrated: f64,
+}
+
+impl<'c, 'a> ArmHops<'c, 'a> {
+    /// `None` unless squared hop counts are kept in every stratum.
+    pub fn of(contrast: &'c Contrast<'a>, model: Model, side: Side) -> Option<Self> {
+        let strata: Vec<&Arm<'a>> = contrast.shared(model).map(|stratum| &stratum[side]).collect();
+        if strata.iter().any(|arm| arm.hop_squares.is_empty()) {
+            return None;
+        }
+        let functions = Functions::of(contrast);
+        let mut squares = vec![0.0; functions.len()];
+        functions.blocks(BLOCK, |start, span, len| {
+            strata.iter().for_each(|arm| span.add(&arm.hop_squares, &mut squares[start..start + len]));
+        });
+        let rows = strata.iter().flat_map(|arm| &arm.rows);
+        let most_concentrated = rows.map(|row| row.hop_concentration).fold(0.0, f64::max);
+        Some(Self { strata, squares, most_concentrated })
+    }
+
+    /// At least the factor of the function at `place`, with so many samples: without reading its buckets.
+    pub fn at_most(&self, place: usize, count: f64) -> f64 {
+        let (excess, free) = (self.squares[place] - count, count * (1.0 - self.most_concentrated));
+        match (excess > 0.0, free > 0.0) {
+            (false, _) => 1.0,
+            (true, true) => 1.0 + excess / free,
+            (true, false) => f64::INFINITY,
+        }
+    }
+
+    /// The factors of these functions, ascending.
+    pub fn factors(&self, functions: &[u32]) -> Vec<f64> {
+        clumping(self.strata.iter().copied(), Functions::Listed(functions))
+    }
 }
 
 fn clumping<'a, 'b: 'a>(strata: impl Iterator<Item = &'a Arm<'b>> + Clone, functions: Functions<'_>) -> Vec<f64> {

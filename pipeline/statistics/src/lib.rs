@@ -87,5 +87,5 @@ pub use normalization::Scales;
 pub use rows::{CellRows, rows_of_cell};
 pub use strata::{Arm, BucketCounts, BucketRow, Model, Stratum};
 pub use support::{Support, support};
-pub use test::{Measure, Pooled, Tests};
+pub use test::{Hops, Measure, Pooled, Tests};
 pub use thresholds::{FEW_FUNCTIONS, MIN_COUNT, MIN_EFFECT};

@@ -35,7 +35,7 @@ pub fn live_rows(tests: &Tests, scales: &Scales, e_floor: f64) -> Vec<LiveRow> {
     let reaches = |levels: &Levels| ratios.iter().all(|&ratio| levels.deviance_at_most(ratio) >= least);
     let candidates = tests.levels.iter().enumerate().filter(|&(place, levels)| tests.tested[place] && reaches(levels));
     let row = |(place, levels): (usize, &Levels)| {
-        let AgainstScales { theta, ln_p, .. } = AgainstScales::of(levels, scales);
+        let AgainstScales { theta, ln_p, .. } = AgainstScales::of(&levels.tests(), scales);
         LiveRow { place, theta, ln_p, ln_e: ln_e(ln_p, levels.variance()) }
     };
     candidates.map(row).collect()

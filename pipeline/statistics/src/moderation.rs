@@ -48,14 +48,14 @@ impl Unmoderated<'_> {
         product + libm::log1p(-product)
     }
 
-    /// One arm's moderated variance; `calm` in 0..=1, `floor` is counting noise over the expected variance.
-    pub fn moderated(&self, side: Side, calm: f64, floor: f64) -> Moderated {
+    /// One arm's moderated variance, not yet held above counting noise; `calm` in 0..=1.
+    pub fn moderated(&self, side: Side, calm: f64) -> Moderated {
         let Dispersion { ratio, df } = self.seen(side);
         let Prior { df: d0, .. } = self.prior(side);
         let centre = self.centre(side);
         let drawn = |d0: f64| if d0 + df > 0.0 { (d0 * centre + df * ratio) / (d0 + df) } else { 0.0 };
         let phi = if d0 + df > 0.0 { drawn(d0).max(drawn(d0 * calm)) } else { 1.0 };
-        Moderated { phi: phi.max(floor), df: df + d0 * calm }
+        Moderated { phi, df: df + d0 * calm }
     }
 
     fn seen(&self, side: Side) -> Dispersion {
@@ -87,9 +87,9 @@ pub(crate) fn calm(ln_p: &[f64]) -> Vec<f64> {
     bh(ln_p)
 }
 
-/// Counting noise over the expected variance, 1/(1 + B p/A), times the clumping in time.
-pub(crate) fn counting_floor(counting: f64, between: f64, share: f64, fano: f64) -> f64 {
-    fano.max(1.0) / (1.0 + between * share / counting.max(1e-300))
+/// Counting noise over the expected variance, 1/(1 + B p/A).
+pub(crate) fn counting_floor(counting: f64, between: f64, share: f64) -> f64 {
+    1.0 / (1.0 + between * share / counting.max(1e-300))
 }
 
 #[cfg(test)]

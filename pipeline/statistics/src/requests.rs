@@ -12,7 +12,7 @@ use crate::contrast::Contrast;
 use crate::normalization::Anchor;
 use crate::number::float;
 use crate::strata::{Arm, BucketCounts, BucketRow, Model, Stratum};
-use crate::test::{Measure, Tests};
+use crate::test::{Hops, Measure, Tests};
 
 /// Cost per request of one cell; both have no strata where the arms share none with requests.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ impl PerRequest {
     /// Checked against the reference program (`cell.json`) to 1e-7.
     #[must_use]
     pub fn measure(contrast: &Contrast<'_>) -> Self {
-        Self { functions: Tests::measure(contrast, &Measure::afresh(Model::Rate)), all: all_samples(contrast) }
+        Self { functions: Tests::measure(contrast, &per_request()), all: all_samples(contrast) }
     }
 
     /// ln p of "costs as much per request" of the function at `place`; NaN where not tested.
@@ -48,6 +48,11 @@ impl PerRequest {
     pub fn ln_p(&self, place: usize) -> f64 {
         if self.functions.tested[place] { self.functions.levels[place].ln_p(1.0) } else { f64::NAN }
     }
+}
+
+/// Hops tell how samples clump among samples; of requests they tell nothing.
+fn per_request() -> Measure<'static> {
+    Measure { hops: Hops::Unknown, ..Measure::afresh(Model::Rate) }
 }
 
 /// All samples of the cell per request, as one row.
@@ -61,7 +66,7 @@ pub fn all_samples(contrast: &Contrast<'_>) -> Tests {
         .collect();
     let strata = contrast.strata.iter().zip(&totals).map(|(stratum, totals)| as_one(stratum, totals));
     let all = Contrast::new(1, strata.collect(), contrast.pods.clone());
-    Tests::measure(&all, &Measure::afresh(Model::Rate))
+    Tests::measure(&all, &per_request())
 }
 
 /// The change per request that tells which scale stood still; `None` unless it was tested and both arms have samples.

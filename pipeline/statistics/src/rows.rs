@@ -1,6 +1,6 @@
 //! All of one cell for a report: every test of every function.
 
-use crate::deviance::Levels;
+use crate::deviance::LevelTests;
 use crate::effect::LnInterval;
 use crate::evalue::ln_e;
 use crate::normalization::Scales;
@@ -65,16 +65,16 @@ pub fn rows_of_cell(tests: Tests, scales: Scales, min_effect: f64) -> CellRows {
 impl CellRows {
     fn fill(&mut self, place: usize, min_effect: f64) {
         let levels = self.tests.levels[place];
-        let against = AgainstScales::of(&levels, &self.scales);
-        let share = levels.theta();
+        let (tests, share) = (levels.tests(), levels.theta());
+        let against = AgainstScales::of(&tests, &self.scales);
         self.theta[place] = against.theta;
         self.ln_p[place] = against.ln_p;
         self.ln_p_min_effect[place] =
-            largest(self.scales.ln_scales(), |ratio| levels.ln_p_min_effect(ratio, min_effect));
+            largest(self.scales.ln_scales(), |ratio| tests.ln_p_min_effect(ratio, min_effect));
         let row = against.ln_p.max(self.ln_p_min_effect[place]).min(0.0);
         self.ln_p_row[place] = if against.one_direction { row } else { 0.0 };
-        self.ln_p_share[place] = levels.ln_p(1.0);
-        self.ln_p_comp[place] = self.ln_p_share[place].max(levels.ln_p_min_effect(1.0, min_effect));
+        self.ln_p_share[place] = tests.ln_p(1.0);
+        self.ln_p_comp[place] = self.ln_p_share[place].max(tests.ln_p_min_effect(1.0, min_effect));
         self.ln_e[place] = ln_e(against.ln_p, levels.variance());
         self.contradicts[place] = share * against.theta < 0.0 && self.ln_p_share[place] <= CONTRADICTS;
     }
@@ -101,11 +101,11 @@ pub(crate) struct AgainstScales {
 }
 
 impl AgainstScales {
-    pub fn of(levels: &Levels, scales: &Scales) -> Self {
-        let raw = levels.theta();
+    pub fn of(tests: &LevelTests, scales: &Scales) -> Self {
+        let raw = tests.levels.theta();
         let theta = raw - scales.deciding.ln_scale;
         let one_direction = scales.rivals.iter().all(|rival| (raw - rival.ln_scale) * theta > 0.0);
-        let ln_p = if one_direction { largest(scales.ln_scales(), |ratio| levels.ln_p(ratio)) } else { 0.0 };
+        let ln_p = if one_direction { largest(scales.ln_scales(), |ratio| tests.ln_p(ratio)) } else { 0.0 };
         Self { theta, ln_p, one_direction }
     }
 }

@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::arms::{Arms, Side};
 use crate::contrast::Contrast;
 use crate::deviance::{Level, Levels};
+use crate::fano::ArmHops;
 use crate::geometry::{CLASSES, Geometry, class_of};
 use crate::layout::{Functions, Layout};
 use crate::median::median;
-use crate::moderation::{Unmoderated, calm, counting_floor};
+use crate::moderation::{Moderated, Unmoderated, calm, counting_floor};
 use crate::priors::{Dispersion, GroupPrior, Witness, group_of, priors};
 use crate::spread::spread_of;
 use crate::strata::Model;
@@ -31,17 +32,28 @@ pub struct Measure<'m> {
     pub model: Model,
     /// Samples in both arms together from which a function is tested.
     pub min_count: f64,
-    /// Clumping in time by place of results ([`crate::fano::fano`]); `None` where hops are not kept.
-    pub fano: Option<&'m Arms<Vec<f64>>>,
+    /// What is known of clumping in time.
+    pub hops: Hops<'m>,
     /// What was measured of all functions together at an earlier look; `None` to measure it afresh.
     pub held: Option<&'m Pooled>,
 }
 
+/// What is known of clumping in time, see [`crate::fano`].
+#[derive(Clone, Copy, Debug)]
+pub enum Hops<'m> {
+    /// Nothing; counting noise is Poisson's.
+    Unknown,
+    /// What the contrast holds of hops; nothing if a stratum does not.
+    Held,
+    /// These factors, by place of results.
+    Factors(&'m Arms<Vec<f64>>),
+}
+
 impl Measure<'_> {
-    /// Afresh, without hops, from 30 samples on.
+    /// Afresh, with the hops that the contrast holds, from 30 samples on.
     #[must_use]
     pub fn afresh(model: Model) -> Self {
-        Self { model, min_count: MIN_COUNT, fano: None, held: None }
+        Self { model, min_count: MIN_COUNT, hops: Hops::Held, held: None }
     }
 }
 
@@ -142,7 +154,7 @@ impl Tests {
         let (variances, class_df) = tests.variances(contrast, &layout);
         let seen = tests.seen(&variances, &class_df);
         tests.pool(contrast, &seen, measure.held);
-        tests.conclude(contrast, &variances, &seen, measure.fano);
+        tests.conclude(contrast, &variances, &seen, measure.hops);
         tests
     }
 
@@ -279,38 +291,72 @@ impl Tests {
         contrast: &Contrast<'_>,
         variances: &Arms<ArmVariances>,
         seen: &Arms<Vec<ArmDispersion>>,
-        fano: Option<&Arms<Vec<f64>>>,
+        hops: Hops<'_>,
     ) {
-        for place in 0..self.tested.len() {
-            if !self.tested[place] {
-                continue;
-            }
-            let calm = self.pooled.calm_of(contrast.id(place));
-            let unmoderated = self.unmoderated(place, seen);
-            let unshared = self.unshared(place);
-            let share = variances.as_ref().map(|arm| arm.share[place]);
-            let mean = 0.5 * (share.head + share.base);
-            let moderated = Arms::of(|side| {
-                let (counting, between) = (unshared * variances[side].counting[place], variances[side].between[place]);
-                let at = if share[side] > 0.0 { share[side] } else { mean };
-                let fano = fano.map_or(1.0, |fano| fano[side][place]);
-                (unmoderated.moderated(side, calm, counting_floor(counting, between, at, fano)), counting, between)
-            });
-            let levels = moderated.map(|(moderated, counting, between)| Level {
-                share: f64::NAN,
-                counting: moderated.phi * counting,
-                between: moderated.phi * between,
-            });
-            let levels = Arms::of(|side| Level { share: share[side], ..levels[side] });
-            let df =
-                Arms::of(|side| if moderated[side].0.df > 0.0 { moderated[side].0.df } else { seen[side][place].df });
+        let admitted: Vec<usize> = (0..self.tested.len()).filter(|&place| self.tested[place]).collect();
+        let expected = Arms::of(|side| {
+            let of = |&place: &usize| self.expected(contrast, variances, seen, (place, side));
+            admitted.iter().map(of).collect::<Vec<_>>()
+        });
+        let clumping = Arms::of(|side| self.clumping(contrast, hops, (side, &admitted), &expected[side]));
+        for (i, &place) in admitted.iter().enumerate() {
+            let concluded = Arms::of(|side| expected[side][i].conclude(clumping[side][i]));
             for side in Side::BOTH {
-                self.dispersion[side][place] = ArmDispersion { phi: moderated[side].0.phi, ..seen[side][place] };
+                self.dispersion[side][place] = ArmDispersion { phi: concluded[side].phi, ..seen[side][place] };
             }
-            self.levels[place] = Levels::new(levels, df);
+            self.levels[place] = Levels::new(concluded.map(|arm| arm.level), concluded.map(|arm| arm.df));
             self.tested[place] = Side::BOTH.iter().all(|&side| seen[side][place].df > 0.0);
         }
         self.tests = self.tested.iter().filter(|&&tested| tested).count();
+    }
+
+    /// What is expected of an admitted function in one arm.
+    fn expected(
+        &self,
+        contrast: &Contrast<'_>,
+        variances: &Arms<ArmVariances>,
+        seen: &Arms<Vec<ArmDispersion>>,
+        (place, side): (usize, Side),
+    ) -> Expected {
+        let share = variances.as_ref().map(|arm| arm.share[place]);
+        let counting = self.unshared(place) * variances[side].counting[place];
+        let level = Level { share: share[side], counting, between: variances[side].between[place] };
+        let at = if share[side] > 0.0 { share[side] } else { 0.5 * (share.head + share.base) };
+        let calm = self.pooled.calm_of(contrast.id(place));
+        Expected {
+            level,
+            moderated: self.unmoderated(place, seen).moderated(side, calm),
+            own_df: seen[side][place].df,
+            floor: counting_floor(level.counting, level.between, at),
+        }
+    }
+
+    /// Clumping in time of admitted functions; 1 where it is less than what is expected anyway.
+    fn clumping(
+        &self,
+        contrast: &Contrast<'_>,
+        hops: Hops<'_>,
+        (side, admitted): (Side, &[usize]),
+        expected: &[Expected],
+    ) -> Vec<f64> {
+        let mut factors = vec![1.0; admitted.len()];
+        let held = match hops {
+            Hops::Unknown => None,
+            Hops::Held => ArmHops::of(contrast, self.model, side),
+            Hops::Factors(given) => return admitted.iter().map(|&place| given[side][place]).collect(),
+        };
+        if let Some(held) = held {
+            let binds = |&i: &usize| {
+                let place = admitted[i];
+                held.at_most(place, self.counts[side][place]) * expected[i].floor > expected[i].moderated.phi
+            };
+            let binding: Vec<usize> = (0..admitted.len()).filter(binds).collect();
+            let ids: Vec<u32> = binding.iter().map(|&i| contrast.id(admitted[i])).collect();
+            for (&i, factor) in binding.iter().zip(held.factors(&ids)) {
+                factors[i] = factor;
+            }
+        }
+        factors
     }
 
     /// Exposure of both arms.
@@ -359,6 +405,40 @@ impl Tests {
             pooled: self.pooled.clone(),
             order: Vec::new(),
             ..*self
+        }
+    }
+}
+
+/// What is expected of one function in one arm.
+#[derive(Clone, Copy)]
+struct Expected {
+    /// Its level, with the variance that is expected.
+    level: Level,
+    /// By how much more it varies.
+    moderated: Moderated,
+    /// Degrees of freedom of what was seen.
+    own_df: f64,
+    /// Counting noise over the expected variance.
+    floor: f64,
+}
+
+/// One function in one arm.
+#[derive(Clone, Copy)]
+struct Concluded {
+    level: Level,
+    phi: f64,
+    df: f64,
+}
+
+impl Expected {
+    /// Never below counting noise, times its clumping in time.
+    fn conclude(&self, clumping: f64) -> Concluded {
+        let phi = self.moderated.phi.max(self.floor * clumping);
+        let Level { share, counting, between } = self.level;
+        Concluded {
+            level: Level { share, counting: phi * counting, between: phi * between },
+            phi,
+            df: if self.moderated.df > 0.0 { self.moderated.df } else { self.own_df },
         }
     }
 }

@@ -2,13 +2,12 @@
 
 use fleetdiff_statistics::compositional::moved_with_the_rest;
 use fleetdiff_statistics::families::{bh, selected};
-use fleetdiff_statistics::fano::{fano, fano_of_arm};
 use fleetdiff_statistics::live::live_rows;
 use fleetdiff_statistics::one_pod::{LeaveOneOut, OnePod};
 use fleetdiff_statistics::requests::PerRequest;
 use fleetdiff_statistics::self_check::{SplitBy, SplitPod, splits};
 use fleetdiff_statistics::{
-    Arm, Arms, CellRows, Contrast, MIN_EFFECT, Measure, Model, Scales, Side, Stratum, Tests, rows_of_cell,
+    Arm, Arms, CellRows, Contrast, Hops, MIN_EFFECT, Measure, Model, Scales, Side, Stratum, Tests, rows_of_cell,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -178,6 +177,28 @@ proptest! {
         prop_assert_eq!(Scales::of(&plain, None), Scales::of(&only, None));
     }
 
+    /// Reading hops only where they may bind gives the bits of factors of every function.
+    #[test]
+    fn law_hops_are_read_where_they_bind(mut arms in cell(), bursts in vec(0..40_u32, FUNCTIONS), q in 0.05..1.0_f64) {
+        for arm in [&mut arms.head, &mut arms.base] {
+            for (f, &burst) in bursts.iter().enumerate() {
+                arm.hop_squares[f] = arm.counts.iter().flatten().map(|row| row[f] + row[f] * row[f] * q * f64::from(burst) / 20.0).sum();
+            }
+            arm.hop_concentrations.iter_mut().flatten().for_each(|own| *own = q);
+        }
+        let mut whole = contrast(&arms);
+        whole.strata.truncate(1);
+        let none = vec![0.0; FUNCTIONS];
+        whole.strata.extend(contrast(&arms).strata.into_iter().skip(1).map(|mut stratum| { Side::BOTH.iter().for_each(|&side| stratum[side].hop_squares = vec![&none]); stratum }));
+        let shared = whole.shared(Model::Share).count() == whole.strata.len();
+        let factors = arms.as_ref().map(ArmData::fano);
+        let measure = |hops: Hops<'_>| Tests::measure(&whole, &Measure { hops, ..Measure::afresh(Model::Share) });
+        let (all, held) = (measure(Hops::Factors(&factors)), measure(Hops::Held));
+        if shared {
+            (0..FUNCTIONS).for_each(|f| assert_eq!(bits(&all, f), bits(&held, f)));
+        }
+    }
+
     /// What is held gives the bits of what is measured afresh, as long as nothing changed; then rows move, what is held does not.
     #[test]
     fn law_held_is_what_was_measured(arms in cell(), f in 0..FUNCTIONS) {
@@ -339,14 +360,13 @@ fn bursts_widen_the_variance() {
         }
     }
     let contrast = contrast(&arms);
-    let factors = fano(&contrast, Model::Share).expect("hops are kept");
+    let factors = arms.as_ref().map(ArmData::fano);
     assert!(factors.head[20] > 100.0 && factors.head[19] < 1.01, "{:?}", factors.head);
-    let alone = fano_of_arm(std::iter::once(&contrast.strata[0].base), FUNCTIONS);
-    assert_eq!(alone, factors.base);
-    let plain = Tests::measure(&contrast, &Measure::afresh(Model::Share));
-    let clumped = Tests::measure(&contrast, &Measure { fano: Some(&factors), ..Measure::afresh(Model::Share) });
+    let measure = |hops: Hops<'_>| Tests::measure(&contrast, &Measure { hops, ..Measure::afresh(Model::Share) });
+    let (plain, clumped, held) = (measure(Hops::Unknown), measure(Hops::Factors(&factors)), measure(Hops::Held));
     assert!(clumped.levels[20].variance() > 10.0 * plain.levels[20].variance());
     assert_eq!(clumped.levels[0].variance().to_bits(), plain.levels[0].variance().to_bits());
+    (0..FUNCTIONS).for_each(|f| assert_eq!(bits(&clumped, f), bits(&held, f)));
 }
 
 /// Every split has two pods on each side; nodes are kept together.

@@ -1,6 +1,6 @@
 //! The test of one cell, from counts to p and interval.
 
-use fleetdiff_statistics::{Arms, Measure, Model, Side, Tests};
+use fleetdiff_statistics::{Arms, Hops, Measure, Model, Side, Tests};
 use serde_json::Value;
 
 use crate::vectors::{ArmData, Compared, arms, cases, contrast, float, list};
@@ -50,7 +50,7 @@ fn compare_tests(compared: &mut Compared, tests: &Tests, f: usize, expect: &Valu
     compared.relative(levels.variance(), want("v"), OF_SQUARES, &name("v"));
     compared.ln_p(levels.ln_p(1.0), want("p"), TOLERANCE, &name("p"));
     compared.ln_p(levels.ln_p(1.02), want("p_102"), TOLERANCE, &name("p at 1.02"));
-    compared.ln_p(levels.ln_p_min_effect(1.0, 0.01), want("p_delta"), TOLERANCE, &name("p of the band"));
+    compared.ln_p(levels.tests().ln_p_min_effect(1.0, 0.01), want("p_delta"), TOLERANCE, &name("p of the band"));
     compared.relative_above(levels.deviance_at_most(1.0), want("bound"), OF_SQUARES, 1e-12, &name("bound"));
     assert!(levels.deviance(1.0) <= levels.deviance_at_most(1.0) * (1.0 + 1e-12), "{}", name("bound"));
     let interval = levels.interval(libm::log(0.05));
@@ -77,7 +77,8 @@ fn published_tests() {
                 shown.relative(found, float(&expect["fano"][side][f]), TOLERANCE, &format!("{at} fano {f}"));
             }
         }
-        let tests = Tests::measure(&contrast(&arms), &Measure { fano: fano.as_ref(), ..Measure::afresh(model) });
+        let hops = fano.as_ref().map_or(Hops::Unknown, Hops::Factors);
+        let tests = Tests::measure(&contrast(&arms), &Measure { hops, ..Measure::afresh(model) });
         compare_pooled(&mut pooled, &tests, expect, &at);
         for f in 0..tests.tested.len() {
             shown.equal(&Some(tests.tested[f]), &expect["tested"][f].as_bool(), &format!("{at} tested {f}"));

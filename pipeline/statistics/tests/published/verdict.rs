@@ -9,7 +9,9 @@ use fleetdiff_statistics::median::median;
 use fleetdiff_statistics::normalization::Anchor;
 use fleetdiff_statistics::one_pod::LeaveOneOut;
 use fleetdiff_statistics::requests::{PerRequest, anchor};
-use fleetdiff_statistics::{Arms, CellRows, MIN_EFFECT, Measure, Model, Scales, Support, Tests, rows_of_cell, support};
+use fleetdiff_statistics::{
+    Arms, CellRows, Hops, MIN_EFFECT, Measure, Model, Scales, Support, Tests, rows_of_cell, support,
+};
 use serde_json::Value;
 
 use crate::vectors::{ArmData, Compared, arms, cases, contrast, float, list};
@@ -32,7 +34,7 @@ impl Cell {
     fn of(arms: &Arms<ArmData>, anchor: Option<Anchor>) -> Self {
         let contrast = contrast(arms);
         let fano = arms.as_ref().map(ArmData::fano);
-        let tests = Tests::measure(&contrast, &Measure { fano: Some(&fano), ..Measure::afresh(Model::Share) });
+        let tests = Tests::measure(&contrast, &Measure { hops: Hops::Factors(&fano), ..Measure::afresh(Model::Share) });
         let scales = Scales::of(&tests, anchor);
         let rows = rows_of_cell(tests, scales, MIN_EFFECT);
         let left_out = LeaveOneOut::new(&contrast, Model::Share);
