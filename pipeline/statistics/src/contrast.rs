@@ -46,6 +46,15 @@ impl<'a> Contrast<'a> {
         }
     }
 
+    /// The place of results of the function with this id; `None` if it has none.
+    #[must_use]
+    pub fn place(&self, id: usize) -> Option<usize> {
+        match &self.only {
+            Some(only) => only.binary_search(&u32::try_from(id).ok()?).ok(),
+            None => (id < self.functions).then_some(id),
+        }
+    }
+
     /// The strata in which both arms have exposure.
     pub fn shared(&self, model: Model) -> impl Iterator<Item = &Stratum<'a>> {
         self.strata.iter().filter(move |stratum| stratum.both().iter().all(|arm| arm.exposure(model) > 0))

@@ -15,7 +15,8 @@
 
 use crate::arms::{Arms, Side};
 use crate::effect::LnInterval;
-use crate::special::{ln_add, ln_ratio};
+use crate::minimum_effect::outside_band;
+use crate::special::ln_ratio;
 use crate::tails::F1Tail;
 
 /// Below this part of A, B p is taken for 0: the form of Poisson counts.
@@ -173,21 +174,10 @@ impl LevelTests {
         self.tail.ln_tail(self.levels.deviance(ratio))
     }
 
-    /// ln p of H0: |ln(head/base) - ln `ratio`| <= `min_effect`.
-    ///
-    /// The test is repeated at the band's ends; near = the p of the end on the effect's side, far = the other's. p = near/2 +
-    /// far/2 outside the band, 1 - near/2 + far/2 inside. `min_effect` >= 0; at 0 it is the p of the test. The idea of TREAT
-    /// (McCarthy & Smyth 2009) with the test itself, so that functions of one arm and few pods come out right. Checked against
-    /// the reference program (`test.json`) to 1e-8.
+    /// ln p of H0: |ln(head/base) - ln `ratio`| <= `min_effect`: the test repeated at the band's ends, see [`outside_band`].
     #[must_use]
     pub fn ln_p_min_effect(&self, ratio: f64, min_effect: f64) -> f64 {
         let (up, down) = (self.ln_p(ratio * libm::exp(min_effect)), self.ln_p(ratio * libm::exp(-min_effect)));
-        let off = self.levels.theta() - libm::log(ratio);
-        let (near, far) = if off > 0.0 { (up, down) } else { (down, up) };
-        if off.abs() > min_effect {
-            ln_add(near, far) - std::f64::consts::LN_2
-        } else {
-            libm::log1p(0.5 * (libm::exp(far) - libm::exp(near)))
-        }
+        outside_band(self.levels.theta() - libm::log(ratio), min_effect, up, down)
     }
 }

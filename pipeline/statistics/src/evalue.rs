@@ -1,7 +1,7 @@
 //! E-values for looks without a plan, and the e-BH procedure over many of them.
 //!
 //! An e-value is a bet against "nothing changed" whose expected pay-out is at most one, whenever one looks. A threshold on it
-//! holds at every look at once, which no p-value does: BH looked at every 10 s for 30 minutes calls something in most runs.
+//! holds at every look at once, which no p-value does: BH looked at every 10 s for 30 minutes flags something in most runs.
 
 #![expect(clippy::as_conversions, reason = "ranks and family sizes become floats")]
 

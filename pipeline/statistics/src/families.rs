@@ -1,9 +1,10 @@
 //! False discovery: which of many tested rows may be flagged, in one family and on two levels.
 //!
 //! Functions are selected first, over all cells at once; inside a selected function its cells are. Selecting cells only inside
-//! selected functions keeps the promise for what is read: the rows of the functions that are shown (Benjamini & Bogomolov 2014).
-//! A function that costs more is worth more of the level: weights with mean 1 over the family leave the promise as it is (Genovese,
-//! Roeder & Wasserman 2006), since the pooled share from which they come says nothing of the ratio. Families take ln p, so that p below 1e-308 still has a rank; NaN is no member.
+//! selected functions keeps the promise for what is read: the rows of the functions that are shown (Benjamini & Bogomolov 2014). A
+//! function that costs more is worth more of the level: weights with mean 1 over the family leave the promise as it is (Genovese,
+//! Roeder & Wasserman 2006), since the pooled share from which they come says nothing of the ratio. Families take ln p, so that p
+//! below 1e-308 still has a rank; NaN is no member.
 
 #![expect(clippy::as_conversions, reason = "ranks and family sizes become floats")]
 

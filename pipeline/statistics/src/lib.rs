@@ -12,8 +12,9 @@
 //! | What is compared with what? | [`arms`], [`strata`], [`contrast`] |
 //! | How much does a pod count, and how much do pods differ? | `geometry`, `spread`, `variance` |
 //! | What do functions expect of each other? | [`priors`], `moderation` |
+//! | What may be older than the look? | [`pooled`] |
 //! | Do samples come in bursts? | [`mod@fano`] |
-//! | Is the change more than that? | [`mod@test`], [`deviance`], [`tails`] |
+//! | Is the change more than that? | [`mod@test`], [`deviance`], [`minimum_effect`], [`tails`] |
 //! | How large is it, and against what? | [`interval`], [`effect`], [`normalization`] |
 //! | Did one pod make it? | [`mod@one_pod`] |
 //! | Which of many rows may be flagged? | [`families`], [`evalue`] |
@@ -60,11 +61,13 @@ pub mod intervals;
 mod layout;
 pub mod live;
 pub mod median;
+pub mod minimum_effect;
 mod moderation;
 pub mod normalization;
 mod number;
 pub mod one_pod;
 pub mod outliers;
+pub mod pooled;
 pub mod power;
 pub mod priors;
 pub mod rare;
@@ -84,8 +87,9 @@ pub use arms::{Arms, Side};
 pub use contrast::Contrast;
 pub use deviance::Levels;
 pub use normalization::Scales;
+pub use pooled::Pooled;
 pub use rows::{CellRows, rows_of_cell};
 pub use strata::{Arm, BucketCounts, BucketRow, Model, Stratum};
 pub use support::{Support, support};
-pub use test::{Hops, Measure, Pooled, Tests};
+pub use test::{Hops, Measure, Tests};
 pub use thresholds::{FEW_FUNCTIONS, MIN_COUNT, MIN_EFFECT};

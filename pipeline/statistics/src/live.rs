@@ -8,7 +8,7 @@
 use crate::deviance::Levels;
 use crate::evalue::ln_e;
 use crate::normalization::Scales;
-use crate::rows::AgainstScales;
+use crate::rows::{AgainstScales, contradicts};
 use crate::test::Tests;
 
 /// A row whose e-value may reach the floor.
@@ -22,6 +22,8 @@ pub struct LiveRow {
     pub ln_p: f64,
     /// ln of the e-value.
     pub ln_e: f64,
+    /// Whether the share itself moved the other way.
+    pub contradicts: bool,
 }
 
 /// The rows whose e-value can be at least `e_floor`, ascending by place; every row with e >= the floor is among them.
@@ -36,7 +38,8 @@ pub fn live_rows(tests: &Tests, scales: &Scales, e_floor: f64) -> Vec<LiveRow> {
     let candidates = tests.levels.iter().enumerate().filter(|&(place, levels)| tests.tested[place] && reaches(levels));
     let row = |(place, levels): (usize, &Levels)| {
         let AgainstScales { theta, ln_p, .. } = AgainstScales::of(&levels.tests(), scales);
-        LiveRow { place, theta, ln_p, ln_e: ln_e(ln_p, levels.variance()) }
+        let contradicts = contradicts(levels.theta(), theta, || levels.ln_p(1.0));
+        LiveRow { place, theta, ln_p, ln_e: ln_e(ln_p, levels.variance()), contradicts }
     };
     candidates.map(row).collect()
 }

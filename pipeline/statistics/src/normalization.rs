@@ -13,7 +13,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::test::Tests;
-use crate::thresholds::{FEW_FUNCTIONS, MIN_EFFECT};
+use crate::thresholds::{FEW_FUNCTIONS, MIN_COUNT, MIN_EFFECT};
 
 /// Tukey's constant: 95 % efficiency under normal errors.
 const TUKEY: f64 = 4.685;
@@ -114,6 +114,21 @@ impl Scales {
         let deciding = admissible.remove(decides);
         Self { deciding, rivals: admissible }
     }
+}
+
+/// The scales from counts alone, without pods: variances 1/a + 1/b, functions with at least 30 samples that both arms have.
+///
+/// [`Scales::of`] for two profiles of one pod each, however few functions there are; `a` of `n_a` samples in the head, `b` of `n_b`
+/// in the base.
+#[must_use]
+pub fn scales_of_counts(a: &[f64], n_a: f64, b: &[f64], n_b: f64) -> Scales {
+    let shared = a.iter().zip(b).filter(|&(&a, &b)| a + b >= MIN_COUNT && a > 0.0 && b > 0.0);
+    let changes = shared.map(|(&a, &b)| Change {
+        theta: (libm::log(a) - libm::log(n_a)) - (libm::log(b) - libm::log(n_b)),
+        variance: 1.0 / a + 1.0 / b,
+        cost: (a + b) / (n_a + n_b),
+    });
+    Scales::among(&Changes::new(changes).modes(), None)
 }
 
 /// What one function says about the scale.

@@ -76,7 +76,7 @@ impl CellRows {
         self.ln_p_share[place] = tests.ln_p(1.0);
         self.ln_p_comp[place] = self.ln_p_share[place].max(tests.ln_p_min_effect(1.0, min_effect));
         self.ln_e[place] = ln_e(against.ln_p, levels.variance());
-        self.contradicts[place] = share * against.theta < 0.0 && self.ln_p_share[place] <= CONTRADICTS;
+        self.contradicts[place] = contradicts(share, against.theta, || self.ln_p_share[place]);
     }
 
     /// The interval of theta against the deciding scale, at `level` (.95).
@@ -87,6 +87,11 @@ impl CellRows {
         }
         self.tests.levels[place].interval(libm::log1p(-level)).against(self.scales.deciding.ln_scale)
     }
+}
+
+/// Whether a share that changed by `share` contradicts a change by `theta` against the scale: the other way, p_s <= .05.
+pub(crate) fn contradicts(share: f64, theta: f64, ln_p_share: impl Fn() -> f64) -> bool {
+    share * theta < 0.0 && ln_p_share() <= CONTRADICTS
 }
 
 /// One function against every admissible scale.

@@ -9,21 +9,16 @@
 //! What a look takes from all functions together is a value, [`Pooled`]: it can be measured afresh or handed in, while rows are
 //! tested at each look.
 
-use serde::{Deserialize, Serialize};
+mod measuring;
 
-use crate::arms::{Arms, Side};
+use crate::arms::Arms;
 use crate::contrast::Contrast;
 use crate::deviance::{Level, Levels};
-use crate::fano::ArmHops;
-use crate::geometry::{CLASSES, Geometry, class_of};
-use crate::layout::{Functions, Layout};
-use crate::median::median;
-use crate::moderation::{Moderated, Unmoderated, calm, counting_floor};
-use crate::priors::{Dispersion, GroupPrior, Witness, group_of, priors};
-use crate::spread::spread_of;
+use crate::layout::Layout;
+use crate::pooled::Pooled;
 use crate::strata::Model;
-use crate::thresholds::{MIN_COUNT, MIN_IN_ARM};
-use crate::variance::{ArmVariances, ClassFunctions, VariancePass};
+use crate::test::measuring::Measuring;
+use crate::thresholds::MIN_COUNT;
 
 /// How a cell is tested.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +39,7 @@ pub enum Hops<'m> {
     /// Nothing; counting noise is Poisson's.
     Unknown,
     /// What the contrast holds of hops; nothing if a stratum does not.
-    Held,
+    OfContrast,
     /// These factors, by place of results.
     Factors(&'m Arms<Vec<f64>>),
 }
@@ -53,28 +48,8 @@ impl Measure<'_> {
     /// Afresh, with the hops that the contrast holds, from 30 samples on.
     #[must_use]
     pub fn afresh(model: Model) -> Self {
-        Self { model, min_count: MIN_COUNT, hops: Hops::Held, held: None }
+        Self { model, min_count: MIN_COUNT, hops: Hops::OfContrast, held: None }
     }
-}
-
-/// What the tests of a look take from all functions of the cell together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Pooled {
-    /// tau^2: the variance between the pods of an arm of the logarithm of a share.
-    pub spread: Arms<f64>,
-    /// Priors by group of functions, the best counted first; none with fewer than 20 functions.
-    pub priors: Vec<GroupPrior>,
-    /// Functions that do not earn all of the prior's degrees of freedom, ascending. All others do.
-    pub restless: Vec<Restless>,
-}
-
-/// A function that is restless beyond what the prior allows.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Restless {
-    /// Its id in the contrast.
-    pub function: u32,
-    /// The part of the prior's degrees of freedom that it earns, below 1.
-    pub calm: f64,
 }
 
 /// One arm of a cell.
@@ -141,21 +116,8 @@ impl Tests {
     #[must_use]
     pub fn measure(contrast: &Contrast<'_>, measure: &Measure<'_>) -> Self {
         let layout = Layout::new(contrast, measure.model);
-        let mut tests = Self::nothing(contrast, measure.model, &layout);
-        if layout.strata == 0 {
-            return tests;
-        }
-        tests.counts = layout.arms.as_ref().map(|arm| arm.sums(Functions::of(contrast)));
-        tests.admit(measure.min_count, contrast.untested.and_then(|id| tests.place_of(contrast, id)));
-        tests.pooled.spread = match measure.held {
-            Some(held) => held.spread,
-            None => tests.spread(contrast, &layout),
-        };
-        let (variances, class_df) = tests.variances(contrast, &layout);
-        let seen = tests.seen(&variances, &class_df);
-        tests.pool(contrast, &seen, measure.held);
-        tests.conclude(contrast, &variances, &seen, measure.hops);
-        tests
+        let tests = Self::nothing(contrast, measure.model, &layout);
+        if layout.strata == 0 { tests } else { Measuring::new(contrast, measure, &layout, tests).run() }
     }
 
     fn nothing(contrast: &Contrast<'_>, model: Model, layout: &Layout<'_>) -> Self {
@@ -179,184 +141,6 @@ impl Tests {
             pooled: Pooled::default(),
             order: contrast.order.clone(),
         }
-    }
-
-    fn place_of(&self, contrast: &Contrast<'_>, id: usize) -> Option<usize> {
-        match &contrast.only {
-            None => Some(id).filter(|&id| id < self.tested.len()),
-            Some(only) => only.binary_search(&u32::try_from(id).ok()?).ok(),
-        }
-    }
-
-    /// Who may be tested, as far as counts say.
-    fn admit(&mut self, min_count: f64, untested: Option<usize>) {
-        let whole = self.exposure();
-        for place in 0..self.tested.len() {
-            let count = self.count(place);
-            self.tested[place] = count >= min_count && count > 0.0 && (self.model == Model::Rate || count < whole);
-        }
-        if let Some(tested) = untested.and_then(|place| self.tested.get_mut(place)) {
-            *tested = false;
-        }
-    }
-
-    /// tau^2 of each arm; an arm that cannot show it takes the other's.
-    fn spread(&self, contrast: &Contrast<'_>, layout: &Layout<'_>) -> Arms<f64> {
-        let own = Arms::of(|side| {
-            let counted: Vec<usize> = (0..self.tested.len())
-                .filter(|&place| self.tested[place] && self.counts[side][place] >= MIN_IN_ARM)
-                .collect();
-            let middle = median(&counted.iter().map(|&place| self.count(place)).collect::<Vec<_>>());
-            let best = counted.iter().filter(|&&place| self.count(place) >= middle);
-            let ids: Vec<u32> = best.map(|&place| contrast.id(place)).collect();
-            spread_of(&layout.arms[side], &layout.arms[side.other()].totals, &ids)
-        });
-        let or = |own: f64, other: f64| if own.is_nan() { other } else { own };
-        Arms::of(|side| or(or(own[side], own[side.other()]), 0.0))
-    }
-
-    /// Levels and variances of admitted functions, and the degrees of freedom of each class.
-    fn variances(
-        &mut self,
-        contrast: &Contrast<'_>,
-        layout: &Layout<'_>,
-    ) -> (Arms<ArmVariances>, [Arms<f64>; CLASSES]) {
-        let pods = self.size.map(|arm| arm.pods);
-        let spread = self.pooled.spread;
-        let tau2 = (spread.head / pods.head + spread.base / pods.base) / (1.0 / pods.head + 1.0 / pods.base);
-        let per_pod = layout.exposure() / layout.pods();
-        let mut classes: [ClassFunctions; CLASSES] = Default::default();
-        for place in (0..self.tested.len()).filter(|&place| self.tested[place]) {
-            let class = class_of(tau2 * self.share_of_cost(place) * per_pod);
-            self.class[place] = class;
-            classes[class].ids.push(contrast.id(place));
-            classes[class].places.push(place);
-        }
-        let mut variances = Arms::of(|_| ArmVariances::unknown(self.tested.len()));
-        let mut class_df = [Arms { head: 0.0, base: 0.0 }; CLASSES];
-        for (class, functions) in classes.iter().enumerate().filter(|(_, functions)| !functions.ids.is_empty()) {
-            let geometry = Geometry::new(layout, class, per_pod);
-            class_df[class] = geometry.arms.as_ref().map(|arm| arm.df);
-            VariancePass::new(layout, &geometry, spread).run(functions, &mut variances);
-        }
-        (variances, class_df)
-    }
-
-    /// Seen over expected variance of admitted functions.
-    fn seen(&self, variances: &Arms<ArmVariances>, class_df: &[Arms<f64>; CLASSES]) -> Arms<Vec<ArmDispersion>> {
-        Arms::of(|side| {
-            let arm = &variances[side];
-            let seen = |place: usize| {
-                let p = arm.share[place];
-                let expected = self.unshared(place) * arm.counting[place] * p + arm.between[place] * p * p;
-                let ratio = if expected > 0.0 { arm.seen[place] / expected } else { f64::NAN };
-                ArmDispersion { ratio, df: class_df[self.class[place]][side], phi: f64::NAN }
-            };
-            (0..self.tested.len()).map(|place| if self.tested[place] { seen(place) } else { UNKNOWN }).collect()
-        })
-    }
-
-    /// What functions expect of each other, measured or held.
-    fn pool(&mut self, contrast: &Contrast<'_>, seen: &Arms<Vec<ArmDispersion>>, held: Option<&Pooled>) {
-        if let Some(held) = held {
-            self.pooled.clone_from(held);
-            return;
-        }
-        let admitted: Vec<usize> = self.family().collect();
-        let mut witnesses: Vec<Witness> = admitted.iter().filter_map(|&place| self.witness(place, seen)).collect();
-        witnesses.sort_by(|one, other| other.share.total_cmp(&one.share));
-        self.pooled.priors = priors(&witnesses);
-        let restlessness: Vec<f64> =
-            admitted.iter().map(|&place| self.unmoderated(place, seen).ln_p_of_restlessness()).collect();
-        let restless = calm(&restlessness).into_iter().zip(&admitted).filter(|(calm, _)| *calm < 1.0);
-        self.pooled.restless = restless.map(|(calm, &place)| Restless { function: contrast.id(place), calm }).collect();
-        self.pooled.restless.sort_unstable_by_key(|restless| restless.function);
-    }
-
-    fn witness(&self, place: usize, seen: &Arms<Vec<ArmDispersion>>) -> Option<Witness> {
-        let arms = Arms::of(|side| dispersion(seen[side][place]).filter(|_| self.counts[side][place] >= MIN_IN_ARM));
-        arms.head.or(arms.base).map(|_| Witness { share: self.share_of_cost(place), arms })
-    }
-
-    fn unmoderated(&self, place: usize, seen: &Arms<Vec<ArmDispersion>>) -> Unmoderated<'_> {
-        Unmoderated {
-            seen: seen.as_ref().map(|seen| dispersion(seen[place])),
-            prior: group_of(&self.pooled.priors, self.share_of_cost(place)),
-        }
-    }
-
-    /// Levels of all that can be tested.
-    fn conclude(
-        &mut self,
-        contrast: &Contrast<'_>,
-        variances: &Arms<ArmVariances>,
-        seen: &Arms<Vec<ArmDispersion>>,
-        hops: Hops<'_>,
-    ) {
-        let admitted: Vec<usize> = (0..self.tested.len()).filter(|&place| self.tested[place]).collect();
-        let expected = Arms::of(|side| {
-            let of = |&place: &usize| self.expected(contrast, variances, seen, (place, side));
-            admitted.iter().map(of).collect::<Vec<_>>()
-        });
-        let clumping = Arms::of(|side| self.clumping(contrast, hops, (side, &admitted), &expected[side]));
-        for (i, &place) in admitted.iter().enumerate() {
-            let concluded = Arms::of(|side| expected[side][i].conclude(clumping[side][i]));
-            for side in Side::BOTH {
-                self.dispersion[side][place] = ArmDispersion { phi: concluded[side].phi, ..seen[side][place] };
-            }
-            self.levels[place] = Levels::new(concluded.map(|arm| arm.level), concluded.map(|arm| arm.df));
-            self.tested[place] = Side::BOTH.iter().all(|&side| seen[side][place].df > 0.0);
-        }
-        self.tests = self.tested.iter().filter(|&&tested| tested).count();
-    }
-
-    /// What is expected of an admitted function in one arm.
-    fn expected(
-        &self,
-        contrast: &Contrast<'_>,
-        variances: &Arms<ArmVariances>,
-        seen: &Arms<Vec<ArmDispersion>>,
-        (place, side): (usize, Side),
-    ) -> Expected {
-        let share = variances.as_ref().map(|arm| arm.share[place]);
-        let counting = self.unshared(place) * variances[side].counting[place];
-        let level = Level { share: share[side], counting, between: variances[side].between[place] };
-        let at = if share[side] > 0.0 { share[side] } else { 0.5 * (share.head + share.base) };
-        let calm = self.pooled.calm_of(contrast.id(place));
-        Expected {
-            level,
-            moderated: self.unmoderated(place, seen).moderated(side, calm),
-            own_df: seen[side][place].df,
-            floor: counting_floor(level.counting, level.between, at),
-        }
-    }
-
-    /// Clumping in time of admitted functions; 1 where it is less than what is expected anyway.
-    fn clumping(
-        &self,
-        contrast: &Contrast<'_>,
-        hops: Hops<'_>,
-        (side, admitted): (Side, &[usize]),
-        expected: &[Expected],
-    ) -> Vec<f64> {
-        let mut factors = vec![1.0; admitted.len()];
-        let held = match hops {
-            Hops::Unknown => None,
-            Hops::Held => ArmHops::of(contrast, self.model, side),
-            Hops::Factors(given) => return admitted.iter().map(|&place| given[side][place]).collect(),
-        };
-        if let Some(held) = held {
-            let binds = |&i: &usize| {
-                let place = admitted[i];
-                held.at_most(place, self.counts[side][place]) * expected[i].floor > expected[i].moderated.phi
-            };
-            let binding: Vec<usize> = (0..admitted.len()).filter(binds).collect();
-            let ids: Vec<u32> = binding.iter().map(|&i| contrast.id(admitted[i])).collect();
-            for (&i, factor) in binding.iter().zip(held.factors(&ids)) {
-                factors[i] = factor;
-            }
-        }
-        factors
     }
 
     /// Exposure of both arms.
@@ -407,51 +191,4 @@ impl Tests {
             ..*self
         }
     }
-}
-
-/// What is expected of one function in one arm.
-#[derive(Clone, Copy)]
-struct Expected {
-    /// Its level, with the variance that is expected.
-    level: Level,
-    /// By how much more it varies.
-    moderated: Moderated,
-    /// Degrees of freedom of what was seen.
-    own_df: f64,
-    /// Counting noise over the expected variance.
-    floor: f64,
-}
-
-/// One function in one arm.
-#[derive(Clone, Copy)]
-struct Concluded {
-    level: Level,
-    phi: f64,
-    df: f64,
-}
-
-impl Expected {
-    /// Never below counting noise, times its clumping in time.
-    fn conclude(&self, clumping: f64) -> Concluded {
-        let phi = self.moderated.phi.max(self.floor * clumping);
-        let Level { share, counting, between } = self.level;
-        Concluded {
-            level: Level { share, counting: phi * counting, between: phi * between },
-            phi,
-            df: if self.moderated.df > 0.0 { self.moderated.df } else { self.own_df },
-        }
-    }
-}
-
-impl Pooled {
-    /// The part of the prior's degrees of freedom that a function earns.
-    fn calm_of(&self, function: u32) -> f64 {
-        let found = self.restless.binary_search_by_key(&function, |restless| restless.function);
-        found.map_or(1.0, |index| self.restless[index].calm)
-    }
-}
-
-/// What was seen, unless the arm cannot show it.
-fn dispersion(seen: ArmDispersion) -> Option<Dispersion> {
-    (seen.df > 0.0 && !seen.ratio.is_nan()).then_some(Dispersion { ratio: seen.ratio, df: seen.df })
 }

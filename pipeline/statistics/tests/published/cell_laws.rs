@@ -4,6 +4,7 @@ use fleetdiff_statistics::compositional::moved_with_the_rest;
 use fleetdiff_statistics::families::{bh, selected};
 use fleetdiff_statistics::live::live_rows;
 use fleetdiff_statistics::one_pod::{LeaveOneOut, OnePod};
+use fleetdiff_statistics::pooled::is_due;
 use fleetdiff_statistics::requests::PerRequest;
 use fleetdiff_statistics::self_check::{SplitBy, SplitPod, splits};
 use fleetdiff_statistics::{
@@ -48,6 +49,11 @@ fn arm(strata: usize) -> impl Strategy<Value = ArmData> {
 
 fn cell() -> impl Strategy<Value = Arms<ArmData>> {
     (1..4_usize).prop_flat_map(|strata| (arm(strata), arm(strata))).prop_map(|(head, base)| Arms { head, base })
+}
+
+/// The same cell with each stratum of each arm changed.
+fn of_strata(arms: &Arms<ArmData>, change: impl Fn(&[Vec<f64>]) -> Vec<Vec<f64>>) -> Arms<ArmData> {
+    arms.as_ref().map(|arm| ArmData::of_pods(arm.counts.iter().map(|stratum| change(stratum)).collect()))
 }
 
 fn measured(arms: &Arms<ArmData>) -> Tests {
@@ -96,7 +102,14 @@ proptest! {
                 let counting = (1.0 - tests.share_of_cost(f)) * expected.counting;
                 let p = expected.share;
                 let ratio = expected.variance / (counting * p + expected.between * p * p);
-                for (one, other) in [(level.share, p), (level.counting, found.phi * counting), (level.between, found.phi * expected.between), (found.ratio, ratio), (found.df, expected.df)] {
+                let pairs = [
+                    (level.share, p),
+                    (level.counting, found.phi * counting),
+                    (level.between, found.phi * expected.between),
+                    (found.ratio, ratio),
+                    (found.df, expected.df),
+                ];
+                for (one, other) in pairs {
                     prop_assert!((one - other).abs() <= 1e-12 * other.abs().max(1e-12), "{f} {side:?}: {one} {other}");
                 }
                 compared += 1;
@@ -133,16 +146,19 @@ proptest! {
     /// The order of buckets does not matter, nor does that of functions that differ in count.
     #[test]
     fn law_order_does_not_matter(arms in cell(), by in 1..9_usize) {
-        let turned = |all: &Vec<Vec<f64>>| { let mut all = all.clone(); let n = all.len(); all.rotate_left(by % n); all };
-        let buckets = arms.as_ref().map(|arm| ArmData::of_pods(arm.counts.iter().map(turned).collect()));
-        let backwards = |arm: &ArmData| ArmData::of_pods(arm.counts.iter().map(|stratum| stratum.iter().map(|row| row.iter().rev().copied().collect()).collect()).collect());
-        let functions = arms.as_ref().map(backwards);
+        let buckets = of_strata(&arms, |stratum| {
+            let mut turned = stratum.to_vec();
+            turned.rotate_left(by % stratum.len());
+            turned
+        });
+        let functions = of_strata(&arms, |stratum| stratum.iter().map(|row| row.iter().rev().copied().collect()).collect());
         let (plain, buckets, functions) = (rows(measured(&arms)), rows(measured(&buckets)), rows(measured(&functions)));
         let counts: Vec<f64> = (0..FUNCTIONS).map(|f| plain.tests.count(f)).collect();
         let ties = (0..FUNCTIONS).any(|f| (0..f).any(|g| counts[f].to_bits() == counts[g].to_bits()));
         for f in 0..FUNCTIONS {
-            prop_assert!(close(plain.ln_p_row[f], buckets.ln_p_row[f], 1e-6), "{} {}", plain.ln_p_row[f], buckets.ln_p_row[f]);
-            prop_assert!(ties || close(plain.ln_p_row[f], functions.ln_p_row[FUNCTIONS - 1 - f], 1e-6));
+            let (own, turned) = (plain.ln_p_row[f], buckets.ln_p_row[f]);
+            prop_assert!(close(own, turned, 1e-6), "{own} {turned}");
+            prop_assert!(ties || close(own, functions.ln_p_row[FUNCTIONS - 1 - f], 1e-6));
         }
     }
 
@@ -151,13 +167,16 @@ proptest! {
     #[test]
     fn law_layout_does_not_matter(arms in cell()) {
         let (plain, whole) = (measured(&arms), contrast(&arms));
-        let first = arms.as_ref().map(|arm| arm.counts.iter().map(|s| s.iter().map(|row| row.iter().map(|x| (x / 3.0).floor()).collect::<Vec<f64>>()).collect::<Vec<_>>()).collect::<Vec<_>>());
-        let rest = Arms::of(|side| arms[side].counts.iter().zip(&first[side]).map(|(s, t)| s.iter().zip(t).map(|(row, part)| row.iter().zip(part).map(|(x, y)| x - y).collect::<Vec<f64>>()).collect::<Vec<_>>()).collect::<Vec<_>>());
+        let part = |stratum: &[Vec<f64>]| stratum.iter().map(|row| row.iter().map(|x| (x / 3.0).floor()).collect()).collect();
+        let other = |stratum: &[Vec<f64>]| {
+            stratum.iter().map(|row| row.iter().map(|x| x - (x / 3.0).floor()).collect()).collect()
+        };
+        let (first, rest) = (of_strata(&arms, part), of_strata(&arms, other));
         let mut split = contrast(&arms);
         for (s, stratum) in split.strata.iter_mut().enumerate() {
             for side in Side::BOTH {
                 for (b, row) in stratum[side].rows.iter_mut().enumerate() {
-                    row.counts = vec![&first[side][s][b], &rest[side][s][b]];
+                    row.counts = vec![&first[side].counts[s][b], &rest[side].counts[s][b]];
                 }
             }
         }
@@ -182,21 +201,21 @@ proptest! {
     fn law_hops_are_read_where_they_bind(mut arms in cell(), bursts in vec(0..40_u32, FUNCTIONS), q in 0.05..1.0_f64) {
         for arm in [&mut arms.head, &mut arms.base] {
             for (f, &burst) in bursts.iter().enumerate() {
-                arm.hop_squares[f] = arm.counts.iter().flatten().map(|row| row[f] + row[f] * row[f] * q * f64::from(burst) / 20.0).sum();
+                let squares = |row: &Vec<f64>| row[f] + row[f] * row[f] * q * f64::from(burst) / 20.0;
+                arm.hop_squares[f] = arm.counts.iter().flatten().map(squares).sum();
             }
             arm.hop_concentrations.iter_mut().flatten().for_each(|own| *own = q);
         }
-        let mut whole = contrast(&arms);
-        whole.strata.truncate(1);
         let none = vec![0.0; FUNCTIONS];
-        whole.strata.extend(contrast(&arms).strata.into_iter().skip(1).map(|mut stratum| { Side::BOTH.iter().for_each(|&side| stratum[side].hop_squares = vec![&none]); stratum }));
-        let shared = whole.shared(Model::Share).count() == whole.strata.len();
+        let mut whole = contrast(&arms);
+        for stratum in whole.strata.iter_mut().skip(1) {
+            Side::BOTH.iter().for_each(|&side| stratum[side].hop_squares = vec![&none]);
+        }
+        prop_assume!(whole.dropped(Model::Share) == 0);
         let factors = arms.as_ref().map(ArmData::fano);
         let measure = |hops: Hops<'_>| Tests::measure(&whole, &Measure { hops, ..Measure::afresh(Model::Share) });
-        let (all, held) = (measure(Hops::Factors(&factors)), measure(Hops::Held));
-        if shared {
-            (0..FUNCTIONS).for_each(|f| assert_eq!(bits(&all, f), bits(&held, f)));
-        }
+        let (all, binding) = (measure(Hops::Factors(&factors)), measure(Hops::OfContrast));
+        (0..FUNCTIONS).for_each(|f| assert_eq!(bits(&all, f), bits(&binding, f)));
     }
 
     /// What is held gives the bits of what is measured afresh, as long as nothing changed; then rows move, what is held does not.
@@ -229,6 +248,7 @@ proptest! {
                 Some(row) => {
                     let expected = [report.ln_p[f], report.ln_e[f], report.theta[f]].map(f64::to_bits);
                     prop_assert_eq!([row.ln_p, row.ln_e, row.theta].map(f64::to_bits), expected);
+                    prop_assert_eq!(row.contradicts, report.contradicts[f]);
                 }
                 None => prop_assert!(report.ln_e[f].is_nan() || report.ln_e[f] < floor.ln(), "{}", report.ln_e[f]),
             }
@@ -363,7 +383,7 @@ fn bursts_widen_the_variance() {
     let factors = arms.as_ref().map(ArmData::fano);
     assert!(factors.head[20] > 100.0 && factors.head[19] < 1.01, "{:?}", factors.head);
     let measure = |hops: Hops<'_>| Tests::measure(&contrast, &Measure { hops, ..Measure::afresh(Model::Share) });
-    let (plain, clumped, held) = (measure(Hops::Unknown), measure(Hops::Factors(&factors)), measure(Hops::Held));
+    let (plain, clumped, held) = (measure(Hops::Unknown), measure(Hops::Factors(&factors)), measure(Hops::OfContrast));
     assert!(clumped.levels[20].variance() > 10.0 * plain.levels[20].variance());
     assert_eq!(clumped.levels[0].variance().to_bits(), plain.levels[0].variance().to_bits());
     (0..FUNCTIONS).for_each(|f| assert_eq!(bits(&clumped, f), bits(&held, f)));
@@ -390,4 +410,13 @@ fn splits_of_an_arm() {
     assert_eq!(side(SplitBy::Node), [0, 1, 4, 5]);
     assert!(splits(&pods[..3]).is_empty());
     assert!(splits(&pods[..4]).iter().all(|(by, side)| *by != SplitBy::Node || side.len() == 2));
+}
+
+/// Every cell has its turn once in six looks.
+#[test]
+fn cells_take_turns() {
+    for cell in [0, 7, u64::MAX, 1 << 63] {
+        let turns = (1000..1006).filter(|&look| is_due(look, cell)).count();
+        assert_eq!(turns, 1);
+    }
 }

@@ -109,7 +109,7 @@ proptest! {
         }
     }
 
-    /// A larger level calls at least the same rows, a larger family at most the same; larger e-values are called first.
+    /// A larger level flags at least the same rows, a larger family at most the same; larger e-values are flagged first.
     #[test]
     fn law_e_bh_grows_with_q(e in vec(prop_oneof![6 => -5.0..12.0_f64, 1 => Just(f64::NAN)], 0..50), q in 0.001..0.5_f64, factor in 1.0..4.0_f64, extra in 0_usize..2000) {
         let (few, many) = (e_bh(&e, q, 0), e_bh(&e, q * factor, 0));

@@ -1,6 +1,7 @@
 //! Laws of the test of two levels.
 
 use fleetdiff_statistics::deviance::Level;
+use fleetdiff_statistics::effect::EQUIVALENCE_LN;
 use fleetdiff_statistics::g::g_rate;
 use fleetdiff_statistics::{Arms, Levels};
 use proptest::prelude::*;
@@ -45,6 +46,16 @@ proptest! {
         for bound in [interval.low, interval.high].into_iter().filter(|bound| bound.is_finite()) {
             prop_assert!((levels.ln_p(bound.exp()) - libm::log1p(-level)).abs() < 1e-7, "{bound}");
         }
+    }
+
+    /// Proof of sameness is the interval of 90 % within the band.
+    #[test]
+    fn law_sameness_is_the_interval(levels in levels(), off in -0.08..0.08_f64, scale in -2.0..2.0_f64) {
+        let ln_scale = if levels.theta().is_finite() { levels.theta() + off } else { scale };
+        let interval = levels.interval(libm::log(0.1)).against(ln_scale);
+        let ends = [interval.low + EQUIVALENCE_LN, interval.high - EQUIVALENCE_LN];
+        let near = ends.iter().any(|end| end.abs() < 1e-8);
+        prop_assert!(near || levels.is_equivalent(ln_scale) == interval.is_equivalent(), "{interval:?}");
     }
 
     /// Arms exchanged: the opposite effect, the same p against the inverse ratio.

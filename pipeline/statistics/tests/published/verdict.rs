@@ -85,7 +85,7 @@ impl Cell {
         if rejected && scale.abs() >= MIN_EFFECT && share * scale > 0.0 && theta.abs() < share.abs() {
             return ["compositional", ""];
         }
-        let unchanged = self.rows.interval(f, EQUIVALENCE_LEVEL).is_equivalent();
+        let unchanged = tests.levels[f].is_equivalent(scale);
         if self.support == Support::Firm && unchanged { ["equivalent", ""] } else { ["inconclusive", "needs_pods"] }
     }
 
