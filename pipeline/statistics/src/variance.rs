@@ -55,10 +55,9 @@ pub(crate) struct ClassFunctions {
     pub places: Vec<usize>,
 }
 
-/// Fills the levels and variances of one class of functions.
+/// Fills the levels and variances of functions, class by class.
 pub(crate) struct VariancePass<'c> {
     layout: &'c Layout<'c>,
-    geometry: &'c Geometry,
     tau2: Arms<f64>,
     work: Work,
 }
@@ -82,7 +81,7 @@ struct ArmBlock {
 }
 
 impl<'c> VariancePass<'c> {
-    pub fn new(layout: &'c Layout<'c>, geometry: &'c Geometry, tau2: Arms<f64>) -> Self {
+    pub fn new(layout: &'c Layout<'c>, tau2: Arms<f64>) -> Self {
         let parts = |arm: &ArmLayout<'_>| arm.buckets.iter().map(|bucket| bucket.parts.len()).sum();
         let zero = || vec![ZERO; layout.strata];
         let work = Work {
@@ -90,14 +89,15 @@ impl<'c> VariancePass<'c> {
             levels: Arms { head: zero(), base: zero() },
             pooled: zero(),
         };
-        Self { layout, geometry, tau2, work }
+        Self { layout, tau2, work }
     }
 
-    pub fn run(&mut self, functions: &ClassFunctions, out: &mut Arms<ArmVariances>) {
+    /// Of the functions of one class, with its tables.
+    pub fn run(&mut self, geometry: &Geometry, functions: &ClassFunctions, out: &mut Arms<ArmVariances>) {
         let arch = pulp::Arch::new();
         Functions::Listed(&functions.ids).blocks(BLOCK, |start, span, len| {
             self.read(span, len);
-            let block = arch.dispatch(VarianceBlock { pass: self });
+            let block = arch.dispatch(VarianceBlock { pass: self, geometry });
             for (i, &place) in functions.places[start..start + len].iter().enumerate() {
                 for side in Side::BOTH {
                     let (out, block) = (&mut out[side], &block[side]);
@@ -124,6 +124,7 @@ impl<'c> VariancePass<'c> {
 /// One block, compiled for each width of vectors.
 struct VarianceBlock<'b, 'c> {
     pass: &'b mut VariancePass<'c>,
+    geometry: &'b Geometry,
 }
 
 impl pulp::NullaryFnOnce for VarianceBlock<'_, '_> {
@@ -131,11 +132,10 @@ impl pulp::NullaryFnOnce for VarianceBlock<'_, '_> {
 
     #[inline(always)]
     fn call(self) -> Arms<ArmBlock> {
-        let VariancePass { layout, geometry, tau2, work } = self.pass;
+        let Self { pass: VariancePass { layout, tau2, work }, geometry } = self;
         let Work { counts, levels, pooled } = work;
-        for side in Side::BOTH {
-            add_weighted(&layout.arms[side], &geometry.arms[side], &counts[side], &mut levels[side]);
-        }
+        add_weighted(&layout.arms.head, &geometry.arms.head, &counts.head, &mut levels.head);
+        add_weighted(&layout.arms.base, &geometry.arms.base, &counts.base, &mut levels.base);
         for (s, pooled) in pooled.iter_mut().enumerate() {
             let (inverse, sums) = (1.0 / geometry.both[s], levels.head[s].iter().zip(&levels.base[s]));
             for (pooled, (head, base)) in pooled.iter_mut().zip(sums) {
@@ -143,15 +143,40 @@ impl pulp::NullaryFnOnce for VarianceBlock<'_, '_> {
             }
         }
         let mean = mean_share(geometry, pooled);
-        let inverse_square = 1.0 / (geometry.information * geometry.information);
-        Arms::of(|side| {
-            let (arm, geometry_of) = (&layout.arms[side], &geometry.arms[side]);
-            let share = level(geometry_of, &levels[side], geometry.information);
-            residual_levels(geometry_of, &mut levels[side], pooled, (&share, &mean));
-            let seen = squares(arm, geometry_of, &counts[side], &levels[side], inverse_square);
-            let (counting, between) = working(geometry_of, pooled, &mean, tau2[side], inverse_square);
-            ArmBlock { share, counting, between, seen }
-        })
+        let both = BothArms { pooled, mean: &mean, information: geometry.information };
+        // NB: no closure, which would be compiled for the narrowest vectors
+        let head = both.arm(&layout.arms.head, &geometry.arms.head, &counts.head, (&mut levels.head, tau2.head));
+        let base = both.arm(&layout.arms.base, &geometry.arms.base, &counts.base, (&mut levels.base, tau2.base));
+        Arms { head, base }
+    }
+}
+
+/// What a block shows over both arms.
+struct BothArms<'b> {
+    /// p-_s.
+    pooled: &'b [Row],
+    /// p-_W.
+    mean: &'b Row,
+    /// W.
+    information: f64,
+}
+
+impl BothArms<'_> {
+    /// One arm; `levels` are its weighted sums by stratum.
+    #[inline(always)]
+    fn arm(
+        &self,
+        arm: &ArmLayout<'_>,
+        geometry: &ArmGeometry,
+        counts: &[Row],
+        (levels, tau2): (&mut [Row], f64),
+    ) -> ArmBlock {
+        let inverse_square = 1.0 / (self.information * self.information);
+        let share = level(geometry, levels, self.information);
+        residual_levels(geometry, levels, self.pooled, (&share, self.mean));
+        let seen = squares(arm, geometry, counts, levels, inverse_square);
+        let (counting, between) = working(geometry, self.pooled, self.mean, tau2, inverse_square);
+        ArmBlock { share, counting, between, seen }
     }
 }
 

@@ -111,9 +111,10 @@ impl<'m> Measuring<'m> {
             classes[class].ids.push(self.contrast.id(place));
             classes[class].places.push(place);
         }
+        let mut pass = VariancePass::new(self.layout, spread);
         for (class, functions) in classes.iter().enumerate().filter(|(_, functions)| !functions.ids.is_empty()) {
             let geometry = Geometry::new(self.layout, class, per_pod);
-            VariancePass::new(self.layout, &geometry, spread).run(functions, &mut self.variances);
+            pass.run(&geometry, functions, &mut self.variances);
             for side in Side::BOTH {
                 for &place in &functions.places {
                     let ratio = self.ratio(place, side);
