@@ -108,20 +108,39 @@ struct Excess {
     error: f64,
 }
 
+/// Moments of the logarithm of chi-square over its degrees of freedom: the same for all functions of a class.
+#[derive(Clone, Copy)]
+struct OfDf {
+    df: f64,
+    mean_ln: f64,
+    variance_ln: f64,
+}
+
+impl OfDf {
+    fn of(df: f64) -> Self {
+        let half = 0.5 * df;
+        Self { df, mean_ln: digamma(half) - libm::log(half), variance_ln: trigamma(half) }
+    }
+}
+
 impl Excess {
+    /// Of at least one dispersion.
     fn of(seen: &[Dispersion]) -> Self {
         let ratios: Vec<f64> = seen.iter().map(|seen| seen.ratio).collect();
         let middle = median(&ratios);
         let smallest = SMALLEST_OF_MEDIAN * if middle > 0.0 { middle } else { 1.0 };
         let n = length(seen.len());
-        let corrected = |seen: &Dispersion| {
-            let half = 0.5 * seen.df;
-            libm::log(seen.ratio.max(smallest)) - digamma(half) + libm::log(half)
-        };
-        let logs: Vec<f64> = seen.iter().map(corrected).collect();
+        let (mut logs, mut sampling, mut of_df) = (Vec::with_capacity(seen.len()), 0.0, OfDf::of(seen[0].df));
+        for seen in seen {
+            if of_df.df.to_bits() != seen.df.to_bits() {
+                of_df = OfDf::of(seen.df);
+            }
+            logs.push(libm::log(seen.ratio.max(smallest)) - of_df.mean_ln);
+            sampling += of_df.variance_ln;
+        }
         let mean = logs.iter().sum::<f64>() / n;
         let variance = logs.iter().map(|ln| (ln - mean) * (ln - mean)).sum::<f64>() / (n - 1.0);
-        let sampling = seen.iter().map(|seen| trigamma(0.5 * seen.df)).sum::<f64>() / n;
+        let sampling = sampling / n;
         let half = 0.5 * (seen.iter().map(|seen| seen.df).sum::<f64>() / n);
         let (fourth, second) = (pentagamma(half), trigamma(half));
         Self { mean, variance: variance - sampling, error: libm::sqrt((fourth + 2.0 * second * second) / n) }

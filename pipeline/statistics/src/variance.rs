@@ -39,10 +39,10 @@ pub(crate) struct ArmVariances {
 }
 
 impl ArmVariances {
-    /// Of so many functions, unknown yet.
-    pub fn unknown(functions: usize) -> Self {
-        let nan = || vec![f64::NAN; functions];
-        Self { share: nan(), counting: nan(), between: nan(), seen: nan() }
+    /// Of so many functions; 0 until they are measured.
+    pub fn new(functions: usize) -> Self {
+        let zero = || vec![0.0; functions];
+        Self { share: zero(), counting: zero(), between: zero(), seen: zero() }
     }
 }
 

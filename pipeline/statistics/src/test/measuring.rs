@@ -1,5 +1,7 @@
 //! The steps of one measurement, in order.
 
+use std::collections::BTreeMap;
+
 use crate::arms::{Arms, Side};
 use crate::contrast::Contrast;
 use crate::deviance::{Level, Levels};
@@ -8,11 +10,12 @@ use crate::geometry::{CLASSES, Geometry, class_of};
 use crate::layout::{Functions, Layout};
 use crate::median::median;
 use crate::moderation::{Moderated, Unmoderated, calm, counting_floor};
+use crate::number::index_of;
 use crate::pooled::Restless;
 use crate::priors::{Dispersion, Witness, group_of, priors};
 use crate::spread::spread_of;
 use crate::strata::Model;
-use crate::test::{ArmDispersion, Hops, Measure, Tests, UNKNOWN};
+use crate::test::{ArmDispersion, Hops, Measure, Tests};
 use crate::thresholds::MIN_IN_ARM;
 use crate::variance::{ArmVariances, ClassFunctions, VariancePass};
 
@@ -24,8 +27,6 @@ pub(super) struct Measuring<'m> {
     tests: Tests,
     /// Of admitted functions.
     variances: Arms<ArmVariances>,
-    /// Of admitted functions, not yet moderated.
-    seen: Arms<Vec<ArmDispersion>>,
 }
 
 /// What is expected of one function in one arm.
@@ -52,9 +53,8 @@ impl<'m> Measuring<'m> {
     /// Of a layout with strata.
     pub fn new(contrast: &'m Contrast<'m>, measure: &'m Measure<'m>, layout: &'m Layout<'m>, tests: Tests) -> Self {
         let functions = tests.tested.len();
-        let variances = Arms::of(|_| ArmVariances::unknown(functions));
-        let seen = Arms::of(|_| vec![UNKNOWN; functions]);
-        Self { contrast, measure, layout, tests, variances, seen }
+        let variances = Arms::of(|_| ArmVariances::new(functions));
+        Self { contrast, measure, layout, tests, variances }
     }
 
     pub fn run(mut self) -> Tests {
@@ -118,7 +118,8 @@ impl<'m> Measuring<'m> {
             for side in Side::BOTH {
                 for &place in &functions.places {
                     let ratio = self.ratio(place, side);
-                    self.seen[side][place] = ArmDispersion { ratio, df: geometry.arms[side].df, phi: f64::NAN };
+                    self.tests.dispersion[side][place] =
+                        ArmDispersion { ratio, df: geometry.arms[side].df, phi: f64::NAN };
                 }
             }
         }
@@ -155,67 +156,98 @@ impl<'m> Measuring<'m> {
 
     fn witness(&self, place: usize) -> Option<Witness> {
         let enough = |side: Side| self.tests.counts[side][place] >= MIN_IN_ARM;
-        let arms = Arms::of(|side| dispersion(self.seen[side][place]).filter(|_| enough(side)));
+        let arms = Arms::of(|side| dispersion(self.tests.dispersion[side][place]).filter(|_| enough(side)));
         arms.head.or(arms.base).map(|_| Witness { share: self.tests.share_of_cost(place), arms })
     }
 
     fn unmoderated(&self, place: usize) -> Unmoderated<'_> {
         Unmoderated {
-            seen: self.seen.as_ref().map(|seen| dispersion(seen[place])),
+            seen: self.tests.dispersion.as_ref().map(|seen| dispersion(seen[place])),
             prior: group_of(&self.tests.pooled.priors, self.tests.share_of_cost(place)),
         }
     }
 
     /// Levels of all that can be tested.
     fn conclude(&mut self) {
-        let admitted: Vec<usize> = (0..self.tests.tested.len()).filter(|&place| self.tests.tested[place]).collect();
-        let expected = Arms::of(|side| admitted.iter().map(|&place| self.expected(place, side)).collect::<Vec<_>>());
-        let clumping = Arms::of(|side| self.clumping(side, &admitted, &expected[side]));
-        for (i, &place) in admitted.iter().enumerate() {
-            let concluded = Arms::of(|side| expected[side][i].conclude(clumping[side][i]));
-            for side in Side::BOTH {
-                let phi = concluded[side].phi;
-                self.tests.dispersion[side][place] = ArmDispersion { phi, ..self.seen[side][place] };
+        let hops = Arms::of(|side| match self.measure.hops {
+            Hops::OfContrast => ArmHops::of(self.contrast, self.tests.model, side),
+            Hops::Unknown | Hops::Factors(_) => None,
+        });
+        let restless = std::mem::take(&mut self.tests.pooled.restless);
+        let mut clumped: Arms<Vec<u32>> = Arms::default();
+        let mut next = restless.iter().peekable();
+        for place in 0..self.tests.tested.len() {
+            if !self.tests.tested[place] {
+                continue;
             }
-            self.tests.levels[place] = Levels::new(concluded.map(|arm| arm.level), concluded.map(|arm| arm.df));
-            self.tests.tested[place] = Side::BOTH.iter().all(|&side| self.seen[side][place].df > 0.0);
+            let id = self.contrast.id(place);
+            while next.next_if(|restless| restless.function < id).is_some() {}
+            let calm = next.peek().filter(|restless| restless.function == id).map_or(1.0, |restless| restless.calm);
+            let expected = self.expected(place, calm);
+            for side in Side::BOTH {
+                let binds = |hops: &ArmHops<'_, '_>| {
+                    let most = hops.at_most(place, self.tests.counts[side][place]);
+                    most * expected[side].floor > expected[side].moderated.phi
+                };
+                if hops[side].as_ref().is_some_and(binds) {
+                    clumped[side].push(id);
+                }
+            }
+            let factors = match self.measure.hops {
+                Hops::Factors(given) => Arms::of(|side| given[side][place]),
+                Hops::Unknown | Hops::OfContrast => Arms { head: 1.0, base: 1.0 },
+            };
+            self.settle(place, &expected, factors);
+        }
+        self.tests.pooled.restless = restless;
+        self.settle_clumped(&hops, &clumped);
+        for place in 0..self.tests.tested.len() {
+            let shows = |side: Side| self.tests.dispersion[side][place].df > 0.0;
+            self.tests.tested[place] = self.tests.tested[place] && Side::BOTH.into_iter().all(shows);
         }
         self.tests.tests = self.tests.tested.iter().filter(|&&tested| tested).count();
     }
 
-    fn expected(&self, place: usize, side: Side) -> Expected {
-        let level = self.expected_level(place, side);
-        let mean = 0.5 * (self.variances.head.share[place] + self.variances.base.share[place]);
-        let at = if level.share > 0.0 { level.share } else { mean };
-        let calm = self.tests.pooled.calm_of(self.contrast.id(place));
-        Expected {
-            level,
-            moderated: self.unmoderated(place).moderated(side, calm),
-            own_df: self.seen[side][place].df,
-            floor: counting_floor(level.counting, level.between, at),
+    /// Settles anew the functions whose clumping in time may be more than what is expected anyway.
+    fn settle_clumped(&mut self, hops: &Arms<Option<ArmHops<'_, '_>>>, clumped: &Arms<Vec<u32>>) {
+        let mut factors: BTreeMap<u32, Arms<f64>> = BTreeMap::new();
+        for side in Side::BOTH {
+            let found = hops[side].as_ref().map(|hops| hops.factors(&clumped[side])).unwrap_or_default();
+            for (&id, factor) in clumped[side].iter().zip(found) {
+                factors.entry(id).or_insert(Arms { head: 1.0, base: 1.0 })[side] = factor;
+            }
+        }
+        for (id, factors) in factors {
+            if let Some(place) = self.contrast.place(index_of(id)) {
+                let expected = self.expected(place, self.tests.pooled.calm_of(id));
+                self.settle(place, &expected, factors);
+            }
         }
     }
 
-    /// Clumping in time of admitted functions; 1 where it is less than what is expected anyway.
-    fn clumping(&self, side: Side, admitted: &[usize], expected: &[Expected]) -> Vec<f64> {
-        let mut factors = vec![1.0; admitted.len()];
-        let hops = match self.measure.hops {
-            Hops::Unknown => None,
-            Hops::OfContrast => ArmHops::of(self.contrast, self.tests.model, side),
-            Hops::Factors(given) => return admitted.iter().map(|&place| given[side][place]).collect(),
-        };
-        if let Some(hops) = hops {
-            let binds = |&i: &usize| {
-                let (place, Expected { floor, moderated, .. }) = (admitted[i], &expected[i]);
-                hops.at_most(place, self.tests.counts[side][place]) * floor > moderated.phi
-            };
-            let binding: Vec<usize> = (0..admitted.len()).filter(binds).collect();
-            let ids: Vec<u32> = binding.iter().map(|&i| self.contrast.id(admitted[i])).collect();
-            for (&i, factor) in binding.iter().zip(hops.factors(&ids)) {
-                factors[i] = factor;
-            }
+    /// Keeps what is known of a function.
+    fn settle(&mut self, place: usize, expected: &Arms<Expected>, clumping: Arms<f64>) {
+        let concluded = Arms::of(|side| expected[side].conclude(clumping[side]));
+        for side in Side::BOTH {
+            self.tests.dispersion[side][place].phi = concluded[side].phi;
         }
-        factors
+        self.tests.levels[place] = Levels::new(concluded.map(|arm| arm.level), concluded.map(|arm| arm.df));
+    }
+
+    /// What is expected of a function in each arm; `calm` in 0..=1.
+    fn expected(&self, place: usize, calm: f64) -> Arms<Expected> {
+        let unmoderated = self.unmoderated(place);
+        let mean = 0.5 * (self.variances.head.share[place] + self.variances.base.share[place]);
+        Arms::of(|side| {
+            let level = self.expected_level(place, side);
+            let at = if level.share > 0.0 { level.share } else { mean };
+            Expected {
+                level,
+                moderated: unmoderated.moderated(side, calm),
+                own_df: self.tests.dispersion[side][place].df,
+                floor: counting_floor(level.counting, level.between, at),
+            }
+        })
     }
 }
 
