@@ -194,6 +194,10 @@ proptest! {
             prop_assert_eq!(bits(&plain, usize::try_from(f).expect("few")), bits(&only, place));
         }
         prop_assert_eq!(Scales::of(&plain, None), Scales::of(&only, None));
+        let picked = plain.only(&[7, 3, 40]);
+        for (place, f) in [7, 3, 40].into_iter().enumerate() {
+            prop_assert_eq!(bits(&picked, place), bits(&plain, f));
+        }
     }
 
     /// Reading hops only where they may bind gives the bits of factors of every function.
