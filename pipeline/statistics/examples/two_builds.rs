@@ -35,7 +35,7 @@ fn arm(pods: &[Vec<f64>]) -> Arm<'_> {
         let samples = format!("{:.0}", counts.iter().sum::<f64>()).parse().unwrap_or(0);
         BucketRow { bucket, samples, requests: 0, hop_concentration: 1.0, counts: vec![counts] }
     }
-    Arm { rows: (0..).zip(pods).map(row).collect(), hop_squares: Vec::new() }
+    Arm { rows: (0..).zip(pods).map(row).collect(), hop_pairs: Vec::new() }
 }
 
 fn main() -> std::io::Result<()> {

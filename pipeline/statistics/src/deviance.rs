@@ -64,6 +64,24 @@ impl Level {
 }
 
 /// Both arms' levels of one function, and the degrees of freedom of their difference: all that its tests need.
+///
+/// ```
+/// use fleetdiff_statistics::deviance::Level;
+/// use fleetdiff_statistics::{Arms, Levels};
+///
+/// // 130 of 10,000 samples against 100 of 10,000, from pods that do not differ
+/// let level = |count: f64| Level { share: count / 1e4, counting: 1e-4, between: 0.0 };
+/// let many = Arms { head: 1e6, base: 1e6 };
+/// let levels = Levels::new(Arms { head: level(130.0), base: level(100.0) }, many);
+/// assert!((levels.theta().exp() - 1.3).abs() < 1e-12);
+/// assert!((levels.deviance(1.0) - 3.924).abs() < 1e-3);
+/// // p = .048, so the interval of 95 % leaves out "unchanged"
+/// assert!(levels.ln_p(1.0).exp() < 0.05 && levels.interval(0.05_f64.ln()).low > 0.0);
+/// // with pods that differ by 10 %, ten in each arm, it is nothing
+/// let level = |count: f64| Level { between: 0.01 / 10.0, ..level(count) };
+/// let levels = Levels::new(Arms { head: level(130.0), base: level(100.0) }, Arms { head: 9.0, base: 9.0 });
+/// assert!(levels.ln_p(1.0).exp() > 0.05);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Levels {
     /// Each arm's level.

@@ -89,6 +89,6 @@ fn as_one<'t>(stratum: &Stratum<'_>, totals: &'t Arms<Vec<AllSamples>>) -> Strat
                 counts,
             }
         };
-        Arm { rows: stratum[side].rows.iter().zip(&totals[side]).map(row).collect(), hop_squares: Vec::new() }
+        Arm { rows: stratum[side].rows.iter().zip(&totals[side]).map(row).collect(), hop_pairs: Vec::new() }
     })
 }

@@ -93,8 +93,9 @@ impl BucketRow<'_> {
 pub struct Arm<'a> {
     /// Rows by ascending bucket; those without exposure take no part.
     pub rows: Vec<BucketRow<'a>>,
-    /// By function: sum over its buckets and their hops of (count in the hop)^2. Empty where it is not kept.
-    pub hop_squares: Vec<&'a dyn BucketCounts>,
+    /// By function: sum over its buckets and their hops of x (x-1), x the count in the hop; 0 for most functions. Empty where it is
+    /// not kept.
+    pub hop_pairs: Vec<&'a dyn BucketCounts>,
 }
 
 impl Arm<'_> {

@@ -205,15 +205,15 @@ proptest! {
     fn law_hops_are_read_where_they_bind(mut arms in cell(), bursts in vec(0..40_u32, FUNCTIONS), q in 0.05..1.0_f64) {
         for arm in [&mut arms.head, &mut arms.base] {
             for (f, &burst) in bursts.iter().enumerate() {
-                let squares = |row: &Vec<f64>| row[f] + row[f] * row[f] * q * f64::from(burst) / 20.0;
-                arm.hop_squares[f] = arm.counts.iter().flatten().map(squares).sum();
+                let pairs = |row: &Vec<f64>| row[f] * row[f] * q * f64::from(burst) / 20.0;
+                arm.hop_pairs[f] = arm.counts.iter().flatten().map(pairs).sum();
             }
             arm.hop_concentrations.iter_mut().flatten().for_each(|own| *own = q);
         }
         let none = vec![0.0; FUNCTIONS];
         let mut whole = contrast(&arms);
         for stratum in whole.strata.iter_mut().skip(1) {
-            Side::BOTH.iter().for_each(|&side| stratum[side].hop_squares = vec![&none]);
+            Side::BOTH.iter().for_each(|&side| stratum[side].hop_pairs = vec![&none]);
         }
         prop_assume!(whole.dropped(Model::Share) == 0);
         let factors = arms.as_ref().map(ArmData::fano);
@@ -379,8 +379,8 @@ fn bursts_widen_the_variance() {
     for arm in [&mut arms.head, &mut arms.base] {
         arm.hop_concentrations[0].iter_mut().for_each(|q| *q = 1.0 / hops);
         for f in 0..FUNCTIONS {
-            let in_hop = |row: &Vec<f64>| if f == 20 { row[f].powi(2) } else { row[f].powi(2) / hops };
-            arm.hop_squares[f] = arm.counts[0].iter().map(in_hop).sum();
+            let together = |x: f64| if f == 20 { x * (x - 1.0) } else { x * (x / hops - 1.0) };
+            arm.hop_pairs[f] = arm.counts[0].iter().map(|row| together(row[f])).sum();
         }
     }
     let contrast = contrast(&arms);

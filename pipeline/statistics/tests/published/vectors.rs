@@ -136,7 +136,7 @@ pub struct ArmData {
     pub requests: Vec<Vec<f64>>,
     pub pods: Vec<f64>,
     /// By function, over all strata.
-    pub hop_squares: Vec<f64>,
+    pub hop_pairs: Vec<f64>,
     /// By stratum and bucket.
     pub hop_concentrations: Vec<Vec<f64>>,
 }
@@ -144,12 +144,16 @@ pub struct ArmData {
 impl ArmData {
     pub fn new(arm: &Value) -> Self {
         let by_stratum = |key: &str| list(&arm[key]).iter().map(floats).collect();
+        let counts: Vec<Vec<Vec<f64>>> =
+            list(&arm["counts"]).iter().map(|s| list(s).iter().map(floats).collect()).collect();
+        let all = |f: usize| counts.iter().flatten().map(|row| row[f]).sum::<f64>();
+        let hop_pairs = floats(&arm["hop_squares"]).iter().enumerate().map(|(f, squares)| squares - all(f)).collect();
         Self {
-            counts: list(&arm["counts"]).iter().map(|s| list(s).iter().map(floats).collect()).collect(),
             samples: by_stratum("totals"),
             requests: by_stratum("requests"),
             pods: floats(&arm["pods"]),
-            hop_squares: floats(&arm["hop_squares"]),
+            hop_pairs,
+            counts,
             hop_concentrations: by_stratum("hop_q"),
         }
     }
@@ -164,13 +168,13 @@ impl ArmData {
             requests: samples.clone(),
             hop_concentrations: samples.iter().map(|stratum| vec![1.0; stratum.len()]).collect(),
             pods: vec![1.0; samples[0].len()],
-            hop_squares: vec![0.0; counts[0][0].len()],
+            hop_pairs: vec![0.0; counts[0][0].len()],
             samples,
             counts,
         }
     }
 
-    /// The arm in a stratum; squared hop counts are those of all strata and lie in the first.
+    /// The arm in a stratum; pairs that share a hop are those of all strata and lie in the first.
     pub fn stratum(&self, stratum: usize) -> Arm<'_> {
         let mut rows = Vec::new();
         for (bucket, counts) in self.counts[stratum].iter().enumerate() {
@@ -182,7 +186,7 @@ impl ArmData {
                 counts: vec![counts],
             });
         }
-        Arm { rows, hop_squares: if stratum == 0 { vec![&self.hop_squares] } else { Vec::new() } }
+        Arm { rows, hop_pairs: if stratum == 0 { vec![&self.hop_pairs] } else { Vec::new() } }
     }
 
     pub fn pods(&self) -> BTreeMap<u16, u32> {
@@ -192,7 +196,7 @@ impl ArmData {
     /// Clumping in time over all strata, by function.
     pub fn fano(&self) -> Vec<f64> {
         let strata: Vec<Arm<'_>> = (0..self.counts.len()).map(|stratum| self.stratum(stratum)).collect();
-        fano_of_arm(strata.iter(), self.hop_squares.len())
+        fano_of_arm(strata.iter(), self.hop_pairs.len())
     }
 }
 
