@@ -7,8 +7,10 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use fleetdiff_statistics::families::{bh, selected};
-use fleetdiff_statistics::{Arm, BucketRow, Contrast, Stratum, rows_of_cell};
+use fleetdiff_statistics::families::{bh, selected, weighted, weights};
+use fleetdiff_statistics::{
+    Arm, Arms, BucketRow, Contrast, MIN_EFFECT, Measure, Model, Scales, Stratum, Tests, rows_of_cell,
+};
 
 /// Samples of each function in one pod, before anything changed: 40 functions, 2,000 to 50 samples.
 fn expected(function: u64) -> u64 {
@@ -27,26 +29,30 @@ fn pods(count: u64, factor: f64) -> Vec<Vec<f64>> {
     (0..count).map(|pod| of_pod(pod).collect()).collect()
 }
 
-/// An arm in which each pod is a replicate.
+/// An arm in which each pod is a replicate; neither requests nor hops are kept.
 fn arm(pods: &[Vec<f64>]) -> Arm<'_> {
     fn row((bucket, counts): (u16, &Vec<f64>)) -> BucketRow<'_> {
-        let exposure = format!("{:.0}", counts.iter().sum::<f64>()).parse().unwrap_or(0);
-        BucketRow { bucket, exposure, counts: vec![counts] }
+        let samples = format!("{:.0}", counts.iter().sum::<f64>()).parse().unwrap_or(0);
+        BucketRow { bucket, samples, requests: 0, hop_concentration: 1.0, counts: vec![counts] }
     }
-    Arm { rows: (0..).zip(pods).map(row).collect() }
+    Arm { rows: (0..).zip(pods).map(row).collect(), hop_pairs: Vec::new() }
 }
 
 fn main() -> std::io::Result<()> {
     let (base, head) = (pods(40, 1.0), pods(12, 1.5));
     let strata = vec![Stratum { head: arm(&head), base: arm(&base) }];
-    let contrast = Contrast::new(40, strata, BTreeMap::new(), BTreeMap::new());
-    let rows = rows_of_cell(&contrast, None, 0.01);
-    let q_values = bh(&rows.ln_p_row);
+    let pods = Arms { head: BTreeMap::new(), base: BTreeMap::new() };
+    let tests = Tests::measure(&Contrast::new(40, strata, pods), &Measure::afresh(Model::Share));
+    let scales = Scales::of(&tests, None);
+    let rows = rows_of_cell(tests, scales, MIN_EFFECT);
+    let shares: Vec<f64> = (0..40).map(|function| rows.tests.share_of_cost(function)).collect();
+    let q_values = bh(&weighted(&rows.ln_p_row, &weights(&shares)));
     let significant: Vec<usize> = (0..40).filter(|&function| selected(q_values[function], 0.05)).collect();
     let mut out = std::io::stdout().lock();
     for &function in &significant {
-        let ratio = rows.adjusted.theta[function].exp();
-        writeln!(out, "function {function}: {ratio:.2} times the share, q = {:.1e}", q_values[function])?;
+        let (ratio, interval) = (rows.theta[function].exp(), rows.interval(function, 0.95).ratio());
+        let (low, high, q) = (interval.low, interval.high, q_values[function]);
+        writeln!(out, "function {function}: {ratio:.2} times the share ({low:.2} to {high:.2}), q = {q:.1e}")?;
     }
     assert_eq!(significant, [3]);
     Ok(())

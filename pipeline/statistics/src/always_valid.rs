@@ -1,15 +1,16 @@
 //! P-value and interval that hold at every look at once.
 //!
 //! They are the e-value read backwards: the interval holds every log ratio that the mixture has not yet bet down by 1/alpha.
-//! Whoever looks every ten seconds and stops when it pleases him is wrong with probability alpha at most, over all looks
+//! Whoever looks every ten seconds and stops at will is wrong with probability alpha at most, over all looks
 //! together; the price is width: some 1.7 to 2 times the ordinary interval.
 //!
 //! What makes it wrong: what makes the e-value wrong, an error that is estimated and not known.
 
-use crate::effect::Interval;
+use crate::deviance::Levels;
+use crate::effect::LnInterval;
 use crate::evalue::{TAUS, ln_e_one};
 use crate::special::ln_erfc;
-use crate::tails::{DECIDED, F1Tail};
+use crate::tails::DECIDED;
 
 /// ln of the number of spreads in the mixture.
 const LN_TAUS: f64 = 1.386_294_361_119_890_6;
@@ -54,47 +55,17 @@ fn mixture_and_slope(z2: f64, v: f64) -> (f64, f64) {
     (high + libm::log(sum) - LN_TAUS, weighted / sum)
 }
 
-/// What an e-value was made from.
-#[derive(Clone, Copy, Debug)]
-pub struct Bet {
-    /// ln of the ratio against the scale.
-    pub theta: f64,
-    /// Its standard error, as the e-value takes it (of the share test).
-    pub se: f64,
-    /// The tail of the t test.
-    pub tail: F1Tail,
-    /// The part of the cell's samples that the function is, where the scale is estimated
-    /// ([`crate::evalue::ln_e_normalized`]); 0 where it is not.
-    pub part: f64,
-}
-
-impl Bet {
-    /// Half the width of the always-valid interval of `theta` at level 1 - `alpha`: where the t test of a log ratio has an
-    /// e-value of 1/`alpha`. NaN if anything is unknown.
+impl Levels {
+    /// The always-valid interval of the log ratio at level 1 - `alpha`; against a scale after [`LnInterval::against`].
     ///
-    /// z* = [`critical_z`] at the variance (se/(1-P))^2; z*/(1-P) made a t by its tail probability; times se. Never narrower than
-    /// the ordinary interval with the same df, alpha and error se/(1-P).
+    /// All ratios whose p is larger than that of the z at which the mixture pays 1/`alpha`: where one scale decides, it leaves out
+    /// the scale exactly if the row's e-value is at least 1/`alpha`.
     #[must_use]
-    pub fn half_width(&self, alpha: f64) -> f64 {
-        let others = 1.0 - self.part;
-        let se = self.se / others;
-        let z = critical_z(se * se, alpha) / others;
-        let t = libm::sqrt(self.tail.critical(ln_erfc(z * std::f64::consts::FRAC_1_SQRT_2)));
-        self.se * t
-    }
-
-    /// The always-valid interval of the ratio at level 1 - `alpha`, its ends not included; both NaN if anything is unknown.
-    ///
-    /// exp(theta -+ half width), and never at odds with the row's own e-value `ln_e`, whose p need not be that of a t test (few
-    /// pods, likelihood ratio): it leaves 1 out exactly if e >= 1/`alpha`.
-    #[must_use]
-    pub fn ratio_interval(&self, ln_e: f64, alpha: f64) -> Interval {
-        let half = self.half_width(alpha);
-        if half.is_nan() || ln_e.is_nan() || self.theta.is_nan() {
-            return Interval { low: f64::NAN, high: f64::NAN };
+    pub fn always_valid_interval(&self, alpha: f64) -> LnInterval {
+        let z = critical_z(self.variance(), alpha);
+        if z.is_nan() {
+            return LnInterval::UNKNOWN;
         }
-        let distance = self.theta.abs();
-        let half = if ln_e >= -libm::log(alpha) { half.min(distance) } else { half.max(distance * (1.0 + 1e-9)) };
-        Interval { low: libm::exp(self.theta - half), high: libm::exp(self.theta + half) }
+        self.interval(ln_erfc(z * std::f64::consts::FRAC_1_SQRT_2))
     }
 }

@@ -1,48 +1,30 @@
-//! How large a change is: the Mantel-Haenszel ratio of shares, its error, its interval, and proof of sameness.
-//!
-//! The ratio is an effect; U/V of the score test is not (it says 2.6 for a doubling). The error is that of independent samples
-//! times the root of the dispersion between pods, so an interval and its test agree.
+//! How large a change may be, and proof of sameness.
 
-use crate::special::ln_ratio;
-use crate::tails::t_quantile;
+use crate::deviance::Levels;
 
 /// The half width within which a function counts as unchanged: ln 1.05.
-pub(crate) const EQUIVALENCE_LN: f64 = 0.048_790_164_169_432_05;
+pub const EQUIVALENCE_LN: f64 = 0.048_790_164_169_432_05;
 /// The level of the interval that must lie inside [`EQUIVALENCE_LN`]: two one-sided tests at 5 %.
 pub const EQUIVALENCE_LEVEL: f64 = 0.90;
 
-/// What one stratum adds to the Mantel-Haenszel sums of a function.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RatioSums {
-    /// sum of x1 N0/N.
-    pub head: f64,
-    /// sum of x0 N1/N.
-    pub base: f64,
-    /// sum of (N1 N0 X - x1 x0 N)/N^2; in the rate model without the second term.
-    pub variance: f64,
-}
+/// ln(1 - [`EQUIVALENCE_LEVEL`]).
+const LN_P_EQUIVALENT: f64 = -std::f64::consts::LN_10;
+/// Chi-square with one degree of freedom that is passed with p = .1: F with any other has its own beyond.
+const CHI_SQUARE_EQUIVALENT: f64 = 2.705_543_454_095_404;
 
-impl RatioSums {
-    /// ln of the Mantel-Haenszel ratio of shares (head to base); an arm without the function counts half a sample of its
-    /// `n_head` or `n_base`, and `weight` is the sum over strata of N1 N0/N.
+impl Levels {
+    /// Whether a function is shown to be unchanged against a scale: its interval of [`EQUIVALENCE_LEVEL`] lies within +-ln 1.05.
     ///
-    /// ln((sum x1 N0/N) / (sum x0 N1/N)), equal to ln((a/N1)/(b/N0)) for one stratum. Greenland & Robins (1985). Checked against
-    /// the reference program (`decide.json`, `ql.json`).
-    #[inline(always)]
+    /// Without the interval: both ends of the band are rejected. False where not tested.
     #[must_use]
-    pub fn log_ratio(&self, weight: f64, n_head: f64, n_base: f64) -> f64 {
-        let head = if self.head > 0.0 { self.head / weight } else { 0.5 / n_head };
-        let base = if self.base > 0.0 { self.base / weight } else { 0.5 / n_base };
-        ln_ratio(head, base)
-    }
-
-    /// The Greenland-Robins variance of [`RatioSums::log_ratio`] under independent samples; NaN where an arm lacks the function.
-    ///
-    /// P/(R Q); equal to (1-p1)/a + (1-p0)/b for one stratum.
-    #[inline(always)]
-    #[must_use]
-    pub(crate) fn log_variance(&self) -> f64 {
-        if self.head > 0.0 && self.base > 0.0 { self.variance / (self.head * self.base) } else { f64::NAN }
+    pub fn is_equivalent(&self, ln_scale: f64) -> bool {
+        let ends = [-EQUIVALENCE_LN, EQUIVALENCE_LN].map(|end| libm::exp(ln_scale + end));
+        let ratio = self.arms.head.share / self.arms.base.share;
+        if !(ends[0] < ratio && ratio < ends[1]) {
+            return false;
+        }
+        let may = ends.iter().all(|&end| self.deviance_at_most(end) >= CHI_SQUARE_EQUIVALENT);
+        may && ends.iter().all(|&end| self.ln_p(end) <= LN_P_EQUIVALENT)
     }
 }
 
@@ -55,27 +37,35 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// The interval of a ratio whose log is `theta` with standard error `se`, at `level` (.95) with `df` degrees of freedom.
-///
-/// exp(theta -+ t se). Assumes log-normal errors; the quantile is checked against mpmath. A cell has one `df`: keep
-/// [`t_quantile`] and use [`interval_from_t`] for many rows.
-#[inline]
-#[must_use]
-pub fn ratio_interval(theta: f64, se: f64, df: f64, level: f64) -> Interval {
-    interval_from_t(theta, se, t_quantile(level, df))
+/// Bounds of the logarithm of a ratio; both NaN where it is unknown, infinite where it is open.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LnInterval {
+    /// Lower bound.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
 }
 
-/// [`ratio_interval`] with the quantile `t` at hand.
-#[inline]
-#[must_use]
-pub fn interval_from_t(theta: f64, se: f64, t: f64) -> Interval {
-    Interval { low: libm::exp(theta - t * se), high: libm::exp(theta + t * se) }
-}
+impl LnInterval {
+    /// Nothing is known.
+    pub const UNKNOWN: Self = Self { low: f64::NAN, high: f64::NAN };
 
-/// Whether a function is shown to be unchanged: the 90 % interval of `theta` lies within +-ln 1.05; `t` is the quantile for
-/// [`EQUIVALENCE_LEVEL`] and the cell's degrees of freedom. False where theta or se is NaN.
-#[inline]
-#[must_use]
-pub fn is_equivalent(theta: f64, se: f64, t: f64) -> bool {
-    theta.abs() + t * se <= EQUIVALENCE_LN
+    /// The bounds as a ratio.
+    #[must_use]
+    pub fn ratio(self) -> Interval {
+        Interval { low: libm::exp(self.low), high: libm::exp(self.high) }
+    }
+
+    /// The bounds against a scale whose logarithm this is.
+    #[must_use]
+    pub fn against(self, ln_scale: f64) -> Self {
+        Self { low: self.low - ln_scale, high: self.high - ln_scale }
+    }
+
+    /// Whether a function is shown to be unchanged, if this is its interval of [`EQUIVALENCE_LEVEL`] against the scale: it lies
+    /// within +-ln 1.05. False where it is unknown.
+    #[must_use]
+    pub fn is_equivalent(self) -> bool {
+        self.low >= -EQUIVALENCE_LN && self.high <= EQUIVALENCE_LN
+    }
 }

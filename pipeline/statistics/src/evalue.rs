@@ -1,7 +1,7 @@
 //! E-values for looks without a plan, and the e-BH procedure over many of them.
 //!
 //! An e-value is a bet against "nothing changed" whose expected pay-out is at most one, whenever one looks. A threshold on it
-//! holds at every look at once, which no p-value does: BH looked at every 10 s for 30 minutes calls something in most runs.
+//! holds at every look at once, which no p-value does: BH looked at every 10 s for 30 minutes flags something in most runs.
 
 #![expect(clippy::as_conversions, reason = "ranks and family sizes become floats")]
 
@@ -36,40 +36,33 @@ pub fn ln_e_mixture(z2: f64, v: f64) -> f64 {
     high + libm::log(sum) - libm::log(TAUS.len() as f64)
 }
 
-/// ln of the e-value of a row whose test gave `ln_p` and whose log ratio has standard error `se`; NaN if either is NaN.
+/// ln of the e-value of a row whose test gave `ln_p` and whose log ratio has variance `v`; NaN if either is NaN.
 ///
-/// z = Phi^-1(1 - p/2) with p at least 1e-300, v = se^2, then [`ln_e_mixture`]. Checked against SciPy (`decide.json`).
+/// z = Phi^-1(1 - p/2) with p at least 1e-300, then [`ln_e_mixture`]. Checked against SciPy (`cell.json`).
 #[must_use]
-pub fn ln_e(ln_p: f64, se: f64) -> f64 {
-    if ln_p.is_nan() || se.is_nan() {
+pub fn ln_e(ln_p: f64, v: f64) -> f64 {
+    if ln_p.is_nan() || v.is_nan() {
         return f64::NAN;
     }
     let z = z_two_sided(ln_p.clamp(LN_P_FLOOR, 0.0));
-    ln_e_mixture(z * z, se * se)
+    ln_e_mixture(z * z, v)
 }
 
-/// ln of the e-value of a row that was tested against the scale of its own cell, of whose samples it is the part `share` (0..1).
-///
-/// All functions of a cell share one total: by what this one gains the others lose, `share / (1 - share)` of it, and the scale,
-/// which is found among them, moves along. A contrast with the scale can so spread 1 / (1 - share) times as much as the share
-/// itself, which is what `ln_p` and `se` know; [`ln_e`] is taken at z (1 - share) and se / (1 - share). Why: without it rows of
-/// more than 4 % of a cell had p below 1e-5 fifty times too often when pods differ by CV 3 % (measured, 40 fleets of 20 v 180
-/// pods), and nothing that is 1 % of a cell notices it. NaN if an argument is.
+/// The part of a live family's weight that its rows of all samples hold together.
+pub const ALL_WEIGHT: f64 = 0.1;
+
+/// ln of weighted e-values, w e: what [`e_bh`] takes. `weights` have mean 1 over the family.
 #[must_use]
-pub fn ln_e_normalized(ln_p: f64, se: f64, share: f64) -> f64 {
-    if ln_p.is_nan() || se.is_nan() || share.is_nan() {
-        return f64::NAN;
-    }
-    let others = 1.0 - share;
-    let (z, se) = (z_two_sided(ln_p.clamp(LN_P_FLOOR, 0.0)) * others, se / others);
-    ln_e_mixture(z * z, se * se)
+pub fn weighted(ln_e: &[f64], weights: &[f64]) -> Vec<f64> {
+    ln_e.iter().zip(weights).map(|(ln_e, weight)| ln_e + libm::log(*weight)).collect()
 }
 
-/// e-BH at level `q` over a family of `family` tests of which `ln_e` are some: true where the row is called.
+/// e-BH at level `q` over a family of `family` tests of which `ln_e` are some, weighted or not: true where the row is flagged.
 ///
-/// Calls the k rows with the largest e, k the largest number with ln e_(k) >= ln(m/(q k)). Rows that are not given count as
-/// e = 0, so they only enter through m = max(`family`, rows that are not NaN). NaN is never called. Holds under any
-/// dependence. Wang & Ramdas (2022). Checked against a direct implementation (`ebh.json`), exactly, one case on the threshold.
+/// Flags the k rows with the largest e, k the largest number with ln e_(k) >= ln(m/(q k)). Rows that are not given count as
+/// e = 0, so they only enter through m = max(`family`, rows that are not NaN). NaN is never flagged. Holds under any
+/// dependence. Wang & Ramdas (2022). Checked against a direct implementation (`ebh.json`, `families.json`), exactly, one case on
+/// the threshold.
 #[must_use]
 pub fn e_bh(ln_e: &[f64], q: f64, family: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..ln_e.len()).filter(|&i| !ln_e[i].is_nan()).collect();

@@ -1,8 +1,10 @@
-//! False discovery: which of many tested rows may be called, in one family and on two levels.
+//! False discovery: which of many tested rows may be flagged, in one family and on two levels.
 //!
 //! Functions are selected first, over all cells at once; inside a selected function its cells are. Selecting cells only inside
-//! selected functions keeps the promise for what is read: the rows of the functions that are shown (Benjamini & Bogomolov 2014).
-//! Families take ln p, so that p below 1e-308 still has a rank; NaN is no member.
+//! selected functions keeps the promise for what is read: the rows of the functions that are shown (Benjamini & Bogomolov 2014). A
+//! function that costs more is worth more of the level: weights with mean 1 over the family leave the promise as it is (Genovese,
+//! Roeder & Wasserman 2006), since the pooled share from which they come says nothing of the ratio. Families take ln p, so that p
+//! below 1e-308 still has a rank; NaN is no member.
 
 #![expect(clippy::as_conversions, reason = "ranks and family sizes become floats")]
 
@@ -13,10 +15,35 @@ pub fn selected(q_value: f64, q: f64) -> bool {
     q_value <= q * (1.0 + 1e-12)
 }
 
+/// Shares of cost below this weigh as much as this.
+const LEAST_SHARE: f64 = 0.0005;
+/// Shares of cost above this weigh as much as this.
+const MOST_SHARE: f64 = 0.02;
+
+/// The weights of functions by their shares of cost, mean 1 over those that are not NaN.
+///
+/// u/mean(u), u = sqrt(min(max(share, .0005), .02)): the largest over the smallest is 6.3. Checked against the reference program
+/// (`families.json`) to 1e-11.
+#[must_use]
+pub fn weights(shares: &[f64]) -> Vec<f64> {
+    let own = |share: f64| if share.is_nan() { share } else { libm::sqrt(share.clamp(LEAST_SHARE, MOST_SHARE)) };
+    let all: Vec<f64> = shares.iter().map(|&share| own(share)).collect();
+    let members = || all.iter().filter(|weight| !weight.is_nan());
+    let mean = members().sum::<f64>() / members().count().max(1) as f64;
+    all.iter().map(|weight| weight / mean).collect()
+}
+
+/// ln of weighted p-values, p/w: what [`bh`] takes for a weighted family.
+#[must_use]
+pub fn weighted(ln_p: &[f64], weights: &[f64]) -> Vec<f64> {
+    ln_p.iter().zip(weights).map(|(ln_p, weight)| ln_p - libm::log(*weight)).collect()
+}
+
 /// Benjamini-Hochberg q-values of `ln_p`: q_(k) = min over j >= k of min(1, m p_(j) / j), NaN where ln p is NaN.
 ///
 /// m counts the ln p that are not NaN; ties keep their order and get the same value. Holds for independent and positively
-/// dependent tests. Checked against statsmodels `fdr_bh` (`bh.json`) to 1e-12, rejections exactly.
+/// dependent tests. Checked against statsmodels `fdr_bh` (`bh.json`) to 1e-12, rejections exactly, and [`weighted`] against the
+/// reference program (`families.json`) to 1e-11.
 #[must_use]
 pub fn bh(ln_p: &[f64]) -> Vec<f64> {
     bh_among(ln_p, ln_p.iter().filter(|p| !p.is_nan()).count())
@@ -39,7 +66,7 @@ pub fn bh_among(ln_p: &[f64], members: usize) -> Vec<f64> {
 
 /// ln of Simes' p-value of the intersection of all hypotheses in `ln_p`: min over k of m p_(k) / k; NaN of none.
 ///
-/// Sorts its argument, NaN last. Simes (1986). Checked through `two_level.json`.
+/// Sorts its argument, NaN last. Simes (1986). Checked through `families.json`.
 #[must_use]
 pub fn simes(ln_p: &mut [f64]) -> f64 {
     ln_p.sort_unstable_by(|a, b| a.is_nan().cmp(&b.is_nan()).then(a.total_cmp(b)));
@@ -60,14 +87,15 @@ pub struct TwoLevel {
     pub q_value: Vec<Vec<f64>>,
 }
 
-/// Two-level selection from `cells[cell][function]` and `roll_up[function]`, each ln of p_row, NaN for "not in the family".
+/// Two-level selection from `cells[cell][function]` and `roll_up[function]`, each ln of p_row, NaN for "not in the family";
+/// `shares` of cost by function weigh the first level, `None` for equal weights.
 ///
 /// p_f = min(1, 2 min(Simes over cells, p of the row over all cells)), the cell's own p with one cell, the roll-up's where no
 /// cell was tested. BH over functions; inside the R selected at q, BH over cells at q R/F. `q_value` is the smallest q that
 /// selects the row: min over j of max(j-th smallest q_f, q_cell F/j), and at least q_f. One falls and the other rises in j, so
-/// it lies where they cross, found by bisection. Checked against the reference program (`two_level.json`) to 1e-12.
+/// it lies where they cross, found by bisection. Checked against the reference program (`families.json`) to 1e-11.
 #[must_use]
-pub fn two_level(cells: &[&[f64]], roll_up: &[f64]) -> TwoLevel {
+pub fn two_level(cells: &[&[f64]], roll_up: &[f64], shares: Option<&[f64]>) -> TwoLevel {
     let functions = roll_up.len();
     let mut column = vec![f64::NAN; cells.len()];
     let mut ln_p_f = Vec::with_capacity(functions);
@@ -75,7 +103,13 @@ pub fn two_level(cells: &[&[f64]], roll_up: &[f64]) -> TwoLevel {
         gather(cells, f, &mut column);
         ln_p_f.push(any_cell(&mut column, roll));
     }
-    let q_f = bh(&ln_p_f);
+    let q_f = match shares {
+        None => bh(&ln_p_f),
+        Some(shares) => {
+            let known = ln_p_f.iter().zip(shares).map(|(p, &share)| if p.is_nan() { f64::NAN } else { share });
+            bh(&weighted(&ln_p_f, &weights(&known.collect::<Vec<_>>())))
+        }
+    };
     let q_value = within_selected(&q_f, cells);
     TwoLevel { ln_p_f, q_f, q_value }
 }

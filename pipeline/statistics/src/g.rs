@@ -60,7 +60,7 @@ pub fn g_share(a: f64, n_a: f64, b: f64, n_b: f64) -> f64 {
 /// samples).
 ///
 /// 2 (a ln(a/(t p)) + b ln(b/(t (1-p)))), t = a + b, p = e_a/(e_a + e_b); 0 where the function is in no sample. Checked through
-/// `ql.json` (`scale-offset`) and `decide.json`.
+/// `fisher_exact_large.csv`, and against [`crate::Levels::deviance`] without spread between pods.
 #[must_use]
 pub fn g_rate(a: f64, e_a: f64, b: f64, e_b: f64) -> f64 {
     let both = a + b;

@@ -1,126 +1,270 @@
 //! The scale of a cell: by how much all its shares moved because something else did.
 //!
-//! Shares sum to one, so a function that doubles makes all others look better. The bulk of the functions did not change; the
-//! centre of their log ratios, found so that the changed ones do not count, is what "unchanged" means in this cell. A change
-//! that hits all functions alike is invisible to it: only costs per request show that.
+//! Shares sum to one, so a function that doubles makes all others look better. The bulk of the cost did not change; the centre of
+//! its log ratios, found so that what changed does not count, is what "unchanged" means in this cell. The majority is one of
+//! cost and not of the number of functions, and no function has more than a twentieth of the say.
+//!
+//! Two groups of functions may have moved apart, and shares cannot say which of them stood still: then there are two scales. Where
+//! requests are known they say it, since one of the two is the scale on which most functions cost the same per request. Where they
+//! are not, a change must hold on every admissible scale, in the same direction.
+//!
+//! What makes it wrong: a change that hits all functions by one factor is invisible to it; only cost per request shows that.
 
-use crate::dispersion::{median, ordered};
-use crate::thresholds::MIN_COUNT;
+use serde::{Deserialize, Serialize};
+
+use crate::test::Tests;
+use crate::thresholds::{FEW_FUNCTIONS, MIN_COUNT, MIN_EFFECT};
 
 /// Tukey's constant: 95 % efficiency under normal errors.
 const TUKEY: f64 = 4.685;
+/// No function has more than this part of the say.
+const MOST_SAY: f64 = 0.05;
+/// Modes closer than this are one.
+const SAME: f64 = 1e-6;
+/// A mode with at least this part of the deepest one's mass may be the one that stood still.
+const RIVAL: f64 = 0.5;
+/// Standard errors of the cost per request within which a rival stays admissible.
+const RIVAL_ERRORS: f64 = 2.5;
 /// Sums are kept in so many parts.
-const LANES: usize = 32;
+const LANES: usize = 16;
 
-/// The scale (a ratio, 1 = nothing moved) from log ratios `theta` with variances `v`.
-///
-/// Precision-weighted Tukey biweight location, started at the weighted median with weights 1/(v + median v), iterated until it
-/// moves by less than 1e-12. 1 with no functions. Assumes that more than half of the precision did not change. Checked against
-/// the reference program (`scale.json`, `decide.json`) to 1e-9.
-#[must_use]
-pub fn biweight(theta: &[f64], v: &[f64]) -> f64 {
-    if theta.is_empty() {
-        return 1.0;
-    }
-    let mut centre = weighted_median(theta, v);
-    let cutoffs: Vec<f64> = v.iter().map(|&v| 1.0 / (v.sqrt() * TUKEY)).collect();
-    let precisions: Vec<f64> = v.iter().map(|&v| 1.0 / v).collect();
-    let arch = pulp::Arch::new();
-    for _ in 0..50 {
-        let (weight, weighted) =
-            arch.dispatch(BiweightSums { theta, cutoffs: &cutoffs, precisions: &precisions, centre });
-        if weight <= 0.0 {
-            break;
-        }
-        let next = weighted / weight;
-        let moved = (next - centre).abs();
-        centre = next;
-        if moved < 1e-12 {
-            break;
-        }
-    }
-    libm::exp(centre)
+/// A scale on which a part of the cost stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mode {
+    /// ln of the ratio of head to base that counts as unchanged.
+    pub ln_scale: f64,
+    /// The part of the cost that stands still on it, 0..1, no function counting more than a twentieth.
+    pub mass: f64,
 }
 
-/// The scale from counts alone, without dispersion: variances 1/a + 1/b, functions with at least 30 samples that both arms have.
-///
-/// The form for counts without buckets. Checked against the reference program (`scale.json`) to 1e-9.
-#[must_use]
-pub fn biweight_of_counts(a: &[f64], n_a: f64, b: &[f64], n_b: f64) -> f64 {
-    let shared = || a.iter().zip(b).filter(|&(&a, &b)| a + b >= MIN_COUNT && a > 0.0 && b > 0.0);
-    let (ln_na, ln_nb) = (libm::log(n_a), libm::log(n_b));
-    let theta: Vec<f64> = shared().map(|(&a, &b)| (libm::log(a) - ln_na) - (libm::log(b) - ln_nb)).collect();
-    let v: Vec<f64> = shared().map(|(&a, &b)| 1.0 / a + 1.0 / b).collect();
-    biweight(&theta, &v)
+/// The scales of a cell on which its functions may have stood still.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scales {
+    /// The scale that changes are given against.
+    pub deciding: Mode,
+    /// Other scales, on which a change must hold too.
+    pub rivals: Vec<Mode>,
 }
 
-/// (sum of weights, sum of weights times theta) around `centre`, in [`LANES`] interleaved lanes: a fixed order that vectorises.
-struct BiweightSums<'a> {
-    theta: &'a [f64],
-    cutoffs: &'a [f64],
-    precisions: &'a [f64],
+/// The change of the cost per request of a whole cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Anchor {
+    /// ln of the ratio of head to base.
+    pub theta: f64,
+    /// Its standard error.
+    pub se: f64,
+}
+
+impl Scales {
+    /// Nothing moved.
+    pub const UNCHANGED: Self = Self { deciding: Mode { ln_scale: 0.0, mass: 1.0 }, rivals: Vec::new() };
+
+    /// ln of every admissible scale, the deciding one first.
+    pub fn ln_scales(&self) -> impl Iterator<Item = f64> + Clone + '_ {
+        std::iter::once(&self.deciding).chain(&self.rivals).map(|mode| mode.ln_scale)
+    }
+
+    /// Whether the data cannot say which functions stood still.
+    #[must_use]
+    pub fn ambiguous(&self) -> bool {
+        !self.rivals.is_empty()
+    }
+
+    /// The scales of a cell from the tests of its self counts, which serve for its total counts too.
+    ///
+    /// Unchanged with fewer than 20 tested functions. A mode beside the deepest is a rival if it has at least half of its mass and
+    /// lies at least .02 away. With an anchor the mode nearest to -theta, in standard errors, decides and the others stay only
+    /// within 2.5. Checked against the reference program (`normalization.json`, `cell.json`) to 1e-8.
+    #[must_use]
+    pub fn of(tests: &Tests, anchor: Option<Anchor>) -> Self {
+        let both = |&place: &usize| tests.counts.head[place] > 0.0 && tests.counts.base[place] > 0.0;
+        let places: Vec<usize> = tests.family().filter(both).collect();
+        if tests.tests < FEW_FUNCTIONS || places.len() < 2 {
+            return Self::UNCHANGED;
+        }
+        let changes = Changes::new(places.iter().map(|&place| Change {
+            theta: tests.levels[place].theta(),
+            variance: tests.levels[place].variance(),
+            cost: tests.share_of_cost(place),
+        }));
+        Self::among(&changes.modes(), anchor)
+    }
+
+    /// The scales among modes, the deepest first; unchanged without any.
+    #[must_use]
+    pub fn among(modes: &[Mode], anchor: Option<Anchor>) -> Self {
+        let Some((&deepest, others)) = modes.split_first() else { return Self::UNCHANGED };
+        let far = 2.0 * MIN_EFFECT;
+        let is_rival =
+            |mode: &&Mode| mode.mass >= RIVAL * deepest.mass && (mode.ln_scale - deepest.ln_scale).abs() >= far;
+        let mut admissible = vec![deepest];
+        admissible.extend(others.iter().filter(is_rival));
+        let mut decides = 0;
+        if let Some(anchor) = anchor.filter(|_| admissible.len() > 1) {
+            let errors = |mode: &Mode| (mode.ln_scale + anchor.theta).abs() / anchor.se;
+            for (place, mode) in admissible.iter().enumerate() {
+                if errors(mode) < errors(&admissible[decides]) {
+                    decides = place;
+                }
+            }
+            let nearest = admissible.remove(decides);
+            admissible.retain(|mode| errors(mode) < RIVAL_ERRORS);
+            return Self { deciding: nearest, rivals: admissible };
+        }
+        let deciding = admissible.remove(decides);
+        Self { deciding, rivals: admissible }
+    }
+}
+
+/// The scales from counts alone, without pods: variances 1/a + 1/b, functions with at least 30 samples that both arms have.
+///
+/// [`Scales::of`] for two profiles of one pod each, however few functions there are; `a` of `n_a` samples in the head, `b` of `n_b`
+/// in the base.
+#[must_use]
+pub fn scales_of_counts(a: &[f64], n_a: f64, b: &[f64], n_b: f64) -> Scales {
+    let shared = a.iter().zip(b).filter(|&(&a, &b)| a + b >= MIN_COUNT && a > 0.0 && b > 0.0);
+    let changes = shared.map(|(&a, &b)| Change {
+        theta: (libm::log(a) - libm::log(n_a)) - (libm::log(b) - libm::log(n_b)),
+        variance: 1.0 / a + 1.0 / b,
+        cost: (a + b) / (n_a + n_b),
+    });
+    Scales::among(&Changes::new(changes).modes(), None)
+}
+
+/// What one function says about the scale.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    /// ln of its ratio of head to base.
+    pub theta: f64,
+    /// The variance of that.
+    pub variance: f64,
+    /// Its share of cost.
+    pub cost: f64,
+}
+
+/// What all functions say about the scale, as columns.
+pub struct Changes {
+    theta: Vec<f64>,
+    /// 1/(4.685 sd).
+    cutoffs: Vec<f64>,
+    /// Part of the say.
+    say: Vec<f64>,
+    /// Say over (4.685 sd)^2.
+    precisions: Vec<f64>,
+}
+
+impl Changes {
+    /// The columns of these functions.
+    #[must_use]
+    pub fn new(changes: impl Iterator<Item = Change>) -> Self {
+        let mut columns = Self { theta: Vec::new(), cutoffs: Vec::new(), say: Vec::new(), precisions: Vec::new() };
+        for change in changes {
+            columns.theta.push(change.theta);
+            columns.cutoffs.push(1.0 / (TUKEY * libm::sqrt(change.variance + MIN_EFFECT * MIN_EFFECT)));
+            columns.say.push(change.cost.min(MOST_SAY));
+        }
+        let all: f64 = columns.say.iter().sum();
+        columns.say.iter_mut().for_each(|say| *say /= all);
+        columns.precisions = columns.say.iter().zip(&columns.cutoffs).map(|(say, cut)| say * cut * cut).collect();
+        columns
+    }
+
+    /// Every local optimum of the cost-weighted Tukey biweight, the deepest first, climbed to from the weighted quantiles .05 to
+    /// .95.
+    ///
+    /// Checked against the reference program (`normalization.json`) to 1e-8.
+    #[must_use]
+    pub fn modes(&self) -> Vec<Mode> {
+        let mut modes: Vec<Mode> = Vec::new();
+        for start in self.starts() {
+            let ln_scale = self.climb(start);
+            if modes.iter().all(|mode| (mode.ln_scale - ln_scale).abs() > SAME) {
+                modes.push(Mode { ln_scale, mass: self.sums(ln_scale).mass });
+            }
+        }
+        modes.sort_by(|one, other| other.mass.total_cmp(&one.mass));
+        modes
+    }
+
+    /// The weighted quantiles .05, .10 ... .95, ascending, each once.
+    fn starts(&self) -> Vec<f64> {
+        let mut order: Vec<usize> = (0..self.theta.len()).collect();
+        order.sort_by(|&i, &j| self.theta[i].total_cmp(&self.theta[j]));
+        let (mut below, mut starts, mut step) = (0.0, Vec::new(), 0.0);
+        for &i in &order {
+            below += self.say[i];
+            let before = step;
+            while step < 19.0 && below >= 0.05 + step * 0.05 {
+                step += 1.0;
+            }
+            if step > before {
+                starts.push(self.theta[i]);
+            }
+        }
+        starts.dedup_by(|one, other| one.total_cmp(other).is_eq());
+        starts
+    }
+
+    fn climb(&self, start: f64) -> f64 {
+        let mut at = start;
+        for _ in 0..100 {
+            let sums = self.sums(at);
+            if sums.weights <= 0.0 {
+                return at;
+            }
+            let next = sums.weighted / sums.weights;
+            let moved = (next - at).abs();
+            at = next;
+            if moved < 1e-10 {
+                break;
+            }
+        }
+        at
+    }
+
+    fn sums(&self, centre: f64) -> BiweightSums {
+        pulp::Arch::new().dispatch(BiweightPass { changes: self, centre })
+    }
+}
+
+/// Sums around a centre.
+struct BiweightSums {
+    /// Of weights.
+    weights: f64,
+    /// Of weights times theta.
+    weighted: f64,
+    /// Of the say within the mode, 1 - rho.
+    mass: f64,
+}
+
+/// One pass over the functions, in interleaved lanes: a fixed order that vectorises.
+struct BiweightPass<'a> {
+    changes: &'a Changes,
     centre: f64,
 }
 
-impl pulp::NullaryFnOnce for BiweightSums<'_> {
-    type Output = (f64, f64);
+impl pulp::NullaryFnOnce for BiweightPass<'_> {
+    type Output = BiweightSums;
 
     #[inline(always)]
-    fn call(self) -> (f64, f64) {
-        let mut weights = [0.0; LANES];
-        let mut weighted = [0.0; LANES];
-        let mut add = |lane: usize, theta: f64, cutoff: f64, precision: f64| {
-            let u = (theta - self.centre) * cutoff;
-            let inside = (1.0 - u * u).max(0.0);
-            let weight = inside * inside * precision;
-            weights[lane] += weight;
-            weighted[lane] += weight * theta;
-        };
-        let (theta, theta_rest) = self.theta.as_chunks::<LANES>();
-        let (cutoffs, cutoffs_rest) = self.cutoffs.as_chunks::<LANES>();
-        let (precisions, precisions_rest) = self.precisions.as_chunks::<LANES>();
-        for ((theta, cutoffs), precisions) in theta.iter().zip(cutoffs).zip(precisions) {
-            for (lane, ((&theta, &cutoff), &precision)) in theta.iter().zip(cutoffs).zip(precisions).enumerate() {
-                add(lane, theta, cutoff, precision);
+    fn call(self) -> BiweightSums {
+        let Changes { theta, cutoffs, say, precisions } = self.changes;
+        let (mut weights, mut weighted, mut mass) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
+        for start in (0..theta.len()).step_by(LANES) {
+            let end = theta.len().min(start + LANES);
+            let columns = theta[start..end].iter().zip(&cutoffs[start..end]);
+            let parts = say[start..end].iter().zip(&precisions[start..end]);
+            for (lane, ((&theta, &cutoff), (&say, &precision))) in columns.zip(parts).enumerate() {
+                let u = (theta - self.centre) * cutoff;
+                let inside = (1.0 - u * u).max(0.0);
+                let square = inside * inside;
+                let weight = square * precision;
+                weights[lane] += weight;
+                weighted[lane] += weight * theta;
+                mass[lane] += say * square * inside;
             }
         }
-        for (lane, ((&theta, &cutoff), &precision)) in
-            theta_rest.iter().zip(cutoffs_rest).zip(precisions_rest).enumerate()
-        {
-            add(lane, theta, cutoff, precision);
-        }
-        (sum_of_lanes(weights), sum_of_lanes(weighted))
+        let sum = |lanes: [f64; LANES]| lanes.iter().sum();
+        BiweightSums { weights: sum(weights), weighted: sum(weighted), mass: sum(mass) }
     }
-}
-
-#[inline(always)]
-fn sum_of_lanes(mut lanes: [f64; LANES]) -> f64 {
-    let mut width = LANES / 2;
-    while width > 0 {
-        let (low, high) = lanes.split_at_mut(width);
-        low.iter_mut().zip(high).for_each(|(low, high)| *low += *high);
-        width /= 2;
-    }
-    lanes[0]
-}
-
-/// The smallest theta up to which at least half of the weight 1/(v + median v) lies. Halves what is left until one is found.
-fn weighted_median(theta: &[f64], v: &[f64]) -> f64 {
-    let typical = median(v);
-    let key = |theta: f64| ordered(theta.to_bits().cast_signed());
-    let mut all: Vec<(i64, f64)> = theta.iter().zip(v).map(|(&theta, &v)| (key(theta), 1.0 / (v + typical))).collect();
-    let half = 0.5 * all.iter().map(|&(_, weight)| weight).sum::<f64>();
-    let (mut left, mut below) = (all.as_mut_slice(), 0.0);
-    while left.len() > 1 {
-        let (lower, _, _) = left.select_nth_unstable_by_key(left.len() / 2, |&(key, _)| key);
-        let (middle, weight) = (lower.len(), lower.iter().map(|&(_, weight)| weight).sum::<f64>());
-        let (lower, upper) = left.split_at_mut(middle);
-        if below + weight >= half {
-            left = lower;
-        } else {
-            below += weight;
-            left = upper;
-        }
-    }
-    left.first().map_or(0.0, |&(key, _)| f64::from_bits(ordered(key).cast_unsigned()))
 }

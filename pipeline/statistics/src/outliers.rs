@@ -24,6 +24,8 @@
 //! What makes it wrong: base pods whose spread is of another law than the head's (canary pods on nodes of their own); few base
 //! pods of which one is itself an outlier (then it is blind, not wrong).
 
+mod location;
+mod moderation;
 mod own_normalization;
 mod pods;
 mod scores;

@@ -1,13 +1,14 @@
-//! What is compared with what: arms, strata, and the buckets of pods inside them.
+//! What is compared with what: strata, arms, and the buckets of pods inside them.
 //!
-//! Head and base are compared inside a stratum (a block of time on one hardware) and only then put together, so that a fleet
-//! whose load drifts during a roll-out does not look changed. Inside a stratum an arm is a list of buckets of pods: the pod is
-//! the replicate, and a bucket keeps its number across strata, hours and restarts, so that its deviations can be added up
-//! before they are squared.
+//! Head and base are compared inside a stratum (a block of time, on one hardware, at one age of pods) and only then put
+//! together, so that a fleet whose load drifts during a roll-out does not look changed. Inside a stratum an arm is a list of
+//! buckets of pods: the pod is the replicate, and a bucket keeps its number across strata, hours and restarts, so that its
+//! deviations can be added up before they are squared.
 
+use crate::arms::Arms;
 use crate::number::float;
 
-/// Counts by function of one bucket, in whatever form they are kept.
+/// Counts by function, in whatever form they are kept.
 pub trait BucketCounts {
     /// Adds the counts of the functions `start..start + out.len()` to `out`; functions that are not held count 0.
     ///
@@ -66,32 +67,44 @@ pub enum Model {
 pub struct BucketRow<'a> {
     /// The bucket's number, the same in every stratum.
     pub bucket: u16,
-    /// Samples (or requests) of the bucket in this stratum, more than 0.
-    pub exposure: u64,
+    /// Its samples in this stratum.
+    pub samples: u64,
+    /// The requests that it served in this stratum; 0 where they are not known.
+    pub requests: u64,
+    /// Sum over its hops of (samples of the hop)^2, over (all its samples)^2: 1 if they came in one hop, 1/60 if evenly in sixty.
+    pub hop_concentration: f64,
     /// Its counts by function; several builds of one arm add up.
     pub counts: Vec<&'a dyn BucketCounts>,
 }
 
-/// One arm in one stratum: occupied buckets only, ascending.
+impl BucketRow<'_> {
+    /// Samples or requests, as the model has it.
+    #[must_use]
+    pub fn exposure(&self, model: Model) -> u64 {
+        match model {
+            Model::Share => self.samples,
+            Model::Rate => self.requests,
+        }
+    }
+}
+
+/// One arm in one stratum.
 #[derive(Clone, Default)]
 pub struct Arm<'a> {
-    /// Rows by ascending bucket, each with exposure.
+    /// Rows by ascending bucket; those without exposure take no part.
     pub rows: Vec<BucketRow<'a>>,
+    /// By function: sum over its buckets and their hops of x (x-1), x the count in the hop; 0 for most functions. Empty where it is
+    /// not kept.
+    pub hop_pairs: Vec<&'a dyn BucketCounts>,
 }
 
 impl Arm<'_> {
     /// Total exposure of the arm in this stratum.
     #[must_use]
-    pub fn exposure(&self) -> u64 {
-        self.rows.iter().map(|row| row.exposure).sum()
+    pub fn exposure(&self, model: Model) -> u64 {
+        self.rows.iter().map(|row| row.exposure(model)).sum()
     }
 }
 
 /// Two arms that ran side by side.
-#[derive(Clone, Default)]
-pub struct Stratum<'a> {
-    /// The arm in question.
-    pub head: Arm<'a>,
-    /// The arm it is held against.
-    pub base: Arm<'a>,
-}
+pub type Stratum<'a> = Arms<Arm<'a>>;

@@ -1,182 +1,194 @@
-//! The test of every function of a cell at a given scale.
+//! The tests of every function of a cell.
 //!
-//! At scale 1 it asks whether the share changed; at the cell's own scale, whether it changed by more than everything else; at
-//! that scale times exp(+-delta), whether by more than is worth a call.
+//! Pods are the replicates, each arm has its own variance, and pods are weighted by what they tell. First what each arm's pods
+//! spread ([`crate::spread`]), then the level and the variance of every function with the weights of its class
+//! ([`crate::geometry`], [`crate::variance`]), then what functions expect of each other ([`crate::priors`]) and what each variance
+//! becomes for it ([`crate::moderation`]). What is left of a function are its [`Levels`], from which its p against any ratio, its
+//! interval and its screen follow.
+//!
+//! What a look takes from all functions together is a value, [`Pooled`]: it can be measured afresh or handed in, while rows are
+//! tested at each look.
 
-use crate::evalue::LN_P_FLOOR;
-use crate::g::{g_rate, g_share};
-use crate::moments::Moments;
-use crate::special::z_two_sided;
+mod measuring;
+
+use crate::arms::Arms;
+use crate::contrast::Contrast;
+use crate::deviance::{Level, Levels};
+use crate::layout::Layout;
+use crate::pooled::Pooled;
 use crate::strata::Model;
-use crate::tails::F1Tail;
+use crate::test::measuring::Measuring;
+use crate::thresholds::MIN_COUNT;
 
-/// Test results by function; NaN where not tested, except `theta`, which every function has.
-#[derive(Clone, Debug)]
-pub struct Test {
-    /// The scale that "unchanged" means here, a ratio.
-    pub normalization: f64,
-    /// The statistic before dispersion, chi-square with one degree of freedom under independent samples.
-    pub stat: Vec<f64>,
-    /// ln p of statistic / dispersion as F(1, df_total).
-    pub ln_p_f: Vec<f64>,
-    /// ln p of the t test on logs; NaN unless an arm has few pods.
-    pub ln_p_log: Vec<f64>,
-    /// ln p that counts: the larger of the two with few pods, else `ln_p_f`.
-    pub ln_p: Vec<f64>,
-    /// ln of the ratio against the scale.
-    pub theta: Vec<f64>,
-    /// Its standard error; where an arm lacks the function, the one that makes |theta|/se agree with p.
-    pub se: Vec<f64>,
+/// How a cell is tested.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure<'m> {
+    /// What exposure is.
+    pub model: Model,
+    /// Samples in both arms together from which a function is tested.
+    pub min_count: f64,
+    /// What is known of clumping in time.
+    pub hops: Hops<'m>,
+    /// What was measured of all functions together at an earlier look; `None` to measure it afresh.
+    pub held: Option<&'m Pooled>,
 }
 
-impl Moments {
-    /// Tests every function against `scale` (> 0).
-    ///
-    /// One stratum: G (scale 1, shares) or the rate likelihood ratio / (1 - pooled share). More: U^2/V with U = sum(x1 - X E1/E),
-    /// V the Cochran-Mantel-Haenszel variance (scale 1, shares) or sum X (1 - X/N) E1 E0/E^2; E1 = scale N1, E0 = N0. F =
-    /// statistic/phi~, p = P(F(1, df_total) > F); with few pods p = max(p, p_log). Checked against the reference programs
-    /// (`ql.json`, `ql_stratified.json`, `decide.json`) to 1e-7 in p.
+/// What is known of clumping in time, see [`crate::fano`].
+#[derive(Clone, Copy, Debug)]
+pub enum Hops<'m> {
+    /// Nothing; counting noise is Poisson's.
+    Unknown,
+    /// What the contrast holds of hops; nothing if a stratum does not.
+    OfContrast,
+    /// These factors, by place of results.
+    Factors(&'m Arms<Vec<f64>>),
+}
+
+impl Measure<'_> {
+    /// Afresh, with the hops that the contrast holds, from 30 samples on.
     #[must_use]
-    pub fn normalized(&self, normalization: f64) -> Test {
-        let functions = self.a.len();
-        let ln_normalization = libm::log(normalization);
-        let mut stat = self.statistics(normalization);
-        let nan = || vec![f64::NAN; functions];
-        let (mut ln_p_f, mut ln_p_log, mut ln_p, mut se) = (nan(), nan(), nan(), self.se.clone());
-        let theta: Vec<f64> = self.theta_raw.iter().map(|theta| theta - ln_normalization).collect();
-        let (tail, tail_log) = self.tails();
-        for f in 0..functions {
-            if self.tested[f] {
-                ln_p_f[f] = tail.ln_tail(stat[f] / self.phi_tilde[f]);
-                ln_p_log[f] = self.ln_p_log(f, ln_normalization, &tail_log);
-                ln_p[f] = ln_p_f[f].max(ln_p_log[f]);
-            } else {
-                stat[f] = f64::NAN;
-            }
-            if se[f].is_nan() {
-                se[f] = implied_se(theta[f], ln_p[f]);
-            }
+    pub fn afresh(model: Model) -> Self {
+        Self { model, min_count: MIN_COUNT, hops: Hops::OfContrast, held: None }
+    }
+}
+
+/// One arm of a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ArmSize {
+    /// Exposure over all strata.
+    pub exposure: f64,
+    /// Distinct pods.
+    pub pods: f64,
+    /// Occupied buckets.
+    pub buckets: usize,
+}
+
+/// What one arm shows of one function, beside its level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ArmDispersion {
+    /// Seen over expected variance; NaN where the arm has none of the function.
+    pub ratio: f64,
+    /// Degrees of freedom of what was seen.
+    pub df: f64,
+    /// By which the expected variance is multiplied in [`Levels`].
+    pub phi: f64,
+}
+
+/// The tests of a cell; vectors are by function, or by place in [`Contrast::only`].
+#[derive(Clone, Debug)]
+pub struct Tests {
+    /// What exposure is.
+    pub model: Model,
+    /// Strata with both arms.
+    pub strata: usize,
+    /// Strata left out.
+    pub strata_dropped: usize,
+    /// Both arms in the strata that they share.
+    pub size: Arms<ArmSize>,
+    /// Counts over these strata.
+    pub counts: Arms<Vec<f64>>,
+    /// Whether the function is in the cell's family.
+    pub tested: Vec<bool>,
+    /// Number of `tested` functions.
+    pub tests: usize,
+    /// Class of weights, 0 to 6: from counting samples to counting pods.
+    pub class: Vec<usize>,
+    /// What each arm shows; NaN where not tested.
+    pub dispersion: Arms<Vec<ArmDispersion>>,
+    /// What tests need; NaN where not tested.
+    pub levels: Vec<Levels>,
+    /// What these tests took from all functions together.
+    pub pooled: Pooled,
+    /// In which order sums over functions are taken; empty if as they stand.
+    order: Vec<u32>,
+}
+
+const UNKNOWN: ArmDispersion = ArmDispersion { ratio: f64::NAN, df: f64::NAN, phi: f64::NAN };
+const NO_LEVEL: Level = Level { share: f64::NAN, counting: f64::NAN, between: f64::NAN };
+const NO_LEVELS: Levels = Levels { arms: Arms { head: NO_LEVEL, base: NO_LEVEL }, df: f64::NAN };
+
+impl Tests {
+    /// Tests every function of `contrast`: those with at least `min_count` samples in both arms together, not all samples of the
+    /// cell, a variance in each arm, and unless it is [`Contrast::untested`].
+    ///
+    /// Assumes that pods are independent of each other, also across the strata they take part in. Checked against the reference
+    /// program (`test.json`) to 1e-8.
+    #[must_use]
+    pub fn measure(contrast: &Contrast<'_>, measure: &Measure<'_>) -> Self {
+        let layout = Layout::new(contrast, measure.model);
+        let tests = Self::nothing(contrast, measure.model, &layout);
+        if layout.strata == 0 { tests } else { Measuring::new(contrast, measure, &layout, tests).run() }
+    }
+
+    fn nothing(contrast: &Contrast<'_>, model: Model, layout: &Layout<'_>) -> Self {
+        let functions = contrast.measured();
+        let zero = || vec![0.0; functions];
+        Self {
+            model,
+            strata: layout.strata,
+            strata_dropped: contrast.dropped(model),
+            size: layout.arms.as_ref().map(|arm| ArmSize {
+                exposure: arm.exposure(),
+                pods: arm.pods,
+                buckets: arm.buckets.len(),
+            }),
+            counts: Arms { head: zero(), base: zero() },
+            tested: vec![false; functions],
+            tests: 0,
+            class: vec![0; functions],
+            dispersion: Arms { head: vec![UNKNOWN; functions], base: vec![UNKNOWN; functions] },
+            levels: vec![NO_LEVELS; functions],
+            pooled: Pooled::default(),
+            order: contrast.order.clone(),
         }
-        Test { normalization, stat, ln_p_f, ln_p_log, ln_p, theta, se }
     }
 
-    /// ln p of one tested function at a scale, the same bits as in [`Moments::normalized`].
-    pub(super) fn ln_p_of(&self, f: usize, stat: f64, ln_normalization: f64, tails: &(F1Tail, F1Tail)) -> f64 {
-        tails.0.ln_tail(stat / self.phi_tilde[f]).max(self.ln_p_log(f, ln_normalization, &tails.1))
+    /// Exposure of both arms.
+    #[must_use]
+    pub fn exposure(&self) -> f64 {
+        self.size.head.exposure + self.size.base.exposure
     }
 
-    /// The tails of the F test and of the t test on logs.
-    pub(super) fn tails(&self) -> (F1Tail, F1Tail) {
-        (F1Tail::new(self.df_total), F1Tail::new(self.df_log_total))
+    /// Samples of a function in both arms.
+    #[must_use]
+    pub fn count(&self, place: usize) -> f64 {
+        self.counts.head[place] + self.counts.base[place]
     }
 
-    fn ln_p_log(&self, f: usize, ln_normalization: f64, tail: &F1Tail) -> f64 {
-        self.log_scale.as_ref().map_or(f64::NAN, |log_scale| {
-            let t = (log_scale.difference[f] - ln_normalization) / log_scale.se[f];
-            tail.ln_tail(t * t)
-        })
+    /// The part of the exposure of both arms that a function is: for shares, of cost.
+    #[must_use]
+    pub fn share_of_cost(&self, place: usize) -> f64 {
+        self.count(place) / self.exposure()
     }
 
-    /// The statistic of every function, tested or not.
-    fn statistics(&self, normalization: f64) -> Vec<f64> {
-        match self.exposures.as_slice() {
-            [] => vec![f64::NAN; self.a.len()],
-            [_] => (0..self.a.len()).map(|f| self.likelihood_ratio(f, normalization)).collect(),
-            _ => self.scores(normalization),
-        }
-    }
-
-    /// The statistic of function `f`, the same bits as in [`Moments::normalized`].
-    pub(super) fn statistic(&self, f: usize, normalization: f64) -> f64 {
-        if self.strata > 1 { self.score(f, normalization) } else { self.likelihood_ratio(f, normalization) }
-    }
-
-    /// The statistic of function `f` with one stratum.
-    pub(super) fn likelihood_ratio(&self, f: usize, normalization: f64) -> f64 {
-        let (a, b, n1, n0) = (self.a[f], self.b[f], self.n_head, self.n_base);
+    /// 1 - p-: how far samples of one function leave others fewer; 1 where requests are the exposure.
+    fn unshared(&self, place: usize) -> f64 {
         match self.model {
-            Model::Share if is_one(normalization) => g_share(a, n1, b, n0),
-            Model::Share => g_rate(a, normalization * n1, b, n0) / (1.0 - (a + b) / (n1 + n0)),
-            Model::Rate => g_rate(a, normalization * n1, b, n0),
+            Model::Share => 1.0 - self.share_of_cost(place),
+            Model::Rate => 1.0,
         }
     }
 
-    /// U^2/V of every function over several strata; 0 where V is 0.
-    pub(super) fn scores(&self, normalization: f64) -> Vec<f64> {
-        let mut u = vec![0.0; self.a.len()];
-        let mut v = vec![0.0; self.a.len()];
-        for ((head, both), term) in self.by_stratum.iter().zip(self.score_terms(normalization)) {
-            for (((u, v), &x1), &x) in u.iter_mut().zip(&mut v).zip(head).zip(both) {
-                *u += term.deviation(x1, x);
-                *v += term.variance(x);
-            }
+    /// The tested functions, in the order in which sums are taken.
+    pub(crate) fn family(&self) -> impl Iterator<Item = usize> {
+        let ordered = self.order.iter().filter_map(|&place| usize::try_from(place).ok());
+        let standing = if self.order.is_empty() { 0..self.tested.len() } else { 0..0 };
+        ordered.chain(standing).filter(|&place| self.tested[place])
+    }
+
+    /// The same cell with only these places, in this order. No test changes by a bit: what functions share is kept.
+    #[must_use]
+    pub fn only(&self, places: &[usize]) -> Self {
+        let floats = |all: &Vec<f64>| places.iter().map(|&place| all[place]).collect::<Vec<_>>();
+        Self {
+            counts: self.counts.as_ref().map(floats),
+            tested: places.iter().map(|&place| self.tested[place]).collect(),
+            class: places.iter().map(|&place| self.class[place]).collect(),
+            dispersion: self.dispersion.as_ref().map(|all| places.iter().map(|&place| all[place]).collect()),
+            levels: places.iter().map(|&place| self.levels[place]).collect(),
+            pooled: self.pooled.clone(),
+            order: Vec::new(),
+            ..*self
         }
-        for (u, &v) in u.iter_mut().zip(&v) {
-            *u = chi_square(*u, v);
-        }
-        u
     }
-
-    /// U^2/V of function `f`, the same bits as in [`Moments::scores`].
-    pub(super) fn score(&self, f: usize, normalization: f64) -> f64 {
-        let (mut u, mut v) = (0.0, 0.0);
-        for ((head, both), term) in self.by_stratum.iter().zip(self.score_terms(normalization)) {
-            u += term.deviation(head[f], both[f]);
-            v += term.variance(both[f]);
-        }
-        chi_square(u, v)
-    }
-
-    fn score_terms(&self, normalization: f64) -> impl Iterator<Item = ScoreTerm> {
-        self.exposures.iter().map(move |&(n1, n0)| {
-            let n = n1 + n0;
-            let (e1, e) = (normalization * n1, normalization * n1 + n0);
-            let (slope, top, rest) = match self.model {
-                Model::Share if is_one(normalization) => (n1 * n0 / (n * n * (n - 1.0).max(1.0)), n, 1.0),
-                Model::Share => (e1 * n0 / (e * e), 1.0, 1.0 / n),
-                Model::Rate => (e1 * n0 / (e * e), 1.0, 0.0),
-            };
-            ScoreTerm { expected: e1 / e, slope, top, rest }
-        })
-    }
-}
-
-/// What a stratum adds to U and V: x1 - X expected and slope X (top - X rest).
-struct ScoreTerm {
-    expected: f64,
-    slope: f64,
-    top: f64,
-    rest: f64,
-}
-
-impl ScoreTerm {
-    #[inline]
-    fn deviation(&self, head: f64, both: f64) -> f64 {
-        head - both * self.expected
-    }
-
-    #[inline]
-    fn variance(&self, both: f64) -> f64 {
-        self.slope * both * (self.top - both * self.rest)
-    }
-}
-
-#[inline]
-fn chi_square(u: f64, v: f64) -> f64 {
-    if v > 0.0 { u * u / v } else { 0.0 }
-}
-
-/// The standard error that a test with `ln_p` implies for a log ratio `theta`: |theta| / Phi^-1(1 - p/2), p within 1e-300 and
-/// 1 - 1e-9, NaN counting as 1.
-#[must_use]
-pub(crate) fn implied_se(theta: f64, ln_p: f64) -> f64 {
-    let highest = libm::log(1.0 - 1e-9);
-    let ln_p = if ln_p.is_nan() { highest } else { ln_p.clamp(LN_P_FLOOR, highest) };
-    theta.abs() / z_two_sided(ln_p)
-}
-
-/// Scale 1 has a form of its own (hypergeometric variance, G of shares); it is exact by construction, not by rounding.
-#[expect(clippy::float_cmp, reason = "1 is assigned, never computed, where it is meant")]
-pub(super) fn is_one(normalization: f64) -> bool {
-    normalization == 1.0
 }

@@ -5,25 +5,31 @@
 
 #[path = "published/always_valid.rs"]
 mod always_valid;
+#[path = "published/cell_laws.rs"]
+mod cell_laws;
 #[path = "published/cells.rs"]
 mod cells;
 #[path = "published/combine.rs"]
 mod combine;
-#[path = "published/decide.rs"]
-mod decide;
 #[path = "published/exact.rs"]
 mod exact;
 #[path = "published/families.rs"]
 mod families;
 #[path = "published/laws.rs"]
 mod laws;
+#[path = "published/levels.rs"]
+mod levels;
 #[path = "published/minority.rs"]
 mod minority;
+#[path = "published/normalization.rs"]
+mod normalization;
 #[path = "published/numbers.rs"]
 mod numbers;
 #[path = "published/outliers.rs"]
 mod outliers;
-#[path = "published/requests.rs"]
-mod requests;
+#[path = "published/plain.rs"]
+mod plain;
 #[path = "published/vectors.rs"]
 mod vectors;
+#[path = "published/verdict.rs"]
+mod verdict;

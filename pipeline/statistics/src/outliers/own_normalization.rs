@@ -1,7 +1,7 @@
 //! Each pod's own scale: by how much most of its functions are off.
 
-use crate::normalization::biweight;
 use crate::number::index_of;
+use crate::outliers::location::biweight;
 use crate::outliers::pods::Pods;
 use crate::outliers::spread::Spread;
 use crate::thresholds::FEW_FUNCTIONS;

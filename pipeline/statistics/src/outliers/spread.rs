@@ -1,7 +1,7 @@
 //! How much base pods differ in one function, beyond what their counts do.
 
-use crate::dispersion::{Moderation, moderate};
 use crate::number::length;
+use crate::outliers::moderation::{Moderation, moderate};
 use crate::outliers::pods::{Arm, Pods};
 
 /// The spread between base pods, by function of the family.
@@ -44,7 +44,7 @@ impl Spread {
 
     fn moderated(pods: &Pods<'_>, dispersion: Vec<Dispersion>, offset: Vec<f64>) -> Self {
         let (phi, mu): (Vec<f64>, Vec<f64>) = dispersion.iter().map(|d| (d.phi, d.mu)).unzip();
-        let Moderation { phi, df_total, .. } = moderate(&phi, &mu, &vec![true; phi.len()], pods.free());
+        let Moderation { phi, df_total } = moderate(&phi, &mu, pods.free());
         Self { tau2: phi.iter().zip(&mu).map(|(phi, mu)| (phi - 1.0) / mu).collect(), offset, df_total }
     }
 

@@ -1,9 +1,9 @@
 //! The e-value read backwards.
 
-use fleetdiff_statistics::always_valid::{Bet, critical_z, ln_p_always_valid};
-use fleetdiff_statistics::effect::interval_from_t;
-use fleetdiff_statistics::evalue::{ln_e_mixture, ln_e_normalized};
-use fleetdiff_statistics::tails::{F1Tail, t_quantile};
+use fleetdiff_statistics::always_valid::{critical_z, ln_p_always_valid};
+use fleetdiff_statistics::deviance::Level;
+use fleetdiff_statistics::evalue::{ln_e, ln_e_mixture};
+use fleetdiff_statistics::{Arms, Levels};
 use proptest::prelude::*;
 
 use crate::vectors::Compared;
@@ -33,10 +33,6 @@ fn always_valid_of_nothing() {
     for (v, alpha) in [(0.0, 0.05), (f64::NAN, 0.05), (1.0, 0.0), (1.0, 1.5), (1.0, f64::NAN), (f64::INFINITY, 0.05)] {
         assert!(critical_z(v, alpha).is_nan(), "v {v}, alpha {alpha}");
     }
-    let bet = Bet { theta: 0.1, se: f64::NAN, tail: F1Tail::new(20.0), part: 0.0 };
-    let unknown = bet.ratio_interval(1.0, 0.05);
-    assert!(unknown.low.is_nan() && unknown.high.is_nan());
-    assert!(Bet { se: 0.1, ..bet }.ratio_interval(f64::NAN, 0.05).low.is_nan());
     assert!(ln_p_always_valid(f64::NAN).is_nan());
     assert_eq!([ln_p_always_valid(-3.0), ln_p_always_valid(4.0)].map(f64::to_bits), [0.0_f64, -4.0].map(f64::to_bits));
 }
@@ -52,31 +48,18 @@ proptest! {
         prop_assert!(critical_z(v, alpha * 0.9) > z);
     }
 
-    /// The always-valid interval holds the estimate and the ordinary interval at the same level, and leaves out no change exactly
-    /// if the e-value of the t test is at least 1/alpha.
+    /// The always-valid interval holds the ordinary one, and leaves out no change exactly if the e-value is at least 1/alpha.
     #[test]
     fn law_interval_is_the_e_value_read_backwards(
-        theta in -1.0..1.0_f64, se in 1e-3..0.5_f64, df in 2.0..200.0_f64, part in 0.0..0.5_f64, alpha in 1e-4..0.2_f64,
+        ln_base in -9.0..-1.0_f64, theta in -1.0..1.0_f64, counting in 1e-8..1e-4_f64, between in 1e-6..1e-2_f64, df in 2.0..200.0_f64, alpha in 1e-4..0.2_f64,
     ) {
-        let bet = Bet { theta, se, tail: F1Tail::new(df), part };
-        let ln_p = F1Tail::new(df).ln_tail((theta / se).powi(2));
-        let ln_e = ln_e_normalized(ln_p, se, part);
-        let half = bet.half_width(alpha);
-        prop_assert!(half >= t_quantile(1.0 - alpha, df) * se / (1.0 - part) * (1.0 - 1e-12));
-        let interval = bet.ratio_interval(ln_e, alpha);
-        let ordinary = interval_from_t(theta, se / (1.0 - part), t_quantile(1.0 - alpha, df));
-        prop_assert!(interval.low <= ordinary.low * (1.0 + 1e-9) && interval.high >= ordinary.high * (1.0 - 1e-9));
-        prop_assert!(interval.low < theta.exp() && interval.high > theta.exp());
-        let excludes = interval.low >= 1.0 || interval.high <= 1.0;
-        prop_assert_eq!(excludes, ln_e >= -alpha.ln());
-        // without the row's word, the width alone says the same up to rounding
-        prop_assert!((half <= theta.abs()) == excludes || (half / theta.abs() - 1.0).abs() < 1e-9, "{half} {theta}");
-    }
-
-    /// Where a row's p is not that of a t test, the interval still does not contradict its e-value.
-    #[test]
-    fn law_interval_agrees_with_the_row(theta in -1.0..1.0_f64, se in 1e-3..0.5_f64, df in 2.0..200.0_f64, ln_e in -3.0..8.0_f64) {
-        let interval = Bet { theta, se, tail: F1Tail::new(df), part: 0.01 }.ratio_interval(ln_e, 0.05);
-        prop_assert_eq!(interval.low >= 1.0 || interval.high <= 1.0, ln_e >= 20.0_f64.ln());
+        let level = |share: f64| Level { share, counting, between };
+        let arms = Arms { head: level((ln_base + theta).exp()), base: level(ln_base.exp()) };
+        let levels = Levels::new(arms, Arms { head: df, base: 2.0 * df });
+        let (always, ordinary) = (levels.always_valid_interval(alpha), levels.interval(alpha.ln()));
+        prop_assert!(always.low <= ordinary.low + 1e-9 && always.high >= ordinary.high - 1e-9, "{always:?} {ordinary:?}");
+        let ln_e = ln_e(levels.ln_p(1.0), levels.variance());
+        let excludes = always.low > 0.0 || always.high < 0.0;
+        prop_assert!(excludes == (ln_e >= -alpha.ln()) || (ln_e + alpha.ln()).abs() < 1e-6, "{always:?} {ln_e}");
     }
 }

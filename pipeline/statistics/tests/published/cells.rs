@@ -1,143 +1,100 @@
-//! One cell: dispersion, moderation, scale.
+//! The test of one cell, from counts to p and interval.
 
-use fleetdiff_statistics::dispersion::moderate;
-use fleetdiff_statistics::g::{g_rate, g_share};
-use fleetdiff_statistics::normalization::biweight_of_counts;
-use fleetdiff_statistics::{Model, Moments};
-use serde_json::{Value, json};
+use fleetdiff_statistics::{Arms, Hops, Measure, Model, Side, Tests};
+use serde_json::Value;
 
-use crate::vectors::{ArmData, Compared, cases, contrast, float, floats, ln_f1_tail};
+use crate::vectors::{ArmData, Compared, arms, cases, contrast, float, list};
 
 const TOLERANCE: f64 = 1e-8;
+/// Of what sums of squares and moments of logarithms go into.
+const OF_SQUARES: f64 = 1e-7;
 
-fn one_stratum(arm: &Value) -> ArmData {
-    ArmData::new(&json!([arm["counts"]]), &json!([arm["totals"]]), &arm["pods"])
+fn compare_pooled(compared: &mut Compared, tests: &Tests, expect: &Value, at: &str) {
+    let spread = [tests.pooled.spread.head, tests.pooled.spread.base];
+    for (side, tau2) in spread.into_iter().enumerate() {
+        compared.relative_above(tau2, float(&expect["tau2"][side]), OF_SQUARES, 1e-9, &format!("{at} tau2 {side}"));
+    }
+    let groups = list(&expect["prior"]);
+    compared.equal(&tests.pooled.priors.len(), &groups.len(), &format!("{at} groups"));
+    let per_pod = tests.exposure() / (tests.size.head.pods + tests.size.base.pods);
+    for (found, expected) in tests.pooled.priors.iter().zip(groups) {
+        compared.relative(found.least_share * per_pod, float(&expected[0]), TOLERANCE, &format!("{at} lowest mean"));
+        for (prior, expected) in [found.arms.head, found.arms.base].iter().zip(&list(expected)[1..]) {
+            compared.relative_above(prior.df, float(&expected[0]), OF_SQUARES, 1e-9, &format!("{at} d0"));
+            compared.relative(prior.dispersion, float(&expected[1]), OF_SQUARES, &format!("{at} s0"));
+        }
+    }
 }
 
-/// The statistic of the first reference program: G of shares at scale 1, of rates elsewhere.
-fn statistic(moments: &Moments, f: usize, normalization: f64) -> f64 {
-    let (a, b, n1, n0) = (moments.a[f], moments.b[f], moments.n_head, moments.n_base);
-    if (normalization - 1.0).abs() > 0.0 { g_rate(a, normalization * n1, b, n0) } else { g_share(a, n1, b, n0) }
+/// What a function shows in one arm, under the names of the file.
+fn compare_arm(compared: &mut Compared, tests: &Tests, f: usize, side: Side, expect: &Value) {
+    let arm = if side == Side::Head { "1" } else { "0" };
+    let (level, shown) = (tests.levels[f].arms[side], tests.dispersion[side][f]);
+    let want = |name: &str| float(&expect[format!("{name}{arm}")][f]);
+    let exact = [("p", level.share), ("A", level.counting), ("B", level.between)];
+    for (name, value) in exact {
+        let tolerance = if name == "p" { TOLERANCE } else { OF_SQUARES };
+        compared.relative_above(value, want(name), tolerance, 1e-25, &format!("{name}{arm} {f}"));
+    }
+    for (name, value) in [("s", shown.ratio), ("d", shown.df), ("phi", shown.phi)] {
+        compared.relative_above(value, want(name), OF_SQUARES, 1e-14, &format!("{name}{arm} {f}"));
+    }
+}
+
+fn compare_tests(compared: &mut Compared, tests: &Tests, f: usize, expect: &Value, at: &str) {
+    let want = |name: &str| float(&expect[name][f]);
+    let name = |name: &str| format!("{at} {name} {f}");
+    let levels = tests.levels[f];
+    compared.relative(levels.df, want("df"), OF_SQUARES, &name("df"));
+    compared.relative_above(levels.theta(), want("theta"), TOLERANCE, 1e-13, &name("theta"));
+    compared.relative(levels.variance(), want("v"), OF_SQUARES, &name("v"));
+    compared.ln_p(levels.ln_p(1.0), want("p"), TOLERANCE, &name("p"));
+    compared.ln_p(levels.ln_p(1.02), want("p_102"), TOLERANCE, &name("p at 1.02"));
+    compared.ln_p(levels.tests().ln_p_min_effect(1.0, 0.01), want("p_delta"), TOLERANCE, &name("p of the band"));
+    compared.relative_above(levels.deviance_at_most(1.0), want("bound"), OF_SQUARES, 1e-12, &name("bound"));
+    assert!(levels.deviance(1.0) <= levels.deviance_at_most(1.0) * (1.0 + 1e-12), "{}", name("bound"));
+    let interval = levels.interval(libm::log(0.05));
+    for (bound, value) in [("low", interval.low), ("high", interval.high)] {
+        compared.absolute(value, want(bound), 1e-8, &name(bound));
+    }
 }
 
 #[test]
-fn published_ql_moments() {
-    let mut compared = Compared::new("dispersion and F of one stratum");
-    for case in cases("ql.json") {
-        let (head, base) = (one_stratum(&case["canary"]), one_stratum(&case["control"]));
-        let moments = Moments::measure(&contrast(&[(&head, &base)]), Model::Share, 30.0);
-        let (expect, name, normalization) = (&case["expect"], case["name"].to_string(), float(&case["scale"]));
-        let test = moments.normalized(normalization);
-        for (key, value) in [("df", moments.df), ("tau2", moments.tau2), ("d0", moments.d0), ("s02", moments.s02)] {
-            compared.relative_above(value, float(&expect[key]), TOLERANCE, 1e-12, &format!("{name} {key}"));
-        }
-        compared.equal(&Some(moments.few), &expect["few"].as_bool(), &name);
-        for f in 0..moments.a.len() {
-            let at = |key: &str| format!("{name} {key} {f}");
-            let want = |key: &str| float(&expect[key][f]);
-            compared.equal(&Some(moments.tested[f]), &expect["tested"][f].as_bool(), &at("tested"));
-            compared.relative(moments.phi[f], want("phi"), TOLERANCE, &at("phi"));
-            compared.relative(moments.mu[f], want("mu"), TOLERANCE, &at("mu"));
-            compared.relative(moments.phi_tilde[f], want("phi_tilde"), TOLERANCE, &at("phi_tilde"));
-            compared.relative_above(statistic(&moments, f, 1.0), want("G"), TOLERANCE, 1e-8, &at("G"));
-            compared.relative_above(
-                statistic(&moments, f, normalization),
-                want("G_used"),
-                TOLERANCE,
-                1e-8,
-                &at("G_used"),
-            );
-            compared.relative_above(test.theta[f], want("theta"), TOLERANCE, 1e-14, &at("theta"));
-            if moments.a[f] > 0.0 && moments.b[f] > 0.0 {
-                compared.relative(test.se[f], want("se"), TOLERANCE, &at("se"));
+fn published_tests() {
+    let (mut pooled, mut shown, mut tested) = (
+        Compared::new("what functions share"),
+        Compared::new("levels and variances"),
+        Compared::new("tests of a cell"),
+    );
+    let (mut cases_seen, mut strata_dropped) = (0, 0);
+    for case in cases("test.json") {
+        let (arms, expect, at) = (arms(&case), &case["expect"], case["name"].to_string());
+        let model = if case["model"] == "rate" { Model::Rate } else { Model::Share };
+        let fano: Option<Arms<Vec<f64>>> =
+            case["use_fano"].as_bool().unwrap_or(false).then(|| arms.as_ref().map(ArmData::fano));
+        for (side, found) in fano.iter().flat_map(Arms::both).enumerate() {
+            for (f, &found) in found.iter().enumerate() {
+                shown.relative(found, float(&expect["fano"][side][f]), TOLERANCE, &format!("{at} fano {f}"));
             }
-            if moments.tested[f] {
-                compared.relative(moments.df_total, want("df_total"), TOLERANCE, &at("df_total"));
-                let ratio = statistic(&moments, f, normalization) / moments.phi_tilde[f];
-                compared.relative_above(ratio, want("F"), TOLERANCE, 1e-9, &at("F"));
-                compared.ln_p(ln_f1_tail(ratio, moments.df_total), want("p_raw"), TOLERANCE, &at("p_raw"));
-                if normalization <= 1.0 {
-                    compared.ln_p(test.ln_p_f[f], want("p_raw"), TOLERANCE, &at("ln_p_f"));
-                }
-                if normalization <= 1.0 && !moments.few {
-                    compared.ln_p(test.ln_p[f], want("p"), TOLERANCE, &at("ln_p"));
-                }
+        }
+        let hops = fano.as_ref().map_or(Hops::Unknown, Hops::Factors);
+        let tests = Tests::measure(&contrast(&arms), &Measure { hops, ..Measure::afresh(model) });
+        compare_pooled(&mut pooled, &tests, expect, &at);
+        for f in 0..tests.tested.len() {
+            shown.equal(&Some(tests.tested[f]), &expect["tested"][f].as_bool(), &format!("{at} tested {f}"));
+            if tests.tested[f] {
+                shown.equal(&Some(tests.class[f]), &expect["cls"][f].as_u64().and_then(|c| c.try_into().ok()), &at);
+                Side::BOTH.iter().for_each(|&side| compare_arm(&mut shown, &tests, f, side, expect));
+                compare_tests(&mut tested, &tests, f, expect, &at);
             } else {
-                assert!(test.ln_p[f].is_nan(), "{name}: {f} is not tested");
+                assert!(tests.levels[f].df.is_nan() || tests.levels[f].df > 0.0, "{at} {f}");
             }
         }
+        cases_seen += 1;
+        strata_dropped += tests.strata_dropped;
     }
-    compared.finish();
-}
-
-/// The first program's log-scale test takes ln((x + 1/2)/(n + 1)); here from moderation and tail alone.
-#[test]
-fn published_ql_log_scale() {
-    let mut compared = Compared::new("log-scale test");
-    for case in cases("ql.json") {
-        let expect = &case["expect"];
-        let (mu, df, normalization) = (floats(&expect["mu"]), float(&expect["df"]), float(&case["scale"]));
-        let tested: Vec<bool> = floats(&expect["tested"]).iter().map(|&tested| tested > 0.0).collect();
-        let arms = [one_stratum(&case["canary"]), one_stratum(&case["control"])];
-        let pods = arms.each_ref().map(|arm| arm.pods.iter().sum::<f64>());
-        let log = |arm: &ArmData, b: usize, f: usize| ((arm.counts[0][b][f] + 0.5) / (arm.exposures[0][b] + 1.0)).ln();
-        let (mut difference, mut squares) = (vec![0.0; mu.len()], vec![0.0; mu.len()]);
-        for f in 0..mu.len() {
-            for ((arm, pods), sign) in arms.iter().zip(pods).zip([1.0, -1.0]) {
-                let mean = (0..arm.pods.len()).map(|b| arm.pods[b] * log(arm, b, f)).sum::<f64>() / pods;
-                difference[f] += sign * mean;
-                squares[f] += (0..arm.pods.len()).map(|b| arm.pods[b] * (log(arm, b, f) - mean).powi(2)).sum::<f64>();
-            }
-            squares[f] *= mu[f] / df.max(1.0);
-        }
-        let moderated = moderate(&squares, &mu, &tested, df);
-        for f in (0..mu.len()).filter(|&f| tested[f]) {
-            let error = (moderated.phi[f] / mu[f] * (1.0 / pods[0] + 1.0 / pods[1])).sqrt();
-            let t = (difference[f] - normalization.ln()) / error;
-            let at = format!("{} {f}", case["name"]);
-            compared.relative_above(t, float(&expect["t_log"][f]), TOLERANCE, 1e-10, &at);
-            compared.ln_p(ln_f1_tail(t * t, moderated.df_total), float(&expect["p_log"][f]), TOLERANCE, &at);
-        }
-    }
-    compared.finish();
-}
-
-#[test]
-fn published_ql_stratified() {
-    let mut compared = Compared::new("dispersion and score over strata");
-    for case in cases("ql_stratified.json") {
-        let arm = |arm: &Value| ArmData::new(&arm["counts_sbf"], &arm["totals_sb"], &arm["pods"]);
-        let (head, base) = (arm(&case["canary"]), arm(&case["control"]));
-        let moments = Moments::measure(&contrast(&[(&head, &base)]), Model::Share, 30.0);
-        let (expect, name) = (&case["expect"], case["name"].to_string());
-        let test = moments.normalized(1.0);
-        for (key, value) in [("df", moments.df), ("tau2", moments.tau2), ("d0", moments.d0), ("s02", moments.s02)] {
-            compared.relative_above(value, float(&expect[key]), TOLERANCE, 1e-12, &format!("{name} {key}"));
-        }
-        for f in 0..moments.a.len() {
-            let at = |key: &str| format!("{name} {key} {f}");
-            let want = |key: &str| float(&expect[key][f]);
-            compared.equal(&Some(moments.tested[f]), &expect["tested"][f].as_bool(), &at("tested"));
-            compared.relative(moments.phi[f], want("phi"), TOLERANCE, &at("phi"));
-            compared.relative(moments.phi_tilde[f], want("phi_tilde"), TOLERANCE, &at("phi_tilde"));
-            compared.relative(moments.df_total, want("df_total"), TOLERANCE, &at("df_total"));
-            if moments.tested[f] && moments.strata > 1 {
-                // with one stratum this program takes the score, the test takes G
-                compared.relative_above(test.stat[f], want("U").powi(2) / want("V"), TOLERANCE, 1e-10, &at("U^2/V"));
-                compared.ln_p(test.ln_p_f[f], want("p"), TOLERANCE, &at("p"));
-            }
-        }
-    }
-    compared.finish();
-}
-
-#[test]
-fn published_scale() {
-    let mut compared = Compared::new("scale of counts");
-    for (i, case) in cases("scale.json").iter().enumerate() {
-        let (a, b) = (floats(&case["a"]), floats(&case["b"]));
-        let normalization = biweight_of_counts(&a, float(&case["n_canary"]), &b, float(&case["n_control"]));
-        compared.relative(normalization, float(&case["scale"]), 1e-9, &i.to_string());
-    }
-    compared.finish();
+    assert!(cases_seen == 66 && strata_dropped > 0, "{cases_seen} cases, {strata_dropped} strata dropped");
+    pooled.finish();
+    shown.finish();
+    tested.finish();
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fleetdiff_statistics::live::live_rows_of;
+use fleetdiff_statistics::fano::fano_of_arm;
 use fleetdiff_statistics::tails::F1Tail;
-use fleetdiff_statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
-use fleetdiff_statistics::{LiveRows, MIN_COUNT, MIN_EFFECT, Model, Moments};
+use fleetdiff_statistics::{Arm, Arms, BucketRow, Contrast};
 use serde_json::Value;
 
 /// The text of a vector file.
@@ -84,6 +83,18 @@ impl Compared {
         self.worst = self.worst.max(relative);
     }
 
+    /// |actual - expected| <= tolerance; NaN equals NaN, infinities themselves.
+    pub fn absolute(&mut self, actual: f64, expected: f64, tolerance: f64, at: &str) {
+        if !expected.is_finite() {
+            self.relative(actual, expected, 0.0, at);
+            return;
+        }
+        self.count += 1;
+        let off = (actual - expected).abs();
+        assert!(off <= tolerance, "{} {at}: {actual}, not {expected} (off by {off:e})", self.what);
+        self.worst = self.worst.max(off);
+    }
+
     pub fn relative(&mut self, actual: f64, expected: f64, tolerance: f64, at: &str) {
         self.relative_above(actual, expected, tolerance, 1e-300, at);
     }
@@ -105,68 +116,104 @@ impl Compared {
         assert_eq!(actual, expected, "{} {at}", self.what);
     }
 
+    /// How many values were compared.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
     /// Says what was done; nothing compared is a failure.
     pub fn finish(self) {
-        eprintln!("{}: {} values compared, worst relative error {:.1e}", self.what, self.count, self.worst);
+        eprintln!("{}: {} values compared, worst error {:.1e}", self.what, self.count, self.worst);
         assert!(self.count > 0, "{}: nothing was compared", self.what);
     }
 }
 
-/// One arm of a vector file: by stratum and bucket, the counts by function; exposures; pods by bucket.
+/// One arm of a vector file: by stratum and bucket, the counts by function, samples and requests; pods by bucket; hops.
+#[derive(Debug)]
 pub struct ArmData {
     pub counts: Vec<Vec<Vec<f64>>>,
-    pub exposures: Vec<Vec<f64>>,
+    pub samples: Vec<Vec<f64>>,
+    pub requests: Vec<Vec<f64>>,
     pub pods: Vec<f64>,
+    /// By function, over all strata.
+    pub hop_pairs: Vec<f64>,
+    /// By stratum and bucket.
+    pub hop_concentrations: Vec<Vec<f64>>,
 }
 
 impl ArmData {
-    pub fn new(counts_sbf: &Value, exposures_sb: &Value, pods: &Value) -> Self {
-        let counts = list(counts_sbf).iter().map(|s| list(s).iter().map(floats).collect()).collect();
-        Self { counts, exposures: list(exposures_sb).iter().map(floats).collect(), pods: floats(pods) }
-    }
-
-    /// The arm in a stratum, buckets numbered from `offset`; only those with exposure.
-    pub fn stratum(&self, stratum: usize, offset: usize) -> Arm<'_> {
-        let buckets = self.counts[stratum].iter().zip(&self.exposures[stratum]).enumerate();
-        let rows = buckets.map(|(bucket, (counts, &exposure))| whole(exposure, offset + bucket, counts));
-        Arm { rows: rows.filter(|row| row.exposure > 0).collect() }
-    }
-
-    pub fn pods(&self, offset: usize) -> BTreeMap<u16, u32> {
-        let pods = self.pods.iter().enumerate();
-        pods.map(|(bucket, pods)| {
-            (u16::try_from(offset + bucket).expect("few buckets"), format!("{pods}").parse().expect("whole pods"))
-        })
-        .collect()
-    }
-}
-
-fn whole(exposure: f64, bucket: usize, counts: &Vec<f64>) -> BucketRow<'_> {
-    let exposure = format!("{exposure}").parse().expect("whole exposure");
-    let counts: &dyn BucketCounts = counts;
-    BucketRow { bucket: u16::try_from(bucket).expect("few buckets"), exposure, counts: vec![counts] }
-}
-
-/// The contrast of several cells, cell x stratum as strata; pods of different cells are different pods.
-pub fn contrast<'a>(cells: &[(&'a ArmData, &'a ArmData)]) -> Contrast<'a> {
-    let functions = cells[0].0.counts[0][0].len();
-    let (mut strata, mut head_pods, mut base_pods) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-    let (mut of_head, mut of_base) = (0, 0);
-    for &(head, base) in cells {
-        for stratum in 0..head.counts.len() {
-            strata.push(Stratum { head: head.stratum(stratum, of_head), base: base.stratum(stratum, of_base) });
+    pub fn new(arm: &Value) -> Self {
+        let by_stratum = |key: &str| list(&arm[key]).iter().map(floats).collect();
+        let counts: Vec<Vec<Vec<f64>>> =
+            list(&arm["counts"]).iter().map(|s| list(s).iter().map(floats).collect()).collect();
+        let all = |f: usize| counts.iter().flatten().map(|row| row[f]).sum::<f64>();
+        let hop_pairs = floats(&arm["hop_squares"]).iter().enumerate().map(|(f, squares)| squares - all(f)).collect();
+        Self {
+            samples: by_stratum("totals"),
+            requests: by_stratum("requests"),
+            pods: floats(&arm["pods"]),
+            hop_pairs,
+            counts,
+            hop_concentrations: by_stratum("hop_q"),
         }
-        head_pods.extend(head.pods(of_head));
-        base_pods.extend(base.pods(of_base));
-        of_head += head.pods.len();
-        of_base += base.pods.len();
     }
-    Contrast::new(functions, strata, head_pods, base_pods)
+
+    /// Strata of buckets of one pod each, a request a sample, one hop; an empty bucket is not there.
+    pub fn of_pods(counts: Vec<Vec<Vec<f64>>>) -> Self {
+        let sum = |stratum: &Vec<Vec<f64>>| {
+            stratum.iter().map(|counts| counts.iter().fold(0.0, |sum, x| sum + x)).collect::<Vec<f64>>()
+        };
+        let samples: Vec<Vec<f64>> = counts.iter().map(sum).collect();
+        Self {
+            requests: samples.clone(),
+            hop_concentrations: samples.iter().map(|stratum| vec![1.0; stratum.len()]).collect(),
+            pods: vec![1.0; samples[0].len()],
+            hop_pairs: vec![0.0; counts[0][0].len()],
+            samples,
+            counts,
+        }
+    }
+
+    /// The arm in a stratum; pairs that share a hop are those of all strata and lie in the first.
+    pub fn stratum(&self, stratum: usize) -> Arm<'_> {
+        let mut rows = Vec::new();
+        for (bucket, counts) in self.counts[stratum].iter().enumerate() {
+            rows.push(BucketRow {
+                bucket: u16::try_from(bucket).expect("few buckets"),
+                samples: whole(self.samples[stratum][bucket]),
+                requests: whole(self.requests[stratum][bucket]),
+                hop_concentration: self.hop_concentrations[stratum][bucket],
+                counts: vec![counts],
+            });
+        }
+        Arm { rows, hop_pairs: if stratum == 0 { vec![&self.hop_pairs] } else { Vec::new() } }
+    }
+
+    pub fn pods(&self) -> BTreeMap<u16, u32> {
+        (0..).zip(&self.pods).map(|(bucket, pods)| (bucket, format!("{pods}").parse().expect("whole pods"))).collect()
+    }
+
+    /// Clumping in time over all strata, by function.
+    pub fn fano(&self) -> Vec<f64> {
+        let strata: Vec<Arm<'_>> = (0..self.counts.len()).map(|stratum| self.stratum(stratum)).collect();
+        fano_of_arm(strata.iter(), self.hop_pairs.len())
+    }
 }
 
-/// The rows of shares whose e-value may reach a floor.
-pub fn live_rows(contrast: &Contrast<'_>, normalization: Option<f64>, e_floor: f64) -> LiveRows {
-    live_rows_of(Moments::measure(contrast, Model::Share, MIN_COUNT), normalization, e_floor, MIN_EFFECT)
+fn whole(value: f64) -> u64 {
+    format!("{value}").parse().expect("a whole number")
+}
+
+/// Both arms of a case.
+pub fn arms(case: &Value) -> Arms<ArmData> {
+    Arms { head: ArmData::new(&case["head"]), base: ArmData::new(&case["base"]) }
+}
+
+/// The contrast of two arms.
+pub fn contrast(arms: &Arms<ArmData>) -> Contrast<'_> {
+    let functions = arms.head.counts[0][0].len();
+    let strata = (0..arms.head.counts.len()).map(|stratum| arms.as_ref().map(|arm| arm.stratum(stratum)));
+    Contrast::new(functions, strata.collect(), arms.as_ref().map(ArmData::pods))
 }
 
 /// ln P(F(1, `d2`) > `f`).

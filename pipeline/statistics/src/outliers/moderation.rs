@@ -1,61 +1,42 @@
-//! Dispersion between pods, moderated over the functions of a cell.
+//! Dispersion between base pods, moderated over functions.
 //!
-//! One function's dispersion rests on few buckets and is noisy; all functions of a cell together say how dispersions are
-//! distributed. Each is drawn towards that common value by as much as the data support (empirical Bayes), which is what lets
-//! one canary pod be tested at all. Pods that differ by a factor per function add a term that grows with the count: T = 1 +
-//! tau^2 mu takes it out before functions are compared and puts it back after.
-//!
-//! Wrong when functions are dispersed by different laws (a few functions that only some tenants run): they are then
-//! under-dispersed by up to the prior's weight, which is why its degrees of freedom are capped.
+//! One function's dispersion rests on few pods and is noisy; all functions together say how dispersions are distributed. Each is
+//! drawn towards that common value by as much as the data support (empirical Bayes; Smyth 2004, limma `squeezeVar`). Pods that
+//! differ by a factor per function add a term that grows with the count: T = 1 + tau^2 mu takes it out before functions are
+//! compared and puts it back after.
 
 #![expect(clippy::as_conversions, reason = "the number of functions becomes a float")]
 
+use crate::median::median;
 use crate::special::{digamma, ln_normal, trigamma, trigamma_inverse};
 use crate::thresholds::FEW_FUNCTIONS;
 
 /// The most degrees of freedom that the prior may have.
-pub(crate) const D0_CAP: f64 = 20.0;
+const D0_CAP: f64 = 20.0;
 /// Dispersions below this part of the median count as this part of it.
 const SMALLEST_OF_MEDIAN: f64 = 1e-5;
 
-/// What [`moderate`] found for one cell.
+/// What [`moderate`] found.
 #[derive(Clone, Debug)]
-pub struct Moderation {
+pub(super) struct Moderation {
     /// Moderated dispersion by function, at least 1 (Poisson); dimensionless.
     pub phi: Vec<f64>,
-    /// Degrees of freedom of the moderated dispersion: those of the buckets and the prior's.
+    /// Degrees of freedom of the moderated dispersion: those of the pods and the prior's.
     pub df_total: f64,
-    /// Variance between pods of a function's log share, at least 0.
-    pub tau2: f64,
-    /// The prior's degrees of freedom as estimated, possibly infinite; at most [`D0_CAP`] of them are used.
-    pub d0: f64,
-    /// The prior's dispersion.
-    pub s02: f64,
 }
 
-/// Moderates raw dispersions `phi` with `df` degrees of freedom each; `mu` is the mean count a pod, `tested` says who counts.
+/// Moderates raw dispersions `phi` with `df` degrees of freedom each; `mu` is the mean count a pod.
 ///
-/// tau^2 = max(0, median over tested f with mu >= median mu of (phi/c - 1)/mu), c = (1 - 2/(9 df))^3; T = 1 + tau^2 mu; s =
-/// phi/T; z = ln s - psi(df/2) + ln(df/2). If var(z) > psi1(df/2), then d0 = 2 psi1^-1 of the difference and ln s02 = mean z +
-/// psi(d0/2) - ln(d0/2), else d0 is infinite and ln s02 = mean z. Result max(1, T (d0 s02 + df s)/(d0 + df)); with fewer than
-/// 20 tested functions or df = 0 it is max(1, phi) with df. Smyth (2004), limma `squeezeVar`. Checked against NumPy and SciPy
-/// (`ql.json`, `decide.json`) to 1e-8.
+/// tau^2 = max(0, median over f with mu >= median mu of (phi/c - 1)/mu), c = (1 - 2/(9 df))^3; T = 1 + tau^2 mu; s = phi/T; z = ln
+/// s - psi(df/2) + ln(df/2). If var(z) > psi1(df/2), then d0 = 2 psi1^-1 of the difference and ln s02 = mean z + psi(d0/2) -
+/// ln(d0/2), else d0 is infinite and ln s02 = mean z. Result max(1, T (d0 s02 + df s)/(d0 + df)), d0 at most 20; with fewer than 20
+/// functions or df = 0 it is max(1, phi) with df. Checked against the reference program (`outliers.json`) to 1e-7.
 #[must_use]
-pub fn moderate(phi: &[f64], mu: &[f64], tested: &[bool], df: f64) -> Moderation {
-    moderate_in_order(phi, mu, (0..tested.len()).filter(|&f| tested[f]), df)
-}
-
-/// [`moderate`] with the functions that count in the order in which sums are taken.
-pub(super) fn moderate_in_order(phi: &[f64], mu: &[f64], tested: impl Iterator<Item = usize>, df: f64) -> Moderation {
-    let mut sample = Sample { phi: Vec::with_capacity(phi.len()), mu: Vec::with_capacity(phi.len()) };
-    for f in tested {
-        sample.phi.push(phi[f]);
-        sample.mu.push(mu[f]);
+pub(super) fn moderate(phi: &[f64], mu: &[f64], df: f64) -> Moderation {
+    if phi.len() < FEW_FUNCTIONS || df <= 0.0 {
+        return Moderation { phi: phi.iter().map(|&phi| phi.max(1.0)).collect(), df_total: df };
     }
-    if sample.phi.len() < FEW_FUNCTIONS || df <= 0.0 {
-        let phi = phi.iter().map(|&phi| phi.max(1.0)).collect();
-        return Moderation { phi, df_total: df, tau2: 0.0, d0: 0.0, s02: 1.0 };
-    }
+    let mut sample = Sample { phi: phi.to_vec(), mu: mu.to_vec() };
     let tau2 = spread_between_pods(&sample, df);
     for (phi, mu) in sample.phi.iter_mut().zip(&sample.mu) {
         *phi /= 1.0 + tau2 * *mu;
@@ -63,7 +44,7 @@ pub(super) fn moderate_in_order(phi: &[f64], mu: &[f64], tested: impl Iterator<I
     let (d0, s02) = prior(sample.phi, df);
     let used = d0.min(D0_CAP);
     let phi = pulp::Arch::new().dispatch(Drawn { phi, mu, tau2, used, s02, df });
-    Moderation { phi, df_total: df + used, tau2, d0, s02 }
+    Moderation { phi, df_total: df + used }
 }
 
 /// Raw dispersions and mean counts of the functions that count.
@@ -147,29 +128,6 @@ impl pulp::NullaryFnOnce for Logarithms<'_> {
     }
 }
 
-/// The median, the mean of the middle two of an even number; NaN of none. As `numpy.median`.
-#[must_use]
-pub fn median(values: &[f64]) -> f64 {
-    if values.is_empty() {
-        return f64::NAN;
-    }
-    let mut keys: Vec<i64> = values.iter().map(|&value| ordered(value.to_bits().cast_signed())).collect();
-    let (middle, even) = (keys.len() / 2, keys.len().is_multiple_of(2));
-    let (below, &mut upper, _) = keys.select_nth_unstable(middle);
-    let value = |key| f64::from_bits(ordered(key).cast_unsigned());
-    if even {
-        0.5 * (below.iter().copied().max().map_or(f64::NEG_INFINITY, value) + value(upper))
-    } else {
-        value(upper)
-    }
-}
-
-/// Integers that order as the floats with these bits do ([`f64::total_cmp`]), and back: integers are selected faster.
-#[inline]
-pub(super) fn ordered(bits: i64) -> i64 {
-    bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
-}
-
 /// The sum of `f` over `values` in eight interleaved lanes: a fixed order that also vectorises.
 fn lane_sum(values: &[f64], f: impl Fn(f64) -> f64) -> f64 {
     let mut lanes = [0.0; 8];
@@ -183,4 +141,24 @@ fn lane_sum(values: &[f64], f: impl Fn(f64) -> f64) -> f64 {
         *lane += f(value);
     }
     ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Law: moderated dispersion keeps order among functions of equal count, and lies above the floor.
+        #[test]
+        fn moderation_shrinks(phi in vec(0.01..50.0_f64, 25), df in 1.0..100.0_f64) {
+            let result = moderate(&phi, &[10.0; 25], df);
+            for i in 0..25 {
+                prop_assert!(result.phi[i] >= 1.0);
+                prop_assert!((0..25).all(|j| phi[j] > phi[i] || result.phi[j] <= result.phi[i]));
+            }
+        }
+    }
 }

@@ -1,0 +1,201 @@
+//! The test of one function: two levels, each with a variance that grows with the level, and how far a ratio is from both.
+//!
+//! Samples of a function vary as A p + B p^2 around their level p: A is counting, B is what pods do. The statistic is twice what
+//! the likelihood of that law loses when one ratio is asked of both arms: the integral of (y - t)/(A t + B t^2) between the level
+//! that is seen and the one that is asked for. It is a likelihood ratio for small counts (Poisson where B = 0) and Welch's t on
+//! logarithms for large pods, and a level of zero needs no rule. The level that is common to both arms is the root of a
+//! quadratic, so nothing is iterated (Lund 2012; Wedderburn 1974).
+//!
+//! | symbol | what |
+//! |---|---|
+//! | D_i(y, m) = (2/A)[y ln(y/m) - (y + A/B) ln1p((y - m)/(m + A/B))] | what one arm loses |
+//! | D(c) = min over m of D_head(p_1, c m) + D_base(p_0, m) | the statistic for the ratio c |
+//! | p(c) = P(F(1, df) > D(c)) | two-sided |
+//! | D(c) <= sum (y - m)^2/V(min(y, m)) | the screen: the variance grows, so the integral is at most this |
+
+use crate::arms::{Arms, Side};
+use crate::effect::LnInterval;
+use crate::minimum_effect::outside_band;
+use crate::special::ln_ratio;
+use crate::tails::F1Tail;
+
+/// Below this part of A, B p is taken for 0: the form of Poisson counts.
+const POISSON: f64 = 1e-9;
+/// Levels and variances are not taken for less.
+const LEAST: f64 = 1e-300;
+
+/// One arm's level of a function, and how its variance grows with the level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// p: the share of samples, or samples per request.
+    pub share: f64,
+    /// A: variance of the level per unit of it, from counting.
+    pub counting: f64,
+    /// B: variance of the level per unit of its square, from differences between pods.
+    pub between: f64,
+}
+
+impl Level {
+    /// A/p + B: the relative variance at the level `share`.
+    #[must_use]
+    pub(crate) fn relative_variance(&self, share: f64) -> f64 {
+        self.counting / share + self.between
+    }
+
+    /// 2 times the integral from `asked` to the level of (y - t)/(A t + B t^2) dt.
+    fn lost(&self, asked: f64) -> f64 {
+        let (y, a, b) = (self.share, self.counting, self.between);
+        let first = if y > 0.0 { y * libm::log(y / asked) } else { 0.0 };
+        let second = if b * y.max(asked) < POISSON * a {
+            y - asked
+        } else {
+            let k = a / b;
+            (y + k) * libm::log1p((y - asked) / (asked + k))
+        };
+        (2.0 / a * (first - second)).max(0.0)
+    }
+
+    /// At least [`Level::lost`], without a logarithm.
+    fn lost_at_most(&self, asked: f64) -> f64 {
+        let (deviation, smaller) = (self.share - asked, self.share.min(asked));
+        let variance = self.counting * smaller + self.between * smaller * smaller;
+        if deviation.abs() > 0.0 { deviation * deviation / variance.max(LEAST) } else { 0.0 }
+    }
+}
+
+/// Both arms' levels of one function, and the degrees of freedom of their difference: all that its tests need.
+///
+/// ```
+/// use fleetdiff_statistics::deviance::Level;
+/// use fleetdiff_statistics::{Arms, Levels};
+///
+/// // 130 of 10,000 samples against 100 of 10,000, from pods that do not differ
+/// let level = |count: f64| Level { share: count / 1e4, counting: 1e-4, between: 0.0 };
+/// let many = Arms { head: 1e6, base: 1e6 };
+/// let levels = Levels::new(Arms { head: level(130.0), base: level(100.0) }, many);
+/// assert!((levels.theta().exp() - 1.3).abs() < 1e-12);
+/// assert!((levels.deviance(1.0) - 3.924).abs() < 1e-3);
+/// // p = .048, so the interval of 95 % leaves out "unchanged"
+/// assert!(levels.ln_p(1.0).exp() < 0.05 && levels.interval(0.05_f64.ln()).low > 0.0);
+/// // with pods that differ by 10 %, ten in each arm, it is nothing
+/// let level = |count: f64| Level { between: 0.01 / 10.0, ..level(count) };
+/// let levels = Levels::new(Arms { head: level(130.0), base: level(100.0) }, Arms { head: 9.0, base: 9.0 });
+/// assert!(levels.ln_p(1.0).exp() > 0.05);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Levels {
+    /// Each arm's level.
+    pub arms: Arms<Level>,
+    /// Welch's degrees of freedom.
+    pub df: f64,
+}
+
+impl Levels {
+    /// Two levels; `df` are the degrees of freedom of each arm's variance.
+    ///
+    /// df = (r_1 + r_0)^2/(r_1^2/df_1 + r_0^2/df_0), r = A/p + B at the mean of both levels. Welch (1947).
+    #[must_use]
+    pub fn new(arms: Arms<Level>, df: Arms<f64>) -> Self {
+        let both = Self { arms, df: f64::NAN };
+        let at = both.mean_share();
+        let r = arms.map(|level| level.relative_variance(at));
+        let over = |side: Side| r[side] * r[side] / df[side].max(1e-9);
+        let sum = r.head + r.base;
+        Self { df: sum * sum / (over(Side::Head) + over(Side::Base)), ..both }
+    }
+
+    fn mean_share(&self) -> f64 {
+        (0.5 * (self.arms.head.share + self.arms.base.share)).max(LEAST)
+    }
+
+    /// ln of the ratio of head to base, infinite where an arm has none.
+    #[must_use]
+    pub fn theta(&self) -> f64 {
+        let (head, base) = (self.arms.head.share, self.arms.base.share);
+        if head >= f64::MIN_POSITIVE && base >= f64::MIN_POSITIVE {
+            ln_ratio(head, base)
+        } else {
+            libm::log(head) - libm::log(base)
+        }
+    }
+
+    /// The variance of theta: A/p + B of both arms at the mean of their levels.
+    #[must_use]
+    pub fn variance(&self) -> f64 {
+        let at = self.mean_share();
+        self.arms.head.relative_variance(at) + self.arms.base.relative_variance(at)
+    }
+
+    /// The base level m with which head = `ratio` m and base = m lose least: the positive root of a quadratic.
+    fn common(&self, ratio: f64) -> f64 {
+        let Arms { head, base } = &self.arms;
+        let a = ratio * (base.between + head.between);
+        let b = ratio * base.counting + head.counting - head.share * base.between - ratio * base.share * head.between;
+        let d = head.share * base.counting + base.share * head.counting;
+        let root = libm::sqrt(b * b + 4.0 * a * d);
+        let level = if b > 0.0 {
+            2.0 * d / (b + root)
+        } else if a > 0.0 {
+            (root - b) / (2.0 * a)
+        } else {
+            root - b
+        };
+        level.max(LEAST)
+    }
+
+    /// D: the statistic of "head is `ratio` times base", F(1, df) if it is.
+    ///
+    /// Checked against the reference program (`test.json`) through p to 1e-8.
+    #[must_use]
+    pub fn deviance(&self, ratio: f64) -> f64 {
+        let base = self.common(ratio);
+        self.arms.head.lost(ratio * base) + self.arms.base.lost(base)
+    }
+
+    /// At least [`Levels::deviance`], without a logarithm: a row whose bound is small is done.
+    #[must_use]
+    pub fn deviance_at_most(&self, ratio: f64) -> f64 {
+        let base = self.common(ratio);
+        self.arms.head.lost_at_most(ratio * base) + self.arms.base.lost_at_most(base)
+    }
+
+    /// The tests of these levels, with the tail of their statistic at hand: for several ratios.
+    #[must_use]
+    pub fn tests(&self) -> LevelTests {
+        LevelTests { levels: *self, tail: F1Tail::new(self.df.max(1e-9)) }
+    }
+
+    /// ln p of "head is `ratio` times base", two-sided.
+    #[must_use]
+    pub fn ln_p(&self, ratio: f64) -> f64 {
+        self.tests().ln_p(ratio)
+    }
+
+    /// The logarithms of all ratios with p > exp(`ln_p`), see [`LevelTests::interval`].
+    #[must_use]
+    pub fn interval(&self, ln_p: f64) -> LnInterval {
+        self.tests().interval(ln_p)
+    }
+}
+
+/// [`Levels`] with the constants of the tail of their statistic.
+#[derive(Clone, Copy, Debug)]
+pub struct LevelTests {
+    pub(crate) levels: Levels,
+    pub(crate) tail: F1Tail,
+}
+
+impl LevelTests {
+    /// ln p of "head is `ratio` times base", two-sided.
+    #[must_use]
+    pub fn ln_p(&self, ratio: f64) -> f64 {
+        self.tail.ln_tail(self.levels.deviance(ratio))
+    }
+
+    /// ln p of H0: |ln(head/base) - ln `ratio`| <= `min_effect`: the test repeated at the band's ends, see [`outside_band`].
+    #[must_use]
+    pub fn ln_p_min_effect(&self, ratio: f64, min_effect: f64) -> f64 {
+        let (up, down) = (self.ln_p(ratio * libm::exp(min_effect)), self.ln_p(ratio * libm::exp(-min_effect)));
+        outside_band(self.levels.theta() - libm::log(ratio), min_effect, up, down)
+    }
+}

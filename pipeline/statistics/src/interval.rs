@@ -1,0 +1,76 @@
+//! The test read backwards: the ratios that it does not reject.
+//!
+//! An interval that comes from the test itself cannot contradict it: p(c) < .05 exactly if the 95 % interval leaves out c, with
+//! two pods as with two hundred, and where an arm has no sample of the function (then it is open on that side).
+
+use crate::deviance::LevelTests;
+use crate::effect::LnInterval;
+
+/// Bounds are looked for within this distance in logarithm: exp(40) is 2e17.
+const FAR: f64 = 40.0;
+/// A step this small in logarithm was the last: the error of a secant is far below its step.
+const CLOSE: f64 = 1e-9;
+
+/// A point of the root of the statistic, less its critical value.
+#[derive(Clone, Copy)]
+struct Point {
+    /// ln of the ratio.
+    at: f64,
+    /// Below 0 inside the interval.
+    beyond: f64,
+}
+
+impl LevelTests {
+    /// The logarithms of all ratios with p > exp(`ln_p`); open where an arm has none, and where no ratio within exp(+-40) is
+    /// rejected.
+    ///
+    /// Checked against the reference program (`test.json`, `cell.json`) to 1e-8.
+    #[must_use]
+    pub fn interval(&self, ln_p: f64) -> LnInterval {
+        let critical = libm::sqrt(self.tail.critical(ln_p));
+        LnInterval { low: self.bound(critical, -1.0), high: self.bound(critical, 1.0) }
+    }
+
+    /// The bound on the side of `sign`, at which the root of the statistic is `critical`: the root is nearly a line.
+    fn bound(&self, critical: f64, sign: f64) -> f64 {
+        let (no_head, no_base) = (self.levels.arms.head.share <= 0.0, self.levels.arms.base.share <= 0.0);
+        if if sign < 0.0 { no_head } else { no_base } {
+            return sign * f64::INFINITY;
+        }
+        let point = |at: f64| Point { at, beyond: libm::sqrt(self.levels.deviance(libm::exp(at))) - critical };
+        let (inside, far) = if no_head || no_base {
+            (point(-sign * FAR), point(sign * FAR))
+        } else {
+            let theta = self.levels.theta();
+            (Point { at: theta, beyond: -critical }, point(theta + sign * FAR))
+        };
+        if far.beyond.is_nan() || far.beyond < 0.0 {
+            return sign * f64::INFINITY;
+        }
+        let step = critical * libm::sqrt(self.levels.variance());
+        root(point, inside, far, self.levels.theta() + sign * step)
+    }
+}
+
+/// The root between a point inside and one outside: secants from `first` on, halved where they leave the bracket or are slow.
+fn root(point: impl Fn(f64) -> Point, mut inside: Point, mut outside: Point, first: f64) -> f64 {
+    let between = |at: f64, one: Point, other: Point| at > one.at.min(other.at) && at < one.at.max(other.at);
+    let halfway = |one: Point, other: Point| 0.5 * (one.at + other.at);
+    let mut before = inside;
+    let mut at = if between(first, inside, outside) { first } else { halfway(inside, outside) };
+    for step in 0..200 {
+        let here = point(at);
+        if here.beyond > 0.0 {
+            outside = here;
+        } else {
+            inside = here;
+        }
+        let secant = here.at - here.beyond * (here.at - before.at) / (here.beyond - before.beyond);
+        let next = if between(secant, inside, outside) && step % 8 != 7 { secant } else { halfway(inside, outside) };
+        if (next - at).abs() <= CLOSE || (outside.at - inside.at).abs() <= CLOSE {
+            return next;
+        }
+        (before, at) = (here, next);
+    }
+    at
+}

@@ -1,0 +1,177 @@
+//! One arm turned from strata of buckets to buckets of strata, as the sums over buckets read it.
+
+use std::collections::BTreeMap;
+
+use crate::arms::Arms;
+use crate::contrast::Contrast;
+use crate::number::float;
+use crate::strata::{BucketCounts, Model};
+
+/// Both arms of the strata that they share.
+pub(crate) struct Layout<'c> {
+    /// Number of strata.
+    pub strata: usize,
+    /// Each arm by bucket.
+    pub arms: Arms<ArmLayout<'c>>,
+}
+
+/// One arm by bucket.
+#[derive(Default)]
+pub(crate) struct ArmLayout<'c> {
+    /// Exposure by stratum, N_s.
+    pub totals: Vec<f64>,
+    /// Occupied buckets, ascending.
+    pub buckets: Vec<Bucket<'c>>,
+    /// Distinct pods, K.
+    pub pods: f64,
+}
+
+/// One bucket in all its strata.
+pub(crate) struct Bucket<'c> {
+    /// Its number.
+    pub number: u16,
+    /// Distinct pods in it, k_b.
+    pub pods: f64,
+    /// Its exposure over all strata, n_b.
+    pub exposure: f64,
+    /// Its rows, ascending by stratum.
+    pub parts: Vec<Part<'c>>,
+}
+
+/// One bucket in one stratum.
+pub(crate) struct Part<'c> {
+    /// Place of the stratum among those that the arms share.
+    pub stratum: usize,
+    /// Exposure n_sb, more than 0.
+    pub exposure: f64,
+    counts: &'c [&'c dyn BucketCounts],
+}
+
+impl Part<'_> {
+    /// Adds the counts of these functions, of all builds of the arm.
+    pub fn add_to(&self, functions: Span<'_>, out: &mut [f64]) {
+        functions.add(self.counts, out);
+    }
+}
+
+/// Which functions a block holds.
+#[derive(Clone, Copy)]
+pub(crate) enum Span<'s> {
+    /// From this one on, without gaps.
+    From(usize),
+    /// These, ascending.
+    Only(&'s [u32]),
+}
+
+impl<'s> Span<'s> {
+    /// These functions, ascending.
+    pub fn of(functions: &'s [u32]) -> Self {
+        let start = functions.first().and_then(|&first| usize::try_from(first).ok());
+        let neighbours = functions.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
+        start.filter(|_| neighbours).map_or(Self::Only(functions), Self::From)
+    }
+
+    /// Adds these counts of the block's functions.
+    pub fn add(self, counts: &[&dyn BucketCounts], out: &mut [f64]) {
+        for counts in counts {
+            match self {
+                Span::From(start) => counts.add_to(start, out),
+                Span::Only(functions) => counts.add_only(functions, out),
+            }
+        }
+    }
+}
+
+impl<'c> Layout<'c> {
+    /// The strata of `contrast` that have both arms, with the exposure of `model`.
+    pub fn new(contrast: &'c Contrast<'c>, model: Model) -> Self {
+        let strata = contrast.shared(model).count();
+        let arms = Arms::of(|side| {
+            let mut by_bucket: BTreeMap<u16, Bucket<'c>> = BTreeMap::new();
+            let mut totals = vec![0.0; strata];
+            for (stratum, arms) in contrast.shared(model).enumerate() {
+                for row in arms[side].rows.iter().filter(|row| row.exposure(model) > 0) {
+                    let exposure = float(row.exposure(model));
+                    let pods = contrast.pods[side].get(&row.bucket).copied().unwrap_or(1).max(1);
+                    let empty =
+                        || Bucket { number: row.bucket, pods: f64::from(pods), exposure: 0.0, parts: Vec::new() };
+                    let bucket = by_bucket.entry(row.bucket).or_insert_with(empty);
+                    bucket.parts.push(Part { stratum, exposure, counts: &row.counts });
+                    bucket.exposure += exposure;
+                    totals[stratum] += exposure;
+                }
+            }
+            let buckets: Vec<_> = by_bucket.into_values().collect();
+            let pods = buckets.iter().map(|bucket| bucket.pods).sum();
+            ArmLayout { totals, buckets, pods }
+        });
+        Self { strata, arms }
+    }
+
+    /// Pods of both arms.
+    pub fn pods(&self) -> f64 {
+        self.arms.head.pods + self.arms.base.pods
+    }
+
+    /// Exposure of both arms over all strata.
+    pub fn exposure(&self) -> f64 {
+        self.arms.head.exposure() + self.arms.base.exposure()
+    }
+}
+
+impl ArmLayout<'_> {
+    /// Exposure over all strata.
+    pub fn exposure(&self) -> f64 {
+        self.totals.iter().sum()
+    }
+
+    /// Counts of these functions, over all strata and buckets.
+    pub fn sums(&self, functions: Functions<'_>) -> Vec<f64> {
+        let mut sums = vec![0.0; functions.len()];
+        functions.blocks(SUMS_BLOCK, |start, span, len| {
+            let block = &mut sums[start..start + len];
+            for part in self.buckets.iter().flat_map(|bucket| &bucket.parts) {
+                part.add_to(span, block);
+            }
+        });
+        sums
+    }
+}
+
+/// Functions that are summed at a time.
+const SUMS_BLOCK: usize = 1024;
+
+/// The functions that have results.
+#[derive(Clone, Copy)]
+pub(crate) enum Functions<'s> {
+    /// All of so many.
+    All(usize),
+    /// These, ascending.
+    Listed(&'s [u32]),
+}
+
+impl<'s> Functions<'s> {
+    /// Those of a contrast.
+    pub fn of(contrast: &'s Contrast<'_>) -> Self {
+        contrast.only.as_deref().map_or(Self::All(contrast.functions), Self::Listed)
+    }
+
+    /// How many.
+    pub fn len(self) -> usize {
+        match self {
+            Self::All(functions) => functions,
+            Self::Listed(functions) => functions.len(),
+        }
+    }
+
+    /// Calls `visit` with the first place, the span and the length of each block of at most `size` functions.
+    pub fn blocks(self, size: usize, mut visit: impl FnMut(usize, Span<'_>, usize)) {
+        for start in (0..self.len()).step_by(size) {
+            let len = size.min(self.len() - start);
+            match self {
+                Self::All(_) => visit(start, Span::From(start), len),
+                Self::Listed(functions) => visit(start, Span::of(&functions[start..start + len]), len),
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Where each arm's share of a function lies, and how far its pods scatter around it.
+//!
+//! One pass over the buckets of a class of functions, a block of functions at a time: weighted sums first, then the squares of
+//! what is left of each bucket. A bucket's residuals are summed over its strata before they are squared, since a pod that
+//! crosses strata is one replicate. Beside the variance that is seen stands the one that is expected, A p + B p^2: A is what
+//! counting contributes, B what pods do; the ratio of seen to expected is what functions are compared by. Inner loops run over whole
+//! blocks of plain arrays and are compiled for the widest vectors of the machine at hand; the same operations in the same order
+//! give the same bits with any.
+//!
+//! | symbol | what |
+//! |---|---|
+//! | p = sum_s h sum_b w x / W | level of the arm (Mantel & Haenszel with weighted pods) |
+//! | u_b = sum_s h w (x - n p_s) | residual of a bucket, p_s the arm's weighted share in the stratum |
+//! | V = sum_b u_b^2/(1 - lev_b) / W^2 | variance of p that is seen (CR2) |
+//! | A = (1 - p-) sum_s h^2 (sum_b w^2 n) p-_s / (p-_W W^2) | counting; without (1 - p-) where requests are the exposure |
+//! | B = tau^2 sum_st p-_s C_st p-_t / (p-_W^2 W^2) | pods; p-_s pooled weighted share of the stratum, p-_W its mean |
+
+use crate::arms::{Arms, Side};
+use crate::geometry::{ArmGeometry, Geometry, Residuals};
+use crate::layout::{ArmLayout, Functions, Layout, Span};
+
+/// Functions of a block.
+const BLOCK: usize = 128;
+/// One number for each function of a block: 1 KiB.
+type Row = [f64; BLOCK];
+const ZERO: Row = [0.0; BLOCK];
+
+/// One arm's level and variances, by function.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ArmVariances {
+    /// p.
+    pub share: Vec<f64>,
+    /// A over (1 - p-): what counting contributes to the working variance, over p.
+    pub counting: Vec<f64>,
+    /// B: what pods contribute, over p^2.
+    pub between: Vec<f64>,
+    /// V, the variance that is seen.
+    pub seen: Vec<f64>,
+}
+
+impl ArmVariances {
+    /// Of so many functions; 0 until they are measured.
+    pub fn new(functions: usize) -> Self {
+        let zero = || vec![0.0; functions];
+        Self { share: zero(), counting: zero(), between: zero(), seen: zero() }
+    }
+}
+
+/// The functions of one class.
+#[derive(Default)]
+pub(crate) struct ClassFunctions {
+    /// Their ids, ascending.
+    pub ids: Vec<u32>,
+    /// Their places in results.
+    pub places: Vec<usize>,
+}
+
+/// Fills the levels and variances of functions, class by class.
+pub(crate) struct VariancePass<'c> {
+    layout: &'c Layout<'c>,
+    tau2: Arms<f64>,
+    work: Work,
+}
+
+/// Scratch space of a block.
+struct Work {
+    /// Counts by part.
+    counts: Arms<Vec<Row>>,
+    /// sum_b w x by stratum, then the level from which residuals are taken.
+    levels: Arms<Vec<Row>>,
+    /// Pooled weighted share by stratum.
+    pooled: Vec<Row>,
+}
+
+/// What a block gives for one arm.
+struct ArmBlock {
+    share: Row,
+    counting: Row,
+    between: Row,
+    seen: Row,
+}
+
+impl<'c> VariancePass<'c> {
+    pub fn new(layout: &'c Layout<'c>, tau2: Arms<f64>) -> Self {
+        let parts = |arm: &ArmLayout<'_>| arm.buckets.iter().map(|bucket| bucket.parts.len()).sum();
+        let zero = || vec![ZERO; layout.strata];
+        let work = Work {
+            counts: layout.arms.as_ref().map(|arm| vec![ZERO; parts(arm)]),
+            levels: Arms { head: zero(), base: zero() },
+            pooled: zero(),
+        };
+        Self { layout, tau2, work }
+    }
+
+    /// Of the functions of one class, with its tables.
+    pub fn run(&mut self, geometry: &Geometry, functions: &ClassFunctions, out: &mut Arms<ArmVariances>) {
+        let arch = pulp::Arch::new();
+        Functions::Listed(&functions.ids).blocks(BLOCK, |start, span, len| {
+            self.read(span, len);
+            let block = arch.dispatch(VarianceBlock { pass: self, geometry });
+            for (i, &place) in functions.places[start..start + len].iter().enumerate() {
+                for side in Side::BOTH {
+                    let (out, block) = (&mut out[side], &block[side]);
+                    out.share[place] = block.share[i];
+                    out.counting[place] = block.counting[i];
+                    out.between[place] = block.between[i];
+                    out.seen[place] = block.seen[i];
+                }
+            }
+        });
+    }
+
+    fn read(&mut self, span: Span<'_>, len: usize) {
+        for side in Side::BOTH {
+            let parts = self.layout.arms[side].buckets.iter().flat_map(|bucket| &bucket.parts);
+            for (part, row) in parts.zip(&mut self.work.counts[side]) {
+                row.fill(0.0);
+                part.add_to(span, &mut row[..len]);
+            }
+        }
+    }
+}
+
+/// One block, compiled for each width of vectors.
+struct VarianceBlock<'b, 'c> {
+    pass: &'b mut VariancePass<'c>,
+    geometry: &'b Geometry,
+}
+
+impl pulp::NullaryFnOnce for VarianceBlock<'_, '_> {
+    type Output = Arms<ArmBlock>;
+
+    #[inline(always)]
+    fn call(self) -> Arms<ArmBlock> {
+        let Self { pass: VariancePass { layout, tau2, work }, geometry } = self;
+        let Work { counts, levels, pooled } = work;
+        add_weighted(&layout.arms.head, &geometry.arms.head, &counts.head, &mut levels.head);
+        add_weighted(&layout.arms.base, &geometry.arms.base, &counts.base, &mut levels.base);
+        for (s, pooled) in pooled.iter_mut().enumerate() {
+            let (inverse, sums) = (1.0 / geometry.both[s], levels.head[s].iter().zip(&levels.base[s]));
+            for (pooled, (head, base)) in pooled.iter_mut().zip(sums) {
+                *pooled = (head + base) * inverse;
+            }
+        }
+        let mean = mean_share(geometry, pooled);
+        let both = BothArms { pooled, mean: &mean, information: geometry.information };
+        // NB: no closure, which would be compiled for the narrowest vectors
+        let head = both.arm(&layout.arms.head, &geometry.arms.head, &counts.head, (&mut levels.head, tau2.head));
+        let base = both.arm(&layout.arms.base, &geometry.arms.base, &counts.base, (&mut levels.base, tau2.base));
+        Arms { head, base }
+    }
+}
+
+/// What a block shows over both arms.
+struct BothArms<'b> {
+    /// p-_s.
+    pooled: &'b [Row],
+    /// p-_W.
+    mean: &'b Row,
+    /// W.
+    information: f64,
+}
+
+impl BothArms<'_> {
+    /// One arm; `levels` are its weighted sums by stratum.
+    #[inline(always)]
+    fn arm(
+        &self,
+        arm: &ArmLayout<'_>,
+        geometry: &ArmGeometry,
+        counts: &[Row],
+        (levels, tau2): (&mut [Row], f64),
+    ) -> ArmBlock {
+        let inverse_square = 1.0 / (self.information * self.information);
+        let share = level(geometry, levels, self.information);
+        residual_levels(geometry, levels, self.pooled, (&share, self.mean));
+        let seen = squares(arm, geometry, counts, levels, inverse_square);
+        let (counting, between) = working(geometry, self.pooled, self.mean, tau2, inverse_square);
+        ArmBlock { share, counting, between, seen }
+    }
+}
+
+/// sum_b w x by stratum.
+#[inline(always)]
+fn add_weighted(arm: &ArmLayout<'_>, geometry: &ArmGeometry, counts: &[Row], out: &mut [Row]) {
+    out.fill(ZERO);
+    let mut rows = counts.iter();
+    for (bucket, &weight) in arm.buckets.iter().zip(&geometry.weights) {
+        for (part, row) in bucket.parts.iter().zip(&mut rows) {
+            let out = &mut out[part.stratum];
+            for i in 0..BLOCK {
+                out[i] += weight * row[i];
+            }
+        }
+    }
+}
+
+/// p-_W: the mean of the pooled shares of strata, weighted by M_head M_base/M; at least 1e-300.
+#[inline(always)]
+fn mean_share(geometry: &Geometry, pooled: &[Row]) -> Row {
+    let (mut mean, m1, m0) = (ZERO, &geometry.arms.head.totals, &geometry.arms.base.totals);
+    for (s, pooled) in pooled.iter().enumerate() {
+        let weight = m1[s] * m0[s] / geometry.both[s];
+        for i in 0..BLOCK {
+            mean[i] += weight * pooled[i];
+        }
+    }
+    for mean in &mut mean {
+        *mean = if *mean > 0.0 { *mean / geometry.information } else { 1e-300 };
+    }
+    mean
+}
+
+/// p = sum_s h sum_b w x / W.
+#[inline(always)]
+fn level(geometry: &ArmGeometry, sums: &[Row], information: f64) -> Row {
+    let mut share = ZERO;
+    for (sums, h) in sums.iter().zip(&geometry.strata) {
+        for i in 0..BLOCK {
+            share[i] += h * sums[i];
+        }
+    }
+    share.iter_mut().for_each(|share| *share /= information);
+    share
+}
+
+/// Turns sums by stratum into the levels from which residuals are taken; `share` is the arm's p, `mean` the pooled p-_W.
+#[inline(always)]
+fn residual_levels(geometry: &ArmGeometry, levels: &mut [Row], pooled: &[Row], (share, mean): (&Row, &Row)) {
+    for ((level, pooled), total) in levels.iter_mut().zip(pooled).zip(&geometry.totals) {
+        match geometry.residuals {
+            Residuals::OfStratum => level.iter_mut().for_each(|level| *level /= total),
+            Residuals::OfAllStrata => {
+                for i in 0..BLOCK {
+                    level[i] = share[i] / mean[i] * pooled[i];
+                }
+            }
+        }
+    }
+}
+
+/// V = sum_b u_b^2 correction_b / W^2.
+#[inline(always)]
+fn squares(arm: &ArmLayout<'_>, geometry: &ArmGeometry, counts: &[Row], levels: &[Row], inverse_square: f64) -> Row {
+    let (mut seen, mut residual) = (ZERO, ZERO);
+    let mut rows = counts.iter();
+    for ((bucket, &weight), &correction) in arm.buckets.iter().zip(&geometry.weights).zip(&geometry.corrections) {
+        if let ([part], Some(row)) = (bucket.parts.as_slice(), rows.as_slice().first()) {
+            let (n, level, h) = (part.exposure, &levels[part.stratum], geometry.strata[part.stratum] * weight);
+            let factor = h * h * correction * inverse_square;
+            for i in 0..BLOCK {
+                let deviation = row[i] - n * level[i];
+                seen[i] += factor * (deviation * deviation);
+            }
+            rows.next();
+            continue;
+        }
+        residual.fill(0.0);
+        for (part, row) in bucket.parts.iter().zip(&mut rows) {
+            let (n, level, h) = (part.exposure, &levels[part.stratum], geometry.strata[part.stratum] * weight);
+            for i in 0..BLOCK {
+                residual[i] += h * (row[i] - n * level[i]);
+            }
+        }
+        let factor = correction * inverse_square;
+        for i in 0..BLOCK {
+            seen[i] += factor * (residual[i] * residual[i]);
+        }
+    }
+    seen
+}
+
+/// A over (1 - p-), and B.
+#[inline(always)]
+fn working(geometry: &ArmGeometry, pooled: &[Row], mean: &Row, tau2: f64, inverse_square: f64) -> (Row, Row) {
+    let (mut counting, mut between) = (ZERO, ZERO);
+    for (s, share) in pooled.iter().enumerate() {
+        for i in 0..BLOCK {
+            counting[i] += geometry.counting[s] * share[i];
+        }
+        for (other, &factor) in pooled.iter().zip(&geometry.between[s * pooled.len()..]) {
+            for i in 0..BLOCK {
+                between[i] += factor * (share[i] * other[i]);
+            }
+        }
+    }
+    for i in 0..BLOCK {
+        counting[i] = counting[i] / mean[i] * inverse_square;
+        between[i] = tau2 * between[i] / mean[i] / mean[i] * inverse_square;
+    }
+    (counting, between)
+}
