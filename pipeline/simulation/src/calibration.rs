@@ -9,10 +9,12 @@
 //!
 //! | question | file |
 //! |---|---|
-//! | What are simulated pods like? | [`model`], [`chance`] |
+//! | What are simulated pods like? | [`model`], [`design`], [`chance`] |
 //! | How is a figure compared with its bound? | [`figure`] |
+//! | What decides? | [`window`], [`live`] |
 //! | What is the result of the plain test? | [`plain`] |
-//! | Nothing changed: is anything significant in a window? | [`quiet`], [`strata`], [`cohorts`], [`requests`], [`rare`], [`values`] |
+//! | Nothing changed: is anything significant in a window? | [`quiet`], [`cohorts`], [`requests`], [`rare`], [`values`] |
+//! | Does the self-check see what has no label? | [`hidden`] |
 //! | Something changed: is it found, and nothing else? | [`effects`], [`fan_out`], [`minority`], [`demo`] |
 //! | What if one looks every ten seconds? | [`stream`], [`looks`], [`rollout`] |
 //!
@@ -23,9 +25,12 @@
 mod chance;
 mod cohorts;
 mod demo;
+mod design;
 mod effects;
 mod fan_out;
 mod figure;
+mod hidden;
+mod live;
 mod looks;
 mod minority;
 mod model;
@@ -35,9 +40,9 @@ mod rare;
 mod requests;
 mod rollout;
 mod row;
-mod strata;
 mod stream;
 mod values;
+mod window;
 
 pub use figure::{Bound, Estimate, Figure, Statistic};
 pub use row::Row;
@@ -54,7 +59,7 @@ use row::Chance;
 pub fn table() -> Vec<Row> {
     let groups = [
         quiet::rows(),
-        strata::rows(),
+        hidden::rows(),
         cohorts::rows(),
         requests::rows(),
         rare::rows(),

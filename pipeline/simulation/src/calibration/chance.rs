@@ -85,26 +85,29 @@ fn beyond_the_base(rng: &mut Generator) -> f64 {
     }
 }
 
-/// Log-normal multipliers with mean 1.
+/// Log-normal multipliers.
 pub(super) struct Multipliers {
     normal: Normal,
     sigma: f64,
+    centre: f64,
 }
 
 impl Multipliers {
-    /// With this coefficient of variation; with 0 every multiplier is 1 and nothing is drawn.
+    /// With mean 1 and this coefficient of variation; with 0 every multiplier is 1 and nothing is drawn.
     pub(super) fn with_cv(cv: f64) -> Self {
-        Self { normal: Normal::new(), sigma: libm::sqrt(libm::log1p(cv * cv)) }
+        let variance = libm::log1p(cv * cv);
+        Self { normal: Normal::new(), sigma: libm::sqrt(variance), centre: -0.5 * variance }
+    }
+
+    /// With median 1 and this standard deviation of the logarithm; with 0 every multiplier is 1 and nothing is drawn.
+    pub(super) fn with_sd(sigma: f64) -> Self {
+        Self { normal: Normal::new(), sigma, centre: 0.0 }
     }
 
     /// The next multiplier.
     #[inline]
     pub(super) fn next(&self, rng: &mut Generator) -> f64 {
-        if self.sigma > 0.0 {
-            libm::exp(self.sigma * self.normal.next(rng) - 0.5 * self.sigma * self.sigma)
-        } else {
-            1.0
-        }
+        if self.sigma > 0.0 { libm::exp(self.sigma * self.normal.next(rng) + self.centre) } else { 1.0 }
     }
 }
 

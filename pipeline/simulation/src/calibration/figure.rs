@@ -26,6 +26,8 @@ pub enum Bound {
     AtMost(f64),
     /// No less than this.
     AtLeast(f64),
+    /// From this to that.
+    Between(f64, f64),
 }
 
 /// One figure of a row.
@@ -52,9 +54,6 @@ impl Figure {
         Self { name, statistic: Statistic::Median, required: None }
     }
 
-    pub(super) const fn least(name: &'static str) -> Self {
-        Self { name, statistic: Statistic::Least, required: None }
-    }
 
     pub(super) const fn most(name: &'static str) -> Self {
         Self { name, statistic: Statistic::Most, required: None }
@@ -62,6 +61,10 @@ impl Figure {
 
     pub(super) const fn at_most(self, bound: f64) -> Self {
         Self { required: Some(Bound::AtMost(bound)), ..self }
+    }
+
+    pub(super) const fn between(self, low: f64, high: f64) -> Self {
+        Self { required: Some(Bound::Between(low, high)), ..self }
     }
 
     pub(super) const fn at_least(self, bound: f64) -> Self {
@@ -208,6 +211,9 @@ impl Estimate {
         match bound {
             Bound::AtMost(x) => self.value <= x + room(x) + rounding,
             Bound::AtLeast(x) => self.value >= x - room(x) - rounding,
+            Bound::Between(low, high) => {
+                self.keeps_to(Bound::AtLeast(low), statistic) && self.keeps_to(Bound::AtMost(high), statistic)
+            }
         }
     }
 }

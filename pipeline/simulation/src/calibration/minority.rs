@@ -5,17 +5,18 @@ use std::collections::BTreeSet;
 
 use fleetdiff_schemas::number::length_float;
 use fleetdiff_statistics::outliers::{PodRow, Settings, outliers};
-use fleetdiff_statistics::rows_of_cell;
+use fleetdiff_statistics::MIN_EFFECT;
 
 use super::chance::poisson;
 use super::figure::{Figure, Observed, Seen};
-use super::model::{FUNCTIONS, Noise, Pair, Pod, Row as BucketRow, SAMPLES, Table, pods, zipf};
+use super::model::{MANY_FUNCTIONS as FUNCTIONS, Noise, ONE_PERCENT, Pair, Pod, Row as BucketRow, SAMPLES, Table, contrast_of_one, pods, shares};
 use super::plain::{ln_p_pooled, significant};
 use super::row::{Chance, Q, Row};
+use super::window::Window;
 use crate::fleet::random::Generator;
 
-/// The function: its share is .95 %.
-const FUNCTION: usize = 11;
+/// The function of 1 %.
+const FUNCTION: usize = ONE_PERCENT;
 const FACTOR: f64 = 1.6;
 /// Head pods, the first of which are outlying.
 const HEAD: usize = 40;
@@ -34,12 +35,12 @@ pub(super) fn rows() -> Vec<Row> {
 }
 
 fn row(name: &'static str, simulates: &'static str, cv: f64, names_required: bool) -> Row {
-    let shares = zipf();
+    let shares = shares(FUNCTIONS);
     let named = Figure::rate("outlying pods named");
     let figures = vec![
         Figure::rate("the function found").at_least(0.9),
         if names_required { named.at_least(0.9) } else { named },
-        Figure::mean("part of the called functions that are false").at_most(0.06),
+        Figure::mean("part of the significant functions that are false").at_most(0.06),
         Figure::mean("other pods named a run"),
         Figure::rate("the function found by the test of means"),
     ];
@@ -55,19 +56,19 @@ fn row(name: &'static str, simulates: &'static str, cv: f64, names_required: boo
 fn observed(head: &[Counted], base: &[Counted]) -> Vec<Observed> {
     let found = outliers(FUNCTIONS, &rows_of(head), &rows_of(base), &Settings::default());
     let significant_here = significant(&found.ln_p);
-    let calls = significant_here.iter().filter(|&&significant| significant).count();
+    let all = significant_here.iter().filter(|&&significant| significant).count();
     let is_found = significant_here[FUNCTION];
     // Within the selection of functions, as the second level of every family.
-    let level = Q * length_float(calls) / length_float(found.tests.max(1));
+    let level = Q * length_float(all) / length_float(found.tests.max(1));
     let named: BTreeSet<u32> = if is_found {
         found.minority(FUNCTION, level).into_iter().flatten().map(|pod| pod.pod).collect()
     } else {
         BTreeSet::new()
     };
     let right = named.iter().filter(|&&pod| pod < OUTLYING).count();
-    let false_part = if calls == 0 { 0.0 } else { length_float(calls - usize::from(is_found)) / length_float(calls) };
+    let false_part = if all == 0 { 0.0 } else { length_float(all - usize::from(is_found)) / length_float(all) };
     let pair = Pair { head: by_bucket(head), base: by_bucket(base) };
-    let means = significant(&rows_of_cell(&pair.contrast(), None, 0.0).adjusted.ln_p)[FUNCTION];
+    let means = Window::of(contrast_of_one(&pair), MIN_EFFECT).significant()[FUNCTION];
     let plain = significant(&ln_p_pooled([&pair]))[FUNCTION];
     vec![
         Observed::only(Seen::whether(is_found)),
@@ -90,7 +91,7 @@ fn counted(pods: &[Pod], outlying: u32, rng: &mut Generator) -> Vec<Counted> {
     let mut one = |(number, pod): (u32, &Pod)| {
         let factor = |function| if function == FUNCTION && number < outlying { FACTOR } else { 1.0 };
         let means =
-            pod.shares.iter().enumerate().map(|(function, share)| SAMPLES * pod.size * share * factor(function));
+            pod.weights.iter().enumerate().map(|(function, weight)| SAMPLES * pod.size * weight * factor(function));
         Counted { number, bucket: pod.bucket, counts: means.map(|mean| u64::from(poisson(mean, rng))).collect() }
     };
     (0..).zip(pods).map(&mut one).collect()

@@ -3,12 +3,12 @@
 //! A pod's expected samples of a function are its size x the function's share x the pod's own multiplier for the
 //! function, log-normal and kept for as long as the pod lives. Given those, counts are independent Poisson numbers; so
 //! the counts of a bucket of pods are Poisson numbers whose means are the sums of the pods' means. Those are drawn:
-//! exactly the same distribution, with eight times fewer numbers.
+//! exactly the same distribution, with fewer numbers.
 
 use std::collections::BTreeMap;
 
-use fleetdiff_schemas::number::length_float;
-use fleetdiff_statistics::{Arm, BucketRow, Contrast, Stratum};
+use fleetdiff_schemas::number::{float, length_float};
+use fleetdiff_statistics::{Arm, Arms, BucketCounts, BucketRow, Contrast, Stratum};
 use rand::Rng;
 
 use super::chance::{Multipliers, poisson};
@@ -17,44 +17,52 @@ use crate::fleet::random::Generator;
 /// Buckets of pods.
 pub(super) const BUCKETS: u16 = 64;
 /// Functions of a simulated program.
-pub(super) const FUNCTIONS: usize = 500;
+pub(super) const FUNCTIONS: usize = 300;
+/// Functions of a program that is simulated with many pods.
+pub(super) const MANY_FUNCTIONS: usize = 500;
 /// Samples that an average pod gives in a window: 30 minutes at 100 a second.
 pub(super) const SAMPLES: f64 = 180_000.0;
-/// How the sizes of pods differ.
-const SIZE_CV: f64 = 0.3;
+/// The standard deviation of the logarithm of the sizes of pods.
+pub(super) const SIZE_SD: f64 = 0.3;
+/// A function of 1 %, the tenth behind [`HEAVY`].
+pub(super) const ONE_PERCENT: usize = 13;
 
-/// The exponent with which shares fall. Of 1, 1.1, 1.3 and 1.5 it is the one with which the plain test has as many
-/// significant rows as the definition of the statistics states for its own noise model (22 of 500 at CV 10 %, 2,300 and
-/// 7,900 of 21,000, 200 of 500).
-const STEEPNESS: f64 = 1.5;
+/// The heaviest functions.
+const HEAVY: [f64; 4] = [0.18, 0.07, 0.05, 0.04];
+/// The exponent with which the shares of the others fall.
+const STEEPNESS: f64 = 1.1;
 
-/// Shares of [`FUNCTIONS`] functions, the i-th proportional to i^-1.5: from 39.6 % down to .004 %.
-pub(super) fn zipf() -> Vec<f64> {
-    of_ranks(STEEPNESS)
+/// Shares of so many functions: four of 18, 7, 5 and 4 %, the i-th of the others proportional to i^-1.1.
+pub(super) fn shares(functions: usize) -> Vec<f64> {
+    let left = 1.0 - HEAVY.iter().sum::<f64>();
+    let others = (1..=functions - HEAVY.len()).map(|rank| libm::pow(length_float(rank), -STEEPNESS));
+    HEAVY.into_iter().chain(to_one(others.collect()).into_iter().map(|share| left * share)).collect()
 }
 
-/// The same falling as 1/i, from 14.7 % down to .03 %: twice as many functions have enough samples.
-pub(super) fn flat_zipf() -> Vec<f64> {
-    of_ranks(1.0)
+/// Weights as parts of their sum.
+pub(super) fn to_one(mut weights: Vec<f64>) -> Vec<f64> {
+    let all: f64 = weights.iter().sum();
+    weights.iter_mut().for_each(|weight| *weight /= all);
+    weights
 }
 
-fn of_ranks(steepness: f64) -> Vec<f64> {
-    to_one((1..=FUNCTIONS).map(|rank| libm::pow(length_float(rank), -steepness)).collect())
-}
-
-/// What pods of one kind are like.
-#[derive(Clone, Debug)]
+/// What the pods of one arm are like.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Noise {
-    /// How pods differ in each function.
+    /// The coefficient of variation by which pods differ in each function.
     pub(super) cv: f64,
-    /// How they differ in samples for the same requests.
-    pub(super) cost_cv: f64,
+    /// The standard deviation of the logarithm of their sizes.
+    pub(super) size_sd: f64,
+    /// The size of the median pod.
+    pub(super) size: f64,
+    /// The standard deviation of the logarithm of their samples for the same requests.
+    pub(super) cost_sd: f64,
 }
 
 impl Noise {
     /// Pods that differ by this CV in each function, and otherwise only in their size.
-    pub(super) fn of(cv: f64) -> Self {
-        Self { cv, cost_cv: 0.0 }
+    pub(super) const fn of(cv: f64) -> Self {
+        Self { cv, size_sd: SIZE_SD, size: 1.0, cost_sd: 0.0 }
     }
 }
 
@@ -62,37 +70,41 @@ impl Noise {
 #[derive(Clone, Debug)]
 pub(super) struct Pod {
     pub(super) bucket: u16,
-    /// Its samples and requests, 1 on average.
+    /// Its requests, and its samples but for `cost`; 1 for the median pod.
     pub(super) size: f64,
-    /// By function, the share of its samples; they sum to 1.
-    pub(super) shares: Vec<f64>,
-    /// Samples for the same requests, 1 on average.
+    /// By function, its share of the samples of a median pod times the pod's own multiplier.
+    pub(super) weights: Vec<f64>,
+    /// Samples for the same requests; 1 for the median pod.
     pub(super) cost: f64,
+    /// Whether it runs on the newer of two kinds of hardware.
+    pub(super) newer: bool,
 }
 
 /// Pods of one build in one place.
 pub(super) fn pods(count: usize, shares: &[f64], noise: &Noise, rng: &mut Generator) -> Vec<Pod> {
-    let (size, cost, own) =
-        (Multipliers::with_cv(SIZE_CV), Multipliers::with_cv(noise.cost_cv), Multipliers::with_cv(noise.cv));
+    let (size, cost, own) = (
+        Multipliers::with_sd(noise.size_sd),
+        Multipliers::with_sd(noise.cost_sd),
+        Multipliers::with_sd(libm::sqrt(libm::log1p(noise.cv * noise.cv))),
+    );
     let mut pod = || {
         let bucket = bucket(rng);
-        let (size, cost) = (size.next(rng), cost.next(rng));
-        let weights: Vec<f64> = shares.iter().map(|share| share * own.next(rng)).collect();
-        Pod { bucket, size, shares: to_one(weights), cost }
+        let (size, cost) = (noise.size * size.next(rng), cost.next(rng));
+        Pod { bucket, size, weights: shares.iter().map(|share| share * own.next(rng)).collect(), cost, newer: false }
     };
     (0..count).map(|_| pod()).collect()
 }
 
 /// The bucket of a pod whose name is not known: a hash is as good as a random number.
-pub(super) fn bucket(rng: &mut Generator) -> u16 {
+fn bucket(rng: &mut Generator) -> u16 {
     u16::try_from(rng.next_u64() % u64::from(BUCKETS)).unwrap_or(0)
 }
 
-/// Weights as shares of their sum.
-pub(super) fn to_one(mut weights: Vec<f64>) -> Vec<f64> {
-    let all: f64 = weights.iter().sum();
-    weights.iter_mut().for_each(|weight| *weight /= all);
-    weights
+/// How many of these pods each bucket has.
+pub(super) fn pods_by_bucket(pods: &[Pod]) -> BTreeMap<u16, u32> {
+    let mut all = BTreeMap::new();
+    pods.iter().for_each(|pod| *all.entry(pod.bucket).or_default() += 1);
+    all
 }
 
 /// Expected counts of the occupied buckets of an arm, by function.
@@ -109,17 +121,17 @@ pub(super) struct BucketMean {
 }
 
 impl Means {
-    /// For pods that take `samples` each on average, where function f costs `costs[f]` times as much as elsewhere. A
-    /// higher cost makes profiles grow; nothing else shrinks.
+    /// For pods of which the median one takes `samples`, where function f costs `costs[f]` times as much as elsewhere.
+    /// A higher cost makes profiles grow; nothing else shrinks.
     pub(super) fn of<'p>(pods: impl IntoIterator<Item = &'p Pod>, samples: f64, costs: &[f64]) -> Self {
         let mut buckets: BTreeMap<u16, BucketMean> = BTreeMap::new();
         for pod in pods {
             let bucket = buckets.entry(pod.bucket).or_default();
             bucket.pods += 1;
-            bucket.means.resize(pod.shares.len(), 0.0);
+            bucket.means.resize(pod.weights.len(), 0.0);
             let samples = samples * pod.size * pod.cost;
-            for ((mean, share), cost) in bucket.means.iter_mut().zip(&pod.shares).zip(costs) {
-                *mean += samples * share * cost;
+            for ((mean, weight), cost) in bucket.means.iter_mut().zip(&pod.weights).zip(costs) {
+                *mean += samples * weight * cost;
             }
         }
         Self { buckets }
@@ -131,7 +143,8 @@ impl Means {
             Row::new(bucket, mean.means.iter().map(|&mean| u64::from(poisson(mean, rng))).collect())
         };
         let rows = self.buckets.iter().map(row).collect();
-        Table { rows, pods: self.buckets.iter().map(|(&bucket, mean)| (bucket, mean.pods)).collect() }
+        let pods = self.buckets.iter().map(|(&bucket, mean)| (bucket, mean.pods)).collect();
+        Table { rows, pods, hop_pairs: Vec::new() }
     }
 }
 
@@ -142,6 +155,8 @@ pub(super) struct Table {
     pub(super) rows: Vec<Row>,
     /// Pods by bucket.
     pub(super) pods: BTreeMap<u16, u32>,
+    /// By function, the pairs of samples that a bucket took in the same hop; empty where hops are not known.
+    pub(super) hop_pairs: Vec<u64>,
 }
 
 /// Counts of one bucket.
@@ -149,25 +164,37 @@ pub(super) struct Table {
 pub(super) struct Row {
     pub(super) bucket: u16,
     /// All its samples.
-    pub(super) exposure: u64,
+    pub(super) samples: u64,
+    /// Sum over its hops of the squares of their samples; of a single hop if hops are not known.
+    pub(super) hop_squares: f64,
     pub(super) counts: Vec<u64>,
 }
 
 impl Row {
-    /// The row of these counts.
+    /// The row of these counts, taken in one hop.
     pub(super) fn new(bucket: u16, counts: Vec<u64>) -> Self {
-        Self { bucket, exposure: counts.iter().sum(), counts }
+        let samples: u64 = counts.iter().sum();
+        Self { bucket, samples, hop_squares: float(samples) * float(samples), counts }
     }
 
     fn as_tested(&self) -> BucketRow<'_> {
-        BucketRow { bucket: self.bucket, exposure: self.exposure, counts: vec![&self.counts] }
+        let square = float(self.samples) * float(self.samples);
+        BucketRow {
+            bucket: self.bucket,
+            samples: self.samples,
+            requests: 0,
+            hop_concentration: if self.samples > 0 { self.hop_squares / square } else { 1.0 },
+            counts: vec![&self.counts],
+        }
     }
 }
 
 impl Table {
     /// The input of the tests.
     pub(super) fn arm(&self) -> Arm<'_> {
-        Arm { rows: self.rows.iter().map(Row::as_tested).collect() }
+        let hop_pairs: Vec<&dyn BucketCounts> =
+            if self.hop_pairs.is_empty() { Vec::new() } else { vec![&self.hop_pairs] };
+        Arm { rows: self.rows.iter().map(Row::as_tested).collect(), hop_pairs }
     }
 
     /// Samples of each function over all buckets.
@@ -180,30 +207,23 @@ impl Table {
     }
 }
 
-/// Head and base.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Pair {
-    pub(super) head: Table,
-    pub(super) base: Table,
-}
+/// Both arms in one stratum.
+pub(super) type Pair = Arms<Table>;
 
-/// The contrast of one cell over these strata. `head_pods` and `base_pods` are counted over all of them.
+/// The contrast of one cell over these strata, with the pods of each arm over all of them.
 pub(super) fn contrast<'t>(
     functions: usize,
     strata: impl IntoIterator<Item = &'t Pair>,
-    head_pods: BTreeMap<u16, u32>,
-    base_pods: BTreeMap<u16, u32>,
+    pods: Arms<BTreeMap<u16, u32>>,
 ) -> Contrast<'t> {
-    let strata = strata.into_iter().map(|pair| Stratum { head: pair.head.arm(), base: pair.base.arm() }).collect();
-    Contrast::new(functions, strata, head_pods, base_pods)
+    let strata: Vec<Stratum<'t>> = strata.into_iter().map(|pair| pair.as_ref().map(Table::arm)).collect();
+    Contrast::new(functions, strata, pods)
 }
 
-impl Pair {
-    /// The contrast of a cell with one stratum.
-    pub(super) fn contrast(&self) -> Contrast<'_> {
-        let functions = self.head.rows.first().map_or(0, |row| row.counts.len());
-        contrast(functions, [self], self.head.pods.clone(), self.base.pods.clone())
-    }
+/// The contrast of a cell with one stratum.
+pub(super) fn contrast_of_one(pair: &Pair) -> Contrast<'_> {
+    let functions = pair.head.rows.first().map_or(0, |row| row.counts.len());
+    contrast(functions, [pair], pair.as_ref().map(|arm| arm.pods.clone()))
 }
 
 /// Pods by bucket of several groups of pods together.

@@ -42,6 +42,6 @@ pub(super) fn significant(ln_p: &[f64]) -> Vec<bool> {
 }
 
 /// How many functions are significant in one family.
-pub(super) fn calls(ln_p: &[f64]) -> usize {
+pub(super) fn rejections(ln_p: &[f64]) -> usize {
     significant(ln_p).iter().filter(|&&significant| significant).count()
 }

@@ -1,104 +1,137 @@
-//! Nothing changed, one window, one stratum: how often is anything significant?
+//! Nothing changed, one window: how often is anything significant, and do intervals hold the truth?
+//!
+//! Pods differ in all the ways that fleets are known for: in size, in how much they differ, in a few functions or in all.
 
-use fleetdiff_statistics::rows_of_cell;
+use fleetdiff_statistics::{Arms, MIN_EFFECT};
 
+use super::design::{Also, Cell};
 use super::figure::{Figure, Observed, Seen};
-use super::model::{Means, Noise, Pair, Pod, SAMPLES, bucket, flat_zipf, pods, to_one, zipf};
-use super::plain::{calls, ln_p_pooled};
+use super::hidden::is_reported;
+use super::plain::{ln_p_pooled, rejections};
 use super::row::{Chance, Row};
+use super::window::Window;
 
-/// Tenants among whom pods are spread.
-const TENANTS: u64 = 20;
+/// What is required of most rows.
+const P_ANY: f64 = 0.06;
+/// What is required where a few functions differ between pods far more than all others.
+const P_ANY_RESTLESS: f64 = 0.10;
 
 pub(super) fn rows() -> Vec<Row> {
+    [numbers_of_pods(), unequal_arms(), deranged_pods(), restless_functions(), strata()].into_iter().flatten().collect()
+}
+
+fn numbers_of_pods() -> Vec<Row> {
     vec![
-        cells("aa", "40 v 760 pods, CV 10 %, one cell", zipf(), Size { cells: 1, head: 40, base: 760, cv: 0.10 }, 0.08),
-        cells(
-            "aa-flat",
-            "the same with shares that fall as 1/i, so that twice as many functions are well counted",
-            flat_zipf(),
-            Size { cells: 1, head: 40, base: 760, cv: 0.10 },
-            0.08,
-        ),
-        cells(
-            "aa-one-pod",
-            "42 cells of 1 v 18 pods, CV 20 %, tested as if one pod could be",
-            zipf(),
-            Size { cells: 42, head: 1, base: 18, cv: 0.20 },
-            0.08,
-        ),
-        cells(
-            "aa-three-pods",
-            "42 cells of 3 v 16 pods, CV 50 %",
-            zipf(),
-            Size { cells: 42, head: 3, base: 16, cv: 0.50 },
-            0.08,
-        ),
-        tenants(),
+        row("aa", "12 v 60 pods, CV 10 %", P_ANY, Cell::small(0.1)),
+        row("aa-cv30", "12 v 60 pods, CV 30 %", P_ANY, Cell::small(0.3)),
+        row("aa-cv50", "12 v 60 pods, CV 50 %", P_ANY, Cell::small(0.5)),
+        row("aa-40v760", "40 v 760 pods, CV 10 %, 500 functions", P_ANY, Cell::large(0.1)),
+        row("aa-5v84", "5 v 84 pods, CV 10 %", P_ANY, Cell::of(5, 84, 0.1)),
+        row("aa-3v16", "3 v 16 pods, CV 10 %", P_ANY, Cell::of(3, 16, 0.1)),
+        row("aa-3v16-cv50", "3 v 16 pods, CV 50 %", P_ANY, Cell::of(3, 16, 0.5)),
+        row("aa-2v6-cv30", "2 v 6 pods, CV 30 %", P_ANY, Cell::of(2, 6, 0.3)),
+        row("aa-2v2", "2 v 2 pods, CV 10 %", P_ANY, Cell::of(2, 2, 0.1)),
     ]
 }
 
-struct Size {
-    cells: usize,
-    head: usize,
-    base: usize,
-    cv: f64,
+fn unequal_arms() -> Vec<Row> {
+    let of_five = "12 v 60 pods, CV 10 %; the head's take five times the samples";
+    vec![
+        row("aa-sizes", "12 v 60 pods, CV 10 %, sizes of sd 1", P_ANY, Cell::small(0.1).sizes(1.0)),
+        row("aa-head-x5", of_five, P_ANY, Cell::small(0.1).head_size(5.0)),
+        row("aa-head-cv25", "12 v 60 pods, CV 25 % v 10 %", P_ANY, Cell::small(0.1).head_cv(0.25)),
+        row("aa-head-cv25-5v84", "5 v 84 pods, CV 25 % v 10 %", P_ANY, Cell::of(5, 84, 0.1).head_cv(0.25)),
+        row("aa-head-cv25-3v16", "3 v 16 pods, CV 25 % v 10 %", P_ANY, Cell::of(3, 16, 0.1).head_cv(0.25)),
+        row("aa-head-cv40-2v6", "2 v 6 pods, CV 40 % v 30 %", P_ANY, Cell::of(2, 6, 0.3).head_cv(0.4)),
+    ]
 }
 
-/// The figures of a row in which nothing changed.
+/// One head pod is off in a fifth of its functions.
+fn deranged_pods() -> Vec<Row> {
+    let one = |name, simulates, cell: Cell| row(name, simulates, P_ANY, cell.also(Also::DerangedHeadPod));
+    vec![
+        one(
+            "aa-deranged-of-2",
+            "2 v 6 pods, CV 10 %; one head pod is off in 20 % of its functions (sd 1)",
+            Cell::of(2, 6, 0.1),
+        ),
+        one("aa-deranged-of-3", "the same with 3 v 16 pods", Cell::of(3, 16, 0.1)),
+        one("aa-deranged-of-5", "the same with 5 v 84 pods", Cell::of(5, 84, 0.1)),
+        one("aa-deranged-of-12", "the same with 12 v 60 pods", Cell::small(0.1)),
+    ]
+}
+
+/// Some functions differ between pods far more than others, in both arms.
+fn restless_functions() -> Vec<Row> {
+    let factor = "12 v 60 pods, CV 10 %; each pod has a factor of its own (sd .3) for 30 % of the functions";
+    vec![
+        row(
+            "aa-restless",
+            "12 v 60 pods, CV 10 %; 5 % of the functions differ by CV 90 %",
+            P_ANY,
+            Cell::small(0.1).also(Also::Restless(0.05)),
+        ),
+        row(
+            "aa-restless-3v6",
+            "the same with 3 v 6 pods",
+            P_ANY_RESTLESS,
+            Cell::of(3, 6, 0.1).also(Also::Restless(0.05)),
+        ),
+        row("aa-factor-of-the-pod", factor, P_ANY_RESTLESS, Cell::small(0.1).also(Also::FactorOfThePod)),
+    ]
+}
+
+/// Arms that ran at different hours, or on different machines.
+fn strata() -> Vec<Row> {
+    let hardware = Also::Hardware { newer: Arms { head: 0.9, base: 0.1 }, is_labelled: true };
+    let hours = Also::Hours { next: Arms { head: 0.8, base: 0.3 } };
+    vec![
+        row(
+            "aa-hardware",
+            "12 v 60 pods, CV 10 %; 90 % of the head and 10 % of the base run on newer hardware (sd .1)",
+            P_ANY,
+            Cell::small(0.1).also(hardware),
+        ),
+        row(
+            "aa-hour",
+            "12 v 60 pods, CV 10 %, across an hour: .8 of the head's samples and .3 of the base's are taken after it (sd .1)",
+            P_ANY,
+            Cell::small(0.1).also(hours),
+        ),
+        row("aa-hour-5v30-cv50", "the same with 5 v 30 pods, CV 50 %", P_ANY, Cell::of(5, 30, 0.5).also(hours)),
+    ]
+}
+
+/// What is required where nothing changed.
 pub(super) fn figures(bound: f64) -> Vec<Figure> {
-    vec![Figure::rate("P(any row called)").at_most(bound), Figure::mean("rows called a run")]
-}
-
-/// What a run shows of them, from ln p of one flat family.
-pub(super) fn observed(ours: &[f64], plain: &[f64]) -> Vec<Observed> {
-    of_calls(calls(ours), calls(plain))
+    vec![Figure::rate("P(any row significant)").at_most(bound), Figure::mean("rows significant a run")]
 }
 
 /// What a run shows of them, from numbers of significant rows.
-pub(super) fn of_calls(ours: usize, plain: usize) -> Vec<Observed> {
+pub(super) fn of_numbers(ours: usize, plain: usize) -> Vec<Observed> {
     vec![
         Observed::beside(Seen::whether(ours > 0), Seen::whether(plain > 0)),
         Observed::beside(Seen::count(ours), Seen::count(plain)),
     ]
 }
 
-/// Cells that share no pod: BH over the adjusted p of all of them.
-fn cells(name: &'static str, simulates: &'static str, shares: Vec<f64>, size: Size, bound: f64) -> Row {
-    Row::new(name, simulates, figures(bound), move |chance: &mut Chance| {
-        let noise = Noise::of(size.cv);
-        let (mut ours, mut plain) = (Vec::new(), Vec::new());
-        for _ in 0..size.cells {
-            let mut arm = |count| pods(count, &shares, &noise, &mut chance.rng);
-            let (head, base) = (arm(size.head), arm(size.base));
-            test(&head, &base, chance, &mut ours, &mut plain);
-        }
-        observed(&ours, &plain)
+fn row(name: &'static str, simulates: &'static str, bound: f64, cell: Cell) -> Row {
+    let mut figures = figures(bound);
+    figures.extend([
+        Figure::mean("part of the 95 % intervals that hold the truth").between(0.94, 0.975),
+        Figure::most("rows whose p and interval disagree").at_most(0.0),
+        Figure::rate("P(`hidden_groups` or `hidden_factor`)").at_most(0.03),
+    ]);
+    Row::new(name, simulates, figures, move |chance: &mut Chance| {
+        let drawn = cell.draw(&cell.unchanged(), &mut chance.rng);
+        let window = Window::of(drawn.contrast(), MIN_EFFECT);
+        let significant = window.significant().into_iter().filter(|&significant| significant).count();
+        let mut observed = of_numbers(significant, rejections(&ln_p_pooled(&drawn.strata)));
+        observed.extend([
+            Observed::only(Seen::Number(window.coverage())),
+            Observed::only(Seen::count(window.disagreements())),
+            Observed::only(Seen::whether(drawn.strata.iter().any(is_reported))),
+        ]);
+        observed
     })
-}
-
-/// Pods serve one tenant each, and all pods of a tenant have the same costs.
-fn tenants() -> Row {
-    let shares = zipf();
-    let simulates = "40 v 760 pods of 20 tenants that differ by CV 50 %; pods of a tenant are alike";
-    Row::new("aa-tenants", simulates, figures(0.10), move |chance: &mut Chance| {
-        let tenants = pods(usize::try_from(TENANTS).unwrap_or(1), &shares, &Noise::of(0.5), &mut chance.rng);
-        let sizes = pods(800, &shares, &Noise::of(0.0), &mut chance.rng);
-        let mut serving = |pod: Pod| {
-            let tenant = usize::from(bucket(&mut chance.rng)) % tenants.len();
-            Pod { shares: to_one(tenants[tenant].shares.clone()), ..pod }
-        };
-        let all: Vec<Pod> = sizes.into_iter().map(&mut serving).collect();
-        let (mut ours, mut plain) = (Vec::new(), Vec::new());
-        test(&all[..40], &all[40..], chance, &mut ours, &mut plain);
-        observed(&ours, &plain)
-    })
-}
-
-fn test(head: &[Pod], base: &[Pod], chance: &mut Chance, ours: &mut Vec<f64>, plain: &mut Vec<f64>) {
-    let unchanged = vec![1.0; head[0].shares.len()];
-    let mut draw = |pods: &[Pod]| Means::of(pods, SAMPLES, &unchanged).draw(&mut chance.rng);
-    let pair = Pair { head: draw(head), base: draw(base) };
-    ours.extend(rows_of_cell(&pair.contrast(), None, 0.0).adjusted.ln_p);
-    plain.extend(ln_p_pooled([&pair]));
 }

@@ -8,8 +8,8 @@ use fleetdiff_statistics::rare::{RareArm, ln_p_rare};
 
 use super::chance::{Multipliers, poisson};
 use super::model::{Noise, SAMPLES, pods};
-use super::plain::calls;
-use super::quiet::{figures, of_calls};
+use super::plain::rejections;
+use super::quiet::{figures, of_numbers};
 use super::row::{Chance, Row};
 use crate::fleet::random::{Generator, next_uniform};
 
@@ -38,7 +38,7 @@ pub(super) fn rows() -> Vec<Row> {
                 plain.push(counts.map_or(f64::NAN, |counts| counts.ln_p_mid));
             }
         }
-        of_calls(calls(&ours), calls(&plain))
+        of_numbers(rejections(&ours), rejections(&plain))
     });
     vec![row]
 }

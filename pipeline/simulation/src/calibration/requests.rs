@@ -1,31 +1,43 @@
 //! Nothing changed, and pods differ in samples for the same requests: is a cost per request significant?
 
 use fleetdiff_schemas::number::float;
-use fleetdiff_statistics::MIN_COUNT;
+use fleetdiff_statistics::families::{bh, selected};
 use fleetdiff_statistics::g::g_rate;
-use fleetdiff_statistics::requests::{PerRequest, Served, ServedRow, ServedStratum};
+use fleetdiff_statistics::requests::PerRequest;
 use fleetdiff_statistics::tails::ln_chi1_tail;
+use fleetdiff_statistics::{Arm, Arms, BucketRow, Contrast, MIN_COUNT};
 
 use super::chance::poisson;
-use super::model::{FUNCTIONS, Means, Noise, Pod, SAMPLES, Table, pods, zipf};
-use super::plain::calls;
-use super::quiet::{figures, of_calls};
-use super::row::{Chance, Row};
+use super::figure::{Figure, Observed, Seen};
+use super::model::{FUNCTIONS, Means, Noise, Pod, Table, pods, shares};
+use super::plain::rejections;
+use super::quiet::{figures, of_numbers};
+use super::row::{Chance, Q, Row};
 
-/// Requests that an average pod serves in a window.
-const REQUESTS: f64 = 18_000.0;
+const PODS: Arms<usize> = Arms { head: 12, base: 60 };
+/// Samples of the median pod, and the requests that it serves.
+const SAMPLES: f64 = 60_000.0;
+const REQUESTS: f64 = 6_000.0;
 
 pub(super) fn rows() -> Vec<Row> {
-    let shares = zipf();
-    let simulates = "40 v 760 pods, CV 10 % in each function and CV 10 % in samples for the same requests; cost per request, all samples together included";
-    let row = Row::new("aa-per-request", simulates, figures(0.10), move |chance: &mut Chance| {
-        let noise = Noise { cv: 0.1, cost_cv: 0.1 };
-        let mut arm = |count| {
-            let pods = pods(count, &shares, &noise, &mut chance.rng);
+    let shares = shares(FUNCTIONS);
+    let simulates = "12 v 60 pods, CV 10 % in each function and sd .1 in samples for the same requests; cost per request";
+    let mut figures = figures(0.10);
+    figures.push(Figure::rate("P(all samples together significant)").at_most(0.10));
+    let row = Row::new("aa-per-request", simulates, figures, move |chance: &mut Chance| {
+        let noise = Noise { cost_sd: 0.1, ..Noise::of(0.1) };
+        let arms = Arms::of(|side| {
+            let pods = pods(PODS[side], &shares, &noise, &mut chance.rng);
             Serving::of(&pods, &[1.0; FUNCTIONS], SAMPLES, REQUESTS, chance)
-        };
-        let (head, base) = (arm(40), arm(760));
-        of_calls(calls(&ln_p(&head, &base)), calls(&plain(&head, &base)))
+        });
+        let measured = PerRequest::measure(&contrast(&arms));
+        let all = measured.all.levels[0].ln_p(1.0);
+        let ln_p_plain = plain(&arms);
+        let (ln_p_of_all, ln_p_of_functions) = ln_p_plain.split_last().unwrap_or((&f64::NAN, &[]));
+        let mut observed = of_numbers(rejections(&ln_p(&measured)), rejections(ln_p_of_functions));
+        let alone = |ln_p: f64| Seen::whether(bh(&[ln_p]).iter().any(|&q| selected(q, Q)));
+        observed.push(Observed::beside(alone(all), alone(*ln_p_of_all)));
+        observed
     });
     vec![row]
 }
@@ -38,7 +50,7 @@ pub(super) struct Serving {
 }
 
 impl Serving {
-    /// For pods that take `samples` for `requests` each on average, where function f costs `costs[f]` times as much.
+    /// For pods of which the median one takes `samples` for `requests`, where function f costs `costs[f]` times as much.
     pub(super) fn of(pods: &[Pod], costs: &[f64], samples: f64, requests: f64, chance: &mut Chance) -> Self {
         let counts = Means::of(pods, samples, costs).draw(&mut chance.rng);
         let mut served = |bucket: u16| {
@@ -49,36 +61,37 @@ impl Serving {
         Self { counts, requests }
     }
 
-    fn rows(&self) -> Vec<ServedRow<'_>> {
-        let row = |(row, &requests)| served_row(row, requests);
-        self.counts.rows.iter().zip(&self.requests).map(row).collect()
+    fn arm(&self) -> Arm<'_> {
+        let mut arm = self.counts.arm();
+        let with_requests = |(row, &requests): (&mut BucketRow<'_>, &u64)| row.requests = requests;
+        arm.rows.iter_mut().zip(&self.requests).for_each(with_requests);
+        arm
     }
 }
 
-fn served_row(row: &super::model::Row, requests: u64) -> ServedRow<'_> {
-    ServedRow { bucket: row.bucket, requests, samples: row.exposure, counts: vec![&row.counts] }
+/// The input of the tests.
+pub(super) fn contrast(arms: &Arms<Serving>) -> Contrast<'_> {
+    let functions = arms.head.counts.rows.first().map_or(0, |row| row.counts.len());
+    let stratum = arms.as_ref().map(Serving::arm);
+    Contrast::new(functions, vec![stratum], arms.as_ref().map(|arm| arm.counts.pods.clone()))
 }
 
-/// ln p of each function's cost per request, and last that of all samples together.
-pub(super) fn ln_p(head: &Serving, base: &Serving) -> Vec<f64> {
-    let served = Served {
-        functions: head.counts.rows.first().map_or(0, |row| row.counts.len()),
-        strata: vec![ServedStratum { head: head.rows(), base: base.rows() }],
-        head_pods: head.counts.pods.clone(),
-        base_pods: base.counts.pods.clone(),
-        ..Served::default()
-    };
-    let PerRequest { functions, all } = PerRequest::measure(&served);
-    [functions.test.ln_p, all.test.ln_p].concat()
+/// ln p of each function's cost per request.
+pub(super) fn ln_p(measured: &PerRequest) -> Vec<f64> {
+    (0..measured.functions.tested.len()).map(|place| measured.ln_p(place)).collect()
 }
 
-/// The same from merged counts and requests.
-fn plain(head: &Serving, base: &Serving) -> Vec<f64> {
-    let (of_head, of_base) = (float(head.requests.iter().sum()), float(base.requests.iter().sum()));
+/// The same from merged counts and requests; last that of all samples together.
+fn plain(arms: &Arms<Serving>) -> Vec<f64> {
+    let requests = arms.as_ref().map(|arm| float(arm.requests.iter().sum()));
     let one = |(a, b): (u64, u64)| {
         let tested = float(a + b) >= MIN_COUNT;
-        if tested { ln_chi1_tail(g_rate(float(a), of_head, float(b), of_base)) } else { f64::NAN }
+        if tested { ln_chi1_tail(g_rate(float(a), requests.head, float(b), requests.base)) } else { f64::NAN }
     };
-    let with_all = |arm: &Serving| [arm.counts.merged(), vec![arm.counts.merged().iter().sum()]].concat();
-    with_all(head).into_iter().zip(with_all(base)).map(one).collect()
+    let Arms { head, base } = arms.as_ref().map(|arm| {
+        let merged = arm.counts.merged();
+        let all = merged.iter().sum();
+        [merged, vec![all]].concat()
+    });
+    head.into_iter().zip(base).map(one).collect()
 }

@@ -3,16 +3,18 @@
 //! If pods keep their costs, the counts of a bucket in a hop are Poisson numbers with means that never change, and
 //! tables are prepared once. If the costs of every pod wander, means are computed at every hop from every pod.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use fleetdiff_statistics::Contrast;
+use fleetdiff_schemas::number::float;
+use fleetdiff_statistics::{Arms, Contrast, Side};
 
 use super::chance::{Normal, poisson};
-use super::model::{Means, Noise, Pair, Pod, Row, Table, pods};
+use super::model::{Means, Noise, Pair, Pod, Row, Table, contrast, pods, pods_by_bucket};
 use crate::fleet::poisson::{Ladder, Sampler};
 use crate::fleet::random::Generator;
 
-/// Samples that an average pod gives in a hop: 10 s at 100 a second.
+/// Samples that the median pod gives in a hop: 10 s at 100 a second.
 pub(super) const SAMPLES_A_HOP: f64 = 1_000.0;
 
 static LADDER: LazyLock<Ladder> = LazyLock::new(Ladder::new);
@@ -30,10 +32,10 @@ pub(super) struct Wander {
 #[derive(Clone, Debug)]
 pub(super) struct Design {
     pub(super) cells: usize,
-    /// Pods of head and base in each cell.
-    pub(super) pods: (usize, usize),
+    /// Pods in each cell.
+    pub(super) pods: Arms<usize>,
     pub(super) shares: Vec<f64>,
-    pub(super) cv: f64,
+    pub(super) noise: Arms<Noise>,
     pub(super) wander: Option<Wander>,
     /// What a function costs in the head, in which cells.
     pub(super) changed: Option<Changed>,
@@ -59,8 +61,7 @@ pub(super) struct Stream {
 
 struct CellStream {
     functions: usize,
-    head: ArmStream,
-    base: ArmStream,
+    arms: Arms<ArmStream>,
     /// The blocks so far, one stratum each.
     blocks: Vec<Pair>,
 }
@@ -70,18 +71,13 @@ impl Stream {
     pub(super) fn new(design: &Design, rng: &mut Generator) -> Self {
         let unchanged = vec![1.0; design.shares.len()];
         let cell = |cell: usize, rng: &mut Generator| {
-            let mut costs = unchanged.clone();
+            let mut costs = Arms { head: unchanged.clone(), base: unchanged.clone() };
             if let Some(changed) = design.changed.as_ref().filter(|changed| changed.cells.contains(&cell)) {
-                costs[changed.function] = changed.factor;
+                costs.head[changed.function] = changed.factor;
             }
-            let mut arm = |count, costs: &[f64]| ArmStream::new(design, count, costs, rng);
-            let (head, base) = (arm(design.pods.0, &costs), arm(design.pods.1, &unchanged));
-            CellStream {
-                functions: design.shares.len(),
-                blocks: vec![Pair { head: head.empty(), base: base.empty() }],
-                head,
-                base,
-            }
+            let arms = Arms::of(|side| ArmStream::new(design, side, &costs[side], rng));
+            let blocks = vec![arms.as_ref().map(ArmStream::empty)];
+            CellStream { functions: design.shares.len(), arms, blocks }
         };
         Self { cells: (0..design.cells).map(|number| cell(number, rng)).collect(), edge: design.edge, hop: 0 }
     }
@@ -90,11 +86,11 @@ impl Stream {
     pub(super) fn advance(&mut self, rng: &mut Generator) {
         for cell in &mut self.cells {
             if self.edge == Some(self.hop) {
-                cell.blocks.push(Pair { head: cell.head.empty(), base: cell.base.empty() });
+                cell.blocks.push(cell.arms.as_ref().map(ArmStream::empty));
             }
             if let Some(block) = cell.blocks.last_mut() {
-                cell.head.count(&mut block.head, rng);
-                cell.base.count(&mut block.base, rng);
+                cell.arms.head.count(&mut block.head, rng);
+                cell.arms.base.count(&mut block.base, rng);
             }
         }
         self.hop += 1;
@@ -102,9 +98,8 @@ impl Stream {
 
     /// What all hops so far have counted in each cell.
     pub(super) fn contrasts(&self) -> impl Iterator<Item = Contrast<'_>> {
-        self.cells.iter().map(|cell| {
-            super::model::contrast(cell.functions, &cell.blocks, cell.head.pods.clone(), cell.base.pods.clone())
-        })
+        let pods = |cell: &CellStream| cell.arms.as_ref().map(|arm| arm.pods.clone());
+        self.cells.iter().map(move |cell| contrast(cell.functions, &cell.blocks, pods(cell)))
     }
 
     /// The same, block by block.
@@ -115,9 +110,10 @@ impl Stream {
 
 /// The pods of one build in one cell.
 struct ArmStream {
-    pods: std::collections::BTreeMap<u16, u32>,
-    functions: usize,
+    pods: BTreeMap<u16, u32>,
     source: Source,
+    /// What one bucket counts in the hop.
+    hop: Vec<u64>,
 }
 
 enum Source {
@@ -127,32 +123,46 @@ enum Source {
 }
 
 impl ArmStream {
-    fn new(design: &Design, count: usize, costs: &[f64], rng: &mut Generator) -> Self {
-        let pods = pods(count, &design.shares, &Noise::of(design.cv), rng);
-        let means = Means::of(&pods, SAMPLES_A_HOP, costs);
-        let pods_by_bucket = means.buckets.iter().map(|(&bucket, mean)| (bucket, mean.pods)).collect();
+    fn new(design: &Design, side: Side, costs: &[f64], rng: &mut Generator) -> Self {
+        let pods = pods(design.pods[side], &design.shares, &design.noise[side], rng);
         let source = match design.wander {
-            None => Source::Steady(means.buckets.values().map(|bucket| Sampler::new(&bucket.means, &LADDER)).collect()),
+            None => {
+                let means = Means::of(&pods, SAMPLES_A_HOP, costs);
+                Source::Steady(means.buckets.values().map(|bucket| Sampler::new(&bucket.means, &LADDER)).collect())
+            }
             Some(wander) => Source::Wandering(Wandering::new(wander, &pods, costs, rng)),
         };
-        Self { pods: pods_by_bucket, functions: design.shares.len(), source }
+        Self { pods: pods_by_bucket(&pods), source, hop: vec![0; design.shares.len()] }
     }
 
     fn empty(&self) -> Table {
-        let rows = self.pods.keys().map(|&bucket| Row::new(bucket, vec![0; self.functions])).collect();
-        Table { rows, pods: self.pods.clone() }
+        let zero = || vec![0; self.hop.len()];
+        let rows = self.pods.keys().map(|&bucket| Row::new(bucket, zero())).collect();
+        Table { rows, pods: self.pods.clone(), hop_pairs: zero() }
     }
 
     fn count(&mut self, table: &mut Table, rng: &mut Generator) {
-        match &mut self.source {
-            Source::Steady(samplers) => {
-                for (row, sampler) in table.rows.iter_mut().zip(samplers) {
-                    sampler.draw(&LADDER, rng, &mut row.counts);
-                }
+        for (index, row) in table.rows.iter_mut().enumerate() {
+            self.hop.fill(0);
+            match &mut self.source {
+                Source::Steady(samplers) => samplers[index].draw(&LADDER, rng, &mut self.hop),
+                Source::Wandering(wandering) => wandering.count(row.bucket, &mut self.hop, rng),
             }
-            Source::Wandering(wandering) => wandering.count(table, rng),
+            row.add_hop(&self.hop, &mut table.hop_pairs);
         }
-        table.rows.iter_mut().for_each(|row| row.exposure = row.counts.iter().sum());
+    }
+}
+
+impl Row {
+    /// Adds what the bucket counted in a hop, also to the pairs of its arm.
+    fn add_hop(&mut self, hop: &[u64], pairs: &mut [u64]) {
+        for ((count, pairs), &here) in self.counts.iter_mut().zip(pairs).zip(hop) {
+            *count += here;
+            *pairs += here * here.saturating_sub(1);
+        }
+        let samples: u64 = hop.iter().sum();
+        self.samples += samples;
+        self.hop_squares += float(samples) * float(samples);
     }
 }
 
@@ -179,7 +189,7 @@ impl Wandering {
         let normal = Normal::new();
         let mut pod = |pod: &Pod| WanderingPod {
             bucket: pod.bucket,
-            means: pod.shares.iter().zip(costs).map(|(share, cost)| SAMPLES_A_HOP * pod.size * share * cost).collect(),
+            means: pod.weights.iter().zip(costs).map(|(weight, cost)| SAMPLES_A_HOP * pod.size * weight * cost).collect(),
             states: costs.iter().map(|_| normal.next(rng)).collect(),
         };
         let mut pods: Vec<WanderingPod> = pods.iter().map(&mut pod).collect();
@@ -189,20 +199,18 @@ impl Wandering {
         Self { pods, kept, fresh, sigma, normal, means: vec![0.0; costs.len()] }
     }
 
-    /// Counts a hop, and makes a step.
-    fn count(&mut self, table: &mut Table, rng: &mut Generator) {
-        let mut pods = self.pods.iter_mut().peekable();
-        for row in &mut table.rows {
-            self.means.fill(0.0);
-            while let Some(pod) = pods.next_if(|pod| pod.bucket == row.bucket) {
-                pod.add_to(&mut self.means, self.sigma);
-                for state in &mut pod.states {
-                    *state = self.kept * *state + self.fresh * self.normal.next(rng);
-                }
+    /// Counts a hop of one bucket, and makes a step.
+    fn count(&mut self, bucket: u16, hop: &mut [u64], rng: &mut Generator) {
+        self.means.fill(0.0);
+        let first = self.pods.partition_point(|pod| pod.bucket < bucket);
+        for pod in self.pods[first..].iter_mut().take_while(|pod| pod.bucket == bucket) {
+            pod.add_to(&mut self.means, self.sigma);
+            for state in &mut pod.states {
+                *state = self.kept * *state + self.fresh * self.normal.next(rng);
             }
-            for (count, &mean) in row.counts.iter_mut().zip(&self.means) {
-                *count += u64::from(poisson(mean, rng));
-            }
+        }
+        for (count, &mean) in hop.iter_mut().zip(&self.means) {
+            *count = u64::from(poisson(mean, rng));
         }
     }
 }
@@ -243,9 +251,9 @@ mod tests {
     fn design(wander: Option<Wander>) -> Design {
         Design {
             cells: 2,
-            pods: (3, 30),
+            pods: Arms { head: 3, base: 30 },
             shares: vec![0.5, 0.3, 0.2],
-            cv: 0.0,
+            noise: Arms { head: Noise::of(0.0), base: Noise::of(0.0) },
             wander,
             changed: None,
             hops: 0,
@@ -288,16 +296,24 @@ mod tests {
     }
 
     #[test]
+    fn hops_add_up_to_what_clumping_is_measured_by() {
+        let mut row = Row::new(0, vec![0, 0]);
+        let mut pairs = vec![0, 0];
+        for hop in [[3, 1], [0, 2]] {
+            row.add_hop(&hop, &mut pairs);
+        }
+        assert_eq!((row.samples, row.counts, pairs), (6, vec![3, 3], vec![6, 2]));
+        assert!((row.hop_squares - 20.0).abs() < 1e-12);
+    }
+
+    #[test]
     fn wandering_is_as_wide_and_as_slow_as_stated() {
-        let design =
-            Design { pods: (0, 1), shares: vec![1.0; 400], ..design(Some(Wander { cv: 0.05, correlation: 0.9 })) };
         let (_, mut rng) = generator_of(3, "stream", 1);
-        let pods = pods(1, &design.shares, &Noise::of(0.0), &mut rng);
-        let mut wandering = Wandering::new(design.wander.unwrap(), &pods, &[1.0; 400], &mut rng);
-        let mut table = Table { rows: vec![Row::new(pods[0].bucket, vec![0; 400])], ..Table::default() };
+        let pods = pods(1, &[1.0; 400], &Noise::of(0.0), &mut rng);
+        let mut wandering = Wandering::new(Wander { cv: 0.05, correlation: 0.9 }, &pods, &[1.0; 400], &mut rng);
         let (mut squares, mut products, mut last) = (0.0, 0.0, wandering.pods[0].states.clone());
         for _ in 0..1000 {
-            wandering.count(&mut table, &mut rng);
+            wandering.count(pods[0].bucket, &mut [0; 400], &mut rng);
             let now = &wandering.pods[0].states;
             squares += now.iter().map(|z| z * z).sum::<f64>();
             products += now.iter().zip(&last).map(|(a, b)| a * b).sum::<f64>();
