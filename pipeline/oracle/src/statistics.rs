@@ -8,10 +8,11 @@
 //! A cell goes from counts ([`levels`], with the weights of pods in `geometry`, the variance between pods in `spread`
 //! and clumps in time in [`fano`]) over moderation ([`priors`]) to p at any ratio ([`deviance`]), to the ratio at which
 //! nothing changed ([`normalization`]) and to rows ([`rows`]). Rows of many cells meet in [`families`], a row's outcome
-//! is read off in [`verdict`]. [`evidence`] is for looks at any time, [`power`] for changes that are not seen yet.
+//! is read off in [`verdict`]. [`always_valid`] is for looks at any time, [`power`] for changes that are not seen yet.
 
+pub mod always_valid;
 pub mod deviance;
-pub mod evidence;
+
 pub mod families;
 pub mod fano;
 pub mod g;

@@ -1,6 +1,6 @@
 //! From the test of one cell and its scales to the numbers of its rows.
 
-use super::evidence::ln_e;
+use super::always_valid::ln_e;
 use super::levels::StrataTest;
 use super::normalization::Scales;
 

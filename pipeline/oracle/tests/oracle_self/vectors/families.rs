@@ -1,6 +1,6 @@
 //! Families of rows, and changes that fade.
 
-use fleetdiff_oracle::statistics::evidence::faded;
+use fleetdiff_oracle::statistics::always_valid::faded;
 use fleetdiff_oracle::statistics::families::{bh, e_bh, live_weights, two_level, weighted_bh, weights};
 use serde_json::Value;
 
