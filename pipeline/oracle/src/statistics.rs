@@ -12,7 +12,6 @@
 
 pub mod always_valid;
 pub mod deviance;
-
 pub mod families;
 pub mod fano;
 pub mod g;
