@@ -19,6 +19,8 @@ pub(super) struct Cell {
     pub(super) functions: usize,
     pub(super) noise: Arms<Noise>,
     pub(super) also: Also,
+    /// Whether each pod has a bucket of its own.
+    pub(super) is_apart: bool,
 }
 
 /// What pods differ by, beside the CV of each function.
@@ -66,6 +68,7 @@ impl Cell {
             functions: FUNCTIONS,
             noise: Arms { head: noise, base: noise },
             also: Also::Nothing,
+            is_apart: false,
         }
     }
 
@@ -82,6 +85,11 @@ impl Cell {
     /// Sets what pods differ by beside that.
     pub(super) fn also(self, also: Also) -> Self {
         Self { also, ..self }
+    }
+
+    /// Gives each pod a bucket of its own.
+    pub(super) fn apart(self) -> Self {
+        Self { is_apart: true, ..self }
     }
 
     /// Sets the CV of the head's pods alone.
@@ -111,6 +119,11 @@ impl Cell {
     pub(super) fn draw(&self, costs: &[f64], rng: &mut Generator) -> Drawn {
         let shares = shares(self.functions);
         let mut fleet = Arms::of(|side| pods(self.pods[side], &shares, &self.noise[side], rng));
+        if self.is_apart {
+            for side in Side::BOTH {
+                fleet[side].iter_mut().zip(0..).for_each(|(pod, number)| pod.bucket = number);
+            }
+        }
         self.also.disturb(&mut fleet, rng);
         let costs = Arms { head: costs.to_vec(), base: self.unchanged() };
         let strata = match self.also {

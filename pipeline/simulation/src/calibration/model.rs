@@ -96,7 +96,7 @@ pub(super) fn pods(count: usize, shares: &[f64], noise: &Noise, rng: &mut Genera
 }
 
 /// The bucket of a pod whose name is not known: a hash is as good as a random number.
-fn bucket(rng: &mut Generator) -> u16 {
+pub(super) fn bucket(rng: &mut Generator) -> u16 {
     u16::try_from(rng.next_u64() % u64::from(BUCKETS)).unwrap_or(0)
 }
 
