@@ -138,9 +138,7 @@ impl Estimate {
         let numbers = || -> Vec<f64> { seen.iter().copied().map(Seen::number).collect() };
         match statistic {
             Statistic::Rate => Self::rate(seen),
-            Statistic::Mean => {
-                Self::mean(&numbers().into_iter().filter(|number| !number.is_nan()).collect::<Vec<_>>())
-            }
+            Statistic::Mean => Self::mean(&numbers().into_iter().filter(|number| !number.is_nan()).collect::<Vec<_>>()),
             Statistic::Median => Self::median(numbers()),
             Statistic::Most => Self::most(&numbers()),
         }
