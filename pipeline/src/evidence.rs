@@ -1,8 +1,8 @@
 //! From counts to evidence: the test results of one cell, before anything is decided over many rows.
 //!
-//! [`arms`] compares the builds of a cell, using the sums of [`closed`] strata, and [`pods`] its single pods. [`look`]
-//! makes what the live rule needs at every evaluation, with what a [`family`] remembers and which function calls which
-//! ([`callers`]). [`report`] makes the rows of a table, [`kind`] those of one kind of count, with [`requests`] if they
+//! [`arms`] compares the builds of a cell, and [`pods`] its single pods; [`tests`] are those of shares. [`look`] makes
+//! what the live rule needs at every evaluation, with what a [`family`] remembers, what is [`held`] from an earlier look
+//! and which function calls which ([`callers`]). [`report`] makes the rows of a table, [`kind`] those of one kind of count, with [`requests`] if they
 //! are known, or with pods compared one by one ([`pod_by_pod`]), and with the [`imbalance`] of the arms. [`snapshot`]
 //! carries a cell's counts to where cells are rolled up. If no base build runs any more, [`history`] compares the head
 //! with what is kept of the base. [`strata_detail`] says in words where arms ran; [`view`] is a cell as an evaluation
@@ -10,8 +10,8 @@
 
 pub mod arms;
 pub(crate) mod callers;
-pub mod closed;
 pub mod family;
+pub(crate) mod held;
 pub(crate) mod history;
 pub(crate) mod imbalance;
 pub(crate) mod kind;
@@ -24,4 +24,5 @@ pub(crate) mod row;
 pub mod snapshot;
 mod strata;
 pub(crate) mod strata_detail;
+pub(crate) mod tests;
 pub mod view;

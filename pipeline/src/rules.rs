@@ -9,6 +9,7 @@ pub(crate) mod cumulative;
 pub mod decisions;
 pub mod extent;
 pub(crate) mod lifecycle;
+pub(crate) mod live_family;
 pub(crate) mod method;
 pub(crate) mod naive;
 pub mod outlook;

@@ -6,7 +6,7 @@ use crate::identity::{Build, Service};
 use crate::time::Hop;
 
 /// Which of the two arms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     /// The build in question.
     Head,

@@ -17,6 +17,13 @@ pub fn float(count: u64) -> f64 {
     count as f64
 }
 
+/// A sum of squares of counts as a float: exact up to 2^53, beyond that the nearest float.
+#[inline]
+#[must_use]
+pub fn wide_float(sum: u128) -> f64 {
+    sum as f64
+}
+
 /// A signed count as a float: exact up to 2^53 on either side of 0, beyond that the nearest float.
 #[inline]
 #[must_use]

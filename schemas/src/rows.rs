@@ -61,16 +61,24 @@ pub struct CellRow {
     pub g: Option<f64>,
     /// ln p of `g` if samples were independent.
     pub ln_p_iid: Option<f64>,
-    /// Moderated dispersion between buckets, at least 1.
-    pub dispersion: Option<f64>,
-    /// Degrees of freedom of the test, including the prior's.
+    /// By how much the head's pods vary more than expected, moderated.
+    pub head_dispersion: Option<f64>,
+    /// By how much the base's pods vary more than expected, moderated.
+    pub base_dispersion: Option<f64>,
+    /// Welch's degrees of freedom of the test, including the prior's.
     pub df: Option<f64>,
-    /// The test statistic, divided by the dispersion.
+    /// The test statistic against the normalization factor.
     pub statistic: Option<f64>,
     /// ln p of the share with normalization factor 1.
     pub ln_p: Option<f64>,
     /// ln p against a change of at most the minimum effect, after normalization.
     pub ln_p_min_effect: Option<f64>,
+    /// ln of the p-value that the family takes: the largest of all that must hold.
+    pub ln_p_row: Option<f64>,
+    /// The weight of the function in its family, by its share of cost.
+    pub weight: Option<f64>,
+    /// ln p that the function changed in no cell.
+    pub function_ln_p: Option<f64>,
     /// The smallest false-discovery rate at which the row is significant.
     pub q_value: Option<f64>,
     /// Ratio of shares.
@@ -147,11 +155,15 @@ impl CellRow {
             strata: 0,
             g: None,
             ln_p_iid: None,
-            dispersion: None,
+            head_dispersion: None,
+            base_dispersion: None,
             df: None,
             statistic: None,
             ln_p: None,
             ln_p_min_effect: None,
+            ln_p_row: None,
+            weight: None,
+            function_ln_p: None,
             q_value: None,
             ratio: None,
             adjusted_ratio: None,
@@ -242,12 +254,13 @@ pub struct ComparisonRow {
     pub functions_tested: i64,
     /// The cell's normalization factor (1 over all cells).
     pub normalization_factor: Option<f64>,
-    /// Estimated variance between pods on the log scale.
-    pub pod_variance: Option<f64>,
-    /// Prior degrees of freedom; infinite if all functions have the same dispersion.
-    pub prior_df: Option<f64>,
-    /// Prior dispersion.
-    pub prior_dispersion: Option<f64>,
+    /// All normalization factors on which a change must hold, with the part of cost that stands still on each, if there
+    /// are several.
+    pub admissible_factors: Vec<String>,
+    /// Estimated variance between the head's pods on the log scale.
+    pub head_pod_variance: Option<f64>,
+    /// Estimated variance between the base's pods on the log scale.
+    pub base_pod_variance: Option<f64>,
     /// Rows that the live rule has raised and not cleared.
     pub flags: i64,
     /// Time blocks of the epoch so far.

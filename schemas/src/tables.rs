@@ -29,7 +29,7 @@ mod value;
 pub use self::value::{Kind, Value};
 
 /// Version of the tables' columns, written into every file; it grows when a column changes its name or meaning.
-pub const SCHEMA_VERSION: &str = "2";
+pub const SCHEMA_VERSION: &str = "3";
 
 /// The key of a field's metadata, in Arrow and in Parquet files, that holds [`Column::description`].
 pub const DESCRIPTION_KEY: &str = "description";

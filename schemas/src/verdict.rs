@@ -93,6 +93,12 @@ named_enum! {
         CountNeeded = "count_needed",
         /// Fewer than 30 samples; both their number and the number of pods that have them differ significantly.
         Rare = "rare",
+        /// The change after normalization and the change of the plain share have opposite signs.
+        ContradictsShare = "contradicts_share",
+        /// One pod, named in the row, makes the change; without it the change is gone.
+        OnePod = "one_pod",
+        /// Two groups of functions moved apart, and the data cannot say which one stood still.
+        AmbiguousScale = "ambiguous_scale",
         /// The base does not have the function.
         OnlyInHead = "only_in_head",
         /// The head does not have the function.
@@ -111,11 +117,11 @@ named_enum! {
     ComparisonVerdict {
         /// No row could be compared.
         NotComparable = "not_comparable",
-        /// At least one function costs more.
+        /// At least one function costs more, or all functions together cost more per request.
         Regressed = "regressed",
-        /// At least one function costs less, and none costs more.
+        /// All functions together cost less per request, and none costs more.
         Improved = "improved",
-        /// No function is significant, and most of the base's samples are in equivalent functions.
+        /// No function costs more, and most of the base's samples are in equivalent functions.
         Clean = "clean",
         /// Neither significant nor shown to be unchanged.
         Inconclusive = "inconclusive",

@@ -10,13 +10,13 @@ use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{Interval, RARE};
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
-use fleetdiff_statistics::FEW_FUNCTIONS;
 use fleetdiff_statistics::families::{bh, bh_among, selected};
 use fleetdiff_statistics::g::{g_rate, g_share};
 use fleetdiff_statistics::minimum_effect::outside_band;
-use fleetdiff_statistics::normalization::biweight_of_counts;
+use fleetdiff_statistics::normalization::scales_of_counts;
 use fleetdiff_statistics::special::normal_quantile;
 use fleetdiff_statistics::tails::ln_chi1_tail;
+use fleetdiff_statistics::{FEW_FUNCTIONS, Scales};
 
 use super::background;
 use super::finding::Finding;
@@ -27,13 +27,14 @@ use crate::sides::Sides;
 ///
 /// `samples` are those of each side. theta = ln(a/N1) - ln(b/N0) - ln factor; se^2 = 1/a - 1/N1 + 1/b - 1/N0. The
 /// statistic is G if the normalization factor is 1, otherwise the likelihood ratio of rates / (1 - pooled share), over
-/// 1 + tau^2 / se^2. The factor is that of self counts: robust over 20 or more tested functions, otherwise that of
-/// [`normalization_of_the_rest`]. tau is the background, 0 below 20 functions. Assumes that samples are independent
+/// 1 + tau^2 / se^2. The factor is that of self counts: that on which most of the cost of 20 or more tested functions
+/// stands still, otherwise that of [`normalization_of_the_rest`]. If two groups of functions moved apart there are
+/// several, and a change must hold against each. tau is the background, 0 below 20 functions. Assumes that samples are independent
 /// except for tau.
 ///
 /// Returns tau, the standard deviation of log ratios beyond that of independent samples.
 pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Settings) -> f64 {
-    let (mut normalization, mut tau2) = (1.0, settings.background.map_or(0.0, |tau| tau * tau));
+    let (mut factors, mut tau2) = (Factors::one(1.0), settings.background.map_or(0.0, |tau| tau * tau));
     for kind in CountKind::ALL {
         let mut tested: Vec<&mut Finding> = findings
             .iter_mut()
@@ -43,40 +44,75 @@ pub(crate) fn test(findings: &mut [Finding], samples: Sides<u64>, settings: &Set
         let mut pairs: Vec<Pair> = tested.iter().map(|finding| Pair::of(finding, samples)).collect();
         if kind == CountKind::SelfCount {
             let column = |of: fn(&Pair) -> f64| pairs.iter().map(of).collect::<Vec<_>>();
-            normalization = if pairs.len() < FEW_FUNCTIONS {
-                normalization_of_the_rest(&pairs, samples, settings)
+            factors = if pairs.len() < FEW_FUNCTIONS {
+                Factors::one(normalization_of_the_rest(&pairs, samples, settings))
             } else {
-                biweight_of_counts(
+                Factors::of(&scales_of_counts(
                     &column(|pair| pair.head),
                     float(samples.head),
                     &column(|pair| pair.base),
                     float(samples.base),
-                )
+                ))
             };
             if settings.background.is_none() && pairs.len() >= FEW_FUNCTIONS {
                 let on_both = pairs.iter().filter(|pair| pair.head > 0.0 && pair.base > 0.0);
                 tau2 = background::variance(
-                    &on_both.map(|pair| (pair.theta() - libm::log(normalization), pair.variance())).collect::<Vec<_>>(),
+                    &on_both
+                        .map(|pair| (pair.theta() - libm::log(factors.deciding), pair.variance()))
+                        .collect::<Vec<_>>(),
                 );
             }
         }
         pairs.iter_mut().for_each(|pair| pair.tau2 = tau2);
-        let ln_p: Vec<f64> = pairs.iter().map(|pair| pair.ln_p_beyond(normalization, settings.min_effect)).collect();
+        let ln_p: Vec<f64> = pairs.iter().map(|pair| factors.ln_p_beyond(pair, settings.min_effect)).collect();
         let compositional: Vec<f64> = pairs.iter().map(|pair| pair.ln_p_beyond(1.0, settings.min_effect)).collect();
         let (q_values, q_compositional) = (bh(&ln_p), bh(&compositional));
         for (((finding, pair), (ln_p, q_value)), q_compositional) in
             tested.iter_mut().zip(&pairs).zip(ln_p.iter().zip(q_values)).zip(q_compositional)
         {
-            let moved =
-                selected(q_compositional, settings.q) && pair.moved_with_the_rest(normalization, settings.min_effect);
-            let (verdict, reason) = pair.verdict(normalization, selected(q_value, settings.q), moved);
-            finding.ratio = pair.ratio(normalization);
+            let share_moved = selected(q_compositional, settings.q);
+            let moved = share_moved && pair.moved_with_the_rest(factors.deciding, settings.min_effect);
+            let significant = selected(q_value, settings.q);
+            let (verdict, reason) = if share_moved && !significant && !factors.rivals.is_empty() {
+                (Verdict::Inconclusive, Some(RowReason::AmbiguousScale))
+            } else {
+                pair.verdict(factors.deciding, significant, moved)
+            };
+            finding.ratio = pair.ratio(factors.deciding);
             finding.ln_p = Some(*ln_p);
             finding.q_value = Some(q_value);
             (finding.verdict, finding.reason) = (verdict, reason);
         }
     }
     libm::sqrt(tau2)
+}
+
+/// The normalization factors on which a change must hold.
+struct Factors {
+    /// That by which ratios are divided.
+    deciding: f64,
+    rivals: Vec<f64>,
+}
+
+impl Factors {
+    fn one(deciding: f64) -> Self {
+        Self { deciding, rivals: Vec::new() }
+    }
+
+    fn of(scales: &Scales) -> Self {
+        let mut factors = scales.ln_scales().map(libm::exp);
+        Self { deciding: factors.next().unwrap_or(1.0), rivals: factors.collect() }
+    }
+
+    /// ln p of a change by more than the minimum effect against every factor; 0 unless it has one direction.
+    fn ln_p_beyond(&self, pair: &Pair, min_effect: f64) -> f64 {
+        let above = |factor: &f64| pair.theta() > libm::log(*factor);
+        if self.rivals.iter().any(|rival| above(rival) != above(&self.deciding)) {
+            return 0.0;
+        }
+        let all = std::iter::once(&self.deciding).chain(&self.rivals);
+        all.map(|&factor| pair.ln_p_beyond(factor, min_effect)).fold(f64::NEG_INFINITY, f64::max)
+    }
 }
 
 /// The normalization factor of a few functions, too few for a robust one: the change of the total share of all that are

@@ -148,7 +148,8 @@ fn an_earlier_run_gives_pods_samples_and_spread_of_each_cell() {
             samples.to_string().parse::<f64>().unwrap() / (pods * seconds).to_string().parse::<f64>().unwrap(),
             "rate",
         );
-        close(number(&study["tau"]), row.pod_variance.unwrap().sqrt(), "tau");
+        close(number(&study["head_tau"]), row.head_pod_variance.unwrap().sqrt(), "head tau");
+        close(number(&study["base_tau"]), row.base_pod_variance.unwrap().sqrt(), "base tau");
         assert!(number(&study["changes"][0]["share"]) > 0.0);
     }
     let more = json(&["--from", folder, "--head-pods", "60"]);

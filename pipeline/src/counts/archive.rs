@@ -13,7 +13,7 @@ use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId, stable_hash};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 
-use super::bucket::{Addition, BucketState, StratumKey};
+use super::bucket::{Addition, BucketState, KeptSizes, StratumKey, square};
 use super::encoding::{Entry, decode, encode};
 use super::functions::CellFunctions;
 
@@ -101,11 +101,12 @@ struct Slot {
 /// One bucket of one build at one hour of the day.
 #[derive(Debug, Default)]
 struct Kept {
-    samples: u64,
-    requests: u64,
+    sizes: KeptSizes,
     pods: BTreeSet<PodId>,
     /// Counts by place in columns, see [`super::encoding`].
     sums: Vec<u8>,
+    /// Pairs of samples of a profile that share a function, by place in columns.
+    pairs: Vec<u8>,
     /// Counts by the process's function numbers that are not summed yet.
     waiting: Vec<Vec<u8>>,
 }
@@ -147,12 +148,13 @@ impl Archive {
         let place = Place { build: addition.build, hour: hour % HOURS_OF_DAY, hardware: key.hardware };
         let slot = self.generations.entry(keeping.generation_of(addition.own)).or_default().entry(place).or_default();
         let kept = slot.buckets.entry(addition.bucket).or_default();
-        kept.requests += addition.requests;
+        kept.sizes.requests += addition.requests;
         if addition.samples == 0 {
             return;
         }
         slot.days.insert(hour / HOURS_OF_DAY);
-        kept.samples += addition.samples;
+        kept.sizes.samples += addition.samples;
+        kept.sizes.hop_squares += square(addition.samples);
         kept.pods.insert(addition.pod);
         kept.waiting.push(addition.functions);
         if kept.waiting.len() >= WAITING {
@@ -182,7 +184,7 @@ impl Archive {
     /// Bytes of counts.
     pub fn size(&self) -> usize {
         let kept = self.generations.values().flat_map(BTreeMap::values).flat_map(|slot| slot.buckets.values());
-        kept.map(|kept| kept.sums.len() + kept.waiting.iter().map(Vec::len).sum::<usize>()).sum()
+        kept.map(|kept| kept.sums.len() + kept.pairs.len() + kept.waiting.iter().map(Vec::len).sum::<usize>()).sum()
     }
 
     /// Sums the waiting additions: the hour is over, and most of its buckets get no more before tomorrow.
@@ -203,43 +205,70 @@ impl HistoryStratum<'_> {
     pub fn buckets(&self, functions: &CellFunctions) -> Vec<(Bucket, BucketState)> {
         let all = || self.slots.iter().flat_map(|slot| &slot.buckets);
         let occupied: BTreeSet<Bucket> =
-            all().filter(|(_, kept)| kept.samples > 0).map(|(bucket, _)| *bucket).collect();
+            all().filter(|(_, kept)| kept.sizes.samples > 0).map(|(bucket, _)| *bucket).collect();
         let kept = all().filter(|(bucket, _)| occupied.contains(bucket));
         kept.map(|(&bucket, kept)| (bucket, kept.state(functions))).collect()
     }
 }
 
+/// By place: self and total.
+type Sums = Vec<(u64, u64)>;
+
 impl Kept {
     fn add_up(&mut self, functions: &CellFunctions) {
-        let mut sums = vec![(0, 0); functions.len()];
-        self.for_each_entry(functions, |place, entry| {
-            sums[place].0 += entry.own;
-            sums[place].1 += entry.total;
-        });
-        let entries = (0u32..).zip(sums).filter(|(_, (_, total))| *total > 0);
-        self.sums = encode(&entries.map(|(function, (own, total))| Entry { function, own, total }).collect::<Vec<_>>());
-        self.sums.shrink_to_fit();
+        let (mut counts, mut pairs) = (vec![(0, 0); functions.len()], vec![(0, 0); functions.len()]);
+        let add = |sums: &mut Sums, place: usize, entry: Entry| {
+            sums[place] = (sums[place].0.saturating_add(entry.own), sums[place].1.saturating_add(entry.total));
+        };
+        self.for_each_count(functions, |place, entry| add(&mut counts, place, entry));
+        self.for_each_pairs(functions, |place, entry| add(&mut pairs, place, entry));
+        (self.sums, self.pairs) = (as_bytes(counts), as_bytes(pairs));
         self.waiting = Vec::new();
     }
 
     fn state(&self, functions: &CellFunctions) -> BucketState {
-        let mut entries = Vec::new();
-        self.for_each_entry(functions, |place, entry| entries.push((place, entry)));
-        BucketState::kept(self.samples, self.requests, self.pods.iter().cloned(), entries.into_iter())
+        let mut state = BucketState::kept(self.sizes, self.pods.iter().cloned());
+        self.for_each_count(functions, |place, entry| state.add_counts(place, entry));
+        self.for_each_pairs(functions, |place, entry| state.add_pairs(place, entry));
+        state
     }
 
-    fn for_each_entry(&self, functions: &CellFunctions, mut act: impl FnMut(usize, Entry)) {
-        for entry in decode(&self.sums) {
-            if let Ok(place) = usize::try_from(entry.function) {
-                act(place, entry);
-            }
-        }
-        for entry in self.waiting.iter().flat_map(|bytes| decode(bytes)) {
-            if let Some(place) = functions.place(entry.function) {
-                act(place, entry);
-            }
-        }
+    fn for_each_count(&self, functions: &CellFunctions, mut act: impl FnMut(usize, Entry)) {
+        by_place(&self.sums).for_each(|(place, entry)| act(place, entry));
+        self.waiting(functions).for_each(|(place, entry)| act(place, entry));
     }
+
+    fn for_each_pairs(&self, functions: &CellFunctions, mut act: impl FnMut(usize, Entry)) {
+        by_place(&self.pairs).for_each(|(place, entry)| act(place, entry));
+        let several = self.waiting(functions).filter(|(_, entry)| entry.total > 1);
+        several.for_each(|(place, entry)| act(place, entry.pairs()));
+    }
+
+    /// The entries of profiles that are not summed yet.
+    fn waiting<'a>(&'a self, functions: &'a CellFunctions) -> impl Iterator<Item = (usize, Entry)> + 'a {
+        let entries = self.waiting.iter().flat_map(|bytes| decode(bytes));
+        entries.filter_map(|entry| Some((functions.place(entry.function)?, entry)))
+    }
+}
+
+/// Sums are kept up to this, so that they fit into their bytes.
+const MOST_KEPT: u64 = 1 << 60;
+
+/// Entries whose function is a place in columns.
+fn by_place(bytes: &[u8]) -> impl Iterator<Item = (usize, Entry)> + '_ {
+    decode(bytes).filter_map(|entry| Some((usize::try_from(entry.function).ok()?, entry)))
+}
+
+fn as_bytes(sums: Sums) -> Vec<u8> {
+    let entries = (0u32..).zip(sums).filter(|(_, (_, total))| *total > 0);
+    let entries = entries.map(|(function, (own, total))| Entry {
+        function,
+        own: own.min(MOST_KEPT),
+        total: total.min(MOST_KEPT),
+    });
+    let mut bytes = encode(&entries.collect::<Vec<_>>());
+    bytes.shrink_to_fit();
+    bytes
 }
 
 #[cfg(test)]
@@ -329,13 +358,15 @@ mod tests {
             let first = Hop(forgotten * 8640 + 1);
             archive.forget(first);
             let builds: [Build; 2] = ["b0".into(), "b2".into()];
-            type Sums = BTreeMap<(u64, Bucket), (u64, u64, Vec<u64>, BTreeSet<PodId>)>;
+            type Sums = BTreeMap<(u64, Bucket), (u64, u64, Vec<u64>, BTreeSet<PodId>, u128)>;
             let (mut expected, mut got) = (Sums::new(), Sums::new());
             for (raw, one) in raw.iter().map(|raw| (raw, addition(raw))).filter(|(raw, one)| builds.contains(&one.build) && raw.1 + 1 >= forgotten) {
                 let sum = expected.entry((one.own.0 / 360 % 24, one.bucket)).or_default();
                 (sum.0, sum.1) = (sum.0 + one.samples, sum.1 + one.requests);
-                sum.2.resize(6, 0);
-                sum.2.iter_mut().zip(&raw.5).for_each(|(sum, count)| *sum += count);
+                sum.2.resize(12, 0);
+                let pairs = raw.5.iter().map(|count| count * count.saturating_sub(1));
+                sum.2.iter_mut().zip(raw.5.iter().copied().chain(pairs)).for_each(|(sum, count)| *sum += count);
+                sum.4 += square(one.samples);
                 if one.samples > 0 {
                     sum.3.insert(one.pod.clone());
                 }
@@ -344,9 +375,12 @@ mod tests {
                 for (bucket, state) in stratum.buckets(&functions) {
                     let sum = got.entry((stratum.hour, bucket)).or_default();
                     (sum.0, sum.1) = (sum.0 + state.samples, sum.1 + state.requests);
-                    sum.2.resize(6, 0);
-                    let count = |place: usize| state.planes(CountKind::Total).iter().map(|plane| plane.get(place)).sum::<u64>();
-                    sum.2.iter_mut().enumerate().for_each(|(place, sum)| *sum += count(place));
+                    sum.2.resize(12, 0);
+                    let total = |planes: &[crate::counts::plane::Plane], place: usize| planes.iter().map(|plane| plane.get(place)).sum::<u64>();
+                    let kind = CountKind::Total;
+                    let each = (0..6).map(|place| total(state.planes(kind), place)).chain((0..6).map(|place| total(state.pairs(kind), place)));
+                    sum.2.iter_mut().zip(each).for_each(|(sum, more)| *sum += more);
+                    sum.4 += state.hop_squares;
                     sum.3.extend(state.pods.keys().cloned());
                 }
             }

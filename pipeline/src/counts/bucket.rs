@@ -54,52 +54,54 @@ pub struct BucketState {
     pub samples: u64,
     /// Operations served.
     pub requests: u64,
+    /// Sum over profiles of the square of their samples: how unevenly the samples are spread over time.
+    pub hop_squares: u128,
     /// Counts by function where it is the leaf, and where it is above the leaf. They are separate because most
     /// functions are nearly always one or the other, so that a sample touches one column.
     columns: [Plane; 2],
+    /// Sums over profiles of the pairs of samples that share a function, split as the counts are; 0 for most functions.
+    pairs: [Plane; 2],
     /// Distinct pods with samples, and how many additions hold each.
     pub pods: BTreeMap<PodId, u32>,
 }
 
 impl BucketState {
     /// Counts that were kept elsewhere: entries by place in columns, and the pods that had samples.
-    pub(super) fn kept(
-        samples: u64,
-        requests: u64,
-        pods: impl Iterator<Item = PodId>,
-        entries: impl Iterator<Item = (usize, Entry)>,
-    ) -> Self {
-        let mut state = Self { samples, requests, pods: pods.map(|pod| (pod, 1)).collect(), ..Self::default() };
-        entries.for_each(|(function, entry)| state.add_entry(function, entry));
-        state
+    pub(super) fn kept(sizes: KeptSizes, pods: impl Iterator<Item = PodId>) -> Self {
+        let KeptSizes { samples, requests, hop_squares } = sizes;
+        let pods = pods.map(|pod| (pod, 1)).collect();
+        Self { samples, requests, hop_squares, pods, ..Self::default() }
+    }
+
+    /// Adds counts of several profiles.
+    pub(super) fn add_counts(&mut self, function: usize, counts: Entry) {
+        for_column(counts, |column, count| self.columns[column].add(function, count));
+    }
+
+    /// Adds pairs of samples of several profiles.
+    pub(super) fn add_pairs(&mut self, function: usize, pairs: Entry) {
+        for_column(pairs, |column, count| self.pairs[column].add(function, count));
     }
 
     /// The columns that add up to a kind of count.
     pub(crate) fn planes(&self, kind: CountKind) -> &[Plane] {
-        match kind {
-            CountKind::SelfCount => &self.columns[..1],
-            CountKind::Total => &self.columns,
-        }
+        of_kind(&self.columns, kind)
     }
 
-    /// Adds all counts of another bucket, or of the same bucket in another stratum.
-    pub(crate) fn gain(&mut self, other: &Self) {
-        self.samples += other.samples;
-        self.requests += other.requests;
-        for (pod, times) in &other.pods {
-            *self.pods.entry(pod.clone()).or_insert(0) += times;
-        }
-        self.columns.iter_mut().zip(&other.columns).for_each(|(column, other)| column.add_all(other));
+    /// The columns that add up to the pairs of samples of a profile that share a function.
+    pub(crate) fn pairs(&self, kind: CountKind) -> &[Plane] {
+        of_kind(&self.pairs, kind)
     }
 
     /// Bytes of its columns.
     pub fn size(&self) -> usize {
-        self.columns.iter().map(Plane::size).sum()
+        self.columns.iter().chain(&self.pairs).map(Plane::size).sum()
     }
 
     pub(super) fn add(&mut self, addition: &Addition) {
         self.samples += addition.samples;
         self.requests += addition.requests;
+        self.hop_squares += square(addition.samples);
         if addition.samples == 0 {
             return;
         }
@@ -111,17 +113,24 @@ impl BucketState {
 
     #[inline]
     pub(super) fn add_entry(&mut self, function: usize, entry: Entry) {
-        for_column(entry, |column, count| self.columns[column].add(function, count));
+        self.add_counts(function, entry);
+        if entry.total > 1 {
+            self.add_pairs(function, entry.pairs());
+        }
     }
 
     pub(super) fn subtract(&mut self, addition: &Addition, functions: &CellFunctions) {
         self.samples -= addition.samples;
         self.requests -= addition.requests;
+        self.hop_squares -= square(addition.samples);
         if addition.samples > 0 {
             self.release(&addition.pod, 1);
         }
         for (function, entry) in known(addition, functions) {
             for_column(entry, |column, count| self.columns[column].subtract(function, count));
+            if entry.total > 1 {
+                for_column(entry.pairs(), |column, count| self.pairs[column].subtract(function, count));
+            }
         }
     }
 
@@ -139,13 +148,34 @@ impl BucketState {
         let mut rest = self.clone();
         rest.samples -= other.samples;
         rest.requests -= other.requests;
+        rest.hop_squares -= other.hop_squares;
         other.pods.iter().for_each(|(pod, &times)| rest.release(pod, times));
         rest.columns.iter_mut().zip(&other.columns).for_each(|(column, other)| column.take_back(other));
+        rest.pairs.iter_mut().zip(&other.pairs).for_each(|(column, other)| column.take_back(other));
         rest
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.samples == 0 && self.requests == 0
+    }
+}
+
+/// What was kept of a bucket, besides counts by function.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct KeptSizes {
+    pub samples: u64,
+    pub requests: u64,
+    pub hop_squares: u128,
+}
+
+pub(super) fn square(samples: u64) -> u128 {
+    u128::from(samples) * u128::from(samples)
+}
+
+fn of_kind(columns: &[Plane; 2], kind: CountKind) -> &[Plane] {
+    match kind {
+        CountKind::SelfCount => &columns[..1],
+        CountKind::Total => columns,
     }
 }
 

@@ -263,12 +263,6 @@ impl Blocks {
         self.starts.drain(..after.saturating_sub(1));
     }
 
-    /// The first block that may still get samples if the window begins with `first`: all hops of earlier blocks have
-    /// left the window.
-    pub fn first_open(&self, first: Hop) -> Hop {
-        self.of(first)
-    }
-
     /// The block that holds a hop. A hop before the first block counts to the first; only late records have such hops.
     pub fn of(&self, own: Hop) -> Hop {
         let after = self.starts.partition_point(|&block| block <= own);

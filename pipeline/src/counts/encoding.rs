@@ -17,6 +17,22 @@ pub struct Entry {
     pub total: u64,
 }
 
+/// A count is taken for at most this much before it is squared, so that sums of squares fit.
+const MOST_SQUARED: u64 = 1 << 28;
+
+/// Ordered pairs of `count` samples of one profile: x (x - 1).
+pub(super) fn pairs(count: u64) -> u64 {
+    let count = count.min(MOST_SQUARED);
+    count * count.saturating_sub(1)
+}
+
+impl Entry {
+    /// The pairs of samples of this profile that share the function, as counts.
+    pub(super) fn pairs(self) -> Self {
+        Self { own: pairs(self.own), total: pairs(self.total), ..self }
+    }
+}
+
 /// Encodes entries that ascend strictly by function.
 pub fn encode(entries: &[Entry]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(entries.len() * 2 + entries.len() / 8 + 8);

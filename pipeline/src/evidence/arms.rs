@@ -10,11 +10,8 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
-use fleetdiff_statistics::moments::closed::Prefix;
-use fleetdiff_statistics::requests::{Served, ServedRow, ServedStratum};
-use fleetdiff_statistics::{BucketCounts, Contrast};
+use fleetdiff_statistics::{Arms, BucketCounts, Contrast};
 
-use super::closed::ClosedStrata;
 use super::strata::{Row, StratumArms, occupied, rows};
 use crate::counts::archive::HistoryStratum;
 use crate::counts::bucket::BucketState;
@@ -26,9 +23,6 @@ use crate::counts::functions::CellFunctions;
 #[derive(Debug)]
 pub struct CellArms<'a> {
     functions: &'a CellFunctions,
-    /// Strata that no longer change, if their sums are kept, with one row per bucket of head and base over all of them.
-    closed: Option<(&'a ClosedStrata, [Vec<Row<'a>>; 2])>,
-    /// All other strata.
     strata: Vec<StratumArms<'a>>,
     /// Strata that both arms share.
     pub kept: usize,
@@ -36,35 +30,12 @@ pub struct CellArms<'a> {
     pub dropped: usize,
     /// Time blocks of the strata that both arms share.
     pub blocks: usize,
-    /// Whether the base is history.
-    pub of_history: bool,
 }
 
 impl<'a> CellArms<'a> {
     /// The arms of a comparison.
     pub fn of(cell: &'a CellCounts, scope: Scope, comparison: &OpenComparison) -> Self {
         Self::sharing(cell.functions(), occupied(cell, scope, comparison, comparison.epoch))
-    }
-
-    /// The arms of a comparison in its epoch, based on the sums of closed strata, so that the amount of data read does
-    /// not grow with their number. Suffices for contrast and figures; requests and snapshots need every stratum, as
-    /// [`CellArms::of`] provides.
-    pub(crate) fn resuming(cell: &'a CellCounts, comparison: &OpenComparison, closed: &'a ClosedStrata) -> Self {
-        if closed.kept() == 0 || closed.epoch() != comparison.epoch {
-            return Self::of(cell, Scope::Epoch, comparison);
-        }
-        let open = occupied(cell, Scope::Epoch, comparison, closed.first_open());
-        let all = open.len();
-        let strata: Vec<_> = open.into_iter().filter(StratumArms::is_shared).collect();
-        Self {
-            functions: cell.functions(),
-            closed: Some((closed, [closed.rows(Side::Head), closed.rows(Side::Base)])),
-            kept: closed.kept() + strata.len(),
-            dropped: closed.dropped() + all - strata.len(),
-            blocks: closed.blocks() + blocks(&strata),
-            strata,
-            of_history: false,
-        }
     }
 
     /// The arms for methods that do not use strata: all samples of a build merged, including those of strata in which
@@ -106,7 +77,7 @@ impl<'a> CellArms<'a> {
             head: by_bucket(heads.remove(&key).unwrap_or_default()),
             base: bases.remove(&key).unwrap_or_default(),
         });
-        Self { of_history: true, ..Self::sharing(cell.functions(), all.collect()) }
+        Self::sharing(cell.functions(), all.collect())
     }
 
     fn sharing(functions: &'a CellFunctions, all: Vec<StratumArms<'a>>) -> Self {
@@ -114,52 +85,30 @@ impl<'a> CellArms<'a> {
         let dropped = all.len() - kept;
         let strata: Vec<_> = if kept == 0 { all } else { all.into_iter().filter(StratumArms::is_shared).collect() };
         let blocks = if kept == 0 { 0 } else { blocks(&strata) };
-        Self { functions, closed: None, strata, kept, dropped, blocks, of_history: false }
+        Self { functions, strata, kept, dropped, blocks }
     }
 
-    /// The input of the tests of one kind of count, by the cell's function numbers. `untested` is left out of every
-    /// test.
+    /// The input of the tests of one kind of count, by places in columns. `untested` is left out of every test.
     pub fn contrast(&self, kind: CountKind, untested: Option<usize>) -> Contrast<'_> {
-        let strata = self.strata.iter().map(|stratum| stratum.of_kind(kind));
-        let mut contrast = Contrast::new(
-            self.functions.len(),
-            strata.collect(),
-            self.pods_by_bucket(Side::Head),
-            self.pods_by_bucket(Side::Base),
-        );
-        contrast.closed = self.prefix(kind);
-        contrast.untested = untested;
-        contrast.only = Some(self.functions.places().to_vec());
-        contrast.imbalance = self.of_history;
+        let strata = self.strata.iter().map(|stratum| stratum.of_kind(kind)).collect();
+        let pods = Arms { head: self.pods_by_bucket(Side::Head), base: self.pods_by_bucket(Side::Base) };
+        let mut contrast = Contrast::new(self.functions.len(), strata, pods);
+        contrast.untested = untested.map(|number| index_of(self.functions.places()[number]));
+        contrast.order = self.functions.places().to_vec();
         contrast
     }
 
-    /// The closed strata in one kind of count.
-    fn prefix(&self, kind: CountKind) -> Option<Prefix<'_>> {
-        let (closed, rows) = self.closed.as_ref()?;
-        let buckets =
-            rows.each_ref().map(|rows| rows.iter().map(|row| (u16::from(row.bucket.0), row.counts(kind))).collect());
-        Some(Prefix { residuals: closed.residuals(kind)?, strata: closed.counts(kind), buckets })
+    /// Whether both arms have two pods and a stratum in common.
+    pub(crate) fn has_replicates(&self) -> bool {
+        self.kept > 0 && [Side::Head, Side::Base].into_iter().all(|side| self.pods(side).len() >= 2)
     }
 
-    /// The same with requests as exposure; `None` unless every bucket of both arms has requests in a stratum that both
-    /// arms share.
-    pub fn served(&self, kind: CountKind, untested: Option<usize>) -> Option<Served<'_>> {
-        if self.kept == 0 || !self.knows_requests() {
-            return None;
-        }
-        let strata = self
-            .strata
-            .iter()
-            .map(|stratum| ServedStratum { head: served(&stratum.head, kind), base: served(&stratum.base, kind) });
-        Some(Served {
-            functions: self.functions.len(),
-            strata: strata.collect(),
-            head_pods: self.pods_by_bucket(Side::Head),
-            base_pods: self.pods_by_bucket(Side::Base),
-            untested,
-            only: Some(self.functions.places().to_vec()),
-        })
+    /// The pods of an arm that share a bucket, ascending.
+    pub(crate) fn pods_of_bucket(&self, side: Side, bucket: u16) -> Vec<String> {
+        let rows = self.rows(side).filter(|row| u16::from(row.bucket.0) == bucket);
+        let pods: BTreeSet<&PodId> =
+            rows.flat_map(|row| row.states.iter().flat_map(|state| state.pods.keys())).collect();
+        pods.into_iter().map(|pod| pod.as_str().to_owned()).collect()
     }
 
     /// Whether each bucket of both arms has requests in some stratum.
@@ -218,10 +167,7 @@ impl<'a> CellArms<'a> {
     }
 
     fn rows(&self, side: Side) -> impl Iterator<Item = &Row<'a>> {
-        let closed = self.closed.iter().flat_map(move |(_, [head, base])| if side == Side::Head { head } else { base });
-        closed.chain(
-            self.strata.iter().flat_map(move |stratum| if side == Side::Head { &stratum.head } else { &stratum.base }),
-        )
+        self.strata.iter().flat_map(move |stratum| if side == Side::Head { &stratum.head } else { &stratum.base })
     }
 
     fn states(&self, side: Side) -> impl Iterator<Item = &BucketState> {
@@ -266,16 +212,6 @@ fn history_rows<'a>(stratum: &HistoryStratum<'a>, functions: &CellFunctions) -> 
         .into_iter()
         .map(|(bucket, state)| vec![Row { bucket, states: vec![Cow::Owned(state)] }]);
     by_bucket(rows.collect())
-}
-
-fn served<'a>(rows: &'a [Row<'_>], kind: CountKind) -> Vec<ServedRow<'a>> {
-    let each = rows.iter().map(|row| ServedRow {
-        bucket: u16::from(row.bucket.0),
-        requests: row.requests(),
-        samples: row.samples(),
-        counts: row.counts(kind),
-    });
-    each.collect()
 }
 
 /// The number of functions summed at a time; small, so that their sums stay in cache.

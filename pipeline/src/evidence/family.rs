@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::number::index_of;
 use fleetdiff_schemas::time::Hop;
 
 /// The members of the live rule's family in one cell, and the e-values that were large.
 #[derive(Debug, Default)]
 pub struct Family {
     epoch: Hop,
+    /// By place in columns.
     joined: Vec<bool>,
     watched: BTreeSet<usize>,
     largest: BTreeMap<usize, f64>,
@@ -33,14 +35,18 @@ impl Family {
         }
     }
 
-    /// The e-value of a function has reached 1/q: it is watched from now on.
-    pub(super) fn watch(&mut self, function: usize, ln_e: f64) {
+    /// The weighted e-value of a function may have reached 1/q: it is watched from now on.
+    pub(super) fn watch(&mut self, function: usize) {
         self.watched.insert(function);
+    }
+
+    /// The e-value of a function has reached 1/q.
+    pub(super) fn remember(&mut self, function: usize, ln_e: f64) {
         let largest = self.largest.entry(function).or_insert(ln_e);
         *largest = largest.max(ln_e);
     }
 
-    /// Functions whose e-value reached 1/q at some look since the comparison opened, ascending.
+    /// Functions whose weighted e-value may have reached 1/q at some look since the comparison opened, ascending.
     pub fn watched(&self) -> impl Iterator<Item = usize> + '_ {
         self.watched.iter().copied()
     }
@@ -49,6 +55,12 @@ impl Family {
     /// has had no look yet.
     pub fn largest_ln_e(&self, epoch: Hop, function: usize) -> f64 {
         self.largest.get(&function).filter(|_| self.epoch == epoch).map_or(0.0, |ln_e| ln_e.max(0.0))
+    }
+
+    /// The sum of what members weigh, in the order of the cell's numbers, given by place in columns.
+    pub(super) fn weight(&self, places: &[u32], weight_of: impl Fn(usize) -> f64) -> f64 {
+        let places = places.iter().map(|&place| index_of(place));
+        places.filter(|&place| self.joined.get(place) == Some(&true)).map(weight_of).sum()
     }
 
     /// Functions tested at some look of this epoch.

@@ -7,20 +7,18 @@
 
 use std::collections::BTreeSet;
 
+use super::arms::CellArms;
+use super::kind::{KindEvidence, RareRows};
+use super::look::KindLook;
+use super::report::ScopeReport;
+use super::row::{RowEvidence, RowFrame};
+use super::snapshot::Snapshot;
+use super::strata_detail::{History, StrataDetail};
+use super::tests::{Places, ShareRows, ShareTests, support_of};
+use crate::evidence::view::CellView;
 use fleetdiff_schemas::comparison::{ComparisonId, Side};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
-use fleetdiff_statistics::rows::rows_of;
-use fleetdiff_statistics::{CellRows, Moments};
-
-use super::arms::CellArms;
-use super::kind::{KindEvidence, RareRows};
-use super::look::{KindLook, measured};
-use super::report::ScopeReport;
-use super::row::{RowEvidence, RowFrame, support_of};
-use super::snapshot::Snapshot;
-use super::strata_detail::{History, StrataDetail};
-use crate::evidence::view::CellView;
 
 /// The rows of a cell within the window, and the figures of each kind of count; `None` if the head has no sample in the
 /// window, or no history is kept.
@@ -39,25 +37,35 @@ pub fn history_report(
     }
     let (history, strata_detail) =
         (History::of(view.key.base_build.clone(), &arms, &strata), StrataDetail::of_history(&arms, &strata));
-    let own = measured(view, &arms, CountKind::SelfCount);
-    let normalization = own.as_ref().map(Moments::normalization);
+    let pods = |side| arms.figures(side).pods;
+    let support = if arms.has_replicates() {
+        support_of(pods(Side::Head), pods(Side::Base), f64::INFINITY)
+    } else {
+        Support::Untestable
+    };
+    let measure = |kind| ShareTests::measure(arms.contrast(kind, view.untested), view.min_count, None);
+    let mut own = (support != Support::Untestable).then(|| measure(CountKind::SelfCount));
+    let scales = own.as_ref().map(|own| own.scales(None));
     let base_self = arms.counts(Side::Base, CountKind::SelfCount);
     let (mut rows, mut looks) = (Vec::new(), Vec::new());
     for &kind in kinds {
-        let moments = if kind == CountKind::SelfCount { own.clone() } else { measured(view, &arms, kind) };
-        let tests = moments.map(|moments| rows_of(moments, normalization, view.min_effect));
-        let support = tests.as_ref().map_or(Support::Untestable, |tests| support_of(&tests.moments));
+        let tests = match kind {
+            CountKind::SelfCount => own.take(),
+            CountKind::Total => scales.as_ref().map(|_| measure(kind)),
+        };
+        let shares = tests.zip(scales.as_ref()).map(|(tests, scales)| tests.rows(scales, view.min_effect));
         let words = strata_detail.as_ref().map(StrataDetail::words_of_history);
         let frame = RowFrame {
             strata_detail: words,
             history: Some(history.words()),
             ..view.frame(Scope::Window, kind, &arms, support)
         };
-        let of_kind = rows_of_kind(view, &arms, kind, &frame, tests.as_ref());
+        let of_kind = rows_of_kind(view, &arms, kind, &frame, shares.as_ref());
         let equivalent_share = equivalent_share(view, &arms, support, &of_kind, &base_self);
-        let mut look = KindLook { count_kind: kind, equivalent_share, requests_known: false, ..figures.clone() };
-        if let Some(tests) = &tests {
-            look.add_tests(&tests.moments, tests.normalization);
+        let mut look =
+            KindLook { count_kind: kind, equivalent_share, requests_known: false, support, ..figures.clone() };
+        if let Some(shares) = &shares {
+            look.add_tests(&shares.rows.tests, &shares.rows.scales);
         }
         looks.push(look);
         rows.push(of_kind);
@@ -83,7 +91,7 @@ fn rows_of_kind(
     arms: &CellArms<'_>,
     kind: CountKind,
     frame: &RowFrame,
-    tests: Option<&CellRows>,
+    tests: Option<&ShareRows<'_>>,
 ) -> Vec<RowEvidence> {
     let (head, base) = (arms.counts(Side::Head, kind), arms.counts(Side::Base, kind));
     let evidence = KindEvidence {
@@ -91,7 +99,9 @@ fn rows_of_kind(
         frame,
         counts: (&head, &base),
         min_count: view.min_count,
+        places: Places(Some(view.counts.functions().places())),
         tests,
+        pods_of_bucket: &|side, bucket| arms.pods_of_bucket(side, bucket),
         requests: None,
         family: None,
         pods: None,

@@ -7,16 +7,16 @@ use fleetdiff_schemas::number::{table_count, whole};
 use fleetdiff_schemas::rows::RARE;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{RowReason, Support, Verdict};
+use fleetdiff_statistics::Tests;
 use fleetdiff_statistics::outliers::Outliers;
 use fleetdiff_statistics::rare::{RareArm, ln_p_rare};
-use fleetdiff_statistics::requests::RateTest;
-use fleetdiff_statistics::{CellRows, Moments};
 use serde::{Deserialize, Serialize};
 
 use super::family::Family;
 use super::pods::WindowPods;
 use super::requests::add_requests;
-use super::row::{Quantiles, RowEvidence, RowFrame, add_always_valid, add_tests};
+use super::row::{RowEvidence, RowFrame, add_always_valid, add_tests};
+use super::tests::{Places, ShareRows};
 
 /// What is known of the functions of one cell, or of several together, in one scope and kind.
 pub struct KindEvidence<'a> {
@@ -28,10 +28,14 @@ pub struct KindEvidence<'a> {
     pub counts: (&'a [f64], &'a [f64]),
     /// Smallest combined count that is tested.
     pub min_count: f64,
+    /// Where the functions are in tests.
+    pub places: Places<'a>,
     /// The tests of shares, if there are enough pods for a test.
-    pub tests: Option<&'a CellRows>,
+    pub tests: Option<&'a ShareRows<'a>>,
+    /// The names of an arm's pods that share a bucket.
+    pub pods_of_bucket: &'a dyn Fn(Side, u16) -> Vec<String>,
     /// Cost per request, if requests are known.
-    pub requests: Option<&'a RateTest>,
+    pub requests: Option<&'a Tests>,
     /// For the live rule: the largest e-values, and the epoch to which they must belong.
     pub family: Option<(&'a Family, Hop)>,
     /// Pod by pod, within the window.
@@ -61,9 +65,7 @@ impl KindEvidence<'_> {
     /// A row for every function with enough samples, and one for all others; also the rows of rare functions that could
     /// be significant at level `q`.
     pub fn rows(&self, q: f64) -> (Vec<RowEvidence>, RareRows) {
-        let of = |moments: &Moments| Quantiles::of(moments.df_total);
-        let quantiles =
-            (self.tests.map(|tests| of(&tests.moments)), self.requests.map(|requests| of(&requests.moments)));
+        let left_out = self.tests.map(ShareRows::leave_one_out);
         let mut rows = Vec::new();
         let mut rare = RareRows::default();
         let (mut functions, mut rare_head, mut rare_base) = (0usize, 0, 0);
@@ -80,7 +82,13 @@ impl KindEvidence<'_> {
                 continue;
             }
             let mut evidence = self.frame.row(*hash, name, head, base);
-            self.add_all(&mut evidence, (quantiles.0.as_ref(), quantiles.1.as_ref()), f);
+            self.add_all(&mut evidence, f);
+            let place = self.places.of(f);
+            if let (true, Some(left_out)) = (evidence.tested, &left_out)
+                && let Some((side, bucket)) = left_out(place)
+            {
+                evidence.one_pod = (self.pods_of_bucket)(side, bucket);
+            }
             rows.push(evidence);
         }
         if functions > 0 {
@@ -93,16 +101,21 @@ impl KindEvidence<'_> {
         (rows, rare)
     }
 
-    /// Adds every test of function `f`; `shares` and `rates` are the quantiles of the two kinds of test.
-    fn add_all(&self, evidence: &mut RowEvidence, (shares, rates): (Option<&Quantiles>, Option<&Quantiles>), f: usize) {
-        if let (Some(tests), Some(quantiles)) = (self.tests, shares) {
-            add_tests(evidence, self.frame, tests, quantiles, f);
-            if let Some((family, epoch)) = self.family {
-                add_always_valid(evidence, tests, quantiles, family.largest_ln_e(epoch, f), f);
+    /// Adds every test of function `f`.
+    fn add_all(&self, evidence: &mut RowEvidence, f: usize) {
+        let place = self.places.of(f);
+        match self.tests {
+            Some(tests) if tests.rows.tests.tested[place] => {
+                add_tests(evidence, self.frame, tests, place);
+                if let Some((family, epoch)) = self.family {
+                    add_always_valid(evidence, tests, family.largest_ln_e(epoch, f), place);
+                }
             }
+            Some(_) if evidence.decided.is_none() => evidence.lacks_degrees_of_freedom(self.frame),
+            _ => {}
         }
-        if let (Some(requests), Some(quantiles)) = (self.requests, rates) {
-            add_requests(evidence, requests, quantiles, f);
+        if let Some(requests) = self.requests {
+            add_requests(evidence, requests, place);
         }
         if let Some(PodEvidence { pods, outliers: Some(outliers), .. }) = &self.pods {
             let ln_p = outliers.ln_p[f];

@@ -3,19 +3,24 @@
 
 use fleetdiff_schemas::comparison::{OpenComparison, Side};
 use fleetdiff_schemas::identity::stable_hash;
-use fleetdiff_schemas::number::{index_of, whole};
+use fleetdiff_schemas::number::{index_of, table_count, whole};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
+use fleetdiff_statistics::always_valid::ln_p_always_valid;
 use fleetdiff_statistics::compositional::moved_with_the_rest;
-use fleetdiff_statistics::live::live_rows_of;
-use fleetdiff_statistics::rows::rows_of;
-use fleetdiff_statistics::{LiveRows, Model, Moments};
+use fleetdiff_statistics::families::{MOST_IMPORTANCE, importance};
+use fleetdiff_statistics::live::live_rows;
+use fleetdiff_statistics::normalization::Mode;
+use fleetdiff_statistics::requests::{all_samples, anchor, each_function};
+use fleetdiff_statistics::{Pooled, Scales, Tests};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
-use super::closed::ClosedStrata;
 use super::family::Family;
-use super::row::{Quantiles, RowEvidence, add_always_valid, add_tests, support_of};
+use super::held::{Held, LookTime};
+use super::requests::{add_requests, is_tested, row_of_all};
+use super::row::{RowEvidence, add_always_valid, add_tests};
+use super::tests::{ShareTests, support_of};
 use crate::counts::functions::CellFunctions;
 use crate::evidence::view::CellView;
 
@@ -43,11 +48,16 @@ pub struct KindLook {
     pub tests: u64,
     /// Functions tested at some look of this epoch.
     pub joined: u64,
-    /// The cell's normalization factor, if anything was tested.
-    pub normalization: Option<f64>,
-    /// Moderation of this kind (variance between pods tau^2, prior degrees of freedom d0, prior dispersion s0^2), if
-    /// anything was tested.
-    pub moderation: Option<(f64, f64, f64)>,
+    /// What these weigh together in the live rule's family.
+    pub weight: f64,
+    /// Whether all samples together were tested per request at some look of this epoch; self counts only.
+    pub all_joined: bool,
+    /// ln p of the cost per request of all samples together, if it is tested now.
+    pub all_ln_p: Option<f64>,
+    /// The scales of the cell, the deciding one first, if anything was tested.
+    pub scales: Vec<Mode>,
+    /// Variance between the pods of head and base, if anything was tested.
+    pub pod_variance: Option<(f64, f64)>,
     /// Time blocks with both arms.
     pub time_blocks: u64,
     /// Strata in which an arm is missing.
@@ -57,7 +67,8 @@ pub struct KindLook {
     /// Functions whose share moved only because another's did, largest change first, in a cell with watched rows; self
     /// counts only.
     pub compositional: Vec<String>,
-    /// Rows tested now whose e-value has reached 1/q at some look since the comparison opened.
+    /// Rows tested now whose weighted e-value may have reached 1/q at some look since the comparison opened; among self
+    /// counts also the row of all samples together.
     pub watched: Vec<RowEvidence>,
 }
 
@@ -67,8 +78,18 @@ pub struct LookAt<'a> {
     pub view: &'a CellView<'a>,
     /// The comparison.
     pub comparison: &'a OpenComparison,
-    /// Its strata that no longer change and have been added so far.
-    pub closed: &'a ClosedStrata,
+    /// When.
+    pub time: LookTime,
+}
+
+/// What a cell remembers of one comparison between looks.
+#[derive(Debug, Default)]
+pub struct LookMemory {
+    /// One per kind of count.
+    pub families: Vec<Family>,
+    /// Of all samples together per request.
+    pub all: Family,
+    held: Held,
 }
 
 impl KindLook {
@@ -91,8 +112,11 @@ impl KindLook {
             support: Support::Untestable,
             tests: 0,
             joined: 0,
-            normalization: None,
-            moderation: None,
+            weight: 0.0,
+            all_joined: false,
+            all_ln_p: None,
+            scales: Vec::new(),
+            pod_variance: None,
             time_blocks: u64::try_from(arms.blocks).unwrap_or(0),
             strata_dropped: u64::try_from(arms.dropped).unwrap_or(0),
             equivalent_share: None,
@@ -101,36 +125,70 @@ impl KindLook {
         }
     }
 
-    /// Adds the number of tested functions and, if there are any, the normalization factor and the moderation.
-    pub(crate) fn add_tests(&mut self, moments: &Moments, normalization: f64) {
-        self.support = support_of(moments);
-        self.tests = u64::try_from(moments.tests).unwrap_or(0);
+    /// Adds the number of tested functions and, if there are any, the scales and the variance between pods.
+    pub(crate) fn add_tests(&mut self, tests: &Tests, scales: &Scales) {
+        self.tests = u64::try_from(tests.tests).unwrap_or(0);
         if self.tests > 0 {
-            self.normalization = Some(normalization);
-            self.moderation = Some((moments.tau2, moments.d0, moments.s02));
+            self.scales = std::iter::once(&scales.deciding).chain(&scales.rivals).copied().collect();
+            self.pod_variance = Some((tests.pooled.spread.head, tests.pooled.spread.base));
         }
     }
 }
 
-/// Looks at every kind of count of a cell. `families` has one entry per kind.
-pub fn look(at: &LookAt<'_>, kinds: &[CountKind], families: &mut [Family]) -> Vec<KindLook> {
-    let arms = CellArms::resuming(at.view.counts, at.comparison, at.closed);
-    let figures = KindLook::untested(&arms);
+/// Looks at every kind of count of a cell. `memory` has one family per kind.
+pub fn look(at: &LookAt<'_>, kinds: &[CountKind], memory: &mut LookMemory) -> Vec<KindLook> {
+    let arms = CellArms::of(at.view.counts, Scope::Epoch, at.comparison);
+    let mut figures = KindLook::untested(&arms);
     if figures.head_total == 0 && figures.base_total == 0 {
         return Vec::new();
     }
-    let own_counts = Sums::of(&arms, CountKind::SelfCount);
-    let mut own = family_of(at.view, &arms, CountKind::SelfCount, &own_counts);
-    let normalization = own.as_ref().map(|own| own.moments.normalization());
+    let LookMemory { families, all: all_family, held } = memory;
+    held.begin(at.time, &at.view.cell, &arms);
+    all_family.begin(at.comparison.epoch, 1);
+    let mut looking = Looking { at, arms: &arms, own_counts: Sums::of(&arms, CountKind::SelfCount), all: None };
+    let mut own = None;
+    if arms.has_replicates() {
+        figures.support = support_of(number_of(&figures.head_pods), number_of(&figures.base_pods), f64::INFINITY);
+        looking.all = figures.requests_known.then(|| all_samples(&arms.contrast(CountKind::SelfCount, None)));
+        let all = looking.all.as_ref().filter(|all| is_tested(all));
+        figures.all_ln_p = all.map(|all| all.levels[0].ln_p(1.0));
+        let pooled = held.pooled(CountKind::SelfCount);
+        let measured = looking.measure(CountKind::SelfCount, &looking.own_counts, pooled);
+        let scales = held.scales().cloned().unwrap_or_else(|| measured.scales(all.and_then(anchor)));
+        if measured.tests.tests > 0 {
+            held.hold(&measured.tests.pooled, &scales);
+        }
+        own = Some((measured, scales));
+    }
+    let all_row = looking.row_of_all(all_family);
+    figures.all_joined = all_family.members() > 0;
+    let scales = own.as_ref().map(|(_, scales)| scales.clone());
     let each = kinds.iter().zip(families).map(|(&kind, family)| {
-        let measured = match kind {
-            CountKind::SelfCount => own.take(),
-            CountKind::Total => family_of(at.view, &arms, kind, &Sums::of(&arms, kind)),
+        let tests = match (kind, &scales) {
+            (CountKind::SelfCount, _) => own.take(),
+            (CountKind::Total, None) => None,
+            (CountKind::Total, Some(scales)) => {
+                let sums = Sums::of(&arms, kind);
+                let measured = looking.measure(kind, &sums, held.pooled(kind));
+                if measured.tests.tests > 0 {
+                    held.hold_total(&measured.tests.pooled);
+                }
+                Some((measured, scales.clone()))
+            }
         };
-        let seen = KindLook { count_kind: kind, ..figures.clone() };
-        look_at_kind(at, &arms, seen, measured.zip(normalization), &own_counts.base, family)
+        let mut seen = looking.at_kind(KindLook { count_kind: kind, ..figures.clone() }, tests, family);
+        if kind == CountKind::SelfCount {
+            seen.watched.extend(all_row.clone());
+        } else {
+            seen.all_joined = false;
+        }
+        seen
     });
     each.collect()
+}
+
+fn number_of(pods: &[u64]) -> i64 {
+    table_count(pods.len())
 }
 
 /// Samples of both arms by places of functions; empty if nothing is comparable.
@@ -146,29 +204,13 @@ impl Sums {
     }
 }
 
-/// The functions of a cell that are tested in a kind: their places in columns, ascending, and their moments by index in this
-/// list.
-struct Measured {
-    places: Vec<u32>,
-    moments: Moments,
-}
-
-/// The tested functions of a kind, if there are enough pods for a test.
-fn family_of(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind, sums: &Sums) -> Option<Measured> {
-    if !has_replicates(arms) {
-        return None;
-    }
-    let functions = view.counts.functions();
-    let untested = view.untested.map(|number| functions.places()[number]);
-    let enough =
-        (0..).zip(sums.head.iter().zip(&sums.base)).filter(|(_, (head, base))| **head + **base >= view.min_count);
-    let mut places = Vec::with_capacity(functions.len());
-    places.extend(enough.map(|(function, _)| function).filter(|&function| Some(function) != untested));
-    let order = order_of(&places, functions);
-    let mut contrast = arms.contrast(kind, None);
-    contrast.only = Some(places);
-    let moments = carried(Moments::measure_in_order(&contrast, Model::Share, view.min_count, order))?;
-    Some(Measured { places: contrast.only.unwrap_or_default(), moments })
+/// One look at a cell.
+struct Looking<'l> {
+    at: &'l LookAt<'l>,
+    arms: &'l CellArms<'l>,
+    own_counts: Sums,
+    /// All samples together per request, if requests are known.
+    all: Option<Tests>,
 }
 
 /// The indices of a list of places, in the order of the cell's numbers.
@@ -182,91 +224,150 @@ fn order_of(places: &[u32], functions: &CellFunctions) -> Vec<u32> {
     indices
 }
 
-fn has_replicates(arms: &CellArms<'_>) -> bool {
-    let enough = |side| arms.pods(side).len() >= 2;
-    arms.kept > 0 && enough(Side::Head) && enough(Side::Base)
-}
+impl<'l> Looking<'l> {
+    /// The tests of a kind, by index in the list of functions with enough samples.
+    fn measure(&self, kind: CountKind, sums: &Sums, held: Option<&Pooled>) -> ShareTests<'l> {
+        let view = self.at.view;
+        let functions = view.counts.functions();
+        let untested = view.untested.map(|number| functions.places()[number]);
+        let enough =
+            (0..).zip(sums.head.iter().zip(&sums.base)).filter(|(_, (head, base))| **head + **base >= view.min_count);
+        let mut places = Vec::with_capacity(functions.len());
+        places.extend(enough.map(|(function, _)| function).filter(|&function| Some(function) != untested));
+        let mut contrast = self.arms.contrast(kind, None);
+        contrast.order = order_of(&places, functions);
+        contrast.only = Some(places);
+        ShareTests::measure(contrast, view.min_count, held)
+    }
 
-/// What a kind of count contributes besides its figures.
-fn look_at_kind(
-    at: &LookAt<'_>,
-    arms: &CellArms<'_>,
-    mut seen: KindLook,
-    measured: Option<(Measured, f64)>,
-    base_self: &[f64],
-    family: &mut Family,
-) -> KindLook {
-    family.begin(at.comparison.epoch, at.view.counts.functions().len());
-    if let Some((Measured { places, moments }, normalization)) = measured {
-        let live = live_rows_of(moments, Some(normalization), 1.0 / at.view.q, at.view.min_effect);
-        seen.add_tests(&live.moments, live.normalization);
-        family.join(
-            places
-                .iter()
-                .zip(&live.moments.tested)
-                .filter(|(_, tested)| **tested)
-                .map(|(&function, _)| index_of(function)),
-        );
-        seen.equivalent_share = equivalent_share(Some((&places, &live, seen.support)), arms, base_self);
-        seen.watched = watched_rows(at, arms, seen.count_kind, &places, &live, family);
-        if seen.count_kind == CountKind::SelfCount && !seen.watched.is_empty() {
-            seen.compositional = compositional(at.view, &places, &live);
+    /// The row of all samples together, if it is tested now.
+    fn row_of_all(&self, family: &mut Family) -> Option<RowEvidence> {
+        let all = self.all.as_ref().filter(|all| is_tested(all))?;
+        family.join(std::iter::once(0));
+        let at = self.at;
+        let support = support_of(self.arms.figures(Side::Head).pods, self.arms.figures(Side::Base).pods, f64::INFINITY);
+        let frame = at.view.frame(Scope::Epoch, CountKind::SelfCount, self.arms, support);
+        let mut row = row_of_all(&frame, all, None);
+        let ln_e = row.row.ln_e.unwrap_or(f64::NAN);
+        if ln_e >= -libm::log(at.view.q) {
+            family.remember(0, ln_e);
         }
-    } else {
-        seen.equivalent_share = equivalent_share(None, arms, base_self);
+        row.row.always_valid_ln_p = Some(ln_p_always_valid(family.largest_ln_e(at.comparison.epoch, 0)));
+        Some(row)
     }
-    seen.joined = family.members();
-    seen
-}
 
-/// Share of the base's self samples in equivalent functions with firm support; `None` if nothing is comparable.
-fn equivalent_share(live: Option<(&[u32], &LiveRows, Support)>, arms: &CellArms<'_>, base_self: &[f64]) -> Option<f64> {
-    let all: f64 = base_self.iter().sum();
-    if arms.kept == 0 || all <= 0.0 {
-        return None;
+    /// What a kind of count contributes besides its figures.
+    fn at_kind(&self, mut seen: KindLook, measured: Option<(ShareTests<'l>, Scales)>, family: &mut Family) -> KindLook {
+        let functions = self.at.view.counts.functions();
+        family.begin(self.at.comparison.epoch, functions.len());
+        seen.equivalent_share = self.equivalent_share(seen.support, measured.as_ref());
+        if let Some((measured, scales)) = measured {
+            seen.add_tests(&measured.tests, &scales);
+            let places = measured.contrast.only.clone().unwrap_or_default();
+            let tested = places.iter().zip(&measured.tests.tested).filter(|(_, tested)| **tested);
+            family.join(tested.map(|(&place, _)| index_of(place)));
+            let all = measured.tests.exposure();
+            let mut importances = vec![1.0; functions.len()];
+            for (index, &place) in places.iter().enumerate() {
+                importances[index_of(place)] = importance(measured.tests.count(index) / all);
+            }
+            seen.weight = family.weight(functions.places(), |place| importances[place]);
+            seen.watched = self.watched_rows(seen.count_kind, &measured, &scales, family);
+            if seen.count_kind == CountKind::SelfCount && !seen.watched.is_empty() {
+                seen.compositional = compositional(self.at.view, &places, &measured.tests, &scales);
+            }
+        }
+        seen.joined = family.members();
+        seen
     }
-    let Some((places, live, Support::Firm)) = live else { return Some(0.0) };
-    let equivalent = live
-        .equivalent
-        .iter()
-        .zip(places)
-        .filter(|(equivalent, _)| **equivalent)
-        .map(|(_, &function)| base_self[index_of(function)]);
-    Some(equivalent.sum::<f64>() / all)
-}
 
-/// The complete rows of the tested functions that are watched; the others are only screened.
-fn watched_rows(
-    at: &LookAt<'_>,
-    arms: &CellArms<'_>,
-    kind: CountKind,
-    places: &[u32],
-    live: &LiveRows,
-    family: &mut Family,
-) -> Vec<RowEvidence> {
-    let threshold = -libm::log(at.view.q);
-    let functions = at.view.counts.functions();
-    for row in live.candidates.iter().filter(|row| row.ln_e >= threshold) {
-        family.watch(functions.number(index_of(places[row.function])), row.ln_e);
+    /// Share of the base's self samples in equivalent functions with firm support; `None` if nothing is comparable.
+    fn equivalent_share(&self, support: Support, measured: Option<&(ShareTests<'_>, Scales)>) -> Option<f64> {
+        let base_self = &self.own_counts.base;
+        let all: f64 = base_self.iter().sum();
+        if self.arms.kept == 0 || all <= 0.0 {
+            return None;
+        }
+        let Some((measured, scales)) = measured.filter(|_| support == Support::Firm) else { return Some(0.0) };
+        let (tests, ln_scale) = (&measured.tests, scales.deciding.ln_scale);
+        let equivalent = (0..tests.tested.len())
+            .filter(|&index| tests.tested[index] && tests.levels[index].is_equivalent(ln_scale))
+            .map(|index| base_self[index_of(measured.contrast.id(index))]);
+        Some(equivalent.sum::<f64>() / all)
     }
-    let index = |number: usize| places.binary_search(&functions.places()[number]).ok();
-    let tested = family.watched().filter_map(|number| Some((number, index(number)?)));
-    let tested: Vec<(usize, usize)> = tested.filter(|&(_, index)| live.moments.tested[index]).collect();
-    if tested.is_empty() {
-        return Vec::new();
+
+    /// The complete rows of the tested functions that are watched; the others are only screened.
+    fn watched_rows(
+        &self,
+        kind: CountKind,
+        measured: &ShareTests<'l>,
+        scales: &Scales,
+        family: &mut Family,
+    ) -> Vec<RowEvidence> {
+        let view = self.at.view;
+        let threshold = -libm::log(view.q);
+        let functions = view.counts.functions();
+        let number = |index: usize| functions.number(index_of(measured.contrast.id(index)));
+        for row in live_rows(&measured.tests, scales, 1.0 / (view.q * MOST_IMPORTANCE)) {
+            let most = libm::log(importance(measured.tests.share_of_cost(row.place)));
+            if row.ln_e + most >= threshold {
+                family.watch(number(row.place));
+            }
+            if row.ln_e >= threshold {
+                family.remember(number(row.place), row.ln_e);
+            }
+        }
+        let index = |number: usize| measured.contrast.place(index_of(functions.places()[number]));
+        let tested = family.watched().filter_map(|number| Some((number, index(number)?)));
+        let mut tested: Vec<(usize, usize)> = tested.filter(|&(_, index)| measured.tests.tested[index]).collect();
+        tested.sort_unstable_by_key(|&(_, index)| index);
+        if tested.is_empty() {
+            return Vec::new();
+        }
+        self.complete_rows(kind, &tested, measured, scales, family)
     }
-    let frame = at.view.frame(Scope::Epoch, kind, arms, support_of(&live.moments));
-    let quantiles = Quantiles::of(live.moments.df_total);
-    let indices: Vec<usize> = tested.iter().map(|&(_, index)| index).collect();
-    let rows = rows_of(live.moments.only(&indices), Some(live.normalization), at.view.min_effect);
-    let each = tested.iter().enumerate().map(|(i, &(number, _))| {
-        let (hash, name) = &functions.entries()[number];
-        let mut evidence = frame.row(*hash, name, whole(rows.moments.a[i]), whole(rows.moments.b[i]));
-        add_tests(&mut evidence, &frame, &rows, &quantiles, i);
-        add_always_valid(&mut evidence, &rows, &quantiles, family.largest_ln_e(at.comparison.epoch, number), i);
-        evidence
-    });
-    each.collect()
+
+    /// The rows of some tested functions, each by the cell's number and the index in the tests, ascending by that.
+    fn complete_rows(
+        &self,
+        kind: CountKind,
+        functions: &[(usize, usize)],
+        measured: &ShareTests<'l>,
+        scales: &Scales,
+        family: &Family,
+    ) -> Vec<RowEvidence> {
+        let view = self.at.view;
+        let (head, base) = (self.arms.figures(Side::Head).pods, self.arms.figures(Side::Base).pods);
+        let frame = view.frame(Scope::Epoch, kind, self.arms, support_of(head, base, f64::INFINITY));
+        let counts = &measured.tests.counts;
+        let indices: Vec<usize> = functions.iter().map(|&(_, index)| index).collect();
+        let shares = measured.only(&indices).rows(scales, view.min_effect);
+        let left_out = shares.leave_one_out();
+        let mut rows = Vec::with_capacity(functions.len());
+        for (place, &(number, index)) in functions.iter().enumerate() {
+            let (hash, name) = &view.counts.functions().entries()[number];
+            let mut evidence = frame.row(*hash, name, whole(counts.head[index]), whole(counts.base[index]));
+            add_tests(&mut evidence, &frame, &shares, place);
+            add_always_valid(&mut evidence, &shares, family.largest_ln_e(self.at.comparison.epoch, number), place);
+            if let Some((side, bucket)) = left_out(place) {
+                evidence.one_pod = self.arms.pods_of_bucket(side, bucket);
+            }
+            rows.push(evidence);
+        }
+        if self.all.is_some() && rows.iter().any(|row| row.contradicts) {
+            self.add_requests(kind, functions, &mut rows);
+        }
+        rows
+    }
+
+    /// Cost per request of rows that their plain shares contradict.
+    fn add_requests(&self, kind: CountKind, functions: &[(usize, usize)], rows: &mut [RowEvidence]) {
+        let view = self.at.view;
+        let requests = each_function(&self.arms.contrast(kind, view.untested));
+        for (row, &(number, _)) in rows.iter_mut().zip(functions).filter(|(row, _)| row.contradicts) {
+            add_requests(row, &requests, index_of(view.counts.functions().places()[number]));
+        }
+    }
 }
 
 /// Changes are ordered in steps of 1e-9, so that changes that differ only by rounding are equal.
@@ -274,26 +375,13 @@ const STEPS: f64 = 1e9;
 
 /// The functions of a cell that moved only because shares sum to one, the largest change first; none if the
 /// normalization factor has not moved.
-fn compositional(view: &CellView<'_>, places: &[u32], live: &LiveRows) -> Vec<String> {
+fn compositional(view: &CellView<'_>, places: &[u32], tests: &Tests, scales: &Scales) -> Vec<String> {
     let functions = view.counts.functions();
     let entries = functions.entries();
-    let moved = moved_with_the_rest(&live.moments, live.normalization, view.q, view.min_effect).into_iter();
-    let mut moved: Vec<(f64, usize)> = moved
-        .map(|index| ((live.moments.theta_raw[index].abs() * STEPS).round(), functions.number(index_of(places[index]))))
-        .collect();
+    let moved = moved_with_the_rest(tests, scales, view.q, view.min_effect).into_iter();
+    let size = |index: usize| (tests.levels[index].theta().abs() * STEPS).round();
+    let mut moved: Vec<(f64, usize)> =
+        moved.map(|index| (size(index), functions.number(index_of(places[index])))).collect();
     moved.sort_by(|a, b| b.0.total_cmp(&a.0).then(entries[a.1].0.cmp(&entries[b.1].0)));
     moved.into_iter().map(|(_, function)| entries[function].1.to_string()).collect()
-}
-
-/// The moments of a kind, if there are enough pods for a test.
-pub fn measured(view: &CellView<'_>, arms: &CellArms<'_>, kind: CountKind) -> Option<Moments> {
-    if !has_replicates(arms) {
-        return None;
-    }
-    carried(Moments::measure(&arms.contrast(kind, view.untested), Model::Share, view.min_count))
-}
-
-/// Moments with enough degrees of freedom for a test.
-fn carried(moments: Moments) -> Option<Moments> {
-    (support_of(&moments) != Support::Untestable).then_some(moments)
 }

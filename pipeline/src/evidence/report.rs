@@ -3,23 +3,21 @@
 use fleetdiff_schemas::comparison::{OpenComparison, Side};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
-use fleetdiff_statistics::requests::PerRequest;
-use fleetdiff_statistics::rows::rows_of;
-use fleetdiff_statistics::{Moments, outliers};
+use fleetdiff_statistics::outliers;
+use fleetdiff_statistics::requests::{all_samples, anchor, each_function};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
-use super::closed::ClosedStrata;
-use super::family::Family;
 use super::imbalance::{Imbalance, imbalance};
 use super::kind::{KindEvidence, PodEvidence, RareRows};
-use super::look::measured;
+use super::look::LookMemory;
 use super::pod_by_pod::merge_pods;
 use super::pods::WindowPods;
-use super::requests::row_of_all;
-use super::row::{RowEvidence, support_of};
+use super::requests::{is_tested, row_of_all};
+use super::row::RowEvidence;
 use super::snapshot::Snapshot;
 use super::strata_detail::{History, StrataDetail};
+use super::tests::{Places, ShareTests, support_of};
 use super::view::CellView;
 
 /// The rows of one cell in one scope, and its counts for the roll-ups.
@@ -41,58 +39,59 @@ pub struct ScopeReport {
     pub history: Option<History>,
 }
 
-/// The rows of a cell in one scope; none if the head has no sample in it. `closed` holds the strata of the epoch that
-/// no longer change and have been added so far; how many those are does not affect a row.
+/// The rows of a cell in one scope; none if the head has no sample in it. What functions share is measured afresh.
 pub fn report(
     view: &CellView<'_>,
     comparison: &OpenComparison,
     scope: Scope,
     kinds: &[CountKind],
-    families: &[Family],
-    closed: &ClosedStrata,
+    memory: &LookMemory,
 ) -> Option<ScopeReport> {
     let arms_of = if view.merges_strata() { CellArms::merged } else { CellArms::of };
-    let every_stratum = arms_of(view.counts, scope, comparison);
-    let resuming =
-        (scope == Scope::Epoch && !view.merges_strata()).then(|| CellArms::resuming(view.counts, comparison, closed));
-    let arms = resuming.as_ref().unwrap_or(&every_stratum);
+    let arms = arms_of(view.counts, scope, comparison);
+    let pods = |side| arms.figures(side).pods;
     if arms.figures(Side::Head).total == 0 {
         return None;
     }
-    let own = measured(view, arms, CountKind::SelfCount);
-    let normalization = own.as_ref().map(Moments::normalization);
-    let served_of = |kind| every_stratum.served(kind, view.untested).filter(|_| !view.merges_strata());
-    let served = served_of(CountKind::SelfCount);
+    let support = if arms.has_replicates() {
+        support_of(pods(Side::Head), pods(Side::Base), f64::INFINITY)
+    } else {
+        Support::Untestable
+    };
+    let knows_requests = support != Support::Untestable && !view.merges_strata() && arms.knows_requests();
+    let all = knows_requests.then(|| all_samples(&arms.contrast(CountKind::SelfCount, view.untested)));
+    let measure = |kind| ShareTests::measure(arms.contrast(kind, view.untested), view.min_count, None);
+    let mut own = (support != Support::Untestable).then(|| measure(CountKind::SelfCount));
+    let scales = own.as_ref().map(|own| own.scales(all.as_ref().filter(|all| is_tested(all)).and_then(anchor)));
     let one_by_one = view.method.tests_pods_one_by_one();
     let pods = (scope == Scope::Window && (one_by_one || !view.merges_strata()))
         .then(|| WindowPods::of(view.counts, &comparison.id));
     let (mut rows, mut rare) = (Vec::new(), Vec::new());
-    for (&kind, family) in kinds.iter().zip(families) {
-        let moments = match kind {
-            CountKind::SelfCount => own.clone(),
-            CountKind::Total => measured(view, arms, kind),
+    for (&kind, family) in kinds.iter().zip(&memory.families) {
+        let tests = match kind {
+            CountKind::SelfCount => own.take(),
+            CountKind::Total => scales.as_ref().map(|_| measure(kind)),
         };
-        let tests = moments.map(|moments| rows_of(moments, normalization, view.min_effect));
-        let support = tests.as_ref().map_or(Support::Untestable, |tests| support_of(&tests.moments));
-        let frame = view.frame(scope, kind, arms, support);
-        let per_request = served.as_ref().filter(|_| support != Support::Untestable).map(|served| match kind {
-            CountKind::SelfCount => PerRequest::measure(served),
-            CountKind::Total => PerRequest::measure(&served_of(kind).unwrap_or_default()),
-        });
+        let shares = tests.zip(scales.as_ref()).map(|(tests, scales)| tests.rows(scales, view.min_effect));
+        let frame = view.frame(scope, kind, &arms, support);
+        let per_request = knows_requests.then(|| each_function(&arms.contrast(kind, view.untested)));
         let (head, base) = (arms.counts(Side::Head, kind), arms.counts(Side::Base, kind));
         let evidence = KindEvidence {
             functions: view.counts.functions().entries(),
             frame: &frame,
             counts: (&head, &base),
             min_count: view.min_count,
-            tests: tests.as_ref(),
-            requests: per_request.as_ref().map(|rates| &rates.functions),
+            places: Places(Some(view.counts.functions().places())),
+            tests: shares.as_ref(),
+            pods_of_bucket: &|side, bucket| arms.pods_of_bucket(side, bucket),
+            requests: per_request.as_ref(),
             family: (scope == Scope::Epoch).then_some((family, view.epoch)),
             pods: pods.as_ref().filter(|_| !one_by_one).map(|pods| pods.evidence(view, kind, support)),
         };
         let (mut of_kind, rare_of_kind) = evidence.rows(view.q);
-        if let (CountKind::SelfCount, Some(rates)) = (kind, &per_request) {
-            of_kind.push(row_of_all(&frame, &rates.all));
+        if let (CountKind::SelfCount, Some(all)) = (kind, &all) {
+            let largest = (scope == Scope::Epoch).then(|| memory.all.largest_ln_e(view.epoch, 0));
+            of_kind.push(row_of_all(&frame, all, largest));
         }
         if let Some(pods) = pods.as_ref().filter(|_| one_by_one) {
             merge_pods(&mut of_kind, view.counts.functions(), pods, kind, view.method);
@@ -104,9 +103,9 @@ pub fn report(
         scope,
         rows,
         rare,
-        snapshot: Snapshot::of(view.counts.functions(), &every_stratum),
+        snapshot: Snapshot::of(view.counts.functions(), &arms),
         imbalance: imbalance_within(view, comparison, scope),
-        strata_detail: view.strata_detail(arms),
+        strata_detail: view.strata_detail(&arms),
         history: None,
     })
 }

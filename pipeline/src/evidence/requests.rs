@@ -3,41 +3,62 @@
 use std::sync::Arc;
 
 use fleetdiff_schemas::identity::stable_hash;
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Interval};
-use fleetdiff_statistics::effect::{interval_from_t, is_equivalent};
-use fleetdiff_statistics::requests::RateTest;
+use fleetdiff_schemas::rows::ALL_FUNCTIONS;
+use fleetdiff_statistics::Tests;
+use fleetdiff_statistics::always_valid::ln_p_always_valid;
+use fleetdiff_statistics::evalue::ln_e;
 
-use super::row::{Quantiles, RowEvidence, RowFrame, Uniform};
+use super::row::{LEVEL, RowEvidence, RowFrame, as_ratio, known};
+use super::tests::{LEAST_DF, support_of};
 
-/// Adds the cost per request of its function to a row, with the `quantiles` of this test; nothing if it was not tested.
-pub fn add_requests(evidence: &mut RowEvidence, requests: &RateTest, quantiles: &Quantiles, f: usize) {
-    let moments = &requests.moments;
-    if !moments.tested[f] {
+/// A per-request change at this level is a change.
+const LN_P_MOVED: f64 = -2.995_732_273_553_991;
+
+/// Adds the cost per request at a place of results to a row; nothing if it was not tested.
+///
+/// A function whose cost per request moved as its normalized share did is not contradicted by its plain share.
+pub fn add_requests(evidence: &mut RowEvidence, requests: &Tests, place: usize) {
+    if !requests.tested[place] {
         return;
     }
-    let (theta, se) = (requests.test.theta[f], requests.test.se[f]);
-    let row = &mut evidence.row;
-    row.per_request_ln_p = Some(requests.test.ln_p[f]).filter(|ln_p| !ln_p.is_nan());
-    if moments.a[f] > 0.0 && moments.b[f] > 0.0 {
-        let bounds = interval_from_t(theta, se, quantiles.t95);
-        row.per_request_ratio = Some(Interval { value: libm::exp(theta), low: bounds.low, high: bounds.high });
+    let levels = &requests.levels[place];
+    let ln_p = levels.ln_p(1.0);
+    evidence.row.per_request_ln_p = known(ln_p);
+    if requests.counts.head[place] > 0.0 && requests.counts.base[place] > 0.0 {
+        let interval = levels.interval(libm::log1p(-LEVEL));
+        evidence.row.per_request_ratio = Some(as_ratio(levels.theta(), interval));
     }
+    evidence.contradicts &= !(ln_p <= LN_P_MOVED && levels.theta() * evidence.theta > 0.0);
 }
 
-/// The row of all samples of a cell: whether a request costs more, over all functions.
-pub fn row_of_all(frame: &RowFrame, all: &RateTest) -> RowEvidence {
+/// The row of all samples of a cell: whether a request costs more, over all functions; `largest` is ln of its largest
+/// e-value in this epoch, in scope `epoch`.
+pub fn row_of_all(frame: &RowFrame, all: &Tests, largest: Option<f64>) -> RowEvidence {
     let name: Arc<str> = ALL_FUNCTIONS.into();
     let count = |total: i64| u64::try_from(total).unwrap_or(0);
-    let mut evidence = frame.row(stable_hash(name.as_bytes()), &name, count(frame.head.total), count(frame.base.total));
+    let hash = stable_hash(name.as_bytes());
+    let mut evidence = frame.row(hash, &name, count(frame.head.total), count(frame.base.total));
+    evidence.of_all = true;
     evidence.decided = frame.not_testable(&evidence.row);
     // A share of 1 against a share of 1 carries no information.
     (evidence.row.g, evidence.row.ln_p_iid) = (None, None);
-    let moments = &all.moments;
-    let quantiles = Quantiles::of(moments.df_total);
-    add_requests(&mut evidence, all, &quantiles, 0);
-    if moments.tested[0] {
-        let (theta, se) = (all.test.theta[0], all.test.se[0]);
-        evidence.uniform = Some(Uniform { theta, equivalent: is_equivalent(theta, se, quantiles.t90) });
+    if !is_tested(all) {
+        if evidence.decided.is_none() {
+            evidence.lacks_degrees_of_freedom(frame);
+        }
+        return evidence;
     }
+    let levels = &all.levels[0];
+    add_requests(&mut evidence, all, 0);
+    evidence.theta = levels.theta();
+    evidence.equivalent = levels.is_equivalent(0.0);
+    evidence.row.support = support_of(frame.head.pods, frame.base.pods, levels.df);
+    evidence.row.ln_e = known(ln_e(levels.ln_p(1.0), levels.variance()));
+    evidence.row.always_valid_ln_p = largest.map(ln_p_always_valid);
     evidence
+}
+
+/// Whether all samples together could be tested per request.
+pub fn is_tested(all: &Tests) -> bool {
+    all.tests == 1 && all.levels[0].df >= LEAST_DF
 }

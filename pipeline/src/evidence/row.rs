@@ -9,16 +9,20 @@ use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
 use serde::{Deserialize, Serialize};
 
-use fleetdiff_statistics::always_valid::{Bet, ln_p_always_valid};
-use fleetdiff_statistics::effect::{EQUIVALENCE_LEVEL, interval_from_t, is_equivalent};
+use fleetdiff_statistics::always_valid::ln_p_always_valid;
+use fleetdiff_statistics::effect::LnInterval;
 use fleetdiff_statistics::g::g_2x2;
 use fleetdiff_statistics::power::{Design, detection_z, samples_by_rule};
-use fleetdiff_statistics::tails::{F1Tail, ln_chi1_tail, t_quantile};
-use fleetdiff_statistics::{CellRows, FEW_FUNCTIONS, support};
+use fleetdiff_statistics::tails::{ln_chi1_tail, t_quantile};
+use fleetdiff_statistics::{Arms, Levels, Tests};
+
+use super::tests::{ShareRows, support_of};
 
 /// Level and power for the columns "how long" and "how small".
 const ALPHA: f64 = 1e-4;
 const POWER: f64 = 0.8;
+/// The level of intervals.
+pub(super) const LEVEL: f64 = 0.95;
 /// The largest probability with which the always-valid interval misses the truth at any look.
 const ALWAYS_VALID_ALPHA: f64 = 0.05;
 /// The change for which "how long" is computed: the limit of equivalence.
@@ -35,35 +39,53 @@ pub struct RowEvidence {
     pub tested: bool,
     /// ln of the ratio of shares.
     pub theta_share: f64,
-    /// ln of the adjusted ratio.
+    /// ln of the adjusted ratio; in the row of all functions, of the ratio of samples per request.
     pub theta: f64,
+    /// Variance of both; NaN where not tested.
+    pub variance: f64,
     /// ln of the cell's normalization factor.
     pub ln_normalization: f64,
+    /// Whether the data leave several normalization factors.
+    pub ambiguous: bool,
     /// ln p that the two-level selection takes; NaN where not tested.
     pub ln_p_row: f64,
     /// ln p for "moved only because shares sum to one"; NaN where not tested.
     pub ln_p_comp: f64,
     /// Whether the 90 % interval lies within five percent, whatever the support.
     pub equivalent: bool,
+    /// Whether the plain share moved the other way, and requests do not say that the function did too.
+    pub contradicts: bool,
+    /// The pods of the bucket without which the row does not hold; none if each bucket can be spared.
+    pub one_pod: Vec<String>,
     /// The verdict of the first lines of the table, which need no other row.
     pub decided: Option<(Verdict, RowReason)>,
     /// Whether the base is history.
     pub of_history: bool,
-    /// For the row of all functions together: the cost per request.
-    pub uniform: Option<Uniform>,
+    /// Whether this is the row of all functions together, whose change is that of the cost per request.
+    pub of_all: bool,
     /// The head's pods with the ln p of each, if the function may have outlying pods.
     pub deviating_pods: Vec<(String, f64)>,
     /// Merged ln p of the tests of single head pods, if the method merges those; otherwise NaN.
     pub ln_p_by_pod: f64,
 }
 
-/// The cost of a request, over all functions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Uniform {
-    /// ln of the ratio of samples per request.
-    pub theta: f64,
-    /// Whether its 90 % interval lies within five percent, whatever the support.
-    pub equivalent: bool,
+impl RowEvidence {
+    /// Whether the row can be significant: tested in its share, or, of all functions together, per request.
+    pub fn is_decidable(&self) -> bool {
+        self.tested || self.of_all && self.row.per_request_ln_p.is_some()
+    }
+
+    /// The change by which the row is decided, with its interval.
+    pub fn effect(&self) -> Option<Interval> {
+        if self.of_all { self.row.per_request_ratio } else { self.row.adjusted_ratio }
+    }
+
+    /// Nothing was tested although there are enough pods: too few degrees of freedom.
+    pub(super) fn lacks_degrees_of_freedom(&mut self, frame: &RowFrame) {
+        self.row.support = Support::Untestable;
+        self.decided = Some((Verdict::Untestable, RowReason::FewPods));
+        self.row.detail = frame.detail(self.decided);
+    }
 }
 
 /// What rows of one cell, scope and kind have in common.
@@ -125,13 +147,17 @@ impl RowFrame {
             tested: false,
             theta_share: none,
             theta: none,
+            variance: none,
             ln_normalization: none,
+            ambiguous: false,
             ln_p_row: none,
             ln_p_comp: none,
             equivalent: false,
+            contradicts: false,
+            one_pod: Vec::new(),
             decided,
             of_history: self.history.is_some(),
-            uniform: None,
+            of_all: false,
             deviating_pods: Vec::new(),
             ln_p_by_pod: none,
         }
@@ -191,73 +217,75 @@ pub fn recount(row: &mut CellRow, head: i64, base: i64) {
     row.ln_p_iid = row.g.map(ln_chi1_tail);
 }
 
-/// Adds the results of the cell's tests of function `f` to a row.
-pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, rows: &CellRows, quantiles: &Quantiles, f: usize) {
-    let moments = &rows.moments;
-    if !moments.tested[f] {
-        return;
-    }
-    let row = &mut evidence.row;
-    let known = |value: f64| (!value.is_nan()).then_some(value);
+/// Adds the tests of shares at a place of results, which was tested, to a row.
+pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, shares: &ShareRows<'_>, place: usize) {
+    let (rows, tests) = (&shares.rows, &shares.rows.tests);
+    let (levels, ln_scale) = (&tests.levels[place], rows.scales.deciding.ln_scale);
     evidence.tested = true;
-    evidence.theta_share = rows.share.theta[f];
-    evidence.theta = rows.adjusted.theta[f];
-    evidence.ln_normalization = libm::log(rows.normalization);
-    evidence.ln_p_row = rows.ln_p_row[f];
-    evidence.ln_p_comp = rows.ln_p_comp[f];
-    row.dispersion = known(moments.phi_tilde[f]);
-    row.df = known(moments.df_total);
-    row.statistic = known(rows.adjusted.stat[f] / moments.phi_tilde[f]);
-    row.ln_p = known(rows.share.ln_p[f]);
-    row.ln_p_min_effect = known(rows.ln_p_min_effect[f]);
-    row.adjusted_ln_p = known(rows.adjusted.ln_p[f]);
-    row.ln_e = known(rows.ln_e[f]);
+    evidence.theta_share = levels.theta();
+    evidence.theta = rows.theta[place];
+    evidence.variance = levels.variance();
+    evidence.ln_normalization = ln_scale;
+    evidence.ambiguous = rows.scales.ambiguous();
+    evidence.ln_p_row = rows.ln_p_row[place];
+    evidence.ln_p_comp = rows.ln_p_comp[place];
+    evidence.contradicts = rows.contradicts[place];
+    evidence.equivalent = levels.is_equivalent(ln_scale);
+    let row = &mut evidence.row;
+    row.support = support_of(row.head.pods, row.base.pods, levels.df);
+    row.head_dispersion = known(tests.dispersion.head[place].phi);
+    row.base_dispersion = known(tests.dispersion.base[place].phi);
+    row.df = known(levels.df);
+    row.statistic = known(levels.deviance(libm::exp(ln_scale)));
+    row.ln_p = known(rows.ln_p_share[place]);
+    row.ln_p_min_effect = known(rows.ln_p_min_effect[place]);
+    row.ln_p_row = known(rows.ln_p_row[place]);
+    row.adjusted_ln_p = known(rows.ln_p[place]);
+    row.ln_e = known(rows.ln_e[place]);
     if row.head.count > 0 && row.base.count > 0 {
-        let interval = |theta: f64, se: f64| {
-            let bounds = interval_from_t(theta, se, quantiles.t95);
-            Interval { value: libm::exp(theta), low: bounds.low, high: bounds.high }
-        };
-        row.ratio = Some(interval(rows.share.theta[f], rows.share.se[f]));
-        row.adjusted_ratio = Some(interval(rows.adjusted.theta[f], rows.adjusted.se[f]));
-        evidence.equivalent = is_equivalent(rows.adjusted.theta[f], rows.share.se[f], quantiles.t90);
+        let interval = levels.interval(libm::log1p(-LEVEL));
+        row.ratio = Some(as_ratio(levels.theta(), interval));
+        row.adjusted_ratio = Some(as_ratio(rows.theta[place], interval.against(ln_scale)));
     }
-    if let (Some(p1), Some(p0)) = (row.head.share, row.base.share) {
-        let (n1, n0) = (signed_float(row.head.total), signed_float(row.base.total));
-        let half = quantiles.t95 * libm::sqrt(moments.phi_tilde[f] * (p1 * (1.0 - p1) / n1 + p0 * (1.0 - p0) / n0));
-        row.share_delta = Some(Interval { value: p1 - p0, low: p1 - p0 - half, high: p1 - p0 + half });
-    }
+    row.share_delta = share_delta(row, levels);
     // History is not sampled in the same way as the window, so neither a number of pods nor a time follows from it.
     if frame.history.is_none() {
-        add_power(row, moments, frame, quantiles.detection_z);
+        add_power(row, tests, frame);
     }
 }
 
-/// Adds the always-valid figures to a row; `largest` is ln of its largest e-value in this epoch.
-pub fn add_always_valid(evidence: &mut RowEvidence, rows: &CellRows, quantiles: &Quantiles, largest: f64, f: usize) {
-    let row = &mut evidence.row;
-    let Some(ln_e) = row.ln_e else { return };
-    row.always_valid_ln_p = Some(ln_p_always_valid(largest));
-    let part = if rows.moments.tests < FEW_FUNCTIONS { 0.0 } else { rows.moments.part(f) };
-    let bet = Bet { theta: rows.adjusted.theta[f], se: rows.share.se[f], tail: quantiles.tail, part };
-    let bounds = bet.ratio_interval(ln_e, ALWAYS_VALID_ALPHA);
-    let known = row.adjusted_ratio.is_some() && !bounds.low.is_nan();
-    row.always_valid_ratio =
-        known.then(|| Interval { value: libm::exp(bet.theta), low: bounds.low, high: bounds.high });
+/// The change of the merged share; its variance is that of both levels.
+fn share_delta(row: &CellRow, levels: &Levels) -> Option<Interval> {
+    let value = row.head.share? - row.base.share?;
+    let variance: f64 =
+        levels.arms.both().into_iter().map(|arm| (arm.counting + arm.between * arm.share) * arm.share).sum();
+    let half = t_quantile(LEVEL, levels.df) * libm::sqrt(variance);
+    Some(Interval { value, low: value - half, high: value + half })
 }
 
-fn add_power(row: &mut CellRow, moments: &fleetdiff_statistics::Moments, frame: &RowFrame, z: f64) {
-    let seconds = frame.seconds();
+/// Adds the always-valid figures to a tested row; `largest` is ln of its largest e-value in this epoch.
+pub fn add_always_valid(evidence: &mut RowEvidence, shares: &ShareRows<'_>, largest: f64, place: usize) {
+    let rows = &shares.rows;
+    let row = &mut evidence.row;
+    row.always_valid_ln_p = Some(ln_p_always_valid(largest));
+    let bounds = rows.tests.levels[place].always_valid_interval(ALWAYS_VALID_ALPHA);
+    let bounds = bounds.against(rows.scales.deciding.ln_scale);
+    let known = row.adjusted_ratio.is_some() && !bounds.low.is_nan();
+    row.always_valid_ratio = known.then(|| as_ratio(rows.theta[place], bounds));
+}
+
+fn add_power(row: &mut CellRow, tests: &Tests, frame: &RowFrame) {
     let samples = signed_float(row.head.total + row.base.total);
-    let samples_per_pod = samples / (moments.k_head + moments.k_base);
+    let pods = tests.size.map(|arm| arm.pods);
+    let samples_per_pod = samples / (pods.head + pods.base);
     let design = Design {
-        z,
-        head_pods: moments.k_head,
-        base_pods: moments.k_base,
+        z: detection_z(ALPHA, POWER),
+        pods: Arms { head: pods.head, base: pods.base },
         share: signed_float(row.head.count + row.base.count) / samples,
-        tau2: moments.tau2,
+        tau2: tests.pooled.spread,
     };
     row.minimum_detectable_ratio = Some(libm::exp(design.mde(samples_per_pod)));
-    let rate = samples_per_pod / seconds;
+    let rate = samples_per_pod / frame.seconds();
     let needed = design.seconds_to_detect(rate, RATIO);
     row.seconds_to_significance = Some(needed);
     if needed.is_infinite() {
@@ -266,38 +294,13 @@ fn add_power(row: &mut CellRow, moments: &fleetdiff_statistics::Moments, frame: 
     row.samples_needed_iid = Some(samples_by_rule(design.share, RATIO - 1.0));
 }
 
-/// Tails and quantiles that all rows of a cell share.
-#[derive(Clone, Copy, Debug)]
-pub struct Quantiles {
-    /// For 95 % intervals.
-    pub t95: f64,
-    /// For the 90 % interval of equivalence.
-    pub t90: f64,
-    /// The tail of the test.
-    tail: F1Tail,
-    /// For "how long" and "how small".
-    detection_z: f64,
+/// A ratio with its interval, from logarithms.
+pub(super) fn as_ratio(theta: f64, interval: LnInterval) -> Interval {
+    Interval { value: libm::exp(theta), low: libm::exp(interval.low), high: libm::exp(interval.high) }
 }
 
-impl Quantiles {
-    /// The quantiles for this number of degrees of freedom.
-    pub fn of(df: f64) -> Self {
-        Self {
-            t95: t_quantile(0.95, df),
-            t90: t_quantile(EQUIVALENCE_LEVEL, df),
-            tail: F1Tail::new(df),
-            detection_z: detection_z(ALPHA, POWER),
-        }
-    }
-}
-
-/// The support that the pods of two arms give, as tables name it.
-pub fn support_of(moments: &fleetdiff_statistics::Moments) -> Support {
-    match support(moments.k_head, moments.k_base, moments.df) {
-        fleetdiff_statistics::Support::Firm => Support::Firm,
-        fleetdiff_statistics::Support::Tentative => Support::Tentative,
-        fleetdiff_statistics::Support::Untestable => Support::Untestable,
-    }
+pub(super) fn known(value: f64) -> Option<f64> {
+    (!value.is_nan()).then_some(value)
 }
 
 fn ratio(part: i64, whole: i64) -> f64 {

@@ -12,10 +12,11 @@ use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::number::{float, index_of, table_count};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
-use fleetdiff_statistics::{Arm, BucketCounts, BucketRow, Contrast, Stratum};
+use fleetdiff_statistics::{Arm, Arms, BucketCounts, BucketRow, Contrast, Stratum};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
+use super::strata::hop_concentration;
 use crate::counts::functions::CellFunctions;
 use crate::counts::plane::Plane;
 
@@ -26,11 +27,8 @@ pub struct Snapshot {
     functions: Vec<(u64, Arc<str>)>,
     /// One entry a stratum.
     strata: Vec<[Vec<SnapshotBucket>; 2]>,
-    /// Strata that both arms share, and those in which one is missing.
+    /// Strata that both arms share.
     kept: usize,
-    dropped: usize,
-    /// Whether the base is history.
-    of_history: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,10 +36,17 @@ struct SnapshotBucket {
     bucket: u8,
     samples: u64,
     requests: u64,
+    hop_squares: u128,
     pods: Vec<PodId>,
-    /// (function, count), ascending, of each kind.
-    own: Vec<(u32, u64)>,
-    total: Vec<(u32, u64)>,
+    own: KindCounts<Vec<(u32, u64)>>,
+    total: KindCounts<Vec<(u32, u64)>>,
+}
+
+/// Counts of one kind and pairs of samples that share a profile, by function, ascending.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct KindCounts<C> {
+    counts: C,
+    pairs: C,
 }
 
 impl Snapshot {
@@ -52,30 +57,28 @@ impl Snapshot {
             if stratum >= strata.len() {
                 strata.resize_with(stratum + 1, Default::default);
             }
-            let sparse = |kind| {
-                let planes: Vec<&Plane> = states.iter().flat_map(|state| state.planes(kind)).collect();
+            let sparse = |planes: Vec<&Plane>| {
                 let sums =
                     functions.places().iter().map(|&f| planes.iter().map(|plane| plane.get(index_of(f))).sum::<u64>());
                 let numbered = (0u32..).zip(sums);
                 numbered.filter(|&(_, count)| count > 0).collect::<Vec<_>>()
+            };
+            let of_kind = |kind| KindCounts {
+                counts: sparse(states.iter().flat_map(|state| state.planes(kind)).collect()),
+                pairs: sparse(states.iter().flat_map(|state| state.pairs(kind)).collect()),
             };
             let pods: BTreeSet<_> = states.iter().flat_map(|state| state.pods.keys().cloned()).collect();
             strata[stratum][index(side)].push(SnapshotBucket {
                 bucket: bucket.0,
                 samples: states.iter().map(|state| state.samples).sum(),
                 requests: states.iter().map(|state| state.requests).sum(),
+                hop_squares: states.iter().map(|state| state.hop_squares).sum(),
                 pods: pods.into_iter().collect(),
-                own: sparse(CountKind::SelfCount),
-                total: sparse(CountKind::Total),
+                own: of_kind(CountKind::SelfCount),
+                total: of_kind(CountKind::Total),
             });
         });
-        Self {
-            functions: functions.entries().to_vec(),
-            strata,
-            kept: arms.kept,
-            dropped: arms.dropped,
-            of_history: arms.of_history,
-        }
+        Self { functions: functions.entries().to_vec(), strata, kept: arms.kept }
     }
 }
 
@@ -89,13 +92,7 @@ impl Snapshot {
         let strata: Vec<_> =
             self.strata.iter().map(halves).filter(|arms| arms.iter().all(|arm| !arm.is_empty())).collect();
         let kept = strata.len();
-        (kept > 0).then(|| Self {
-            functions: self.functions.clone(),
-            dropped: self.strata.len() - kept,
-            kept,
-            strata,
-            of_history: self.of_history,
-        })
+        (kept > 0).then(|| Self { functions: self.functions.clone(), kept, strata })
     }
 }
 
@@ -108,8 +105,6 @@ pub(crate) struct Together {
     strata: Vec<[Vec<Bucket>; 2]>,
     /// Strata of the cells that both arms share.
     pub kept: usize,
-    dropped: usize,
-    of_history: bool,
 }
 
 #[derive(Debug)]
@@ -117,9 +112,10 @@ struct Bucket {
     bucket: u8,
     samples: u64,
     requests: u64,
+    hop_squares: u128,
     pods: Vec<PodId>,
-    own: Sparse,
-    total: Sparse,
+    own: KindCounts<Sparse>,
+    total: KindCounts<Sparse>,
 }
 
 /// Counts of the functions that have any, ascending.
@@ -148,23 +144,15 @@ impl Together {
                 cell.functions.iter().map(|(hash, _)| functions.partition_point(|(other, _)| other < hash)).collect();
             strata.extend(cell.strata.iter().map(|arms| arms.each_ref().map(|arm| renumbered(arm, &numbers))));
         }
-        let dropped = cells.iter().map(|cell| cell.dropped).sum();
-        let of_history = cells.iter().any(|cell| cell.of_history);
-        Self { functions, strata, kept: cells.iter().map(|cell| cell.kept).sum(), dropped, of_history }
+        Self { functions, strata, kept: cells.iter().map(|cell| cell.kept).sum() }
     }
 
     /// The input of the tests for one kind of count.
     pub fn contrast(&self, kind: CountKind, untested: Option<usize>) -> Contrast<'_> {
         let strata =
             self.strata.iter().map(|[head, base]| Stratum { head: arm(head, kind), base: arm(base, kind) }).collect();
-        let mut contrast = Contrast::new(
-            self.functions.len(),
-            strata,
-            self.pods_by_bucket(Side::Head),
-            self.pods_by_bucket(Side::Base),
-        );
-        contrast.strata_dropped = self.dropped;
-        contrast.imbalance = self.of_history;
+        let pods = Arms { head: self.pods_by_bucket(Side::Head), base: self.pods_by_bucket(Side::Base) };
+        let mut contrast = Contrast::new(self.functions.len(), strata, pods);
         contrast.untested = untested;
         contrast
     }
@@ -185,10 +173,22 @@ impl Together {
         }
     }
 
+    /// Whether the arms have a stratum in common and two pods each.
+    pub fn has_replicates(&self) -> bool {
+        self.kept > 0 && [Side::Head, Side::Base].into_iter().all(|side| self.figures(side).pods >= 2)
+    }
+
+    /// The pods of an arm that share a bucket, ascending.
+    pub fn pods_of_bucket(&self, side: Side, bucket: u16) -> Vec<String> {
+        let here = self.buckets(side).filter(|of| u16::from(of.bucket) == bucket);
+        let pods: BTreeSet<&PodId> = here.flat_map(|bucket| &bucket.pods).collect();
+        pods.into_iter().map(|pod| pod.as_str().to_owned()).collect()
+    }
+
     /// Samples of each function in an arm.
     pub fn counts(&self, side: Side, kind: CountKind) -> Vec<f64> {
         let mut sums = vec![0.0; self.functions.len()];
-        self.buckets(side).for_each(|bucket| bucket.counts(kind).add_to(0, &mut sums));
+        self.buckets(side).for_each(|bucket| bucket.of_kind(kind).counts.add_to(0, &mut sums));
         sums
     }
 
@@ -204,7 +204,7 @@ impl Together {
 }
 
 impl Bucket {
-    fn counts(&self, kind: CountKind) -> &Sparse {
+    fn of_kind(&self, kind: CountKind) -> &KindCounts<Sparse> {
         match kind {
             CountKind::SelfCount => &self.own,
             CountKind::Total => &self.total,
@@ -213,12 +213,21 @@ impl Bucket {
 }
 
 fn arm(buckets: &[Bucket], kind: CountKind) -> Arm<'_> {
-    let row = |bucket| row_of(bucket, kind);
-    Arm { rows: buckets.iter().map(row).collect() }
+    let pairs = |bucket| -> &dyn BucketCounts { &Bucket::of_kind(bucket, kind).pairs };
+    Arm {
+        rows: buckets.iter().map(|bucket| row_of(bucket, kind)).collect(),
+        hop_pairs: buckets.iter().map(pairs).collect(),
+    }
 }
 
 fn row_of(bucket: &Bucket, kind: CountKind) -> BucketRow<'_> {
-    BucketRow { bucket: u16::from(bucket.bucket), exposure: bucket.samples, counts: vec![bucket.counts(kind)] }
+    BucketRow {
+        bucket: u16::from(bucket.bucket),
+        samples: bucket.samples,
+        requests: bucket.requests,
+        hop_concentration: hop_concentration(bucket.hop_squares, bucket.samples),
+        counts: vec![&bucket.of_kind(kind).counts],
+    }
 }
 
 fn renumbered(buckets: &[SnapshotBucket], numbers: &[usize]) -> Vec<Bucket> {
@@ -232,13 +241,16 @@ fn renumbered(buckets: &[SnapshotBucket], numbers: &[usize]) -> Vec<Bucket> {
         counts.sort_unstable();
         Sparse(counts)
     };
+    let of_kind =
+        |kind: &KindCounts<Vec<(u32, u64)>>| KindCounts { counts: sparse(&kind.counts), pairs: sparse(&kind.pairs) };
     let each = buckets.iter().map(|bucket| Bucket {
         bucket: bucket.bucket,
         samples: bucket.samples,
         requests: bucket.requests,
+        hop_squares: bucket.hop_squares,
         pods: bucket.pods.clone(),
-        own: sparse(&bucket.own),
-        total: sparse(&bucket.total),
+        own: of_kind(&bucket.own),
+        total: of_kind(&bucket.total),
     });
     each.collect()
 }

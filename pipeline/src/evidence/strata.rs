@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use fleetdiff_schemas::comparison::OpenComparison;
 use fleetdiff_schemas::identity::{Bucket, Build, Hardware};
+use fleetdiff_schemas::number::{float, wide_float};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
@@ -12,6 +13,7 @@ use fleetdiff_statistics::{Arm, BucketCounts, BucketRow, Stratum};
 
 use crate::counts::bucket::BucketState;
 use crate::counts::cell::{CellCounts, StratumCounts};
+use crate::counts::plane::Plane;
 
 /// One bucket of one arm in one stratum: a state for each of the arm's builds that has one.
 #[derive(Debug)]
@@ -25,8 +27,18 @@ impl Row<'_> {
         self.states.iter().map(|state| state.samples).sum()
     }
 
-    pub fn counts(&self, kind: CountKind) -> Vec<&dyn BucketCounts> {
-        self.states.iter().flat_map(|state| state.planes(kind)).map(|plane| -> &dyn BucketCounts { plane }).collect()
+    pub fn hop_squares(&self) -> u128 {
+        self.states.iter().map(|state| state.hop_squares).sum()
+    }
+
+    fn of_kind(&self, kind: CountKind) -> BucketRow<'_> {
+        BucketRow {
+            bucket: u16::from(self.bucket.0),
+            samples: self.samples(),
+            requests: self.requests(),
+            hop_concentration: hop_concentration(self.hop_squares(), self.samples()),
+            counts: columns(self.states.iter().flat_map(|state| state.planes(kind))),
+        }
     }
 
     pub fn requests(&self) -> u64 {
@@ -81,10 +93,15 @@ pub(super) fn rows<'a>(counts: StratumCounts<'a>, builds: &[Build]) -> Vec<Row<'
 }
 
 fn arm<'a>(rows: &'a [Row<'_>], kind: CountKind) -> Arm<'a> {
-    let each = rows.iter().map(|row| BucketRow {
-        bucket: u16::from(row.bucket.0),
-        exposure: row.samples(),
-        counts: row.counts(kind),
-    });
-    Arm { rows: each.collect() }
+    let pairs = rows.iter().flat_map(|row| &row.states).flat_map(|state| state.pairs(kind));
+    Arm { rows: rows.iter().map(|row| row.of_kind(kind)).collect(), hop_pairs: columns(pairs) }
+}
+
+fn columns<'a>(planes: impl Iterator<Item = &'a Plane>) -> Vec<&'a dyn BucketCounts> {
+    planes.map(|plane| -> &dyn BucketCounts { plane }).collect()
+}
+
+/// Sum of squared hop totals over the square of their sum; 1 without samples.
+pub(super) fn hop_concentration(hop_squares: u128, samples: u64) -> f64 {
+    if samples > 0 { wide_float(hop_squares) / (float(samples) * float(samples)) } else { 1.0 }
 }

@@ -25,10 +25,10 @@ use crate::counts::bucket::Addition;
 use crate::counts::cell::{Blocks, CellCounts};
 use crate::counts::functions::FunctionTable;
 use crate::evidence::callers::{CallerCounts, KnownPaths, callers};
-use crate::evidence::closed::ClosedStrata;
 use crate::evidence::family::Family;
+use crate::evidence::held::LookTime;
 use crate::evidence::history::history_report;
-use crate::evidence::look::{KindLook, LookAt, look};
+use crate::evidence::look::{KindLook, LookAt, LookMemory, look};
 use crate::evidence::report::{ScopeReport, report};
 use crate::evidence::view::CellView;
 use crate::rules::comparisons::Plan;
@@ -131,11 +131,8 @@ struct CellState {
 /// What a cell remembers of one comparison between looks.
 #[derive(Default)]
 struct Memory {
-    /// One per kind of count.
-    families: Vec<Family>,
+    look: LookMemory,
     paths: KnownPaths,
-    /// The strata of time blocks that no longer change.
-    closed: ClosedStrata,
 }
 
 impl Cells {
@@ -204,7 +201,7 @@ impl Cells {
     fn follow(&mut self, hop: Hop, plan: &Plan, output: &mut Vec<CellOutput>) {
         let first = self.first_of_window(hop);
         let config = &self.config;
-        let first_open = self.blocks.get(&plan.service).map(|blocks| blocks.first_open(first)).unwrap_or_default();
+        let at = At { hop, block: self.blocks.get(&plan.service).map(|blocks| blocks.of(hop)).unwrap_or_default() };
         let of_service = self.cells.iter_mut().filter(|(cell, _)| cell.service == plan.service);
         for (cell, state) in of_service {
             state.counts.expire(first, plan.earliest_epoch());
@@ -213,15 +210,7 @@ impl Cells {
                 continue;
             }
             for open in &plan.open {
-                if plan.look {
-                    state.memories.entry(open.id.clone()).or_default().closed.advance(
-                        &state.counts,
-                        open,
-                        first_open,
-                        &config.count_kinds,
-                    );
-                }
-                let evaluation = evaluate(cell, state, open, hop, plan, config, &self.table);
+                let evaluation = evaluate(cell, state, open, at, plan, config, &self.table);
                 if !(evaluation.looks.is_empty() && evaluation.reports.is_empty()) {
                     output.push(CellOutput::Evaluation(Box::new(evaluation)));
                 }
@@ -234,6 +223,13 @@ impl Cells {
             );
         }
     }
+}
+
+/// The hop that is closing, and the first hop of its time block.
+#[derive(Clone, Copy)]
+struct At {
+    hop: Hop,
+    block: Hop,
 }
 
 fn view<'a>(
@@ -271,20 +267,22 @@ fn evaluate(
     cell: &CellId,
     state: &mut CellState,
     open: &OpenComparison,
-    hop: Hop,
+    at: At,
     plan: &Plan,
     config: &Config,
     table: &FunctionTable,
 ) -> CellEvaluation {
-    let view = view(cell, &state.counts, open, hop, config);
+    let view = view(cell, &state.counts, open, at.hop, config);
     let kinds: &[CountKind] = &config.count_kinds;
-    let Memory { families, paths, closed } = state.memories.entry(open.id.clone()).or_default();
-    families.resize_with(kinds.len(), Family::default);
+    let Memory { look: memory, paths } = state.memories.entry(open.id.clone()).or_default();
+    memory.families.resize_with(kinds.len(), Family::default);
+    let number = at.hop.0 / config.clock().hops_in(config.evaluate_every).max(1);
+    let time = LookTime { epoch: open.epoch, block: at.block, number, reports: plan.report };
     let looks =
-        if plan.look { look(&LookAt { view: &view, comparison: open, closed }, kinds, families) } else { Vec::new() };
+        if plan.look { look(&LookAt { view: &view, comparison: open, time }, kinds, memory) } else { Vec::new() };
     let scopes = if plan.report { &[Scope::Window, Scope::Epoch][..] } else { &[] };
-    let reports = scopes.iter().filter_map(|&scope| report(&view, open, scope, kinds, families, closed)).collect();
-    let watched = || families.iter().flat_map(Family::watched).collect();
+    let reports = scopes.iter().filter_map(|&scope| report(&view, open, scope, kinds, memory)).collect();
+    let watched = || memory.families.iter().flat_map(Family::watched).collect();
     let callers = plan.look.then(|| callers(&state.counts, open, watched(), paths, table)).flatten();
     CellEvaluation { comparison: open.clone(), key: view.key, cell: view.cell, looks, callers, reports }
 }

@@ -23,6 +23,7 @@ use crate::evidence::strata_detail::History;
 use crate::rules::aa_check::aa_check;
 use crate::rules::comparisons::Plan;
 use crate::rules::lifecycle::{LiveRule, Look};
+use crate::rules::live_family::LiveFamily;
 use crate::rules::method::Findings;
 use crate::rules::summary::{Reported, SummaryFrame, summarise, summarise_history};
 use crate::rules::table::scope::{ScopeCells, TableRules};
@@ -252,14 +253,14 @@ fn gather(hop: Hop, open: &OpenComparison, cells: &mut [CellEvaluation]) -> (Loo
     let mut all = Look {
         hop,
         epoch: open.epoch,
-        family: 0,
+        family: LiveFamily::default(),
         rows: Vec::new(),
         callers: BTreeMap::new(),
         compositional: BTreeMap::new(),
     };
     for evaluation in cells {
         for mut look in evaluation.looks.drain(..) {
-            all.family += look.joined;
+            all.family.add(&look);
             all.rows.append(&mut look.watched);
             if !look.compositional.is_empty() {
                 all.compositional

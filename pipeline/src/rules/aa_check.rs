@@ -6,13 +6,15 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_schemas::comparison::Side;
+use fleetdiff_schemas::number::signed_float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::CellKey;
-use fleetdiff_statistics::CellRows;
 use fleetdiff_statistics::families::{selected, two_level};
 
 use super::table::tests_of;
 use crate::evidence::snapshot::{Snapshot, Together};
+use crate::evidence::tests::ShareRows;
 use crate::rules::table::scope::{ScopeCells, TableRules};
 
 /// How many functions of the base were tested against themselves, and how many of these tests were significant.
@@ -31,7 +33,8 @@ pub fn aa_check(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRules) -> 
         cells.cells.iter().filter_map(|(cell, report)| Some((cell, report.snapshot.halves_of_base()?))).collect();
     let strata_detail: Vec<Together> = halves.iter().map(|(_, halves)| Together::of(&[halves])).collect();
     let together = Together::of(&halves.iter().map(|(_, halves)| halves).collect::<Vec<_>>());
-    let tested: Vec<Vec<Option<CellRows>>> = strata_detail.iter().map(|cell| tests_of(cell, kinds, rules)).collect();
+    let tested: Vec<Vec<Option<ShareRows<'_>>>> =
+        strata_detail.iter().map(|cell| tests_of(cell, kinds, rules)).collect();
     let over_all = tests_of(&together, kinds, rules);
     let each = (0..kinds.len()).map(|kind| {
         let columns: Vec<Vec<f64>> = strata_detail
@@ -41,7 +44,7 @@ pub fn aa_check(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRules) -> 
             .collect();
         let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
         let roll_up = column(&together, over_all[kind].as_ref(), &together);
-        let selected = two_level(&columns, &roll_up).q_value;
+        let selected = two_level(&columns, &roll_up, Some(&shares(&together, kinds[kind]))).q_value;
         let checked = halves.iter().zip(&tested).zip(selected).filter(|((_, rows), _)| rows[kind].is_some());
         checked.map(|(((cell, _), _), q_values)| ((*cell).clone(), counted(&q_values, rules.q))).collect()
     });
@@ -53,11 +56,19 @@ fn counted(q_values: &[f64], q: f64) -> Checked {
     Checked { tests: count(&|q_value| !q_value.is_nan()), flags: count(&|q_value| selected(q_value, q)) }
 }
 
+/// Each function's part of all samples.
+fn shares(all: &Together, kind: CountKind) -> Vec<f64> {
+    let total = |side| signed_float(all.figures(side).total);
+    let samples = total(Side::Head) + total(Side::Base);
+    let counts = all.counts(Side::Head, kind).into_iter().zip(all.counts(Side::Base, kind));
+    counts.map(|(head, base)| (head + base) / samples).collect()
+}
+
 /// ln p of a cell's functions in the order of those of all cells; NaN where not tested.
-fn column(cell: &Together, rows: Option<&CellRows>, all: &Together) -> Vec<f64> {
+fn column(cell: &Together, rows: Option<&ShareRows<'_>>, all: &Together) -> Vec<f64> {
     let mut column = vec![f64::NAN; all.functions.len()];
     let Some(rows) = rows else { return column };
-    for ((hash, _), &ln_p) in cell.functions.iter().zip(&rows.ln_p_row) {
+    for ((hash, _), &ln_p) in cell.functions.iter().zip(&rows.rows.ln_p_row) {
         if let Ok(place) = all.functions.binary_search_by_key(hash, |(hash, _)| *hash) {
             column[place] = ln_p;
         }

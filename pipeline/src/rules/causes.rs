@@ -26,7 +26,7 @@ pub struct SelectedRow {
     pub theta: f64,
     /// ln of the cell's normalization factor.
     pub ln_normalization: f64,
-    /// Moderated dispersion.
+    /// Variance of its change over that of two Poisson counts, at least 1.
     pub dispersion: f64,
     /// Samples of the function in both arms.
     pub count: f64,

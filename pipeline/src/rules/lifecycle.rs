@@ -1,23 +1,22 @@
 //! The life cycle of flags: raised, updated, cleared.
 //!
-//! One state machine per comparison (service, base, head): looks go in, changes of flags come out. It holds the family
-//! of the live rule. Every row that was tested since the epoch began is a member, whatever its cell, type and kind. The
-//! current e-values decide (e-BH), so that frequent looks do not add false positives. A selected row stays selected. A
-//! flag is raised for it unless another selected row [explains](super::causes) it. The flag is cleared when another row
+//! One state machine per comparison (service, base, head): looks go in, changes of flags come out. The
+//! [family](super::live_family) of the look rejects rows; a rejected row is selected if it changed enough, no single pod
+//! made it and its plain share does not contradict it. A selected row stays selected. A flag is raised for it unless another selected row [explains](super::causes) it. The flag is cleared when another row
 //! explains it later, when a later epoch shows the function to be equivalent, or when the comparison ends; a single
 //! quiet hop never clears it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::alert::flag_id;
-use fleetdiff_schemas::number::float;
+use fleetdiff_schemas::number::signed_float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, FlagRow};
 use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{FlagState, Severity, Support};
-use fleetdiff_statistics::evalue::e_bh;
 
 use super::causes::{Bar, Cause, SelectedRow, Shift, causes, shifts};
+use super::live_family::LiveFamily;
 use super::table::SelectedKey;
 use super::verdict::{Decided, verdict};
 use crate::evidence::callers::CallerCounts;
@@ -43,7 +42,7 @@ pub struct Look {
     /// First hop of the epoch.
     pub epoch: Hop,
     /// Rows tested at some look of this epoch.
-    pub family: u64,
+    pub family: LiveFamily,
     /// Rows tested now that may be raised, or are watched because they could be raised before.
     pub rows: Vec<RowEvidence>,
     /// Which of these rows' functions calls which, in cells whose profiles came as stacks.
@@ -143,7 +142,7 @@ impl LiveRule {
         }
         let mut rows: BTreeMap<FlagKey, RowEvidence> = look.rows.into_iter().map(|row| (key_of(&row), row)).collect();
         let rejected = self.rejected(&rows, look.family);
-        let bar = self.bar(rejected.len(), look.family);
+        let bar = Bar { min_effect: self.min_effect, ln_e: look.family.ln_e_needed(rejected.len(), self.q) };
         let equivalent = self.follow(&mut rows);
         self.admit(rejected, rows);
         let causes = self.causes(&look.callers, bar);
@@ -181,7 +180,8 @@ impl LiveRule {
         of_type.map(|((_, cell, kind, hash), selected)| ((*kind, cell.clone(), *hash), cause(selected))).collect()
     }
 
-    /// The selected rows of one type and kind, by cell, as last tested, each with whether it is flagged.
+    /// The selected rows of one type and kind, by cell, as last tested, each with whether it is flagged. The row of all
+    /// samples together is among those of self counts.
     pub fn rows<'a>(
         &'a self,
         comparison: &'a ComparisonKey,
@@ -191,16 +191,9 @@ impl LiveRule {
         of_kind.map(|((_, cell, _, _), selected)| (cell, &selected.now, matches!(selected.state, State::Raised(_))))
     }
 
-    fn rejected(&self, rows: &BTreeMap<FlagKey, RowEvidence>, family: u64) -> Vec<FlagKey> {
-        let ln_e: Vec<f64> = rows.values().map(|row| row.row.ln_e.unwrap_or(f64::NAN)).collect();
-        let selected = e_bh(&ln_e, self.q, usize::try_from(family).unwrap_or(usize::MAX));
-        rows.keys().zip(selected).filter(|(_, selected)| *selected).map(|(key, _)| key.clone()).collect()
-    }
-
-    /// The thresholds that one more row would have to reach to be selected at this look.
-    fn bar(&self, rejected: usize, family: u64) -> Bar {
-        let selected = float(u64::try_from(rejected).unwrap_or(0).max(1));
-        Bar { min_effect: self.min_effect, ln_e: libm::log(float(family.max(1)) / (self.q * selected)) }
+    fn rejected(&self, rows: &BTreeMap<FlagKey, RowEvidence>, family: LiveFamily) -> Vec<FlagKey> {
+        let rejected = family.rejected(rows.values(), self.q);
+        rows.keys().zip(rejected).filter(|(_, rejected)| *rejected).map(|(key, _)| key.clone()).collect()
     }
 
     /// Updates selected rows, removing theirs from `rows`, and gives those that a later epoch shows to be equivalent.
@@ -223,6 +216,8 @@ impl LiveRule {
         for key in rejected {
             if let Some(now) = rows.remove(&key)
                 && now.theta.abs() >= self.min_effect
+                && !now.contradicts
+                && now.one_pod.is_empty()
                 && !self.decided.contains(&key)
             {
                 self.selected.insert(key, Selected { epoch: self.epoch, now, is_tested: true, state: State::New });
@@ -234,14 +229,19 @@ impl LiveRule {
     fn causes(&self, callers: &BTreeMap<Place, CallerCounts>, bar: Bar) -> BTreeMap<FlagKey, Cause<FlagKey>> {
         let mut all = BTreeMap::new();
         for ((comparison, cell), callers) in callers {
-            let here: Vec<(&FlagKey, &Selected)> =
-                self.selected.iter().filter(|((key, of, ..), _)| key == comparison && of == cell).collect();
+            let here = self.functions_of(comparison, cell);
             let rows: Vec<SelectedRow> = here.iter().map(|(_, selected)| selected_row(&selected.now)).collect();
             for (cause, (key, _)) in causes(&rows, callers, bar).into_iter().zip(&here) {
                 all.insert((*key).clone(), cause.map(|row| here[row].0.clone()));
             }
         }
         all
+    }
+
+    /// The selected rows of a cell's functions.
+    fn functions_of(&self, comparison: &ComparisonKey, cell: &CellKey) -> Vec<(&FlagKey, &Selected)> {
+        let here = self.selected.iter().filter(|((key, of, ..), _)| key == comparison && of == cell);
+        here.filter(|(_, selected)| !selected.now.of_all).collect()
     }
 
     /// What happens to each selected row. A row that is not tested now, as in the first hops of an epoch, stays as it
@@ -350,8 +350,8 @@ impl LiveRule {
 
     /// The selected self rows of the cell of a flag.
     fn own_of_cell(&self, flag: &FlagKey) -> impl Iterator<Item = (&FlagKey, &Selected)> {
-        self.selected.iter().filter(|((comparison, cell, kind, _), _)| {
-            *comparison == flag.0 && *cell == flag.1 && *kind == CountKind::SelfCount
+        self.selected.iter().filter(|((comparison, cell, kind, _), selected)| {
+            *comparison == flag.0 && *cell == flag.1 && *kind == CountKind::SelfCount && !selected.now.of_all
         })
     }
 
@@ -359,8 +359,7 @@ impl LiveRule {
     fn shifts(&self, callers: &BTreeMap<Place, CallerCounts>) -> BTreeMap<FlagKey, String> {
         let mut words = BTreeMap::new();
         for ((comparison, cell), callers) in callers {
-            let here: Vec<(&FlagKey, &Selected)> =
-                self.selected.iter().filter(|((key, of, ..), _)| key == comparison && of == cell).collect();
+            let here = self.functions_of(comparison, cell);
             let rows: Vec<SelectedRow> = here.iter().map(|(_, selected)| selected_row(&selected.now)).collect();
             let moved =
                 |row: usize| here[row].1.now.row.share_delta.map(|delta| (delta.value, (delta.high - delta.low) / 2.0));
@@ -408,13 +407,15 @@ impl Raised {
 
 fn selected_row(evidence: &RowEvidence) -> SelectedRow {
     let row = &evidence.row;
+    let (head, base) = (signed_float(row.head.count), signed_float(row.base.count));
+    let counted = head > 0.0 && base > 0.0;
     SelectedRow {
         kind: row.count_kind,
         function: evidence.hash,
         theta: evidence.theta,
         ln_normalization: evidence.ln_normalization,
-        dispersion: row.dispersion.unwrap_or(1.0),
-        count: float(u64::try_from(row.head.count + row.base.count).unwrap_or(0)),
+        dispersion: if counted { (evidence.variance / (1.0 / head + 1.0 / base)).max(1.0) } else { 1.0 },
+        count: head + base,
     }
 }
 
@@ -429,7 +430,7 @@ fn order(flag: &FlagRow) -> (&ComparisonKey, &CellKey, CountKind, &str) {
 
 fn emitted(evidence: &RowEvidence) -> Emitted {
     let half = |low: f64, high: f64| (libm::log(high) - libm::log(low)) / 2.0;
-    let interval = evidence.row.adjusted_ratio;
+    let interval = evidence.effect();
     Emitted {
         theta: evidence.theta,
         half_interval: interval.map(|interval| half(interval.low, interval.high)),

@@ -94,7 +94,8 @@ struct Arms {
 
 /// The tested functions of a cell.
 struct Study {
-    tau2: f64,
+    /// Variance between pods, of head and base.
+    tau2: [f64; 2],
     /// Samples per pod and second.
     rate: f64,
     /// Length of the epoch so far.
@@ -110,7 +111,12 @@ impl Study {
         let functions: Vec<(f64, f64)> = tested.filter_map(|row| Some((pooled_share(row), row.base.share?))).collect();
         let seconds = seconds(cell.window_end_at.since(cell.window_start_at));
         let rate = quotient(cell.head_total + cell.base_total, cell.head_pods + cell.base_pods) / seconds;
-        (!functions.is_empty() && rate > 0.0).then_some(Self { tau2: cell.pod_variance?, rate, seconds, functions })
+        (!functions.is_empty() && rate > 0.0).then_some(Self {
+            tau2: [cell.head_pod_variance?, cell.base_pod_variance?],
+            rate,
+            seconds,
+            functions,
+        })
     }
 
     /// The fewest whole seconds, at most `longest`, after which the cell is likely to be found clean.
@@ -139,11 +145,12 @@ impl Study {
     }
 
     /// Probability that the 90 % interval of an unchanged function lies within five percent: 2 Phi(ln 1.05 / se - z) - 1 with
-    /// se^2 = (tau^2 + (1-f)/(f s)) (1/K1 + 1/K0) after s samples a pod, z of .95 (two one-sided tests, Schuirmann 1987).
+    /// se^2 = (tau1^2 + (1-f)/(f s))/K1 + (tau0^2 + (1-f)/(f s))/K0 after s samples a pod, z of .95 (two one-sided tests, Schuirmann 1987).
     fn chance_of_equivalence(&self, share: f64, arms: Arms, seconds: f64) -> f64 {
         let sampling = (1.0 - share) / (share * self.rate * seconds);
-        let harmonic = 1.0 / f64::from(arms.head) + 1.0 / f64::from(arms.base);
-        let room = libm::log(RATIO) / libm::sqrt((self.tau2 + sampling) * harmonic) - normal_quantile(ONE_SIDED);
+        let [head, base] = self.tau2;
+        let variance = (head + sampling) / f64::from(arms.head) + (base + sampling) / f64::from(arms.base);
+        let room = libm::log(RATIO) / libm::sqrt(variance) - normal_quantile(ONE_SIDED);
         libm::erf(room.max(0.0) / std::f64::consts::SQRT_2)
     }
 }
@@ -168,7 +175,7 @@ mod tests {
 
     /// Pods that give 100 samples a second, watched for 1800 s, in functions of one percent each.
     fn study(tau2: f64, functions: usize) -> Study {
-        Study { tau2, rate: 100.0, seconds: 1800.0, functions: vec![(0.01, 0.01); functions] }
+        Study { tau2: [tau2; 2], rate: 100.0, seconds: 1800.0, functions: vec![(0.01, 0.01); functions] }
     }
 
     fn arms(head: u32, base: u32) -> Arms {

@@ -8,14 +8,21 @@ use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, Support, Verdict};
 
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_statistics::normalization::Mode;
+
 use super::aa_check::Checked;
 use super::lifecycle::LiveRule;
 use crate::evidence::imbalance::Imbalance;
 use crate::evidence::look::KindLook;
+use crate::evidence::row::RowEvidence;
 use crate::evidence::strata_detail::History;
 
 /// Share of the base's self samples that must be in equivalent functions for a clean cell.
 pub const CLEAN_SHARE: f64 = 0.7;
+
+/// ln of the p-value up to which the cost per request of all samples together has moved.
+const LN_P_MOVED: f64 = -2.995_732_273_553_991;
 
 /// What all rows of one look have in common.
 #[derive(Clone, Debug)]
@@ -48,10 +55,16 @@ pub fn summarise(
 ) -> Vec<ComparisonRow> {
     let Some(kind) = cells.values().next().map(|look| look.count_kind) else { return Vec::new() };
     let mut significant: BTreeMap<&CellKey, SignificantRows<'_>> = BTreeMap::new();
-    for (cell, evidence, standing) in live.rows(&frame.comparison, kind) {
-        let rows = significant.entry(cell).or_default();
-        rows.rows.push(SignificantRow { theta: evidence.theta, hash: evidence.hash, row: &evidence.row });
-        rows.standing += usize::from(standing);
+    for of in CountKind::ALL {
+        for (cell, evidence, standing) in live.rows(&frame.comparison, of) {
+            if of == kind {
+                significant.entry(cell).or_default().standing += usize::from(standing);
+            }
+            // The row of all samples together concerns both kinds of count.
+            if of == kind || evidence.of_all {
+                significant.entry(cell).or_default().rows.push(SignificantRow::of_live(evidence));
+            }
+        }
     }
     rows_of(frame, cells, &significant, reported)
 }
@@ -113,14 +126,21 @@ struct SignificantRow<'a> {
     theta: f64,
     hash: u64,
     row: &'a CellRow,
+    /// Whether it is the row of all samples together.
+    of_all: bool,
 }
 
 impl<'a> SignificantRow<'a> {
+    /// A row that the live rule has selected.
+    fn of_live(evidence: &'a RowEvidence) -> Self {
+        Self { theta: evidence.theta, hash: evidence.hash, row: &evidence.row, of_all: evidence.of_all }
+    }
+
     /// A row of a window that is significant by its verdict; a row without a ratio has samples in one arm only.
     fn of_window(row: &'a CellRow) -> Self {
         let size = row.adjusted_ratio.map_or(f64::INFINITY, |ratio| libm::log(ratio.value).abs());
         let theta = if row.verdict == Verdict::Regressed { size } else { -size };
-        Self { theta, hash: stable_hash(row.function.as_bytes()), row }
+        Self { theta, hash: stable_hash(row.function.as_bytes()), row, of_all: false }
     }
 }
 
@@ -132,7 +152,6 @@ fn cell_row(
     reported: &Reported,
 ) -> ComparisonRow {
     let verdict = cell_verdict(look, &significant.rows);
-    let moderation = look.moderation;
     let checked = reported.checked.get(cell);
     ComparisonRow {
         comparison: frame.comparison.clone(),
@@ -145,10 +164,10 @@ fn cell_row(
         head_pods: table_count(look.head_pods.len()),
         base_pods: table_count(look.base_pods.len()),
         functions_tested: table_count(look.tests),
-        normalization_factor: look.normalization,
-        pod_variance: moderation.map(|(tau2, _, _)| tau2),
-        prior_df: moderation.map(|(_, d0, _)| d0),
-        prior_dispersion: moderation.map(|(_, _, s02)| s02),
+        normalization_factor: look.scales.first().map(|scale| libm::exp(scale.ln_scale)),
+        admissible_factors: if look.scales.len() > 1 { look.scales.iter().map(factor).collect() } else { Vec::new() },
+        head_pod_variance: look.pod_variance.map(|(head, _)| head),
+        base_pod_variance: look.pod_variance.map(|(_, base)| base),
         flags: table_count(significant.standing),
         time_blocks: table_count(look.time_blocks),
         strata_dropped: table_count(look.strata_dropped),
@@ -162,14 +181,21 @@ fn cell_row(
     }
 }
 
+/// One of several normalization factors, in words.
+fn factor(scale: &Mode) -> String {
+    format!("x {:.3} ({:.0} % of cost)", libm::exp(scale.ln_scale), scale.mass * 100.0)
+}
+
 fn cell_verdict(look: &KindLook, raised: &[SignificantRow<'_>]) -> ComparisonVerdict {
     if !look.comparable {
         ComparisonVerdict::NotComparable
     } else if raised.iter().any(|row| row.theta > 0.0) {
         ComparisonVerdict::Regressed
-    } else if !raised.is_empty() {
+    } else if raised.iter().any(|row| row.of_all) {
         ComparisonVerdict::Improved
-    } else if look.equivalent_share.is_some_and(|share| share >= CLEAN_SHARE) {
+    } else if look.equivalent_share.is_some_and(|share| share >= CLEAN_SHARE)
+        && look.all_ln_p.is_none_or(|ln_p| ln_p > LN_P_MOVED)
+    {
         ComparisonVerdict::Clean
     } else {
         ComparisonVerdict::Inconclusive
@@ -200,9 +226,9 @@ fn row_over_all(
         base_pods: distinct(|look| &look.base_pods),
         functions_tested: sum(|row| row.functions_tested),
         normalization_factor: None,
-        pod_variance: None,
-        prior_df: None,
-        prior_dispersion: None,
+        admissible_factors: Vec::new(),
+        head_pod_variance: None,
+        base_pod_variance: None,
         flags: sum(|row| row.flags),
         time_blocks: table_count(frame.blocks),
         strata_dropped: sum(|row| row.strata_dropped),
@@ -300,7 +326,9 @@ fn named(raised: &[SignificantRow<'_>]) -> String {
     raised.sort_by(|a, b| b.theta.abs().total_cmp(&a.theta.abs()).then(a.hash.cmp(&b.hash)));
     let words = raised.iter().take(3).map(|significant| {
         let function = &significant.row.function;
-        match significant.row.adjusted_ratio {
+        let effect =
+            if significant.of_all { significant.row.per_request_ratio } else { significant.row.adjusted_ratio };
+        match effect {
             Some(ratio) => format!("{function} x {:.3} ({:.3} to {:.3})", ratio.value, ratio.low, ratio.high),
             None if significant.row.base.count == 0 => format!("{function} only in the head"),
             None => format!("{function} only in the base"),

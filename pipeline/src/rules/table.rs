@@ -14,10 +14,10 @@ use fleetdiff_schemas::config::Method;
 use fleetdiff_schemas::number::length_float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow};
-use fleetdiff_schemas::verdict::{Scope, Verdict};
+use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
 use fleetdiff_statistics::families::{bh, selected};
 
-use self::families::{family, q_values};
+use self::families::{FirstLevel, family, q_values};
 use self::rare::{rare_rows, take_out};
 use self::roll_ups::roll_ups;
 use self::scope::{Rows, ScopeCells, TableRules};
@@ -68,10 +68,10 @@ fn decide_kind(
     live: &SelectedRows,
     rules: &TableRules,
 ) -> Vec<(RowEvidence, CellRow)> {
-    let (of_cells, of_rolled) = q_values(cells, rolled);
+    let (of_cells, of_rolled, functions) = q_values(cells, rolled);
     let shares_moved = family(cells, |row| Some(row.ln_p_comp));
-    let per_request = family(cells, |row| row.row.per_request_ln_p.filter(|_| row.uniform.is_none()));
-    let uniform = family(cells, |row| row.row.per_request_ln_p.filter(|_| row.uniform.is_some()));
+    let per_request = family(cells, |row| row.row.per_request_ln_p.filter(|_| !row.of_all));
+    let uniform = family(cells, |row| row.row.per_request_ln_p.filter(|_| row.of_all));
     let outliers = family(cells, |row| row.row.outlier_ln_p);
     let level_of_pods = {
         let (tested, selected) = outliers.count(rules.q);
@@ -87,18 +87,15 @@ fn decide_kind(
             let outlier_q_value = outliers.get(index, row.hash);
             let decided = Decided {
                 selected: match scope {
-                    Scope::Window => {
-                        is_selected(q_value)
-                            || (is_selected(uniform)
-                                && row.uniform.is_some_and(|all| all.theta.abs() >= rules.min_effect))
-                    }
-                    Scope::Epoch => row.tested && live.is_some(),
+                    Scope::Window => is_selected(q_value) || is_selected(uniform),
+                    Scope::Epoch => row.is_decidable() && live.is_some(),
                 },
                 share_moved: is_selected(shares_moved.get(index, row.hash)),
                 outlying: if is_selected(outlier_q_value) { minority(row, level_of_pods) } else { Vec::new() },
             };
             let cause = live.filter(|_| decided.selected).and_then(Clone::clone);
-            let (evidence, row) = as_decided(row, q_value, decided, rules.min_effect);
+            let family = q_value.zip(functions.get(row.hash));
+            let (evidence, row) = as_decided(row, family, decided, rules.min_effect);
             let per_request_q_value = per_request.get(index, evidence.hash).or(uniform);
             rows.push((evidence, CellRow { cause, per_request_q_value, outlier_q_value, ..row }));
         }
@@ -107,7 +104,8 @@ fn decide_kind(
         for row in *evidence {
             let q_value = of_rolled.get(index, row.hash);
             let selected = scope == Scope::Window && is_selected(q_value);
-            rows.push(as_decided(row, q_value, Decided { selected, ..Decided::default() }, rules.min_effect));
+            let family = q_value.zip(functions.get(row.hash));
+            rows.push(as_decided(row, family, Decided { selected, ..Decided::default() }, rules.min_effect));
         }
     }
     rows
@@ -115,13 +113,25 @@ fn decide_kind(
 
 fn as_decided(
     evidence: &RowEvidence,
-    q_value: Option<f64>,
+    family: Option<(f64, FirstLevel)>,
     decided: Decided,
     min_effect: f64,
 ) -> (RowEvidence, CellRow) {
     let (verdict, reason) = verdict(evidence, &decided, min_effect);
-    let outlying_pods = if verdict == Verdict::SomePodsOutlying { decided.outlying } else { Vec::new() };
-    let row = CellRow { q_value, verdict, reason, outlying_pods, ..evidence.row.clone() };
+    let outlying_pods = match (verdict, reason) {
+        (Verdict::SomePodsOutlying, Some(RowReason::OnePod)) => evidence.one_pod.clone(),
+        (Verdict::SomePodsOutlying, _) => decided.outlying,
+        _ => Vec::new(),
+    };
+    let row = CellRow {
+        q_value: family.map(|(q_value, _)| q_value),
+        weight: family.map(|(_, function)| function.weight),
+        function_ln_p: family.map(|(_, function)| function.ln_p),
+        verdict,
+        reason,
+        outlying_pods,
+        ..evidence.row.clone()
+    };
     (evidence.clone(), row)
 }
 

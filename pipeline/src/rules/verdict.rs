@@ -20,17 +20,19 @@ pub fn verdict(evidence: &RowEvidence, decided: &Decided, min_effect: f64) -> (V
     if let Some((verdict, reason)) = evidence.decided {
         return (verdict, Some(reason));
     }
-    if decided.selected {
+    if decided.selected && evidence.theta.abs() >= min_effect {
         return selected(evidence);
     }
     if !decided.outlying.is_empty() {
         return (Verdict::SomePodsOutlying, None);
     }
+    if decided.share_moved && evidence.ambiguous {
+        return (Verdict::Inconclusive, Some(RowReason::AmbiguousScale));
+    }
     if decided.share_moved && is_compositional(evidence, min_effect) {
         return (Verdict::Compositional, None);
     }
-    let equivalent = evidence.uniform.map_or(evidence.equivalent, |all| all.equivalent);
-    if evidence.row.support == Support::Firm && equivalent {
+    if evidence.row.support == Support::Firm && evidence.equivalent {
         return (Verdict::Equivalent, None);
     }
     (Verdict::Inconclusive, Some(missing(evidence)))
@@ -38,8 +40,11 @@ pub fn verdict(evidence: &RowEvidence, decided: &Decided, min_effect: f64) -> (V
 
 fn selected(evidence: &RowEvidence) -> (Verdict, Option<RowReason>) {
     let row = &evidence.row;
-    let theta = evidence.uniform.map_or(evidence.theta, |all| all.theta);
-    if theta > 0.0 {
+    if evidence.contradicts {
+        (Verdict::Inconclusive, Some(RowReason::ContradictsShare))
+    } else if !evidence.one_pod.is_empty() {
+        (Verdict::SomePodsOutlying, Some(RowReason::OnePod))
+    } else if evidence.theta > 0.0 {
         (Verdict::Regressed, (row.base.count == 0).then_some(RowReason::OnlyInHead))
     } else {
         (Verdict::Improved, (row.head.count == 0).then_some(RowReason::OnlyInBase))

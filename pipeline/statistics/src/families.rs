@@ -20,14 +20,24 @@ const LEAST_SHARE: f64 = 0.0005;
 /// Shares of cost above this weigh as much as this.
 const MOST_SHARE: f64 = 0.02;
 
+/// The largest [`importance`]: how many times more than the least a function can weigh.
+pub const MOST_IMPORTANCE: f64 = 6.324_555_320_336_759;
+
+/// How much more a function with this share of cost weighs than the least: sqrt(share/.0005) between 1 and
+/// [`MOST_IMPORTANCE`]; NaN of NaN. Weights are this over its mean.
+#[inline]
+#[must_use]
+pub fn importance(share: f64) -> f64 {
+    if share.is_nan() { share } else { libm::sqrt(share.clamp(LEAST_SHARE, MOST_SHARE) / LEAST_SHARE) }
+}
+
 /// The weights of functions by their shares of cost, mean 1 over those that are not NaN.
 ///
 /// u/mean(u), u = sqrt(min(max(share, .0005), .02)): the largest over the smallest is 6.3. Checked against the reference program
 /// (`families.json`) to 1e-11.
 #[must_use]
 pub fn weights(shares: &[f64]) -> Vec<f64> {
-    let own = |share: f64| if share.is_nan() { share } else { libm::sqrt(share.clamp(LEAST_SHARE, MOST_SHARE)) };
-    let all: Vec<f64> = shares.iter().map(|&share| own(share)).collect();
+    let all: Vec<f64> = shares.iter().map(|&share| importance(share)).collect();
     let members = || all.iter().filter(|weight| !weight.is_nan());
     let mean = members().sum::<f64>() / members().count().max(1) as f64;
     all.iter().map(|weight| weight / mean).collect()
@@ -81,6 +91,8 @@ pub fn simes(ln_p: &mut [f64]) -> f64 {
 pub struct TwoLevel {
     /// ln p by function: that nothing changed in any cell. NaN where neither a cell nor the roll-up was tested.
     pub ln_p_f: Vec<f64>,
+    /// Weight of each function, mean 1 over those with a `ln_p_f`; NaN for the others.
+    pub weights: Vec<f64>,
     /// BH q-value over functions.
     pub q_f: Vec<f64>,
     /// By cell, then function: the smallest q at which the row is selected; NaN where it was not tested.
@@ -103,15 +115,12 @@ pub fn two_level(cells: &[&[f64]], roll_up: &[f64], shares: Option<&[f64]>) -> T
         gather(cells, f, &mut column);
         ln_p_f.push(any_cell(&mut column, roll));
     }
-    let q_f = match shares {
-        None => bh(&ln_p_f),
-        Some(shares) => {
-            let known = ln_p_f.iter().zip(shares).map(|(p, &share)| if p.is_nan() { f64::NAN } else { share });
-            bh(&weighted(&ln_p_f, &weights(&known.collect::<Vec<_>>())))
-        }
-    };
+    let known = |share: f64, p: f64| if p.is_nan() { f64::NAN } else { share };
+    let shares = (0..functions).map(|f| known(shares.map_or(1.0, |shares| shares[f]), ln_p_f[f]));
+    let weights = weights(&shares.collect::<Vec<_>>());
+    let q_f = bh(&weighted(&ln_p_f, &weights));
     let q_value = within_selected(&q_f, cells);
-    TwoLevel { ln_p_f, q_f, q_value }
+    TwoLevel { ln_p_f, weights, q_f, q_value }
 }
 
 /// The second level: q-values of rows inside functions whose first-level q-values are `q_f`.

@@ -40,7 +40,7 @@ impl PerRequest {
     /// Checked against the reference program (`cell.json`) to 1e-7.
     #[must_use]
     pub fn measure(contrast: &Contrast<'_>) -> Self {
-        Self { functions: Tests::measure(contrast, &per_request()), all: all_samples(contrast) }
+        Self { functions: each_function(contrast), all: all_samples(contrast) }
     }
 
     /// ln p of "costs as much per request" of the function at `place`; NaN where not tested.
@@ -53,6 +53,12 @@ impl PerRequest {
 /// Hops tell how samples clump among samples; of requests they tell nothing.
 fn per_request() -> Measure<'static> {
     Measure { hops: Hops::Unknown, ..Measure::afresh(Model::Rate) }
+}
+
+/// Every function of the cell per request.
+#[must_use]
+pub fn each_function(contrast: &Contrast<'_>) -> Tests {
+    Tests::measure(contrast, &per_request())
 }
 
 /// All samples of the cell per request, as one row.

@@ -88,8 +88,8 @@ fn columns_of_arms<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
 fn columns_of_share_test<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
     columns_of!(CellRow:
         "share_delta" in "1" +-: share_delta =>
-            "`head_share` - `base_share`, -1 to 1, with a 95 % interval that `dispersion` widens. Null where the row \
-             was not tested.",
+            "`head_share` - `base_share`, -1 to 1, with a 95 % interval from the variance of both arms. Null where the \
+             row was not tested.",
         "strata" in "strata": strata =>
             "Pairs of time block and hardware in which both arms have samples; only these are compared. Against \
              history, hours of the day take the place of time blocks.",
@@ -100,27 +100,40 @@ fn columns_of_share_test<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
         "ln_p_iid" in "nats": ln_p_iid =>
             "Natural logarithm of the p-value of `g`, as chi-square with one degree of freedom; at most 0. It decides \
              nothing. Null where `g` is null.",
-        "dispersion" in "1": dispersion =>
-            "How many times more the buckets of pods vary than independent samples would, moderated over the functions \
-             of the cell; at least 1. Null where the row was not tested.",
+        "head_dispersion" in "1": head_dispersion =>
+            "How many times more the function varies between the head's buckets of pods than counting and \
+             `head_pod_variance` explain, moderated over the functions of the cell and never below counting noise; \
+             above 0. Null where the row was not tested.",
+        "base_dispersion" in "1": base_dispersion =>
+            "The same of the base. Null where the row was not tested.",
         "df" in "degrees of freedom": df =>
-            "Degrees of freedom of the test, above 0: those between buckets and at most 20 of the prior. Null where \
-             the row was not tested.",
+            "Degrees of freedom of the test, at least 2: Welch's of both arms, each with those between its buckets and \
+             at most 20 of the prior. Null where the row was not tested.",
         "statistic" in "1": statistic =>
-            "Test statistic of the change against the normalization factor, divided by `dispersion`; at least 0. If \
-             nothing changed it follows F with 1 and `df` degrees of freedom. Null where the row was not tested.",
+            "Test statistic of the change against the normalization factor, at least 0. If nothing changed it follows \
+             F with 1 and `df` degrees of freedom. Null where the row was not tested.",
         "ln_p" in "nats": ln_p =>
-            "Natural logarithm of the p-value of `ratio`, the change of the plain share; at most 0. It takes part in \
-             `q_value` only where fewer than 20 functions of the cell are tested. Null where the row was not tested.",
+            "Natural logarithm of the p-value of `ratio`, the change of the plain share; at most 0. It decides nothing \
+             but `compositional` and `contradicts_share`. Null where the row was not tested.",
         "ln_p_min_effect" in "nats": ln_p_min_effect =>
             "Natural logarithm of the p-value against a change of at most `min_effect` (0.01 on the log scale by \
-             default), after the normalization factor; at most 0. It takes part in `q_value`. Null where the row was \
+             default), after the normalization factor; at most 0. Null where the row was not tested.",
+        "ln_p_row" in "nats": ln_p_row =>
+            "Natural logarithm of the p-value that `q_value` is made from: the larger of `adjusted_ln_p` and \
+             `ln_p_min_effect`, 0 where admissible normalization factors disagree in direction. Null where the row was \
              not tested.",
+        "weight" in "1": weight =>
+            "Weight of the function among all functions of the comparison, from its share of cost; 1 on average, the \
+             largest at most 6.4 times the smallest. Null where `q_value` is null.",
+        "function_ln_p" in "nats": function_ln_p =>
+            "Natural logarithm of the p-value that the function changed in no cell: of Simes' test over its cells and \
+             the row over all of them; at most 0. Functions are selected by it, divided by `weight`. Null where \
+             `q_value` is null.",
         "q_value" in "1": q_value =>
             "Smallest false-discovery rate at which the row is significant, 0 to 1, over all functions and cells of \
-             one comparison, count kind and scope. It follows from the largest of `adjusted_ln_p`, `ln_p_min_effect` \
-             and, with fewer than 20 tested functions, `ln_p`. In scope `window` it decides `verdict`: significant if \
-             `q_value` <= q (0.05 by default). Null where the row was not tested, and in `flags`.",
+             one comparison, count kind and scope: functions by `function_ln_p` and `weight`, then cells within a \
+             function by `ln_p_row`. In scope `window` it decides `verdict`: significant if `q_value` <= q (0.05 by \
+             default). Null where the row was not tested, and in `flags`.",
     )
 }
 
@@ -134,8 +147,8 @@ fn columns_of_effect<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
             "`ratio` divided by the normalization factor of the cell: the effect to read, above 1 is more expensive. \
              Null where `ratio` is null.",
         "adjusted_ln_p" in "nats": adjusted_ln_p =>
-            "Natural logarithm of the p-value of `adjusted_ratio` being 1; at most 0. It takes part in `q_value` and \
-             `ln_e`. Null where the row was not tested.",
+            "Natural logarithm of the p-value of `adjusted_ratio` being 1, the largest over all admissible \
+             normalization factors; at most 0. `ln_e` is made from it. Null where the row was not tested.",
     )
 }
 
@@ -161,7 +174,8 @@ fn columns_of_looks<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
     columns_of!(CellRow:
         "ln_e" in "nats": ln_e =>
             "Natural logarithm of the e-value of the row now, negative or positive: evidence that stays valid however \
-             often one looks. In scope `epoch` the live rule decides by it. Null where the row was not tested.",
+             often one looks; in rows `(all)` of the cost per request. In scope `epoch` the live rule decides by it. \
+             Null where the row was not tested.",
         "always_valid_ln_p" in "nats": always_valid_ln_p =>
             "Natural logarithm of a p-value that holds however often one looks: minus the largest `ln_e` of the row at \
              any look of the epoch that reached ln(1/q), else 0. Null in scope `window`, in rows over several cells, \
@@ -188,8 +202,8 @@ fn columns_of_pods<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
              the verdict `some_pods_outlying` where the row itself is not significant. Null where `outlier_ln_p` is \
              null.",
         "outlying_pods": outlying_pods =>
-            "Names of the outlying pods of the head, ascending. Empty unless `verdict` is `some_pods_outlying`; never \
-             null.",
+            "Names of the outlying pods of the head, or with `reason` `one_pod` of those of either arm without which \
+             the row does not hold; ascending. Empty unless `verdict` is `some_pods_outlying`; never null.",
     )
 }
 
@@ -218,7 +232,7 @@ fn columns_of_verdict<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
     columns_of!(CellRow:
         "verdict": verdict =>
             "The first line of the verdict table that holds. `regressed` and `improved` mean significant: by `q_value` \
-             in scope `window`, by the live rule in scope `epoch`, by `per_request_q_value` in rows `(all)`. \
+             in scope `window` (rows `(all)`: by `per_request_q_value`), by the live rule in scope `epoch`. \
              `equivalent` means that the 90 % interval of the change lies within 5 % with `firm` support.",
         "support": support =>
             "What the number of pods can carry: `firm` from 5 pods in each arm, `tentative` with 2 to 4 in the smaller \

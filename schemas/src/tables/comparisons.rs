@@ -44,9 +44,9 @@ impl TableRow for ComparisonRow {
             base_pods: 0,
             functions_tested: 0,
             normalization_factor: None,
-            pod_variance: None,
-            prior_df: None,
-            prior_dispersion: None,
+            admissible_factors: Vec::new(),
+            head_pod_variance: None,
+            base_pod_variance: None,
             flags: 0,
             time_blocks: 0,
             strata_dropped: 0,
@@ -103,17 +103,16 @@ fn columns_of_tests() -> Vec<Column<ComparisonRow>> {
             "Common factor by which most functions of the cell moved, above 0; found on self counts, used for both \
              kinds. Shares sum to 1, so a change of one function moves all others by it. 1 with fewer than 20 tested \
              functions. Null where nothing was tested, and in the row over several cells.",
-        "pod_variance" in "1": pod_variance =>
-            "Estimated variance between pods of the natural logarithm of a function's share, at least 0; its root is \
-             about the coefficient of variation. 0 with fewer than 20 tested functions. Null where \
+        "admissible_factors": admissible_factors =>
+            "Where two groups of functions moved apart and the data cannot say which one stood still: every \
+             normalization factor that is possible, the deciding one first, each with the part of cost that stands \
+             still on it. A change is significant only if it holds against all of them. Else empty; never null.",
+        "head_pod_variance" in "1": head_pod_variance =>
+            "Estimated variance between the head's pods of the natural logarithm of a function's share, at least 0; \
+             its root is about the coefficient of variation. Null where `normalization_factor` is null.",
+        "base_pod_variance" in "1": base_pod_variance =>
+            "The same of the base's pods. An arm that cannot show it takes the other's. Null where \
              `normalization_factor` is null.",
-        "prior_df" in "degrees of freedom": prior_df =>
-            "Degrees of freedom of the prior that functions of the cell share for `dispersion`, at least 0; 0 with \
-             fewer than 20 tested functions, infinite where functions do not differ. Null where `normalization_factor` \
-             is null.",
-        "prior_dispersion" in "1": prior_dispersion =>
-            "Dispersion that the prior expects of a function beyond `pod_variance`, above 0; near 1 where that \
-             explains it. Null where `normalization_factor` is null.",
         "flags" in "flags": flags =>
             "Flags of the cell that stand: raised by the live rule and not cleared. The row over several cells has \
              their sum. 0 against history.",
@@ -125,7 +124,7 @@ fn columns_of_tests() -> Vec<Column<ComparisonRow>> {
              sum.",
         "equivalent_share" in "1": equivalent_share =>
             "Part of the base's self samples that lies in functions shown to be equivalent with `firm` support, 0 to \
-             1. It decides `clean`: at least 0.7, without a significant row. Null where nothing can be compared, and \
+             1. It decides `clean`: at least 0.7, and nothing costs more. Null where nothing can be compared, and \
              in the row over several cells.",
     )
 }
@@ -134,9 +133,11 @@ fn columns_of_tests() -> Vec<Column<ComparisonRow>> {
 fn columns_of_verdict() -> Vec<Column<ComparisonRow>> {
     columns_of!(ComparisonRow:
         "verdict": verdict =>
-            "The first that holds: `not_comparable`; `regressed` or `improved` if the live rule finds a function of \
-             the cell significant; `clean` by `equivalent_share`; else `inconclusive`. Over several cells: `regressed` \
-             if any cell is, else `improved` if any is, else `clean` if all are.",
+            "The first that holds: `not_comparable`; `regressed` if the live rule flags a function of the cell, or all \
+             functions together per request, as more expensive; `improved` if all functions together cost less per \
+             request; `clean` by `equivalent_share`, unless the cost per request moved (p <= 0.05); else \
+             `inconclusive`. Over several cells: `regressed` if any cell is, else `improved` if any is, else `clean` \
+             if all are.",
         "sentence": sentence => "The verdict in words.",
         "aa_check_tests" in "tests": aa_check_tests =>
             "A/A check: tests of one half of the base's pods against the other half. Null at looks without a report, \

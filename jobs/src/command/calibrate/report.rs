@@ -190,6 +190,7 @@ fn bound(bound: Bound) -> Value {
     match bound {
         Bound::AtMost(x) => json!({ "at_most": x }),
         Bound::AtLeast(x) => json!({ "at_least": x }),
+        Bound::Between(low, high) => json!({ "at_least": low, "at_most": high }),
     }
 }
 
@@ -208,6 +209,7 @@ fn required(required: Option<Bound>) -> String {
         None => String::new(),
         Some(Bound::AtMost(x)) => format!("<= {}", number(x, 4)),
         Some(Bound::AtLeast(x)) => format!(">= {}", number(x, 4)),
+        Some(Bound::Between(low, high)) => format!("{} to {}", number(low, 4), number(high, 4)),
     }
 }
 

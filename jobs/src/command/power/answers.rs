@@ -1,5 +1,6 @@
 //! The answers: for each share and change, how long it takes; for each share and time, the smallest change.
 
+use fleetdiff_statistics::Arms;
 use fleetdiff_statistics::power::{Design, detection_z, samples_by_rule};
 use serde_json::{Value as Json, json};
 
@@ -68,10 +69,9 @@ impl Answers {
         let z = detection_z(args.alpha, args.power);
         let design = |share| Design {
             z,
-            head_pods: study.head_pods.into(),
-            base_pods: study.base_pods.into(),
+            pods: Arms { head: study.head_pods.into(), base: study.base_pods.into() },
             share,
-            tau2: tau * tau,
+            tau2: tau.map(|tau| tau * tau),
         };
         let pairs = args.share.iter().flat_map(|&share| args.change.iter().map(move |&change| (share, change)));
         let waits = pairs.map(|(share, change)| wait(&design(share), &study, change)).collect();
@@ -94,8 +94,8 @@ fn wait(design: &Design, study: &Study, change: f64) -> Wait {
 /// The fewest additional head pods; if no number is enough, the fewest pods with which both arms are equally large.
 fn remedy(design: &Design, study: &Study, ratio: f64) -> Option<Remedy> {
     let after = |more: [u32; 2]| {
-        let [head_pods, base_pods] = [study.head_pods + more[0], study.base_pods + more[1]].map(f64::from);
-        Design { head_pods, base_pods, ..*design }.seconds_to_detect(study.rate, ratio)
+        let pods = Arms { head: study.head_pods + more[0], base: study.base_pods + more[1] }.map(f64::from);
+        Design { pods, ..*design }.seconds_to_detect(study.rate, ratio)
     };
     let head = |seconds| design.pods_needed(study.rate, ratio, seconds).map(|pods| [pods, 0]);
     let up_to = |pods: u32| [pods.saturating_sub(study.head_pods), pods.saturating_sub(study.base_pods)];
@@ -126,7 +126,8 @@ pub(crate) fn to_json(answers: &[Answers], args: &PowerArgs) -> Json {
             "head_pods": head_pods,
             "base_pods": base_pods,
             "samples_per_pod_second": rate,
-            "tau": tau,
+            "head_tau": tau.map(|tau| tau.head),
+            "base_tau": tau.map(|tau| tau.base),
             "changes": answers.waits.iter().copied().map(Wait::into_json).collect::<Vec<_>>(),
             "smallest": answers.smallest.iter().copied().flat_map(Smallest::into_json).collect::<Vec<_>>(),
         })

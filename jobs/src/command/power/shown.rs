@@ -41,7 +41,10 @@ fn print_study(out: &mut impl Write, answers: &Answers) -> io::Result<()> {
     }
     let spread = tau.map_or_else(
         || "an unknown spread between them".to_owned(),
-        |tau| format!("pods that differ by {}", percent(tau)),
+        |tau| match [tau.head, tau.base].map(percent) {
+            [head, base] if head == base => format!("pods that differ by {head}"),
+            [head, base] => format!("head pods that differ by {head}, base pods by {base}"),
+        },
     );
     writeln!(out, "{head_pods} pods against {base_pods}, {} samples per pod and second, {spread}", digits(*rate))?;
     if tau.is_none() {
@@ -71,8 +74,6 @@ fn print_support(out: &mut impl Write, study: &Study) -> io::Result<()> {
         writeln!(out, "With fewer than 2 pods in an arm, nothing is tested: one pod is not a replicate.")
     } else if pods < 5 {
         writeln!(out, "With fewer than 5 pods in an arm, a significant row is tentative and no row can be equivalent.")
-    } else if pods < 10 {
-        writeln!(out, "With fewer than 10 pods in an arm, a second test must agree, which takes somewhat longer.")
     } else {
         Ok(())
     }

@@ -8,6 +8,7 @@ use fleetdiff_schemas::number::signed_float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::verdict::BaseKind;
+use fleetdiff_statistics::Arms;
 
 use super::arguments::PowerArgs;
 use crate::failure::Failure;
@@ -23,8 +24,8 @@ pub(crate) struct Study {
     pub(crate) base_pods: u32,
     /// Samples per pod and second.
     pub(crate) rate: f64,
-    /// Standard deviation of a log share between pods; `None` if nothing was tested.
-    pub(crate) tau: Option<f64>,
+    /// Standard deviation of a log share between the pods of each arm; `None` if nothing was tested.
+    pub(crate) tau: Option<Arms<f64>>,
 }
 
 /// A cell of an earlier run.
@@ -42,7 +43,7 @@ impl Study {
     /// A fleet of several hundred pods with a canary of a twentieth: *published* (the fleet of the method's article); a
     /// variation of 5 % is a *guess*.
     pub(crate) fn guessed() -> Self {
-        Self { source: None, head_pods: 40, base_pods: 760, rate: 100.0, tau: Some(0.05) }
+        Self { source: None, head_pods: 40, base_pods: 760, rate: 100.0, tau: Some(Arms { head: 0.05, base: 0.05 }) }
     }
 
     /// The study with the user's values.
@@ -51,7 +52,7 @@ impl Study {
             head_pods: args.head_pods.unwrap_or(self.head_pods),
             base_pods: args.base_pods.unwrap_or(self.base_pods),
             rate: args.samples_per_pod_second.unwrap_or(self.rate),
-            tau: args.cv.or(self.tau),
+            tau: args.cv.map(|tau| Arms { head: tau, base: tau }).or(self.tau),
             ..self
         }
     }
@@ -63,13 +64,14 @@ impl Study {
             signed_float(row.head_total + row.base_total) / signed_float(row.head_pods + row.base_pods) / seconds;
         let source = Source { comparison: row.comparison.clone(), count_kind: row.count_kind, cell: row.cell.clone() };
         let pods = |count: i64| u32::try_from(count).ok().filter(|&pods| pods > 0);
+        let tau = row.head_pod_variance.zip(row.base_pod_variance);
         let (head_pods, base_pods) = (pods(row.head_pods)?, pods(row.base_pods)?);
         (rate.is_finite() && rate > 0.0).then(|| Self {
             source: Some(source),
             head_pods,
             base_pods,
             rate,
-            tau: row.pod_variance.map(f64::sqrt),
+            tau: tau.map(|(head, base)| Arms { head: head.sqrt(), base: base.sqrt() }),
         })
     }
 }

@@ -3,11 +3,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::identity::MERGED;
+use fleetdiff_schemas::number::signed_float;
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_statistics::families::{bh, selected, two_level, within_selected};
 
 use crate::evidence::row::RowEvidence;
 use crate::rules::table::scope::Rows;
+
+/// How the functions of a table are selected, before cells are selected inside them.
+pub(super) struct Functions(BTreeMap<u64, FirstLevel>);
+
+/// How one function is selected.
+#[derive(Clone, Copy)]
+pub(super) struct FirstLevel {
+    /// Its weight.
+    pub weight: f64,
+    /// ln p that it changed in no cell.
+    pub ln_p: f64,
+}
+
+impl Functions {
+    /// How a function is selected; `None` if it is in no family.
+    pub fn get(&self, hash: u64) -> Option<FirstLevel> {
+        self.0.get(&hash).copied().filter(|level| !level.ln_p.is_nan())
+    }
+}
 
 /// The q-values of rows: by cell, then by stable hash.
 pub(super) struct QValues(Vec<BTreeMap<u64, f64>>);
@@ -39,8 +59,8 @@ pub(super) fn family(cells: &Rows<'_>, of: impl Fn(&RowEvidence) -> Option<f64>)
 }
 
 /// Two-level q-values of cells and of roll-ups: those of the first level over all cells, those of the second level for
-/// regions and for cohorts.
-pub(super) fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>) -> (QValues, QValues) {
+/// regions and for cohorts. Functions weigh by their share of the samples of all cells.
+pub(super) fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>) -> (QValues, QValues, Functions) {
     let hashes = union(cells.iter().chain(rolled));
     let matrix: Vec<Vec<f64>> = cells.iter().map(|(_, rows)| column(rows, &hashes, |row| row.ln_p_row)).collect();
     let cell_columns: Vec<&[f64]> = matrix.iter().map(Vec::as_slice).collect();
@@ -49,7 +69,9 @@ pub(super) fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>) -> (QValues, QValues
         || matrix.first().cloned().unwrap_or_default(),
         |index| column(rolled[index].1, &hashes, |row| row.ln_p_row),
     );
-    let levels = two_level(&cell_columns, &roll_up);
+    let levels = two_level(&cell_columns, &roll_up, Some(&shares(cells, &hashes)));
+    let first_level = (0..hashes.len()).map(|f| FirstLevel { weight: levels.weights[f], ln_p: levels.ln_p_f[f] });
+    let functions = Functions(hashes.iter().copied().zip(first_level).collect());
     let mut of_rolled = vec![BTreeMap::new(); rolled.len()];
     if let Some(index) = over_all {
         let tested = |(f, _): &(usize, &u64)| !roll_up[*f].is_nan();
@@ -67,7 +89,22 @@ pub(super) fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>) -> (QValues, QValues
         }
     }
     let of_cells = levels.q_value.iter().map(|q_values| by_hash(&hashes, q_values)).collect();
-    (QValues(of_cells), QValues(of_rolled))
+    (QValues(of_cells), QValues(of_rolled), functions)
+}
+
+/// Each function's part of the samples of all cells.
+fn shares(cells: &Rows<'_>, hashes: &[u64]) -> Vec<f64> {
+    let mut counts = vec![0; hashes.len()];
+    let mut all = 0;
+    for (_, rows) in cells {
+        all += rows.first().map_or(0, |row| row.row.head.total + row.row.base.total);
+        for row in *rows {
+            if let Ok(index) = hashes.binary_search(&row.hash) {
+                counts[index] += row.row.head.count + row.row.base.count;
+            }
+        }
+    }
+    counts.into_iter().map(|count| signed_float(count) / signed_float(all)).collect()
 }
 
 fn union<'a>(rows: impl Iterator<Item = &'a (&'a CellKey, &'a [RowEvidence])>) -> Vec<u64> {

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use crate::evidence::kind::KindEvidence;
+use crate::evidence::report::ScopeReport;
+use crate::evidence::row::{RowEvidence, RowFrame};
+use crate::evidence::snapshot::Together;
+use crate::evidence::strata_detail::{History, StrataDetail};
+use crate::evidence::tests::{Places, ShareRows, ShareTests, support_of};
+use crate::rules::table::scope::{ScopeCells, TableRules};
 use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::identity::{MERGED, stable_hash};
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::verdict::{Scope, Support};
-use fleetdiff_statistics::rows::rows_of;
-use fleetdiff_statistics::{CellRows, Model, Moments};
-
-use crate::evidence::kind::KindEvidence;
-use crate::evidence::report::ScopeReport;
-use crate::evidence::row::{RowEvidence, RowFrame, support_of};
-use crate::evidence::snapshot::Together;
-use crate::evidence::strata_detail::{History, StrataDetail};
-use crate::rules::table::scope::{ScopeCells, TableRules};
 
 /// The rows over several cells.
 pub(super) struct RollUp {
@@ -67,8 +65,13 @@ fn roll_up(
     let strata_detail = strata_detail.map(|strata_detail| {
         if history.is_some() { strata_detail.words_of_history() } else { strata_detail.words(rules.clock) }
     });
+    let pods = |side| together.figures(side).pods;
+    let support = if together.has_replicates() {
+        support_of(pods(Side::Head), pods(Side::Base), f64::INFINITY)
+    } else {
+        Support::Untestable
+    };
     let rows = kinds.iter().zip(&like.rows).zip(&tests).map(|((&kind, example), tests)| {
-        let support = tests.as_ref().map_or(Support::Untestable, |tests| support_of(&tests.moments));
         let Some(frame) = frame(&together, &cell, example, scope, kind, support, rules) else { return Vec::new() };
         let frame = RowFrame { strata_detail: strata_detail.clone(), history: history.clone(), ..frame };
         let (head, base) = (together.counts(Side::Head, kind), together.counts(Side::Base, kind));
@@ -77,7 +80,9 @@ fn roll_up(
             frame: &frame,
             counts: (&head, &base),
             min_count: rules.min_count,
+            places: Places(None),
             tests: tests.as_ref(),
+            pods_of_bucket: &|side, bucket| together.pods_of_bucket(side, bucket),
             requests: None,
             family: None,
             pods: None,
@@ -87,23 +92,20 @@ fn roll_up(
     RollUp { rows: rows.collect(), cell }
 }
 
-/// The tests of each kind of count over several cells together, with the normalization factor of their self counts;
-/// `None` if there are too few pods for a test.
-pub fn tests_of(together: &Together, kinds: &[CountKind], rules: &TableRules) -> Vec<Option<CellRows>> {
+/// The tests of each kind of count over several cells together, on the scales of their self counts; `None` if there are
+/// too few pods for a test.
+pub fn tests_of<'t>(together: &'t Together, kinds: &[CountKind], rules: &TableRules) -> Vec<Option<ShareRows<'t>>> {
     let unsymbolised = stable_hash(UNSYMBOLISED.as_bytes());
     let untested = together.functions.iter().position(|(hash, _)| *hash == unsymbolised);
-    let measure = |kind| {
-        let moments = Moments::measure(&together.contrast(kind, untested), Model::Share, rules.min_count);
-        (together.kept > 0 && support_of(&moments) != Support::Untestable).then_some(moments)
-    };
-    let own = measure(CountKind::SelfCount);
-    let normalization = own.as_ref().map(Moments::normalization);
+    let measure = |kind| ShareTests::measure(together.contrast(kind, untested), rules.min_count, None);
+    let mut own = together.has_replicates().then(|| measure(CountKind::SelfCount));
+    let scales = own.as_ref().map(|own| own.scales(None));
     let each = kinds.iter().map(|&kind| {
-        let moments = match kind {
-            CountKind::SelfCount => own.clone(),
-            CountKind::Total => measure(kind),
+        let tests = match kind {
+            CountKind::SelfCount => own.take(),
+            CountKind::Total => scales.as_ref().map(|_| measure(kind)),
         };
-        moments.map(|moments| rows_of(moments, normalization, rules.min_effect))
+        tests.zip(scales.as_ref()).map(|(tests, scales)| tests.rows(scales, rules.min_effect))
     });
     each.collect()
 }

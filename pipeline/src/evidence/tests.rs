@@ -1,0 +1,94 @@
+//! The tests of shares of one kind of count in a cell, or in several together.
+
+use fleetdiff_schemas::comparison::Side;
+use fleetdiff_schemas::number::index_of;
+use fleetdiff_schemas::verdict::Support;
+use fleetdiff_statistics::normalization::Anchor;
+use fleetdiff_statistics::one_pod::LeaveOneOut;
+use fleetdiff_statistics::{CellRows, Contrast, Hops, Measure, Model, Pooled, Scales, Tests, rows_of_cell};
+
+/// The tests of shares of one kind of count, with what they were made of.
+pub struct ShareTests<'a> {
+    /// What was compared.
+    pub contrast: Contrast<'a>,
+    /// The tests, by places of results.
+    pub tests: Tests,
+}
+
+impl<'a> ShareTests<'a> {
+    /// Tests the functions of a contrast with at least `min_count` samples; what they share is `held`, or measured
+    /// afresh. A function with fewer than 2 degrees of freedom is in no family.
+    pub fn measure(contrast: Contrast<'a>, min_count: f64, held: Option<&Pooled>) -> Self {
+        let measure = Measure { model: Model::Share, min_count, hops: Hops::OfContrast, held };
+        let mut tests = Tests::measure(&contrast, &measure);
+        for (tested, levels) in tests.tested.iter_mut().zip(&tests.levels) {
+            *tested = *tested && levels.df >= LEAST_DF;
+        }
+        tests.tests = tests.tested.iter().filter(|&&tested| tested).count();
+        Self { contrast, tests }
+    }
+
+    /// The same with only the functions at these places, ascending.
+    pub fn only(&self, places: &[usize]) -> Self {
+        let ids = places.iter().map(|&place| self.contrast.id(place)).collect();
+        let contrast = Contrast { only: Some(ids), order: Vec::new(), ..self.contrast.clone() };
+        Self { contrast, tests: self.tests.only(places) }
+    }
+
+    /// The scales of these tests, if they are those of self counts.
+    pub fn scales(&self, anchor: Option<Anchor>) -> Scales {
+        Scales::of(&self.tests, anchor)
+    }
+
+    /// Every test of every function.
+    pub fn rows(self, scales: &Scales, min_effect: f64) -> ShareRows<'a> {
+        ShareRows { rows: rows_of_cell(self.tests, scales.clone(), min_effect), contrast: self.contrast }
+    }
+}
+
+/// Fewer degrees of freedom than these carry no test.
+pub const LEAST_DF: f64 = 2.0;
+
+/// All tests of shares of one kind of count.
+pub struct ShareRows<'a> {
+    contrast: Contrast<'a>,
+    /// The tests, by places of results.
+    pub rows: CellRows,
+}
+
+impl ShareRows<'_> {
+    /// Finds the bucket without which a row does not hold.
+    pub fn leave_one_out(&self) -> impl Fn(usize) -> Option<(Side, u16)> + '_ {
+        let left_out = LeaveOneOut::new(&self.contrast, Model::Share);
+        let ln_scale = self.rows.scales.deciding.ln_scale;
+        move |place| {
+            let one = left_out.one_pod(&self.rows.tests, place, ln_scale)?;
+            let side = match one.side {
+                fleetdiff_statistics::Side::Head => Side::Head,
+                fleetdiff_statistics::Side::Base => Side::Base,
+            };
+            Some((side, one.bucket))
+        }
+    }
+}
+
+/// The support that so many pods of head and base give to a test with `df` degrees of freedom, as tables name it.
+pub fn support_of(head_pods: i64, base_pods: i64, df: f64) -> Support {
+    let pods = |pods: i64| fleetdiff_schemas::number::signed_float(pods);
+    match fleetdiff_statistics::support(pods(head_pods), pods(base_pods), df) {
+        fleetdiff_statistics::Support::Firm => Support::Firm,
+        fleetdiff_statistics::Support::Tentative => Support::Tentative,
+        fleetdiff_statistics::Support::Untestable => Support::Untestable,
+    }
+}
+
+/// Functions by their own numbers, each with its place in a contrast.
+#[derive(Clone, Copy)]
+pub struct Places<'a>(pub Option<&'a [u32]>);
+
+impl Places<'_> {
+    /// The place of a function in the contrast.
+    pub fn of(self, function: usize) -> usize {
+        self.0.map_or(function, |places| index_of(places[function]))
+    }
+}
