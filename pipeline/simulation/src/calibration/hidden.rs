@@ -1,18 +1,15 @@
 //! Pods that differ by something without a label: does the self-check see it, and only where it is?
 
-use std::collections::BTreeMap;
-
 use fleetdiff_schemas::number::float;
 use fleetdiff_statistics::hidden_factor::{BucketCountsOf, HiddenFactor};
 use fleetdiff_statistics::{Arms, MIN_EFFECT};
 
-use super::design::{Also, Cell};
+use super::design::{Also, ByPod, Cell, Drawn};
 use super::figure::{Figure, Observed, Seen};
-use super::model::{Pair, Row as BucketRow, Table, bucket, contrast_of_one};
+use super::model::{Pair, Table};
 use super::plain::{ln_p_pooled, rejections};
 use super::row::{Chance, Row};
 use super::window::Window;
-use crate::fleet::random::Generator;
 
 pub(super) fn rows() -> Vec<Row> {
     let newer = Arms { head: 0.9, base: 0.1 };
@@ -47,32 +44,24 @@ fn row(
     // A known limit: no test on these data can know.
     let figures = vec![among_pods, among_buckets, Figure::rate("P(any row significant)")];
     Row::new(name, simulates, figures, move |chance: &mut Chance| {
-        let drawn = cell.apart().draw(&cell.unchanged(), &mut chance.rng);
-        let hashed = drawn.strata[0].as_ref().map(|table| hashed(table, &mut chance.rng));
-        let seen = |pair| Observed::only(Seen::whether(hidden_factor(pair).as_ref().is_some_and(is_seen)));
-        let is_any = Window::of(contrast_of_one(&hashed), MIN_EFFECT).significant().contains(&true);
-        let plain = rejections(&ln_p_pooled(&drawn.strata)) > 0;
+        let drawn = cell.draw_by_pod(&cell.unchanged(), &mut chance.rng);
+        let seen = |drawn: &Drawn| Seen::whether(hidden_factor(&drawn.strata[0]).as_ref().is_some_and(is_seen));
+        let (of_pods, of_buckets) = (seen(&drawn.by_pod), seen(&drawn.hashed));
+        let is_any = Window::of(drawn.hashed.contrast(), MIN_EFFECT).significant().contains(&true);
+        let plain = rejections(&ln_p_pooled(&drawn.hashed.strata)) > 0;
         let any = Observed::beside(Seen::whether(is_any), Seen::whether(plain));
-        vec![seen(&drawn.strata[0]), seen(&hashed), any]
+        vec![Observed::only(of_pods), Observed::only(of_buckets), any]
     })
-}
-
-/// The same counts with pods in buckets by hash.
-fn hashed(pods: &Table, rng: &mut Generator) -> Table {
-    let mut buckets: BTreeMap<u16, (u32, Vec<u64>)> = BTreeMap::new();
-    for pod in &pods.rows {
-        let (pods, counts) = buckets.entry(bucket(rng)).or_insert_with(|| (0, vec![0; pod.counts.len()]));
-        *pods += 1;
-        counts.iter_mut().zip(&pod.counts).for_each(|(sum, count)| *sum += count);
-    }
-    let pods = buckets.iter().map(|(&bucket, (pods, _))| (bucket, *pods)).collect();
-    let rows = buckets.into_iter().map(|(bucket, (_, counts))| BucketRow::new(bucket, counts)).collect();
-    Table { rows, pods, hop_pairs: Vec::new() }
 }
 
 /// Whether the self-check reports that something without a label divides pods.
 pub(super) fn is_reported(pair: &Pair) -> bool {
     hidden_factor(pair).is_some_and(|found| found.has_groups() || found.divides_arms())
+}
+
+/// The same among pods or among buckets of pods, in any stratum.
+pub(super) fn is_reported_of_any(drawn: &ByPod) -> bool {
+    drawn.by_pod.strata.iter().chain(&drawn.hashed.strata).any(is_reported)
 }
 
 fn hidden_factor(pair: &Pair) -> Option<HiddenFactor> {

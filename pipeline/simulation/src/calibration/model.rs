@@ -96,7 +96,7 @@ pub(super) fn pods(count: usize, shares: &[f64], noise: &Noise, rng: &mut Genera
 }
 
 /// The bucket of a pod whose name is not known: a hash is as good as a random number.
-pub(super) fn bucket(rng: &mut Generator) -> u16 {
+fn bucket(rng: &mut Generator) -> u16 {
     u16::try_from(rng.next_u64() % u64::from(BUCKETS)).unwrap_or(0)
 }
 
@@ -195,6 +195,20 @@ impl Table {
         let hop_pairs: Vec<&dyn BucketCounts> =
             if self.hop_pairs.is_empty() { Vec::new() } else { vec![&self.hop_pairs] };
         Arm { rows: self.rows.iter().map(Row::as_tested).collect(), hop_pairs }
+    }
+
+    /// The same with each bucket's counts in another; `to` by number of the bucket. Hops are not kept.
+    pub(super) fn in_buckets(&self, to: &[u16]) -> Self {
+        let mut all: BTreeMap<u16, (u32, Vec<u64>)> = BTreeMap::new();
+        for row in &self.rows {
+            let (pods, counts) = all.entry(to[usize::from(row.bucket)]).or_default();
+            *pods += self.pods.get(&row.bucket).copied().unwrap_or(1);
+            counts.resize(row.counts.len(), 0);
+            counts.iter_mut().zip(&row.counts).for_each(|(sum, count)| *sum += count);
+        }
+        let pods = all.iter().map(|(&bucket, (pods, _))| (bucket, *pods)).collect();
+        let rows = all.into_iter().map(|(bucket, (_, counts))| Row::new(bucket, counts)).collect();
+        Self { rows, pods, hop_pairs: Vec::new() }
     }
 
     /// Samples of each function over all buckets.
