@@ -17,7 +17,7 @@ use report::{Format, Judged, Report};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff calibrate --runs 20
-  fleetdiff calibrate --row aa looks-cv10 --runs 1000 --seed 7
+  fleetdiff calibrate --row aa looks --runs 1000 --seed 7
   fleetdiff calibrate --method article --runs 20
   fleetdiff calibrate --list";
 

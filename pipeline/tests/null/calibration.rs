@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use fleetdiff_simulation::calibration::{Effort, MeasuredFigure, measure, table};
 
-/// Runs of a row. A bound of .05 is exceeded from five runs in twenty on, a bound of .95 is missed if five runs miss.
+/// Runs of a row. A bound of .06 is exceeded from five runs in twenty on, a bound of .95 is missed if four runs miss.
 const RUNS: u64 = 20;
 
 #[test]

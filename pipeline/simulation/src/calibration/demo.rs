@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use fleetdiff_statistics::{Arms, MIN_EFFECT};
 
 use super::figure::{Figure, Observed, Seen};
+use super::live::Cadence;
 use super::looks::{HALF_HOUR, Raised, Watched, seconds, watch};
 use super::model::{Noise, Pair, contrast, pods_together};
 use super::plain::{ln_p_pooled, significant};
@@ -35,7 +36,9 @@ pub(super) fn rows() -> Vec<Row> {
         edge: None,
     };
     let simulates = "9 cells of 20 v 180 pods, CV 3 %, functions of a video service; one of them costs 10 % more in 2 cells; self counts, looked at 180 times, held for 6 looks";
-    vec![Row::new("demo", simulates, figures(), move |chance: &mut Chance| observed(&watch(&design, chance), function))]
+    vec![Row::new("demo", simulates, figures(), move |chance: &mut Chance| {
+        observed(&watch(&design, [Cadence::Held], chance), function)
+    })]
 }
 
 fn figures() -> Vec<Figure> {
@@ -49,7 +52,7 @@ fn figures() -> Vec<Figure> {
     ]
 }
 
-fn observed(watched: &Watched, changed: usize) -> Vec<Observed> {
+fn observed(watched: &Watched<1>, changed: usize) -> Vec<Observed> {
     let blocks: Vec<&[Pair]> = watched.stream.blocks().collect();
     let window = by_the_window_rule(watched, &blocks);
     let plain: Vec<Vec<f64>> = blocks.iter().copied().map(ln_p_pooled).collect();
@@ -60,20 +63,20 @@ fn observed(watched: &Watched, changed: usize) -> Vec<Observed> {
     let of = |rows: &BTreeSet<(usize, usize)>| hits(HIT.map(|cell| rows.contains(&(cell, changed))));
     let others = |rows: &BTreeSet<(usize, usize)>| rows.iter().filter(|row| is_other(row)).count();
     let any_other_alert = |raised: &Raised| Seen::whether(raised.keys().any(is_other));
-    let alerted = HIT.map(|cell| watched.held.get(&(cell, changed)).copied());
+    let alerted = HIT.map(|cell| watched.raised[0].get(&(cell, changed)).copied());
     let both = alerted[0].zip(alerted[1]).map(|(one, other)| one.max(other));
     vec![
         Observed::beside(of(&window), of(&plain)),
         Observed::only(hits(alerted.map(|look| look.is_some()))),
         Observed::beside(Seen::whether(others(&window) > 0), Seen::whether(others(&plain) > 0)),
-        Observed::beside(any_other_alert(&watched.held), any_other_alert(&watched.plain)),
+        Observed::beside(any_other_alert(&watched.raised[0]), any_other_alert(&watched.plain)),
         Observed::only(Seen::Number(seconds(both))),
         Observed::beside(Seen::count(others(&window)), Seen::count(others(&plain))),
     ]
 }
 
 /// Rows (cell, function) that are significant in one look at the whole half hour.
-fn by_the_window_rule(watched: &Watched, blocks: &[&[Pair]]) -> BTreeSet<(usize, usize)> {
+fn by_the_window_rule(watched: &Watched<1>, blocks: &[&[Pair]]) -> BTreeSet<(usize, usize)> {
     let cells: Vec<Window<'_>> = watched.stream.contrasts().map(|cell| Window::of(cell, MIN_EFFECT)).collect();
     let functions = cells.first().map_or(0, |cell| cell.rows.ln_p_row.len());
     let pods =

@@ -8,7 +8,7 @@ use fleetdiff_statistics::{Arms, Contrast, Side};
 
 use super::chance::Multipliers;
 use super::model::{
-    FUNCTIONS, MANY_FUNCTIONS, Means, Noise, Pair, Pod, SAMPLES, contrast, pods, pods_by_bucket, shares,
+    BUCKETS, FUNCTIONS, MANY_FUNCTIONS, Means, Noise, Pair, Pod, SAMPLES, contrast, pods, pods_by_bucket, shares,
 };
 use crate::fleet::random::{Generator, next_uniform};
 
@@ -110,7 +110,22 @@ impl Cell {
     /// Draws a window in which function f costs `costs[f]` times as much in the head.
     pub(super) fn draw(&self, costs: &[f64], rng: &mut Generator) -> Drawn {
         let shares = shares(self.functions);
-        let mut fleet = Arms::of(|side| pods(self.pods[side], &shares, &self.noise[side], rng));
+        let pods = Arms::of(|side| pods(self.pods[side], &shares, &self.noise[side], rng));
+        self.counts(pods, costs, rng)
+    }
+
+    /// The same window twice: with a bucket for each pod where there are enough, and with pods in buckets by hash.
+    pub(super) fn draw_by_pod(&self, costs: &[f64], rng: &mut Generator) -> ByPod {
+        let shares = shares(self.functions);
+        let mut pods = Arms::of(|side| pods(self.pods[side], &shares, &self.noise[side], rng));
+        let hash = Arms::of(|side| own_buckets(&mut pods[side]));
+        let by_pod = self.counts(pods, costs, rng);
+        let hashed = by_pod.in_buckets(&hash);
+        ByPod { by_pod, hashed }
+    }
+
+    /// Disturbs pods, and draws their counts.
+    fn counts(&self, mut fleet: Arms<Vec<Pod>>, costs: &[f64], rng: &mut Generator) -> Drawn {
         self.also.disturb(&mut fleet, rng);
         let costs = Arms { head: costs.to_vec(), base: self.unchanged() };
         let strata = match self.also {
@@ -230,7 +245,35 @@ pub(super) struct Drawn {
     pods: Arms<BTreeMap<u16, u32>>,
 }
 
+/// A window twice.
+pub(super) struct ByPod {
+    /// Each pod has a bucket, in an arm that has no more pods than there are buckets.
+    pub(super) by_pod: Drawn,
+    /// Pods are in buckets by hash, as fleetdiff keeps them.
+    pub(super) hashed: Drawn,
+}
+
+/// Gives each pod a bucket of its own if there are enough; by number, the bucket that each had.
+fn own_buckets(pods: &mut [Pod]) -> Vec<u16> {
+    if pods.len() > usize::from(BUCKETS) {
+        return (0..BUCKETS).collect();
+    }
+    pods.iter_mut().zip(0..).map(|(pod, number)| std::mem::replace(&mut pod.bucket, number)).collect()
+}
+
 impl Drawn {
+    /// The same with each bucket's pods in another; `to` by number of the bucket.
+    fn in_buckets(&self, to: &Arms<Vec<u16>>) -> Self {
+        let moved = |pair: &Pair| Arms::of(|side| pair[side].in_buckets(&to[side]));
+        let pods = Arms::of(|side| {
+            let mut pods = BTreeMap::new();
+            let here = self.pods[side].iter().map(|(&from, &count)| (to[side][usize::from(from)], count));
+            here.for_each(|(bucket, count)| *pods.entry(bucket).or_default() += count);
+            pods
+        });
+        Self { functions: self.functions, strata: self.strata.iter().map(moved).collect(), pods }
+    }
+
     /// The input of the tests.
     pub(super) fn contrast(&self) -> Contrast<'_> {
         contrast(self.functions, &self.strata, self.pods.clone())

@@ -7,7 +7,7 @@ use fleetdiff_statistics::compositional::moved_with_the_rest;
 use super::design::Cell;
 use super::figure::{Figure, Observed, Seen};
 use super::hidden::is_reported;
-use super::model::ONE_PERCENT;
+use super::model::{ONE_PERCENT, shares};
 use super::plain::{ln_p_pooled, significant};
 use super::row::{Chance, Q, Row};
 use super::window::Window;
@@ -19,6 +19,9 @@ const HEAVIEST: usize = 0;
 const SMALL: usize = 270;
 /// The part of the functions that change together, and their factor.
 const MOST: (f64, f64) = (0.6, 1.2);
+/// If the changed functions have less of the cost, no function counting for more than the second, both groups may have stood still.
+const MOST_SAY: f64 = 0.65;
+const MOST_OF_ONE: f64 = 0.05;
 /// Functions that change beside the one whose power is measured, their places, and ln of their factors.
 const OTHERS: usize = 24;
 const OTHER_PLACES: (usize, usize) = (20, 300);
@@ -29,7 +32,16 @@ pub(super) fn rows() -> Vec<Row> {
         of_the_heaviest("one-10", "20 v 80 pods, CV 3 %; the function of 18 % costs 10 % more", 1.1),
         of_the_heaviest("one-60", "the same; it costs 60 % more", 1.6),
         small_functions(),
-        most_functions(),
+        most_functions(
+            "most-functions",
+            "20 v 80 pods, CV 3 %; 60 % of the functions, drawn, with less than two thirds of the cost, cost 20 % more; requests are not known",
+            true,
+        ),
+        most_functions(
+            "most-functions-and-cost",
+            "the same with any part of the cost: a known limit, stated only",
+            false,
+        ),
     ];
     rows.extend(powers());
     rows.extend([
@@ -150,27 +162,41 @@ fn small_functions() -> Row {
     })
 }
 
-/// Shares cannot say which of two groups of functions stood still.
-fn most_functions() -> Row {
+/// Most functions change together. Shares cannot say which group stood still, unless one has most of the cost: then it is taken
+/// for what stood still, and if that is the one that changed, nothing but requests could tell.
+fn most_functions(name: &'static str, simulates: &'static str, is_balanced: bool) -> Row {
+    let innocent = Figure::most("innocent functions significant");
     let figures = vec![
-        Figure::most("innocent functions significant").at_most(0.0),
+        if is_balanced { innocent.at_most(0.0) } else { innocent },
+        Figure::rate("P(any innocent function significant)"),
         Figure::rate("P(`ambiguous_scale`)"),
         Figure::rate("found, of the changed functions"),
         HIDDEN,
     ];
-    let simulates = "20 v 80 pods, CV 3 %; 60 % of the functions, drawn, cost 20 % more; requests are not known";
     let cell = Cell::of(20, 80, 0.03);
-    let costs = move |rng: &mut Generator| {
-        (0..cell.functions).map(|_| if next_uniform(rng) < MOST.0 { MOST.1 } else { 1.0 }).collect()
+    let shares = shares(cell.functions);
+    let costs = move |rng: &mut Generator| loop {
+        let costs: Vec<f64> = shares.iter().map(|_| if next_uniform(rng) < MOST.0 { MOST.1 } else { 1.0 }).collect();
+        if !is_balanced || say_of_the_changed(&shares, &costs) < MOST_SAY {
+            return costs;
+        }
     };
-    row("most-functions", simulates, figures, (cell, MIN_EFFECT), costs, |run, is_reported| {
+    row(name, simulates, figures, (cell, MIN_EFFECT), costs, |run, is_reported| {
         vec![
             run.number_of_others(),
+            run.whether_others(),
             Observed::only(Seen::whether(run.window.rows.scales.ambiguous())),
             Observed::only(run.found()),
             Observed::only(Seen::whether(is_reported)),
         ]
     })
+}
+
+/// The part of the cost that changed, if no function counts for more than a twentieth of all.
+fn say_of_the_changed(shares: &[f64], costs: &[f64]) -> f64 {
+    let say = |share: &f64| share.min(MOST_OF_ONE);
+    let changed = shares.iter().zip(costs).filter(|(_, cost)| **cost > 1.0);
+    changed.map(|(share, _)| say(share)).sum::<f64>() / shares.iter().map(say).sum::<f64>()
 }
 
 /// One function of 1 % costs more.

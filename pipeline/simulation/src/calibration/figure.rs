@@ -9,12 +9,10 @@ use fleetdiff_statistics::intervals::wilson;
 pub enum Statistic {
     /// The share of trials that hit: P(any), power.
     Rate,
-    /// The mean over runs.
+    /// The mean over runs; a run that shows nothing of it (NaN) does not count.
     Mean,
     /// The median over runs; a run in which it never happened counts as infinite.
     Median,
-    /// The smallest of all runs.
-    Least,
     /// The largest of all runs.
     Most,
 }
@@ -140,10 +138,9 @@ impl Estimate {
         let numbers = || -> Vec<f64> { seen.iter().copied().map(Seen::number).collect() };
         match statistic {
             Statistic::Rate => Self::rate(seen),
-            Statistic::Mean => Self::mean(&numbers()),
+            Statistic::Mean => Self::mean(&numbers().into_iter().filter(|number| !number.is_nan()).collect::<Vec<_>>()),
             Statistic::Median => Self::median(numbers()),
-            Statistic::Least => Self::extreme(&numbers(), f64::min),
-            Statistic::Most => Self::extreme(&numbers(), f64::max),
+            Statistic::Most => Self::most(&numbers()),
         }
     }
 
@@ -189,21 +186,21 @@ impl Estimate {
         Self { value, standard_error: None, interval: Some(interval), trials: length(&numbers) }
     }
 
-    fn extreme(numbers: &[f64], pick: fn(f64, f64) -> f64) -> Self {
-        let value = numbers.iter().copied().reduce(pick).unwrap_or(f64::NAN);
+    fn most(numbers: &[f64]) -> Self {
+        let value = numbers.iter().copied().reduce(f64::max).unwrap_or(f64::NAN);
         Self { value, standard_error: None, interval: None, trials: length(numbers) }
     }
 
     /// Whether the figure keeps to a bound.
     ///
-    /// A rate may miss x by three standard errors of x at this number of trials, a mean by three of its own; a median,
-    /// a smallest and a largest value may not. NaN keeps to no bound.
+    /// A rate may miss x by three standard errors of x at this number of trials, a mean by three of its own; a median
+    /// and a largest value may not. NaN keeps to no bound.
     #[must_use]
     pub(crate) fn keeps_to(&self, bound: Bound, statistic: Statistic) -> bool {
         let room = |x: f64| match statistic {
             Statistic::Rate => ALLOWANCE * binomial_error(x, self.trials),
             Statistic::Mean => ALLOWANCE * self.standard_error.filter(|error| !error.is_nan()).unwrap_or(0.0),
-            Statistic::Median | Statistic::Least | Statistic::Most => 0.0,
+            Statistic::Median | Statistic::Most => 0.0,
         };
         // A figure exactly at the bound is within it, whatever the last bit.
         let rounding = 1e-9;
@@ -276,11 +273,18 @@ mod tests {
     }
 
     #[test]
-    fn extremes_are_those_of_all_runs() {
-        let seen = [3.0, 1.0, 2.0].map(Seen::Number);
-        assert_eq!(
-            (Estimate::of(Statistic::Least, &seen).value, Estimate::of(Statistic::Most, &seen).value),
-            (1.0, 3.0)
-        );
+    fn the_most_is_that_of_all_runs() {
+        assert_eq!(Estimate::of(Statistic::Most, &[1.0, 3.0, 2.0].map(Seen::Number)).value, 3.0);
+    }
+
+    #[test]
+    fn runs_that_show_nothing_do_not_count_in_a_mean_and_it_keeps_between_two_bounds() {
+        let seen = [0.93, f64::NAN, 0.97].map(Seen::Number);
+        let mean = Estimate::of(Statistic::Mean, &seen);
+        assert!((mean.value - 0.95).abs() < 1e-12 && mean.trials == 2);
+        assert!(mean.keeps_to(Bound::Between(0.94, 0.975), Statistic::Mean));
+        // A standard error of .02: .95 misses 1.011 by three of them.
+        assert!(!mean.keeps_to(Bound::Between(1.011, 1.02), Statistic::Mean));
+        assert!(!mean.keeps_to(Bound::Between(0.8, 0.889), Statistic::Mean));
     }
 }

@@ -1,11 +1,12 @@
 //! The live rule over the cells of one comparison: weighted e-BH at every look over everything tested so far.
 
+use fleetdiff_schemas::number::float;
 use fleetdiff_statistics::evalue::{e_bh, weighted};
 use fleetdiff_statistics::families::weights;
 use fleetdiff_statistics::live::{LiveRow, live_rows};
 use fleetdiff_statistics::one_pod::LeaveOneOut;
 use fleetdiff_statistics::pooled::is_due;
-use fleetdiff_statistics::{Contrast, MIN_EFFECT, Measure, Model, Pooled, Scales, Tests};
+use fleetdiff_statistics::{Arms, Contrast, MIN_EFFECT, Measure, Model, Pooled, Scales, Side, Tests};
 
 use super::row::Q;
 
@@ -14,7 +15,7 @@ use super::row::Q;
 pub(super) enum Cadence {
     /// At each look.
     Afresh,
-    /// When a block of time begins, and at every sixth look.
+    /// When a block of time begins or an arm has a quarter more samples, and at every sixth look.
     Held,
 }
 
@@ -28,7 +29,16 @@ pub(super) struct LiveRule {
 struct LiveCell {
     /// By function.
     joined: Vec<bool>,
-    held: Option<(Pooled, Scales)>,
+    held: Option<Held>,
+}
+
+/// What was measured of all functions together.
+#[derive(Clone)]
+struct Held {
+    pooled: Pooled,
+    scales: Scales,
+    /// Samples of each arm at that look.
+    samples: Arms<f64>,
 }
 
 impl LiveRule {
@@ -84,13 +94,26 @@ impl LiveRule {
 
 impl LiveCell {
     fn measure(&mut self, contrast: &Contrast<'_>, afresh: bool) -> (Tests, Scales) {
-        let held = self.held.as_ref().filter(|_| !afresh);
-        let pooled = held.map(|(pooled, _)| pooled);
+        let samples =
+            Arms::of(|side| contrast.strata.iter().map(|pair| float(pair[side].exposure(Model::Share))).sum());
+        let held = self.held.take().filter(|held| !afresh && !held.has_grown(samples));
+        let pooled = held.as_ref().map(|held| &held.pooled);
         let tests = Tests::measure(contrast, &Measure { held: pooled, ..Measure::afresh(Model::Share) });
-        let scales = held.map_or_else(|| Scales::of(&tests, None), |(_, scales)| scales.clone());
         self.joined.iter_mut().zip(&tests.tested).for_each(|(joined, &tested)| *joined |= tested);
+        let held = held.unwrap_or_else(|| {
+            let scales = Scales::of(&tests, None);
+            Held { pooled: tests.pooled.clone(), scales, samples }
+        });
+        let scales = held.scales.clone();
         // What was measured of nothing says nothing.
-        self.held = (tests.tests > 0).then(|| (tests.pooled.clone(), scales.clone()));
+        self.held = (tests.tests > 0).then_some(held);
         (tests, scales)
+    }
+}
+
+impl Held {
+    /// Whether an arm has more than a quarter more samples.
+    fn has_grown(&self, samples: Arms<f64>) -> bool {
+        Side::BOTH.into_iter().any(|side| samples[side] > 1.25 * self.samples[side])
     }
 }

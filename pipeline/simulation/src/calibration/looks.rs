@@ -21,16 +21,19 @@ use super::window::Window;
 const HOP: f64 = 10.0;
 /// Hops of half an hour.
 pub(super) const HALF_HOUR: u64 = 180;
+/// Half of the alerts have come after so long.
+const SECONDS: f64 = 90.0;
 /// Costs whose autocorrelation is gone after some minutes.
 const SLOWLY: Wander = Wander { cv: 0.05, correlation: 0.9 };
 
 pub(super) fn rows() -> Vec<Row> {
-    let large = Design {
+    let mut large = Design {
         pods: Arms { head: 40, base: 760 },
         shares: shares(MANY_FUNCTIONS),
         wander: Some(SLOWLY),
         ..changed(0.05, 1.1)
     };
+    (large.noise.head.size_sd, large.noise.base.size_sd) = (0.0, 0.0);
     let hour = Design { hops: 2 * HALF_HOUR, edge: Some(HALF_HOUR), ..small(0.1) };
     let mut sizes = small(0.1);
     (sizes.noise.head.size_sd, sizes.noise.base.size_sd) = (1.0, 1.0);
@@ -43,8 +46,8 @@ pub(super) fn rows() -> Vec<Row> {
         quiet("looks-hour", "12 v 60 pods, CV 10 %, looked at 360 times over an hour that another hour cuts", hour),
         found(
             "found",
-            "40 v 760 pods, CV 5 %, 500 functions, each wandering by CV 5 % in each pod (correlation .9 a hop); one of 1 % costs 10 % more, looked at 180 times",
-            Some(90.0),
+            "40 v 760 pods of one size, CV 5 %, 500 functions, each wandering by CV 5 % in each pod (correlation .9 a hop); one of 1 % costs 10 % more, looked at 180 times",
+            Some(SECONDS),
             large,
         ),
         found(
@@ -84,7 +87,7 @@ fn quiet(name: &'static str, simulates: &'static str, design: Design) -> Row {
         Figure::mean("alerts a run, held for 6 looks"),
     ];
     Row::new(name, simulates, figures, move |chance: &mut Chance| {
-        let Watched { afresh, held, plain, .. } = watch(&design, chance);
+        let Watched { raised: [afresh, held], plain, .. } = watch(&design, BOTH, chance);
         let any =
             |raised: &Raised| Observed::beside(Seen::whether(!raised.is_empty()), Seen::whether(!plain.is_empty()));
         let number = Observed::beside(Seen::count(held.len()), Seen::count(plain.len()));
@@ -105,8 +108,8 @@ fn found(name: &'static str, simulates: &'static str, most_seconds: Option<f64>,
     ];
     let function = design.changed.as_ref().map_or(0, |changed| changed.function);
     Row::new(name, simulates, figures, move |chance: &mut Chance| {
-        let watched = watch(&design, chance);
-        let Watched { afresh, held, plain, .. } = &watched;
+        let watched = watch(&design, BOTH, chance);
+        let Watched { raised: [afresh, held], plain, .. } = &watched;
         let its = |raised: &Raised| raised.get(&(0, function)).copied();
         let beside = |ours, of: &dyn Fn(&Raised) -> Seen| Observed::beside(of(ours), of(plain));
         let seconds_to = |raised: &Raised| Seen::Number(seconds(its(raised)));
@@ -126,12 +129,13 @@ fn found(name: &'static str, simulates: &'static str, most_seconds: Option<f64>,
 /// Rows (cell, function) with the look at which each was raised, counted from 1.
 pub(super) type Raised = BTreeMap<(usize, usize), u64>;
 
+/// With everything measured at each look, and with what functions share held for some looks.
+const BOTH: [Cadence; 2] = [Cadence::Afresh, Cadence::Held];
+
 /// What was observed of a fleet.
-pub(super) struct Watched {
-    /// By the live rule, with everything measured at each look.
-    pub(super) afresh: Raised,
-    /// By the live rule, with what functions share held for some looks.
-    pub(super) held: Raised,
+pub(super) struct Watched<const CADENCES: usize> {
+    /// By the live rule, with each cadence.
+    pub(super) raised: [Raised; CADENCES],
     /// The rows that were significant at any look in the plain test of all counts so far.
     pub(super) plain: Raised,
     /// The fleet after the last hop.
@@ -139,20 +143,19 @@ pub(super) struct Watched {
 }
 
 /// Watches a fleet from its first hop to its last.
-pub(super) fn watch(design: &Design, chance: &mut Chance) -> Watched {
-    let mut watched = Watched {
-        afresh: Raised::new(),
-        held: Raised::new(),
-        plain: Raised::new(),
-        stream: Stream::new(design, &mut chance.rng),
-    };
-    let rule = |cadence| LiveRule::new(cadence, design.cells, design.shares.len());
-    let (mut afresh, mut held) = (rule(Cadence::Afresh), rule(Cadence::Held));
+pub(super) fn watch<const CADENCES: usize>(
+    design: &Design,
+    cadences: [Cadence; CADENCES],
+    chance: &mut Chance,
+) -> Watched<CADENCES> {
+    let mut rules = cadences.map(|cadence| LiveRule::new(cadence, design.cells, design.shares.len()));
+    let stream = Stream::new(design, &mut chance.rng);
+    let mut watched = Watched { raised: cadences.map(|_| Raised::new()), plain: Raised::new(), stream };
     for look in 1..=design.hops {
         watched.stream.advance(&mut chance.rng);
         let is_new_block = design.edge == Some(look - 1);
         let contrasts: Vec<_> = watched.stream.contrasts().collect();
-        for (rule, raised) in [(&mut afresh, &mut watched.afresh), (&mut held, &mut watched.held)] {
+        for (rule, raised) in rules.iter_mut().zip(&mut watched.raised) {
             for row in rule.look(look, is_new_block, &contrasts) {
                 raised.entry(row).or_insert(look);
             }
@@ -163,7 +166,7 @@ pub(super) fn watch(design: &Design, chance: &mut Chance) -> Watched {
     watched
 }
 
-impl Watched {
+impl<const CADENCES: usize> Watched<CADENCES> {
     fn look_plainly(&mut self, design: &Design, look: u64) {
         let ln_p: Vec<f64> = self.stream.blocks().flat_map(ln_p_pooled).collect();
         for (place, _) in significant(&ln_p).into_iter().enumerate().filter(|(_, significant)| *significant) {

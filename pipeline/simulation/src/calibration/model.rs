@@ -197,6 +197,20 @@ impl Table {
         Arm { rows: self.rows.iter().map(Row::as_tested).collect(), hop_pairs }
     }
 
+    /// The same with each bucket's counts in another; `to` by number of the bucket. Hops are not kept.
+    pub(super) fn in_buckets(&self, to: &[u16]) -> Self {
+        let mut all: BTreeMap<u16, (u32, Vec<u64>)> = BTreeMap::new();
+        for row in &self.rows {
+            let (pods, counts) = all.entry(to[usize::from(row.bucket)]).or_default();
+            *pods += self.pods.get(&row.bucket).copied().unwrap_or(1);
+            counts.resize(row.counts.len(), 0);
+            counts.iter_mut().zip(&row.counts).for_each(|(sum, count)| *sum += count);
+        }
+        let pods = all.iter().map(|(&bucket, (pods, _))| (bucket, *pods)).collect();
+        let rows = all.into_iter().map(|(bucket, (_, counts))| Row::new(bucket, counts)).collect();
+        Self { rows, pods, hop_pairs: Vec::new() }
+    }
+
     /// Samples of each function over all buckets.
     pub(super) fn merged(&self) -> Vec<u64> {
         let mut sums = vec![0; self.rows.first().map_or(0, |row| row.counts.len())];

@@ -6,7 +6,7 @@ use fleetdiff_statistics::{Arms, MIN_EFFECT};
 
 use super::design::{Also, Cell};
 use super::figure::{Figure, Observed, Seen};
-use super::hidden::is_reported;
+use super::hidden::is_reported_of_any;
 use super::plain::{ln_p_pooled, rejections};
 use super::row::{Chance, Row};
 use super::window::Window;
@@ -120,17 +120,17 @@ fn row(name: &'static str, simulates: &'static str, bound: f64, cell: Cell) -> R
     figures.extend([
         Figure::mean("part of the 95 % intervals that hold the truth").between(0.94, 0.975),
         Figure::most("rows whose p and interval disagree").at_most(0.0),
-        Figure::rate("P(`hidden_groups` or `hidden_factor`)").at_most(0.03),
+        Figure::rate("P(`hidden_groups` or `hidden_factor`), of pods or buckets").at_most(0.03),
     ]);
     Row::new(name, simulates, figures, move |chance: &mut Chance| {
-        let drawn = cell.draw(&cell.unchanged(), &mut chance.rng);
-        let window = Window::of(drawn.contrast(), MIN_EFFECT);
+        let drawn = cell.draw_by_pod(&cell.unchanged(), &mut chance.rng);
+        let window = Window::of(drawn.hashed.contrast(), MIN_EFFECT);
         let significant = window.significant().into_iter().filter(|&significant| significant).count();
-        let mut observed = of_numbers(significant, rejections(&ln_p_pooled(&drawn.strata)));
+        let mut observed = of_numbers(significant, rejections(&ln_p_pooled(&drawn.hashed.strata)));
         observed.extend([
             Observed::only(Seen::Number(window.coverage())),
             Observed::only(Seen::count(window.disagreements())),
-            Observed::only(Seen::whether(drawn.strata.iter().any(is_reported))),
+            Observed::only(Seen::whether(is_reported_of_any(&drawn))),
         ]);
         observed
     })
