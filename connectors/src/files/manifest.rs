@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-use fleetdiff_formats::{Format, Labels, Period, Unit};
+use fleetdiff_formats::{Format, Labels, Period, Unit, format_of};
 use fleetdiff_schemas::identity::{Build, Cohort, Hardware, Identity, NodeId, PodId, Region, Service};
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
@@ -33,6 +33,8 @@ pub(super) struct ManifestLine {
     pub(super) profile_type: Option<ProfileType>,
     /// What is deployed, if the line says so.
     pub(super) service: Option<Service>,
+    /// What is deployed of it, if the line says so.
+    pub(super) build: Option<Build>,
     /// What it says about the file, or what is wrong with it.
     pub(super) entry: Result<ProfileFile, Rejection>,
 }
@@ -47,6 +49,16 @@ pub(super) struct ProfileFile {
     pub(super) file: Arc<str>,
     /// `None`: recognized by the file's name and bytes.
     pub(super) format: Option<Format>,
+}
+
+impl ManifestLine {
+    /// Whether the file's profiles carry their own identities, whatever the line says.
+    pub(super) fn is_of_records(&self) -> bool {
+        // NB: records are recognized by the name of their file alone.
+        self.entry
+            .as_ref()
+            .is_ok_and(|entry| entry.format.unwrap_or_else(|| format_of(&entry.file, b"")) == Format::Otlp)
+    }
 }
 
 impl ProfileFile {
@@ -82,6 +94,7 @@ impl ManifestLines {
             file: None,
             profile_type: None,
             service: None,
+            build: None,
             entry: Err(not_an_object("")),
         };
         line.entry = match serde_json::from_slice(text) {
@@ -106,6 +119,7 @@ impl ManifestLines {
     fn entry(&mut self, keys: &Keys<'_>, line: &mut ManifestLine) -> Result<ProfileFile, Rejection> {
         line.file = keys.text("file").ok().flatten().map(Arc::from);
         line.service = keys.text("service").ok().flatten().map(Service::from);
+        line.build = keys.text("build").ok().flatten().map(Build::from);
         line.profile_type = keys.text("profile_type").ok().flatten().and_then(|name| name.parse().ok());
         let window = keys.window("start_unix_nano", "end_unix_nano");
         let at = window.as_ref().ok().copied().flatten();
@@ -119,7 +133,7 @@ impl ManifestLines {
         keys: &Keys<'_>,
         window: Result<Option<TimeRange>, Rejection>,
     ) -> Result<ProfileFile, Rejection> {
-        let format = format_of(keys);
+        let format = declared_format(keys);
         let timed = |window: Result<Option<TimeRange>, Rejection>| {
             window?.ok_or_else(|| malformed("start_unix_nano and end_unix_nano are missing"))
         };
@@ -229,7 +243,7 @@ fn file_of(keys: &Keys<'_>) -> Result<Arc<str>, Rejection> {
     }
 }
 
-fn format_of(keys: &Keys<'_>) -> Result<Option<Format>, Rejection> {
+fn declared_format(keys: &Keys<'_>) -> Result<Option<Format>, Rejection> {
     match keys.text("format")? {
         None => Ok(None),
         // A delta carries its own identities, which a line of the manifest would contradict.
