@@ -20,6 +20,9 @@ pub(super) const MANIFEST: &str = "manifest.jsonl";
 /// How far a profile may end after every profile of every other pod: 1 h.
 const FUTURE: Nanos = Nanos::from_seconds(3_600);
 
+/// How far profiles of a single pod may lie before everything else, if nothing lies between: 6 h, as long as an epoch by default.
+const PAST: Nanos = Nanos::from_seconds(6 * 3_600);
+
 /// One line of a manifest.
 #[derive(Clone, Debug)]
 pub(super) struct ManifestLine {
@@ -111,6 +114,7 @@ impl ManifestLines {
     /// are refused.
     pub(super) fn finish(mut self) -> Vec<ManifestLine> {
         refuse_future(&mut self.lines);
+        refuse_past(&mut self.lines);
         self.lines.sort_by_key(|line| (line.ends, line.number));
         self.lines
     }
@@ -293,6 +297,34 @@ fn refuse_future(lines: &mut [ManifestLine]) {
             );
             line.entry = Err(entry.rejection(Reason::FromFuture, detail));
         }
+    }
+}
+
+/// Refuses the lines before a gap of more than [`PAST`] if they are all of one pod, and other pods have lines after it: their clock
+/// is wrong, and would open the fleet's first hop years before the others. What several pods recorded before a silence is kept, and
+/// so is what a pod recorded alone without such a gap. A refused line has no time, so that it is booked where the fleet begins.
+fn refuse_past(lines: &mut [ManifestLine]) {
+    let mut by_end: Vec<usize> = (0..lines.len()).filter(|&place| lines[place].entry.is_ok()).collect();
+    by_end.sort_by_key(|&place| lines[place].ends);
+    let mut rest = by_end.as_slice();
+    while let Some(gap) = rest.windows(2).position(|pair| lines[pair[1]].ends.since(lines[pair[0]].ends) > PAST) {
+        let (before, after) = rest.split_at(gap + 1);
+        // NB: the pods of a file of records are not known here: it may be of several.
+        let Some(pod) = pod_of(&lines[before[0]]) else { return };
+        let is_its = |&place: &usize| pod_of(&lines[place]).as_ref() == Some(&pod);
+        if !before.iter().all(is_its) || after.iter().all(is_its) {
+            return;
+        }
+        let next = lines[after[0]].ends;
+        for &place in before {
+            let line = &mut lines[place];
+            let Ok(entry) = &line.entry else { continue };
+            let behind = next.since(line.ends).0 / 1_000_000_000;
+            let detail =
+                format!("line {}: ends at least {behind} s before every profile of every other pod", line.number);
+            line.entry = Err(Rejection { at: None, ..entry.rejection(Reason::FromPast, detail) });
+        }
+        rest = after;
     }
 }
 
