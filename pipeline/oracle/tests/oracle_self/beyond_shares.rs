@@ -5,7 +5,7 @@ use fleetdiff_oracle::batch;
 use fleetdiff_schemas::identity::Bucket;
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rows::Tables;
-use fleetdiff_schemas::verdict::{FlagState, RowReason, Support, Verdict};
+use fleetdiff_schemas::verdict::{FlagState, RowReason, Severity, Support, Verdict};
 
 use crate::fleets::{assert_near, at, cell, flags, hop, in_order, named, pods, steady, the_cell, with_requests};
 
@@ -29,12 +29,17 @@ fn oracle_a_more_expensive_request_moves_only_the_row_of_all_functions() {
     assert_eq!((all.head.count, all.head.total, all.base.count, all.base.requests), (7200, 7200, 6000, Some(600)));
     assert_eq!((all.verdict, all.reason, all.support), (Verdict::Regressed, None, Support::Firm));
     assert_eq!((all.g, all.ln_p_iid, all.ln_p, all.q_value), (None, None, None, None));
-    // Pods of an arm are identical: no dispersion; 10 degrees of freedom. Rates of 12 and 10: log ratio ln 1.2,
-    // variance 1/a + 1/b.
+    // Pods of an arm are identical: nothing but the noise of counting, 10 degrees of freedom. Rates of 12 and 10 at 600
+    // requests each; the common rate m of a ratio c: m + c m = 22.
+    let statistic = |c: f64| {
+        let m = 22.0 / (1.0 + c);
+        2.0 * 600.0 * (12.0 * (12.0 / (c * m)).ln() + 10.0 * (10.0 / m).ln())
+    };
     let t = 2.228_138_851_964_939;
     let ratio = all.per_request_ratio.unwrap();
     assert_near(Some(ratio.value), 1.2);
-    assert_near(Some(ratio.high), 1.2 * (t * (1.0_f64 / 7200.0 + 1.0 / 6000.0).sqrt()).exp());
+    assert_near(Some(statistic(ratio.low)), t * t);
+    assert_near(Some(statistic(ratio.high)), t * t);
     assert_near(all.per_request_q_value, all.per_request_ln_p.unwrap().exp());
     let x = the_cell(&tables, "window self r/c x");
     assert_eq!(x.verdict, Verdict::Equivalent, "shares did not move");
@@ -43,11 +48,15 @@ fn oracle_a_more_expensive_request_moves_only_the_row_of_all_functions() {
         the_cell(&tables, "window total r/c main").per_request_ln_p.is_some(),
         "what is in every sample has a rate too"
     );
-    assert_eq!(
-        the_cell(&tables, "epoch self r/c (all)").verdict,
-        Verdict::Inconclusive,
-        "it is not significant in an epoch"
-    );
+    // In an epoch it is a member of the live family: with x and y by self and by total, half of the mean weight.
+    let raised: Vec<_> =
+        tables.flags.iter().map(|flag| (flag.row.function.as_str(), flag.state, flag.severity)).collect();
+    assert_eq!(raised, [("(all)", FlagState::Raised, Severity::Page)]);
+    let epoch = the_cell(&tables, "epoch self r/c (all)");
+    assert_eq!((epoch.verdict, epoch.always_valid_ln_p), (Verdict::Regressed, epoch.ln_e.map(|ln_e| -ln_e)));
+    let verdicts = tables.comparisons.iter().filter(|row| row.cell.region.as_str() == "r");
+    let verdicts: Vec<_> = verdicts.map(|row| (row.count_kind.name(), row.verdict.name(), row.flags)).collect();
+    assert_eq!(verdicts, [("self", "regressed", 1), ("total", "regressed", 0)], "whichever way samples are counted");
     for without in ["window total r/c (all)", "window self */* (all)"] {
         assert!(cell(&tables, without).is_none(), "{without}");
     }

@@ -31,24 +31,30 @@ fn oracle_columns_of_two_pods_against_two_are_those_of_the_formulas() {
     let of = |observed: f64, expected: f64| observed * (observed / expected).ln();
     let g = 2.0 * (of(600.0, 500.0) + of(1400.0, 1500.0) + of(400.0, 500.0) + of(1600.0, 1500.0));
     assert_near(row.g, g);
-    // Pods of an arm are identical: no dispersion, and too few functions for a prior.
-    assert_near(row.dispersion, 1.0);
+    // Pods of an arm are identical: no spread, too few functions for a prior, and one hop of each pod, which cannot
+    // clump: nothing but the noise of counting, 3/4 of a Poisson's. One degree of freedom in each arm.
+    assert_near(row.head_dispersion, 1.0);
+    assert_near(row.base_dispersion, 1.0);
     assert_near(row.df, 2.0);
-    assert_near(row.statistic, g);
-    // Student's t with two degrees of freedom: P(|T| > t) = 1 - t / sqrt(t^2 + 2). Few pods: the test on logs is used
-    // too, with 250 samples a pod, (300.5/250.5) against (200.5/250.5), and 1/2 + 1/2 pods.
+    // The common level m of a ratio c: m + c m = .3 + .2.
+    let poisson = 0.75 / 2000.0;
+    let statistic = |c: f64| {
+        let m = 0.5 / (1.0 + c);
+        2.0 / poisson * (0.3 * (0.3 / (c * m)).ln() + 0.2 * (0.2 / m).ln())
+    };
+    assert_near(row.statistic, statistic(1.0));
+    // Student's t with two degrees of freedom: P(|T| > t) = 1 - t / sqrt(t^2 + 2).
     let two_sided = |square: f64| 1.0 - (square / (square + 2.0)).sqrt();
-    let on_logs = (300.5_f64 / 200.5).ln().powi(2) * 250.0;
-    let p = two_sided(g).max(two_sided(on_logs));
+    let p = two_sided(statistic(1.0));
     assert_near(row.ln_p, p.ln());
     assert_near(row.adjusted_ln_p, p.ln());
     let t = 4.302_652_729_911_275;
-    let se = (1.0_f64 / 600.0 + 1.0 / 400.0 - 2.0 / 2000.0).sqrt();
     let ratio = row.adjusted_ratio.unwrap();
     assert_near(Some(ratio.value), 1.5);
-    assert_near(Some(ratio.low), 1.5 * (-t * se).exp());
-    assert_near(Some(ratio.high), 1.5 * (t * se).exp());
-    let half = t * ((0.3 * 0.7 + 0.2 * 0.8) / 2000.0_f64).sqrt();
+    assert_near(Some(statistic(ratio.low)), t * t);
+    assert_near(Some(statistic(ratio.high)), t * t);
+    assert!(ratio.low < 1.5 && ratio.high > 1.5);
+    let half = t * (poisson * (0.3_f64 + 0.2)).sqrt();
     let share_delta = row.share_delta.unwrap();
     assert_near(Some(share_delta.value), 0.1);
     assert_near(Some(share_delta.high), 0.1 + half);
@@ -86,7 +92,7 @@ fn oracle_one_pod_is_no_replicate() {
     );
     assert_eq!((row.head.count, row.base.count, row.strata), (300, 1800, 1));
     assert!(row.g.is_some() && row.ln_p_iid.is_some());
-    assert_eq!((row.dispersion, row.ln_p, row.q_value, row.share_delta, row.ln_e), (None, None, None, None, None));
+    assert_eq!((row.head_dispersion, row.ln_p, row.q_value, row.share_delta, row.ln_e), (None, None, None, None, None));
     assert_eq!(tables.comparisons.iter().map(|row| row.functions_tested).sum::<i64>(), 0);
 }
 
@@ -302,8 +308,8 @@ fn oracle_shares_that_only_make_room_are_compositional() {
     let cell_row = tables.comparisons.iter().find(|row| row.cell.region.as_str() == "r").unwrap();
     assert_near(cell_row.normalization_factor, 30.0 / 39.0);
     assert_eq!(
-        (cell_row.functions_tested, cell_row.pod_variance, cell_row.prior_df, cell_row.flags),
-        (30, Some(0.0), Some(f64::INFINITY), 1)
+        (cell_row.functions_tested, cell_row.head_pod_variance, cell_row.base_pod_variance, cell_row.flags),
+        (30, Some(0.0), Some(0.0), 1)
     );
 }
 
