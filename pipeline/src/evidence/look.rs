@@ -255,24 +255,24 @@ impl<'l> Looking<'l> {
     fn at_kind(&self, mut seen: KindLook, measured: Option<(ShareTests<'l>, Scales)>, family: &mut Family) -> KindLook {
         let functions = self.at.view.counts.functions();
         family.begin(self.at.comparison.epoch, functions.len());
+        // A member without samples now weighs least.
+        let mut importances = vec![1.0; functions.len()];
         seen.equivalent_share = self.equivalent_share(seen.support, measured.as_ref());
         if let Some((measured, scales)) = measured {
             seen.add_tests(&measured.tests, &scales);
             let places = measured.contrast.only.clone().unwrap_or_default();
             let tested = places.iter().zip(&measured.tests.tested).filter(|(_, tested)| **tested);
             family.join(tested.map(|(&place, _)| index_of(place)));
-            let all = measured.tests.exposure();
-            let mut importances = vec![1.0; functions.len()];
             for (index, &place) in places.iter().enumerate() {
-                importances[index_of(place)] = importance(measured.tests.count(index) / all);
+                importances[index_of(place)] = importance(measured.tests.share_of_cost(index));
             }
-            seen.weight = family.weight(functions.places(), |place| importances[place]);
             seen.watched = self.watched_rows(seen.count_kind, &measured, &scales, family);
             if seen.count_kind == CountKind::SelfCount && !seen.watched.is_empty() {
                 seen.compositional = compositional(self.at.view, &places, &measured.tests, &scales);
             }
         }
         seen.joined = family.members();
+        seen.weight = family.weight(functions.places(), |place| importances[place]);
         seen
     }
 
