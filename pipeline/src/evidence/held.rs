@@ -39,12 +39,18 @@ pub struct LookTime {
 /// What is held of one comparison in one cell.
 #[derive(Debug, Default)]
 pub struct Held {
+    from: State,
+    measured: Option<Measured>,
+}
+
+/// The state of a cell at a look, as far as it decides whether what is held still fits.
+#[derive(Clone, Debug, Default)]
+struct State {
     epoch: Hop,
     block: Hop,
     pods: BTreeSet<ArmPod>,
     /// Samples of head and base.
     samples: [i64; 2],
-    measured: Option<Measured>,
 }
 
 /// What was measured of all functions together.
@@ -59,13 +65,15 @@ impl Held {
     /// Drops what is held if this look measures afresh.
     pub fn begin(&mut self, at: LookTime, cell: &CellKey, arms: &CellArms<'_>) {
         let of = |side| arms.pods(side).into_iter().map(move |pod| (side, pod.clone()));
-        let pods: BTreeSet<ArmPod> = of(Side::Head).chain(of(Side::Base)).collect();
-        let samples = [Side::Head, Side::Base].map(|side| arms.figures(side).total);
-        let same_time = self.epoch == at.epoch && self.block == at.block;
+        let now = State {
+            epoch: at.epoch,
+            block: at.block,
+            pods: of(Side::Head).chain(of(Side::Base)).collect(),
+            samples: [Side::Head, Side::Base].map(|side| arms.figures(side).total),
+        };
         let is_turn = at.reports || is_due(at.number, hash_of(cell));
-        let changed = have_changed(&self.pods, &pods) || have_grown(self.samples, samples);
-        if !same_time || is_turn || changed || self.measured.is_none() {
-            *self = Self { epoch: at.epoch, block: at.block, pods, samples, measured: None };
+        if is_turn || self.measured.is_none() || !self.from.still_fits(&now) {
+            *self = Self { from: now, measured: None };
         }
     }
 
@@ -101,12 +109,39 @@ fn hash_of(cell: &CellKey) -> u64 {
     stable_hash(format!("{}\0{}", cell.region, cell.cohort).as_bytes())
 }
 
-/// Whether an arm has more than a quarter more samples.
-fn have_grown(before: [i64; 2], now: [i64; 2]) -> bool {
-    before.into_iter().zip(now).any(|(before, now)| now.saturating_mul(4) > before.saturating_mul(5))
+impl State {
+    /// Whether nothing has changed so much that it must be measured afresh: the same epoch and block, at most a tenth of
+    /// the pods came or went, and no arm has more than a quarter more samples.
+    fn still_fits(&self, now: &Self) -> bool {
+        let came_or_went = self.pods.symmetric_difference(&now.pods).count();
+        let grown = |(before, now): (i64, i64)| now.saturating_mul(4) > before.saturating_mul(5);
+        self.epoch == now.epoch
+            && self.block == now.block
+            && came_or_went * 10 <= self.pods.union(&now.pods).count()
+            && !self.samples.into_iter().zip(now.samples).any(grown)
+    }
 }
 
-/// Whether more than a tenth of the pods came or went.
-fn have_changed(before: &BTreeSet<ArmPod>, now: &BTreeSet<ArmPod>) -> bool {
-    before.symmetric_difference(now).count() * 10 > before.union(now).count()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(head: std::ops::Range<u8>, samples: [i64; 2]) -> State {
+        let pod = |side, pod: u8| (side, PodId::from(format!("p{pod}").as_str()));
+        let pods = head.map(|number| pod(Side::Head, number)).chain((0..9).map(|number| pod(Side::Base, number)));
+        State { epoch: Hop(6), block: Hop(12), pods: pods.collect(), samples }
+    }
+
+    #[test]
+    fn what_is_held_fits_until_time_pods_or_samples_change_it() {
+        let held = state(0..11, [1000, 5000]);
+        assert!(held.still_fits(&held.clone()));
+        assert!(held.still_fits(&state(0..11, [1250, 6250])), "a quarter more");
+        assert!(!held.still_fits(&state(0..11, [1251, 5000])) && !held.still_fits(&state(0..11, [1000, 6251])));
+        assert!(held.still_fits(&state(1..11, [1000, 5000])), "one of 20 pods went");
+        assert!(held.still_fits(&state(1..12, [1000, 5000])), "one of 21 went and one came");
+        assert!(!held.still_fits(&state(2..12, [1000, 5000])), "two of 21 went and one came");
+        assert!(!held.still_fits(&State { epoch: Hop(12), ..held.clone() }));
+        assert!(!held.still_fits(&State { block: Hop(18), ..held.clone() }));
+    }
 }
