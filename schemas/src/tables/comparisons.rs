@@ -134,7 +134,7 @@ fn columns_of_verdict() -> Vec<Column<ComparisonRow>> {
     columns_of!(ComparisonRow:
         "verdict": verdict =>
             "The first that holds: `not_comparable`; `regressed` if the live rule flags a function of the cell, or all \
-             functions together per request, as more expensive; `improved` if all functions together cost less per \
+             functions together per request, as more expensive; `improved` if all functions together are cheaper per \
              request; `clean` by `equivalent_share`, unless the cost per request moved (p <= 0.05); else \
              `inconclusive`. Over several cells: `regressed` if any cell is, else `improved` if any is, else `clean` \
              if all are.",
