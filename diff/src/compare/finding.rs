@@ -69,7 +69,7 @@ impl Finding {
             weight: None,
             share: Sides { base: row.base.share.unwrap_or(0.0), head: row.head.share.unwrap_or(0.0) },
             ratio: row.adjusted_ratio,
-            ln_p: row.adjusted_ln_p,
+            ln_p: row.ln_p_row,
             q_value: row.q_value,
             verdict: row.verdict,
             reason: row.reason,

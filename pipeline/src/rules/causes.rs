@@ -204,7 +204,8 @@ impl Parts {
 impl Rest {
     fn is_significant(&self, bar: Bar) -> bool {
         let z = self.theta / self.se;
-        self.theta.abs() >= bar.min_effect && ln_e(ln_erfc(z.abs() / std::f64::consts::SQRT_2), self.se) >= bar.ln_e
+        let ln_p = ln_erfc(z.abs() / std::f64::consts::SQRT_2);
+        self.theta.abs() >= bar.min_effect && ln_e(ln_p, self.se * self.se) >= bar.ln_e
     }
 }
 
