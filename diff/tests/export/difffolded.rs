@@ -52,8 +52,8 @@ fn oracle_inferno_draws_it() {
         .unwrap();
     let picture = String::from_utf8(picture).unwrap();
     // A difference is drawn with the width of the second count, and states by how much it differs from the first.
-    assert!(picture.contains("<title>encode (4,000 samples, 22.12%; +11.06%)</title>"), "{picture}");
-    assert!(picture.contains("<title>all (18,080 samples, 100%)</title>"), "{picture}");
+    assert!(picture.contains("<title>encode (6,000 samples, 22.12%; +11.06%)</title>"), "{picture}");
+    assert!(picture.contains("<title>all (27,120 samples, 100%)</title>"), "{picture}");
 }
 
 /// Names contain characters that end a frame or a line; stacks that are then equal are one line.

@@ -50,7 +50,7 @@ pub fn weighed(run: Recording, unit: &str, each: u64) -> Recording {
     Recording { weights: Some(Weights { unit: unit.into(), profile }), ..run }
 }
 
-/// Two runs per side: `encode` costs twice as much, `legacy` is gone.
+/// Three runs per side: `encode` costs twice as much, `legacy` is gone.
 pub fn sides() -> Sides<Vec<Recording>> {
     let base = |more: u64| {
         run(
@@ -70,7 +70,7 @@ pub fn sides() -> Sides<Vec<Recording>> {
             &[("main;serve;parse", 3_000 - more), ("main;serve;encode", 2_000), ("main;poll", 4_000 + more), ("", 40)],
         )
     };
-    Sides { base: vec![base(0), base(9)], head: vec![head(0), head(11)] }
+    Sides { base: vec![base(0), base(9), base(4)], head: vec![head(0), head(11), head(5)] }
 }
 
 /// The same with weights.
@@ -104,7 +104,7 @@ pub fn export<'a>(compared: &'a Compared, settings: &'a Settings) -> Export<'a> 
         labels,
         headline: HEADLINE,
         count_kind: CountKind::SelfCount,
-        spread: "two runs a side",
+        spread: "three runs a side",
     }
 }
 

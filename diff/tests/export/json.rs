@@ -53,7 +53,7 @@ fn documents_fit_their_schema() {
     assert_eq!([&several["weights_unit"], &several["base"]["weight"]], [&Value::Null, &Value::Null]);
     assert_eq!(
         [&weighed["weights_unit"], &weighed["head"]["weight"]],
-        [&value!("cpu/nanoseconds"), &value!(2 * 9_040 * 500_250u64)]
+        [&value!("cpu/nanoseconds"), &value!(3 * 9_040 * 500_250u64)]
     );
 }
 
@@ -64,16 +64,16 @@ fn the_document_says_what_was_found() {
     assert_eq!(document["headline"], HEADLINE);
     assert_eq!(
         document["base"],
-        value!({"labels": ["v1.folded", "v1.folded"], "runs": 2, "samples": 17_080, "weight": 17_080 * 500_250u64})
+        value!({"labels": ["v1.folded", "v1.folded", "v1.folded"], "runs": 3, "samples": 25_620, "weight": 25_620 * 500_250u64})
     );
     assert_eq!(document["settings"], value!({"method": "honest", "q": 0.05, "min_effect": 0.01, "min_count": 30}));
     let findings = document["findings"].as_array().unwrap();
     let encode = findings.iter().find(|row| row["function"] == "encode" && row["count_kind"] == "total").unwrap();
     assert_eq!(
         [&encode["base_count"], &encode["head_count"], &encode["base_weight"]],
-        [&value!(2_000), &value!(4_000), &value!(2_000 * 500_250u64)]
+        [&value!(3_000), &value!(6_000), &value!(3_000 * 500_250u64)]
     );
-    assert_eq!(encode["base_share"], value!(2_000.0 / 17_080.0));
+    assert_eq!(encode["base_share"], value!(3_000.0 / 25_620.0));
     assert_eq!(encode["verdict"], "regressed");
     let [low, ratio, high] =
         ["adjusted_ratio_low", "adjusted_ratio", "adjusted_ratio_high"].map(|name| encode[name].as_f64().unwrap());

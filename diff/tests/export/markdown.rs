@@ -40,7 +40,7 @@ fn a_comment_has_headline_totals_and_what_is_significant() {
     let compared = found(&sides(), &settings);
     let comment = markdown(&export(&compared, &settings), 20);
     let expected = format!(
-        "**{HEADLINE}**\n\ncpu, functions at the leaf of the stack (self): base 17,080 samples in 2 runs, head 18,080 samples in 2 runs. Two runs a side.\n\n\
+        "**{HEADLINE}**\n\ncpu, functions at the leaf of the stack (self): base 25,620 samples in 3 runs, head 27,120 samples in 3 runs. Three runs a side.\n\n\
          | function | base | head | ratio (95 % interval) | verdict |\n"
     );
     assert!(comment.starts_with(&expected), "{comment}");

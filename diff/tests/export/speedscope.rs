@@ -19,12 +19,12 @@ fn two_profiles_share_their_frames() {
         file["shared"]["frames"].as_array().unwrap().iter().map(|frame| frame["name"].as_str().unwrap()).collect();
     assert_eq!(frames, ["_unsymbolised", "main", "legacy", "poll", "serve", "encode", "parse"]);
     let base = json!({
-        "type": "sampled", "name": "base", "unit": "none", "startValue": 0, "endValue": 17_080,
-        "samples": [[0], [1, 2], [1, 3], [1, 4, 5], [1, 4, 6]], "weights": [80, 1_000, 7_991, 2_000, 6_009],
+        "type": "sampled", "name": "base", "unit": "none", "startValue": 0, "endValue": 25_620,
+        "samples": [[0], [1, 2], [1, 3], [1, 4, 5], [1, 4, 6]], "weights": [120, 1_500, 11_987, 3_000, 9_013],
     });
     let head = json!({
-        "type": "sampled", "name": "head", "unit": "none", "startValue": 0, "endValue": 18_080,
-        "samples": [[0], [1, 3], [1, 4, 5], [1, 4, 6]], "weights": [80, 8_011, 4_000, 5_989],
+        "type": "sampled", "name": "head", "unit": "none", "startValue": 0, "endValue": 27_120,
+        "samples": [[0], [1, 3], [1, 4, 5], [1, 4, 6]], "weights": [120, 12_016, 6_000, 8_984],
     });
     assert_eq!(file["profiles"], json!([base, head]));
 }
