@@ -131,6 +131,13 @@ pub struct CellRow {
 }
 
 impl CellRow {
+    /// The change by which the row is decided, with its interval: after normalization, or for all functions together per
+    /// request.
+    #[must_use]
+    pub fn effect(&self) -> Option<Interval> {
+        if self.function == ALL_FUNCTIONS { self.per_request_ratio } else { self.adjusted_ratio }
+    }
+
     /// The row of a function that is not tested, without counts.
     #[must_use]
     pub fn untested(

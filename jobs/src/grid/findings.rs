@@ -23,6 +23,8 @@ pub(crate) struct Findings<'a> {
     pub(crate) rows: BTreeMap<&'a CellKey, Vec<&'a CellRow>>,
     /// The rows of all functions together in the window of the last report; cells without request counts have none.
     pub(crate) uniform: BTreeMap<&'a CellKey, &'a CellRow>,
+    /// The rows of the window of the last report in which some pods differ, by cell.
+    pub(crate) outlying: BTreeMap<&'a CellKey, Vec<&'a CellRow>>,
     /// Functions that are flagged, or significant against history: those that cost more somewhere first, then by the
     /// largest change of a share.
     pub(crate) flagged: Vec<FlaggedFunction<'a>>,
@@ -74,6 +76,16 @@ impl<'a> Findings<'a> {
             .iter()
             .filter(|row| row.comparison == *key && row.scope == Scope::Window && row.function == ALL_FUNCTIONS);
         let uniform = of_window.filter(|row| cells.contains_key(&row.cell)).map(|row| (&row.cell, row)).collect();
+        let mut outlying: BTreeMap<&CellKey, Vec<&CellRow>> = BTreeMap::new();
+        let of_window = tables.cells.iter().filter(|row| {
+            row.comparison == *key
+                && row.count_kind == kind
+                && row.scope == Scope::Window
+                && row.verdict == Verdict::SomePodsOutlying
+        });
+        of_window
+            .filter(|row| cells.contains_key(&row.cell))
+            .for_each(|row| outlying.entry(&row.cell).or_default().push(row));
         let standing = tables
             .fan_out
             .iter()
@@ -86,7 +98,7 @@ impl<'a> Findings<'a> {
             let order = |flagged: &FlaggedFunction<'_>| Reverse(!flagged.regressed.is_empty());
             order(a).cmp(&order(b)).then(b.change().total_cmp(&a.change())).then(a.function.cmp(b.function))
         });
-        Self { key, kind, history, cells, rows, uniform, flagged }
+        Self { key, kind, history, cells, rows, uniform, outlying, flagged }
     }
 
     /// Whether all functions together cost more per request in a cell.

@@ -6,13 +6,15 @@ use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_pipeline::rules::outlook::{Outlook, outlook};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::fan_out::{Extent, listed};
-use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, Interval};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, Interval};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Support};
 
 use super::findings::{Findings, FlaggedFunction};
 
 /// Up to this many cells of a function have their ratios listed; for more cells the range is given.
 const RATIOS: usize = 3;
+/// Up to this many functions or pods are named.
+const NAMED: usize = 3;
 
 /// The verdict over all cells, in words.
 pub(crate) fn sentence(findings: &Findings<'_>, config: &Config) -> String {
@@ -23,14 +25,17 @@ pub(crate) fn sentence(findings: &Findings<'_>, config: &Config) -> String {
         findings.cells.iter().filter(move |(_, row)| row.verdict == verdict).map(|(cell, _)| *cell)
     };
     // Shares that did not move do not rule out a change of everything.
-    let (more_expensive, clean): (Vec<&CellKey>, Vec<&CellKey>) =
+    let (more_expensive, unchanged): (Vec<&CellKey>, Vec<&CellKey>) =
         with(ComparisonVerdict::Clean).partition(|cell| findings.is_more_expensive(cell));
+    let (uneven, clean): (Vec<&CellKey>, Vec<&CellKey>) =
+        unchanged.into_iter().partition(|cell| findings.outlying.contains_key(cell));
     if !more_expensive.is_empty() {
         parts.push(format!(
             "more expensive per request, by the same factor in every function, in {}",
             place(findings, &more_expensive)
         ));
     }
+    parts.extend(uneven.into_iter().map(|cell| some_pods(cell, findings)));
     if !clean.is_empty() {
         let place = place(findings, &clean);
         parts.push(if findings.history.is_some() {
@@ -65,6 +70,25 @@ pub(crate) fn sentence(findings: &Findings<'_>, config: &Config) -> String {
         .map_or_else(|| sentence.clone(), |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// A cell of which the head as a whole did not change, and in which some of its pods did.
+fn some_pods(cell: &CellKey, findings: &Findings<'_>) -> String {
+    let rows = findings.outlying.get(cell).map_or(&[][..], Vec::as_slice);
+    let pods: BTreeSet<&str> = rows.iter().flat_map(|row| &row.outlying_pods).map(String::as_str).collect();
+    let functions: Vec<&str> = rows.iter().map(|row| row.function.as_str()).take(NAMED).collect();
+    let more = rows.len() - functions.len();
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let named: Vec<&str> = pods.iter().copied().take(NAMED).collect();
+    let others = if pods.len() > named.len() { ", ..." } else { "" };
+    format!(
+        "in {} the canary as a whole did not change, but {} {} differ from the others in {}{more}: look at {}{others} first",
+        place(findings, &[cell]),
+        pods.len(),
+        plural(pods.len(), "pod"),
+        functions.join(", "),
+        named.join(", "),
+    )
+}
+
 /// The shortest description of cells.
 fn place(findings: &Findings<'_>, cells: &[&CellKey]) -> String {
     words(&extents(cells.iter().copied(), findings.cells.keys().copied()))
@@ -96,7 +120,7 @@ fn flagged(findings: &Findings<'_>, state: FanOutState, verb: &str) -> Vec<Strin
         format!(
             "{verb}{}: {} {}{more}{}",
             place(findings, &cells),
-            flagged.function,
+            name(flagged.function),
             effects(flagged, &cells),
             tentative(findings, flagged, &cells)
         )
@@ -104,7 +128,12 @@ fn flagged(findings: &Findings<'_>, state: FanOutState, verb: &str) -> Vec<Strin
     groups.into_iter().map(part).collect()
 }
 
-/// The number of pods behind a result, if they are few.
+/// A function in a sentence.
+fn name(function: &str) -> &str {
+    if function == ALL_FUNCTIONS { "cost per request of all functions together" } else { function }
+}
+
+/// The number of pods behind a result, if they are few: then it must be repeated before anyone acts on it.
 fn tentative(findings: &Findings<'_>, flagged: &FlaggedFunction<'_>, cells: &[&CellKey]) -> String {
     let weak = |cell: &&&CellKey| flagged.rows.get(**cell).is_some_and(|row| row.support == Support::Tentative);
     let pods = |cell: &&CellKey| {
@@ -114,7 +143,7 @@ fn tentative(findings: &Findings<'_>, flagged: &FlaggedFunction<'_>, cells: &[&C
     if pods.is_empty() {
         String::new()
     } else {
-        format!(" (tentative: {})", pods.into_iter().collect::<Vec<_>>().join(", "))
+        format!(" (tentative: {}; repeat with more pods first)", pods.into_iter().collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -129,7 +158,7 @@ fn effects(flagged: &FlaggedFunction<'_>, cells: &[&CellKey]) -> String {
 }
 
 fn effect(row: &CellRow) -> String {
-    match row.adjusted_ratio {
+    match row.effect() {
         Some(ratio) => effect_of(ratio),
         None if row.base.count == 0 => "only in the head".to_owned(),
         None => "only in the base".to_owned(),
@@ -142,7 +171,7 @@ pub(crate) fn effect_of(Interval { value, low, high }: Interval) -> String {
 }
 
 fn range(rows: &[&CellRow]) -> String {
-    let ratios: Vec<Interval> = rows.iter().filter_map(|row| row.adjusted_ratio).collect();
+    let ratios: Vec<Interval> = rows.iter().filter_map(|row| row.effect()).collect();
     let least = |of: fn(&Interval) -> f64| ratios.iter().map(of).fold(f64::INFINITY, f64::min);
     let most = |of: fn(&Interval) -> f64| ratios.iter().map(of).fold(0.0, f64::max);
     if ratios.is_empty() {

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::number::table_count;
+use fleetdiff_schemas::number::{float, signed_float, table_count};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 
 use super::counts::{Archive, ArmCounts, BASE, Cell, HEAD};
-use super::evidence::{Evidence, judge, kept_or_all};
+use super::evidence::{Evidence, Using, judge, kept_or_all};
 use super::statistics::families::two_level;
 use super::timeline::Open;
 
@@ -29,11 +29,15 @@ pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Ho
     }
     let mut checked = Checked::new();
     for (profile_type, cells) in by_type {
-        let strata_detail: Vec<Evidence> = cells.iter().map(|(_, halves)| judge(config, archive, &[halves])).collect();
-        let together = judge(config, archive, &cells.iter().map(|(_, halves)| halves).collect::<Vec<_>>());
+        let strata_detail: Vec<Evidence> =
+            cells.iter().map(|(_, halves)| judge(config, archive, &[halves], Using::default())).collect();
+        let all: Vec<&Cell> = cells.iter().map(|(_, halves)| halves).collect();
+        let together = judge(config, archive, &all, Using::default());
         for kind in CountKind::ALL.into_iter().filter(|kind| config.count_kinds.contains(kind)) {
             let column = |evidence: &Evidence| ln_p_row(evidence, kind, archive.names.len());
-            let ln_q = two_level(&strata_detail.iter().map(column).collect::<Vec<_>>(), &column(&together)).ln_q_value;
+            let shares = shares(&together, kind, archive.names.len());
+            let by_cell: Vec<Vec<f64>> = strata_detail.iter().map(column).collect();
+            let ln_q = two_level(&by_cell, &column(&together), &shares).ln_q_value;
             for (((key, _), evidence), ln_q) in cells.iter().zip(&strata_detail).zip(ln_q) {
                 if evidence.kinds.get(&kind).is_some_and(|found| found.test.is_some()) {
                     let count = |of: &dyn Fn(f64) -> bool| table_count(ln_q.iter().filter(|ln_q| of(**ln_q)).count());
@@ -72,8 +76,19 @@ fn ln_p_row(evidence: &Evidence, kind: CountKind, functions: usize) -> Vec<f64> 
     let Some(found) = evidence.kinds.get(&kind) else { return column };
     for function in &found.functions {
         if let Some((place, test)) = found.place(*function) {
-            column[*function] = test.ln_p_row[place];
+            column[*function] = test.rows.ln_p_row[place];
         }
     }
     column
+}
+
+/// Share of cost by function number.
+fn shares(together: &Evidence, kind: CountKind, functions: usize) -> Vec<f64> {
+    let total: i64 = together.arms.iter().map(|arm| arm.total).sum();
+    let mut shares = vec![0.0; functions];
+    let Some(found) = together.kinds.get(&kind) else { return shares };
+    for (function, counts) in &found.counts {
+        shares[*function] = float(counts[HEAD] + counts[BASE]) / signed_float(total);
+    }
+    shares
 }

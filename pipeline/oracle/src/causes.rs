@@ -7,7 +7,8 @@ use fleetdiff_schemas::profile::CountKind;
 
 use super::counts::{Archive, Tree};
 use super::family::{RowId, Selected};
-use super::statistics::decide::{ln_e, ln_p_iid};
+use super::statistics::always_valid::ln_e;
+use super::statistics::g::ln_p_iid;
 
 /// What happens to a selected row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,7 +148,7 @@ fn moved(samples: &Samples, all: &Samples) -> f64 {
 
 /// Whether the rest of a row's change would be selected by itself.
 fn rest_is_selected(rest: &Samples, all: &Samples, selected: &Selected, bar: Bar) -> bool {
-    let Some(tested) = selected.now.tested else { return false };
+    let Some(tested) = &selected.now.tested else { return false };
     let (mut r, mut s, mut harmonic, mut n) = (0.0, 0.0, 0.0, 0.0);
     let mut counts = [0.0; 2];
     for ([r1, r0], [n1, n0]) in rest.iter().zip(all).filter(|(_, [n1, n0])| *n1 > 0.0 && *n0 > 0.0) {
@@ -161,7 +162,9 @@ fn rest_is_selected(rest: &Samples, all: &Samples, selected: &Selected, bar: Bar
     let theta = ((r + h) / (s + h)).ln() - tested.ln_normalization;
     let row = &selected.now.row;
     let part = (counts[0] + counts[1] + 1.0) / signed_float(row.head.count + row.base.count);
-    let phi = 1.0 + (row.dispersion.unwrap_or(1.0) - 1.0) * part.min(1.0);
-    let se = (phi * (1.0 / (counts[0] + 0.5) + 1.0 / (counts[1] + 0.5))).sqrt();
-    theta.abs() >= bar.min_effect && ln_e(ln_p_iid((theta / se).powi(2)), se, 1.0) >= bar.ln_e
+    let [a, b] = [row.head.count, row.base.count].map(signed_float);
+    let dispersion = if a > 0.0 && b > 0.0 { (tested.variance / (1.0 / a + 1.0 / b)).max(1.0) } else { 1.0 };
+    let phi = 1.0 + (dispersion - 1.0) * part.min(1.0);
+    let v = phi * (1.0 / (counts[0] + 0.5) + 1.0 / (counts[1] + 0.5));
+    theta.abs() >= bar.min_effect && ln_e(ln_p_iid(theta * theta / v), v) >= bar.ln_e
 }

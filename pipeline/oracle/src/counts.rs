@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::config::{CellBy, Config};
 use fleetdiff_schemas::identity::{Build, Cohort, Hardware, MERGED, PodId, Region, stable_hash};
+use fleetdiff_schemas::number::{float, wide_float};
 use fleetdiff_schemas::profile::{ProfileType, Samples};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, Nanos};
@@ -21,6 +22,8 @@ pub(super) const HEAD: usize = 0;
 /// The base's place in a pair of arms.
 pub(super) const BASE: usize = 1;
 const HOUR: i64 = 3_600_000_000_000;
+/// A larger count of a function in a profile counts as this many when it is squared.
+const MOST_SQUARED: u64 = 1 << 28;
 
 /// Whose counts, of when.
 #[derive(Clone, Debug)]
@@ -35,7 +38,7 @@ struct Origin {
     build: Build,
 }
 
-/// The samples of one cohort of one counted profile.
+/// The samples that one counted profile adds to one cell.
 #[derive(Clone, Debug)]
 struct Sampled {
     origin: Origin,
@@ -45,7 +48,7 @@ struct Sampled {
     bucket: u8,
     samples: u64,
     /// Self and total by function number.
-    functions: Vec<(usize, [u64; 2])>,
+    functions: BTreeMap<usize, [u64; 2]>,
 }
 
 /// All counted samples of a service.
@@ -105,8 +108,6 @@ pub(super) struct ArmCounts {
     pub requests: u64,
     /// Buckets with samples.
     pub buckets: BTreeMap<u8, BucketCounts>,
-    /// Whether these are of history.
-    pub of_history: bool,
     /// The same samples by the number of the pod; kept only within the window.
     pub pods: BTreeMap<usize, PodCounts>,
 }
@@ -127,6 +128,10 @@ pub(super) struct BucketCounts {
     pub pods: BTreeSet<usize>,
     /// Self and total by function number.
     pub functions: Vec<[u64; 2]>,
+    /// Sum of the squares of what each profile added to `samples`.
+    pub hop_squares: u128,
+    /// Sum of x (x - 1) over profiles, x what each added to `functions`.
+    pub pairs: Vec<[u128; 2]>,
 }
 
 impl Archive {
@@ -146,17 +151,25 @@ impl Archive {
             let id = &one.profile.identity;
             let next = pods.len();
             let pod = *pods.entry(id.pod.clone()).or_insert(next);
+            let mut cells: BTreeMap<CellKey, Sampled> = BTreeMap::new();
             for (cohort, (total, functions)) in cohorts.iter().filter(|(_, (total, _))| *total > 0) {
-                let functions = functions.iter().filter_map(|(name, counts)| Some((*numbers.get(name)?, *counts)));
-                samples.push(Sampled {
-                    origin: Origin::new(config, timeline, one, cohort),
+                let origin = Origin::new(config, timeline, one, cohort);
+                let sampled = cells.entry(origin.cell.clone()).or_insert_with(|| Sampled {
+                    origin,
                     pod,
                     started: one.started,
                     bucket: id.bucket().0,
-                    samples: *total,
-                    functions: functions.collect(),
+                    samples: 0,
+                    functions: BTreeMap::new(),
                 });
+                sampled.samples += total;
+                for (name, counts) in functions {
+                    let Some(number) = numbers.get(name) else { continue };
+                    let sums = sampled.functions.entry(*number).or_default();
+                    sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+                }
             }
+            samples.extend(cells.into_values());
         }
         let requests = served.iter().map(|one| {
             let (id, as_counted) = (
@@ -288,9 +301,7 @@ impl Archive {
             if arm == BASE {
                 cell.days.entry(stratum.clone()).or_default().insert(day);
             }
-            let counts = &mut cell.cell.entry(stratum).or_default()[arm];
-            counts.add(one, self.names.len(), Scope::Epoch);
-            counts.of_history = arm == BASE;
+            cell.cell.entry(stratum).or_default()[arm].add(one, self.names.len(), Scope::Epoch);
         }
         for one in &self.requests {
             let Some(arm) = arm_of(&one.origin) else { continue };
@@ -377,6 +388,7 @@ impl ArmCounts {
         bucket.samples += one.samples;
         bucket.pods.insert(one.pod);
         add_functions(&mut bucket.functions, one, functions);
+        bucket.add_squares(one, functions);
         if scope == Scope::Window {
             let pod = self.pods.entry(one.pod).or_default();
             pod.samples += one.samples;
@@ -388,6 +400,24 @@ impl ArmCounts {
     fn settle(&mut self) {
         self.buckets.retain(|_, bucket| bucket.samples > 0);
         self.requests = self.buckets.values().map(|bucket| bucket.requests).sum();
+    }
+}
+
+impl BucketCounts {
+    /// Sum over hops of the square of a hop's samples, as part of the square of all; 1 without samples.
+    pub fn hop_concentration(&self) -> f64 {
+        if self.samples == 0 { 1.0 } else { wide_float(self.hop_squares) / float(self.samples).powi(2) }
+    }
+
+    fn add_squares(&mut self, one: &Sampled, functions: usize) {
+        self.hop_squares += u128::from(one.samples).pow(2);
+        self.pairs.resize(functions, [0, 0]);
+        for (function, counts) in &one.functions {
+            for (sum, count) in self.pairs[*function].iter_mut().zip(counts) {
+                let x = u128::from((*count).min(MOST_SQUARED));
+                *sum += x * x.saturating_sub(1);
+            }
+        }
     }
 }
 

@@ -4,18 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Hardware;
-use fleetdiff_schemas::number::{float, table_count};
+use fleetdiff_schemas::number::{float, table_count, wide_float};
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Support;
 
-use super::counts::{Archive, BASE, Cell, HEAD, Stratum};
-use super::statistics::decide::{CellTest, rows_of_cell};
-use super::statistics::strata::{Arm, Model, strata_test};
+use super::counts::{Archive, BASE, BucketCounts, Cell, HEAD, Stratum};
+use super::held::Measured;
+use super::requests::{Rate, rate_of_all};
+use super::statistics::levels::{ArmData, Held, Model, StrataTest, fano, strata_test};
+use super::statistics::normalization::{Scales, scales};
+use super::statistics::rows::{Rows, rows_of_cell};
 
-/// Below this, `df` is 2 or more up to rounding.
-const ROUNDING: f64 = 1e-9;
+/// A test with fewer degrees of freedom is none.
+const LEAST_DF: f64 = 2.0;
 
 /// What is known about one cell, or about several with their strata side by side.
 pub(super) struct Evidence {
@@ -25,6 +28,7 @@ pub(super) struct Evidence {
     pub pods: [BTreeSet<usize>; 2],
     /// Samples of head and base in all strata of the scope, kept or not.
     pub samples: [u64; 2],
+    /// By the number of pods alone.
     pub support: Support,
     /// Strata that both arms share.
     pub strata: usize,
@@ -33,6 +37,8 @@ pub(super) struct Evidence {
     pub blocks: BTreeSet<Hop>,
     /// By count kind, both of them.
     pub kinds: BTreeMap<CountKind, KindEvidence>,
+    /// The test of all samples per request, where requests are known and asked for.
+    pub all: Option<Rate>,
 }
 
 /// What is known about all functions in one count kind.
@@ -41,51 +47,86 @@ pub(super) struct KindEvidence {
     pub counts: BTreeMap<usize, [u64; 2]>,
     /// Functions that went into the test, in its order.
     pub functions: Vec<usize>,
-    /// `None` if the support is not enough for a test.
+    /// `None` if there are not enough pods for a test.
     pub test: Option<CellTest>,
+}
+
+/// The tests of all functions of one cell in one count kind.
+pub(super) struct CellTest {
+    pub test: StrataTest,
+    pub scales: Scales,
+    pub rows: Rows,
+    /// Functions that have too few degrees of freedom, in the order of the test.
+    pub too_few: Vec<bool>,
+    /// Pods of each bucket by arm, in the order of the test.
+    pub pods: [Vec<BTreeSet<usize>>; 2],
+}
+
+/// What the tests of a cell use besides its counts.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Using<'a> {
+    /// Requests, where they are known.
+    pub requests: bool,
+    /// What is held from an earlier look.
+    pub held: Option<&'a Measured>,
 }
 
 impl KindEvidence {
     /// How many functions were tested.
     pub fn tested(&self) -> usize {
-        self.test.as_ref().map_or(0, |test| test.share.tested.iter().filter(|tested| **tested).count())
+        self.test.as_ref().map_or(0, |test| test.test.tests)
     }
 
     /// The place of a function in the test, if it was tested.
     pub fn place(&self, function: usize) -> Option<(usize, &CellTest)> {
-        let test = self.test.as_ref()?;
-        let place = self.functions.iter().position(|one| *one == function)?;
-        test.share.tested[place].then_some((place, test))
+        self.found(function).filter(|(place, test)| test.test.tested[*place])
+    }
+
+    /// Whether a function has too few degrees of freedom.
+    pub fn has_too_few(&self, function: usize) -> bool {
+        self.found(function).is_some_and(|(place, test)| test.too_few[place])
+    }
+
+    fn found(&self, function: usize) -> Option<(usize, &CellTest)> {
+        Some((self.functions.iter().position(|one| *one == function)?, self.test.as_ref()?))
     }
 }
 
 /// Evaluates the strata of these cells together, in the order given.
-pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell]) -> Evidence {
+pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell], using: Using<'_>) -> Evidence {
     let all: Vec<(&(Hop, Hardware), &Stratum)> = cells.iter().flat_map(|cell| cell.iter()).collect();
     let kept: Vec<_> = all.iter().copied().filter(|(_, stratum)| in_both(stratum)).collect();
     let used: Vec<&Stratum> = if kept.is_empty() { &all } else { &kept }.iter().map(|(_, stratum)| *stratum).collect();
-    let pods = [HEAD, BASE].map(|arm| pods(&used, arm));
     let arms = [HEAD, BASE].map(|arm| figures(&used, arm));
     let support = match kept.is_empty() {
         true => Support::Untestable,
-        false => support(&arms, degrees_of_freedom(&used)),
+        false => support(arms.map(|arm| arm.pods), f64::INFINITY),
     };
+    let is_tested = support != Support::Untestable;
+    let of_all = if is_tested && using.requests { rate_of_all(&used) } else { None };
+    let anchor = of_all.as_ref().and_then(Rate::anchor);
     let mut kinds = BTreeMap::new();
-    let mut normalization = None;
+    let mut scales = using.held.and_then(|held| held.scales.clone());
     for kind in CountKind::ALL {
-        let found = judge_kind(config, archive, &used, kind, (support != Support::Untestable).then_some(normalization));
-        normalization = normalization.or_else(|| found.test.as_ref().map(|test| test.normalization));
+        let mut found = counted(config, archive, &used, kind);
+        if is_tested {
+            let held = using.held.and_then(|held| held.of_kind(kind, &found.functions));
+            let test = cell_test(config, &used, kind, &found, held.as_ref(), (anchor, scales.clone()));
+            scales = scales.or_else(|| Some(test.scales.clone()));
+            found.test = Some(test);
+        }
         kinds.insert(kind, found);
     }
     Evidence {
         arms,
-        pods,
+        pods: [HEAD, BASE].map(|arm| pods(&used, arm)),
         samples: [HEAD, BASE].map(|arm| all.iter().map(|(_, stratum)| stratum[arm].samples).sum()),
         support,
         strata: kept.len(),
         dropped: all.len() - kept.len(),
         blocks: kept.iter().map(|((block, _), _)| *block).collect(),
         kinds,
+        all: of_all,
     }
 }
 
@@ -99,15 +140,8 @@ pub(super) fn kept_or_all(cell: &Cell) -> Vec<&Stratum> {
     cell.values().filter(|stratum| !any || in_both(stratum)).collect()
 }
 
-/// One count kind; tested only if `normalization` is given, which holds the normalization factor of self counts once
-/// that is known.
-fn judge_kind(
-    config: &Config,
-    archive: &Archive,
-    used: &[&Stratum],
-    kind: CountKind,
-    normalization: Option<Option<f64>>,
-) -> KindEvidence {
+/// The counts of one kind, not yet tested.
+fn counted(config: &Config, archive: &Archive, used: &[&Stratum], kind: CountKind) -> KindEvidence {
     let mut counts: BTreeMap<usize, [u64; 2]> = BTreeMap::new();
     for stratum in used {
         for arm in [HEAD, BASE] {
@@ -126,50 +160,90 @@ fn judge_kind(
             .then_some(*function)
     };
     let functions: Vec<usize> = counts.iter().filter_map(frequent).collect();
-    let test = normalization.map(|normalization| {
-        let (head, base) = (arm(used, HEAD, kind, &functions), arm(used, BASE, kind, &functions));
-        rows_of_cell(&head, &base, normalization, config.min_effect, float(config.min_count))
+    KindEvidence { counts, functions, test: None }
+}
+
+/// The tests of shares of one kind. The scales are those given, which are of self counts, or are found.
+fn cell_test(
+    config: &Config,
+    used: &[&Stratum],
+    kind: CountKind,
+    found: &KindEvidence,
+    held: Option<&Held>,
+    (anchor, known): (Option<(f64, f64)>, Option<Scales>),
+) -> CellTest {
+    let functions = &found.functions;
+    let arms = [HEAD, BASE].map(|arm| arm_of(used, arm, kind, functions));
+    let clumps = [HEAD, BASE].map(|arm| {
+        let concentration: Vec<Vec<f64>> = by_bucket(used, arm, 1.0, BucketCounts::hop_concentration);
+        fano(&pairs(used, arm, kind, functions), &arms[arm], &concentration)
     });
-    KindEvidence { counts, functions, test }
+    let floor = float(config.min_count);
+    let mut test = strata_test(&arms[HEAD], &arms[BASE], Model::Share, floor, None, Some(&clumps), held);
+    let before = test.tested.clone();
+    test.leave_out_below_df(LEAST_DF);
+    let too_few = before.iter().zip(&test.tested).map(|(before, now)| *before && !now).collect();
+    let scales = known.unwrap_or_else(|| scales(&test, anchor));
+    let rows = rows_of_cell(&test, &scales, config.min_effect);
+    let pods = [HEAD, BASE]
+        .map(|arm| occupied(used, arm).into_iter().map(|bucket| pods_of_bucket(used, arm, bucket)).collect());
+    CellTest { test, scales, rows, too_few, pods }
+}
+
+/// Buckets of an arm in any of the strata, ascending.
+pub(super) fn occupied(used: &[&Stratum], arm: usize) -> BTreeSet<u8> {
+    used.iter().flat_map(|stratum| stratum[arm].buckets.keys().copied()).collect()
+}
+
+/// A figure by stratum and occupied bucket of an arm; `absent` where a bucket is not in the stratum.
+pub(super) fn by_bucket<T: Clone>(
+    used: &[&Stratum],
+    arm: usize,
+    absent: T,
+    of: impl Fn(&BucketCounts) -> T,
+) -> Vec<Vec<T>> {
+    let occupied = occupied(used, arm);
+    let of_bucket = |stratum: &Stratum, bucket| stratum[arm].buckets.get(bucket).map_or_else(|| absent.clone(), &of);
+    used.iter().map(|stratum| occupied.iter().map(|bucket| of_bucket(stratum, bucket)).collect()).collect()
 }
 
 /// The counts of one arm as the test takes them.
-fn arm(used: &[&Stratum], arm: usize, kind: CountKind, functions: &[usize]) -> Arm {
-    let occupied: BTreeSet<u8> = used.iter().flat_map(|stratum| stratum[arm].buckets.keys().copied()).collect();
-    let of_bucket = |stratum: &Stratum, bucket: u8| match stratum[arm].buckets.get(&bucket) {
-        Some(found) => functions.iter().map(|function| float(found.functions[*function][column(kind)])).collect(),
-        None => vec![0.0; functions.len()],
+fn arm_of(used: &[&Stratum], arm: usize, kind: CountKind, functions: &[usize]) -> ArmData {
+    let counts = |bucket: &BucketCounts| -> Vec<f64> {
+        functions.iter().map(|function| float(bucket.functions[*function][column(kind)])).collect()
     };
-    let samples =
-        |stratum: &Stratum, bucket: u8| stratum[arm].buckets.get(&bucket).map_or(0.0, |found| float(found.samples));
-    Arm {
-        counts: used
-            .iter()
-            .map(|stratum| occupied.iter().map(|bucket| of_bucket(stratum, *bucket)).collect())
-            .collect(),
-        samples: used.iter().map(|stratum| occupied.iter().map(|bucket| samples(stratum, *bucket)).collect()).collect(),
-        pods: occupied.iter().map(|bucket| pods_of_bucket(used, arm, *bucket)).collect(),
-        imbalance: used.iter().any(|stratum| stratum[arm].of_history),
+    ArmData {
+        counts: by_bucket(used, arm, vec![0.0; functions.len()], counts),
+        exposure: by_bucket(used, arm, 0.0, |bucket| float(bucket.samples)),
+        pods: numbers_of_pods(used, arm),
     }
 }
 
-/// How many pods of an arm lie in a bucket.
-pub(super) fn pods_of_bucket(used: &[&Stratum], arm: usize, bucket: u8) -> f64 {
+/// Sum over buckets and strata of x (x - 1) over profiles, by function.
+fn pairs(used: &[&Stratum], arm: usize, kind: CountKind, functions: &[usize]) -> Vec<f64> {
+    let of_function = |function: &usize| {
+        let buckets = used.iter().flat_map(|stratum| stratum[arm].buckets.values());
+        wide_float(buckets.map(|bucket| bucket.pairs[*function][column(kind)]).sum())
+    };
+    functions.iter().map(of_function).collect()
+}
+
+/// How many pods of an arm lie in each occupied bucket.
+pub(super) fn numbers_of_pods(used: &[&Stratum], arm: usize) -> Vec<f64> {
+    let number = |bucket| float(u64::try_from(pods_of_bucket(used, arm, bucket).len()).unwrap_or(0));
+    occupied(used, arm).into_iter().map(number).collect()
+}
+
+fn pods_of_bucket(used: &[&Stratum], arm: usize, bucket: u8) -> BTreeSet<usize> {
     let of_stratum = used.iter().filter_map(|stratum| stratum[arm].buckets.get(&bucket));
-    let pods: BTreeSet<_> = of_stratum.flat_map(|found| found.pods.iter()).collect();
-    float(u64::try_from(pods.len()).unwrap_or(0))
+    of_stratum.flat_map(|found| found.pods.iter().copied()).collect()
 }
 
-fn degrees_of_freedom(used: &[&Stratum]) -> f64 {
-    let arm = |which| arm(used, which, CountKind::SelfCount, &[]);
-    strata_test(&arm(HEAD), &arm(BASE), Model::Share, 1.0, 0.0).df
-}
-
-fn support(arms: &[ArmFigures; 2], df: f64) -> Support {
-    let fewest = arms[HEAD].pods.min(arms[BASE].pods);
-    match fewest {
+/// Support of a test with `df` degrees of freedom between pods of head and base.
+pub(super) fn support(pods: [i64; 2], df: f64) -> Support {
+    match pods[HEAD].min(pods[BASE]) {
         ..2 => Support::Untestable,
-        _ if df < 1.5 - ROUNDING => Support::Untestable,
+        _ if df < LEAST_DF => Support::Untestable,
         5.. => Support::Firm,
         _ => Support::Tentative,
     }

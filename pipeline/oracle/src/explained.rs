@@ -9,7 +9,7 @@ use super::causes::Here;
 use super::counts::{Archive, Tree};
 use super::evidence::Evidence;
 use super::family::{RowId, Selected};
-use super::statistics::families::ln_bh;
+use super::statistics::families::bh;
 
 /// How many compositional functions are named.
 const NAMED: usize = 20;
@@ -21,15 +21,16 @@ pub(super) fn compositional(config: &Config, archive: &Archive, evidence: &Evide
     else {
         return Vec::new();
     };
-    let ln_normalization = test.normalization.ln();
-    let (share, adjusted) = (&test.share.theta, &test.adjusted.theta);
+    let ln_normalization = test.scales.deciding();
+    let (share, adjusted) = (&test.test.theta, &test.rows.theta);
     let moved = |place: usize, ln_q: f64| {
         ln_q <= config.q.ln()
+            && test.scales.ln_scales.len() == 1
             && ln_normalization.abs() >= config.min_effect
             && share[place] * ln_normalization > 0.0
             && adjusted[place].abs() < share[place].abs()
     };
-    let ln_q = ln_bh(&test.ln_p_comp).into_iter().enumerate();
+    let ln_q = bh(&test.rows.ln_p_comp).into_iter().enumerate();
     // In order of the hash; a stable sort keeps this order among equal changes, which rounding must not separate.
     let size = |place: usize| (share[place].abs() * 1e9).round();
     let mut found: Vec<usize> = ln_q.filter(|(place, ln_q)| moved(*place, *ln_q)).map(|(place, _)| place).collect();
@@ -41,9 +42,13 @@ pub(super) fn compositional(config: &Config, archive: &Archive, evidence: &Evide
 pub(super) fn explains(selected: &BTreeMap<RowId, Selected>, flag: &RowId, compositional: &[String]) -> Vec<String> {
     let rows = selected.iter().filter(|(_, other)| other.by.as_ref() == Some(flag));
     let mut names: Vec<String> = rows.map(|(id, _)| format!("{} ({})", id.function, id.kind.name())).collect();
-    let own =
-        |id: &&RowId| id.profile_type == flag.profile_type && id.cell == flag.cell && id.kind == CountKind::SelfCount;
-    let size = |id: &RowId| selected[id].now.tested.map_or(0.0, |now| now.theta.abs());
+    let own = |id: &&RowId| {
+        id.profile_type == flag.profile_type
+            && id.cell == flag.cell
+            && id.kind == CountKind::SelfCount
+            && !id.is_of_all()
+    };
+    let size = |id: &RowId| selected[id].now.theta().map_or(0.0, f64::abs);
     let mut by_size: Vec<&RowId> = selected.keys().filter(own).collect();
     by_size.sort_by(|a, b| size(b).total_cmp(&size(a)));
     if by_size.first() == Some(&flag) {
@@ -59,7 +64,7 @@ pub(super) fn explains(selected: &BTreeMap<RowId, Selected>, flag: &RowId, compo
 
 /// From where, or to where, the work of self rows of a cell moved, in words.
 pub(super) fn shifts(archive: &Archive, tree: &Tree, here: &[Here<'_>]) -> BTreeMap<RowId, String> {
-    let up = |(_, selected): &Here<'_>| selected.now.tested.map(|now| now.theta > 0.0);
+    let up = |(_, selected): &Here<'_>| selected.now.theta().map(|theta| theta > 0.0);
     let own = here.iter().filter(|(id, _)| id.kind == CountKind::SelfCount);
     let (ups, downs): (Vec<&Here<'_>>, Vec<&Here<'_>>) = own.partition(|row| up(row) == Some(true));
     let mut pairs = Vec::new();

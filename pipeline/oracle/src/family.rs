@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Build, Service, stable_hash};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
-use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Severity;
 
 use super::aa_check::Checked;
 use super::counts::Archive;
 use super::evidence::Evidence;
+use super::held::Measured;
 use super::imbalance::Warnings;
 use super::row::Line;
 use super::timeline::Open;
@@ -35,6 +36,11 @@ impl RowId {
             hash: stable_hash(row.function.as_bytes()),
             function: row.function.clone(),
         }
+    }
+
+    /// Whether it is the row of all functions of its cell.
+    pub fn is_of_all(&self) -> bool {
+        self.function == ALL_FUNCTIONS
     }
 }
 
@@ -77,6 +83,8 @@ pub(super) struct Live {
     /// Rows cleared in this epoch because they were equivalent.
     pub decided: BTreeSet<RowId>,
     pub selected: BTreeMap<RowId, Selected>,
+    /// What was measured over all functions of a cell, as long as it is held.
+    pub held: BTreeMap<(ProfileType, CellKey), Measured>,
 }
 
 /// The cells of one type at a look.
@@ -95,6 +103,8 @@ pub(super) struct LookAt<'a> {
     pub blocks: &'a [Hop],
     pub open: &'a Open,
     pub hop: Hop,
+    /// Whether the look is a report.
+    pub report: bool,
     /// The A/A check, if the look is a report.
     pub checked: &'a Checked,
     /// Imbalances of the arms, if the look is a report.
@@ -112,6 +122,7 @@ impl Live {
             largest: BTreeMap::new(),
             decided: BTreeSet::new(),
             selected: BTreeMap::new(),
+            held: BTreeMap::new(),
         }
     }
 

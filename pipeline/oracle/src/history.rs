@@ -12,7 +12,7 @@ use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, RowReason, Scope, 
 
 use super::aa_check::Checked;
 use super::counts::{Archive, BASE, Cell, HEAD, HistoryCell};
-use super::evidence::judge;
+use super::evidence::{Using, judge};
 use super::family::{Live, LookAt, Looked};
 use super::imbalance::Warnings;
 use super::report::{Report, first_three, is_under};
@@ -39,7 +39,16 @@ pub(super) fn against_history(
     // There are no looks and no flags: the live rule remembers nothing about this comparison.
     let open = Open { base: history.base.clone(), head: history.head.clone(), opened: hop, epoch: hop };
     let (live, nothing, no_warning) = (Live::new(service, &open), Checked::new(), Warnings::new());
-    let at = LookAt { config, archive, blocks: &[], open: &open, hop, checked: &nothing, imbalance: &no_warning };
+    let at = LookAt {
+        config,
+        archive,
+        blocks: &[],
+        open: &open,
+        hop,
+        report: true,
+        checked: &nothing,
+        imbalance: &no_warning,
+    };
     let (mut rows, mut comparisons) = (Vec::new(), Vec::new());
     for (profile_type, cells) in by_type {
         let report = Report { config, archive, open: &open, live: &live, hop, against_history: true };
@@ -79,13 +88,19 @@ fn told(row: CellRow, cells: &Cells, base: &Build) -> CellRow {
     let unknown = if slow { RowReason::LowLoad } else { RowReason::NeedsTime };
     CellRow {
         detail: Some(format!("{}{strata_detail}", which_history(&under, base))),
-        reason: if row.verdict == Verdict::Inconclusive { Some(unknown) } else { row.reason },
+        reason: if is_open(&row) { Some(unknown) } else { row.reason },
         minimum_detectable_ratio: None,
         seconds_to_significance: None,
         pods_needed: None,
         samples_needed_iid: None,
         ..row
     }
+}
+
+/// Whether nothing is known about a row yet.
+fn is_open(row: &CellRow) -> bool {
+    let known = matches!(row.reason, Some(RowReason::ContradictsShare | RowReason::AmbiguousScale));
+    row.verdict == Verdict::Inconclusive && !known
 }
 
 /// Strata of some cells that have samples of both arms.
@@ -137,7 +152,7 @@ fn verdicts(
     let looked: Vec<Looked> = at_hours_of_head(cells)
         .iter()
         .map(|(key, cell)| {
-            let evidence = judge(at.config, at.archive, &[cell]);
+            let evidence = judge(at.config, at.archive, &[cell], Using::default());
             let about = |kind| About {
                 scope: Scope::Window,
                 comparison: live.key(profile_type),
@@ -146,7 +161,8 @@ fn verdicts(
                 start_at,
                 end_at,
             };
-            let lines = kinds().map(|kind| (kind, lines(at.config, at.archive, &about(kind), &evidence))).collect();
+            let lines =
+                kinds().map(|kind| (kind, lines(at.config, at.archive, &about(kind), &evidence, None))).collect();
             Looked { profile_type, cell: key.clone(), evidence, lines }
         })
         .collect();
@@ -167,7 +183,6 @@ fn verdicts(
             let verdict = match row.verdict {
                 ComparisonVerdict::NotComparable => ComparisonVerdict::NotComparable,
                 _ if selected(Verdict::Regressed) => ComparisonVerdict::Regressed,
-                _ if selected(Verdict::Improved) => ComparisonVerdict::Improved,
                 other => other,
             };
             history(&[&cells[&looked.cell]], ComparisonRow { verdict, ..row })

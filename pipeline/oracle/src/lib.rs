@@ -19,6 +19,7 @@ mod counts;
 mod evidence;
 mod explained;
 mod family;
+mod held;
 mod history;
 mod imbalance;
 mod live;
@@ -100,6 +101,7 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
                     blocks: &timeline.blocks,
                     open,
                     hop: moment.hop,
+                    report: moment.report,
                     checked: &checked,
                     imbalance: &imbalance,
                 };

@@ -4,20 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::alert::flag_id;
 use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::number::float;
+use fleetdiff_schemas::number::{float, signed_float};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonRow, FlagRow};
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{FlagState, Scope, Severity, Support, Verdict};
 
 use super::causes::{Bar, Cause, Here, causes};
-use super::counts::Tree;
-use super::evidence::judge;
+use super::counts::{Cell, Tree};
+use super::evidence::{Evidence, Using, judge};
 use super::explained::{compositional, explains, shifts};
 use super::family::{Flag, Live, LookAt, Looked, RowId, Selected};
-use super::report::call;
+use super::held::Measured;
+use super::requests::rates;
 use super::row::{About, Line, add_always_valid, lines, range};
-use super::statistics::families::e_bh;
+use super::statistics::families::{e_bh, live_weights};
 use super::verdicts;
 
 /// Call trees by cell.
@@ -45,11 +46,11 @@ impl Live {
         let tested: BTreeMap<RowId, &Line> = looked
             .iter()
             .flat_map(|cell| cell.lines.values().flatten())
-            .filter(|line| line.tested.is_some())
+            .filter(|line| line.theta().is_some())
             .map(|line| (RowId::new(&line.row), line))
             .collect();
         self.joined.extend(tested.keys().cloned());
-        let rejected = self.rejected(at.config, &tested);
+        let rejected = self.rejected(at, &looked, &tested);
         let equivalent = self.follow(&tested);
         self.admit(at.config, &rejected, &tested);
         let bar = Bar {
@@ -68,11 +69,14 @@ impl Live {
         (flags, verdicts)
     }
 
-    fn gather(&self, at: &LookAt<'_>) -> Vec<Looked> {
+    fn gather(&mut self, at: &LookAt<'_>) -> Vec<Looked> {
         let LookAt { config, archive, open, .. } = at;
         let (start_at, end_at) = range(config, open, Scope::Epoch, at.hop);
-        let one = |((profile_type, cell), counts)| {
-            let evidence = judge(config, archive, &[&counts]);
+        let one = |((profile_type, cell), counts): ((ProfileType, CellKey), Cell)| {
+            let evidence = self.evidence(at, profile_type, &cell, &counts);
+            let contradictory = evidence.kinds.values().filter_map(|kind| kind.test.as_ref());
+            let contradictory = contradictory.flat_map(|test| &test.rows.contradicts).any(|contradicts| *contradicts);
+            let rates = if contradictory { rates(archive, &counts, &evidence) } else { BTreeMap::new() };
             let of_kind = |kind: &CountKind| {
                 let comparison = self.key(profile_type);
                 let about = About {
@@ -83,7 +87,10 @@ impl Live {
                     start_at,
                     end_at,
                 };
-                (*kind, lines(config, archive, &about, &evidence))
+                let mut lines = lines(config, archive, &about, &evidence, rates.get(kind));
+                let all = evidence.all.as_ref().filter(|_| *kind == CountKind::SelfCount);
+                lines.extend(all.map(|all| all.line_of_all(&about, &evidence)));
+                (*kind, lines)
             };
             let lines = config.count_kinds.iter().map(of_kind).collect();
             Looked { profile_type, cell, evidence, lines }
@@ -91,21 +98,36 @@ impl Live {
         archive.cells(config, open, Scope::Epoch, at.hop).into_iter().map(one).collect()
     }
 
-    /// The rows tested now that e-BH rejects, in a family of all rows that joined. Remembers large e-values.
-    fn rejected(&mut self, config: &Config, tested: &BTreeMap<RowId, &Line>) -> Vec<RowId> {
-        let mut candidates: Vec<(f64, &RowId)> = tested
-            .iter()
-            .filter_map(|(id, line)| Some((line.tested?.ln_e, id)))
-            .filter(|(ln_e, _)| *ln_e >= -config.q.ln())
-            .collect();
-        for (ln_e, id) in &candidates {
-            let largest = self.largest.entry((*id).clone()).or_insert(*ln_e);
-            *largest = largest.max(*ln_e);
+    /// The evidence of a cell at a look, with what is held, or measured afresh and held from now on.
+    fn evidence(&mut self, at: &LookAt<'_>, profile_type: ProfileType, cell: &CellKey, counts: &Cell) -> Evidence {
+        let place = (profile_type, cell.clone());
+        let judged = |held| judge(at.config, at.archive, &[counts], Using { requests: true, held });
+        let afresh = judged(None);
+        if let Some(held) = self.held.get(&place).filter(|held| held.holds(at, cell, &afresh)) {
+            return judged(Some(held));
         }
-        candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-        let descending: Vec<f64> = candidates.iter().map(|(ln_e, _)| *ln_e).collect();
-        let selected = e_bh(&descending, config.q, self.joined.len());
-        candidates.into_iter().take(selected).map(|(_, id)| id.clone()).collect()
+        self.held.remove(&place);
+        self.held.extend(Measured::of(at, &afresh).map(|measured| (place, measured)));
+        afresh
+    }
+
+    /// The rows tested now that weighted e-BH rejects, in a family of all rows that joined. Remembers large e-values.
+    fn rejected(&mut self, at: &LookAt<'_>, looked: &[Looked], tested: &BTreeMap<RowId, &Line>) -> Vec<RowId> {
+        let q = at.config.q;
+        for (id, line) in tested {
+            let Some(ln_e) = line.ln_e().filter(|ln_e| *ln_e >= -q.ln()) else { continue };
+            let largest = self.largest.entry(id.clone()).or_insert(ln_e);
+            *largest = largest.max(ln_e);
+        }
+        let (of_all, of_shares): (Vec<&RowId>, Vec<&RowId>) = self.joined.iter().partition(|id| id.is_of_all());
+        let shares: Vec<f64> = of_shares.iter().map(|id| share(at, looked, id)).collect();
+        let (weights, of_each) = live_weights(&shares, of_all.len());
+        let weights: BTreeMap<&RowId, f64> =
+            of_shares.into_iter().zip(weights).chain(of_all.into_iter().map(|id| (id, of_each))).collect();
+        let weighted: Vec<f64> =
+            tested.iter().map(|(id, line)| line.ln_e().unwrap_or(f64::NAN) + weights[id].ln()).collect();
+        let selected = e_bh(&weighted, q, self.joined.len());
+        tested.keys().zip(selected).filter(|(_, selected)| *selected).map(|(id, _)| id.clone()).collect()
     }
 
     /// Updates selected rows; gives those that a later epoch shows to be equivalent.
@@ -117,10 +139,7 @@ impl Live {
         for (id, selected) in &mut self.selected {
             let Some(line) = tested.get(id) else { continue };
             selected.now = with_always_valid(line, largest[id]);
-            if epoch > selected.epoch
-                && line.row.support == Support::Firm
-                && line.tested.is_some_and(|now| now.equivalent)
-            {
+            if epoch > selected.epoch && line.is_equivalent() {
                 equivalent.insert(id.clone());
             }
         }
@@ -130,11 +149,8 @@ impl Live {
     /// Selects rejected rows with a change that is large enough.
     fn admit(&mut self, config: &Config, rejected: &[RowId], tested: &BTreeMap<RowId, &Line>) {
         for id in rejected.iter().filter(|id| !self.decided.contains(id)) {
-            let Some(line) =
-                tested.get(id).filter(|line| line.tested.is_some_and(|now| now.theta.abs() >= config.min_effect))
-            else {
-                continue;
-            };
+            let large = |line: &&&Line| line.theta().is_some_and(|theta| theta.abs() >= config.min_effect);
+            let Some(line) = tested.get(id).filter(large).filter(|line| line.holds()) else { continue };
             let now = with_always_valid(line, self.largest_ln_e(self.epoch, id));
             let epoch = self.epoch;
             self.selected.entry(id.clone()).or_insert_with(|| Selected { epoch, now, flag: None, by: None });
@@ -152,9 +168,10 @@ impl Live {
         trees.filter(|(_, tree)| !tree.is_empty()).collect()
     }
 
-    /// The selected rows of a cell.
+    /// The selected rows of a cell that are of functions.
     fn selected_in(&self, (profile_type, cell): &(ProfileType, CellKey)) -> Vec<Here<'_>> {
-        self.selected.iter().filter(|(id, _)| id.profile_type == *profile_type && id.cell == *cell).collect()
+        let here = |id: &RowId| id.profile_type == *profile_type && id.cell == *cell && !id.is_of_all();
+        self.selected.iter().filter(|(id, _)| here(id)).collect()
     }
 
     /// The cause of each selected row in cells with stacks.
@@ -208,7 +225,7 @@ impl Selected {
     /// A row that is tested now and may be raised, updated or explained.
     fn change(&mut self, at: &LookAt<'_>, cause: &Cause) -> Option<FlagRow> {
         let row = selected_row(&self.now);
-        let theta = self.now.tested.map_or(0.0, |now| now.theta);
+        let theta = self.now.theta().unwrap_or(0.0);
         match (&mut self.flag, cause) {
             (Some(flag), Cause::By(by)) if !flag.of_its_own => {
                 let row = CellRow { cause: Some(by.function.clone()), ..row };
@@ -233,6 +250,19 @@ impl Selected {
     }
 }
 
+/// The part of the samples of its cell that a row holds now, over shared strata.
+fn share(at: &LookAt<'_>, looked: &[Looked], id: &RowId) -> f64 {
+    let here = looked.iter().find(|cell| cell.profile_type == id.profile_type && cell.cell == id.cell);
+    let counts = || {
+        let evidence = &here.filter(|cell| cell.evidence.strata > 0)?.evidence;
+        let function = at.archive.names.iter().position(|name| **name == *id.function)?;
+        let [head, base] = evidence.kinds.get(&id.kind)?.counts.get(&function)?;
+        let total: i64 = evidence.arms.iter().map(|arm| arm.total).sum();
+        Some(float(head + base) / signed_float(total))
+    };
+    counts().unwrap_or(0.0)
+}
+
 /// A row with its always-valid figures.
 fn with_always_valid(line: &Line, largest: f64) -> Line {
     let mut line = line.clone();
@@ -243,7 +273,7 @@ fn with_always_valid(line: &Line, largest: f64) -> Line {
 /// The row, significant with the sign of its effect.
 fn selected_row(line: &Line) -> CellRow {
     let mut line = line.clone();
-    call(&mut line);
+    line.call();
     line.row
 }
 

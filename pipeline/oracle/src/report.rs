@@ -13,12 +13,12 @@ use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
 
 use super::counts::{Archive, BASE, Cell, HEAD};
-use super::evidence::{Evidence, judge};
+use super::evidence::{Evidence, Using, judge};
 use super::family::{Live, RowId};
 use super::pods::ByPod;
-use super::requests::{Rates, rates};
+use super::requests::{Rate, rates};
 use super::row::{About, Line, add_always_valid, g_of, lines, range};
-use super::statistics::families::{ln_bh, second_level, two_level};
+use super::statistics::families::{TwoLevel, bh, two_level, within_selected};
 use super::timeline::Open;
 
 /// The rows of one cell or roll-up.
@@ -60,10 +60,12 @@ impl Report<'_> {
     pub fn of_type(&self, scope: Scope, profile_type: ProfileType, cells: &BTreeMap<CellKey, Cell>) -> Vec<CellRow> {
         let judged = |chosen: &dyn Fn(&CellKey) -> bool| {
             let chosen: Vec<&Cell> = cells.iter().filter(|(cell, _)| chosen(cell)).map(|(_, counts)| counts).collect();
-            judge(self.config, self.archive, &chosen)
+            judge(self.config, self.archive, &chosen, Using::default())
         };
+        let with_requests = Using { requests: !self.against_history, held: None };
+        let of_cell = |counts: &Cell| judge(self.config, self.archive, &[counts], with_requests);
         let evidence: Vec<(CellKey, Evidence)> =
-            cells.keys().map(|cell| (cell.clone(), judged(&|one| one == cell))).collect();
+            cells.iter().map(|(cell, counts)| (cell.clone(), of_cell(counts))).collect();
         let evidence: Vec<_> = evidence.into_iter().filter(|(_, evidence)| evidence.samples[HEAD] > 0).collect();
         let everywhere = CellKey { region: Region::from(MERGED), cohort: Cohort::from(MERGED) };
         let has_head = |cell: &CellKey| evidence.iter().any(|(one, _)| one == cell);
@@ -79,25 +81,31 @@ impl Report<'_> {
         let mut rows = Vec::new();
         // Causes of all rows of a cell are among its self rows.
         let mut causes = BTreeMap::new();
-        let rates: BTreeMap<&CellKey, Option<Rates>> =
+        let total: i64 = evidence.iter().flat_map(|(_, evidence)| &evidence.arms).map(|arm| arm.total).sum();
+        let rates: BTreeMap<&CellKey, BTreeMap<CountKind, Rate>> =
             evidence.iter().map(|(cell, evidence)| (cell, rates(self.archive, &cells[cell], evidence))).collect();
         for kind in CountKind::ALL.into_iter().filter(|kind| self.config.count_kinds.contains(kind)) {
-            let plain = |(cell, evidence): &(CellKey, Evidence)| {
+            let with_rate = |(cell, evidence): &(CellKey, Evidence), rate: Option<&Rate>| {
                 let about = self.about(scope, profile_type, kind, cell);
-                let mut lines = lines(self.config, self.archive, &about, evidence);
+                let mut lines = lines(self.config, self.archive, &about, evidence, rate);
                 let inside = cells.iter().filter(|(key, _)| has_head(key) && is_under(key, cell));
                 self.add_where_arms_ran(&mut lines, &inside.map(|(_, cell)| cell).collect::<Vec<_>>());
                 Group { cell: cell.clone(), lines, rare: Vec::new() }
             };
+            let plain = |both: &(CellKey, Evidence)| with_rate(both, None);
             let of_cell = |both: &(CellKey, Evidence)| {
-                let (mut group, (cell, evidence)) = (plain(both), both);
+                let (cell, evidence) = both;
+                let rate = rates[cell].get(&kind);
+                let mut group = with_rate(both, rate);
                 let about = self.about(scope, profile_type, kind, cell);
                 if self.against_history {
                     return group;
                 }
-                if let Some(rates) = &rates[cell] {
-                    rates.add(&about, evidence, &mut group.lines);
+                if let Some(rate) = rate {
+                    rate.fill_functions(&mut group.lines);
                 }
+                let all = evidence.all.as_ref().filter(|_| kind == CountKind::SelfCount);
+                group.lines.extend(all.map(|all| all.line_of_all(&about, evidence)));
                 self.add_by_scope(&about, evidence, &cells[cell], &mut group);
                 group
             };
@@ -106,7 +114,7 @@ impl Report<'_> {
                 over_all: over_all.iter().map(plain).collect(),
                 partly: partly.each_ref().map(|groups: &Vec<_>| groups.iter().map(plain).collect()),
             };
-            family.control(self.archive.names.len());
+            family.control(self.archive.names.len(), total);
             family.call(self, scope);
             family.find_rare(self.config);
             family.find_uniform(self.config, scope);
@@ -182,48 +190,69 @@ fn matrix(groups: &[Group], functions: usize, ln_p: impl Fn(&Line) -> Option<f64
     groups.iter().map(of_group).collect()
 }
 
-/// Writes q-values, given as logarithms by group and function number, into tested rows.
-fn write(groups: &mut [Group], ln_q: &[Vec<f64>]) {
+/// Writes what a family gives to its tested rows: q-values, as logarithms by group and function number.
+fn write(groups: &mut [Group], levels: &TwoLevel, ln_q: &[Vec<f64>]) {
+    let known = |value: f64| Some(value).filter(|value| !value.is_nan());
     for (group, ln_q) in groups.iter_mut().zip(ln_q) {
         for line in group.lines.iter_mut().filter(|line| line.tested.is_some()) {
-            let ln_q = line.function.map(|function| ln_q[function]).filter(|ln_q| !ln_q.is_nan());
-            line.row.q_value = ln_q.map(f64::exp);
+            let Some(function) = line.function else { continue };
+            line.row.q_value = known(ln_q[function]).map(f64::exp);
+            line.row.weight = known(levels.weights[function]);
+            line.row.function_ln_p = known(levels.ln_p_f[function]);
         }
     }
 }
 
 impl Family {
-    /// q-values of cells and roll-ups.
-    fn control(&mut self, functions: usize) {
-        let ln_p_row = |line: &Line| line.tested.map(|tested| tested.ln_p_row);
-        let over_all = matrix(&self.over_all, functions, ln_p_row);
-        let levels = two_level(&matrix(&self.cells, functions, ln_p_row), &over_all[0]);
-        write(&mut self.cells, &levels.ln_q_value);
-        for groups in &mut self.partly {
-            let ln_q = second_level(&levels.ln_q_f, &matrix(groups, functions, ln_p_row));
-            write(groups, &ln_q);
+    /// Share of cost by function number, over all cells; `total` is the sum of their samples.
+    fn shares(&self, functions: usize, total: i64) -> Vec<f64> {
+        let mut counts = vec![0; functions];
+        for line in self.cells.iter().flat_map(|group| &group.lines) {
+            if let Some(function) = line.function {
+                counts[function] += line.row.head.count + line.row.base.count;
+            }
         }
-        write(&mut self.over_all, &[levels.ln_q_f]);
+        counts.into_iter().map(|count| signed_float(count) / signed_float(total)).collect()
     }
 
-    /// Which rows are regressed or improved.
+    /// q-values of cells and roll-ups.
+    fn control(&mut self, functions: usize, total: i64) {
+        let ln_p_row = |line: &Line| line.tested.as_ref().map(|tested| tested.ln_p_row);
+        let over_all = matrix(&self.over_all, functions, ln_p_row);
+        let shares = self.shares(functions, total);
+        let levels = two_level(&matrix(&self.cells, functions, ln_p_row), &over_all[0], &shares);
+        write(&mut self.cells, &levels, &levels.ln_q_value);
+        for groups in &mut self.partly {
+            let ln_q = within_selected(&levels.ln_q_f, &matrix(groups, functions, ln_p_row));
+            write(groups, &levels, &ln_q);
+        }
+        write(&mut self.over_all, &levels, &[levels.ln_q_f.clone()]);
+    }
+
+    /// What follows for the rows that are decided.
     fn call(&mut self, report: &Report<'_>, scope: Scope) {
-        let in_window = |row: &CellRow| row.q_value.is_some_and(|q| q <= report.config.q);
+        let Config { q, min_effect, .. } = report.config;
+        let in_window = |line: &Line| {
+            line.row.q_value.is_some_and(|value| value <= *q)
+                && line.theta().is_some_and(|theta| theta.abs() >= *min_effect)
+        };
         for line in self.cells.iter_mut().flat_map(|group| &mut group.lines) {
             let live = report.live.selected.get(&RowId::new(&line.row));
             let selected = match scope {
-                Scope::Window => in_window(&line.row),
+                Scope::Window => in_window(line),
                 Scope::Epoch => live.is_some(),
             };
-            if selected && line.tested.is_some() {
-                call(line);
-                line.row.cause = live.and_then(|live| live.cause(report.live));
+            if selected && line.theta().is_some() {
+                line.decide();
+                if line.row.verdict.is_significant() {
+                    line.row.cause = live.and_then(|live| live.cause(report.live));
+                }
             }
         }
         let roll_ups = self.over_all.iter_mut().chain(self.partly.iter_mut().flatten());
         for line in roll_ups.flat_map(|group| &mut group.lines) {
-            if scope == Scope::Window && in_window(&line.row) {
-                call(line);
+            if scope == Scope::Window && in_window(line) {
+                line.decide();
             }
         }
     }
@@ -231,7 +260,7 @@ impl Family {
     /// Decides functions under the floor. Significant ones get their own rows and are removed from the row of all rare
     /// functions.
     fn find_rare(&mut self, config: &Config) {
-        let ln_q = ln_bh(&values(&self.cells, |group| &group.rare, |line| line.row.rare_ln_p));
+        let ln_q = bh(&values(&self.cells, |group| &group.rare, |line| line.row.rare_ln_p));
         let mut ln_q = ln_q.into_iter();
         for group in &mut self.cells {
             let family = std::mem::take(&mut group.rare).into_iter().zip(ln_q.by_ref());
@@ -247,35 +276,33 @@ impl Family {
         for of_all in [false, true] {
             let member =
                 |line: &Line| line.row.per_request_ln_p.filter(|_| (line.row.function == ALL_FUNCTIONS) == of_all);
-            let ln_q = ln_bh(&values(&self.cells, |group| &group.lines, member));
+            let ln_q = bh(&values(&self.cells, |group| &group.lines, member));
             for (line, ln_q) in self.cells.iter_mut().flat_map(|group| &mut group.lines).zip(ln_q) {
                 if ln_q.is_nan() {
                     continue;
                 }
                 line.row.per_request_q_value = Some(ln_q.exp());
-                let large = line
-                    .uniform
-                    .filter(|all| scope == Scope::Window && ln_q <= config.q.ln() && all.abs() >= config.min_effect);
-                if let Some(theta) = large {
-                    (line.row.verdict, line.row.reason) =
-                        (if theta > 0.0 { Verdict::Regressed } else { Verdict::Improved }, None);
+                let large = line.all.is_some_and(|all| all.theta.abs() >= config.min_effect);
+                if scope == Scope::Window && ln_q <= config.q.ln() && large {
+                    line.decide();
                 }
             }
         }
     }
 
-    /// Rows that are not significant but in which a minority of the head's pods differ.
+    /// Rows that are not decided but in which a minority of the head's pods differ.
     fn find_outlying(&mut self, config: &Config) {
-        let ln_q = ln_bh(&values(&self.cells, |group| &group.lines, |line| line.row.outlier_ln_p));
+        let ln_q = bh(&values(&self.cells, |group| &group.lines, |line| line.row.outlier_ln_p));
         let tested = ln_q.iter().filter(|ln_q| !ln_q.is_nan()).count();
         let selected = ln_q.iter().filter(|ln_q| **ln_q <= config.q.ln()).count();
         let ln_level = config.q.ln() + (length_float(selected) / length_float(tested.max(1))).ln();
         for (line, ln_q) in self.cells.iter_mut().flat_map(|group| &mut group.lines).zip(ln_q) {
             line.row.outlier_q_value = Some(ln_q.exp()).filter(|_| !ln_q.is_nan());
-            if line.row.verdict.is_significant() || ln_q.is_nan() || ln_q > config.q.ln() {
+            let settled = matches!(line.row.verdict, Verdict::NotComparable | Verdict::Untestable);
+            if line.decided || settled || ln_q.is_nan() || ln_q > config.q.ln() {
                 continue;
             }
-            let of_pods = ln_bh(&line.deviating.iter().map(|(_, ln_p)| *ln_p).collect::<Vec<_>>());
+            let of_pods = bh(&line.deviating.iter().map(|(_, ln_p)| *ln_p).collect::<Vec<_>>());
             let named = line.deviating.iter().zip(of_pods).filter(|(_, ln_q)| *ln_q <= ln_level);
             let mut named: Vec<String> = named.map(|((name, _), _)| name.clone()).collect();
             named.sort();
@@ -297,18 +324,21 @@ impl Family {
         if kind == CountKind::SelfCount {
             causes.extend(self.cells.iter().filter_map(|group| Some((group.cell.clone(), cause(group)?))));
         }
-        let ln_p = matrix(&self.cells, functions, |line| line.tested.map(|tested| tested.ln_p_comp));
-        let ln_q = ln_bh(&ln_p.concat());
+        let ln_p = matrix(&self.cells, functions, |line| line.tested.as_ref().map(|tested| tested.ln_p_comp));
+        let ln_q = bh(&ln_p.concat());
         for (place, group) in self.cells.iter_mut().enumerate() {
-            let open =
-                |line: &&mut Line| !line.row.verdict.is_significant() && line.row.verdict != Verdict::SomePodsOutlying;
+            let open = |line: &&mut Line| !line.decided && line.row.verdict != Verdict::SomePodsOutlying;
             for line in group.lines.iter_mut().filter(open) {
-                let (Some(function), Some(tested)) = (line.function, line.tested) else { continue };
-                let moved = ln_q[place * functions + function] <= config.q.ln()
-                    && tested.ln_normalization.abs() >= config.min_effect
+                let (Some(function), Some(tested)) = (line.function, &line.tested) else { continue };
+                if ln_q[place * functions + function].is_nan() || ln_q[place * functions + function] > config.q.ln() {
+                    continue;
+                }
+                if tested.ambiguous {
+                    (line.row.verdict, line.row.reason) = (Verdict::Inconclusive, Some(RowReason::AmbiguousScale));
+                } else if tested.ln_normalization.abs() >= config.min_effect
                     && tested.theta_share * tested.ln_normalization > 0.0
-                    && tested.theta.abs() < tested.theta_share.abs();
-                if moved {
+                    && tested.theta.abs() < tested.theta_share.abs()
+                {
                     line.row.verdict = Verdict::Compositional;
                     line.row.reason = None;
                     line.row.cause = causes.get(&group.cell).cloned();
@@ -322,17 +352,6 @@ impl Family {
         let over_all = if config.cell_by == CellBy::All { Vec::new() } else { self.over_all };
         let groups = self.cells.into_iter().chain(over_all).chain(self.partly.into_iter().flatten());
         groups.flat_map(|group| group.lines).map(|line| line.row).collect()
-    }
-}
-
-/// Makes a tested row significant, with the sign of its effect.
-pub(super) fn call(line: &mut Line) {
-    let Some(tested) = line.tested else { return };
-    let row = &mut line.row;
-    if tested.theta > 0.0 {
-        (row.verdict, row.reason) = (Verdict::Regressed, (row.base.count == 0).then_some(RowReason::OnlyInHead));
-    } else if tested.theta < 0.0 {
-        (row.verdict, row.reason) = (Verdict::Improved, (row.head.count == 0).then_some(RowReason::OnlyInBase));
     }
 }
 
@@ -401,7 +420,7 @@ fn give_up(row: &mut CellRow, selected: &[Line]) -> bool {
 fn cause(group: &Group) -> Option<String> {
     let mut largest: Option<(f64, &str)> = None;
     for line in group.lines.iter().filter(|line| line.row.verdict.is_significant()) {
-        let Some(size) = line.tested.map(|tested| tested.theta.abs()) else { continue };
+        let Some(size) = line.tested.as_ref().map(|tested| tested.theta.abs()) else { continue };
         if largest.is_none_or(|(largest, _)| size > largest) {
             largest = Some((size, &line.row.function));
         }

@@ -11,20 +11,19 @@ use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
 
 use super::counts::{Archive, BASE, HEAD};
-use super::evidence::Evidence;
-use super::statistics::ENOUGH_FUNCTIONS;
-use super::statistics::decide::{
-    CellTest, always_valid_half_width, ln_e, ln_p_iid, pods_needed, samples_needed, seconds_to_detect,
-    smallest_detectable,
-};
-use super::statistics::likelihood::g_share;
+use super::evidence::{CellTest, Evidence, support};
+use super::requests::Rate;
+use super::statistics::always_valid::ln_p_always_valid;
+use super::statistics::g::{g_share, ln_p_iid};
+use super::statistics::levels::StrataTest;
+use super::statistics::power::{Design, samples_needed};
 use super::statistics::tails::t_quantile;
 use super::timeline::Open;
 
 /// The limit of equivalence: a ratio within this, either way.
 const EQUIVALENT: f64 = 1.05;
-/// Level of the always-valid interval.
-const ALWAYS_VALID: f64 = 0.95;
+/// Part of always-valid intervals that leave out the ratio.
+const ALWAYS_VALID: f64 = 0.05;
 
 /// Which row: everything but its function.
 #[derive(Clone, Debug)]
@@ -49,13 +48,15 @@ pub(super) fn range(config: &Config, open: &Open, scope: Scope, hop: Hop) -> (Na
 /// A row, and the figures by which it is decided.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
-    /// Number of the function; `None` for the rare ones together.
+    /// Number of the function; `None` for the rare ones together and for all functions.
     pub function: Option<usize>,
     pub row: CellRow,
-    /// `None` where it was not tested.
+    /// `None` where its share was not tested.
     pub tested: Option<Decisive>,
-    /// For the row of all functions, where it was tested: ln of the ratio of samples per request.
-    pub uniform: Option<f64>,
+    /// For the row of all functions, where it was tested.
+    pub all: Option<OfAll>,
+    /// Whether its family selects it, whatever follows from that.
+    pub decided: bool,
     /// Names of the head's pods, and ln p of each, if some may be outlying.
     pub deviating: Vec<(String, f64)>,
 }
@@ -63,47 +64,102 @@ pub(super) struct Line {
 impl Line {
     /// A row that was not tested.
     pub fn of(function: Option<usize>, row: CellRow) -> Self {
-        Self { function, row, tested: None, uniform: None, deviating: Vec::new() }
+        Self { function, row, tested: None, all: None, decided: false, deviating: Vec::new() }
+    }
+
+    /// ln of the change that decides, where it was tested.
+    pub fn theta(&self) -> Option<f64> {
+        self.tested.as_ref().map(|tested| tested.theta).or_else(|| Some(self.all?.theta))
+    }
+
+    /// ln of its e-value, where it was tested.
+    pub fn ln_e(&self) -> Option<f64> {
+        self.tested.as_ref().map(|tested| tested.ln_e).or_else(|| Some(self.all?.ln_e))
+    }
+
+    /// Whether it is shown to be within five percent of no change.
+    pub fn is_equivalent(&self) -> bool {
+        self.row.support == Support::Firm
+            && (self.tested.as_ref().is_some_and(|tested| tested.equivalent)
+                || self.all.is_some_and(|all| all.equivalent))
+    }
+
+    /// Whether nothing but its family speaks against the change.
+    pub fn holds(&self) -> bool {
+        self.tested.as_ref().is_none_or(|tested| !tested.contradicts && tested.one_pod.is_none())
+    }
+
+    /// Draws the conclusion from the selection of a tested row: section 7, lines on decided rows.
+    pub fn decide(&mut self) {
+        self.decided = true;
+        match &self.tested {
+            Some(tested) if tested.contradicts => {
+                (self.row.verdict, self.row.reason) = (Verdict::Inconclusive, Some(RowReason::ContradictsShare));
+            }
+            Some(Decisive { one_pod: Some(pods), .. }) => {
+                (self.row.verdict, self.row.reason) = (Verdict::SomePodsOutlying, Some(RowReason::OnePod));
+                self.row.outlying_pods.clone_from(pods);
+            }
+            _ => self.call(),
+        }
+    }
+
+    /// Makes a tested row significant, with the sign of its effect.
+    pub fn call(&mut self) {
+        let Some(theta) = self.theta() else { return };
+        let row = &mut self.row;
+        if theta > 0.0 {
+            (row.verdict, row.reason) = (Verdict::Regressed, (row.base.count == 0).then_some(RowReason::OnlyInHead));
+        } else if theta < 0.0 {
+            (row.verdict, row.reason) = (Verdict::Improved, (row.head.count == 0).then_some(RowReason::OnlyInBase));
+        }
     }
 }
 
 /// The numbers of a tested row that decide its verdict.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Decisive {
     pub theta_share: f64,
     /// After normalization.
     pub theta: f64,
     pub ln_normalization: f64,
+    /// There are several factors on which a change must hold.
+    pub ambiguous: bool,
     pub ln_p_row: f64,
     pub ln_p_comp: f64,
     pub ln_e: f64,
-    /// Standard error with normalization factor 1.
-    se: f64,
-    /// The part of the samples that is not the function's, if the normalization factor was estimated from them;
-    /// otherwise 1.
-    others: f64,
+    /// Variance of `theta`.
+    pub variance: f64,
     /// The 90 % interval of `theta` lies within a ratio of 1.05.
+    pub equivalent: bool,
+    /// The share moved the other way, and no cost per request agrees with `theta`.
+    pub contradicts: bool,
+    /// The pods of the bucket that makes the change alone.
+    pub one_pod: Option<Vec<String>>,
+    /// The ratio with its always-valid interval.
+    always_valid: Interval,
+}
+
+/// The numbers of a row of all functions that decide its verdict.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OfAll {
+    /// ln of the ratio of samples per request.
+    pub theta: f64,
+    pub ln_e: f64,
     pub equivalent: bool,
 }
 
-/// What all rows of a cell and kind share.
-struct Quantiles {
-    /// Two-sided 95 % of Student's t.
-    t95: f64,
-    /// Two-sided 90 %.
-    t90: f64,
-    enough: bool,
-}
-
 /// All rows of one cell (or roll-up) and kind, without the decisions of families. A row has a verdict only if it is not
-/// tested, or the verdict `equivalent` or `inconclusive` that applies if no family selects it.
-pub(super) fn lines(config: &Config, archive: &Archive, about: &About, evidence: &Evidence) -> Vec<Line> {
+/// tested, or the verdict `equivalent` or `inconclusive` that applies if no family selects it. `rate` are the costs per
+/// request of this kind, where they are known.
+pub(super) fn lines(
+    config: &Config,
+    archive: &Archive,
+    about: &About,
+    evidence: &Evidence,
+    rate: Option<&Rate>,
+) -> Vec<Line> {
     let Some(kind) = evidence.kinds.get(&about.kind).filter(|_| evidence.samples[HEAD] > 0) else { return Vec::new() };
-    let quantiles = kind.test.as_ref().map(|test| Quantiles {
-        t95: t_quantile(0.95, test.share.df_total),
-        t90: t_quantile(0.9, test.share.df_total),
-        enough: kind.tested() >= ENOUGH_FUNCTIONS,
-    });
     let (frequent, rare): (BTreeMap<usize, [u64; 2]>, BTreeMap<usize, [u64; 2]>) = kind
         .counts
         .iter()
@@ -111,8 +167,19 @@ pub(super) fn lines(config: &Config, archive: &Archive, about: &About, evidence:
         .partition(|(_, counts)| counts[HEAD] + counts[BASE] >= config.min_count);
     let mut lines: Vec<Line> = frequent
         .into_iter()
-        .map(|(function, counts)| {
-            one_line(config, archive, about, evidence, (function, counts), quantiles.as_ref().zip(kind.place(function)))
+        .map(|(function, counts)| match kind.place(function) {
+            Some((place, test)) => {
+                let row = tested_row(config, archive, about, evidence, (function, counts), (place, test));
+                one_line(archive, row, (function, place), test, rate)
+            }
+            None => {
+                let row = untested(about, evidence, &archive.names[function], counts);
+                let row = match row.verdict == Verdict::Inconclusive && kind.has_too_few(function) {
+                    true => CellRow { verdict: Verdict::Untestable, support: Support::Untestable, ..row },
+                    false => row,
+                };
+                Line::of(Some(function), CellRow { reason: reason(&row, false), ..row })
+            }
         })
         .collect();
     if !rare.is_empty() {
@@ -128,94 +195,110 @@ pub(super) fn lines(config: &Config, archive: &Archive, about: &About, evidence:
     lines
 }
 
+/// A tested row with its verdict, as far as no family decides it.
 fn one_line(
+    archive: &Archive,
+    mut row: CellRow,
+    (function, place): (usize, usize),
+    found: &CellTest,
+    rate: Option<&Rate>,
+) -> Line {
+    let CellTest { test, scales, rows, pods, .. } = found;
+    let (theta, ln_scale, variance) = (rows.theta[place], scales.deciding(), test.variance[place]);
+    let names = |(arm, bucket): (usize, usize)| {
+        let mut names: Vec<String> =
+            pods[arm][bucket].iter().map(|pod| archive.pods[*pod].as_str().to_owned()).collect();
+        names.sort();
+        names
+    };
+    let decisive = Decisive {
+        theta_share: test.theta[place],
+        theta,
+        ln_normalization: ln_scale,
+        ambiguous: scales.ln_scales.len() > 1,
+        ln_p_row: rows.ln_p_row[place],
+        ln_p_comp: rows.ln_p_comp[place],
+        ln_e: rows.ln_e[place],
+        variance,
+        equivalent: is_equivalent(test, place, ln_scale),
+        contradicts: rows.contradicts[place] && !rate.is_some_and(|rate| rate.agrees(function, theta)),
+        one_pod: test.one_bucket(place, ln_scale).map(names),
+        always_valid: around(test, place, ln_p_always_valid(variance, ALWAYS_VALID), ln_scale),
+    };
+    let mut line = Line { tested: Some(decisive), ..Line::of(Some(function), row.clone()) };
+    row.verdict = if line.is_equivalent() { Verdict::Equivalent } else { Verdict::Inconclusive };
+    row.reason = if line.is_equivalent() { None } else { reason(&row, true) };
+    line.row = row;
+    line
+}
+
+/// The columns of a tested row.
+fn tested_row(
     config: &Config,
     archive: &Archive,
     about: &About,
     evidence: &Evidence,
     (function, counts): (usize, [u64; 2]),
-    test: Option<(&Quantiles, (usize, &CellTest))>,
-) -> Line {
+    (place, found): (usize, &CellTest),
+) -> CellRow {
     let row = untested(about, evidence, &archive.names[function], counts);
-    let Some((quantiles, (place, test))) = test else {
-        return Line::of(Some(function), CellRow { reason: reason(&row, false), ..row });
-    };
-    let (share, adjusted) = (&test.share, &test.adjusted);
+    let CellTest { test, scales, rows, .. } = found;
     let [(n1, p1), (n0, p0)] = [&row.head, &row.base].map(|arm| (signed_float(arm.total), arm.share.unwrap_or(0.0)));
-    let phi = share.phi_tilde[place];
-    let half = quantiles.t95 * (phi * (p1 * (1.0 - p1) / n1 + p0 * (1.0 - p0) / n0)).sqrt();
+    let half = t_quantile(0.95, test.df[place]) * test.delta_variance(place).sqrt();
     let in_both = counts[HEAD] > 0 && counts[BASE] > 0;
-    let ratio = |theta: f64, se: f64| in_both.then(|| around(theta, quantiles.t95 * se));
-    let (k1, k0) = (signed_float(row.head.pods), signed_float(row.base.pods));
-    let samples_per_pod = (n1 + n0) / (k1 + k0);
-    let of_both = float(counts[HEAD] + counts[BASE]) / (n1 + n0);
+    let ratio = |ln_scale: f64| in_both.then(|| around(test, place, 0.05_f64.ln(), ln_scale));
+    let pods = [row.head.pods, row.base.pods].map(signed_float);
+    let samples_per_pod = (n1 + n0) / (pods[HEAD] + pods[BASE]);
+    let share = float(counts[HEAD] + counts[BASE]) / (n1 + n0);
+    let design = Design { pods, tau2: test.held.tau2, share };
     let rate = samples_per_pod / seconds(about);
-    let deciding = if quantiles.enough { adjusted.ln_p[place] } else { test.ln_p_row[place] };
-    let (theta, se) = (adjusted.theta[place], adjusted.se[place]);
-    // With an estimated normalization factor, what one function gains the factor loses.
-    let coupled = if quantiles.enough { 1.0 - of_both } else { 1.0 };
-    let decisive = Decisive {
-        theta_share: share.theta[place],
-        theta,
-        ln_normalization: test.normalization.ln(),
-        ln_p_row: test.ln_p_row[place],
-        ln_p_comp: test.ln_p_comp[place],
-        ln_e: ln_e(deciding, share.se[place], coupled),
-        se: share.se[place],
-        others: coupled,
-        equivalent: in_both && is_equivalent(theta, quantiles.t90 * se),
-    };
-    let delta = p1 - p0;
-    let needed = seconds_to_detect(k1, k0, rate, of_both, share.prior.tau2);
+    let needed = design.seconds_to_detect(rate);
     let window = signed_float(config.clock().length_of(config.window_hops()).0) / 1e9;
-    let mut row = CellRow {
+    let delta = p1 - p0;
+    CellRow {
         share_delta: Some(Interval { value: delta, low: delta - half, high: delta + half }),
-        dispersion: Some(phi),
-        df: Some(share.df_total),
-        statistic: Some(adjusted.stat[place] / phi),
-        ln_p: Some(share.ln_p[place]),
-        ln_p_min_effect: Some(test.ln_p_min_effect[place]),
-        ratio: ratio(share.theta[place], share.se[place]),
-        adjusted_ratio: ratio(theta, se / coupled),
-        adjusted_ln_p: Some(adjusted.ln_p[place]),
-        ln_e: Some(decisive.ln_e),
-        minimum_detectable_ratio: Some(smallest_detectable(k1, k0, samples_per_pod, of_both, share.prior.tau2).exp()),
+        head_dispersion: Some(test.phi[HEAD][place]),
+        base_dispersion: Some(test.phi[BASE][place]),
+        df: Some(test.df[place]),
+        statistic: Some(test.deviance(place, scales.deciding().exp())),
+        ln_p: Some(rows.ln_p_share[place]),
+        ln_p_min_effect: Some(rows.ln_p_min_effect[place]),
+        ln_p_row: Some(rows.ln_p_row[place]),
+        ratio: ratio(0.0),
+        adjusted_ratio: ratio(scales.deciding()),
+        adjusted_ln_p: Some(rows.ln_p[place]),
+        ln_e: Some(rows.ln_e[place]),
+        minimum_detectable_ratio: Some(design.smallest_detectable(samples_per_pod).exp()),
         seconds_to_significance: Some(needed),
-        pods_needed: if needed.is_infinite() {
-            pods_needed((k1, k0), rate, of_both, share.prior.tau2, window)
-        } else {
-            None
-        },
-        samples_needed_iid: Some(samples_needed(of_both)),
+        pods_needed: if needed.is_infinite() { design.pods_needed(rate, window) } else { None },
+        samples_needed_iid: Some(samples_needed(share)),
+        support: support([row.head.pods, row.base.pods], test.df[place]),
         ..row
-    };
-    (row.verdict, row.reason) = match evidence.support == Support::Firm && decisive.equivalent {
-        true => (Verdict::Equivalent, None),
-        false => (Verdict::Inconclusive, reason(&row, true)),
-    };
-    Line { tested: Some(decisive), ..Line::of(Some(function), row) }
+    }
 }
 
-/// An interval of a ratio from its logarithm.
-pub(super) fn around(theta: f64, half: f64) -> Interval {
-    Interval { value: theta.exp(), low: (theta - half).exp(), high: (theta + half).exp() }
+/// A ratio over a scale, with the interval of all ratios whose p is above exp(`ln_p`).
+pub(super) fn around(test: &StrataTest, place: usize, ln_p: f64, ln_scale: f64) -> Interval {
+    let (low, high) = test.interval(place, ln_p);
+    let over = |theta: f64| (theta - ln_scale).exp();
+    Interval { value: over(test.theta[place]), low: over(low), high: over(high) }
 }
 
-/// Whether an interval of a log ratio lies within 1.05.
-pub(super) fn is_equivalent(theta: f64, half: f64) -> bool {
-    theta.abs() + half <= EQUIVALENT.ln()
+/// Whether the 90 % interval of a log ratio lies within 1.05 around a scale.
+pub(super) fn is_equivalent(test: &StrataTest, place: usize, ln_scale: f64) -> bool {
+    let limit = EQUIVALENT.ln();
+    (test.theta[place] - ln_scale).abs() <= limit
+        && [-limit, limit].iter().all(|end| test.ln_p(place, (ln_scale + end).exp()) <= 0.1_f64.ln())
 }
 
 /// Adds the always-valid figures to a row of an epoch; `largest` is ln of its largest e-value in it.
 pub(super) fn add_always_valid(line: &mut Line, largest: f64) {
-    let (Some(tested), Some(df)) = (line.tested, line.row.df) else { return };
-    line.row.always_valid_ln_p = Some(-largest);
-    let half = always_valid_half_width(tested.se, df, tested.others, ALWAYS_VALID);
-    let distance = tested.theta.abs();
-    // The interval of a row with a large e-value does not contain a ratio of 1; that of any other row does.
-    let half =
-        if tested.ln_e >= -(1.0 - ALWAYS_VALID).ln() { half.min(distance) } else { half.max(distance * (1.0 + 1e-9)) };
-    line.row.always_valid_ratio = line.row.adjusted_ratio.map(|_| around(tested.theta, half));
+    if line.ln_e().is_some() {
+        line.row.always_valid_ln_p = Some(-largest);
+    }
+    if let Some(tested) = line.tested.as_ref().filter(|_| line.row.adjusted_ratio.is_some()) {
+        line.row.always_valid_ratio = Some(tested.always_valid);
+    }
 }
 
 /// G of a row's counts and its tail if samples were independent, given that both arms have samples and no count is

@@ -1,17 +1,32 @@
-//! The statistics of the oracle: a plain port of the reference programs (`reference_ql.py`, `reference_decide.py` and
+//! The statistics of the oracle: a plain port of the reference programs (`reference.py` and, for outlying pods,
 //! `reference_outliers.py` in `pipeline/statistics/testdata`), nested loops over arrays, checked against the test
 //! vectors that those programs wrote.
 //!
-//! Probabilities are logarithms throughout. Nothing here is shared with the statistics that it checks.
+//! Probabilities are logarithms throughout. Of two arms the head is number 0 and the base number 1. Nothing here is
+//! shared with the statistics that it checks.
+//!
+//! A cell goes from counts ([`levels`], with the weights of pods in `geometry`, the variance between pods in `spread`
+//! and clumps in time in [`fano`]) over moderation ([`priors`]) to p at any ratio ([`deviance`]), to the ratio at which
+//! nothing changed ([`normalization`]) and to rows ([`rows`]). Rows of many cells meet in [`families`], a row's outcome
+//! is read off in [`verdict`]. [`always_valid`] is for looks at any time, [`power`] for changes that are not seen yet.
 
-pub mod decide;
+pub mod always_valid;
+pub mod deviance;
 pub mod families;
-pub mod likelihood;
-pub mod moderation;
+pub mod fano;
+pub mod g;
+mod geometry;
+pub mod levels;
+pub mod normalization;
+mod one_pod;
 pub mod outliers;
+pub mod power;
+pub mod priors;
 pub mod rare;
-pub mod strata;
+pub mod rows;
+mod spread;
 pub mod tails;
+pub mod verdict;
 
 /// Below this many tested functions nothing is moderated and the normalization factor is 1.
 pub const ENOUGH_FUNCTIONS: usize = 20;

@@ -7,12 +7,14 @@ use fleetdiff_schemas::identity::{Cohort, MERGED, Region};
 use fleetdiff_schemas::number::{float, table_count};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellKey, ComparisonRow};
-use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, Scope, Support};
+use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, Scope};
 
 use super::counts::{BASE, HEAD};
 use super::family::{Live, LookAt, Looked, RowId, Selected};
 use super::imbalance::over_all;
+use super::requests::Rate;
 use super::row::range;
+use super::statistics::normalization::Scales;
 
 /// Share of the base's self samples that must be in equivalent functions.
 const ENOUGH_EQUIVALENT: f64 = 0.7;
@@ -57,9 +59,9 @@ impl Verdicts<'_> {
             base_pods: 0,
             functions_tested: 0,
             normalization_factor: None,
-            pod_variance: None,
-            prior_df: None,
-            prior_dispersion: None,
+            admissible_factors: Vec::new(),
+            head_pod_variance: None,
+            base_pod_variance: None,
             flags: 0,
             time_blocks: 0,
             strata_dropped: 0,
@@ -83,42 +85,50 @@ impl Verdicts<'_> {
     pub fn of_cell(&self, looked: &Looked) -> ComparisonRow {
         let evidence = &looked.evidence;
         let test = evidence.kinds.get(&self.kind).filter(|kind| kind.tested() > 0);
-        let prior = test.and_then(|kind| kind.test.as_ref()).map(|test| (test.normalization, test.share.prior));
+        let test = test.and_then(|kind| kind.test.as_ref());
         let selected = self.selected();
-        let selected: Vec<&Selected> =
+        let raised: Vec<&Selected> =
             selected.iter().filter(|(id, _)| id.cell == looked.cell).map(|(_, selected)| *selected).collect();
-        let any =
-            |of: fn(f64) -> bool| selected.iter().any(|selected| selected.now.tested.is_some_and(|now| of(now.theta)));
         let checked = self.at.checked.get(&(self.profile_type, self.kind, looked.cell.clone()));
         let equivalent = self.equivalent_share_of(looked);
-        let verdict = match () {
-            () if evidence.strata == 0 => ComparisonVerdict::NotComparable,
-            () if any(|theta| theta > 0.0) => ComparisonVerdict::Regressed,
-            () if any(|theta| theta < 0.0) => ComparisonVerdict::Improved,
-            () if selected.is_empty() && equivalent.is_some_and(|share| share >= ENOUGH_EQUIVALENT) => {
-                ComparisonVerdict::Clean
-            }
-            () => ComparisonVerdict::Inconclusive,
-        };
+        let pod_variance = |arm: usize| test.map(|test| test.test.held.tau2[arm]);
         ComparisonRow {
             head_total: evidence.arms[HEAD].total,
             base_total: evidence.arms[BASE].total,
             head_pods: evidence.arms[HEAD].pods,
             base_pods: evidence.arms[BASE].pods,
-            functions_tested: test.map_or(0, |kind| table_count(kind.tested())),
-            normalization_factor: prior.map(|(normalization, _)| normalization),
-            pod_variance: prior.map(|(_, prior)| prior.tau2),
-            prior_df: prior.map(|(_, prior)| prior.d0),
-            prior_dispersion: prior.map(|(_, prior)| prior.s02),
-            flags: table_count(selected.iter().filter(|selected| selected.flag.is_some()).count()),
+            functions_tested: test.map_or(0, |test| table_count(test.test.tests)),
+            normalization_factor: test.map(|test| test.scales.deciding().exp()),
+            admissible_factors: test.map_or_else(Vec::new, |test| admissible(&test.scales)),
+            head_pod_variance: pod_variance(HEAD),
+            base_pod_variance: pod_variance(BASE),
+            flags: table_count(raised.iter().filter(|selected| selected.flag.is_some()).count()),
             aa_check_tests: checked.map(|(tests, _)| *tests),
             aa_check_flags: checked.map(|(_, flags)| *flags),
             time_blocks: table_count(evidence.blocks.len()),
             strata_dropped: table_count(evidence.dropped),
             equivalent_share: equivalent,
-            verdict,
+            verdict: self.verdict(looked, equivalent),
             warnings: self.at.imbalance.get(&(self.profile_type, looked.cell.clone())).cloned().unwrap_or_default(),
             ..self.empty(looked.cell.clone())
+        }
+    }
+
+    /// The verdict of one cell.
+    fn verdict(&self, looked: &Looked, equivalent: Option<f64>) -> ComparisonVerdict {
+        let here = |id: &RowId| id.profile_type == self.profile_type && id.cell == looked.cell;
+        let raised = |of_all: bool, sign: f64| {
+            self.live.selected.iter().filter(|(id, _)| here(id) && id.is_of_all() == of_all).any(|(id, selected)| {
+                (of_all || id.kind == self.kind) && selected.now.theta().is_some_and(|theta| theta * sign > 0.0)
+            })
+        };
+        let open = looked.evidence.all.as_ref().and_then(Rate::is_open) != Some(false);
+        match () {
+            () if looked.evidence.strata == 0 => ComparisonVerdict::NotComparable,
+            () if raised(false, 1.0) || raised(true, 1.0) => ComparisonVerdict::Regressed,
+            () if raised(true, -1.0) => ComparisonVerdict::Improved,
+            () if open && equivalent.is_some_and(|share| share >= ENOUGH_EQUIVALENT) => ComparisonVerdict::Clean,
+            () => ComparisonVerdict::Inconclusive,
         }
     }
 
@@ -127,9 +137,7 @@ impl Verdicts<'_> {
     fn equivalent_share_of(&self, looked: &Looked) -> Option<f64> {
         let own = &looked.evidence.kinds.get(&CountKind::SelfCount)?.counts;
         let all: u64 = own.values().map(|counts| counts[BASE]).sum();
-        let firm = looked.evidence.support == Support::Firm;
-        let equivalent =
-            looked.lines.get(&self.kind)?.iter().filter(|line| firm && line.tested.is_some_and(|now| now.equivalent));
+        let equivalent = looked.lines.get(&self.kind)?.iter().filter(|line| line.is_equivalent());
         let equivalent: u64 = equivalent.filter_map(|line| own.get(&line.function?)).map(|counts| counts[BASE]).sum();
         (looked.evidence.strata > 0 && all > 0).then(|| float(equivalent) / float(all))
     }
@@ -169,4 +177,11 @@ impl Verdicts<'_> {
             ..self.empty(CellKey { region: Region::from(MERGED), cohort: Cohort::from(MERGED) })
         }
     }
+}
+
+/// The factors on which a change must hold, in words, if there are several.
+fn admissible(scales: &Scales) -> Vec<String> {
+    let word = |(ln_scale, mass): (&f64, &f64)| format!("x {:.3} ({:.0} % of cost)", ln_scale.exp(), mass * 100.0);
+    let all = scales.ln_scales.iter().zip(&scales.masses).filter(|_| scales.ln_scales.len() > 1);
+    all.map(word).collect()
 }

@@ -9,10 +9,11 @@ use fleetdiff_schemas::number::{index_of, table_count};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::time::Hop;
-use fleetdiff_schemas::verdict::Scope;
+use fleetdiff_schemas::verdict::{Scope, Support};
 use fleetdiff_statistics::{Arms, BucketCounts, Contrast};
 
 use super::strata::{Row, StratumArms, occupied, rows};
+use super::tests::support_of;
 use crate::counts::archive::HistoryStratum;
 use crate::counts::bucket::BucketState;
 use crate::counts::cell::CellCounts;
@@ -98,9 +99,11 @@ impl<'a> CellArms<'a> {
         contrast
     }
 
-    /// Whether both arms have two pods and a stratum in common.
-    pub(crate) fn has_replicates(&self) -> bool {
-        self.kept > 0 && [Side::Head, Side::Base].into_iter().all(|side| self.pods(side).len() >= 2)
+    /// The support that the pods of both arms give, whatever the degrees of freedom of a row; none without a stratum in
+    /// common.
+    pub(crate) fn support(&self) -> Support {
+        let pods = |side| table_count(self.pods(side).len());
+        if self.kept > 0 { support_of(pods(Side::Head), pods(Side::Base), f64::INFINITY) } else { Support::Untestable }
     }
 
     /// The pods of an arm that share a bucket, ascending.

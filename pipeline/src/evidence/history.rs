@@ -14,7 +14,7 @@ use super::report::ScopeReport;
 use super::row::{RowEvidence, RowFrame};
 use super::snapshot::Snapshot;
 use super::strata_detail::{History, StrataDetail};
-use super::tests::{Places, ShareRows, ShareTests, support_of};
+use super::tests::{Places, ShareRows, ShareTests};
 use crate::evidence::view::CellView;
 use fleetdiff_schemas::comparison::{ComparisonId, Side};
 use fleetdiff_schemas::profile::CountKind;
@@ -37,12 +37,7 @@ pub fn history_report(
     }
     let (history, strata_detail) =
         (History::of(view.key.base_build.clone(), &arms, &strata), StrataDetail::of_history(&arms, &strata));
-    let pods = |side| arms.figures(side).pods;
-    let support = if arms.has_replicates() {
-        support_of(pods(Side::Head), pods(Side::Base), f64::INFINITY)
-    } else {
-        Support::Untestable
-    };
+    let support = arms.support();
     let measure = |kind| ShareTests::measure(arms.contrast(kind, view.untested), view.min_count, None);
     let mut own = (support != Support::Untestable).then(|| measure(CountKind::SelfCount));
     let scales = own.as_ref().map(|own| own.scales(None));

@@ -3,7 +3,7 @@
 
 use fleetdiff_schemas::comparison::{OpenComparison, Side};
 use fleetdiff_schemas::identity::stable_hash;
-use fleetdiff_schemas::number::{index_of, table_count, whole};
+use fleetdiff_schemas::number::{index_of, whole};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
 use fleetdiff_statistics::always_valid::ln_p_always_valid;
@@ -20,7 +20,7 @@ use super::family::Family;
 use super::held::{Held, LookTime};
 use super::requests::{add_requests, is_tested, row_of_all};
 use super::row::{RowEvidence, add_always_valid, add_tests};
-use super::tests::{ShareTests, support_of};
+use super::tests::ShareTests;
 use crate::counts::functions::CellFunctions;
 use crate::evidence::view::CellView;
 
@@ -147,8 +147,8 @@ pub fn look(at: &LookAt<'_>, kinds: &[CountKind], memory: &mut LookMemory) -> Ve
     all_family.begin(at.comparison.epoch, 1);
     let mut looking = Looking { at, arms: &arms, own_counts: Sums::of(&arms, CountKind::SelfCount), all: None };
     let mut own = None;
-    if arms.has_replicates() {
-        figures.support = support_of(number_of(&figures.head_pods), number_of(&figures.base_pods), f64::INFINITY);
+    figures.support = arms.support();
+    if figures.support != Support::Untestable {
         looking.all = figures.requests_known.then(|| all_samples(&arms.contrast(CountKind::SelfCount, None)));
         let all = looking.all.as_ref().filter(|all| is_tested(all));
         figures.all_ln_p = all.map(|all| all.levels[0].ln_p(1.0));
@@ -185,10 +185,6 @@ pub fn look(at: &LookAt<'_>, kinds: &[CountKind], memory: &mut LookMemory) -> Ve
         seen
     });
     each.collect()
-}
-
-fn number_of(pods: &[u64]) -> i64 {
-    table_count(pods.len())
 }
 
 /// Samples of both arms by places of functions; empty if nothing is comparable.
@@ -245,8 +241,7 @@ impl<'l> Looking<'l> {
         let all = self.all.as_ref().filter(|all| is_tested(all))?;
         family.join(std::iter::once(0));
         let at = self.at;
-        let support = support_of(self.arms.figures(Side::Head).pods, self.arms.figures(Side::Base).pods, f64::INFINITY);
-        let frame = at.view.frame(Scope::Epoch, CountKind::SelfCount, self.arms, support);
+        let frame = at.view.frame(Scope::Epoch, CountKind::SelfCount, self.arms, self.arms.support());
         let mut row = row_of_all(&frame, all, None);
         let ln_e = row.row.ln_e.unwrap_or(f64::NAN);
         if ln_e >= -libm::log(at.view.q) {
@@ -337,8 +332,7 @@ impl<'l> Looking<'l> {
         family: &Family,
     ) -> Vec<RowEvidence> {
         let view = self.at.view;
-        let (head, base) = (self.arms.figures(Side::Head).pods, self.arms.figures(Side::Base).pods);
-        let frame = view.frame(Scope::Epoch, kind, self.arms, support_of(head, base, f64::INFINITY));
+        let frame = view.frame(Scope::Epoch, kind, self.arms, self.arms.support());
         let counts = &measured.tests.counts;
         let indices: Vec<usize> = functions.iter().map(|&(_, index)| index).collect();
         let shares = measured.only(&indices).rows(scales, view.min_effect);

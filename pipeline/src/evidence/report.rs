@@ -17,7 +17,7 @@ use super::requests::{is_tested, row_of_all};
 use super::row::RowEvidence;
 use super::snapshot::Snapshot;
 use super::strata_detail::{History, StrataDetail};
-use super::tests::{Places, ShareTests, support_of};
+use super::tests::{Places, ShareTests};
 use super::view::CellView;
 
 /// The rows of one cell in one scope, and its counts for the roll-ups.
@@ -49,15 +49,10 @@ pub fn report(
 ) -> Option<ScopeReport> {
     let arms_of = if view.merges_strata() { CellArms::merged } else { CellArms::of };
     let arms = arms_of(view.counts, scope, comparison);
-    let pods = |side| arms.figures(side).pods;
     if arms.figures(Side::Head).total == 0 {
         return None;
     }
-    let support = if arms.has_replicates() {
-        support_of(pods(Side::Head), pods(Side::Base), f64::INFINITY)
-    } else {
-        Support::Untestable
-    };
+    let support = arms.support();
     let knows_requests = support != Support::Untestable && !view.merges_strata() && arms.knows_requests();
     let all = knows_requests.then(|| all_samples(&arms.contrast(CountKind::SelfCount, view.untested)));
     let measure = |kind| ShareTests::measure(arms.contrast(kind, view.untested), view.min_count, None);

@@ -75,11 +75,6 @@ impl RowEvidence {
         self.tested || self.of_all && self.row.per_request_ln_p.is_some()
     }
 
-    /// The change by which the row is decided, with its interval.
-    pub fn effect(&self) -> Option<Interval> {
-        if self.of_all { self.row.per_request_ratio } else { self.row.adjusted_ratio }
-    }
-
     /// Nothing was tested although there are enough pods: too few degrees of freedom.
     pub(super) fn lacks_degrees_of_freedom(&mut self, frame: &RowFrame) {
         self.row.support = Support::Untestable;

@@ -12,11 +12,13 @@ use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::number::{float, index_of, table_count};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
+use fleetdiff_schemas::verdict::Support;
 use fleetdiff_statistics::{Arm, Arms, BucketCounts, BucketRow, Contrast, Stratum};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
 use super::strata::hop_concentration;
+use super::tests::support_of;
 use crate::counts::functions::CellFunctions;
 use crate::counts::plane::Plane;
 
@@ -173,9 +175,10 @@ impl Together {
         }
     }
 
-    /// Whether the arms have a stratum in common and two pods each.
-    pub fn has_replicates(&self) -> bool {
-        self.kept > 0 && [Side::Head, Side::Base].into_iter().all(|side| self.figures(side).pods >= 2)
+    /// The support that the pods of both arms give; none without a stratum in common.
+    pub fn support(&self) -> Support {
+        let pods = |side| self.figures(side).pods;
+        if self.kept > 0 { support_of(pods(Side::Head), pods(Side::Base), f64::INFINITY) } else { Support::Untestable }
     }
 
     /// The pods of an arm that share a bucket, ascending.

@@ -430,7 +430,7 @@ fn order(flag: &FlagRow) -> (&ComparisonKey, &CellKey, CountKind, &str) {
 
 fn emitted(evidence: &RowEvidence) -> Emitted {
     let half = |low: f64, high: f64| (libm::log(high) - libm::log(low)) / 2.0;
-    let interval = evidence.effect();
+    let interval = evidence.row.effect();
     Emitted {
         theta: evidence.theta,
         half_interval: interval.map(|interval| half(interval.low, interval.high)),

@@ -326,9 +326,7 @@ fn named(raised: &[SignificantRow<'_>]) -> String {
     raised.sort_by(|a, b| b.theta.abs().total_cmp(&a.theta.abs()).then(a.hash.cmp(&b.hash)));
     let words = raised.iter().take(3).map(|significant| {
         let function = &significant.row.function;
-        let effect =
-            if significant.of_all { significant.row.per_request_ratio } else { significant.row.adjusted_ratio };
-        match effect {
+        match significant.row.effect() {
             Some(ratio) => format!("{function} x {:.3} ({:.3} to {:.3})", ratio.value, ratio.low, ratio.high),
             None if significant.row.base.count == 0 => format!("{function} only in the head"),
             None => format!("{function} only in the base"),

@@ -31,8 +31,8 @@ fn introduction() -> String {
          \x20 underflow: `ln_p` = -7 is p = 0.0009.\n\
          - Unknown is null, never 0, -1 or NaN. Numbers may be infinite. In the JSON of alerts infinite is null too.\n\
          - A row is *tested* if its function has at least `min_count` samples in both arms together and its `support` is not\n\
-         \x20 `untestable`; rows `_rare`, `_unsymbolised` and `(all)` are not, nor are rows settled before any test (`no_base`,\n\
-         \x20 `no_common_stratum`, `whole_profile`).\n\
+         \x20 `untestable`; rows `_rare` and `_unsymbolised` are not, nor are rows settled before any test (`no_base`,\n\
+         \x20 `no_common_stratum`, `whole_profile`). Rows `(all)` are tested per request only.\n\
          - How each figure is computed: [semantics.md](semantics.md). Queries to begin with: [notebook.md](notebook.md).\n"
     )
 }

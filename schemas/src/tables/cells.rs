@@ -102,8 +102,8 @@ fn columns_of_share_test<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
              nothing. Null where `g` is null.",
         "head_dispersion" in "1": head_dispersion =>
             "How many times more the function varies between the head's buckets of pods than counting and \
-             `head_pod_variance` explain, moderated over the functions of the cell and never below counting noise; \
-             above 0. Null where the row was not tested.",
+             `head_pod_variance` explain, moderated over the functions of the cell, and never below what counting \
+             alone gives; above 0. Null where the row was not tested.",
         "base_dispersion" in "1": base_dispersion =>
             "The same of the base. Null where the row was not tested.",
         "df" in "degrees of freedom": df =>
@@ -158,14 +158,14 @@ fn columns_of_request_cost<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
         "per_request_ratio" in "1" +-: per_request_ratio =>
             "Samples per request in the head divided by those in the base; above 0. Null where requests are not known \
              for both arms, for fewer than 30 samples, where an arm lacks the function, in rows over several cells, \
-             against history, and in `flags`.",
+             against history, and in `flags` unless the row is `(all)` or its plain share moved the other way.",
         "per_request_ln_p" in "nats": per_request_ln_p =>
             "Natural logarithm of the p-value of the cost per request, against its own dispersion between pods; at \
              most 0. Null where `per_request_ratio` is null, except where an arm lacks the function.",
         "per_request_q_value" in "1": per_request_q_value =>
             "Smallest false-discovery rate at which the cost per request is significant, 0 to 1; rows `(all)` are one \
-             family, functions another. It decides `verdict` in rows `(all)` alone. Null where `per_request_ln_p` is \
-             null.",
+             family, functions another. It decides `verdict` in rows `(all)` of scope `window` alone. Null where \
+             `per_request_ln_p` is null, and in `flags`.",
     )
 }
 

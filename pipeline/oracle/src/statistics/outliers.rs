@@ -1,11 +1,13 @@
 //! The test of outlying pods, as in the reference program (`reference_outliers.py`): function by function, pod by pod.
 
+mod moderation;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::number::{float, length_float};
 
+use self::moderation::{moderate, normalization_from};
 use super::ENOUGH_FUNCTIONS;
-use super::moderation::{moderate, normalization_from};
 use super::tails::{bisect, ln_binomial_lower, ln_chi_square_tail, ln_f1_tail};
 
 /// A function is tested if a pod of each arm is expected to have at least this many samples of it on average.
@@ -284,7 +286,7 @@ impl Arms {
             phi.push(if least > df { 1.0 + bisect(0.0, high, |tau2| squares(tau2) > df) * mean } else { least / df });
             mu.push(mean);
         }
-        let (phi, df, _) = moderate(&phi, &mu, &vec![true; phi.len()], df);
+        let (phi, df) = moderate(&phi, &mu, df);
         Spread { tau2: phi.iter().zip(&mu).map(|(phi, mu)| (phi - 1.0) / mu).collect(), df }
     }
 

@@ -32,18 +32,25 @@ pub fn ln_erfc(x: f64) -> f64 {
 }
 
 /// ln P(F(1, `d`) > `f`), equally the two-sided tail of a Student t with `d` degrees of freedom at `t^2 = f`.
-///
-/// The incomplete beta function I_x(d/2, 1/2) at x = d/(d+f), by its continued fraction on the side where that converges.
 pub fn ln_f1_tail(f: f64, d: f64) -> f64 {
+    ln_f_tail(f, 1.0, d)
+}
+
+/// ln P(F(`upper`, `lower`) > `f`).
+///
+/// The incomplete beta function I_x(lower/2, upper/2) at x = lower/(lower + upper f), by its continued fraction on the
+/// side where that converges.
+pub fn ln_f_tail(f: f64, upper: f64, lower: f64) -> f64 {
     if f <= 0.0 {
         return 0.0;
     }
     if f.is_infinite() {
         return f64::NEG_INFINITY;
     }
-    let (a, b) = (d / 2.0, 0.5);
-    let (x, rest) = (d / (d + f), f / (d + f));
-    let front = ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) - a * (f / d).ln_1p() + b * rest.ln();
+    let (a, b) = (lower / 2.0, upper / 2.0);
+    let f = upper * f;
+    let (x, rest) = (lower / (lower + f), f / (lower + f));
+    let front = ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) - a * (f / lower).ln_1p() + b * rest.ln();
     if x < (a + 1.0) / (a + b + 2.0) {
         front + beta_fraction(a, b, x).ln() - a.ln()
     } else {
@@ -138,6 +145,19 @@ pub fn trigamma(x: f64) -> f64 {
     let r = 1.0 / (shifted * shifted);
     let series = 1.0 / 6.0 - r * (1.0 / 30.0 - r * (1.0 / 42.0 - r * (1.0 / 30.0 - r * (5.0 / 66.0))));
     sum + 1.0 / shifted + r / 2.0 + r / shifted * series
+}
+
+/// The fourth derivative of ln gamma, in the same way.
+pub fn pentagamma(x: f64) -> f64 {
+    let mut shifted = x;
+    let mut sum = 0.0;
+    while shifted < 20.0 {
+        sum += 6.0 / shifted.powi(4);
+        shifted += 1.0;
+    }
+    let r = 1.0 / (shifted * shifted);
+    let series = 2.0 - r * (1.0 - r * (4.0 / 3.0 - r * (3.0 - r * 10.0)));
+    sum + r / shifted * (2.0 + 3.0 / shifted + r * series)
 }
 
 /// The `y` with trigamma(y) = `x`; the two outer branches are those of the reference.

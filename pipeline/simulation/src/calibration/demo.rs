@@ -76,9 +76,8 @@ fn observed(watched: &Watched, changed: usize) -> Vec<Observed> {
 fn by_the_window_rule(watched: &Watched, blocks: &[&[Pair]]) -> BTreeSet<(usize, usize)> {
     let cells: Vec<Window<'_>> = watched.stream.contrasts().map(|cell| Window::of(cell, MIN_EFFECT)).collect();
     let functions = cells.first().map_or(0, |cell| cell.rows.ln_p_row.len());
-    let pods = Arms::of(|side| {
-        pods_together(blocks.iter().filter_map(|cell| cell.first()).map(|pair| &pair[side].pods))
-    });
+    let pods =
+        Arms::of(|side| pods_together(blocks.iter().filter_map(|cell| cell.first()).map(|pair| &pair[side].pods)));
     let together = Window::of(contrast(functions, blocks.iter().copied().flatten(), pods), MIN_EFFECT);
     places(two_level(&cells, &together).iter().map(Vec::as_slice))
 }

@@ -119,7 +119,8 @@ impl Cell {
             }
             Also::Hours { next } => {
                 let tilt = factors(self.functions, HOUR_SD, rng);
-                let tilted = costs.as_ref().map(|costs| costs.iter().zip(&tilt).map(|(cost, tilt)| cost * tilt).collect());
+                let tilted =
+                    costs.as_ref().map(|costs| costs.iter().zip(&tilt).map(|(cost, tilt)| cost * tilt).collect());
                 vec![
                     stratum(&fleet, |_| true, &costs, next.map(|part| 1.0 - part), rng),
                     stratum(&fleet, |_| true, &tilted, next, rng),

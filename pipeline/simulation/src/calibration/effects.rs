@@ -183,10 +183,28 @@ fn powers() -> Vec<Row> {
         })
     };
     vec![
-        power("power-12v60-cv5", "12 v 60 pods, CV 5 %; one function of 1 % costs 10 % more", Cell::small(0.05), 1.1, 0.84),
+        power(
+            "power-12v60-cv5",
+            "12 v 60 pods, CV 5 %; one function of 1 % costs 10 % more",
+            Cell::small(0.05),
+            1.1,
+            0.84,
+        ),
         power("power-12v60", "12 v 60 pods, CV 10 %; one function of 1 % costs 20 % more", Cell::small(0.1), 1.2, 0.88),
-        power("power-5v84", "5 v 84 pods, CV 10 %; one function of 1 % costs 30 % more", Cell::of(5, 84, 0.1), 1.3, 0.88),
-        power("power-40v760", "40 v 760 pods, CV 10 %, 500 functions; one of 1 % costs 10 % more", Cell::large(0.1), 1.1, 0.88),
+        power(
+            "power-5v84",
+            "5 v 84 pods, CV 10 %; one function of 1 % costs 30 % more",
+            Cell::of(5, 84, 0.1),
+            1.3,
+            0.88,
+        ),
+        power(
+            "power-40v760",
+            "40 v 760 pods, CV 10 %, 500 functions; one of 1 % costs 10 % more",
+            Cell::large(0.1),
+            1.1,
+            0.88,
+        ),
         power("power-40v760-cv5", "the same with CV 5 %; it costs 5 % more", Cell::large(0.05), 1.05, 0.62),
     ]
 }

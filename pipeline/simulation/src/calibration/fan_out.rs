@@ -26,11 +26,11 @@ const SAMPLES: f64 = 80_000.0;
 pub(super) fn rows() -> Vec<Row> {
     let simulates = "the article's 9 cells of 5 functions, 80,000 samples an arm from 20 pods that do not differ; the first costs 10 % more in 2 cells";
     let figures = vec![
-        Figure::rate("`_other` significant in hit cells, against the cell's scale").at_most(0.05),
+        Figure::rate("`_other` significant in hit cells, after normalization").at_most(0.05),
         // The requirement is 0, to two digits.
         Figure::rate("`_other` significant in hit cells, per request").at_most(0.005),
-        Figure::rate("`_other` significant in hit cells, by the whole rule (no scale under 20 functions)"),
-        Figure::rate("the change found in hit cells, against the cell's scale"),
+        Figure::rate("`_other` significant in hit cells, by the whole rule (no normalization under 20 functions)"),
+        Figure::rate("the change found in hit cells, after normalization"),
     ];
     let row = Row::new("fan-out", simulates, figures, |chance: &mut Chance| {
         let cells: Vec<Arms<Serving>> = (0..CELLS).map(|cell| cell_of(HIT.contains(&cell), chance)).collect();

@@ -54,7 +54,6 @@ impl Figure {
         Self { name, statistic: Statistic::Median, required: None }
     }
 
-
     pub(super) const fn most(name: &'static str) -> Self {
         Self { name, statistic: Statistic::Most, required: None }
     }

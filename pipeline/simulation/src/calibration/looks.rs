@@ -85,7 +85,8 @@ fn quiet(name: &'static str, simulates: &'static str, design: Design) -> Row {
     ];
     Row::new(name, simulates, figures, move |chance: &mut Chance| {
         let Watched { afresh, held, plain, .. } = watch(&design, chance);
-        let any = |raised: &Raised| Observed::beside(Seen::whether(!raised.is_empty()), Seen::whether(!plain.is_empty()));
+        let any =
+            |raised: &Raised| Observed::beside(Seen::whether(!raised.is_empty()), Seen::whether(!plain.is_empty()));
         let number = Observed::beside(Seen::count(held.len()), Seen::count(plain.len()));
         vec![any(&afresh), any(&held), number]
     })

@@ -4,12 +4,15 @@
 use std::collections::BTreeSet;
 
 use fleetdiff_schemas::number::length_float;
-use fleetdiff_statistics::outliers::{PodRow, Settings, outliers};
 use fleetdiff_statistics::MIN_EFFECT;
+use fleetdiff_statistics::outliers::{PodRow, Settings, outliers};
 
 use super::chance::poisson;
 use super::figure::{Figure, Observed, Seen};
-use super::model::{MANY_FUNCTIONS as FUNCTIONS, Noise, ONE_PERCENT, Pair, Pod, Row as BucketRow, SAMPLES, Table, contrast_of_one, pods, shares};
+use super::model::{
+    MANY_FUNCTIONS as FUNCTIONS, Noise, ONE_PERCENT, Pair, Pod, Row as BucketRow, SAMPLES, Table, contrast_of_one,
+    pods, shares,
+};
 use super::plain::{ln_p_pooled, significant};
 use super::row::{Chance, Q, Row};
 use super::window::Window;

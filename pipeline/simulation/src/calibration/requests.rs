@@ -21,7 +21,8 @@ const REQUESTS: f64 = 6_000.0;
 
 pub(super) fn rows() -> Vec<Row> {
     let shares = shares(FUNCTIONS);
-    let simulates = "12 v 60 pods, CV 10 % in each function and sd .1 in samples for the same requests; cost per request";
+    let simulates =
+        "12 v 60 pods, CV 10 % in each function and sd .1 in samples for the same requests; cost per request";
     let mut figures = figures(0.10);
     figures.push(Figure::rate("P(all samples together significant)").at_most(0.10));
     let row = Row::new("aa-per-request", simulates, figures, move |chance: &mut Chance| {

@@ -189,7 +189,12 @@ impl Wandering {
         let normal = Normal::new();
         let mut pod = |pod: &Pod| WanderingPod {
             bucket: pod.bucket,
-            means: pod.weights.iter().zip(costs).map(|(weight, cost)| SAMPLES_A_HOP * pod.size * weight * cost).collect(),
+            means: pod
+                .weights
+                .iter()
+                .zip(costs)
+                .map(|(weight, cost)| SAMPLES_A_HOP * pod.size * weight * cost)
+                .collect(),
             states: costs.iter().map(|_| normal.next(rng)).collect(),
         };
         let mut pods: Vec<WanderingPod> = pods.iter().map(&mut pod).collect();

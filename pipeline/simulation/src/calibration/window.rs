@@ -27,9 +27,10 @@ impl<'c> Window<'c> {
     /// Which functions are significant if the cell is a family of its own.
     pub(super) fn significant(&self) -> Vec<bool> {
         let ln_p = &self.rows.ln_p_row;
-        let shares = ln_p.iter().enumerate().map(|(place, ln_p)| {
-            if ln_p.is_nan() { f64::NAN } else { self.rows.tests.share_of_cost(place) }
-        });
+        let shares = ln_p
+            .iter()
+            .enumerate()
+            .map(|(place, ln_p)| if ln_p.is_nan() { f64::NAN } else { self.rows.tests.share_of_cost(place) });
         let q_values = bh(&weighted(ln_p, &weights(&shares.collect::<Vec<_>>())));
         self.upheld(|place| selected(q_values[place], Q))
     }

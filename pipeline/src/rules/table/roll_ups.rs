@@ -7,7 +7,7 @@ use crate::evidence::report::ScopeReport;
 use crate::evidence::row::{RowEvidence, RowFrame};
 use crate::evidence::snapshot::Together;
 use crate::evidence::strata_detail::{History, StrataDetail};
-use crate::evidence::tests::{Places, ShareRows, ShareTests, support_of};
+use crate::evidence::tests::{Places, ShareRows, ShareTests};
 use crate::rules::table::scope::{ScopeCells, TableRules};
 use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::identity::{MERGED, stable_hash};
@@ -65,12 +65,7 @@ fn roll_up(
     let strata_detail = strata_detail.map(|strata_detail| {
         if history.is_some() { strata_detail.words_of_history() } else { strata_detail.words(rules.clock) }
     });
-    let pods = |side| together.figures(side).pods;
-    let support = if together.has_replicates() {
-        support_of(pods(Side::Head), pods(Side::Base), f64::INFINITY)
-    } else {
-        Support::Untestable
-    };
+    let support = together.support();
     let rows = kinds.iter().zip(&like.rows).zip(&tests).map(|((&kind, example), tests)| {
         let Some(frame) = frame(&together, &cell, example, scope, kind, support, rules) else { return Vec::new() };
         let frame = RowFrame { strata_detail: strata_detail.clone(), history: history.clone(), ..frame };
@@ -98,7 +93,7 @@ pub fn tests_of<'t>(together: &'t Together, kinds: &[CountKind], rules: &TableRu
     let unsymbolised = stable_hash(UNSYMBOLISED.as_bytes());
     let untested = together.functions.iter().position(|(hash, _)| *hash == unsymbolised);
     let measure = |kind| ShareTests::measure(together.contrast(kind, untested), rules.min_count, None);
-    let mut own = together.has_replicates().then(|| measure(CountKind::SelfCount));
+    let mut own = (together.support() != Support::Untestable).then(|| measure(CountKind::SelfCount));
     let scales = own.as_ref().map(|own| own.scales(None));
     let each = kinds.iter().map(|&kind| {
         let tests = match kind {

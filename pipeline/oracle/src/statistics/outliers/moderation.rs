@@ -1,45 +1,26 @@
-//! What the functions of a cell have in common: the prior of their dispersion, and the normalization factor.
+//! What functions have in common in the test of outlying pods: the prior of their dispersion, and the factor by which most moved.
 
 use fleetdiff_schemas::number::length_float;
 use statrs::function::gamma::digamma;
 
-use super::ENOUGH_FUNCTIONS;
-use super::tails::{trigamma, trigamma_inverse};
+use crate::statistics::ENOUGH_FUNCTIONS;
+use crate::statistics::priors::median;
+use crate::statistics::tails::{trigamma, trigamma_inverse};
 
 /// The prior counts for no more degrees of freedom than this.
 const PRIOR_CAP: f64 = 20.0;
 
-/// What functions have in common.
-#[derive(Clone, Copy, Debug)]
-pub struct Prior {
-    /// Variance between pods on the log scale.
-    pub tau2: f64,
-    /// Prior degrees of freedom, not capped.
-    pub d0: f64,
-    /// Prior dispersion.
-    pub s02: f64,
-}
-
-impl Default for Prior {
-    fn default() -> Self {
-        Self { tau2: 0.0, d0: 0.0, s02: 1.0 }
+/// Moderated dispersions and their degrees of freedom (`moderate`).
+pub(super) fn moderate(phi: &[f64], mu: &[f64], df: f64) -> (Vec<f64>, f64) {
+    if mu.len() < ENOUGH_FUNCTIONS || df <= 0.0 {
+        return (phi.iter().map(|phi| phi.max(1.0)).collect(), df);
     }
-}
-
-/// Moderated dispersion, degrees of freedom and prior (`moderate`).
-pub(super) fn moderate(phi: &[f64], mu: &[f64], ok: &[bool], df: f64) -> (Vec<f64>, f64, Prior) {
-    let chosen =
-        |values: &[f64]| -> Vec<f64> { values.iter().zip(ok).filter(|(_, ok)| **ok).map(|(v, _)| *v).collect() };
-    let (m, ph) = (chosen(mu), chosen(phi));
-    if m.len() < ENOUGH_FUNCTIONS || df <= 0.0 {
-        return (phi.iter().map(|phi| phi.max(1.0)).collect(), df, Prior::default());
-    }
-    let typical = median(&m);
+    let typical = median(mu);
     let c = (1.0 - 2.0 / (9.0 * df)).powi(3);
     let slopes: Vec<f64> =
-        m.iter().zip(&ph).filter(|(m, _)| **m >= typical).map(|(m, ph)| (ph / c - 1.0) / m).collect();
+        mu.iter().zip(phi).filter(|(m, _)| **m >= typical).map(|(m, ph)| (ph / c - 1.0) / m).collect();
     let tau2 = median(&slopes).max(0.0);
-    let mut s: Vec<f64> = m.iter().zip(&ph).map(|(m, ph)| ph / (1.0 + tau2 * m)).collect();
+    let mut s: Vec<f64> = mu.iter().zip(phi).map(|(m, ph)| ph / (1.0 + tau2 * m)).collect();
     let middle = median(&s);
     let floor = 1e-5 * if middle > 0.0 { middle } else { 1.0 };
     s.iter_mut().for_each(|s| *s = s.max(floor));
@@ -58,19 +39,11 @@ pub(super) fn moderate(phi: &[f64], mu: &[f64], ok: &[bool], df: f64) -> (Vec<f6
         let trend = 1.0 + tau2 * mu;
         (trend * (prior_df * s02 + df * phi / trend) / (prior_df + df)).max(1.0)
     });
-    (moderated.collect(), df + prior_df, Prior { tau2, d0, s02 })
-}
-
-/// The median; for an even number of values the mean of the middle two. There must be at least one value.
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let half = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[half] } else { (sorted[half - 1] + sorted[half]) / 2.0 }
+    (moderated.collect(), df + prior_df)
 }
 
 /// Robust location of log ratios `l` with variances `v`, as a factor (`scale_tukey_from`); 1 if there are none.
-pub fn normalization_from(l: &[f64], v: &[f64]) -> f64 {
+pub(super) fn normalization_from(l: &[f64], v: &[f64]) -> f64 {
     if l.is_empty() {
         return 1.0;
     }

@@ -1,0 +1,92 @@
+//! What a look takes from all functions of a cell together, and for how long it is held: "Cadence" in section 8 of
+//! `docs/semantics.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::identity::stable_hash;
+use fleetdiff_schemas::number::signed_float;
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::rows::CellKey;
+use fleetdiff_schemas::time::Hop;
+
+use super::counts::{BASE, HEAD};
+use super::evidence::Evidence;
+use super::family::LookAt;
+use super::statistics::levels::Held;
+use super::statistics::normalization::Scales;
+
+/// A cell is measured afresh at each look of this many.
+const TURNS: u64 = 6;
+
+/// What was measured over all functions of a cell at one look.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    at: Hop,
+    /// Start of the comparison's epoch.
+    epoch: Hop,
+    /// Sides and pods with samples.
+    pods: BTreeSet<(usize, usize)>,
+    /// Samples of head and base.
+    samples: [i64; 2],
+    /// By count kind that had tests: the functions in the order of the test, and what was measured.
+    kinds: BTreeMap<CountKind, (Vec<usize>, Held)>,
+    /// Held with self counts.
+    pub scales: Option<Scales>,
+}
+
+impl Measured {
+    /// What these tests measured; `None` if there were none.
+    pub fn of(at: &LookAt<'_>, evidence: &Evidence) -> Option<Self> {
+        let mut kinds = BTreeMap::new();
+        for (kind, found) in evidence.kinds.iter().filter(|(_, found)| found.tested() > 0) {
+            let Some(test) = &found.test else { continue };
+            kinds.insert(*kind, (found.functions.clone(), test.test.held.clone()));
+        }
+        let own = evidence.kinds.get(&CountKind::SelfCount).filter(|found| found.tested() > 0);
+        let scales = own.and_then(|found| Some(found.test.as_ref()?.scales.clone()));
+        (!kinds.is_empty()).then(|| Self {
+            at: at.hop,
+            epoch: at.open.epoch,
+            pods: pods(evidence),
+            samples: evidence.arms.map(|arm| arm.total),
+            kinds,
+            scales,
+        })
+    }
+
+    /// What is held of a kind, for these functions. A function that is new earns all of the prior.
+    pub fn of_kind(&self, kind: CountKind, functions: &[usize]) -> Option<Held> {
+        let (known, held) = self.kinds.get(&kind)?;
+        let calm = |function: &usize| {
+            let place = known.iter().position(|one| one == function);
+            place.map_or(1.0, |place| held.calm[place])
+        };
+        Some(Held { calm: functions.iter().map(calm).collect(), ..held.clone() })
+    }
+
+    /// Whether it still holds at a look. `evidence` is that of the cell now, however it was tested.
+    pub fn holds(&self, at: &LookAt<'_>, cell: &CellKey, evidence: &Evidence) -> bool {
+        let now = pods(evidence);
+        let changed = self.pods.symmetric_difference(&now).count() * 10 > self.pods.union(&now).count();
+        let block = at.blocks.iter().filter(|block| **block <= at.hop).max();
+        let grown = |arm: usize| 4.0 * signed_float(evidence.arms[arm].total) > 5.0 * signed_float(self.samples[arm]);
+        self.epoch == at.open.epoch
+            && block.is_none_or(|block| *block <= self.at)
+            && !changed
+            && !grown(HEAD)
+            && !grown(BASE)
+            && !at.report
+            && !is_its_turn(at, cell)
+    }
+}
+
+fn pods(evidence: &Evidence) -> BTreeSet<(usize, usize)> {
+    let side = |arm: usize| evidence.pods[arm].iter().map(move |pod| (arm, *pod));
+    side(HEAD).chain(side(BASE)).collect()
+}
+
+fn is_its_turn(at: &LookAt<'_>, cell: &CellKey) -> bool {
+    let look = at.hop.0 / at.config.clock().hops_in(at.config.evaluate_every).max(1);
+    let hash = stable_hash(format!("{}\0{}", cell.region, cell.cohort).as_bytes());
+    look.wrapping_add(hash).is_multiple_of(TURNS)
+}
