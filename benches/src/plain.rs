@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use fleetdiff_schemas::identity::stable_hash;
-use fleetdiff_schemas::number::{float, length_float};
+use fleetdiff_schemas::number::length_float;
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_statistics::pooled::is_due;
 

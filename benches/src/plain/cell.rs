@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetdiff_schemas::number::{float, length_float};
+use fleetdiff_schemas::number::float;
 use fleetdiff_statistics::families::{MOST_IMPORTANCE, importance};
 use fleetdiff_statistics::fano::fano_of_arm;
 use fleetdiff_statistics::one_pod::LeaveOneOut;
 use fleetdiff_statistics::{
-    Arm, Arms, BucketCounts, BucketRow, CellRows, Contrast, Hops, Measure, Model, Pooled, Scales, Side, Stratum, Tests,
-    rows_of_cell,
+    Arm, Arms, BucketRow, CellRows, Contrast, Hops, Measure, Model, Pooled, Scales, Side, Tests, rows_of_cell,
 };
 
 use super::{FEWEST_DF, MIN_COUNT, MIN_EFFECT, Q};
