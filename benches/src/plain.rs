@@ -2,12 +2,15 @@
 //!
 //! Nothing here is incremental, encoded or screened: counts are whole columns per (cell, stratum, arm, bucket), every function of
 //! every cell is tested again at every look ([`cell`]), and e-BH sorts all rows. It shares only the pure statistics with the dataflow
-//! ([`fleetdiff_statistics`], which are checked against outside programs). It holds what looks hold, since flags depend on it. At
+//! ([`fleetdiff_statistics`], which are checked against outside programs). It holds what looks hold, because flags depend on it. At
 //! the last look the rows are also measured afresh and checked against the oracle's own statistics ([`by_oracle`]), which share
 //! nothing.
 //!
-//! Requests are not known in this fleet, no caller is, and one epoch lasts for the whole run: there is no row of all samples, no
-//! flag is explained or cleared.
+//! In this fleet neither requests nor callers are known, and one epoch lasts for the whole run: there is no row of all samples, and
+//! no flag is explained or cleared.
+
+mod by_oracle;
+mod cell;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -20,9 +23,6 @@ use fleetdiff_statistics::pooled::is_due;
 use crate::drive::Raised;
 use crate::spread::milliseconds;
 use crate::workload::Workload;
-
-mod by_oracle;
-mod cell;
 
 use by_oracle::hold_against_oracle;
 use cell::{Cell, CellLook, Row};
