@@ -12,9 +12,8 @@ use fleetdiff_benches::cell::OneCell;
 use fleetdiff_benches::spread::{Spread, milliseconds};
 use fleetdiff_benches::workload::Mix;
 use fleetdiff_pipeline::evidence::arms::CellArms;
-use fleetdiff_pipeline::evidence::closed::ClosedStrata;
 use fleetdiff_pipeline::evidence::family::Family;
-use fleetdiff_pipeline::evidence::look::{LookAt, look};
+use fleetdiff_pipeline::evidence::look::{LookAt, LookMemory, look};
 use fleetdiff_pipeline::evidence::pods::WindowPods;
 use fleetdiff_pipeline::evidence::report::report;
 use fleetdiff_pipeline::evidence::snapshot::Snapshot;
@@ -22,15 +21,15 @@ use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::number;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::Scope;
-use fleetdiff_statistics::always_valid::Bet;
+use fleetdiff_statistics::effect::LnInterval;
 use fleetdiff_statistics::g::g_2x2;
+use fleetdiff_statistics::one_pod::{LeaveOneOut, OnePod};
 use fleetdiff_statistics::outliers::{Settings, outliers};
 use fleetdiff_statistics::power::{Design, detection_z, samples_by_rule};
 use fleetdiff_statistics::rare::{RareArm, ln_p_rare};
-use fleetdiff_statistics::requests::PerRequest;
-use fleetdiff_statistics::rows::rows_of;
-use fleetdiff_statistics::tails::{F1Tail, ln_chi1_tail};
-use fleetdiff_statistics::{CellRows, MIN_COUNT, Model, Moments};
+use fleetdiff_statistics::requests::{PerRequest, all_samples, anchor};
+use fleetdiff_statistics::tails::ln_chi1_tail;
+use fleetdiff_statistics::{CellRows, Contrast, MIN_COUNT, Measure, Model, Scales, Tests, rows_of_cell};
 
 /// Requests for a thousand samples.
 const REQUESTS: u64 = 500;
@@ -57,93 +56,116 @@ fn measure(mix: Mix, what: &str, times: u32) {
     let cell = OneCell::after(0, mix, REQUESTS);
     let (view, kind) = (cell.view(), CountKind::SelfCount);
     let arms = CellArms::of(&cell.counts, Scope::Window, &cell.comparison);
-    let moments = Moments::measure(&arms.contrast(kind, None), Model::Share, MIN_COUNT);
-    let rows = rows_of(moments.clone(), None, view.min_effect);
+    let contrast = || arms.contrast(kind, None);
+    let afresh = Measure { min_count: view.min_count, ..Measure::afresh(Model::Share) };
+    let tests = Tests::measure(&contrast(), &afresh);
+    let per_request = anchor(&all_samples(&contrast()));
+    let rows = rows_of_cell(tests.clone(), Scales::of(&tests, per_request), view.min_effect);
     let pods = WindowPods::of(&cell.counts, &cell.comparison.id);
-    let (tested, functions) = (rows.moments.tests, cell.counts.functions().len());
+    let functions = cell.counts.functions().len();
     say(&format!(
-        "one cell of medium, {what}: {functions} functions, {tested} tested; median [quartiles] of {times}, ms"
+        "one cell of medium, {what}: {functions} functions, {} tested; median [quartiles] of {times}, ms",
+        tests.tests
     ));
-    let line = |columns: &str, run: &dyn Fn()| {
-        let each = (0..times).map(|_| {
-            let start = Instant::now();
-            run();
-            milliseconds(start)
-        });
-        say(&format!("  {columns:<84}{:>20}", Spread::of(each.collect()).to_string()));
-    };
-    line("g, ln_p_iid", &|| drop(black_box(independent(&rows))));
-    line("dispersion, df, ratio (counts read, dispersion moderated)", &|| {
-        drop(black_box(Moments::measure(&arms.contrast(kind, None), Model::Share, MIN_COUNT)))
+    let line = |columns: &str, run: &mut dyn FnMut()| timed(columns, times, run);
+    line("g, ln_p_iid", &mut || drop(black_box(independent(&rows))));
+    line("dispersions, df (counts read, variances moderated)", &mut || {
+        drop(black_box(Tests::measure(&contrast(), &afresh)))
     });
-    line("ln_p, f, adjusted_ln_p, ln_p_delta, ln_e and what is compositional", &|| {
-        drop(black_box(rows_of(moments.clone(), None, view.min_effect)))
+    line("the same with what functions share held from an earlier look", &mut || {
+        drop(black_box(Tests::measure(&contrast(), &Measure { held: Some(&tests.pooled), ..afresh })))
     });
-    line("always_valid_ratio", &|| drop(black_box(always_valid(&rows))));
-    line("minimum_detectable_ratio, seconds_to_significance, pods_needed, samples_needed_iid", &|| {
+    line("normalization_factor, admissible_factors", &mut || drop(black_box(Scales::of(&tests, per_request))));
+    line("ln_p, statistic, adjusted_ln_p, ln_p_min_effect, ln_p_row, ln_e", &mut || {
+        drop(black_box(rows_of_cell(tests.clone(), rows.scales.clone(), view.min_effect)))
+    });
+    line("ratio, adjusted_ratio", &mut || drop(black_box(intervals(&rows))));
+    line("always_valid_ratio", &mut || drop(black_box(always_valid(&rows))));
+    line("minimum_detectable_ratio, seconds_to_significance, pods_needed, samples_needed_iid", &mut || {
         drop(black_box(power(&rows)))
     });
-    line("per_request_ratio, per_request_ln_p and the row (all)", &|| {
-        drop(black_box(arms.served(kind, None).map(|served| PerRequest::measure(&served))))
+    line("per_request_ratio, per_request_ln_p and the row (all)", &mut || {
+        drop(black_box(PerRequest::measure(&contrast())))
     });
-    line("rare_ln_p", &|| drop(black_box(rare(&rows, &pods))));
-    line("samples by pod, from the ring", &|| drop(black_box(WindowPods::of(&cell.counts, &cell.comparison.id))));
-    line("outlier_ln_p, outlying_pods", &|| {
-        drop(black_box(outliers(
-            functions,
-            &pods.rows(Side::Head, kind),
-            &pods.rows(Side::Base, kind),
-            &Settings::default(),
-        )))
+    line("one_pod: buckets left out one by one", &mut || drop(black_box(made_by_one_pod(&rows, &contrast()))));
+    line("rare_ln_p", &mut || drop(black_box(rare(&rows, &pods))));
+    line("samples by pod, from the ring", &mut || drop(black_box(WindowPods::of(&cell.counts, &cell.comparison.id))));
+    line("outlier_ln_p, outlying_pods", &mut || {
+        let (head, base) = (pods.rows(Side::Head, kind), pods.rows(Side::Base, kind));
+        drop(black_box(outliers(functions, &head, &base, &Settings::default())))
     });
-    line("counts for the rows over several cells and the A/A check", &|| {
+    line("counts for the rows over several cells and the A/A check", &mut || {
         drop(black_box(Snapshot::of(cell.counts.functions(), &arms)))
     });
-    let closed = ClosedStrata::default();
-    let families = [Family::default(), Family::default()];
-    let whole =
-        |scope, kinds: &[CountKind]| drop(black_box(report(&view, &cell.comparison, scope, kinds, &families, &closed)));
-    line("a report of self counts, window", &|| whole(Scope::Window, &[kind]));
-    line("a report of self and total counts, window", &|| whole(Scope::Window, &CountKind::ALL));
-    line("a report of self and total counts, epoch", &|| whole(Scope::Epoch, &CountKind::ALL));
-    line("a look at self and total counts", &|| {
-        let mut families = [Family::default(), Family::default()];
-        drop(black_box(look(
-            &LookAt { view: &view, comparison: &cell.comparison, closed: &closed },
-            &CountKind::ALL,
-            &mut families,
-        )));
+    measure_whole(&cell, times);
+}
+
+/// One line for each report, and two for looks.
+fn measure_whole(cell: &OneCell, times: u32) {
+    let (view, comparison) = (cell.view(), &cell.comparison);
+    let memory = || {
+        let mut memory = LookMemory::default();
+        memory.families.resize_with(CountKind::ALL.len(), Family::default);
+        memory
+    };
+    for (what, scope, kinds) in [
+        ("a report of self counts, window", Scope::Window, &CountKind::ALL[..1]),
+        ("a report of self and total counts, window", Scope::Window, &CountKind::ALL[..]),
+        ("a report of self and total counts, epoch", Scope::Epoch, &CountKind::ALL[..]),
+    ] {
+        timed(what, times, &mut || drop(black_box(report(&view, comparison, scope, kinds, &memory()))));
+    }
+    let at = LookAt { view: &view, comparison, time: cell.time_of_look() };
+    timed("a look at self and total counts, measured afresh", times, &mut || {
+        drop(black_box(look(&at, &CountKind::ALL, &mut memory())))
     });
+    let mut held = memory();
+    drop(look(&at, &CountKind::ALL, &mut held));
+    timed("a look at self and total counts, with what is held", times, &mut || {
+        drop(black_box(look(&at, &CountKind::ALL, &mut held)))
+    });
+}
+
+fn timed(columns: &str, times: u32, run: &mut dyn FnMut()) {
+    let each = (0..times).map(|_| {
+        let start = Instant::now();
+        run();
+        milliseconds(start)
+    });
+    let spread = Spread::of(each.collect());
+    say(&format!("  {columns:<84}{:>20}", spread.to_string()));
 }
 
 fn tested(rows: &CellRows) -> impl Iterator<Item = usize> {
-    (0..rows.moments.a.len()).filter(|&f| rows.moments.tested[f])
+    (0..rows.theta.len()).filter(|&place| rows.tests.tested[place])
 }
 
 fn independent(rows: &CellRows) -> Vec<f64> {
-    let Moments { a, b, n_head, n_base, .. } = &rows.moments;
-    let g = |f: usize| g_2x2(number::whole(a[f]), number::whole(*n_head), number::whole(b[f]), number::whole(*n_base));
-    (0..a.len()).map(g).map(ln_chi1_tail).collect()
+    let (counts, size) = (&rows.tests.counts, &rows.tests.size);
+    let [n_head, n_base] = [size.head.exposure, size.base.exposure].map(number::whole);
+    let g = |place: usize| g_2x2(number::whole(counts.head[place]), n_head, number::whole(counts.base[place]), n_base);
+    (0..rows.theta.len()).map(g).map(ln_chi1_tail).collect()
 }
 
-fn always_valid(rows: &CellRows) -> Vec<f64> {
-    let tail = F1Tail::new(rows.moments.df_total);
-    let bet = |f: usize| Bet { theta: rows.adjusted.theta[f], se: rows.share.se[f], tail, part: rows.moments.part(f) };
-    tested(rows).map(|f| bet(f).ratio_interval(rows.ln_e[f], 0.05).low).collect()
+fn intervals(rows: &CellRows) -> Vec<LnInterval> {
+    tested(rows).map(|place| rows.interval(place, 0.95)).collect()
+}
+
+fn always_valid(rows: &CellRows) -> Vec<LnInterval> {
+    tested(rows).map(|place| rows.tests.levels[place].always_valid_interval(0.05)).collect()
+}
+
+fn made_by_one_pod(rows: &CellRows, contrast: &Contrast<'_>) -> Vec<Option<OnePod>> {
+    let (left_out, ln_scale) = (LeaveOneOut::new(contrast, Model::Share), rows.scales.deciding.ln_scale);
+    tested(rows).map(|place| left_out.one_pod(&rows.tests, place, ln_scale)).collect()
 }
 
 fn power(rows: &CellRows) -> Vec<(f64, f64, Option<u32>, f64)> {
-    let moments = &rows.moments;
-    let samples_per_pod = (moments.n_head + moments.n_base) / (moments.k_head + moments.k_base);
+    let (tests, pods) = (&rows.tests, rows.tests.size.map(|arm| arm.pods));
+    let samples_per_pod = tests.exposure() / (pods.head + pods.base);
     let z = detection_z(1e-4, 0.8);
-    let row = |f: usize| {
-        let design = Design {
-            z,
-            head_pods: moments.k_head,
-            base_pods: moments.k_base,
-            share: moments.part(f),
-            tau2: moments.tau2,
-        };
+    let row = |place: usize| {
+        let design = Design { z, pods, share: tests.share_of_cost(place), tau2: tests.pooled.spread };
         let seconds = design.seconds_to_detect(samples_per_pod / 1800.0, 1.05);
         let pods = seconds.is_infinite().then(|| design.pods_needed(samples_per_pod / 1800.0, 1.05, 1800.0)).flatten();
         (design.mde(samples_per_pod), seconds, pods, samples_by_rule(design.share, 0.05))
@@ -153,7 +175,7 @@ fn power(rows: &CellRows) -> Vec<(f64, f64, Option<u32>, f64)> {
 
 /// Functions under the floor; without any the line costs nothing.
 fn rare(rows: &CellRows, pods: &WindowPods) -> Vec<f64> {
-    let Moments { a, b, n_head, n_base, .. } = &rows.moments;
+    let tests = &rows.tests;
     let showing = [Side::Head, Side::Base].map(|side| pods.showing(side, CountKind::SelfCount));
     let number = |side| u64::try_from(pods.len(side)).unwrap_or(0);
     let arm = |side, count: f64, total: f64, showing: &[u64], f: usize| RareArm {
@@ -162,12 +184,14 @@ fn rare(rows: &CellRows, pods: &WindowPods) -> Vec<f64> {
         showing: showing.get(f).copied().unwrap_or(0),
         pods: number(side),
     };
-    let under = (0..a.len()).filter(|&f| a[f] + b[f] < MIN_COUNT && a[f] + b[f] > 0.0);
-    under
-        .map(|f| {
-            ln_p_rare(arm(Side::Head, a[f], *n_head, &showing[0], f), arm(Side::Base, b[f], *n_base, &showing[1], f))
-        })
-        .collect()
+    let ln_p = |f: usize| {
+        ln_p_rare(
+            arm(Side::Head, tests.counts.head[f], tests.size.head.exposure, &showing[0], f),
+            arm(Side::Base, tests.counts.base[f], tests.size.base.exposure, &showing[1], f),
+        )
+    };
+    let under = (0..rows.theta.len()).filter(|&f| tests.count(f) < MIN_COUNT && tests.count(f) > 0.0);
+    under.map(ln_p).collect()
 }
 
 fn say(line: &str) {

@@ -8,6 +8,7 @@ use fleetdiff_pipeline::counts::cell::{Blocks, CellCounts};
 use fleetdiff_pipeline::counts::encoding::{Entry, encode};
 use fleetdiff_pipeline::counts::functions::FunctionTable;
 use fleetdiff_pipeline::counts::ids::FunctionId;
+use fleetdiff_pipeline::evidence::held::LookTime;
 use fleetdiff_pipeline::evidence::view::CellView;
 use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison};
 use fleetdiff_schemas::config::{Config, Method};
@@ -15,7 +16,8 @@ use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
 use fleetdiff_schemas::time::{Hop, Nanos};
 
-use crate::workload::{MEDIUM, Mix, Pod, Size, Workload};
+use crate::plain::is_turn;
+use crate::workload::{MEDIUM, Mix, Pod, Workload};
 
 /// Hops of a time block: an hour.
 const BLOCK: u64 = 360;
@@ -24,15 +26,15 @@ const OPEN: u64 = 180;
 /// The caller of a function: the one with a fourth of its rank, so that callers are popular too.
 const CALLERS: u32 = 4;
 
-/// A cell of the medium size: 19 pods, 20,000 functions, each sample a leaf and its caller.
+/// A cell of the medium size: 19 pods with one profile each a hop, 20,000 functions, each sample a leaf and its caller.
 #[derive(Debug)]
 pub struct OneCell {
     /// Its counts.
     pub counts: CellCounts,
     /// What is compared in it, since the first block.
     pub comparison: OpenComparison,
-    /// The first block that is not closed.
-    pub first_open: Hop,
+    /// First hop of the block that is not closed.
+    block: Hop,
     name: CellKey,
     hop: Hop,
     config: Config,
@@ -45,25 +47,34 @@ impl OneCell {
     pub fn after(closed: u64, mix: Mix, requests: u64) -> Self {
         let table = FunctionTable::default();
         let (mut counts, mut blocks) = (CellCounts::default(), Blocks::default());
-        let workload = |hops| Workload::new(Size { samples: MEDIUM.samples * hops, ..MEDIUM }, mix, 1, 1);
-        let (whole, begun) = (workload(u32::try_from(BLOCK).unwrap_or(0)), workload(u32::try_from(OPEN).unwrap_or(0)));
-        let ids = table.intern(&(0..20_000).map(|f| Arc::clone(whole.name(f))).collect::<Vec<_>>());
-        for block in 0..=closed {
-            let (start, fleet) = (block * BLOCK, if block == closed { &begun } else { &whole });
-            blocks.begin(Hop(start));
+        let fleet = Workload::new(MEDIUM, mix, 1, 1);
+        let ids = table.intern(&(0..20_000).map(|f| Arc::clone(fleet.name(f))).collect::<Vec<_>>());
+        let config = Config::default();
+        let (block, hops) = (Hop(closed * BLOCK), closed * BLOCK + OPEN);
+        for hop in (0..hops).map(Hop) {
+            if hop.0.is_multiple_of(BLOCK) {
+                blocks.begin(hop);
+            }
             let pods = fleet.pods.iter().filter(|pod| pod.cell == 0);
-            counts.add(pods.map(|pod| addition(fleet, pod, Hop(start), &ids, requests)).collect(), &blocks, &table);
-            counts.expire(Hop(start), Some(Hop(0)));
+            counts.add(pods.map(|pod| addition(&fleet, pod, hop, &ids, requests)).collect(), &blocks, &table);
+            counts.expire(hop.plus(1).minus(config.window_hops()), Some(Hop(0)));
         }
         let id = ComparisonId { service: "video".into(), base: vec!["base".into()], head: "head".into() };
         Self {
             counts,
             comparison: OpenComparison { id, epoch: Hop(0) },
-            first_open: blocks.first_open(Hop(closed * BLOCK)),
-            name: whole.cell(0),
-            hop: Hop(closed * BLOCK + OPEN - 1),
-            config: Config::default(),
+            block,
+            name: fleet.cell(0),
+            hop: Hop(hops - 1),
+            config,
         }
+    }
+
+    /// A look at the cell, at which nothing makes it measure afresh what functions share, unless nothing is held.
+    #[must_use]
+    pub fn time_of_look(&self) -> LookTime {
+        let number = u64::from(is_turn(&self.name, 0));
+        LookTime { epoch: self.comparison.epoch, block: self.block, number, reports: false }
     }
 
     /// The cell as an evaluation sees it, with the program's defaults.
@@ -92,10 +103,10 @@ impl OneCell {
     }
 }
 
-/// All samples of a pod from `start` on: each sample is a leaf and its caller.
-fn addition(fleet: &Workload, pod: &Pod, start: Hop, ids: &[FunctionId], requests: u64) -> Addition {
+/// The profile of a pod in a hop: each sample is a leaf and its caller.
+fn addition(fleet: &Workload, pod: &Pod, hop: Hop, ids: &[FunctionId], requests: u64) -> Addition {
     let mut counts: BTreeMap<FunctionId, (u64, u64)> = BTreeMap::new();
-    for (function, samples) in fleet.samples(pod, start.0) {
+    for (function, samples) in fleet.samples(pod, hop.0) {
         let place = |function: u32| usize::try_from(function).map_or(0, |function| ids[function]);
         let own = counts.entry(place(function)).or_default();
         own.0 += u64::from(samples);
@@ -107,7 +118,7 @@ fn addition(fleet: &Workload, pod: &Pod, start: Hop, ids: &[FunctionId], request
     let entries: Vec<Entry> =
         counts.into_iter().map(|(function, (own, total))| Entry { function, own, total }).collect();
     Addition {
-        own: start,
+        own: hop,
         hardware: pod.identity.hardware.clone(),
         build: pod.identity.build.clone(),
         pod: pod.identity.pod.clone(),

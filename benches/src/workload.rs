@@ -169,6 +169,13 @@ impl Workload {
         number % 2 == 1
     }
 
+    /// The number of the look at a hop counted from 0.
+    #[must_use]
+    pub fn look(&self, number: u64) -> u64 {
+        let config = self.config();
+        self.hop(number).0 / config.clock().hops_in(config.evaluate_every).max(1)
+    }
+
     /// The configuration of the dataflow.
     #[must_use]
     pub fn config(&self) -> Config {

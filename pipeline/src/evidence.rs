@@ -11,7 +11,7 @@
 pub mod arms;
 pub(crate) mod callers;
 pub mod family;
-pub(crate) mod held;
+pub mod held;
 pub(crate) mod history;
 pub(crate) mod imbalance;
 pub(crate) mod kind;
