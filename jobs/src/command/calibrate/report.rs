@@ -181,7 +181,6 @@ fn name(statistic: Statistic) -> &'static str {
         Statistic::Rate => "rate",
         Statistic::Mean => "mean",
         Statistic::Median => "median",
-        Statistic::Least => "least",
         Statistic::Most => "most",
     }
 }
@@ -240,7 +239,7 @@ fn digits(estimate: Estimate, statistic: Statistic) -> usize {
         Statistic::Rate => 3,
         Statistic::Mean if estimate.value.abs() >= 10.0 => 1,
         Statistic::Mean => 3,
-        Statistic::Median | Statistic::Least | Statistic::Most => 0,
+        Statistic::Median | Statistic::Most => 0,
     }
 }
 
