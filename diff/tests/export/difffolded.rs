@@ -11,7 +11,7 @@ use super::examples::{merged, run, sides};
 #[test]
 fn sums_of_all_runs_are_next_to_each_other() {
     let text = difffolded(&sides()).unwrap();
-    let expected = "_unsymbolised 80 80\nmain;legacy 1000 0\nmain;poll 7991 8011\nmain;serve;encode 2000 4000\nmain;serve;parse 6009 5989\n";
+    let expected = "_unsymbolised 120 120\nmain;legacy 1500 0\nmain;poll 11550 11550\nmain;serve;encode 3000 6000\nmain;serve;parse 9450 9450\n";
     assert_eq!(text, expected);
 }
 

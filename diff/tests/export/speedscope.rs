@@ -20,11 +20,11 @@ fn two_profiles_share_their_frames() {
     assert_eq!(frames, ["_unsymbolised", "main", "legacy", "poll", "serve", "encode", "parse"]);
     let base = json!({
         "type": "sampled", "name": "base", "unit": "none", "startValue": 0, "endValue": 25_620,
-        "samples": [[0], [1, 2], [1, 3], [1, 4, 5], [1, 4, 6]], "weights": [120, 1_500, 11_987, 3_000, 9_013],
+        "samples": [[0], [1, 2], [1, 3], [1, 4, 5], [1, 4, 6]], "weights": [120, 1_500, 11_550, 3_000, 9_450],
     });
     let head = json!({
         "type": "sampled", "name": "head", "unit": "none", "startValue": 0, "endValue": 27_120,
-        "samples": [[0], [1, 3], [1, 4, 5], [1, 4, 6]], "weights": [120, 12_016, 6_000, 8_984],
+        "samples": [[0], [1, 3], [1, 4, 5], [1, 4, 6]], "weights": [120, 11_550, 6_000, 9_450],
     });
     assert_eq!(file["profiles"], json!([base, head]));
 }

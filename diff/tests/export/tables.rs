@@ -99,7 +99,7 @@ fn fields_of_parquet_say_what_they_are() {
         assert_eq!(column.unit.is_empty(), matches!(column.kind, Kind::Text | Kind::Name(_)), "{}", column.name);
     }
     assert_eq!(entries["fleetdiff.headline"], HEADLINE);
-    assert_eq!([&entries["fleetdiff.base_samples"], &entries["fleetdiff.head_samples"]], ["17080", "18080"]);
+    assert_eq!([&entries["fleetdiff.base_samples"], &entries["fleetdiff.head_samples"]], ["25620", "27120"]);
     let document: serde_json::Value = serde_json::from_str(&json(&export(&compared, &settings)).unwrap()).unwrap();
     let mut head: serde_json::Value = serde_json::from_str(&entries["fleetdiff.diff"]).unwrap();
     assert!(head.get("findings").is_none());
@@ -117,6 +117,6 @@ fn csv_is_plain() {
                   adjusted_ratio_high,adjusted_ln_p,q_value,verdict,reason,cause,detail";
     assert_eq!(lines.next(), Some(header));
     let legacy = lines.find(|line| line.starts_with("legacy,")).unwrap();
-    assert!(legacy.starts_with("legacy,,self,1000,0,500250000,0,0.0585480093676815,0.0,,,,-"), "{legacy}");
+    assert!(legacy.starts_with("legacy,,self,1500,0,750375000,0,0.0585480093676815,0.0,,,,-"), "{legacy}");
     assert!(legacy.ends_with(",improved,only_in_base,,"), "{legacy}");
 }
