@@ -1,5 +1,4 @@
-//! What a look takes from all functions of a cell together, and for how long it is held: "Cadence" in section 8 of
-//! `docs/semantics.md`.
+//! What a look takes from all functions of a cell together, and for how long it is held: section 14 of `docs/semantics.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,21 +36,27 @@ pub(super) struct Measured {
 impl Measured {
     /// What these tests measured; `None` if there were none.
     pub fn of(at: &LookAt<'_>, evidence: &Evidence) -> Option<Self> {
-        let mut kinds = BTreeMap::new();
-        for (kind, found) in evidence.kinds.iter().filter(|(_, found)| found.tested() > 0) {
-            let Some(test) = &found.test else { continue };
-            kinds.insert(*kind, (found.functions.clone(), test.test.held.clone()));
-        }
-        let own = evidence.kinds.get(&CountKind::SelfCount).filter(|found| found.tested() > 0);
-        let scales = own.and_then(|found| Some(found.test.as_ref()?.scales.clone()));
-        (!kinds.is_empty()).then(|| Self {
+        let mut measured = Self {
             at: at.hop,
             epoch: at.open.epoch,
             pods: pods(evidence),
             samples: evidence.arms.map(|arm| arm.total),
-            kinds,
-            scales,
-        })
+            kinds: BTreeMap::new(),
+            scales: None,
+        };
+        measured.add(evidence);
+        (!measured.kinds.is_empty()).then_some(measured)
+    }
+
+    /// Holds kinds from now on that had no tests before.
+    pub fn add(&mut self, evidence: &Evidence) {
+        for (kind, found) in evidence.kinds.iter().filter(|(_, found)| found.tested() > 0) {
+            let Some(test) = found.test.as_ref().filter(|_| !self.kinds.contains_key(kind)) else { continue };
+            self.kinds.insert(*kind, (found.functions.clone(), test.test.held.clone()));
+            if *kind == CountKind::SelfCount {
+                self.scales = Some(test.scales.clone());
+            }
+        }
     }
 
     /// What is held of a kind, for these functions. A function that is new earns all of the prior.
