@@ -101,7 +101,7 @@ pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell], using: 
     for kind in CountKind::ALL {
         let mut found = counted(config, archive, &used, kind);
         if is_tested {
-            let held = using.held.and_then(|held| held.of_kind(kind, &found.functions));
+            let held = using.held.and_then(|held| held.of_kind(kind, &found.functions, &arms));
             let test = cell_test(config, &used, kind, &found, held.as_ref(), (anchor, scales.clone()));
             scales = scales.or_else(|| Some(test.scales.clone()));
             found.test = Some(test);

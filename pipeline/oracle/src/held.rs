@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::number::signed_float;
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::CellKey;
+use fleetdiff_schemas::rows::{ArmFigures, CellKey};
 use fleetdiff_schemas::time::Hop;
 
 use super::counts::{BASE, HEAD};
 use super::evidence::Evidence;
 use super::family::LookAt;
-use super::statistics::levels::Held;
+use super::statistics::levels::{GroupPrior, Held};
 use super::statistics::normalization::Scales;
 
 /// A cell is measured afresh at each look of this many.
@@ -27,6 +27,7 @@ pub(super) struct Measured {
     pods: BTreeSet<(usize, usize)>,
     /// Samples of head and base.
     samples: [i64; 2],
+    samples_per_pod: f64,
     /// By count kind that had tests: the functions in the order of the test, and what was measured.
     kinds: BTreeMap<CountKind, (Vec<usize>, Held)>,
     /// Held with self counts.
@@ -41,6 +42,7 @@ impl Measured {
             epoch: at.open.epoch,
             pods: pods(evidence),
             samples: evidence.arms.map(|arm| arm.total),
+            samples_per_pod: samples_per_pod(&evidence.arms),
             kinds: BTreeMap::new(),
             scales: None,
         };
@@ -59,14 +61,18 @@ impl Measured {
         }
     }
 
-    /// What is held of a kind, for these functions. A function that is new earns all of the prior.
-    pub fn of_kind(&self, kind: CountKind, functions: &[usize]) -> Option<Held> {
+    /// What is held of a kind, for these functions. A function that is new earns all of the prior. Groups of priors are
+    /// held by parts of cost: their mean counts grow with the samples of a pod.
+    pub fn of_kind(&self, kind: CountKind, functions: &[usize], arms: &[ArmFigures; 2]) -> Option<Held> {
         let (known, held) = self.kinds.get(&kind)?;
         let calm = |function: &usize| {
             let place = known.iter().position(|one| one == function);
             place.map_or(1.0, |place| held.calm[place])
         };
-        Some(Held { calm: functions.iter().map(calm).collect(), ..held.clone() })
+        let grown = samples_per_pod(arms) / self.samples_per_pod;
+        let group = |group: &GroupPrior| GroupPrior { lowest_mean: group.lowest_mean * grown, ..*group };
+        let priors = held.priors.iter().map(group).collect();
+        Some(Held { calm: functions.iter().map(calm).collect(), priors, tau2: held.tau2 })
     }
 
     /// Whether it still holds at a look. `evidence` is that of the cell now, however it was tested.
@@ -88,6 +94,11 @@ impl Measured {
 fn pods(evidence: &Evidence) -> BTreeSet<(usize, usize)> {
     let side = |arm: usize| evidence.pods[arm].iter().map(move |pod| (arm, *pod));
     side(HEAD).chain(side(BASE)).collect()
+}
+
+fn samples_per_pod(arms: &[ArmFigures; 2]) -> f64 {
+    let sum = |of: fn(&ArmFigures) -> i64| signed_float(arms.iter().map(of).sum());
+    sum(|arm| arm.total) / sum(|arm| arm.pods)
 }
 
 fn is_its_turn(at: &LookAt<'_>, cell: &CellKey) -> bool {
