@@ -56,8 +56,6 @@ pub(super) struct CellTest {
     pub test: StrataTest,
     pub scales: Scales,
     pub rows: Rows,
-    /// Functions that have too few degrees of freedom, in the order of the test.
-    pub too_few: Vec<bool>,
     /// Pods of each bucket by arm, in the order of the test.
     pub pods: [Vec<BTreeSet<usize>>; 2],
 }
@@ -79,16 +77,9 @@ impl KindEvidence {
 
     /// The place of a function in the test, if it was tested.
     pub fn place(&self, function: usize) -> Option<(usize, &CellTest)> {
-        self.found(function).filter(|(place, test)| test.test.tested[*place])
-    }
-
-    /// Whether a function has too few degrees of freedom.
-    pub fn has_too_few(&self, function: usize) -> bool {
-        self.found(function).is_some_and(|(place, test)| test.too_few[place])
-    }
-
-    fn found(&self, function: usize) -> Option<(usize, &CellTest)> {
-        Some((self.functions.iter().position(|one| *one == function)?, self.test.as_ref()?))
+        let test = self.test.as_ref()?;
+        let place = self.functions.iter().position(|one| *one == function)?;
+        test.test.tested[place].then_some((place, test))
     }
 }
 
@@ -110,7 +101,7 @@ pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell], using: 
     for kind in CountKind::ALL {
         let mut found = counted(config, archive, &used, kind);
         if is_tested {
-            let held = using.held.and_then(|held| held.of_kind(kind, &found.functions));
+            let held = using.held.and_then(|held| held.of_kind(kind, &found.functions, &arms));
             let test = cell_test(config, &used, kind, &found, held.as_ref(), (anchor, scales.clone()));
             scales = scales.or_else(|| Some(test.scales.clone()));
             found.test = Some(test);
@@ -180,14 +171,12 @@ fn cell_test(
     });
     let floor = float(config.min_count);
     let mut test = strata_test(&arms[HEAD], &arms[BASE], Model::Share, floor, None, Some(&clumps), held);
-    let before = test.tested.clone();
     test.leave_out_below_df(LEAST_DF);
-    let too_few = before.iter().zip(&test.tested).map(|(before, now)| *before && !now).collect();
     let scales = known.unwrap_or_else(|| scales(&test, anchor));
     let rows = rows_of_cell(&test, &scales, config.min_effect);
     let pods = [HEAD, BASE]
         .map(|arm| occupied(used, arm).into_iter().map(|bucket| pods_of_bucket(used, arm, bucket)).collect());
-    CellTest { test, scales, rows, too_few, pods }
+    CellTest { test, scales, rows, pods }
 }
 
 /// Buckets of an arm in any of the strata, ascending.

@@ -6,7 +6,7 @@ use fleetdiff_schemas::alert::flag_id;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::number::{float, signed_float};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
-use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonRow, FlagRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonRow, FlagRow};
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{FlagState, Scope, Severity, Support, Verdict};
 
@@ -28,7 +28,7 @@ impl Live {
     /// The comparison closed: every flag is cleared, with its row as it was last tested.
     pub fn close(&self, config: &Config, hop: Hop) -> Vec<FlagRow> {
         let closed = |selected: &Selected| {
-            let row = CellRow { window_end_at: config.clock().end_of(hop), ..selected_row(&selected.now) };
+            let row = CellRow { window_end_at: config.clock().end_of(hop), ..selected_row(config, &selected.now) };
             Some(selected.flag.as_ref()?.change(config, row, FlagState::Cleared, hop, Some("comparison_closed")))
         };
         self.selected.values().filter_map(closed).collect()
@@ -88,6 +88,10 @@ impl Live {
                     end_at,
                 };
                 let mut lines = lines(config, archive, &about, &evidence, rates.get(kind));
+                let opposed = |line: &&mut Line| line.tested.as_ref().is_some_and(|tested| tested.share_opposes);
+                if let Some(rate) = rates.get(kind) {
+                    rate.fill_functions(lines.iter_mut().filter(opposed));
+                }
                 let all = evidence.all.as_ref().filter(|_| *kind == CountKind::SelfCount);
                 lines.extend(all.map(|all| all.line_of_all(&about, &evidence)));
                 (*kind, lines)
@@ -103,8 +107,10 @@ impl Live {
         let place = (profile_type, cell.clone());
         let judged = |held| judge(at.config, at.archive, &[counts], Using { requests: true, held });
         let afresh = judged(None);
-        if let Some(held) = self.held.get(&place).filter(|held| held.holds(at, cell, &afresh)) {
-            return judged(Some(held));
+        if let Some(held) = self.held.get_mut(&place).filter(|held| held.holds(at, cell, &afresh)) {
+            let evidence = judged(Some(&*held));
+            held.add(&evidence);
+            return evidence;
         }
         self.held.remove(&place);
         self.held.extend(Measured::of(at, &afresh).map(|measured| (place, measured)));
@@ -210,7 +216,8 @@ impl Live {
         let mut flags = Vec::new();
         for (id, selected) in &mut self.selected {
             if let Some(flag) = selected.flag.as_ref().filter(|_| equivalent.contains(id)) {
-                let row = CellRow { verdict: Verdict::Equivalent, reason: None, ..selected_row(&selected.now) };
+                let row =
+                    CellRow { verdict: Verdict::Equivalent, reason: None, ..selected_row(at.config, &selected.now) };
                 flags.push(flag.change(at.config, row, FlagState::Cleared, at.hop, Some("equivalent")));
             }
             if open.contains(id) {
@@ -224,7 +231,7 @@ impl Live {
 impl Selected {
     /// A row that is tested now and may be raised, updated or explained.
     fn change(&mut self, at: &LookAt<'_>, cause: &Cause) -> Option<FlagRow> {
-        let row = selected_row(&self.now);
+        let row = selected_row(at.config, &self.now);
         let theta = self.now.theta().unwrap_or(0.0);
         match (&mut self.flag, cause) {
             (Some(flag), Cause::By(by)) if !flag.of_its_own => {
@@ -270,10 +277,10 @@ fn with_always_valid(line: &Line, largest: f64) -> Line {
     line
 }
 
-/// The row, significant with the sign of its effect.
-fn selected_row(line: &Line) -> CellRow {
+/// The row with the verdict that follows from its selection.
+fn selected_row(config: &Config, line: &Line) -> CellRow {
     let mut line = line.clone();
-    line.call();
+    line.select(config.min_effect);
     line.row
 }
 
@@ -298,7 +305,9 @@ impl Flag {
 
     /// Whether the effect moved by more than half the width of the interval last emitted, or the support changed.
     fn has_moved(&self, row: &CellRow, theta: f64) -> bool {
-        let half = self.emitted.adjusted_ratio.map(|ratio| (ratio.high.ln() - ratio.low.ln()) / 2.0);
+        let is_of_all = row.function == ALL_FUNCTIONS;
+        let interval = self.emitted.adjusted_ratio.or(self.emitted.per_request_ratio.filter(|_| is_of_all));
+        let half = interval.map(|ratio| (ratio.high.ln() - ratio.low.ln()) / 2.0);
         row.support != self.emitted.support || half.is_some_and(|half| (theta - self.emitted_theta).abs() > half)
     }
 

@@ -196,7 +196,8 @@ fn write(groups: &mut [Group], levels: &TwoLevel, ln_q: &[Vec<f64>]) {
     for (group, ln_q) in groups.iter_mut().zip(ln_q) {
         for line in group.lines.iter_mut().filter(|line| line.tested.is_some()) {
             let Some(function) = line.function else { continue };
-            line.row.q_value = known(ln_q[function]).map(f64::exp);
+            // A roll-up may test a function that is in the family neither by a cell nor by the row over all cells.
+            line.row.q_value = Some(known(ln_q[function]).map_or(1.0, f64::exp));
             line.row.weight = known(levels.weights[function]);
             line.row.function_ln_p = known(levels.ln_p_f[function]);
         }
@@ -232,10 +233,7 @@ impl Family {
     /// What follows for the rows that are decided.
     fn call(&mut self, report: &Report<'_>, scope: Scope) {
         let Config { q, min_effect, .. } = report.config;
-        let in_window = |line: &Line| {
-            line.row.q_value.is_some_and(|value| value <= *q)
-                && line.theta().is_some_and(|theta| theta.abs() >= *min_effect)
-        };
+        let in_window = |line: &Line| line.row.q_value.is_some_and(|value| value <= *q);
         for line in self.cells.iter_mut().flat_map(|group| &mut group.lines) {
             let live = report.live.selected.get(&RowId::new(&line.row));
             let selected = match scope {
@@ -243,7 +241,7 @@ impl Family {
                 Scope::Epoch => live.is_some(),
             };
             if selected && line.theta().is_some() {
-                line.decide();
+                line.select(*min_effect);
                 if line.row.verdict.is_significant() {
                     line.row.cause = live.and_then(|live| live.cause(report.live));
                 }
@@ -252,7 +250,7 @@ impl Family {
         let roll_ups = self.over_all.iter_mut().chain(self.partly.iter_mut().flatten());
         for line in roll_ups.flat_map(|group| &mut group.lines) {
             if scope == Scope::Window && in_window(line) {
-                line.decide();
+                line.select(*min_effect);
             }
         }
     }
@@ -282,9 +280,8 @@ impl Family {
                     continue;
                 }
                 line.row.per_request_q_value = Some(ln_q.exp());
-                let large = line.all.is_some_and(|all| all.theta.abs() >= config.min_effect);
-                if scope == Scope::Window && ln_q <= config.q.ln() && large {
-                    line.decide();
+                if scope == Scope::Window && of_all && ln_q <= config.q.ln() {
+                    line.select(config.min_effect);
                 }
             }
         }

@@ -76,7 +76,7 @@ impl Rate {
     }
 
     /// Fills the columns of functions.
-    pub fn fill_functions(&self, lines: &mut [Line]) {
+    pub fn fill_functions<'a>(&self, lines: impl IntoIterator<Item = &'a mut Line>) {
         for line in lines {
             let place = line.function.and_then(|function| self.functions.iter().position(|one| *one == function));
             if let Some(place) = place {
@@ -96,24 +96,21 @@ impl Rate {
             support: support(evidence.arms.map(|arm| arm.pods), self.test.df[0]),
             ..untested(about, evidence, ALL_FUNCTIONS, [total(HEAD), total(BASE)])
         };
-        if row.support == Support::Untestable {
+        if !self.test.tested[0] {
             let (verdict, reason) = (Verdict::Untestable, Some(RowReason::FewPods));
-            return Line::of(None, CellRow { verdict, reason, ..row });
+            return Line::of(None, CellRow { verdict, reason, support: Support::Untestable, ..row });
         }
         let mut line = Line::of(None, CellRow { reason: reason(&row, false), ..row });
         self.fill(&mut line.row, 0);
-        if self.test.tested[0] {
-            let ln_p = self.test.ln_p(0, 1.0);
-            let all = OfAll {
-                theta: self.test.theta[0],
-                ln_e: ln_e(ln_p, self.test.variance[0]),
-                equivalent: is_equivalent(&self.test, 0, 0.0),
-            };
-            line.row.ln_e = Some(all.ln_e);
-            line.all = Some(all);
-            if all.equivalent && line.row.support == Support::Firm {
-                (line.row.verdict, line.row.reason) = (Verdict::Equivalent, None);
-            }
+        let all = OfAll {
+            theta: self.test.theta[0],
+            ln_e: ln_e(self.test.ln_p(0, 1.0), self.test.variance[0]),
+            equivalent: is_equivalent(&self.test, 0, 0.0),
+        };
+        line.row.ln_e = Some(all.ln_e);
+        line.all = Some(all);
+        if line.is_equivalent() {
+            (line.row.verdict, line.row.reason) = (Verdict::Equivalent, None);
         }
         line
     }

@@ -55,7 +55,7 @@ pub(super) struct Line {
     pub tested: Option<Decisive>,
     /// For the row of all functions, where it was tested.
     pub all: Option<OfAll>,
-    /// Whether its family selects it, whatever follows from that.
+    /// Whether its family selects it with a change that is large enough, whatever follows from that.
     pub decided: bool,
     /// Names of the head's pods, and ln p of each, if some may be outlying.
     pub deviating: Vec<(String, f64)>,
@@ -89,8 +89,12 @@ impl Line {
         self.tested.as_ref().is_none_or(|tested| !tested.contradicts && tested.one_pod.is_none())
     }
 
-    /// Draws the conclusion from the selection of a tested row: section 7, lines on decided rows.
-    pub fn decide(&mut self) {
+    /// Draws the conclusion from the selection of a tested row: section 7, lines 7 to 10. A change that is too small does
+    /// not decide it.
+    pub fn select(&mut self, min_effect: f64) {
+        if self.theta().is_none_or(|theta| theta.abs() < min_effect) {
+            return;
+        }
         self.decided = true;
         match &self.tested {
             Some(tested) if tested.contradicts => {
@@ -104,8 +108,7 @@ impl Line {
         }
     }
 
-    /// Makes a tested row significant, with the sign of its effect.
-    pub fn call(&mut self) {
+    fn call(&mut self) {
         let Some(theta) = self.theta() else { return };
         let row = &mut self.row;
         if theta > 0.0 {
@@ -132,12 +135,14 @@ pub(super) struct Decisive {
     pub variance: f64,
     /// The 90 % interval of `theta` lies within a ratio of 1.05.
     pub equivalent: bool,
-    /// The share moved the other way, and no cost per request agrees with `theta`.
+    /// The share moved the other way.
+    pub share_opposes: bool,
+    /// The same, and no cost per request agrees with `theta`.
     pub contradicts: bool,
     /// The pods of the bucket that makes the change alone.
     pub one_pod: Option<Vec<String>>,
-    /// The ratio with its always-valid interval.
-    always_valid: Interval,
+    /// In an epoch, where both arms have the function: the ratio with its always-valid interval.
+    always_valid: Option<Interval>,
 }
 
 /// The numbers of a row of all functions that decide its verdict.
@@ -174,7 +179,8 @@ pub(super) fn lines(
             }
             None => {
                 let row = untested(about, evidence, &archive.names[function], counts);
-                let row = match row.verdict == Verdict::Inconclusive && kind.has_too_few(function) {
+                // There are enough pods, but too few degrees of freedom, or no variance in an arm.
+                let row = match row.verdict == Verdict::Inconclusive {
                     true => CellRow { verdict: Verdict::Untestable, support: Support::Untestable, ..row },
                     false => row,
                 };
@@ -221,9 +227,11 @@ fn one_line(
         ln_e: rows.ln_e[place],
         variance,
         equivalent: is_equivalent(test, place, ln_scale),
+        share_opposes: rows.contradicts[place],
         contradicts: rows.contradicts[place] && !rate.is_some_and(|rate| rate.agrees(function, theta)),
         one_pod: test.one_bucket(place, ln_scale).map(names),
-        always_valid: around(test, place, ln_p_always_valid(variance, ALWAYS_VALID), ln_scale),
+        always_valid: (row.scope == Scope::Epoch && row.adjusted_ratio.is_some())
+            .then(|| around(test, place, ln_p_always_valid(variance, ALWAYS_VALID), ln_scale)),
     };
     let mut line = Line { tested: Some(decisive), ..Line::of(Some(function), row.clone()) };
     row.verdict = if line.is_equivalent() { Verdict::Equivalent } else { Verdict::Inconclusive };
@@ -246,7 +254,11 @@ fn tested_row(
     let [(n1, p1), (n0, p0)] = [&row.head, &row.base].map(|arm| (signed_float(arm.total), arm.share.unwrap_or(0.0)));
     let half = t_quantile(0.95, test.df[place]) * test.delta_variance(place).sqrt();
     let in_both = counts[HEAD] > 0 && counts[BASE] > 0;
-    let ratio = |ln_scale: f64| in_both.then(|| around(test, place, 0.05_f64.ln(), ln_scale));
+    let ratio = in_both.then(|| around(test, place, 0.05_f64.ln(), 0.0));
+    let over = |ratio: Interval| {
+        let [value, low, high] = [ratio.value, ratio.low, ratio.high].map(|end| end / scales.deciding().exp());
+        Interval { value, low, high }
+    };
     let pods = [row.head.pods, row.base.pods].map(signed_float);
     let samples_per_pod = (n1 + n0) / (pods[HEAD] + pods[BASE]);
     let share = float(counts[HEAD] + counts[BASE]) / (n1 + n0);
@@ -264,8 +276,8 @@ fn tested_row(
         ln_p: Some(rows.ln_p_share[place]),
         ln_p_min_effect: Some(rows.ln_p_min_effect[place]),
         ln_p_row: Some(rows.ln_p_row[place]),
-        ratio: ratio(0.0),
-        adjusted_ratio: ratio(scales.deciding()),
+        ratio,
+        adjusted_ratio: ratio.map(over),
         adjusted_ln_p: Some(rows.ln_p[place]),
         ln_e: Some(rows.ln_e[place]),
         minimum_detectable_ratio: Some(design.smallest_detectable(samples_per_pod).exp()),
@@ -296,9 +308,7 @@ pub(super) fn add_always_valid(line: &mut Line, largest: f64) {
     if line.ln_e().is_some() {
         line.row.always_valid_ln_p = Some(-largest);
     }
-    if let Some(tested) = line.tested.as_ref().filter(|_| line.row.adjusted_ratio.is_some()) {
-        line.row.always_valid_ratio = Some(tested.always_valid);
-    }
+    line.row.always_valid_ratio = line.tested.as_ref().and_then(|tested| tested.always_valid);
 }
 
 /// G of a row's counts and its tail if samples were independent, given that both arms have samples and no count is
