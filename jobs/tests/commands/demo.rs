@@ -216,8 +216,19 @@ fn another_function_in_other_cells_moves_the_finding() {
 #[test]
 fn a_change_of_everything_is_seen_per_request_alone() {
     let all = done(&["demo", "--regress", "(all)", "--cells", "ap-south-1:*", "--factor", "1.15", "--requests", "40"]);
-    assert!(
-        CountKind::ALL.iter().all(|&kind| significant(&all.rows(Scope::Epoch, kind), Verdict::Regressed).is_empty())
+    for kind in CountKind::ALL {
+        let rows = all.rows(Scope::Epoch, kind);
+        let functions: BTreeSet<&str> =
+            significant(&rows, Verdict::Regressed).iter().map(|row| row.function.as_str()).collect();
+        let expected = if kind == CountKind::SelfCount { vec![ALL_FUNCTIONS] } else { Vec::new() };
+        assert_eq!(functions.into_iter().collect::<Vec<_>>(), expected, "{kind:?}");
+    }
+    let flagged: BTreeSet<CellKey> = all.tables.flags.iter().map(|flag| flag.row.cell.clone()).collect();
+    assert!(all.tables.flags.iter().all(|flag| flag.row.function == ALL_FUNCTIONS), "{:?}", all.tables.flags);
+    assert_eq!(
+        flagged,
+        ["Android-TV", "Web-Desktop", "iOS-iPad"].map(|cohort| cell("ap-south-1", cohort)).into(),
+        "each cell in which everything costs more is flagged, and no other"
     );
     let regressed: Vec<&CellRow> = all
         .tables
