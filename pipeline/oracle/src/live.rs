@@ -277,10 +277,11 @@ fn with_always_valid(line: &Line, largest: f64) -> Line {
     line
 }
 
-/// The row with the verdict that follows from its selection.
+/// The row with the verdict that follows from its selection; a flag names no pods.
 fn selected_row(config: &Config, line: &Line) -> CellRow {
     let mut line = line.clone();
     line.select(config.min_effect);
+    line.row.outlying_pods.clear();
     line.row
 }
 
@@ -295,10 +296,10 @@ impl Flag {
     /// Records the current row as the emitted one.
     fn emit(&mut self, row: CellRow, theta: f64) {
         self.emitted_theta = theta;
-        self.severity = match (row.verdict, row.support) {
-            (Verdict::Regressed, Support::Firm) => Severity::Page,
-            (Verdict::Regressed, _) => Severity::Ticket,
-            _ => Severity::Info,
+        self.severity = match row.support {
+            _ if theta <= 0.0 => Severity::Info,
+            Support::Firm => Severity::Page,
+            _ => Severity::Ticket,
         };
         self.emitted = row;
     }

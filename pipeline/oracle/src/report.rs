@@ -242,9 +242,7 @@ impl Family {
             };
             if selected && line.theta().is_some() {
                 line.select(*min_effect);
-                if line.row.verdict.is_significant() {
-                    line.row.cause = live.and_then(|live| live.cause(report.live));
-                }
+                line.row.cause = live.and_then(|live| live.cause(report.live));
             }
         }
         let roll_ups = self.over_all.iter_mut().chain(self.partly.iter_mut().flatten());
