@@ -25,7 +25,6 @@ pub(super) fn compositional(config: &Config, archive: &Archive, evidence: &Evide
     let (share, adjusted) = (&test.test.theta, &test.rows.theta);
     let moved = |place: usize, ln_q: f64| {
         ln_q <= config.q.ln()
-            && test.scales.ln_scales.len() == 1
             && ln_normalization.abs() >= config.min_effect
             && share[place] * ln_normalization > 0.0
             && adjusted[place].abs() < share[place].abs()
