@@ -53,6 +53,24 @@ pub fn encode(entries: &[Entry]) -> Vec<u8> {
     bytes
 }
 
+/// The sum, by function, of what several [`encode`] made: the parts of one profile that fall into one cell.
+pub fn sum<'a>(mut parts: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<u8> {
+    if parts.len() == 1 {
+        return parts.next().unwrap_or_default().to_vec();
+    }
+    let mut entries: Vec<Entry> = parts.flat_map(decode).collect();
+    entries.sort_unstable_by_key(|entry| entry.function);
+    entries.dedup_by(|entry, kept| {
+        let same = entry.function == kept.function;
+        if same {
+            kept.own += entry.own;
+            kept.total += entry.total;
+        }
+        same
+    });
+    encode(&entries)
+}
+
 /// self = total.
 const LEAF: u64 = 0;
 /// self = 0.

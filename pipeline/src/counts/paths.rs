@@ -161,6 +161,14 @@ pub fn decode_paths(bytes: &[u8]) -> impl Iterator<Item = (PathId, u64)> + '_ {
     })
 }
 
+/// The sum, by path, of what several [`encode_paths`] made.
+pub fn sum_of_paths<'a>(mut parts: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<u8> {
+    match parts.len() {
+        1 => parts.next().unwrap_or_default().to_vec(),
+        _ => encode_paths(parts.flat_map(decode_paths).collect()),
+    }
+}
+
 /// Samples of one build in one time block, by path.
 pub type PathCounts = HashMap<PathId, u64, FixedState>;
 

@@ -18,9 +18,9 @@ use super::admission::{Arrival, CohortCounts, OfPod, PodProfile, Sighting};
 use super::cumulative::{PathSamples, Process, Snapshot, Taken};
 use super::requests::{CountedWindow, Part, Served};
 use crate::counts::bucket::Addition;
-use crate::counts::encoding::encode;
+use crate::counts::encoding::{encode, sum};
 use crate::counts::functions::FunctionTable;
-use crate::counts::paths::decode_paths;
+use crate::counts::paths::{decode_paths, sum_of_paths};
 
 /// A pod that is silent for so long is a new one when it comes back, if it does not say when its process began.
 const RETENTION: Nanos = Nanos::from_seconds(86_400);
@@ -322,13 +322,17 @@ impl PodHistory {
                 late,
             });
         }
+        let mut parts: BTreeMap<CellId, Vec<&CohortCounts>> = BTreeMap::new();
         for part in &profile.cohorts {
-            let counts = Addition {
-                functions: part.functions.clone(),
-                paths: part.paths.clone(),
-                ..addition(profile.own, part.samples, 0)
+            parts.entry(cell(&part.cohort)).or_default().push(part);
+        }
+        for (cell, parts) in parts {
+            let addition = Addition {
+                functions: sum(parts.iter().map(|part| part.functions.as_slice())),
+                paths: sum_of_paths(parts.iter().map(|part| part.paths.as_slice())),
+                ..addition(profile.own, parts.iter().map(|part| part.samples).sum(), 0)
             };
-            decided.additions.push(CellAddition { cell: cell(&part.cohort), addition: counts, late });
+            decided.additions.push(CellAddition { cell, addition, late });
         }
     }
 

@@ -45,7 +45,7 @@ impl Level {
     /// 2 times the integral from `asked` to the level of (y - t)/(A t + B t^2) dt.
     fn lost(&self, asked: f64) -> f64 {
         let (y, a, b) = (self.share, self.counting, self.between);
-        let first = if y > 0.0 { y * libm::log(y / asked) } else { 0.0 };
+        let first = if y > 0.0 { y * ln_ratio(y, asked) } else { 0.0 };
         let second = if b * y.max(asked) < POISSON * a {
             y - asked
         } else {

@@ -8,6 +8,8 @@
 //! other does not. So the spread of dispersions is that of both arms together, weighted by precision, unless an arm shows more than
 //! its own standard error above it. What the prior is worth is capped at 20 degrees of freedom.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use crate::arms::{Arms, Side};
@@ -59,6 +61,16 @@ pub(crate) struct Witness {
     pub share: f64,
     /// Dispersions of the arms that have enough counts.
     pub arms: Arms<Option<Dispersion>>,
+}
+
+impl Witness {
+    /// By descending share, then by the ratios of base and head, so that equal shares have one order wherever they
+    /// come from.
+    pub(crate) fn in_order(&self, other: &Self) -> Ordering {
+        let ratio = |arm: Option<Dispersion>| arm.map_or(f64::NEG_INFINITY, |dispersion| dispersion.ratio);
+        let by_ratio = |side| ratio(self.arms[side]).total_cmp(&ratio(other.arms[side]));
+        other.share.total_cmp(&self.share).then_with(|| by_ratio(Side::Base)).then_with(|| by_ratio(Side::Head))
+    }
 }
 
 /// The priors from `witnesses`, by descending share: up to four groups of at least 40, one of at least 20, else none.

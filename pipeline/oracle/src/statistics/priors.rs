@@ -47,7 +47,9 @@ pub(super) struct Dispersion {
 /// dispersions by arm and function, where the function takes part.
 pub(super) fn measure(mean: &[f64], seen: &[Vec<Option<Dispersion>>; 2]) -> Vec<GroupPrior> {
     let mut order: Vec<usize> = (0..mean.len()).filter(|&f| seen[0][f].is_some() || seen[1][f].is_some()).collect();
-    order.sort_by(|&f, &g| mean[g].total_cmp(&mean[f]));
+    let ratio = |f: usize, arm: usize| seen[arm][f].map_or(-1.0, |dispersion| dispersion.ratio);
+    let by_ratio = |f: usize, g: usize, arm: usize| ratio(f, arm).total_cmp(&ratio(g, arm));
+    order.sort_by(|&f, &g| mean[g].total_cmp(&mean[f]).then(by_ratio(f, g, 1)).then(by_ratio(f, g, 0)));
     let n = order.len();
     let groups = match (n / MIN_GROUP).min(MOST_GROUPS) {
         0 => usize::from(n >= ENOUGH_FUNCTIONS),

@@ -143,7 +143,7 @@ impl<'m> Measuring<'m> {
     fn pool(&mut self) {
         let admitted: Vec<usize> = self.tests.family().collect();
         let mut witnesses: Vec<Witness> = admitted.iter().filter_map(|&place| self.witness(place)).collect();
-        witnesses.sort_by(|one, other| other.share.total_cmp(&one.share));
+        witnesses.sort_by(Witness::in_order);
         self.tests.pooled.priors = priors(&witnesses);
         let restlessness: Vec<f64> =
             admitted.iter().map(|&place| self.unmoderated(place).ln_p_of_restlessness()).collect();
