@@ -1,7 +1,7 @@
 //! The columns of findings: one list that decides names, order, types and nulls of JSON, CSV and Parquet.
 //!
 //! Names and meanings are those of the table `cells` of fleets, if it has the column: `adjusted_ratio` is after the
-//! normalization factor, and `adjusted_ln_p` is the test that decides.
+//! normalization factor, and `ln_p_row` the p-value that decides.
 
 use fleetdiff_schemas::rows::Interval;
 use fleetdiff_schemas::tables::{Kind, Value};
@@ -72,7 +72,7 @@ pub const COLUMNS: [Column; 18] = [
     Column::new("adjusted_ratio", Kind::Number, "1", "Head's share over base's share after the normalization factor; null where a side lacks the function or nothing was tested.", |row| ratio(row, |ratio| ratio.value)).or_null(),
     Column::new("adjusted_ratio_low", Kind::Number, "1", "Lower end of its 95 % interval.", |row| ratio(row, |ratio| ratio.low)).or_null(),
     Column::new("adjusted_ratio_high", Kind::Number, "1", "Upper end of its 95 % interval.", |row| ratio(row, |ratio| ratio.high)).or_null(),
-    Column::new("adjusted_ln_p", Kind::Number, "1", "Natural logarithm of the p-value that decides, at most 0; null where nothing was tested.", |row| number(row.ln_p)).or_null(),
+    Column::new("ln_p_row", Kind::Number, "1", "Natural logarithm of the p-value that decides: that the change is not larger than min_effect either way, over all admissible normalization factors; at most 0, null where nothing was tested.", |row| number(row.ln_p)).or_null(),
     Column::new("q_value", Kind::Number, "1", "Smallest false-discovery rate at which the row is significant, 0 to 1; null where nothing was tested, or the method controls none.", |row| number(row.q_value)).or_null(),
     Column::new("verdict", Kind::Name(Verdict::NAMES), "", "Verdict; regressed and improved are significant.", |row| Value::Text(row.verdict.name())),
     Column::new("reason", Kind::Name(RowReason::NAMES), "", "Why, where there is more to say.", |row| row.reason.map_or(Value::Null, |reason| Value::Text(reason.name()))).or_null(),

@@ -15,7 +15,7 @@ use crate::sides::Sides;
 pub const JSON_SCHEMA: &str = include_str!("../../diff.schema.json");
 
 /// Version of the document; it is increased when a member changes its name or meaning.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// The document, with a line end behind it.
 ///

@@ -14,13 +14,16 @@ use tempfile::TempDir;
 
 use super::program::{Run, recorded, run};
 
-/// The last profiles of pods that serve sessions: builds A and A2, and build B with another encoding.
+/// The last two profiles of pods that serve sessions: builds A and A2, and build B with another encoding.
 const BASE: [&str; 3] = ["rd-00", "rd-01", "rd-04"];
 const HEAD: [&str; 2] = ["rd-08", "rd-09"];
 
 fn profiles(pods: &[&str]) -> Vec<String> {
-    let file = |pod: &&str| recorded("rd-listpack").join("profiles").join(pod).join("cpu-011.folded.gz");
-    pods.iter().map(|pod| file(pod).to_str().unwrap().to_owned()).collect()
+    let of_pod = |pod: &&str| {
+        let folder = recorded("rd-listpack").join("profiles").join(pod);
+        ["cpu-010.folded.gz", "cpu-011.folded.gz"].map(|file| folder.join(file).to_str().unwrap().to_owned())
+    };
+    pods.iter().flat_map(of_pod).collect()
 }
 
 fn diff(base: &[String], head: &[String], more: &[&str]) -> Run {
@@ -106,7 +109,7 @@ fn markdown_shows_what_is_significant() {
     );
     assert_eq!(comment.lines().filter(|line| line.starts_with("| `")).count(), 1, "{comment}");
     assert!(
-        comment.contains("\n... and 1 more significant function.\n")
+        comment.contains("\n... and 3 more significant functions.\n")
             && comment.contains(". With fewer than 5 runs per side"),
         "{comment}"
     );

@@ -7,8 +7,8 @@
 //!
 //! A cell goes from counts ([`levels`], with the weights of pods in `geometry`, the variance between pods in `spread`
 //! and clumps in time in [`fano`]) over moderation ([`priors`]) to p at any ratio ([`deviance`]), to the ratio at which
-//! nothing changed ([`normalization`]) and to rows ([`rows`]). Rows of many cells meet in [`families`], a row's outcome
-//! is read off in [`verdict`]. [`always_valid`] is for looks at any time, [`power`] for changes that are not seen yet.
+//! nothing changed ([`normalization`]) and to rows ([`rows`]). Rows of many cells meet in [`families`].
+//! [`always_valid`] is for looks at any time, [`power`] for changes that are not seen yet.
 
 pub mod always_valid;
 pub mod deviance;
@@ -26,7 +26,6 @@ pub mod rare;
 pub mod rows;
 mod spread;
 pub mod tails;
-pub mod verdict;
 
 /// Below this many tested functions nothing is moderated and the normalization factor is 1.
 pub const ENOUGH_FUNCTIONS: usize = 20;

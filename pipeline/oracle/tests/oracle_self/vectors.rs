@@ -5,7 +5,6 @@ mod cells;
 #[path = "vectors/families.rs"]
 mod families;
 #[path = "vectors/verdict.rs"]
-mod verdict;
 
 use fleetdiff_oracle::statistics::always_valid::{critical_z, ln_e, ln_p_always_valid};
 use fleetdiff_oracle::statistics::g::{g_share, ln_p_iid};
