@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fleetdiff_formats::{Decode, Format, Labels, Options, format_of};
-use fleetdiff_schemas::identity::Service;
+use fleetdiff_schemas::identity::{Build, Service};
 use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
@@ -155,6 +155,21 @@ impl RecordedFleet {
     /// When the profiles of each good line were taken, in the order of reading.
     pub fn windows(&self) -> impl Iterator<Item = TimeRange> {
         self.lines.iter().filter_map(|line| line.entry.as_ref().ok()).map(|entry| entry.window)
+    }
+
+    /// The builds that the fleet has profiles of, with their services, as often as they occur: first those that the manifest names,
+    /// also on lines that are rejected, then those in files of records. These are decoded for it, each when its turn comes.
+    pub fn builds(&self) -> impl Iterator<Item = (Service, Build)> + '_ {
+        let named = self.lines.iter().filter(|line| !line.is_of_records());
+        let named = named.filter_map(|line| line.service.clone().zip(line.build.clone()));
+        let mut decoder = Format::Otlp.decoder(&self.options);
+        let of_records = self.lines.iter().filter(|line| line.is_of_records());
+        named.chain(of_records.flat_map(move |line| {
+            let raw = line.entry.as_ref().ok().and_then(|entry| self.raw(line.number, entry).ok());
+            let parts = raw.map_or_else(Vec::new, |raw| decoder.decode(&raw.bytes, &raw.labels));
+            let profiles = parts.into_iter().filter_map(Result::ok);
+            profiles.map(|profile| (profile.identity.service.clone(), profile.identity.build.clone()))
+        }))
     }
 
     /// The profiles as they are in their files, in the order of reading; each file is read when its turn comes. They

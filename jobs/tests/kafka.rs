@@ -10,6 +10,8 @@ mod collector;
 mod faults;
 #[path = "kafka/metrics.rs"]
 mod metrics;
+#[path = "../../connectors/formats/tests/formats/metrics_proto.rs"]
+mod metrics_proto;
 #[path = "kafka/program.rs"]
 mod program;
 #[path = "kafka/results.rs"]

@@ -20,6 +20,8 @@ pub enum Reason {
     Empty,
     /// Its event time is later than the moment at which it was sent.
     FromFuture,
+    /// Its event time lies long before that of everything else.
+    FromPast,
     /// The manifest names a file that does not exist.
     MissingFile,
     /// It is larger than the limit.
@@ -34,7 +36,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Truncated,
         Self::Malformed,
         Self::UnsupportedVersion,
@@ -42,6 +44,7 @@ impl Reason {
         Self::NegativeValue,
         Self::Empty,
         Self::FromFuture,
+        Self::FromPast,
         Self::MissingFile,
         Self::TooLarge,
         Self::UnsupportedType,
@@ -59,6 +62,7 @@ impl Reason {
             Self::NegativeValue => "negative_value",
             Self::Empty => "empty",
             Self::FromFuture => "from_future",
+            Self::FromPast => "from_past",
             Self::MissingFile => "missing_file",
             Self::TooLarge => "too_large",
             Self::UnsupportedType => "unsupported_type",

@@ -167,8 +167,14 @@ fn member<R: TableRow>(column: &Column<R>, row: &R) -> Result<String, TableError
     Ok(format!("{}:{value}", Json::from(column.name)))
 }
 
-/// The columns by which the table is sorted as a JSON array: enough to find the row again.
-fn key_of<R: TableRow>(row: &R) -> String {
+/// The values of the columns by which the table is sorted, as the text of a JSON array: enough to find the row again.
+///
+/// ```
+/// use fleetdiff_schemas::{rows::LedgerRow, tables::{TableRow, key_of}};
+/// let row = LedgerRow { profile_type: "cpu".to_owned(), ..LedgerRow::blank() };
+/// assert_eq!(key_of(&row), r#"["1970-01-01T00:00:00Z","cpu"]"#);
+/// ```
+pub fn key_of<R: TableRow>(row: &R) -> String {
     let is_key = |column: &&Column<R>| R::SORTED_BY.contains(&column.name);
     let keys: Vec<Json> = R::columns().iter().filter(is_key).map(|column| json_of(column.value(row))).collect();
     Json::from(keys).to_string()

@@ -55,9 +55,9 @@ impl Collector {
         measure: Measure,
         read: impl FnOnce(&Record<'_>, &mut Collected<'_>) -> Result<(), Rejection>,
     ) -> Result<Contents, Rejection> {
-        let text = decompress(bytes, self.options.max_bytes)?;
-        let record = Record { text: &text, budget: Budget::of(text.len(), self.options.max_built_bytes), measure };
-        let mut collected = Collected::new(&mut self.naming, &record.budget);
+        let text = self.text(bytes)?;
+        let record = Record { text: &text, budget: self.budget(&text), measure };
+        let mut collected = self.begin(&record.budget);
         read(&record, &mut collected)?;
         Ok(collected.finish())
     }

@@ -20,6 +20,8 @@ mod fixtures;
 mod folded;
 #[path = "formats/large.rs"]
 mod large;
+#[path = "formats/metrics_proto.rs"]
+mod metrics_proto;
 #[path = "formats/mutated_messages.rs"]
 mod mutated_messages;
 #[path = "formats/mutations.rs"]

@@ -2,22 +2,23 @@
 //! is then looked at.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "formats/fixtures.rs"]
+#[expect(dead_code, reason = "only the labels of its profiles are needed here")]
+mod fixtures;
 #[path = "formats/floods.rs"]
 mod floods;
 
 use std::env;
 use std::fs;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Instant;
 
+use fleetdiff_formats::Options;
 use fleetdiff_formats::otlp::metrics::{Decoder, REQUEST_METRICS};
 use fleetdiff_formats::reading::Reading;
-use fleetdiff_formats::{Labels, Options};
-use fleetdiff_schemas::identity::Identity;
-use fleetdiff_schemas::profile::{ProfileType, Temporality};
-use fleetdiff_schemas::time::{Nanos, TimeRange};
+use fleetdiff_schemas::profile::ProfileType;
 
+use fixtures::labels;
 use floods::{Flood, floods};
 
 /// Names the flood that a process is to read.
@@ -33,30 +34,6 @@ fn most(unpacked: usize) -> usize {
     (2 * unpacked + built + BESIDE).min(1 << 30)
 }
 
-fn labels() -> Labels {
-    let identity = Identity {
-        service: "shop".into(),
-        build: "2.1".into(),
-        region: "eu".into(),
-        cohort: "web".into(),
-        hardware: "m7g".into(),
-        node: None,
-        pod: "pod-1".into(),
-        process_start: None,
-    };
-    Labels {
-        identity: Arc::new(identity),
-        profile_type: ProfileType::Cpu,
-        temporality: Temporality::Delta,
-        window: Some(TimeRange { start: Nanos(10), end: Nanos(20) }),
-        sent_at: None,
-        requests: None,
-        requests_window: None,
-        unit: None,
-        period: None,
-    }
-}
-
 /// The most memory that this process ever held, in bytes.
 fn peak() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
@@ -66,7 +43,7 @@ fn peak() -> usize {
 
 /// Reads the flood as a stream and as a file, and says what came of it.
 fn read(flood: &Flood) -> (usize, usize) {
-    let (options, labels) = (Options::default(), labels());
+    let (options, labels) = (Options::default(), labels(ProfileType::Cpu));
     let bytes = (flood.make)();
     let Some(format) = flood.format else {
         return (Decoder::new(&options, REQUEST_METRICS).points(&bytes).len(), 0);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-use fleetdiff_formats::{Format, Labels, Period, Unit};
+use fleetdiff_formats::{Format, Labels, Period, Unit, format_of};
 use fleetdiff_schemas::identity::{Build, Cohort, Hardware, Identity, NodeId, PodId, Region, Service};
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
@@ -19,6 +19,9 @@ pub(super) const MANIFEST: &str = "manifest.jsonl";
 
 /// How far a profile may end after every profile of every other pod: 1 h.
 const FUTURE: Nanos = Nanos::from_seconds(3_600);
+
+/// How far profiles of a single pod may lie before everything else, if nothing lies between: 6 h, as long as an epoch by default.
+const PAST: Nanos = Nanos::from_seconds(6 * 3_600);
 
 /// One line of a manifest.
 #[derive(Clone, Debug)]
@@ -33,6 +36,8 @@ pub(super) struct ManifestLine {
     pub(super) profile_type: Option<ProfileType>,
     /// What is deployed, if the line says so.
     pub(super) service: Option<Service>,
+    /// What is deployed of it, if the line says so.
+    pub(super) build: Option<Build>,
     /// What it says about the file, or what is wrong with it.
     pub(super) entry: Result<ProfileFile, Rejection>,
 }
@@ -47,6 +52,16 @@ pub(super) struct ProfileFile {
     pub(super) file: Arc<str>,
     /// `None`: recognized by the file's name and bytes.
     pub(super) format: Option<Format>,
+}
+
+impl ManifestLine {
+    /// Whether the file's profiles carry their own identities, whatever the line says.
+    pub(super) fn is_of_records(&self) -> bool {
+        // NB: records are recognized by the name of their file alone.
+        self.entry
+            .as_ref()
+            .is_ok_and(|entry| entry.format.unwrap_or_else(|| format_of(&entry.file, b"")) == Format::Otlp)
+    }
 }
 
 impl ProfileFile {
@@ -82,6 +97,7 @@ impl ManifestLines {
             file: None,
             profile_type: None,
             service: None,
+            build: None,
             entry: Err(not_an_object("")),
         };
         line.entry = match serde_json::from_slice(text) {
@@ -98,6 +114,7 @@ impl ManifestLines {
     /// are refused.
     pub(super) fn finish(mut self) -> Vec<ManifestLine> {
         refuse_future(&mut self.lines);
+        refuse_past(&mut self.lines);
         self.lines.sort_by_key(|line| (line.ends, line.number));
         self.lines
     }
@@ -106,6 +123,7 @@ impl ManifestLines {
     fn entry(&mut self, keys: &Keys<'_>, line: &mut ManifestLine) -> Result<ProfileFile, Rejection> {
         line.file = keys.text("file").ok().flatten().map(Arc::from);
         line.service = keys.text("service").ok().flatten().map(Service::from);
+        line.build = keys.text("build").ok().flatten().map(Build::from);
         line.profile_type = keys.text("profile_type").ok().flatten().and_then(|name| name.parse().ok());
         let window = keys.window("start_unix_nano", "end_unix_nano");
         let at = window.as_ref().ok().copied().flatten();
@@ -119,7 +137,7 @@ impl ManifestLines {
         keys: &Keys<'_>,
         window: Result<Option<TimeRange>, Rejection>,
     ) -> Result<ProfileFile, Rejection> {
-        let format = format_of(keys);
+        let format = declared_format(keys);
         let timed = |window: Result<Option<TimeRange>, Rejection>| {
             window?.ok_or_else(|| malformed("start_unix_nano and end_unix_nano are missing"))
         };
@@ -229,7 +247,7 @@ fn file_of(keys: &Keys<'_>) -> Result<Arc<str>, Rejection> {
     }
 }
 
-fn format_of(keys: &Keys<'_>) -> Result<Option<Format>, Rejection> {
+fn declared_format(keys: &Keys<'_>) -> Result<Option<Format>, Rejection> {
     match keys.text("format")? {
         None => Ok(None),
         // A delta carries its own identities, which a line of the manifest would contradict.
@@ -279,6 +297,34 @@ fn refuse_future(lines: &mut [ManifestLine]) {
             );
             line.entry = Err(entry.rejection(Reason::FromFuture, detail));
         }
+    }
+}
+
+/// Refuses the lines before a gap of more than [`PAST`] if they are all of one pod, and other pods have lines after it: their clock
+/// is wrong, and would open the fleet's first hop years before the others. What several pods recorded before a silence is kept, and
+/// so is what a pod recorded alone without such a gap. A refused line has no time, so that it is booked where the fleet begins.
+fn refuse_past(lines: &mut [ManifestLine]) {
+    let mut by_end: Vec<usize> = (0..lines.len()).filter(|&place| lines[place].entry.is_ok()).collect();
+    by_end.sort_by_key(|&place| lines[place].ends);
+    let mut rest = by_end.as_slice();
+    while let Some(gap) = rest.windows(2).position(|pair| lines[pair[1]].ends.since(lines[pair[0]].ends) > PAST) {
+        let (before, after) = rest.split_at(gap + 1);
+        // NB: the pods of a file of records are not known here: it may be of several.
+        let Some(pod) = pod_of(&lines[before[0]]) else { return };
+        let is_its = |&place: &usize| pod_of(&lines[place]).as_ref() == Some(&pod);
+        if !before.iter().all(is_its) || after.iter().all(is_its) {
+            return;
+        }
+        let next = lines[after[0]].ends;
+        for &place in before {
+            let line = &mut lines[place];
+            let Ok(entry) = &line.entry else { continue };
+            let behind = next.since(line.ends).0 / 1_000_000_000;
+            let detail =
+                format!("line {}: ends at least {behind} s before every profile of every other pod", line.number);
+            line.entry = Err(Rejection { at: None, ..entry.rejection(Reason::FromPast, detail) });
+        }
+        rest = after;
     }
 }
 

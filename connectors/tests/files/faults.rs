@@ -185,6 +185,65 @@ fn a_profile_from_the_future_is_refused() {
     assert_eq!(good(&read_folder(&folder)).count(), 12);
 }
 
+const PAST: i64 = 6 * 3_600;
+
+#[test]
+fn regression_a_profile_from_the_past_is_refused() {
+    // The first hop of all other pods is hop 0; the bad line is of hop 1.
+    let fault = spoilt(later(-10 - PAST - 1));
+    assert_eq!((fault.reason, fault.at, fault.samples), (Reason::FromPast, None, 0));
+    assert!(fault.profile_type.is_some() && fault.detail.contains("21601 s before every profile"), "{fault:?}");
+    assert_eq!(spoilt(later(-1_700_000_000)).reason, Reason::FromPast);
+    assert_eq!(after_moves(&[(BAD, -10 - PAST)]), Vec::<usize>::new());
+}
+
+/// Two pods with clocks of their own are each alone in the past; two pods at one time are a fleet before a silence.
+#[test]
+fn regression_only_what_one_pod_alone_recorded_is_from_the_past() {
+    let year = -366 * 86_400;
+    let (of_a, of_b): (Vec<usize>, Vec<usize>) = (lines_of("pod-a"), lines_of("pod-b"));
+    let moved = |lines: &[usize], by: i64| lines.iter().map(|&line| (line, by)).collect::<Vec<_>>();
+    let mut both = [of_a.clone(), of_b.clone()].concat();
+    both.sort_unstable();
+    assert_eq!(after_moves(&moved(&of_a, year)), of_a);
+    assert_eq!(after_moves(&[moved(&of_a, year), moved(&of_b, 2 * year)].concat()), both);
+    assert_eq!(after_moves(&moved(&both, year)), Vec::<usize>::new());
+    // Without a gap, a pod has only run longer than the others.
+    let running: Vec<_> = of_a.iter().rev().copied().zip((1..).map(|times| times * (60 - PAST))).collect();
+    assert_eq!((running.len(), after_moves(&running)), (4, Vec::new()));
+}
+
+/// The lines (from 1) of a pod.
+fn lines_of(pod: &str) -> Vec<usize> {
+    let whose = profiles().into_iter().map(|profile| profile.identity.pod.to_string());
+    (1..).zip(whose).filter(|(_, whose)| whose == pod).map(|(line, _)| line).collect()
+}
+
+/// The lines (from 1) that are refused once the windows of some are moved by seconds, all for the same reason. A fourth pod is added,
+/// so that two are where the fleet is.
+fn after_moves(moves: &[(usize, i64)]) -> Vec<usize> {
+    let within = tempfile::tempdir().unwrap();
+    let folder = small_fleet(within.path());
+    let mut lines = manifest(&folder);
+    for line in lines_of("pod-c") {
+        let mut of_another = lines[line - 1].clone();
+        of_another["pod"] = json!("pod-d");
+        lines.push(of_another);
+    }
+    moves.iter().for_each(|&(line, seconds)| later(seconds)(&folder, &mut lines[line - 1]));
+    write_manifest(&folder, &lines);
+    let records = read_folder(&folder);
+    let faults = records.iter().filter_map(|record| Some((record.position.offset, record.parts[0].as_ref().err()?)));
+    let mut refused: Vec<usize> = faults
+        .map(|(offset, fault)| {
+            assert_eq!(fault.reason, Reason::FromPast);
+            usize::try_from(offset).unwrap()
+        })
+        .collect();
+    refused.sort_unstable();
+    refused
+}
+
 #[test]
 fn a_fleet_of_one_pod_has_no_future() {
     let within = tempfile::tempdir().unwrap();

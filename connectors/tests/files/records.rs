@@ -52,6 +52,21 @@ fn a_file_of_records_is_of_many_pods() {
     }
 }
 
+/// Builds are those of the records, not of the manifest, which are given first.
+#[test]
+fn builds_are_found_in_records_too() {
+    let within = tempfile::tempdir().unwrap();
+    let wrong = r#", "service": "redis", "build": "7""#;
+    let named = r#"{"service": "shop", "build": "A", "file": "none"}"#;
+    let lines = [line("hop01-node-1.otlp.pb", wrong), line("absent.otlp.pb", ""), named.to_owned()];
+    let fleet = RecordedFleet::open(folder(within.path(), &lines)).unwrap();
+    let builds: Vec<(String, String)> =
+        fleet.builds().map(|(service, build)| (service.to_string(), build.to_string())).collect();
+    assert_eq!(builds[0], ("shop".to_owned(), "A".to_owned()));
+    assert!(builds.len() > 1 && builds[1..].iter().all(|(service, _)| service == "etcd"), "{builds:?}");
+    assert_eq!(read_all(fleet).len(), 3, "nothing was read");
+}
+
 #[test]
 fn a_filter_holds_for_each_profile() {
     let within = tempfile::tempdir().unwrap();

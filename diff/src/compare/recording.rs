@@ -39,7 +39,8 @@ impl Recording {
     }
 }
 
-/// The placeholder identity of a profile that was read from a file.
+/// The identity of every profile that is read from a file, which names no service, build or pod: each field that must have a value
+/// is `-`. A comparison of files does not use it.
 pub fn nobody() -> Identity {
     Identity {
         service: "-".into(),

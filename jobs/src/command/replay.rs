@@ -1,5 +1,6 @@
 //! `replay`: a recorded fleet through the dataflow.
 
+mod named;
 mod uncalibrated;
 
 use std::io::Write;
@@ -54,8 +55,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let configuration = Configuration::load(args.config.as_deref(), &args.flags).map_err(Failure::of_configuration)?;
     let config = configuration.dataflow();
     let filter = Filter { service: args.service.as_deref().map(Into::into), profile_type: args.profile_type };
-    let fleet = RecordedFleet::open(&args.fleet).map_err(Failure::of_fleet)?;
-    let fleet = fleet.filtered(&filter).with_options(configuration.of_files());
+    let fleet = RecordedFleet::open(&args.fleet).map_err(Failure::of_fleet)?.with_options(configuration.of_files());
+    named::check(&fleet, filter.service.as_ref(), &config.comparing)?;
+    let fleet = fleet.filtered(&filter);
     let keep = |folder, written| match config.method.is_calibrated() {
         true => Keeper::new(Some(folder), written, config.clock(), span(&fleet)),
         false => Keeper::without_alerts(folder, written, config.clock(), span(&fleet)),
@@ -72,8 +74,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     warn_of_rejected(&tables);
     let mut out = std::io::stdout().lock();
     if tables.comparisons.is_empty() {
-        let builds = "no comparison was open at the end: name one with --base and --head, or record a fleet in which a build appears later";
-        writeln!(out, "{builds}")?;
+        writeln!(out, "{}", named::nothing_compared(&config.comparing))?;
     } else if config.method.is_calibrated() {
         grid::print(&mut out, &tables, &config)?;
         writeln!(out, "{aa_check}")?;

@@ -10,6 +10,7 @@ use fleetdiff_formats::compression;
 use fleetdiff_formats::pprof::proto;
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::rows::{RejectedRow, Tables};
+use fleetdiff_schemas::time::Nanos;
 use prost::Message;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -146,10 +147,20 @@ fn regression_bad_files_and_lines_leave_the_rest_as_it_was() {
         Reason::FromFuture,
         "after every profile",
     );
+    let decade = 315_360_000 * 1_000_000_000;
+    for earlier in [decade, decade - 10_000_000_000, start] {
+        spoilt.entry(
+            json!({ "start_unix_nano": start - earlier, "end_unix_nano": end - earlier }),
+            Reason::FromPast,
+            "before every profile",
+        );
+    }
     spoilt.entry(json!({ "requests": -3 }), Reason::NegativeValue, "requests");
     spoilt.line("{ this is no JSON", Reason::Malformed, "JSON");
     let after = replay(spoilt.folder.path());
     assert_rejected(&after.tables.rejected, &spoilt.expected);
+    let first = |tables: &Tables| tables.ledger.iter().map(|row| row.hop_at).min().unwrap();
+    assert!(first(&CLEAN.tables).since(first(&after.tables)) < Nanos::from_seconds(60), "a hop of the past is open");
     assert_unchanged(&after.tables, &CLEAN.tables);
     assert!(CLEAN.tables.rejected.is_empty());
     let lines = after.run.stderr.lines().count();

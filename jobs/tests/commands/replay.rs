@@ -2,6 +2,8 @@
 //! did not change is not.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
@@ -116,9 +118,8 @@ fn one_pod_a_cell_is_untestable_and_says_so() {
 #[test]
 fn levels_but_of_memory_are_one_rejected_row_each_and_one_line_in_all() {
     let (fleet, folder) = (recorded("kv-snapshot"), tempfile::tempdir().unwrap());
-    let manifest =
-        std::fs::read_to_string(fleet.join("manifest.jsonl")).unwrap().replace("\"cumulative\"", "\"gauge\"");
-    std::fs::write(folder.path().join("manifest.jsonl"), &manifest).unwrap();
+    let manifest = fs::read_to_string(fleet.join("manifest.jsonl")).unwrap().replace("\"cumulative\"", "\"gauge\"");
+    fs::write(folder.path().join("manifest.jsonl"), &manifest).unwrap();
     std::os::unix::fs::symlink(fleet.join("profiles"), folder.path().join("profiles")).unwrap();
     let done = done(&[
         "replay",
@@ -184,7 +185,49 @@ fn what_it_says_of_few_pods() {
 #[test]
 fn a_run_without_a_comparison_says_so() {
     let folder = recorded("rd-listpack");
-    let done = done(&["replay", folder.to_str().unwrap(), "--base", "A", "--head", "no-such-build"]);
-    assert!(done.run.stdout.contains("no comparison was open at the end"), "{}", done.run.stdout);
+    let deploys = done(&["replay", folder.to_str().unwrap()]).run.stdout;
+    assert!(deploys.contains("no comparison was open at the end: name one with --base and --head"), "{deploys}");
     assert_eq!(run(&["replay", folder.to_str().unwrap()]).code, 2);
+}
+
+/// The advice to name builds was given to those who had named them.
+#[test]
+fn regression_named_builds_that_are_not_compared_are_not_asked_for_again() {
+    let folder = recorded("rd-listpack");
+    let all_warm_up = ["--base", "A,A2", "--head", "B", "--warm-up", "24h"];
+    let said = done(&[&["replay", folder.to_str().unwrap()], &all_warm_up[..]].concat()).run.stdout;
+    assert!(said.contains("no comparison of B with A,A2 was open at the end"), "{said}");
+    assert!(!said.contains("--base"), "{said}");
+}
+
+/// Unknown names gave a run of no rows that ended well.
+#[test]
+fn regression_names_that_the_fleet_does_not_have_are_errors() {
+    let fleet = recorded("rd-listpack");
+    let service = service_of(&fleet);
+    let (services, builds) = (format!("it has services: {service}"), format!("it has builds: A, A2, B of {service}"));
+    let cases: [(&[&str], &str, &str); 4] = [
+        (&["--service", "shopp"], "no profile of service shopp", &services),
+        (&["--service", "shopp", "--base", "X", "--head", "Y"], "no profile of service shopp", &services),
+        (&["--base", "A,A3", "--head", "B"], "no profile of build A3 (base)\n", &builds),
+        (&["--base", "A4", "--head", "b"], "no profile of build A4 (base), b (head)\n", &builds),
+    ];
+    for (named, problem, there) in cases {
+        let output = tempfile::tempdir().unwrap();
+        let folder = output.path().join("out");
+        let place = ["replay", fleet.to_str().unwrap(), "--output", folder.to_str().unwrap()];
+        let run = run(&[&place[..], named].concat());
+        assert_eq!(run.code, 2, "{named:?}: {}", run.stderr);
+        assert!(run.stderr.contains(problem) && run.stderr.contains(there), "{named:?}: {}", run.stderr);
+        assert!(run.stdout.is_empty() && !folder.exists(), "{named:?}: {}", run.stdout);
+    }
+    // A service narrows the builds down, and does not hide those that it has.
+    done(&["replay", fleet.to_str().unwrap(), "--service", &service, "--base", "A", "--head", "A2"]);
+}
+
+/// The service of the first line of a manifest.
+fn service_of(fleet: &Path) -> String {
+    let manifest = fs::read_to_string(fleet.join("manifest.jsonl")).unwrap();
+    let line: serde_json::Value = serde_json::from_str(manifest.lines().next().unwrap()).unwrap();
+    line["service"].as_str().unwrap().to_owned()
 }

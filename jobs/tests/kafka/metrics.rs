@@ -14,60 +14,15 @@ use rdkafka::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use serde_json::Value;
 
+use crate::metrics_proto::{Bucketed, Data, Histogram, Metric, Request, ResourceMetrics, ScopeMetrics};
 use crate::program::{brokers, fail, recorded, succeed, text};
 use crate::results::{of_folder, with_topic};
-
-/// The messages of `metrics.proto` that make a histogram of durations of requests.
-mod proto {
-    use super::Resource;
-
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Request {
-        #[prost(message, repeated, tag = "1")]
-        pub resource_metrics: Vec<ResourceMetrics>,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct ResourceMetrics {
-        #[prost(message, optional, tag = "1")]
-        pub resource: Option<Resource>,
-        #[prost(message, repeated, tag = "2")]
-        pub scope_metrics: Vec<ScopeMetrics>,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct ScopeMetrics {
-        #[prost(message, repeated, tag = "2")]
-        pub metrics: Vec<Metric>,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Metric {
-        #[prost(string, tag = "1")]
-        pub name: String,
-        #[prost(message, optional, tag = "9")]
-        pub histogram: Option<Histogram>,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Histogram {
-        #[prost(message, repeated, tag = "1")]
-        pub points: Vec<Point>,
-        #[prost(int32, tag = "2")]
-        pub temporality: i32,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Point {
-        #[prost(fixed64, tag = "2")]
-        pub start: u64,
-        #[prost(fixed64, tag = "3")]
-        pub time: u64,
-        #[prost(fixed64, tag = "4")]
-        pub count: u64,
-    }
-}
 
 const DELTA: i32 = 1;
 const CUMULATIVE: i32 = 2;
 
 /// One line of the manifest as a record of metrics.
-fn record(line: &Value, point: proto::Point, temporality: i32) -> Vec<u8> {
+fn record(line: &Value, point: Bucketed, temporality: i32) -> Vec<u8> {
     let names = [
         ("service.name", "service"),
         ("service.version", "build"),
@@ -79,12 +34,12 @@ fn record(line: &Value, point: proto::Point, temporality: i32) -> Vec<u8> {
         let value = AnyValue { value: Some(Any::Text(line[field].as_str().unwrap().to_owned())) };
         KeyValue { key: key.to_owned(), value: Some(value), ..KeyValue::default() }
     };
-    let histogram = proto::Histogram { points: vec![point], temporality };
-    let metric = proto::Metric { name: "rpc.server.duration".to_owned(), histogram: Some(histogram) };
+    let histogram = Histogram { points: vec![point], temporality };
+    let data = Some(Data::Histogram(histogram));
+    let metric = Metric { name: "rpc.server.duration".to_owned(), data, ..Metric::default() };
     let resource = Resource { attributes: names.map(attribute).to_vec() };
-    let scope_metrics = vec![proto::ScopeMetrics { metrics: vec![metric] }];
-    proto::Request { resource_metrics: vec![proto::ResourceMetrics { resource: Some(resource), scope_metrics }] }
-        .encode_to_vec()
+    let scope_metrics = vec![ScopeMetrics { scope: None, metrics: vec![metric] }];
+    Request { resource_metrics: vec![ResourceMetrics { resource: Some(resource), scope_metrics }] }.encode_to_vec()
 }
 
 /// Publishes the requests of a manifest to a topic with two partitions: for each line a delta, or the total of its pod
@@ -101,9 +56,9 @@ fn put_onto(topic: &str, lines: &[Value], temporality: i32) {
         let (since, all) = so_far.entry(line["pod"].as_str().unwrap()).or_insert((start, 0));
         *all += count;
         let point = if temporality == DELTA {
-            proto::Point { start, time, count }
+            Bucketed { start, time, count, ..Bucketed::default() }
         } else {
-            proto::Point { start: *since, time, count: *all }
+            Bucketed { start: *since, time, count: *all, ..Bucketed::default() }
         };
         let value = record(line, point, temporality);
         let message = BaseRecord::<(), [u8]>::to(topic).partition(i32::try_from(number % 2).unwrap()).payload(&value);

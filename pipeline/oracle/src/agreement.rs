@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use fleetdiff_schemas::rows::Tables;
-use fleetdiff_schemas::tables::{Column, TableRow, Value};
+use fleetdiff_schemas::tables::{TableRow, Value, key_of};
 
 /// Largest relative difference of two floats, and largest absolute one near 0.
 const CLOSE: f64 = 1e-8;
@@ -84,7 +84,7 @@ impl Differences {
         expected.iter().for_each(|row| by_key.entry(key_of(row)).or_default().0.push(row));
         got.iter().for_each(|row| by_key.entry(key_of(row)).or_default().1.push(row));
         for (key, (expected, got)) in by_key {
-            let place = format!("{} [{key}]", R::TABLE);
+            let place = format!("{} {key}", R::TABLE);
             match (&expected[..], &got[..]) {
                 ([expected], [got]) => self.row(&place, *expected, *got),
                 ([expected], []) => self.add(format!("{place}: missing; expected {expected:?}")),
@@ -102,22 +102,6 @@ impl Differences {
                 self.add(format!("{place}: {}: expected {expected:?}, got {got:?}", column.name));
             }
         }
-    }
-}
-
-/// The columns by which the table is sorted, in words.
-fn key_of<R: TableRow>(row: &R) -> String {
-    let is_key = |column: &&Column<R>| R::SORTED_BY.contains(&column.name);
-    let values: Vec<String> = R::columns().iter().filter(is_key).map(|column| word(column.value(row))).collect();
-    values.join(" ")
-}
-
-fn word(value: Value<'_>) -> String {
-    match value {
-        Value::Text(text) => text.to_owned(),
-        Value::Count(count) => count.to_string(),
-        Value::Instant(at) => at.0.to_string(),
-        other => format!("{other:?}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Counts since a process began: section 2.3 of `docs/semantics.md`.
 //!
-//! Every snapshot used since the first is kept, and the new samples of one are found by comparing it with all of them.
+//! The largest count of each stack since the first snapshot is kept; the new samples of a snapshot are those beyond it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,9 +18,18 @@ type StackOf = (Cohort, Vec<Arc<str>>);
 /// One process, as far as its sender distinguishes it from others.
 type ProcessKey = (Service, Build, PodId, ProfileType, Option<Nanos>);
 
-/// The snapshots used, by process and in their order, since the last first snapshot.
+/// The snapshots used, by process.
 #[derive(Default)]
-pub(super) struct Snapshots(BTreeMap<ProcessKey, Vec<(Nanos, ByStack)>>);
+pub(super) struct Snapshots(BTreeMap<ProcessKey, Used>);
+
+/// The snapshots of a process that were used.
+#[derive(Default)]
+struct Used {
+    /// When the last was taken, and how many samples it holds.
+    last: Option<(Nanos, u64)>,
+    /// The largest count of each stack in any of them since the last first snapshot.
+    largest: ByStack,
+}
 
 /// What a snapshot is.
 pub(super) enum Found {
@@ -35,7 +44,7 @@ impl Snapshots {
         let (id, at) = (&snapshot.identity, snapshot.window.end);
         let key = (id.service.clone(), id.build.clone(), id.pod.clone(), snapshot.profile_type, id.process_start);
         let used = self.0.entry(key).or_default();
-        let before = used.last().map(|(at, stacks)| (*at, stacks.values().sum::<u64>()));
+        let before = used.last;
         if before.is_some_and(|(last, _)| at <= last) {
             return Found::Superseded;
         }
@@ -46,10 +55,9 @@ impl Snapshots {
         let since = began.or_else(|| before.filter(|_| goes_on).map(|(last, _)| last));
         let since = since.filter(|since| at.since(*since) <= config.clock().length_of(config.window_hops()));
         if began.is_some() || since.is_none() {
-            used.clear();
+            used.largest.clear();
         }
-        let most =
-            |stack: &StackOf| used.iter().filter_map(|(_, counts)| counts.get(stack)).max().copied().unwrap_or(0);
+        let most = |stack: &StackOf| used.largest.get(stack).copied().unwrap_or(0);
         let found = match since {
             None => Found::First,
             Some(since) => {
@@ -59,7 +67,11 @@ impl Snapshots {
                 Found::New(Arc::new(of_stacks(snapshot, new.collect())), TimeRange { start: since, end: at })
             }
         };
-        used.push((at, now));
+        used.last = Some((at, total));
+        for (stack, count) in now {
+            let largest = used.largest.entry(stack).or_default();
+            *largest = count.max(*largest);
+        }
         found
     }
 }

@@ -204,6 +204,7 @@ const REASONS: [&str; Reason::ALL.len()] = [
     "negative_value",
     "empty",
     "from_future",
+    "from_past",
     "missing_file",
     "too_large",
     "unsupported_type",

@@ -37,9 +37,9 @@ impl<D> Hops<D> {
             while hop < end {
                 capability.downgrade(&hop);
                 let items = self.waiting.remove(&hop).unwrap_or_default();
-                let idle_until = act(hop, capability, items, open_from.is_none() && Some(hop) == last);
+                let stepped_before_next = act(hop, capability, items, open_from.is_none() && Some(hop) == last);
                 hop += 1;
-                if let Some(before) = idle_until {
+                if let Some(before) = stepped_before_next {
                     let busy = self.waiting.keys().next().copied().unwrap_or(end).min(end);
                     hop = hop.max(busy.saturating_sub(before));
                 }

@@ -49,7 +49,7 @@ impl<'scope> PlanHops<'scope> for StreamVec<'scope, u64, Fact> {
                     hops.advance(frontier.frontier().first().copied(), |hop, capability, facts, last| {
                         let plans = planner.step(Hop(hop), facts, last);
                         output.session(capability).give_iterator(plans.into_iter());
-                        planner.idle_until()
+                        planner.hops_stepped_before_next_fact()
                     });
                 }
             },
@@ -84,9 +84,9 @@ impl Planner {
         plans
     }
 
-    /// How long before the next fact hops matter again, if they do not matter now: so long that the time blocks of every own hop
-    /// that may still be counted begin as if no hop had been skipped.
-    fn idle_until(&self) -> Option<u64> {
+    /// While nothing happens: how many hops before the next fact must still be stepped, so many that the time blocks of every own
+    /// hop that may still be counted begin as if no hop had been skipped. Otherwise none may be skipped.
+    fn hops_stepped_before_next_fact(&self) -> Option<u64> {
         let idle = |(history, facts): &(ServiceHistory, HopFacts)| history.is_idle() && facts.is_silent();
         self.services.values().all(idle).then(|| self.rules.hops_before_counts())
     }
