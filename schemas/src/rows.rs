@@ -41,6 +41,8 @@ pub struct CellRow {
     pub count_kind: CountKind,
     /// Which cell.
     pub cell: CellKey,
+    /// Whether it covers several cells.
+    pub is_roll_up: bool,
     /// Function name, [`RARE`] or [`ALL_FUNCTIONS`].
     pub function: String,
     /// For [`RARE`]: how many functions it stands for; otherwise `None`.
@@ -152,6 +154,7 @@ impl CellRow {
             comparison,
             count_kind,
             cell,
+            is_roll_up: false,
             function,
             functions: None,
             window_start_at: Nanos(0),
@@ -245,6 +248,8 @@ pub struct ComparisonRow {
     pub count_kind: CountKind,
     /// Which cell; `*`, `*` for all.
     pub cell: CellKey,
+    /// Whether it covers several cells.
+    pub is_roll_up: bool,
     /// Start of the epoch.
     pub window_start_at: Nanos,
     /// End of the hop at whose close this was computed.

@@ -200,6 +200,7 @@ pub fn arrow_schema_of<R: TableRow>() -> arrow_schema::Schema {
                 Kind::Number => DataType::Float64,
                 Kind::Instant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
                 Kind::Texts => DataType::List(Field::new("element", DataType::Utf8, false).into()),
+                Kind::Truth => DataType::Boolean,
             };
             let description = (DESCRIPTION_KEY.to_owned(), column.description.to_owned());
             let unit = column.unit.map(|unit| (UNIT_KEY.to_owned(), unit.to_owned()));

@@ -185,6 +185,7 @@ fn type_of(kind: Kind) -> &'static str {
         Kind::Count => "integer",
         Kind::Number => "number",
         Kind::Texts => "array",
+        Kind::Truth => "boolean",
         Kind::Text | Kind::Name(_) | Kind::Instant => "string",
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray};
 use arrow_schema::{DataType, Field};
 use fleetdiff_schemas::tables::{Column, Kind, TableError, TableRow, Value};
 use fleetdiff_schemas::time::Nanos;
@@ -24,6 +24,7 @@ pub(super) fn array_of<R: TableRow>(column: &Column<R>, rows: &[&R]) -> Result<A
             Arc::new(values.map(microseconds_of).collect::<TimestampMicrosecondArray>().with_timezone("UTC"))
         }
         Kind::Texts => Arc::new(lists_of(values)),
+        Kind::Truth => Arc::new(values.map(truth_of).collect::<BooleanArray>()),
     })
 }
 
@@ -37,6 +38,10 @@ fn count_of(value: Value<'_>) -> Option<i64> {
 
 fn number_of(value: Value<'_>) -> Option<f64> {
     if let Value::Number(number) = value { Some(number) } else { None }
+}
+
+fn truth_of(value: Value<'_>) -> Option<bool> {
+    if let Value::Truth(truth) = value { Some(truth) } else { None }
 }
 
 fn microseconds_of(value: Value<'_>) -> Option<i64> {
@@ -75,6 +80,7 @@ pub(super) fn fill<R: TableRow>(column: &Column<R>, array: &dyn Array, rows: &mu
                 let microseconds = array.as_primitive::<TimestampMicrosecondType>().value(index);
                 column.set(row, Value::Instant(Nanos(microseconds.saturating_mul(NANOS_A_MICROSECOND))))?;
             }
+            Kind::Truth => column.set(row, Value::Truth(array.as_boolean().value(index)))?,
             Kind::Texts => {
                 let list = array.as_list::<i32>().value(index);
                 let texts: Vec<String> = list.as_string::<i32>().iter().flatten().map(str::to_owned).collect();

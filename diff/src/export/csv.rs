@@ -32,6 +32,6 @@ fn field(value: Value<'_>) -> String {
         Value::Count(count) => count.to_string(),
         // NB: `{}` would write 1e-300 with three hundred zeros.
         Value::Number(number) => format!("{number:?}"),
-        Value::Null | Value::Instant(_) | Value::Texts(_) => String::new(),
+        Value::Null | Value::Instant(_) | Value::Texts(_) | Value::Truth(_) => String::new(),
     }
 }

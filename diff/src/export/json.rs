@@ -142,7 +142,9 @@ impl Serialize for FindingByColumns<'_> {
                 Value::Text(text) => map.serialize_entry(column.name, text)?,
                 Value::Count(count) => map.serialize_entry(column.name, &count)?,
                 Value::Number(number) => map.serialize_entry(column.name, &number)?,
-                Value::Null | Value::Instant(_) | Value::Texts(_) => map.serialize_entry(column.name, &())?,
+                Value::Null | Value::Instant(_) | Value::Texts(_) | Value::Truth(_) => {
+                    map.serialize_entry(column.name, &())?
+                }
             }
         }
         map.end()

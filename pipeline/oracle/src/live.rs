@@ -307,7 +307,7 @@ impl Flag {
     /// Whether the effect moved by more than half the width of the interval last emitted, or the support changed.
     fn has_moved(&self, row: &CellRow, theta: f64) -> bool {
         let is_of_all = row.function == ALL_FUNCTIONS;
-        let interval = self.emitted.adjusted_ratio.or(self.emitted.per_request_ratio.filter(|_| is_of_all));
+        let interval = self.emitted.adjusted_ratio.or_else(|| self.emitted.per_request_ratio.filter(|_| is_of_all));
         let half = interval.map(|ratio| (ratio.high.ln() - ratio.low.ln()) / 2.0);
         row.support != self.emitted.support || half.is_some_and(|half| (theta - self.emitted_theta).abs() > half)
     }

@@ -97,16 +97,10 @@ impl Report<'_> {
                 let (cell, evidence) = both;
                 let rate = rates[cell].get(&kind);
                 let mut group = with_rate(both, rate);
-                let about = self.about(scope, profile_type, kind, cell);
-                if self.against_history {
-                    return group;
+                if !self.against_history {
+                    let about = self.about(scope, profile_type, kind, cell);
+                    self.add_what_cells_have(&about, evidence, &cells[cell], rate, &mut group);
                 }
-                if let Some(rate) = rate {
-                    rate.fill_functions(&mut group.lines);
-                }
-                let all = evidence.all.as_ref().filter(|_| kind == CountKind::SelfCount);
-                group.lines.extend(all.map(|all| all.line_of_all(&about, evidence)));
-                self.add_by_scope(&about, evidence, &cells[cell], &mut group);
                 group
             };
             let mut family = Family {
@@ -120,7 +114,8 @@ impl Report<'_> {
             family.find_uniform(self.config, scope);
             family.find_outlying(self.config);
             family.find_compositional(self.config, self.archive.names.len(), kind, &mut causes);
-            rows.extend(family.into_rows(self.config));
+            let of_kind = family.into_rows(self.config).into_iter();
+            rows.extend(of_kind.map(|row| CellRow { is_roll_up: !cells.contains_key(&row.cell), ..row }));
         }
         rows
     }
@@ -134,8 +129,21 @@ impl Report<'_> {
         }
     }
 
-    /// Figures that only one of the scopes has.
-    fn add_by_scope(&self, about: &About, evidence: &Evidence, cell: &Cell, group: &mut Group) {
+    /// What single cells have and roll-ups do not: costs per request, the row of all functions, and figures that only
+    /// one of the scopes has.
+    fn add_what_cells_have(
+        &self,
+        about: &About,
+        evidence: &Evidence,
+        cell: &Cell,
+        rate: Option<&Rate>,
+        group: &mut Group,
+    ) {
+        if let Some(rate) = rate {
+            rate.fill_functions(&mut group.lines);
+        }
+        let all = evidence.all.as_ref().filter(|_| about.kind == CountKind::SelfCount);
+        group.lines.extend(all.map(|all| all.line_of_all(about, evidence)));
         match about.scope {
             Scope::Window => {
                 let pods = ByPod::of(self.archive, cell);
@@ -227,7 +235,7 @@ impl Family {
             let ln_q = within_selected(&levels.ln_q_f, &matrix(groups, functions, ln_p_row));
             write(groups, &levels, &ln_q);
         }
-        write(&mut self.over_all, &levels, &[levels.ln_q_f.clone()]);
+        write(&mut self.over_all, &levels, std::slice::from_ref(&levels.ln_q_f));
     }
 
     /// What follows for the rows that are decided.

@@ -51,6 +51,7 @@ impl Verdicts<'_> {
             comparison: self.live.key(self.profile_type),
             count_kind: self.kind,
             cell,
+            is_roll_up: false,
             window_start_at,
             window_end_at,
             head_total: 0,
@@ -173,6 +174,7 @@ impl Verdicts<'_> {
             time_blocks: table_count(u64::try_from(since).unwrap_or(u64::MAX)),
             strata_dropped: rows.iter().map(|row| row.strata_dropped).sum(),
             verdict,
+            is_roll_up: true,
             warnings: over_all(self.at.imbalance, self.profile_type, cells.len()),
             ..self.empty(CellKey { region: Region::from(MERGED), cohort: Cohort::from(MERGED) })
         }

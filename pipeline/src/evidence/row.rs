@@ -94,6 +94,8 @@ pub struct RowFrame {
     pub count_kind: CountKind,
     /// Which cell.
     pub cell: CellKey,
+    /// Whether it covers several cells.
+    pub is_roll_up: bool,
     /// Start of the scope.
     pub window_start_at: Nanos,
     /// End of the hop.
@@ -124,6 +126,7 @@ impl RowFrame {
             base: self.base,
             strata: table_count(self.strata),
             support: self.support,
+            is_roll_up: self.is_roll_up,
             ..CellRow::untested(
                 self.scope,
                 self.comparison.clone(),

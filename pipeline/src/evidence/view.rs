@@ -58,6 +58,7 @@ impl CellView<'_> {
             comparison: self.key.clone(),
             count_kind: kind,
             cell: self.cell.clone(),
+            is_roll_up: false,
             window_start_at: self.clock.start_of(first),
             window_end_at: self.clock.end_of(self.hop),
             head: arms.figures(Side::Head),

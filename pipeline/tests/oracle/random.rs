@@ -157,7 +157,7 @@ fn oracle_random_fleets() {
     let mut rows = 0;
     let mut occurred = Occurred::default();
     let fleets = std::env::var("FLEETDIFF_ORACLE_FLEETS").map_or(FLEETS, |number| number.parse().unwrap());
-    for seed in std::env::var("FROM").map_or(1, |n| n.parse().unwrap())..=fleets {
+    for seed in 1..=fleets {
         let mut draws = Xoshiro256PlusPlus::seed_from_u64(seed);
         let (builder, config) = random_fleet(seed, random_config(&mut draws));
         println!("seed {seed}: {config:?}");

@@ -61,6 +61,7 @@ fn type_of(kind: Kind) -> &'static str {
         Kind::Number => "float64",
         Kind::Instant => "timestamp",
         Kind::Texts => "list of text",
+        Kind::Truth => "boolean",
     }
 }
 

@@ -40,6 +40,9 @@ fn columns_of_identity<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
         "region": cell.region => "Region of the cell; `*` where the row covers all regions.",
         "cohort": cell.cohort =>
             "Cohort of the cell, a group of requests or pods; `*` where the row covers all cohorts.",
+        "is_roll_up": is_roll_up =>
+            "True where the row covers several cells: all of them, those of a region or those of a cohort. A cell whose \
+             regions or cohorts are merged by the configuration (`cell`) is a cell, not a roll-up.",
         "function": function =>
             "Name of the function. `_rare` stands for all functions with fewer samples than `min_count` (30 by \
              default), `_unsymbolised` for frames without a symbol, `(all)` for all samples of the cell together.",

@@ -36,6 +36,7 @@ impl TableRow for ComparisonRow {
             comparison: blank_comparison(),
             count_kind: CountKind::SelfCount,
             cell: blank_cell(),
+            is_roll_up: false,
             window_start_at: Nanos(0),
             window_end_at: Nanos(0),
             head_total: 0,
@@ -80,6 +81,8 @@ fn columns_of_identity() -> Vec<Column<ComparisonRow>> {
         "cohort": cell.cohort =>
             "Cohort of the cell; `*` where the row covers all cohorts. The row with `*` in region and cohort is the \
              verdict on the whole comparison.",
+        "is_roll_up": is_roll_up =>
+            "True where the row covers several cells: it is the verdict on the whole comparison.",
         "window_start_at": window_start_at =>
             "Start of the epoch, in event time; against history, start of the window.",
         "window_end_at": window_end_at =>

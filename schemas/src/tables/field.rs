@@ -77,6 +77,19 @@ impl Field for f64 {
     }
 }
 
+impl Field for bool {
+    const KIND: Kind = Kind::Truth;
+
+    fn value(&self) -> Value<'_> {
+        Value::Truth(*self)
+    }
+
+    fn from_value(value: Value<'_>) -> Option<Self> {
+        let Value::Truth(truth) = value else { return None };
+        Some(truth)
+    }
+}
+
 impl Field for Nanos {
     const KIND: Kind = Kind::Instant;
 

@@ -17,5 +17,6 @@ pub(super) fn json_of(value: Value<'_>) -> Json {
         Value::Number(number) => Json::from(number),
         Value::Instant(at) => Json::from(rfc3339(at)),
         Value::Texts(texts) => Json::from(texts),
+        Value::Truth(truth) => Json::from(truth),
     }
 }

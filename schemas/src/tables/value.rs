@@ -17,6 +17,8 @@ pub enum Kind {
     Instant,
     /// A list of texts, none of them null.
     Texts,
+    /// Yes or no.
+    Truth,
 }
 
 /// One value of one row.
@@ -34,6 +36,8 @@ pub enum Value<'a> {
     Instant(Nanos),
     /// Of a [`Kind::Texts`] column.
     Texts(&'a [String]),
+    /// Of a [`Kind::Truth`] column.
+    Truth(bool),
 }
 
 impl Value<'_> {
@@ -47,6 +51,7 @@ impl Value<'_> {
             (Value::Number(a), Value::Number(b)) => a.total_cmp(b),
             (Value::Instant(a), Value::Instant(b)) => a.cmp(b),
             (Value::Texts(a), Value::Texts(b)) => a.cmp(b),
+            (Value::Truth(a), Value::Truth(b)) => a.cmp(b),
             _ => self.rank().cmp(&other.rank()),
         }
     }
@@ -58,7 +63,8 @@ impl Value<'_> {
             Value::Number(_) => 2,
             Value::Instant(_) => 3,
             Value::Texts(_) => 4,
-            Value::Null => 5,
+            Value::Truth(_) => 5,
+            Value::Null => 6,
         }
     }
 }

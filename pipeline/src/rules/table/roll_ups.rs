@@ -120,6 +120,7 @@ fn frame(
         comparison: example.comparison.clone(),
         count_kind: kind,
         cell: cell.clone(),
+        is_roll_up: true,
         window_start_at: example.window_start_at,
         window_end_at: example.window_end_at,
         head: together.figures(Side::Head),
