@@ -4,9 +4,25 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::number::{length_float, whole};
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_simulation::fleet::Fleet;
 use fleetdiff_simulation::run_fleet;
+
+/// Fleets of an experiment, unless `FLEETDIFF_NULL_FLEETS` says how many.
+const FLEETS: u64 = 20;
+
+/// The seeds of an experiment.
+pub fn seeds() -> RangeInclusive<u64> {
+    let fleets = std::env::var("FLEETDIFF_NULL_FLEETS");
+    1..=fleets.map_or(FLEETS, |number| number.parse().expect("FLEETDIFF_NULL_FLEETS is a number of fleets"))
+}
+
+/// The most of `runs` that may be false at a true rate of `rate`: three standard errors above it, for .05 3 of 20 and 6 of 40.
+pub fn most_false(runs: usize, rate: f64) -> usize {
+    let runs = length_float(runs);
+    usize::try_from(whole((rate * runs + 3.0 * (rate * (1.0 - rate) * runs).sqrt()).floor())).unwrap_or(0)
+}
 
 /// What `of` gives for each of these seeds, in their order.
 pub fn over<T: Send>(seeds: RangeInclusive<u64>, of: impl Fn(u64) -> T + Sync) -> Vec<T> {
