@@ -83,7 +83,7 @@ fn mutations_of(event: &Value) -> Vec<Value> {
         for other in [json!("NaN"), json!({}), json!(true)] {
             let mut changed = event.clone();
             let value = changed.pointer_mut(&path).unwrap();
-            if !is_free_text(name, &other) && !(value.is_boolean() && other.is_boolean()) {
+            if !(is_free_text(name, &other) || value.is_boolean() && other.is_boolean()) {
                 *value = other;
                 mutations.push(changed);
             }
