@@ -56,10 +56,10 @@ fn bounds_that_are_missed_are_named_and_exit_with_1() {
 
 #[test]
 fn json_holds_what_is_required_and_what_was_measured() {
-    let done = run(&["calibrate", "--runs", "20", "--row", "aa-rare", "found-12v60", "--format", "json"]);
+    let done = run(&["calibrate", "--runs", "20", "--row", "aa-restless-3v6", "found-12v60", "--format", "json"]);
     assert_eq!(done.code, 0, "{}", done.stderr);
     let rows: Vec<Value> = done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(rows.iter().map(|row| row["row"].as_str().unwrap()).collect::<Vec<_>>(), ["aa-rare", "found-12v60"]);
+    assert_eq!(rows.iter().map(|row| row["row"].as_str().unwrap()).collect::<Vec<_>>(), ["aa-restless-3v6", "found-12v60"]);
     let any = &rows[0]["figures"][0];
     assert_eq!(
         (any["figure"].as_str(), any["required"]["at_most"].as_f64(), any["measured"]["trials"].as_u64()),
