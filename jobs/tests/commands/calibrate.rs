@@ -59,7 +59,10 @@ fn json_holds_what_is_required_and_what_was_measured() {
     let done = run(&["calibrate", "--runs", "20", "--row", "aa-restless-3v6", "found-12v60", "--format", "json"]);
     assert_eq!(done.code, 0, "{}", done.stderr);
     let rows: Vec<Value> = done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(rows.iter().map(|row| row["row"].as_str().unwrap()).collect::<Vec<_>>(), ["aa-restless-3v6", "found-12v60"]);
+    assert_eq!(
+        rows.iter().map(|row| row["row"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["aa-restless-3v6", "found-12v60"]
+    );
     let any = &rows[0]["figures"][0];
     assert_eq!(
         (any["figure"].as_str(), any["required"]["at_most"].as_f64(), any["measured"]["trials"].as_u64()),
