@@ -6,6 +6,8 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and prints what it saw")]
 
+#[path = "null/ages.rs"]
+mod ages;
 #[path = "null/calibration.rs"]
 mod calibration;
 #[path = "null/demo.rs"]

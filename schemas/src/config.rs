@@ -91,6 +91,9 @@ pub struct Config {
     pub lateness: Nanos,
     /// What is cropped after a process start. 60 s: *guess* (caches and JIT of most services are warm by then).
     pub warm_up: Nanos,
+    /// A process is young for this long: only pods of like age are compared, as soon as there are any. 0: ages do not
+    /// matter. 10 min: *guess* (caches, JIT tiers and connection pools of most services have settled by then).
+    pub young: Nanos,
     /// What is cropped before the end of a process. Each profile is held back for this long plus the length of one more
     /// profile. 0: *guess* (few programs have other costs at their end, and results would come later).
     pub drain: Nanos,
@@ -134,6 +137,7 @@ impl Default for Config {
             window: Nanos::from_seconds(1800),
             lateness: Nanos::from_seconds(30),
             warm_up: Nanos::from_seconds(60),
+            young: Nanos::from_seconds(600),
             drain: Nanos(0),
             requests_from_metrics: false,
             evaluate_every: Nanos::from_seconds(10),

@@ -43,6 +43,8 @@ pub struct CellRow {
     pub cell: CellKey,
     /// Whether it covers several cells.
     pub is_roll_up: bool,
+    /// If only pods of different ages could be compared: when the first young ones are no longer young.
+    pub provisional_until_at: Option<Nanos>,
     /// Function name, [`RARE`] or [`ALL_FUNCTIONS`].
     pub function: String,
     /// For [`RARE`]: how many functions it stands for; otherwise `None`.
@@ -155,6 +157,7 @@ impl CellRow {
             count_kind,
             cell,
             is_roll_up: false,
+            provisional_until_at: None,
             function,
             functions: None,
             window_start_at: Nanos(0),
@@ -233,7 +236,7 @@ pub struct FlagRow {
     pub sequence: Hop,
     /// Severity: who should look at it, and how soon.
     pub severity: Severity,
-    /// For `cleared`: `comparison_closed`, `equivalent` or `explained`.
+    /// For `cleared`: `comparison_closed`, `equivalent`, `explained` or `warm_up`.
     pub cleared_because: Option<String>,
     /// Rows that changed only because this one did.
     pub explains: Vec<String>,

@@ -134,6 +134,9 @@ pub(crate) const KEYS: &[Key] = keys! {
     "dataflow.warm_up" = dataflow.warm_up, ROWS, Windows "warm-up" "DURATION":
         "Time after the start of a process whose samples are left out."
         "guess: caches and compilers of most services settle within it";
+    "dataflow.young" = dataflow.young, ROWS, Windows "young" "DURATION":
+        "A process is young for this long after its start. Only pods of the same age are compared once there are any; until then flags are provisional. 0s turns this off."
+        "guess: caches, compilers and connections of most services settle within it";
     "dataflow.drain" = dataflow.drain, ROWS, Windows "drain" "DURATION":
         "Time before the end of a process whose samples are left out. It delays every profile and alert by this time and one more profile."
         "guess: few programs behave differently at their end, and results would come later";

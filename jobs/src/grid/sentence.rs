@@ -7,6 +7,7 @@ use fleetdiff_pipeline::rules::outlook::{Outlook, outlook};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::fan_out::{Extent, listed};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, Interval};
+use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Support};
 
 use super::findings::{Findings, FlaggedFunction};
@@ -118,11 +119,12 @@ fn flagged(findings: &Findings<'_>, state: FanOutState, verb: &str) -> Vec<Strin
     let part = |(flagged, cells, more): (&FlaggedFunction<'_>, Vec<&CellKey>, usize)| {
         let more = if more == 0 { String::new() } else { format!(", and {more} more {}", plural(more, "function")) };
         format!(
-            "{verb}{}: {} {}{more}{}",
+            "{verb}{}: {} {}{more}{}{}",
             place(findings, &cells),
             name(flagged.function),
             effects(flagged, &cells),
-            tentative(findings, flagged, &cells)
+            tentative(findings, flagged, &cells),
+            provisional(flagged, &cells)
         )
     };
     groups.into_iter().map(part).collect()
@@ -145,6 +147,15 @@ fn tentative(findings: &Findings<'_>, flagged: &FlaggedFunction<'_>, cells: &[&C
     } else {
         format!(" (tentative: {}; repeat with more pods first)", pods.into_iter().collect::<Vec<_>>().join(", "))
     }
+}
+
+/// Until when a result may be a warm-up: then it must be waited for before anyone acts on it.
+fn provisional(flagged: &FlaggedFunction<'_>, cells: &[&CellKey]) -> String {
+    let rows = cells.iter().filter_map(|cell| flagged.rows.get(*cell));
+    let until_at = rows.filter_map(|row| row.provisional_until_at).max();
+    until_at.map_or_else(String::new, |at| {
+        format!(" (provisional: pods are young, wait until {} to exclude a warm-up)", rfc3339(at))
+    })
 }
 
 /// By how much a function's cost changed in these cells.

@@ -21,9 +21,9 @@ pub(super) type Checked = BTreeMap<(ProfileType, CountKind, CellKey), (i64, i64)
 pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Hop) -> Checked {
     let mut by_type: BTreeMap<ProfileType, Vec<(CellKey, Cell)>> = BTreeMap::new();
     for ((profile_type, key), cell) in archive.cells(config, open, Scope::Window, hop) {
-        let has_head = cell.values().any(|stratum| stratum[HEAD].samples > 0);
+        let has_head = cell.strata.values().any(|stratum| stratum[HEAD].samples > 0);
         let halves = halves(&cell);
-        if has_head && !halves.is_empty() {
+        if has_head && !halves.strata.is_empty() {
             by_type.entry(profile_type).or_default().push((key, halves));
         }
     }
@@ -64,10 +64,11 @@ fn halves(cell: &Cell) -> Cell {
             .collect();
         ArmCounts { samples: buckets.values().map(|bucket| bucket.samples).sum(), buckets, ..ArmCounts::default() }
     };
-    let all = cell.iter().filter(|(_, stratum)| kept.iter().any(|one| std::ptr::eq(*one, *stratum)));
+    let all = cell.strata.iter().filter(|(_, stratum)| kept.iter().any(|one| std::ptr::eq(*one, *stratum)));
     let all =
         all.map(|(key, stratum)| (key.clone(), [of_stratum(&stratum[BASE], false), of_stratum(&stratum[BASE], true)]));
-    all.filter(|(_, arms)| arms.iter().all(|arm| arm.samples > 0)).collect()
+    let strata = all.filter(|(_, arms)| arms.iter().all(|arm| arm.samples > 0)).collect();
+    Cell { strata, provisional_until_at: None }
 }
 
 /// By function number; NaN where it was not tested.

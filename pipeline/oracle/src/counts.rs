@@ -35,6 +35,8 @@ struct Origin {
     profile_type: ProfileType,
     cell: CellKey,
     hardware: Hardware,
+    /// Whether the process had begun so recently that it is young.
+    young: bool,
     build: Build,
 }
 
@@ -86,8 +88,17 @@ pub(super) struct HistoryCell {
     pub days: BTreeMap<(Hop, Hardware), BTreeSet<i64>>,
 }
 
-/// Counts of one comparison in one cell and scope, by block and hardware.
-pub(super) type Cell = BTreeMap<(Hop, Hardware), Stratum>;
+/// Counts of one comparison in one cell and scope.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cell {
+    /// By block, hardware and whether pods were young; where no stratum has both arms by age, ages are merged as old.
+    pub strata: BTreeMap<Place, Stratum>,
+    /// If pods of different ages are compared: when the first young ones are no longer young.
+    pub provisional_until_at: Option<Nanos>,
+}
+
+/// Block, hardware, and whether pods were young.
+pub(super) type Place = (Hop, Hardware, bool);
 
 /// Counts of one stratum: head and base.
 pub(super) type Stratum = [ArmCounts; 2];
@@ -257,7 +268,8 @@ impl Archive {
         let mut arm = |origin: &Origin, change: &mut dyn FnMut(&mut ArmCounts)| {
             if let Some(arm) = arm_of(origin) {
                 let cell = cells.entry((origin.profile_type, origin.cell.clone())).or_default();
-                change(&mut cell.entry((origin.block, origin.hardware.clone())).or_default()[arm]);
+                let place = (origin.block, origin.hardware.clone(), origin.young);
+                change(&mut cell.strata.entry(place).or_default()[arm]);
             }
         };
         for one in &self.samples {
@@ -267,8 +279,29 @@ impl Archive {
             arm(&one.origin, &mut |arm| arm.buckets.entry(one.bucket).or_default().requests += one.count);
         }
         cells.values_mut().for_each(settle);
-        cells.retain(|_, cell| !cell.is_empty());
-        cells
+        cells.retain(|_, cell| !cell.strata.is_empty());
+        let of_like_ages = |(place, cell): ((ProfileType, CellKey), Cell)| {
+            let until_at = self.old_at(config, (&open.head, &open.base), hop, &place);
+            (place, cell.of_like_ages(until_at))
+        };
+        cells.into_iter().map(of_like_ages).collect()
+    }
+
+    /// When the first young pods of a cell's window are no longer young; the end of the hop if there are none.
+    pub fn old_at(
+        &self,
+        config: &Config,
+        (head, base): (&Build, &[Build]),
+        hop: Hop,
+        place: &(ProfileType, CellKey),
+    ) -> Nanos {
+        let is_young = |one: &&Sampled| {
+            let Origin { applied, own, profile_type, ref cell, young, ref build, .. } = one.origin;
+            let seen = applied <= hop && own.plus(config.window_hops()) > hop;
+            young && seen && (profile_type, cell) == (place.0, &place.1) && (build == head || base.contains(build))
+        };
+        let first = self.samples.iter().filter(is_young).map(|one| one.started).min();
+        first.map_or_else(|| config.clock().end_of(hop), |started| started.plus(config.young))
     }
 
     /// What a comparison whose base is history sees at the close of `hop`.
@@ -292,21 +325,22 @@ impl Archive {
         let mut cells: BTreeMap<(ProfileType, CellKey), HistoryCell> = BTreeMap::new();
         let stratum = |origin: &Origin| {
             let hours = config.clock().start_of(origin.block).0 / HOUR;
-            ((Hop(u64::try_from(hours % 24).unwrap_or(0)), origin.hardware.clone()), hours / 24)
+            let hour = Hop(u64::try_from(hours % 24).unwrap_or(0));
+            ((hour, origin.hardware.clone(), origin.young), hours / 24)
         };
         for one in &self.samples {
             let Some(arm) = arm_of(&one.origin) else { continue };
             let cell = cells.entry((one.origin.profile_type, one.origin.cell.clone())).or_default();
             let (stratum, day) = stratum(&one.origin);
             if arm == BASE {
-                cell.days.entry(stratum.clone()).or_default().insert(day);
+                cell.days.entry((stratum.0, stratum.1.clone())).or_default().insert(day);
             }
-            cell.cell.entry(stratum).or_default()[arm].add(one, self.names.len(), Scope::Epoch);
+            cell.cell.strata.entry(stratum).or_default()[arm].add(one, self.names.len(), Scope::Epoch);
         }
         for one in &self.requests {
             let Some(arm) = arm_of(&one.origin) else { continue };
             let cell = cells.entry((one.origin.profile_type, one.origin.cell.clone())).or_default();
-            cell.cell.entry(stratum(&one.origin).0).or_default()[arm]
+            cell.cell.strata.entry(stratum(&one.origin).0).or_default()[arm]
                 .buckets
                 .entry(one.bucket)
                 .or_default()
@@ -327,8 +361,27 @@ fn is_archived(config: &Config, own: Hop) -> bool {
 
 /// Sums requests, and drops strata without samples.
 fn settle(cell: &mut Cell) {
-    cell.values_mut().flatten().for_each(ArmCounts::settle);
-    cell.retain(|_, stratum| stratum.iter().any(|arm| arm.samples > 0));
+    cell.strata.values_mut().flatten().for_each(ArmCounts::settle);
+    cell.strata.retain(|_, stratum| stratum.iter().any(|arm| arm.samples > 0));
+}
+
+impl Cell {
+    /// Pods are compared with pods of the same age; only where no stratum allows that, ages are merged, and if that helps
+    /// the cell is provisional until the given instant.
+    pub fn of_like_ages(self, until_at: Nanos) -> Self {
+        let is_shared = |stratum: &Stratum| stratum.iter().all(|arm| arm.samples > 0);
+        if self.strata.values().any(is_shared) {
+            return self;
+        }
+        let mut strata: BTreeMap<Place, Stratum> = BTreeMap::new();
+        for ((block, hardware, _), [head, base]) in self.strata {
+            let merged = strata.entry((block, hardware, false)).or_default();
+            merged[HEAD].merge(head);
+            merged[BASE].merge(base);
+        }
+        let provisional_until_at = strata.values().any(is_shared).then_some(until_at);
+        Self { strata, provisional_until_at }
+    }
 }
 
 /// The stacks of all profiles that came with them.
@@ -376,6 +429,8 @@ impl Origin {
             profile_type: one.profile.profile_type,
             cell: CellKey { region, cohort },
             hardware: id.hardware.clone(),
+            young: config.young.0 > 0
+                && id.process_start.is_some_and(|start| config.clock().start_of(one.own).0 - start.0 < config.young.0),
             build: id.build.clone(),
         }
     }
@@ -393,6 +448,26 @@ impl ArmCounts {
             let pod = self.pods.entry(one.pod).or_default();
             pod.samples += one.samples;
             add_functions(&mut pod.functions, one, functions);
+        }
+    }
+
+    /// Adds what pods of another age did.
+    fn merge(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.requests += other.requests;
+        for (number, of_bucket) in other.buckets {
+            let bucket = self.buckets.entry(number).or_default();
+            bucket.samples += of_bucket.samples;
+            bucket.requests += of_bucket.requests;
+            bucket.pods.extend(of_bucket.pods);
+            bucket.hop_squares += of_bucket.hop_squares;
+            add_pairwise(&mut bucket.functions, &of_bucket.functions);
+            add_pairwise(&mut bucket.pairs, &of_bucket.pairs);
+        }
+        for (number, of_pod) in other.pods {
+            let pod = self.pods.entry(number).or_default();
+            pod.samples += of_pod.samples;
+            add_pairwise(&mut pod.functions, &of_pod.functions);
         }
     }
 
@@ -418,6 +493,13 @@ impl BucketCounts {
                 *sum += x * x.saturating_sub(1);
             }
         }
+    }
+}
+
+fn add_pairwise<T: Copy + Default + std::ops::AddAssign>(sums: &mut Vec<[T; 2]>, more: &[[T; 2]]) {
+    sums.resize(sums.len().max(more.len()), [T::default(); 2]);
+    for (sums, more) in sums.iter_mut().zip(more) {
+        sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += *more);
     }
 }
 

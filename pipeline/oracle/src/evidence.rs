@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::identity::Hardware;
 use fleetdiff_schemas::number::{float, table_count, wide_float};
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::ArmFigures;
-use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Support;
 
-use super::counts::{Archive, BASE, BucketCounts, Cell, HEAD, Stratum};
+use super::counts::{Archive, BASE, BucketCounts, Cell, HEAD, Place, Stratum};
 use super::held::Measured;
 use super::requests::{Rate, rate_of_all};
 use super::statistics::levels::{ArmData, Held, Model, StrataTest, fano, strata_test};
@@ -33,6 +32,8 @@ pub(super) struct Evidence {
     /// Strata that both arms share.
     pub strata: usize,
     pub dropped: usize,
+    /// If pods of different ages are compared: when the first young ones are no longer young.
+    pub provisional_until_at: Option<Nanos>,
     /// Time blocks of kept strata.
     pub blocks: BTreeSet<Hop>,
     /// By count kind, both of them.
@@ -85,7 +86,7 @@ impl KindEvidence {
 
 /// Evaluates the strata of these cells together, in the order given.
 pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell], using: Using<'_>) -> Evidence {
-    let all: Vec<(&(Hop, Hardware), &Stratum)> = cells.iter().flat_map(|cell| cell.iter()).collect();
+    let all: Vec<(&Place, &Stratum)> = cells.iter().flat_map(|cell| &cell.strata).collect();
     let kept: Vec<_> = all.iter().copied().filter(|(_, stratum)| in_both(stratum)).collect();
     let used: Vec<&Stratum> = if kept.is_empty() { &all } else { &kept }.iter().map(|(_, stratum)| *stratum).collect();
     let arms = [HEAD, BASE].map(|arm| figures(&used, arm));
@@ -115,7 +116,8 @@ pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell], using: 
         support,
         strata: kept.len(),
         dropped: all.len() - kept.len(),
-        blocks: kept.iter().map(|((block, _), _)| *block).collect(),
+        provisional_until_at: cells.iter().filter_map(|cell| cell.provisional_until_at).max(),
+        blocks: kept.iter().map(|((block, ..), _)| *block).collect(),
         kinds,
         all: of_all,
     }
@@ -127,8 +129,8 @@ fn in_both(stratum: &Stratum) -> bool {
 
 /// The strata that both arms share; all of them if there is none.
 pub(super) fn kept_or_all(cell: &Cell) -> Vec<&Stratum> {
-    let any = cell.values().any(in_both);
-    cell.values().filter(|stratum| !any || in_both(stratum)).collect()
+    let any = cell.strata.values().any(in_both);
+    cell.strata.values().filter(|stratum| !any || in_both(stratum)).collect()
 }
 
 /// The counts of one kind, not yet tested.

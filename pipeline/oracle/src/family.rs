@@ -6,7 +6,7 @@ use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Build, Service, stable_hash};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey};
-use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Severity;
 
 use super::aa_check::Checked;
@@ -53,8 +53,21 @@ pub(super) struct Selected {
     pub now: Line,
     /// Its flag, if it has one.
     pub flag: Option<Flag>,
+    /// If it rests on pods of different ages.
+    pub provisional: Option<Provisional>,
     /// What explains it, if it has no flag.
     pub by: Option<RowId>,
+}
+
+/// What a row that rests on pods of different ages waits for.
+#[derive(Clone, Debug)]
+pub(super) struct Provisional {
+    pub until_at: Nanos,
+    /// The change with which it was selected.
+    pub theta: f64,
+    /// Looks at which pods of the same age were compared in its cell, and the hop of the first.
+    pub looks: u64,
+    pub met: Option<Hop>,
 }
 
 /// A current flag.
@@ -85,6 +98,8 @@ pub(super) struct Live {
     pub selected: BTreeMap<RowId, Selected>,
     /// What was measured over all functions of a cell, as long as it is held.
     pub held: BTreeMap<(ProfileType, CellKey), Measured>,
+    /// Cells in which pods of different ages were compared at the latest look.
+    pub across_ages: BTreeSet<(ProfileType, CellKey)>,
 }
 
 /// The cells of one type at a look.
@@ -123,6 +138,7 @@ impl Live {
             decided: BTreeSet::new(),
             selected: BTreeMap::new(),
             held: BTreeMap::new(),
+            across_ages: BTreeSet::new(),
         }
     }
 

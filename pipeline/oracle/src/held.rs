@@ -25,6 +25,8 @@ pub(super) struct Measured {
     epoch: Hop,
     /// Sides and pods with samples.
     pods: BTreeSet<(usize, usize)>,
+    /// Whether pods of different ages are compared.
+    across_ages: bool,
     /// Samples of head and base.
     samples: [i64; 2],
     samples_per_pod: f64,
@@ -41,6 +43,7 @@ impl Measured {
             at: at.hop,
             epoch: at.open.epoch,
             pods: pods(evidence),
+            across_ages: evidence.provisional_until_at.is_some(),
             samples: evidence.arms.map(|arm| arm.total),
             samples_per_pod: samples_per_pod(&evidence.arms),
             kinds: BTreeMap::new(),
@@ -83,6 +86,7 @@ impl Measured {
         let grown = |arm: usize| 4.0 * signed_float(evidence.arms[arm].total) > 5.0 * signed_float(self.samples[arm]);
         self.epoch == at.open.epoch
             && block.is_none_or(|block| *block <= self.at)
+            && self.across_ages == evidence.provisional_until_at.is_some()
             && !changed
             && !grown(HEAD)
             && !grown(BASE)

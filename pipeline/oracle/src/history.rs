@@ -7,7 +7,7 @@ use fleetdiff_schemas::identity::{Build, Hardware, Service};
 use fleetdiff_schemas::number::signed_float;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonRow};
-use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, RowReason, Scope, Verdict};
 
 use super::aa_check::Checked;
@@ -32,7 +32,7 @@ pub(super) fn against_history(
 ) -> (Vec<CellRow>, Vec<ComparisonRow>) {
     let mut by_type: BTreeMap<ProfileType, Cells> = BTreeMap::new();
     for ((profile_type, key), cell) in archive.history_cells(config, history, hop) {
-        if cell.cell.values().any(|stratum| stratum[HEAD].samples > 0) {
+        if cell.cell.strata.values().any(|stratum| stratum[HEAD].samples > 0) {
             by_type.entry(profile_type).or_default().insert(key, cell);
         }
     }
@@ -52,25 +52,34 @@ pub(super) fn against_history(
     let (mut rows, mut comparisons) = (Vec::new(), Vec::new());
     for (profile_type, cells) in by_type {
         let report = Report { config, archive, open: &open, live: &live, hop, against_history: true };
-        let of_type = report.of_type(Scope::Window, profile_type, &at_hours_of_head(&cells));
+        let compared = compared(config, archive, &open, profile_type, hop, &cells);
+        let of_type = report.of_type(Scope::Window, profile_type, &compared);
         let of_type: Vec<CellRow> = of_type.into_iter().map(|row| told(row, &cells, &open.base_name())).collect();
-        comparisons.extend(verdicts(&at, &live, profile_type, &cells, &of_type));
+        comparisons.extend(verdicts(&at, &live, profile_type, (&cells, &compared), &of_type));
         rows.extend(of_type);
     }
     (rows, comparisons)
 }
 
-/// The strata at hours of the day at which the head has samples.
-fn at_hours_of_head(cells: &Cells) -> BTreeMap<CellKey, Cell> {
-    let of_cell = |cell: &Cell| {
+/// The strata at hours of the day at which the head has samples, of pods of the same age if there are any.
+fn compared(
+    config: &Config,
+    archive: &Archive,
+    open: &Open,
+    profile_type: ProfileType,
+    hop: Hop,
+    cells: &Cells,
+) -> BTreeMap<CellKey, Cell> {
+    let of_cell = |(key, cell): (&CellKey, &HistoryCell)| {
+        let strata = &cell.cell.strata;
         let hours: BTreeSet<Hop> =
-            cell.iter().filter(|(_, stratum)| stratum[HEAD].samples > 0).map(|((hour, _), _)| *hour).collect();
-        cell.iter()
-            .filter(|((hour, _), _)| hours.contains(hour))
-            .map(|(key, stratum)| (key.clone(), stratum.clone()))
-            .collect()
+            strata.iter().filter(|(_, stratum)| stratum[HEAD].samples > 0).map(|((hour, ..), _)| *hour).collect();
+        let at_hours = strata.iter().filter(|((hour, ..), _)| hours.contains(hour));
+        let at_hours = at_hours.map(|(place, stratum)| (place.clone(), stratum.clone())).collect();
+        let until_at = archive.old_at(config, (&open.head, &open.base), hop, &(profile_type, key.clone()));
+        (key.clone(), Cell { strata: at_hours, provisional_until_at: None }.of_like_ages(until_at))
     };
-    cells.iter().map(|(key, cell)| (key.clone(), of_cell(&cell.cell))).collect()
+    cells.iter().map(of_cell).collect()
 }
 
 /// A row with its detail, without the figures that history cannot give.
@@ -103,12 +112,12 @@ fn is_open(row: &CellRow) -> bool {
     row.verdict == Verdict::Inconclusive && !known
 }
 
-/// Strata of some cells that have samples of both arms.
-fn shared<'a>(cells: &[&'a HistoryCell]) -> Vec<(&'a HistoryCell, &'a (Hop, Hardware))> {
+/// Hours and hardware of strata that some cells compare.
+fn shared<'a>(cells: &[&'a HistoryCell]) -> Vec<(&'a HistoryCell, (Hop, Hardware))> {
     let of_cell = |cell: &&'a HistoryCell| {
-        let both = cell.cell.iter().filter(|(_, stratum)| stratum.iter().all(|arm| arm.samples > 0));
-        let cell = *cell;
-        both.map(|(key, _)| (cell, key)).collect::<Vec<_>>()
+        let (cell, of_like_ages) = (*cell, cell.cell.clone().of_like_ages(Nanos(0)));
+        let both = of_like_ages.strata.into_iter().filter(|(_, stratum)| stratum.iter().all(|arm| arm.samples > 0));
+        both.map(|((hour, hardware, _), _)| (cell, (hour, hardware))).collect::<Vec<_>>()
     };
     cells.iter().flat_map(of_cell).collect()
 }
@@ -116,7 +125,7 @@ fn shared<'a>(cells: &[&'a HistoryCell]) -> Vec<(&'a HistoryCell, &'a (Hop, Hard
 fn which_history(cells: &[&HistoryCell], base: &Build) -> String {
     let hours: BTreeSet<u64> = shared(cells).iter().map(|(_, (hour, _))| hour.0).collect();
     let days: BTreeSet<i64> =
-        shared(cells).iter().filter_map(|(cell, key)| cell.days.get(*key)).flatten().copied().collect();
+        shared(cells).iter().filter_map(|(cell, key)| cell.days.get(key)).flatten().copied().collect();
     let named: Vec<String> = hours.iter().map(ToString::to_string).collect();
     match named.as_slice() {
         [] => format!("base is the history of {base}"),
@@ -134,8 +143,8 @@ fn which_history(cells: &[&HistoryCell], base: &Build) -> String {
 
 /// The first strata of an arm, at all hours.
 fn ran(cells: &[&HistoryCell], arm: usize) -> String {
-    let strata = cells.iter().flat_map(|cell| cell.cell.iter()).filter(|(_, stratum)| stratum[arm].samples > 0);
-    let strata: BTreeSet<&(Hop, Hardware)> = strata.map(|(key, _)| key).collect();
+    let strata = cells.iter().flat_map(|cell| &cell.cell.strata).filter(|(_, stratum)| stratum[arm].samples > 0);
+    let strata: BTreeSet<(Hop, &Hardware)> = strata.map(|((hour, hardware, _), _)| (*hour, hardware)).collect();
     first_three(strata.into_iter().map(|(hour, hardware)| format!("{hardware} at hour {} UTC", hour.0)).collect())
 }
 
@@ -144,12 +153,12 @@ fn verdicts(
     at: &LookAt<'_>,
     live: &Live,
     profile_type: ProfileType,
-    cells: &Cells,
+    (cells, compared): (&Cells, &BTreeMap<CellKey, Cell>),
     rows: &[CellRow],
 ) -> Vec<ComparisonRow> {
     let (start_at, end_at) = range(at.config, at.open, Scope::Window, at.hop);
     let kinds = || CountKind::ALL.into_iter().filter(|kind| at.config.count_kinds.contains(kind));
-    let looked: Vec<Looked> = at_hours_of_head(cells)
+    let looked: Vec<Looked> = compared
         .iter()
         .map(|(key, cell)| {
             let evidence = judge(at.config, at.archive, &[cell], Using::default());

@@ -6,7 +6,7 @@ use fleetdiff_schemas::alert::flag_id;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::number::{float, signed_float};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonRow, FlagRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonRow, FlagRow, Interval};
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{FlagState, Scope, Severity, Support, Verdict};
 
@@ -14,7 +14,7 @@ use super::causes::{Bar, Cause, Here, causes};
 use super::counts::{Cell, Tree};
 use super::evidence::{Evidence, Using, judge};
 use super::explained::{compositional, explains, shifts};
-use super::family::{Flag, Live, LookAt, Looked, RowId, Selected};
+use super::family::{Flag, Live, LookAt, Looked, Provisional, RowId, Selected};
 use super::held::Measured;
 use super::requests::rates;
 use super::row::{About, Line, add_always_valid, lines, range};
@@ -28,7 +28,7 @@ impl Live {
     /// The comparison closed: every flag is cleared, with its row as it was last tested.
     pub fn close(&self, config: &Config, hop: Hop) -> Vec<FlagRow> {
         let closed = |selected: &Selected| {
-            let row = CellRow { window_end_at: config.clock().end_of(hop), ..selected_row(config, &selected.now) };
+            let row = CellRow { window_end_at: config.clock().end_of(hop), ..selected.row(config) };
             Some(selected.flag.as_ref()?.change(config, row, FlagState::Cleared, hop, Some("comparison_closed")))
         };
         self.selected.values().filter_map(closed).collect()
@@ -43,6 +43,7 @@ impl Live {
             self.decided.clear();
         }
         let looked = self.gather(at);
+        self.forget_other_ages(&looked);
         let tested: BTreeMap<RowId, &Line> = looked
             .iter()
             .flat_map(|cell| cell.lines.values().flatten())
@@ -52,6 +53,7 @@ impl Live {
         self.joined.extend(tested.keys().cloned());
         let rejected = self.rejected(at, &looked, &tested);
         let equivalent = self.follow(&tested);
+        let settled = self.settle(at, &looked, &rejected, &tested);
         self.admit(at.config, &rejected, &tested);
         let bar = Bar {
             min_effect: at.config.min_effect,
@@ -59,11 +61,12 @@ impl Live {
         };
         let trees = self.trees(at);
         let causes = self.causes(at, &trees, bar);
-        let open =
-            self.selected.keys().filter(|id| tested.contains_key(id) && !equivalent.contains(id)).cloned().collect();
-        let mut flags = self.change(at, &equivalent, &open, &causes);
+        let is_open =
+            |id: &&RowId| tested.contains_key(id) && !equivalent.contains(id) && !settled.warm_up.contains(id);
+        let open = self.selected.keys().filter(is_open).cloned().collect();
+        let mut flags = self.change(at, &equivalent, &settled, &open, &causes);
         self.tell(at, &trees, &looked, &mut flags);
-        self.selected.retain(|id, _| !equivalent.contains(id));
+        self.selected.retain(|id, _| !equivalent.contains(id) && !settled.warm_up.contains(id));
         self.decided.extend(equivalent);
         let verdicts = verdicts::at_look(at, self, &looked);
         (flags, verdicts)
@@ -152,6 +155,60 @@ impl Live {
         equivalent
     }
 
+    /// Large e-values of pods of different ages count no more once pods of the same age are compared, and the reverse.
+    fn forget_other_ages(&mut self, looked: &[Looked]) {
+        for cell in looked {
+            let place = (cell.profile_type, cell.cell.clone());
+            let across = cell.evidence.provisional_until_at.is_some();
+            if across != self.across_ages.contains(&place) {
+                self.largest.retain(|id, _| (id.profile_type, &id.cell) != (place.0, &place.1));
+            }
+            if across {
+                self.across_ages.insert(place);
+            } else {
+                self.across_ages.remove(&place);
+            }
+        }
+    }
+
+    /// Provisional rows in cells in which pods of the same age are compared: from the third such look on they are
+    /// confirmed by being rejected, or cleared if their interval covers 1 and leaves out half of the change, or after
+    /// as long as a process is young.
+    fn settle(
+        &mut self,
+        at: &LookAt<'_>,
+        looked: &[Looked],
+        rejected: &[RowId],
+        tested: &BTreeMap<RowId, &Line>,
+    ) -> Settled {
+        let mut settled = Settled::default();
+        for (id, selected) in &mut self.selected {
+            let here = |cell: &&Looked| cell.profile_type == id.profile_type && cell.cell == id.cell;
+            let Some(cell) = looked.iter().find(here) else { continue };
+            let of_same_age = cell.evidence.strata > 0 && cell.evidence.provisional_until_at.is_none();
+            let Some(provisional) = selected.provisional.as_mut().filter(|_| of_same_age) else { continue };
+            let met = *provisional.met.get_or_insert(at.hop);
+            provisional.looks += 1;
+            if provisional.looks < 3 {
+                continue;
+            }
+            let line = tested.get(id);
+            let large = line.is_some_and(|line| line.theta().is_some_and(|theta| theta.abs() >= at.config.min_effect));
+            let refuted = line.and_then(|line| effect(&line.row)).is_some_and(|ratio| {
+                let half = provisional.theta / 2.0;
+                let without_half = if provisional.theta > 0.0 { ratio.high.ln() < half } else { ratio.low.ln() > half };
+                ratio.low <= 1.0 && ratio.high >= 1.0 && without_half
+            });
+            if rejected.contains(id) && large && line.is_some_and(|line| line.holds()) {
+                selected.provisional = None;
+                settled.confirmed.insert(id.clone());
+            } else if refuted || met.plus(at.config.clock().hops_in(at.config.young)) <= at.hop {
+                settled.warm_up.insert(id.clone());
+            }
+        }
+        settled
+    }
+
     /// Selects rejected rows with a change that is large enough.
     fn admit(&mut self, config: &Config, rejected: &[RowId], tested: &BTreeMap<RowId, &Line>) {
         for id in rejected.iter().filter(|id| !self.decided.contains(id)) {
@@ -159,7 +216,14 @@ impl Live {
             let Some(line) = tested.get(id).filter(large).filter(|line| line.holds()) else { continue };
             let now = with_always_valid(line, self.largest_ln_e(self.epoch, id));
             let epoch = self.epoch;
-            self.selected.entry(id.clone()).or_insert_with(|| Selected { epoch, now, flag: None, by: None });
+            let provisional = line.row.provisional_until_at.map(|until_at| Provisional {
+                until_at,
+                theta: line.theta().unwrap_or(0.0),
+                looks: 0,
+                met: None,
+            });
+            let selected = || Selected { epoch, now, flag: None, provisional, by: None };
+            self.selected.entry(id.clone()).or_insert_with(selected);
         }
     }
 
@@ -205,33 +269,57 @@ impl Live {
         }
     }
 
-    /// What happens to selected rows: the `equivalent` ones, which are cleared, and the `open` ones.
+    /// What happens to selected rows: the `equivalent` ones and those of a warm-up, which are cleared, and the `open` ones.
     fn change(
         &mut self,
         at: &LookAt<'_>,
         equivalent: &BTreeSet<RowId>,
+        settled: &Settled,
         open: &BTreeSet<RowId>,
         causes: &BTreeMap<RowId, Cause>,
     ) -> Vec<FlagRow> {
         let mut flags = Vec::new();
         for (id, selected) in &mut self.selected {
             if let Some(flag) = selected.flag.as_ref().filter(|_| equivalent.contains(id)) {
-                let row =
-                    CellRow { verdict: Verdict::Equivalent, reason: None, ..selected_row(at.config, &selected.now) };
+                let row = CellRow { verdict: Verdict::Equivalent, reason: None, ..selected.row(at.config) };
                 flags.push(flag.change(at.config, row, FlagState::Cleared, at.hop, Some("equivalent")));
             }
+            let warm_up = settled.warm_up.contains(id) && !equivalent.contains(id);
+            if let Some(flag) = selected.flag.as_ref().filter(|_| warm_up) {
+                let row = selected.row(at.config);
+                flags.push(flag.change(at.config, row, FlagState::Cleared, at.hop, Some("warm_up")));
+            }
             if open.contains(id) {
-                flags.extend(selected.change(at, causes.get(id).unwrap_or(&Cause::Stands)));
+                let confirmed = settled.confirmed.contains(id);
+                flags.extend(selected.change(at, confirmed, causes.get(id).unwrap_or(&Cause::Stands)));
             }
         }
         flags
     }
 }
 
+/// What pods of the same age have decided at a look.
+#[derive(Default)]
+struct Settled {
+    confirmed: BTreeSet<RowId>,
+    warm_up: BTreeSet<RowId>,
+}
+
+/// The change by which a row is decided.
+fn effect(row: &CellRow) -> Option<Interval> {
+    if row.function == ALL_FUNCTIONS { row.per_request_ratio } else { row.adjusted_ratio }
+}
+
 impl Selected {
+    /// The row as a flag gives it: provisional as long as the flag is.
+    fn row(&self, config: &Config) -> CellRow {
+        let provisional_until_at = self.provisional.as_ref().map(|provisional| provisional.until_at);
+        CellRow { provisional_until_at, ..selected_row(config, &self.now) }
+    }
+
     /// A row that is tested now and may be raised, updated or explained.
-    fn change(&mut self, at: &LookAt<'_>, cause: &Cause) -> Option<FlagRow> {
-        let row = selected_row(at.config, &self.now);
+    fn change(&mut self, at: &LookAt<'_>, confirmed: bool, cause: &Cause) -> Option<FlagRow> {
+        let row = self.row(at.config);
         let theta = self.now.theta().unwrap_or(0.0);
         match (&mut self.flag, cause) {
             (Some(flag), Cause::By(by)) if !flag.of_its_own => {
@@ -240,7 +328,7 @@ impl Selected {
                 (self.flag, self.by) = (None, Some(by.clone()));
                 Some(cleared)
             }
-            (Some(flag), _) => flag.has_moved(&row, theta).then(|| {
+            (Some(flag), _) => (confirmed || flag.has_moved(&row, theta)).then(|| {
                 flag.emit(row, theta);
                 flag.change(at.config, flag.emitted.clone(), FlagState::Updated, at.hop, None)
             }),
@@ -257,11 +345,11 @@ impl Selected {
     }
 }
 
-/// The part of the samples of its cell that a row holds now, over shared strata.
+/// The part of the samples of its cell that a row holds now, over shared strata; 0 in a cell that cannot be tested now.
 fn share(at: &LookAt<'_>, looked: &[Looked], id: &RowId) -> f64 {
     let here = looked.iter().find(|cell| cell.profile_type == id.profile_type && cell.cell == id.cell);
     let counts = || {
-        let evidence = &here.filter(|cell| cell.evidence.strata > 0)?.evidence;
+        let evidence = &here.filter(|cell| cell.evidence.support != Support::Untestable)?.evidence;
         let function = at.archive.names.iter().position(|name| **name == *id.function)?;
         let [head, base] = evidence.kinds.get(&id.kind)?.counts.get(&function)?;
         let total: i64 = evidence.arms.iter().map(|arm| arm.total).sum();
@@ -298,7 +386,7 @@ impl Flag {
         self.emitted_theta = theta;
         self.severity = match row.support {
             _ if theta <= 0.0 => Severity::Info,
-            Support::Firm => Severity::Page,
+            Support::Firm if row.provisional_until_at.is_none() => Severity::Page,
             _ => Severity::Ticket,
         };
         self.emitted = row;
@@ -306,9 +394,7 @@ impl Flag {
 
     /// Whether the effect moved by more than half the width of the interval last emitted, or the support changed.
     fn has_moved(&self, row: &CellRow, theta: f64) -> bool {
-        let is_of_all = row.function == ALL_FUNCTIONS;
-        let interval = self.emitted.adjusted_ratio.or_else(|| self.emitted.per_request_ratio.filter(|_| is_of_all));
-        let half = interval.map(|ratio| (ratio.high.ln() - ratio.low.ln()) / 2.0);
+        let half = effect(&self.emitted).map(|ratio| (ratio.high.ln() - ratio.low.ln()) / 2.0);
         row.support != self.emitted.support || half.is_some_and(|half| (theta - self.emitted_theta).abs() > half)
     }
 

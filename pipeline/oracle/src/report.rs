@@ -366,12 +366,12 @@ pub(super) fn is_under(cell: &CellKey, over: &CellKey) -> bool {
 
 /// The first three strata of an arm in some cells, in words.
 fn ran(config: &Config, cells: &[&Cell], arm: usize) -> String {
-    let strata = cells.iter().flat_map(|cell| cell.iter()).filter(|(_, stratum)| stratum[arm].samples > 0);
+    let strata = cells.iter().flat_map(|cell| &cell.strata).filter(|(_, stratum)| stratum[arm].samples > 0);
     let strata: BTreeSet<_> = strata.map(|(key, _)| key).collect();
     first_three(
         strata
             .into_iter()
-            .map(|(block, hardware)| format!("{hardware} from {}", rfc3339(config.clock().start_of(*block))))
+            .map(|(block, hardware, _)| format!("{hardware} from {}", rfc3339(config.clock().start_of(*block))))
             .collect(),
     )
 }

@@ -342,6 +342,7 @@ pub(super) fn untested(about: &About, evidence: &Evidence, function: &str, count
         head,
         base,
         strata: table_count(evidence.strata),
+        provisional_until_at: evidence.provisional_until_at,
         g,
         ln_p_iid: of_g,
         verdict,

@@ -13,7 +13,7 @@ use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId, stable_hash};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 
-use super::bucket::{Addition, BucketState, KeptSizes, StratumKey, square};
+use super::bucket::{Addition, Age, BucketState, KeptSizes, StratumKey, square};
 use super::encoding::{Entry, decode, encode};
 use super::functions::CellFunctions;
 
@@ -89,6 +89,7 @@ struct Place {
     /// Of the day.
     hour: u64,
     hardware: Hardware,
+    age: Age,
 }
 
 #[derive(Debug, Default)]
@@ -111,13 +112,15 @@ struct Kept {
     waiting: Vec<Vec<u8>>,
 }
 
-/// What builds that no longer run showed on one kind of machine at one hour of the day.
+/// What pods of one age of builds that no longer run showed on one kind of machine at one hour of the day.
 #[derive(Debug)]
 pub struct HistoryStratum<'a> {
     /// Of the day, 0..24, UTC.
     pub hour: u64,
     /// The kind of machine.
     pub hardware: &'a Hardware,
+    /// How old the pods were.
+    pub age: Age,
     slots: Vec<&'a Slot>,
 }
 
@@ -145,7 +148,7 @@ impl Archive {
             self.hour = hour;
             self.add_up(functions);
         }
-        let place = Place { build: addition.build, hour: hour % HOURS_OF_DAY, hardware: key.hardware };
+        let place = Place { build: addition.build, hour: hour % HOURS_OF_DAY, hardware: key.hardware, age: key.age };
         let slot = self.generations.entry(keeping.generation_of(addition.own)).or_default().entry(place).or_default();
         let kept = slot.buckets.entry(addition.bucket).or_default();
         kept.sizes.requests += addition.requests;
@@ -171,14 +174,15 @@ impl Archive {
         }
     }
 
-    /// What these builds showed, by hour of the day and kind of machine, ascending; only where there are samples.
+    /// What these builds showed, by hour of the day, kind of machine and age, ascending; only where there are samples.
     pub fn strata<'a>(&'a self, builds: &[Build]) -> Vec<HistoryStratum<'a>> {
-        let mut strata: BTreeMap<(u64, &Hardware), Vec<&Slot>> = BTreeMap::new();
+        let mut strata: BTreeMap<(u64, &Hardware, Age), Vec<&Slot>> = BTreeMap::new();
         for (place, slot) in self.generations.values().flatten().filter(|(place, _)| builds.contains(&place.build)) {
-            strata.entry((place.hour, &place.hardware)).or_default().push(slot);
+            strata.entry((place.hour, &place.hardware, place.age)).or_default().push(slot);
         }
         strata.retain(|_, slots| slots.iter().any(|slot| !slot.days.is_empty()));
-        strata.into_iter().map(|((hour, hardware), slots)| HistoryStratum { hour, hardware, slots }).collect()
+        let each = strata.into_iter();
+        each.map(|((hour, hardware, age), slots)| HistoryStratum { hour, hardware, age, slots }).collect()
     }
 
     /// Bytes of counts.
@@ -335,6 +339,7 @@ mod tests {
             pod: format!("p{pod}").as_str().into(),
             bucket: Bucket(*bucket),
             started: fleetdiff_schemas::time::Nanos(0),
+            age: if pod % 2 == 0 { Age::Old } else { Age::Young },
             samples: counts.iter().sum(),
             requests: *requests,
             functions: encode(&entries),
@@ -353,15 +358,16 @@ mod tests {
             for one in &raw {
                 let addition = addition(one);
                 let block = Hop(addition.own.0 / 360 * 360);
-                archive.take(StratumKey { block, hardware: addition.hardware.clone() }, addition, &functions);
+                let key = StratumKey { block, hardware: addition.hardware.clone(), age: addition.age };
+                archive.take(key, addition, &functions);
             }
             let first = Hop(forgotten * 8640 + 1);
             archive.forget(first);
             let builds: [Build; 2] = ["b0".into(), "b2".into()];
-            type Sums = BTreeMap<(u64, Bucket), (u64, u64, Vec<u64>, BTreeSet<PodId>, u128)>;
+            type Sums = BTreeMap<(u64, Age, Bucket), (u64, u64, Vec<u64>, BTreeSet<PodId>, u128)>;
             let (mut expected, mut got) = (Sums::new(), Sums::new());
             for (raw, one) in raw.iter().map(|raw| (raw, addition(raw))).filter(|(raw, one)| builds.contains(&one.build) && raw.1 + 1 >= forgotten) {
-                let sum = expected.entry((one.own.0 / 360 % 24, one.bucket)).or_default();
+                let sum = expected.entry((one.own.0 / 360 % 24, one.age, one.bucket)).or_default();
                 (sum.0, sum.1) = (sum.0 + one.samples, sum.1 + one.requests);
                 sum.2.resize(12, 0);
                 let pairs = raw.5.iter().map(|count| count * count.saturating_sub(1));
@@ -373,7 +379,7 @@ mod tests {
             }
             for stratum in archive.strata(&builds) {
                 for (bucket, state) in stratum.buckets(&functions) {
-                    let sum = got.entry((stratum.hour, bucket)).or_default();
+                    let sum = got.entry((stratum.hour, stratum.age, bucket)).or_default();
                     (sum.0, sum.1) = (sum.0 + state.samples, sum.1 + state.requests);
                     sum.2.resize(12, 0);
                     let total = |planes: &[crate::counts::plane::Plane], place: usize| planes.iter().map(|plane| plane.get(place)).sum::<u64>();

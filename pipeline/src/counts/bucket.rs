@@ -11,13 +11,24 @@ use super::encoding::{Entry, decode};
 use super::functions::CellFunctions;
 use super::plane::Plane;
 
-/// A time block and a kind of machine; only samples of the same stratum are compared.
+/// How long the process of a pod had been running, as far as it matters for comparing it with another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Age {
+    /// Long enough to have warmed up, or of unknown age.
+    Old,
+    /// It may still be warming up.
+    Young,
+}
+
+/// A time block, a kind of machine and an age; only samples of the same stratum are compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StratumKey {
     /// First hop of the time block.
     pub block: Hop,
     /// The kind of machine.
     pub hardware: Hardware,
+    /// How old the pods were.
+    pub age: Age,
 }
 
 /// What one profile of one pod adds to a cell.
@@ -35,6 +46,8 @@ pub struct Addition {
     pub bucket: Bucket,
     /// When its process began, if known.
     pub started: Nanos,
+    /// How old the process was at this hop.
+    pub age: Age,
     /// Samples in all.
     pub samples: u64,
     /// Operations served.

@@ -152,7 +152,9 @@ impl CellCounts {
     pub fn add(&mut self, additions: Vec<Addition>, blocks: &Blocks, table: &FunctionTable) {
         let keyed = additions.into_iter().map(|mut addition| {
             self.calls.add(blocks.of(addition.own), &addition.build, &std::mem::take(&mut addition.paths));
-            (StratumKey { block: blocks.of(addition.own), hardware: addition.hardware.clone() }, addition)
+            let key =
+                StratumKey { block: blocks.of(addition.own), hardware: addition.hardware.clone(), age: addition.age };
+            (key, addition)
         });
         let additions: Vec<(StratumKey, Addition)> = keyed.collect();
         let mut unmet = Vec::new();

@@ -8,14 +8,14 @@ use fleetdiff_schemas::identity::{Bucket, Hardware, PodId};
 use fleetdiff_schemas::number::{index_of, table_count};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
-use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{Scope, Support};
 use fleetdiff_statistics::{Arms, BucketCounts, Contrast};
 
 use super::strata::{Row, StratumArms, occupied, rows};
 use super::tests::support_of;
 use crate::counts::archive::HistoryStratum;
-use crate::counts::bucket::BucketState;
+use crate::counts::bucket::{Addition, Age, BucketState};
 use crate::counts::cell::CellCounts;
 use crate::counts::functions::CellFunctions;
 
@@ -31,12 +31,16 @@ pub struct CellArms<'a> {
     pub dropped: usize,
     /// Time blocks of the strata that both arms share.
     pub blocks: usize,
+    /// Whether the arms share strata only if pods of different ages are compared.
+    pub across_ages: bool,
+    /// When the first young pod of the window started, if pods of different ages are compared.
+    pub first_young: Option<Nanos>,
 }
 
 impl<'a> CellArms<'a> {
     /// The arms of a comparison.
     pub fn of(cell: &'a CellCounts, scope: Scope, comparison: &OpenComparison) -> Self {
-        Self::sharing(cell.functions(), occupied(cell, scope, comparison, comparison.epoch))
+        Self::sharing(cell.functions(), occupied(cell, scope, comparison, comparison.epoch)).dated(cell, &comparison.id)
     }
 
     /// The arms for methods that do not use strata: all samples of a build merged, including those of strata in which
@@ -59,34 +63,48 @@ impl<'a> CellArms<'a> {
         history: &[HistoryStratum<'a>],
         hour_of_day: impl Fn(Hop) -> u64,
     ) -> Self {
-        let mut heads: BTreeMap<(Hop, &Hardware), Vec<Vec<Row<'a>>>> = BTreeMap::new();
+        let mut heads: BTreeMap<(Hop, &Hardware, Age), Vec<Vec<Row<'a>>>> = BTreeMap::new();
         for (key, counts) in cell.strata(Scope::Window, Hop(0)) {
             let head = rows(counts, std::slice::from_ref(&comparison.head));
             if !head.is_empty() {
-                heads.entry((Hop(hour_of_day(key.block)), &key.hardware)).or_default().push(head);
+                heads.entry((Hop(hour_of_day(key.block)), &key.hardware, key.age)).or_default().push(head);
             }
         }
-        let hours: BTreeSet<Hop> = heads.keys().map(|(hour, _)| *hour).collect();
+        let hours: BTreeSet<Hop> = heads.keys().map(|(hour, ..)| *hour).collect();
         let same = history.iter().filter(|stratum| hours.contains(&Hop(stratum.hour)));
-        let mut bases: BTreeMap<(Hop, &Hardware), Vec<Row<'a>>> = same
-            .map(|stratum| ((Hop(stratum.hour), stratum.hardware), history_rows(stratum, cell.functions())))
-            .collect();
-        let keys: BTreeSet<(Hop, &Hardware)> = heads.keys().chain(bases.keys()).copied().collect();
+        let of = |stratum: &HistoryStratum<'a>| (Hop(stratum.hour), stratum.hardware, stratum.age);
+        let mut bases: BTreeMap<(Hop, &Hardware, Age), Vec<Row<'a>>> =
+            same.map(|stratum| (of(stratum), history_rows(stratum, cell.functions()))).collect();
+        let keys: BTreeSet<(Hop, &Hardware, Age)> = heads.keys().chain(bases.keys()).copied().collect();
         let all = keys.into_iter().map(|key| StratumArms {
             block: key.0,
             hardware: Some(key.1),
             head: by_bucket(heads.remove(&key).unwrap_or_default()),
             base: bases.remove(&key).unwrap_or_default(),
         });
-        Self::sharing(cell.functions(), all.collect())
+        Self::sharing(cell.functions(), all.collect()).dated(cell, comparison)
     }
 
+    /// The strata that both arms share. Pods are compared with pods of the same age; only where no stratum allows that,
+    /// ages are merged.
     fn sharing(functions: &'a CellFunctions, all: Vec<StratumArms<'a>>) -> Self {
+        let of_same_age = all.iter().any(StratumArms::is_shared);
+        let all = if of_same_age { all } else { of_any_age(all) };
         let kept = all.iter().filter(|stratum| stratum.is_shared()).count();
         let dropped = all.len() - kept;
         let strata: Vec<_> = if kept == 0 { all } else { all.into_iter().filter(StratumArms::is_shared).collect() };
         let blocks = if kept == 0 { 0 } else { blocks(&strata) };
-        Self { functions, strata, kept, dropped, blocks }
+        Self { functions, strata, kept, dropped, blocks, across_ages: kept > 0 && !of_same_age, first_young: None }
+    }
+
+    /// Adds when the first young pod of either arm started, if that matters.
+    fn dated(self, cell: &CellCounts, comparison: &ComparisonId) -> Self {
+        let is_young = |addition: &&Addition| {
+            addition.age == Age::Young && addition.samples > 0 && comparison.side(&addition.build).is_some()
+        };
+        let young = || cell.in_window().map(|(_, addition)| addition).filter(is_young);
+        let first_young = if self.across_ages { young().map(|addition| addition.started).min() } else { None };
+        Self { first_young, ..self }
     }
 
     /// The input of the tests of one kind of count, by places in columns. `untested` is left out of every test.
@@ -198,6 +216,23 @@ impl<'a> CellArms<'a> {
 /// The number of time blocks of some strata.
 fn blocks(strata: &[StratumArms<'_>]) -> usize {
     strata.iter().map(|stratum| stratum.block).collect::<BTreeSet<_>>().len()
+}
+
+/// The strata of each block and kind of machine as one, whatever the age of their pods.
+fn of_any_age(strata: Vec<StratumArms<'_>>) -> Vec<StratumArms<'_>> {
+    let mut merged: BTreeMap<(Hop, Option<&Hardware>), (Vec<_>, Vec<_>)> = BTreeMap::new();
+    for stratum in strata {
+        let (heads, bases) = merged.entry((stratum.block, stratum.hardware)).or_default();
+        heads.push(stratum.head);
+        bases.push(stratum.base);
+    }
+    let each = merged.into_iter().map(|((block, hardware), (heads, bases))| StratumArms {
+        block,
+        hardware,
+        head: by_bucket(heads),
+        base: by_bucket(bases),
+    });
+    each.collect()
 }
 
 /// The rows of several strata as one row per bucket.

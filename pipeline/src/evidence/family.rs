@@ -9,6 +9,8 @@ use fleetdiff_schemas::time::Hop;
 #[derive(Debug, Default)]
 pub struct Family {
     epoch: Hop,
+    /// Whether pods of different ages were compared at the latest look.
+    across_ages: bool,
     /// By place in columns.
     joined: Vec<bool>,
     watched: BTreeSet<usize>,
@@ -16,11 +18,16 @@ pub struct Family {
 }
 
 impl Family {
-    /// Begins a look in this epoch, with this number of functions in the cell.
-    pub(super) fn begin(&mut self, epoch: Hop, functions: usize) {
+    /// Begins a look in this epoch, with this number of functions in the cell. E-values from pods of different ages say
+    /// nothing more once pods of the same age are compared.
+    pub(super) fn begin(&mut self, epoch: Hop, across_ages: bool, functions: usize) {
         if self.epoch != epoch {
             self.epoch = epoch;
             self.joined.clear();
+            self.largest.clear();
+        }
+        if self.across_ages != across_ages {
+            self.across_ages = across_ages;
             self.largest.clear();
         }
         self.joined.resize(functions.max(self.joined.len()), false);

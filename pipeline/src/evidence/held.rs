@@ -2,7 +2,7 @@
 //!
 //! Rows are tested at each look. What they share (the spread between pods, priors, the scales on which shares may have
 //! stood still) changes slowly and costs several passes over all functions. It is measured afresh at the first look of an
-//! epoch, in a new time block, when more than a tenth of the pods changed or an arm has a quarter more samples, at every
+//! epoch, in a new time block, when pods of the same age meet, when more than a tenth of the pods changed or an arm has a quarter more samples, at every
 //! report, and else at every sixth look, at which cells take turns.
 //!
 //! NB: without the samples, scales from the first ten seconds of a canary would stand for a minute, while rows become
@@ -48,6 +48,7 @@ pub struct Held {
 struct State {
     epoch: Hop,
     block: Hop,
+    across_ages: bool,
     pods: BTreeSet<ArmPod>,
     /// Samples of head and base.
     samples: [i64; 2],
@@ -68,6 +69,7 @@ impl Held {
         let now = State {
             epoch: at.epoch,
             block: at.block,
+            across_ages: arms.across_ages,
             pods: of(Side::Head).chain(of(Side::Base)).collect(),
             samples: [Side::Head, Side::Base].map(|side| arms.figures(side).total),
         };
@@ -117,6 +119,7 @@ impl State {
         let grown = |(before, now): (i64, i64)| now.saturating_mul(4) > before.saturating_mul(5);
         self.epoch == now.epoch
             && self.block == now.block
+            && self.across_ages == now.across_ages
             && came_or_went * 10 <= self.pods.union(&now.pods).count()
             && !self.samples.into_iter().zip(now.samples).any(grown)
     }
@@ -129,7 +132,7 @@ mod tests {
     fn state(head: std::ops::Range<u8>, samples: [i64; 2]) -> State {
         let pod = |side, pod: u8| (side, PodId::from(format!("p{pod}").as_str()));
         let pods = head.map(|number| pod(Side::Head, number)).chain((0..9).map(|number| pod(Side::Base, number)));
-        State { epoch: Hop(6), block: Hop(12), pods: pods.collect(), samples }
+        State { epoch: Hop(6), block: Hop(12), across_ages: false, pods: pods.collect(), samples }
     }
 
     #[test]
@@ -143,5 +146,6 @@ mod tests {
         assert!(!held.still_fits(&state(2..12, [1000, 5000])), "two of 21 went and one came");
         assert!(!held.still_fits(&State { epoch: Hop(12), ..held.clone() }));
         assert!(!held.still_fits(&State { block: Hop(18), ..held.clone() }));
+        assert!(!held.still_fits(&State { across_ages: true, ..held.clone() }));
     }
 }

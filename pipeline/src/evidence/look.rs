@@ -31,6 +31,8 @@ pub struct KindLook {
     pub count_kind: CountKind,
     /// Whether a stratum has both arms.
     pub comparable: bool,
+    /// Whether pods of the same age are compared.
+    pub of_same_age: bool,
     /// Head samples of the epoch.
     pub head_total: i64,
     /// Base samples of the epoch.
@@ -104,6 +106,7 @@ impl KindLook {
         Self {
             count_kind: CountKind::SelfCount,
             comparable: arms.kept > 0,
+            of_same_age: arms.kept > 0 && !arms.across_ages,
             head_total: arms.figures(Side::Head).total,
             base_total: arms.figures(Side::Base).total,
             requests_known: arms.knows_requests(),
@@ -144,7 +147,7 @@ pub fn look(at: &LookAt<'_>, kinds: &[CountKind], memory: &mut LookMemory) -> Ve
     }
     let LookMemory { families, all: all_family, held } = memory;
     held.begin(at.time, &at.view.cell, &arms);
-    all_family.begin(at.comparison.epoch, 1);
+    all_family.begin(at.comparison.epoch, arms.across_ages, 1);
     let mut looking = Looking { at, arms: &arms, own_counts: Sums::of(&arms, CountKind::SelfCount), all: None };
     let mut own = None;
     figures.support = arms.support();
@@ -254,7 +257,7 @@ impl<'l> Looking<'l> {
     /// What a kind of count contributes besides its figures.
     fn at_kind(&self, mut seen: KindLook, measured: Option<(ShareTests<'l>, Scales)>, family: &mut Family) -> KindLook {
         let functions = self.at.view.counts.functions();
-        family.begin(self.at.comparison.epoch, functions.len());
+        family.begin(self.at.comparison.epoch, self.arms.across_ages, functions.len());
         // A member without samples now weighs least.
         let mut importances = vec![1.0; functions.len()];
         seen.equivalent_share = self.equivalent_share(seen.support, measured.as_ref());

@@ -5,11 +5,12 @@
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::comparison::{ComparisonId, Side};
-use fleetdiff_schemas::identity::PodId;
+use fleetdiff_schemas::identity::{Hardware, PodId};
 use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::time::Hop;
 use fleetdiff_statistics::outliers::PodRow;
 
-use crate::counts::bucket::StratumKey;
+use crate::counts::bucket::{Age, StratumKey};
 use crate::counts::cell::CellCounts;
 
 /// The pods of both arms in the strata of the window that both share.
@@ -37,20 +38,15 @@ struct PodSamples {
     total: Vec<u64>,
 }
 
-/// Samples of a stratum's arms.
-type Seen = BTreeMap<StratumKey, [u64; 2]>;
+/// A stratum; without an age where ages are merged.
+type Place<'a> = (Hop, &'a Hardware, Option<Age>);
 
 impl WindowPods {
     /// The pods of a comparison in one cell.
     pub fn of(counts: &CellCounts, comparison: &ComparisonId) -> Self {
-        let mut seen = Seen::new();
-        for (key, addition) in counts.in_window() {
-            if let Some(side) = comparison.side(&addition.build) {
-                seen.entry(key.clone()).or_default()[index(side)] += addition.samples;
-            }
-        }
-        seen.retain(|_, arms| arms.iter().all(|&samples| samples > 0));
-        let strata: BTreeMap<&StratumKey, usize> = seen.keys().zip(0..).collect();
+        let of_same_age = Strata::shared(counts, comparison, true);
+        let strata =
+            if of_same_age.numbers.is_empty() { Strata::shared(counts, comparison, false) } else { of_same_age };
         let [head, base] = [Side::Head, Side::Base].map(|side| ArmPods::of(counts, comparison, side, &strata));
         Self { head, base }
     }
@@ -96,14 +92,40 @@ impl WindowPods {
     }
 }
 
+/// The strata of the window that both arms share, numbered.
+struct Strata<'a> {
+    by_age: bool,
+    numbers: BTreeMap<Place<'a>, usize>,
+}
+
+impl<'a> Strata<'a> {
+    fn shared(counts: &'a CellCounts, comparison: &ComparisonId, by_age: bool) -> Self {
+        let mut seen: BTreeMap<Place<'a>, [u64; 2]> = BTreeMap::new();
+        for (key, addition) in counts.in_window() {
+            if let Some(side) = comparison.side(&addition.build) {
+                seen.entry(place(key, by_age)).or_default()[index(side)] += addition.samples;
+            }
+        }
+        seen.retain(|_, arms| arms.iter().all(|&samples| samples > 0));
+        Self { by_age, numbers: seen.into_keys().zip(0..).collect() }
+    }
+
+    fn number(&self, key: &StratumKey) -> Option<usize> {
+        self.numbers.get(&place(key, self.by_age)).copied()
+    }
+}
+
+fn place(key: &StratumKey, by_age: bool) -> Place<'_> {
+    (key.block, &key.hardware, by_age.then_some(key.age))
+}
+
 impl ArmPods {
-    fn of(counts: &CellCounts, comparison: &ComparisonId, side: Side, strata: &BTreeMap<&StratumKey, usize>) -> Self {
+    fn of(counts: &CellCounts, comparison: &ComparisonId, side: Side, strata: &Strata<'_>) -> Self {
         let functions = counts.functions().len();
         let mut rows: BTreeMap<(&PodId, usize), PodSamples> = BTreeMap::new();
         for (key, addition) in counts.in_window() {
-            let Some(&stratum) =
-                strata.get(key).filter(|_| comparison.side(&addition.build) == Some(side) && addition.samples > 0)
-            else {
+            let counted = comparison.side(&addition.build) == Some(side) && addition.samples > 0;
+            let Some(stratum) = strata.number(key).filter(|_| counted) else {
                 continue;
             };
             let new = || PodSamples { pod: 0, stratum, samples: 0, own: vec![0; functions], total: vec![0; functions] };

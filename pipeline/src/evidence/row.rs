@@ -100,6 +100,8 @@ pub struct RowFrame {
     pub window_start_at: Nanos,
     /// End of the hop.
     pub window_end_at: Nanos,
+    /// When the first young pods are no longer young, if pods of different ages are compared.
+    pub provisional_until_at: Option<Nanos>,
     /// The head's figures, except the function's count.
     pub head: ArmFigures,
     /// The base's.
@@ -127,6 +129,7 @@ impl RowFrame {
             strata: table_count(self.strata),
             support: self.support,
             is_roll_up: self.is_roll_up,
+            provisional_until_at: self.provisional_until_at,
             ..CellRow::untested(
                 self.scope,
                 self.comparison.clone(),

@@ -4,7 +4,7 @@ use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::config::Method;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
-use fleetdiff_schemas::time::{Hop, HopClock};
+use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use fleetdiff_schemas::verdict::{Scope, Support};
 
 use super::arms::CellArms;
@@ -29,6 +29,8 @@ pub struct CellView<'a> {
     pub window_hops: u64,
     /// The clock.
     pub clock: HopClock,
+    /// How long a process is young.
+    pub young: Nanos,
     /// Smallest combined count that is tested.
     pub min_count: f64,
     /// Smallest change that can be significant.
@@ -53,6 +55,8 @@ impl CellView<'_> {
             Scope::Window => self.hop.plus(1).minus(self.window_hops),
             Scope::Epoch => self.epoch,
         };
+        let window_end_at = self.clock.end_of(self.hop);
+        let old_at = || arms.first_young.map_or(window_end_at, |started| started.plus(self.young));
         RowFrame {
             scope,
             comparison: self.key.clone(),
@@ -60,7 +64,8 @@ impl CellView<'_> {
             cell: self.cell.clone(),
             is_roll_up: false,
             window_start_at: self.clock.start_of(first),
-            window_end_at: self.clock.end_of(self.hop),
+            window_end_at,
+            provisional_until_at: arms.across_ages.then(old_at),
             head: arms.figures(Side::Head),
             base: arms.figures(Side::Base),
             strata: arms.kept,

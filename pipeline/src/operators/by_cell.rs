@@ -255,6 +255,7 @@ fn view<'a>(
         hop,
         window_hops: config.window_hops(),
         clock: config.clock(),
+        young: config.young,
         min_count: float(config.min_count),
         min_effect: config.min_effect,
         q: config.q,

@@ -1,6 +1,6 @@
 //! By comparison: which rows are significant and flagged, over all functions and cells together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison};
 use fleetdiff_schemas::config::{Config, Method};
@@ -147,10 +147,9 @@ impl Comparisons {
         mut cells: Vec<CellEvaluation>,
         decisions: &mut Vec<Decision>,
     ) {
-        let Config { q, min_effect, .. } = self.config;
         let clock = self.config.clock();
         let rules = self.rules();
-        let live = self.states.entry(open.id.clone()).or_insert_with(|| LiveRule::new(clock, q, min_effect));
+        let live = self.states.entry(open.id.clone()).or_insert_with(|| LiveRule::new(&self.config));
         let (looks, look) = gather(hop, open, &mut cells);
         if plan.look {
             decisions.extend(live.look(look).into_iter().map(|flag| Decision::Flag(Box::new(flag))));
@@ -255,12 +254,16 @@ fn gather(hop: Hop, open: &OpenComparison, cells: &mut [CellEvaluation]) -> (Loo
         epoch: open.epoch,
         family: LiveFamily::default(),
         rows: Vec::new(),
+        of_same_age: BTreeSet::new(),
         callers: BTreeMap::new(),
         compositional: BTreeMap::new(),
     };
     for evaluation in cells {
         for mut look in evaluation.looks.drain(..) {
             all.family.add(&look);
+            if look.of_same_age {
+                all.of_same_age.insert((evaluation.key.clone(), evaluation.cell.clone()));
+            }
             all.rows.append(&mut look.watched);
             if !look.compositional.is_empty() {
                 all.compositional

@@ -4,17 +4,22 @@
 //! [family](super::live_family) of the look rejects rows; a rejected row is selected if it changed enough, no single pod
 //! made it and its plain share does not contradict it. A selected row stays selected. A flag is raised for it unless another selected row [explains](super::causes) it. The flag is cleared when another row
 //! explains it later, when a later epoch shows the function to be equivalent, or when the comparison ends; a single
-//! quiet hop never clears it.
+//! quiet hop never clears it. A flag from pods of different ages is provisional: once pods of the same age are compared in its
+//! cell it is [confirmed or cleared](provisional).
+
+mod provisional;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::alert::flag_id;
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::number::signed_float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, FlagRow};
 use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{FlagState, Severity, Support};
 
+use self::provisional::{Provisional, Settled};
 use super::causes::{Bar, Cause, SelectedRow, Shift, causes, shifts};
 use super::live_family::LiveFamily;
 use super::table::SelectedKey;
@@ -25,11 +30,12 @@ use crate::evidence::row::RowEvidence;
 /// How many functions of which only the share moved are named with a flag.
 const NAMED: usize = 20;
 
-/// Why a flag is cleared: the comparison has ended, a later epoch shows the function to be equivalent, or another row
-/// explains it.
+/// Why a flag is cleared: the comparison has ended, a later epoch shows the function to be equivalent, another row
+/// explains it, or pods of the same age do not show it.
 const CLOSED: &str = "comparison_closed";
 const EQUIVALENT: &str = "equivalent";
 const EXPLAINED: &str = "explained";
+const WARM_UP: &str = "warm_up";
 
 /// What identifies a flag among those of one comparison.
 pub type FlagKey = (ComparisonKey, CellKey, CountKind, u64);
@@ -45,6 +51,8 @@ pub struct Look {
     pub family: LiveFamily,
     /// Rows tested now that may be raised, or are watched because they could be raised before.
     pub rows: Vec<RowEvidence>,
+    /// Cells in which pods of the same age are compared.
+    pub of_same_age: BTreeSet<Place>,
     /// Which of these rows' functions calls which, in cells whose profiles came as stacks.
     pub callers: BTreeMap<Place, CallerCounts>,
     /// Names of functions whose share moved only because another's did, in cells with such rows.
@@ -63,6 +71,8 @@ struct Selected {
     now: RowEvidence,
     /// Whether that is the current look.
     is_tested: bool,
+    /// If it rests on pods of different ages.
+    provisional: Option<Provisional>,
     state: State,
 }
 
@@ -99,6 +109,8 @@ pub struct LiveRule {
     clock: HopClock,
     q: f64,
     min_effect: f64,
+    /// Hops for which a process is young.
+    young: u64,
     selected: BTreeMap<FlagKey, Selected>,
     /// Flags cleared in the current epoch: they are not raised again before it ends.
     decided: BTreeSet<FlagKey>,
@@ -119,19 +131,19 @@ struct Said {
 
 /// What happens to a selected row at a look.
 enum Change {
-    Raise {
-        by_itself: bool,
-    },
+    Raise { by_itself: bool },
     Update,
-    /// A later epoch shows it to be equivalent.
-    Clear,
+    Clear(&'static str),
     Explain(FlagKey),
 }
 
 impl LiveRule {
     /// A live rule without flags.
-    pub fn new(clock: HopClock, q: f64, min_effect: f64) -> Self {
-        Self { clock, q, min_effect, selected: BTreeMap::new(), decided: BTreeSet::new(), epoch: Hop(0) }
+    pub fn new(config: &Config) -> Self {
+        let clock = config.clock();
+        let Config { q, min_effect, young, .. } = *config;
+        let young = clock.hops_in(young);
+        Self { clock, q, min_effect, young, selected: BTreeMap::new(), decided: BTreeSet::new(), epoch: Hop(0) }
     }
 
     /// Takes a look and gives what changed, in the order of flags.
@@ -144,10 +156,14 @@ impl LiveRule {
         let rejected = self.rejected(&rows, look.family);
         let bar = Bar { min_effect: self.min_effect, ln_e: look.family.ln_e_needed(rejected.len(), self.q) };
         let equivalent = self.follow(&mut rows);
+        let settled = self.settle(look.hop, &look.of_same_age, &rejected);
         self.admit(rejected, rows);
         let causes = self.causes(&look.callers, bar);
-        let mut changes = self.changes(&equivalent, causes);
+        let mut changes = self.changes(&equivalent, &settled, causes);
         let flags = self.apply(&mut changes, look.hop, &look.callers, &look.compositional);
+        for key in settled.warm_up {
+            self.selected.remove(&key);
+        }
         for key in equivalent {
             self.selected.remove(&key);
             self.decided.insert(key);
@@ -215,14 +231,19 @@ impl LiveRule {
     fn admit(&mut self, rejected: Vec<FlagKey>, mut rows: BTreeMap<FlagKey, RowEvidence>) {
         for key in rejected {
             if let Some(now) = rows.remove(&key)
-                && now.theta.abs() >= self.min_effect
-                && !now.contradicts
-                && now.one_pod.is_empty()
+                && self.may_be_raised(&now)
                 && !self.decided.contains(&key)
             {
-                self.selected.insert(key, Selected { epoch: self.epoch, now, is_tested: true, state: State::New });
+                let provisional = Provisional::of(&now);
+                let selected = Selected { epoch: self.epoch, now, is_tested: true, provisional, state: State::New };
+                self.selected.insert(key, selected);
             }
         }
+    }
+
+    /// Whether a rejected row changed enough, its plain share does not contradict it, and no single pod made it.
+    fn may_be_raised(&self, now: &RowEvidence) -> bool {
+        now.theta.abs() >= self.min_effect && !now.contradicts && now.one_pod.is_empty()
     }
 
     /// What explains each selected row, cell by cell; rows of cells without stacks have no other cause.
@@ -245,27 +266,31 @@ impl LiveRule {
     }
 
     /// What happens to each selected row. A row that is not tested now, as in the first hops of an epoch, stays as it
-    /// is.
+    /// is, unless it was a warm-up.
     fn changes(
         &self,
         equivalent: &BTreeSet<FlagKey>,
+        settled: &Settled,
         mut causes: BTreeMap<FlagKey, Cause<FlagKey>>,
     ) -> Vec<(FlagKey, Change)> {
         let change = |(key, selected): (&FlagKey, &Selected)| {
             let cause = causes.remove(key).unwrap_or(Cause::Nothing);
             let change = match (&selected.state, cause) {
-                (State::Raised(_), _) if equivalent.contains(key) => Change::Clear,
-                _ if equivalent.contains(key) => return None,
+                (State::Raised(_), _) if equivalent.contains(key) => Change::Clear(EQUIVALENT),
+                (State::Raised(_), _) if settled.warm_up.contains(key) => Change::Clear(WARM_UP),
+                _ if equivalent.contains(key) || settled.warm_up.contains(key) => return None,
                 (State::Raised(raised), Cause::Row(by)) if !raised.by_itself => Change::Explain(by),
                 (State::Raised(raised), _) => {
-                    return has_moved(&selected.now, &raised.emitted).then(|| (key.clone(), Change::Update));
+                    let is_news = settled.confirmed.contains(key) || has_moved(&selected.now, &raised.emitted);
+                    return is_news.then(|| (key.clone(), Change::Update));
                 }
                 (_, Cause::Row(by)) => Change::Explain(by),
                 (_, cause) => Change::Raise { by_itself: cause == Cause::Itself },
             };
             Some((key.clone(), change))
         };
-        self.selected.iter().filter(|(_, selected)| selected.is_tested).filter_map(change).collect()
+        let concerned = |(key, selected): &(&FlagKey, &Selected)| selected.is_tested || settled.warm_up.contains(*key);
+        self.selected.iter().filter(concerned).filter_map(change).collect()
     }
 
     /// Applies the changes and gives the rows of those that affect flags.
@@ -279,7 +304,7 @@ impl LiveRule {
         let mut said = Vec::new();
         for (key, change) in changes.drain(..) {
             let Some(selected) = self.selected.get_mut(&key) else { continue };
-            let now = emitted(&selected.now);
+            let now = emitted(selected);
             let severity = now.severity;
             match (change, &mut selected.state) {
                 (Change::Raise { by_itself }, state) => {
@@ -290,14 +315,14 @@ impl LiveRule {
                     raised.emitted = now;
                     said.push(Said { key, state: FlagState::Updated, raised: raised.at, severity, because: None });
                 }
-                (Change::Clear, State::Raised(raised)) => said.push(raised.cleared(key, EQUIVALENT)),
+                (Change::Clear(because), State::Raised(raised)) => said.push(raised.cleared(key, because)),
                 (Change::Explain(by), state) => {
                     if let State::Raised(raised) = state {
                         said.push(raised.cleared(key, EXPLAINED));
                     }
                     *state = State::Explained(by);
                 }
-                (Change::Update | Change::Clear, _) => {}
+                (Change::Update | Change::Clear(_), _) => {}
             }
         }
         let shifts = self.shifts(callers);
@@ -379,7 +404,8 @@ impl LiveRule {
     fn flag(&self, selected: &Selected, said: &Said, hop: Hop) -> FlagRow {
         let decided = Decided { selected: said.because != Some(EQUIVALENT), ..Decided::default() };
         let (verdict, reason) = verdict(&selected.now, &decided, self.min_effect);
-        let row = CellRow { verdict, reason, ..selected.now.row.clone() };
+        let provisional_until_at = selected.provisional.as_ref().map(|provisional| provisional.until_at);
+        let row = CellRow { verdict, reason, provisional_until_at, ..selected.now.row.clone() };
         FlagRow {
             flag_id: flag_id(&row, said.raised),
             severity: said.severity,
@@ -428,14 +454,15 @@ fn order(flag: &FlagRow) -> (&ComparisonKey, &CellKey, CountKind, &str) {
     (&flag.row.comparison, &flag.row.cell, flag.row.count_kind, &flag.row.function)
 }
 
-fn emitted(evidence: &RowEvidence) -> Emitted {
+fn emitted(selected: &Selected) -> Emitted {
+    let evidence = &selected.now;
     let half = |low: f64, high: f64| (libm::log(high) - libm::log(low)) / 2.0;
     let interval = evidence.row.effect();
     Emitted {
         theta: evidence.theta,
         half_interval: interval.map(|interval| half(interval.low, interval.high)),
         support: evidence.row.support,
-        severity: severity(evidence),
+        severity: severity(evidence, selected.provisional.is_some()),
     }
 }
 
@@ -446,10 +473,10 @@ fn has_moved(now: &RowEvidence, emitted: &Emitted) -> bool {
     now.row.support != emitted.support || emitted.half_interval.is_some_and(|half| by > half)
 }
 
-fn severity(evidence: &RowEvidence) -> Severity {
+fn severity(evidence: &RowEvidence, provisional: bool) -> Severity {
     match evidence.row.support {
         _ if evidence.theta <= 0.0 => Severity::Info,
-        Support::Firm => Severity::Page,
+        Support::Firm if !provisional => Severity::Page,
         _ => Severity::Ticket,
     }
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::admission::{Arrival, CohortCounts, OfPod, PodProfile, Sighting};
 use super::cumulative::{PathSamples, Process, Snapshot, Taken};
 use super::requests::{CountedWindow, Part, Served};
-use crate::counts::bucket::Addition;
+use crate::counts::bucket::{Addition, Age};
 use crate::counts::encoding::{encode, sum};
 use crate::counts::functions::FunctionTable;
 use crate::counts::paths::{decode_paths, sum_of_paths};
@@ -119,6 +119,7 @@ pub struct PodRules {
     window: u64,
     retention: u64,
     warm_up: Nanos,
+    young: Nanos,
     drain: Nanos,
     requests_from_metrics: bool,
     cell_by: CellBy,
@@ -132,6 +133,7 @@ impl PodRules {
             window: config.window_hops(),
             retention: config.clock().hops_in(RETENTION),
             warm_up: config.warm_up,
+            young: config.young,
             drain: config.drain,
             requests_from_metrics: config.requests_from_metrics,
             cell_by: config.cell_by,
@@ -146,8 +148,32 @@ impl PodRules {
     /// The requests of a counted window, for the cell of the cohort for which they were served.
     fn served(&self, part: Part) -> CellAddition {
         let CountedWindow { identity, profile_type, own, started, .. } = part.of;
-        let addition = Addition { requests: part.count, ..bare(&identity, own, started) };
+        let addition = Addition { requests: part.count, ..self.bare(&identity, own, started) };
         CellAddition { cell: self.cell_of(&identity, profile_type, &part.cohort), addition, late: false }
+    }
+
+    /// What nothing was counted of yet.
+    fn bare(&self, identity: &Identity, own: Hop, started: Nanos) -> Addition {
+        Addition {
+            own,
+            hardware: identity.hardware.clone(),
+            build: identity.build.clone(),
+            pod: identity.pod.clone(),
+            bucket: identity.bucket(),
+            started,
+            age: self.age(identity, own),
+            samples: 0,
+            requests: 0,
+            functions: Vec::new(),
+            paths: Vec::new(),
+        }
+    }
+
+    /// How old a process was at a hop; old if its sender does not say when it began.
+    fn age(&self, identity: &Identity, own: Hop) -> Age {
+        let age = |start: Nanos| self.clock.start_of(own).since(start);
+        let is_young = self.young.0 > 0 && identity.process_start.is_some_and(|start| age(start) < self.young);
+        if is_young { Age::Young } else { Age::Old }
     }
 
     fn cell_of(&self, identity: &Identity, profile_type: ProfileType, cohort: &Cohort) -> CellId {
@@ -312,7 +338,7 @@ impl PodHistory {
             pod: identity.pod.clone(),
             process_start: identity.process_start,
         });
-        let addition = |own, samples, requests| Addition { samples, requests, ..bare(identity, own, started) };
+        let addition = |own, samples, requests| Addition { samples, requests, ..rules.bare(identity, own, started) };
         let cell = |cohort: &Cohort| rules.cell_of(identity, profile.profile_type, cohort);
         let late = profile.arrival == Arrival::Late;
         if let Some((own, more)) = self.more_requests(hop, &profile, rules) {
@@ -353,21 +379,6 @@ impl PodHistory {
 }
 
 /// An addition without counts.
-fn bare(identity: &Identity, own: Hop, started: Nanos) -> Addition {
-    Addition {
-        own,
-        hardware: identity.hardware.clone(),
-        build: identity.build.clone(),
-        pod: identity.pod.clone(),
-        bucket: identity.bucket(),
-        started,
-        samples: 0,
-        requests: 0,
-        functions: Vec::new(),
-        paths: Vec::new(),
-    }
-}
-
 fn counted_window(profile: &PodProfile, started: Nanos, window: TimeRange) -> CountedWindow {
     CountedWindow {
         identity: Arc::clone(&profile.identity),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::identity::{MERGED, stable_hash};
 use fleetdiff_schemas::number::table_count;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow};
+use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, Support, Verdict};
 
@@ -302,7 +303,9 @@ fn sentence(verdict: ComparisonVerdict, look: &KindLook, raised: &[SignificantRo
         |share: Option<f64>| share.map_or_else(|| "0 %".to_owned(), |share| format!("{:.0} %", share * 100.0));
     match verdict {
         ComparisonVerdict::NotComparable => format!("no time block and hardware has samples of both arms ({pods})"),
-        ComparisonVerdict::Regressed | ComparisonVerdict::Improved => named(raised),
+        ComparisonVerdict::Regressed | ComparisonVerdict::Improved => {
+            format!("{}{}", named(raised), provisional(raised))
+        }
         ComparisonVerdict::Clean => format!(
             "no function flagged; functions with {} of the base's samples are equivalent (within 5 %)",
             percent(look.equivalent_share)
@@ -320,6 +323,14 @@ fn sentence(verdict: ComparisonVerdict, look: &KindLook, raised: &[SignificantRo
             )
         }
     }
+}
+
+/// Until when these rows may be a warm-up, if pods of different ages are compared.
+fn provisional(raised: &[SignificantRow<'_>]) -> String {
+    let until_at = raised.iter().filter_map(|significant| significant.row.provisional_until_at).max();
+    until_at.map_or_else(String::new, |at| {
+        format!("; provisional: pods are young, a warm-up cannot be excluded before {}", rfc3339(at))
+    })
 }
 
 /// The flagged rows in words, the largest change first.

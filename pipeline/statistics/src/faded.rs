@@ -12,10 +12,13 @@ pub const LOOKS: usize = 3;
 /// (`families.json`), exactly.
 #[must_use]
 pub fn has_faded(theta_raised: f64, looks: &[LnInterval]) -> bool {
+    looks.len() >= LOOKS && looks[looks.len() - LOOKS..].iter().all(|look| is_refuted(theta_raised, look))
+}
+
+/// Whether a 95 % interval against the scale covers 0 and leaves out half of the log ratio `theta_raised`.
+#[must_use]
+pub fn is_refuted(theta_raised: f64, look: &LnInterval) -> bool {
     let half = 0.5 * theta_raised;
-    let gone = |look: &LnInterval| {
-        let without_half = if theta_raised > 0.0 { look.high < half } else { look.low > half };
-        look.low <= 0.0 && look.high >= 0.0 && without_half
-    };
-    looks.len() >= LOOKS && looks[looks.len() - LOOKS..].iter().all(gone)
+    let without_half = if theta_raised > 0.0 { look.high < half } else { look.low > half };
+    look.low <= 0.0 && look.high >= 0.0 && without_half
 }

@@ -2,12 +2,13 @@
 //!
 //! `FLEETDIFF_ORACLE_FLEETS=200 cargo test --release -p fleetdiff-pipeline --test oracle random -- --nocapture` is the long form.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fleetdiff_schemas::config::{CellBy, Comparing, Config};
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::{CountKind, Decoded};
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow, LedgerRow, Tables};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow, FlagRow, LedgerRow, Tables};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 use fleetdiff_simulation::fleet::{Cells, FleetBuilder};
@@ -44,6 +45,7 @@ fn random_config(draws: &mut Xoshiro256PlusPlus) -> Config {
             1 => vec![CountKind::Total],
             _ => CountKind::ALL.to_vec(),
         },
+        young: seconds(one_of(&[0, 60, 120, 200, 600])),
         ..Config::default()
     }
 }
@@ -127,6 +129,9 @@ struct Occurred {
     always_valid: usize,
     explained: usize,
     strata_detail: usize,
+    provisional: usize,
+    /// Flags that pods of the same age confirmed, and did not.
+    settled: [usize; 2],
     /// Warnings: requests a pod, age of pods, hardware.
     imbalance: [usize; 3],
 }
@@ -141,6 +146,10 @@ impl Occurred {
         self.compositional += rows(|row| row.verdict == Verdict::Compositional && row.cause.is_some());
         self.explained += rows(|row| row.verdict.is_significant() && row.cause.is_some());
         self.strata_detail += rows(|row| row.reason == Some(RowReason::NoCommonStratum) && row.detail.is_some());
+        self.provisional += rows(|row| row.provisional_until_at.is_some());
+        let flags = |of: fn(&FlagRow) -> bool| tables.flags.iter().filter(|flag| of(flag)).count();
+        self.settled[0] += confirmed(&tables.flags);
+        self.settled[1] += flags(|flag| flag.cleared_because.as_deref() == Some("warm_up"));
         self.checked += tables.comparisons.iter().filter_map(|row| row.aa_check_tests).sum::<i64>();
         let warnings = || tables.comparisons.iter().flat_map(|row| &row.warnings);
         for (warned, subject) in self.imbalance.iter_mut().zip(["requests a pod", "age of pods", "hardware"]) {
@@ -150,6 +159,20 @@ impl Occurred {
         self.always_valid +=
             rows(|row| row.always_valid_ln_p.is_some_and(|ln_p| ln_p < 0.0) && row.always_valid_ratio.is_some());
     }
+}
+
+/// Flags that were provisional at one change and not at the next.
+fn confirmed(flags: &[FlagRow]) -> usize {
+    let mut provisional: BTreeSet<&str> = BTreeSet::new();
+    let mut confirmed = 0;
+    for flag in flags {
+        if flag.row.provisional_until_at.is_some() {
+            provisional.insert(&flag.flag_id);
+        } else if provisional.remove(flag.flag_id.as_str()) {
+            confirmed += 1;
+        }
+    }
+    confirmed
 }
 
 #[test]
@@ -190,9 +213,15 @@ fn oracle_random_fleets() {
         always_valid,
         explained,
         strata_detail,
+        provisional,
+        settled,
         imbalance,
     } = occurred;
     assert!(rows > 1000 && flags >= 50 && checked > 1000, "too little to compare: {rows} rows, {occurred:?}");
-    let each = [uniform, rare, outlying, compositional, pods_needed, always_valid, explained, strata_detail];
-    assert!(each.iter().chain(&imbalance).all(|&times| times > 0), "something never occurred: {occurred:?}");
+    let each =
+        [uniform, rare, outlying, compositional, pods_needed, always_valid, explained, strata_detail, provisional];
+    assert!(
+        each.iter().chain(&settled).chain(&imbalance).all(|&times| times > 0),
+        "something never occurred: {occurred:?}"
+    );
 }

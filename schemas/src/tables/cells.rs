@@ -43,6 +43,11 @@ fn columns_of_identity<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
         "is_roll_up": is_roll_up =>
             "True where the row covers several cells: all of them, those of a region or those of a cohort. A cell whose \
              regions or cohorts are merged by the configuration (`cell`) is a cell, not a roll-up.",
+        "provisional_until_at": provisional_until_at =>
+            "Known where the arms had no pods of the same age (young: within 10 minutes of their process start by \
+             default), so that the difference may be that of a warm-up: when the first young pods are no longer young. A \
+             provisional flag is confirmed or cleared once pods of the same age run in both arms. Null in all other \
+             rows.",
         "function": function =>
             "Name of the function. `_rare` stands for all functions with fewer samples than `min_count` (30 by \
              default), `_unsymbolised` for frames without a symbol, `(all)` for all samples of the cell together.",

@@ -49,8 +49,8 @@ impl TableRow for FlagRow {
                      change to change of a flag.",
                 "cleared_because": cleared_because =>
                     "Why the flag was cleared: `comparison_closed` (an arm is gone), `equivalent` (shown to be within \
-                     5 % in a later epoch) or `explained` (another flag explains the row). Null in the states `raised` \
-                     and `updated`.",
+                     5 % in a later epoch), `explained` (another flag explains the row) or `warm_up` (a provisional flag \
+                     that pods of the same age did not confirm). Null in the states `raised` and `updated`.",
                 "explains": explains =>
                     "Rows that move only because this one does: `name (kind)` for callers, `name (share)` for \
                      functions whose share alone moved. They raise no flag of their own. May be empty, never null.",

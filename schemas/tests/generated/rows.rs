@@ -95,6 +95,7 @@ impl Generator {
             count_kind: self.one_of(&CountKind::ALL),
             cell: self.cell_key(),
             is_roll_up: self.below(2) == 0,
+            provisional_until_at: self.known(Self::end),
             function: self.function(),
             functions: self.known(Self::count),
             window_start_at: self.end(),

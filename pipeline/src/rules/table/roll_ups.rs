@@ -66,9 +66,12 @@ fn roll_up(
         if history.is_some() { strata_detail.words_of_history() } else { strata_detail.words(rules.clock) }
     });
     let support = together.support();
+    let of_cells = under.iter().filter_map(|report| report.rows.iter().flatten().next());
+    let provisional_until_at = of_cells.filter_map(|evidence| evidence.row.provisional_until_at).max();
     let rows = kinds.iter().zip(&like.rows).zip(&tests).map(|((&kind, example), tests)| {
         let Some(frame) = frame(&together, &cell, example, scope, kind, support, rules) else { return Vec::new() };
-        let frame = RowFrame { strata_detail: strata_detail.clone(), history: history.clone(), ..frame };
+        let (strata_detail, history) = (strata_detail.clone(), history.clone());
+        let frame = RowFrame { provisional_until_at, strata_detail, history, ..frame };
         let (head, base) = (together.counts(Side::Head, kind), together.counts(Side::Base, kind));
         let evidence = KindEvidence {
             functions: &together.functions,
@@ -123,6 +126,7 @@ fn frame(
         is_roll_up: true,
         window_start_at: example.window_start_at,
         window_end_at: example.window_end_at,
+        provisional_until_at: None,
         head: together.figures(Side::Head),
         base: together.figures(Side::Base),
         strata: together.kept,
