@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fleetdiff_pipeline::counts::bucket::Addition;
+use fleetdiff_pipeline::counts::bucket::{Addition, Age};
 use fleetdiff_pipeline::counts::cell::{Blocks, CellCounts};
 use fleetdiff_pipeline::counts::encoding::{Entry, encode};
 use fleetdiff_pipeline::counts::functions::FunctionTable;
@@ -94,6 +94,7 @@ impl OneCell {
             hop: self.hop,
             window_hops: self.config.window_hops(),
             clock: self.config.clock(),
+            young: self.config.young,
             min_count: 30.0,
             min_effect: self.config.min_effect,
             q: self.config.q,
@@ -124,6 +125,7 @@ fn addition(fleet: &Workload, pod: &Pod, hop: Hop, ids: &[FunctionId], requests:
         pod: pod.identity.pod.clone(),
         bucket: pod.identity.bucket(),
         started: Nanos(0),
+        age: Age::Old,
         samples: u64::from(fleet.size.samples),
         requests: u64::from(fleet.size.samples) * requests / 1000,
         functions: encode(&entries),
