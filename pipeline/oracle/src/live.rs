@@ -61,8 +61,8 @@ impl Live {
         };
         let trees = self.trees(at);
         let causes = self.causes(at, &trees, bar);
-        let is_open =
-            |id: &&RowId| tested.contains_key(id) && !equivalent.contains(id) && !settled.warm_up.contains(id);
+        let settles = |id: &RowId| settled.warm_up.contains(id) || settled.open.contains(id);
+        let is_open = |id: &&RowId| tested.contains_key(id) && !equivalent.contains(id) && !settles(id);
         let open = self.selected.keys().filter(is_open).cloned().collect();
         let mut flags = self.change(at, &equivalent, &settled, &open, &causes);
         self.tell(at, &trees, &looked, &mut flags);
@@ -190,6 +190,7 @@ impl Live {
             let met = *provisional.met.get_or_insert(at.hop);
             provisional.looks += 1;
             if provisional.looks < 3 {
+                settled.open.insert(id.clone());
                 continue;
             }
             let line = tested.get(id);
@@ -204,6 +205,8 @@ impl Live {
                 settled.confirmed.insert(id.clone());
             } else if refuted || met.plus(at.config.clock().hops_in(at.config.young)) <= at.hop {
                 settled.warm_up.insert(id.clone());
+            } else {
+                settled.open.insert(id.clone());
             }
         }
         settled
@@ -298,11 +301,13 @@ impl Live {
     }
 }
 
-/// What pods of the same age have decided at a look.
+/// What pods of the same age decide of provisional rows at a look.
 #[derive(Default)]
 struct Settled {
     confirmed: BTreeSet<RowId>,
     warm_up: BTreeSet<RowId>,
+    /// Undecided: nothing else happens to them.
+    open: BTreeSet<RowId>,
 }
 
 /// The change by which a row is decided.

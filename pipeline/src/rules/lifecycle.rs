@@ -231,7 +231,7 @@ impl LiveRule {
     fn admit(&mut self, rejected: Vec<FlagKey>, mut rows: BTreeMap<FlagKey, RowEvidence>) {
         for key in rejected {
             if let Some(now) = rows.remove(&key)
-                && self.may_be_raised(&now)
+                && may_be_raised(&now, self.min_effect)
                 && !self.decided.contains(&key)
             {
                 let provisional = Provisional::of(&now);
@@ -239,11 +239,6 @@ impl LiveRule {
                 self.selected.insert(key, selected);
             }
         }
-    }
-
-    /// Whether a rejected row changed enough, its plain share does not contradict it, and no single pod made it.
-    fn may_be_raised(&self, now: &RowEvidence) -> bool {
-        now.theta.abs() >= self.min_effect && !now.contradicts && now.one_pod.is_empty()
     }
 
     /// What explains each selected row, cell by cell; rows of cells without stacks have no other cause.
@@ -266,7 +261,7 @@ impl LiveRule {
     }
 
     /// What happens to each selected row. A row that is not tested now, as in the first hops of an epoch, stays as it
-    /// is, unless it was a warm-up.
+    /// is, unless it was a warm-up; so does a provisional row on which pods of the same age have not decided.
     fn changes(
         &self,
         equivalent: &BTreeSet<FlagKey>,
@@ -289,7 +284,10 @@ impl LiveRule {
             };
             Some((key.clone(), change))
         };
-        let concerned = |(key, selected): &(&FlagKey, &Selected)| selected.is_tested || settled.warm_up.contains(*key);
+        let concerned = |(key, selected): &(&FlagKey, &Selected)| {
+            let is_over = equivalent.contains(*key) || settled.warm_up.contains(*key);
+            is_over || selected.is_tested && !settled.open.contains(*key)
+        };
         self.selected.iter().filter(concerned).filter_map(change).collect()
     }
 
@@ -471,6 +469,11 @@ fn emitted(selected: &Selected) -> Emitted {
 fn has_moved(now: &RowEvidence, emitted: &Emitted) -> bool {
     let by = (now.theta - emitted.theta).abs();
     now.row.support != emitted.support || emitted.half_interval.is_some_and(|half| by > half)
+}
+
+/// Whether a rejected row changed enough, its plain share does not contradict it, and no single pod made it.
+fn may_be_raised(now: &RowEvidence, min_effect: f64) -> bool {
+    now.theta.abs() >= min_effect && !now.contradicts && now.one_pod.is_empty()
 }
 
 fn severity(evidence: &RowEvidence, provisional: bool) -> Severity {

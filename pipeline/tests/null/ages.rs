@@ -73,7 +73,9 @@ fn null_slow_warm_up() {
     let firm: Vec<&CellRow> =
         runs.iter().flat_map(|run| &run.0).filter(|changes| is_firm(changes)).map(|changes| &changes[0].row).collect();
     let false_runs = runs.iter().filter(|run| run.count(is_firm) > 0).count();
-    println!("{SEEDS} fleets that are cold for 6 min: {provisional} provisional flags; {false_runs} runs with {firm:?}");
+    println!(
+        "{SEEDS} fleets that are cold for 6 min: {provisional} provisional flags; {false_runs} runs with {firm:?}"
+    );
     assert!(provisional >= 10, "{provisional} provisional flags: the warm-up tests nothing");
     assert!(false_runs <= most_false(runs.len(), 0.05), "{false_runs} runs have a page, or a flag that stands");
     let undecided = |run: &Flags| run.count(|changes| stands(changes) && is_provisional(last(changes)));

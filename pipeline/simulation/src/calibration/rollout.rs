@@ -12,7 +12,10 @@ pub(super) fn rows() -> Vec<Row> {
     vec![Row {
         name: "rollout",
         simulates: "0 to 100 % of 100 pods in 30 minutes, CV 10 %, costs of the whole fleet drifting by 5 %, looked at every 10 s; through the dataflow",
-        figures: vec![Figure::rate("P(any alert)").at_most(0.05), Figure::rate("P(any row significant by q at the end)")],
+        figures: vec![
+            Figure::rate("P(any alert)").at_most(0.05),
+            Figure::rate("P(any row significant by q at the end)"),
+        ],
         repeats: 1,
         experiment: Box::new(|chance: &mut Chance| {
             let experiment = Experiment::deployed(Fleet::rollout).every(Nanos::from_seconds(10));

@@ -4,7 +4,8 @@
 //! that. A row that is selected before is provisional. From the third look at which pods of the same age are compared in its
 //! cell, it is confirmed as soon as they alone make the live rule reject it. It is cleared as a warm-up as soon as the 95 %
 //! interval of their change covers no change and leaves out half of the change with which it was selected, and at the latest
-//! when they have been compared for as long as a process is young. It can be selected again after that.
+//! when they have been compared for as long as a process is young. It can be selected again after that. In between nothing happens
+//! to it: with the first seconds of pods of the same age, causes and their callers come apart.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_statistics::effect::LnInterval;
 use fleetdiff_statistics::faded::is_refuted;
 
-use super::{FlagKey, LiveRule, Place, Selected};
+use super::{FlagKey, LiveRule, Place, may_be_raised};
 use crate::evidence::row::RowEvidence;
 
 /// The look at pods of the same age at which a provisional row is decided at the earliest.
@@ -32,9 +33,11 @@ pub(super) struct Provisional {
     looks: u64,
 }
 
-/// Provisional rows of which pods of the same age have decided at a look.
+/// The provisional rows of cells in which pods of the same age are compared, at a look.
 #[derive(Debug, Default)]
 pub(super) struct Settled {
+    /// Nothing happens to them, whatever else is known: there are too few data of pods of the same age.
+    pub open: BTreeSet<FlagKey>,
     pub confirmed: BTreeSet<FlagKey>,
     pub warm_up: BTreeSet<FlagKey>,
 }
@@ -51,6 +54,20 @@ impl Provisional {
         let until_at = now.row.provisional_until_at?;
         Some(Self { until_at, theta: now.theta, met: None, looks: 0 })
     }
+
+    /// One more look at pods of the same age. `now` is the row if it is tested; `confirms` says that they alone would select it.
+    fn meet(&mut self, hop: Hop, young: u64, now: Option<&RowEvidence>, confirms: bool) -> Outcome {
+        let met = *self.met.get_or_insert(hop);
+        self.looks += 1;
+        let refuted = |interval| is_refuted(self.theta, &in_logarithms(interval));
+        match () {
+            () if self.looks < DECISIVE_LOOK => Outcome::Open,
+            () if confirms => Outcome::Confirmed,
+            () if now.and_then(|now| now.row.effect()).is_some_and(refuted) => Outcome::WarmUp,
+            () if met.plus(young) <= hop => Outcome::WarmUp,
+            () => Outcome::Open,
+        }
+    }
 }
 
 impl LiveRule {
@@ -58,42 +75,22 @@ impl LiveRule {
     pub(super) fn settle(&mut self, hop: Hop, of_same_age: &BTreeSet<Place>, rejected: &[FlagKey]) -> Settled {
         let mut settled = Settled::default();
         let rejected: BTreeSet<&FlagKey> = rejected.iter().collect();
-        let confirms = |key: &FlagKey, selected: &Selected| selected.is_tested && rejected.contains(key);
-        let keys: Vec<FlagKey> = self.selected.keys().cloned().collect();
-        for key in keys.into_iter().filter(|key| of_same_age.contains(&(key.0.clone(), key.1.clone()))) {
-            let Some(selected) = self.selected.get(&key) else { continue };
-            let confirms = confirms(&key, selected) && self.may_be_raised(&selected.now);
-            let young = self.young;
-            let Some(selected) = self.selected.get_mut(&key) else { continue };
-            match selected.meet(hop, young, confirms) {
-                Outcome::Open => {}
+        let (min_effect, young) = (self.min_effect, self.young);
+        let here = self.selected.iter_mut().filter(|(key, _)| of_same_age.contains(&(key.0.clone(), key.1.clone())));
+        for (key, selected) in here {
+            let Some(provisional) = &mut selected.provisional else { continue };
+            let confirms = selected.is_tested && rejected.contains(key) && may_be_raised(&selected.now, min_effect);
+            let now = Some(&selected.now).filter(|_| selected.is_tested);
+            match provisional.meet(hop, young, now, confirms) {
+                Outcome::Open => settled.open.insert(key.clone()),
                 Outcome::Confirmed => {
                     selected.provisional = None;
-                    settled.confirmed.insert(key);
+                    settled.confirmed.insert(key.clone())
                 }
-                Outcome::WarmUp => drop(settled.warm_up.insert(key)),
-            }
+                Outcome::WarmUp => settled.warm_up.insert(key.clone()),
+            };
         }
         settled
-    }
-}
-
-impl Selected {
-    /// One more look at pods of the same age; `confirms` says that they alone would select the row.
-    fn meet(&mut self, hop: Hop, young: u64, confirms: bool) -> Outcome {
-        let Some(provisional) = &mut self.provisional else { return Outcome::Open };
-        let met = *provisional.met.get_or_insert(hop);
-        provisional.looks += 1;
-        let refuted = || {
-            let interval = self.now.row.effect().filter(|_| self.is_tested);
-            interval.is_some_and(|interval| is_refuted(provisional.theta, &in_logarithms(interval)))
-        };
-        match () {
-            () if provisional.looks < DECISIVE_LOOK => Outcome::Open,
-            () if confirms => Outcome::Confirmed,
-            () if refuted() || met.plus(young) <= hop => Outcome::WarmUp,
-            () => Outcome::Open,
-        }
     }
 }
 
