@@ -101,6 +101,7 @@ impl ParquetOutput {
         let mut files = self.write_table(&tables.cells, first)?;
         files.extend(self.write_table(&tables.flags, first)?);
         files.extend(self.write_table(&tables.comparisons, first)?);
+        files.extend(self.write_table(&tables.incidents, first)?);
         files.extend(self.write_table(&tables.ledger, first)?);
         files.extend(self.write_table(&tables.rejected, first)?);
         self.begun |= first.is_some();

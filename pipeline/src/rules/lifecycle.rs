@@ -29,7 +29,7 @@ const NAMED: usize = 20;
 /// explains it.
 const CLOSED: &str = "comparison_closed";
 const EQUIVALENT: &str = "equivalent";
-const EXPLAINED: &str = "explained";
+pub(crate) const EXPLAINED: &str = "explained";
 
 /// What identifies a flag among those of one comparison.
 pub type FlagKey = (ComparisonKey, CellKey, CountKind, u64);

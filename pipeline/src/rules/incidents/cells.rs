@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::number::signed_float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::time::Nanos;
@@ -108,8 +107,10 @@ impl Known {
         let Some((outlook, at)) = self.outlook else {
             return "it is inconclusive, and the next report says what it needs".to_owned();
         };
-        let gone = signed_float(row.window_end_at.since(at).0) / 1e9;
-        let waited = |seconds: f64| if outlook.head_pods + outlook.base_pods > 0 { seconds } else { (seconds - gone).max(0.0) };
+        let gone = row.window_end_at.since(at).as_seconds();
+        // With more pods the time begins once they are there.
+        let left = if outlook.head_pods + outlook.base_pods > 0 { 0.0 } else { gone };
+        let waited = |seconds: f64| (seconds - left).max(0.0);
         let outlook = Outlook { seconds: outlook.seconds.map(waited), ..outlook };
         let pods = (row.head_pods, row.base_pods);
         let need = need(outlook, pods, (&row.comparison.head_build, &row.comparison.base_build));
