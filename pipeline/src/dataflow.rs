@@ -59,7 +59,7 @@ pub fn build<'scope>(
     // The fan-out: in which cells each function is flagged, and the shortest description of them.
     let fan_out = decisions.clone().fan_out(config.clock());
 
-    // Incidents: one for each cause, and one verdict for each comparison; what people are told of.
+    // Incidents: one for each cause, and one verdict for each comparison: what is announced.
     let announced = decisions.clone().incidents(config);
 
     // The ledger: everything that came in is accounted for.

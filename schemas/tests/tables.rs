@@ -131,6 +131,8 @@ fn names_are_distinct_and_instants_end_in_at() {
     assert_names_are_sound::<CellRow>();
     assert_names_are_sound::<FlagRow>();
     assert_names_are_sound::<ComparisonRow>();
+    assert_names_are_sound::<IncidentRow>();
+    assert_names_are_sound::<VerdictRow>();
     assert_names_are_sound::<LedgerRow>();
     assert_names_are_sound::<RejectedRow>();
 }

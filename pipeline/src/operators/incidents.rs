@@ -1,4 +1,4 @@
-//! Incidents: what people are told of the flags and verdicts of each comparison.
+//! Incidents: what is announced of the flags and verdicts of each comparison.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::rules::incidents::{Announced, Incidents, News};
 
 /// See [`Incident::incidents`].
 pub trait Incident<'scope> {
-    /// Sends what was decided about a comparison to one worker, and gives what people are told: rows of `incidents`, and
+    /// Sends what was decided about a comparison to one worker, and gives what is announced: rows of `incidents`, and
     /// verdicts.
     fn incidents(self, config: &Config) -> StreamVec<'scope, u64, OutputRow>;
 }
@@ -87,6 +87,10 @@ impl Comparisons {
         }
         let mut rows = Vec::new();
         for (subject, (news, ended)) in news {
+            if !ended && news.flags.is_empty() && news.comparisons.is_empty() {
+                // Rows against history alone.
+                continue;
+            }
             let announced = if ended { self.end(hop, &subject, news) } else { self.take(hop, subject, news) };
             rows.extend(announced.incidents.into_iter().map(|row| OutputRow::Incident(Box::new(row))));
             rows.extend(announced.verdict.map(|row| OutputRow::Verdict(Box::new(row))));

@@ -1,7 +1,7 @@
-//! One incident a cause: what people are told of.
+//! One incident a cause: what people hear of.
 //!
 //! A cause (a function, self and total together, or all functions per request) that changes in three cells raises three
-//! flags or more; people are told of it once. This state machine, one per comparison, takes the changes of
+//! flags or more; people hear of it once. This state machine, one per comparison, takes the changes of
 //! [flags](super::lifecycle) and the verdicts of cells, look by look, and gives what changed in incidents. The law: each
 //! flag that stands belongs to one incident, or waits for its cause.
 //!
@@ -25,7 +25,7 @@ use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FlagState, IncidentState, Severity, Support};
 
 use self::cells::{Cells, decisive_kind};
-use self::words::{Told, places};
+use self::words::{Account, places};
 use super::advice::{Standing, advice};
 use super::lifecycle::EXPLAINED;
 
@@ -44,7 +44,7 @@ pub struct News {
     pub report: Vec<CellRow>,
 }
 
-/// What people are told.
+/// What people are account.
 #[derive(Debug, Default, PartialEq)]
 pub struct Announced {
     /// Changes of incidents, by cause.
@@ -143,7 +143,7 @@ impl Incidents {
             self.raise(hop, &cause);
             touched.insert(cause);
         }
-        let incidents = self.tell(hop, touched);
+        let incidents = self.announce(hop, touched);
         let verdict = if is_look || !incidents.is_empty() { self.verdict(hop) } else { None };
         Announced { incidents, verdict }
     }
@@ -154,7 +154,7 @@ impl Incidents {
         for flag in flags.into_iter().filter(|flag| flag.state == FlagState::Cleared) {
             self.clear(flag, &mut touched);
         }
-        self.tell(hop, touched)
+        self.announce(hop, touched)
     }
 
     /// Takes a flag that was raised or updated.
@@ -209,7 +209,7 @@ impl Incidents {
     }
 
     /// What changed in these incidents; those that ended are forgotten.
-    fn tell(&mut self, hop: Hop, touched: BTreeSet<String>) -> Vec<IncidentRow> {
+    fn announce(&mut self, hop: Hop, touched: BTreeSet<String>) -> Vec<IncidentRow> {
         let rows: Vec<IncidentRow> = touched.iter().filter_map(|cause| self.row(hop, cause)).collect();
         for cause in touched {
             let Some(incident) = self.standing.get_mut(&cause) else { continue };
@@ -225,7 +225,7 @@ impl Incidents {
         rows
     }
 
-    /// What happened to an incident at this hop; nothing if it ended before anyone was told of it.
+    /// What happened to an incident at this hop; nothing if it ended before it was announced.
     fn row(&self, hop: Hop, cause: &str) -> Option<IncidentRow> {
         let incident = self.standing.get(cause)?;
         let by = incident.ended.iter().find_map(explained_by);
@@ -237,7 +237,7 @@ impl Incidents {
             (true, true) => IncidentState::Cleared,
         };
         let flags = incident.rows();
-        let told = Told {
+        let account = Account {
             cause,
             state,
             flags: &flags,
@@ -249,7 +249,7 @@ impl Incidents {
             cells: &self.cells,
             config: &self.config,
         };
-        let lead = told.lead();
+        let lead = account.lead();
         let id = |cause: &str, raised| incident_id(&self.service, &self.head, &self.base, cause, raised);
         let clock = self.config.clock();
         let by = by.filter(|_| state == IncidentState::Superseded);
@@ -265,20 +265,20 @@ impl Incidents {
             raised_at: clock.end_of(incident.raised),
             changed_at: clock.end_of(hop),
             sequence: hop,
-            regressed_in: told.places(false),
-            improved_in: told.places(true),
+            regressed_in: account.places(false),
+            improved_in: account.places(true),
             effect: lead.and_then(CellRow::effect),
             share: lead.and_then(|row| row.head.share),
             share_delta: lead.filter(|row| row.function != ALL_FUNCTIONS).and_then(|row| row.share_delta),
-            always_valid_ln_p: told.always_valid_ln_p(),
+            always_valid_ln_p: account.always_valid_ln_p(),
             explains: self.explained(cause, &flags),
             superseded_by_id: by.as_ref().and_then(|by| Some(id(by, self.standing.get(by)?.raised))),
             superseded_by: by,
-            cleared_because: told.because.filter(|_| state == IncidentState::Cleared).map(str::to_owned),
-            summary: told.summary(),
-            action: told.action(self.standings(Some(cause))),
-            confidence: told.confidence(),
-            impact: told.impact(),
+            cleared_because: account.because.filter(|_| state == IncidentState::Cleared).map(str::to_owned),
+            summary: account.summary(),
+            action: account.action(self.standings(Some(cause))),
+            confidence: account.confidence(),
+            impact: account.impact(),
             flags: flags.into_iter().cloned().collect(),
         })
     }

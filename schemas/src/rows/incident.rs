@@ -1,4 +1,4 @@
-//! What people are told of: one incident per cause, and one verdict per comparison.
+//! What is announced: one incident per cause, and one verdict per comparison.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ pub struct IncidentRow {
     pub sequence: Hop,
     /// Where the cause costs more, in the fewest words.
     pub regressed_in: Vec<String>,
-    /// Where it costs less.
+    /// Where it is cheaper.
     pub improved_in: Vec<String>,
     /// The change of the row that stands for the incident: after normalization, or per request.
     pub effect: Option<Interval>,
@@ -83,7 +83,7 @@ pub struct VerdictRow {
     pub sequence: Hop,
     /// Where an incident costs more, in the fewest words.
     pub regressed_in: Vec<String>,
-    /// Where all functions together cost less, and nothing costs more.
+    /// Where all functions together are cheaper per request, and nothing costs more.
     pub improved_in: Vec<String>,
     /// The causes of the incidents that stand, ascending.
     pub causes: Vec<String>,

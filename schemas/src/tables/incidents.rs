@@ -92,7 +92,7 @@ fn columns_of_effect() -> Vec<Column<IncidentRow>> {
         "regressed_in": regressed_in =>
             "Where the cause costs more, in the fewest words, such as `Android-TV in ap-south-1 and ap-southeast-1`. \
              May be empty, never null.",
-        "improved_in": improved_in => "Where the cause costs less, in the fewest words. May be empty, never null.",
+        "improved_in": improved_in => "Where the cause is cheaper, in the fewest words. May be empty, never null.",
         "effect" in "1" +-: effect =>
             "How many times as expensive the cause is: `adjusted_ratio`, or for `(all)` `per_request_ratio`, of the \
              flag that stands for the incident, which is the most severe one, self before total, with the largest \
@@ -111,7 +111,7 @@ fn columns_of_effect() -> Vec<Column<IncidentRow>> {
         "superseded_by": superseded_by =>
             "The cause of the incident that explains this one and goes on. Null unless the state is `superseded`.",
         "superseded_by_id": superseded_by_id =>
-            "The `incident_id` of that incident. Null unless the state is `superseded`.",
+            "The `incident_id` of that incident. Null where `superseded_by` is null.",
         "cleared_because": cleared_because =>
             "Why the last flags were cleared, as `cleared_because` in `flags`. Null unless the state is `cleared`.",
     )
@@ -122,8 +122,8 @@ fn columns_of_words() -> Vec<Column<IncidentRow>> {
     columns_of!(IncidentRow:
         "summary": summary => "What happened, where and by how much, in a sentence that can be read alone.",
         "action": action =>
-            "What to do: where to roll back, where the head may stay, and how long or for how many pods to wait \
-             elsewhere.",
+            "What to do: where to roll back, where the head may stay, and how long to wait, or how many pods \
+             to add, elsewhere.",
         "confidence": confidence => "How sure the result is, and what that promises.",
         "impact": impact => "What the change costs, as a part of all samples of the cells.",
     )
@@ -151,13 +151,13 @@ impl TableRow for VerdictRow {
                 "regressed_in": regressed_in =>
                     "Where an incident costs more, in the fewest words. May be empty, never null.",
                 "improved_in": improved_in =>
-                    "Where all functions together cost less per request and nothing costs more. May be empty, never \
-                     null.",
+                    "Where all functions together are cheaper per request and nothing costs more. May be empty, \
+                     never null.",
                 "causes": causes => "The causes of the incidents that stand. May be empty, never null.",
                 "summary": summary => "The verdict in a sentence: what is known of which cells.",
                 "action": action =>
-                    "What to do: where to roll back, where the head may stay, and how long or for how many pods to \
-                     wait elsewhere.",
+                    "What to do: where to roll back, where the head may stay, and how long to wait, or how \
+                     many pods to add, elsewhere.",
             )
         });
         &COLUMNS

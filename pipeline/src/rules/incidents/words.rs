@@ -17,7 +17,7 @@ use crate::rules::extent::extents;
 const LN_SMALLEST: f64 = -690.0;
 
 /// What the words are made from.
-pub(super) struct Told<'a> {
+pub(super) struct Account<'a> {
     /// The cause.
     pub(super) cause: &'a str,
     /// What happened.
@@ -35,7 +35,7 @@ pub(super) struct Told<'a> {
     pub(super) config: &'a Config,
 }
 
-impl Told<'_> {
+impl Account<'_> {
     /// The row that stands for the incident: the most severe one, self before total, with the largest change.
     pub(super) fn lead(&self) -> Option<&CellRow> {
         let size = |flag: &FlagRow| flag.row.effect().map_or(f64::INFINITY, |ratio| libm::log(ratio.value).abs());
@@ -45,7 +45,7 @@ impl Told<'_> {
         lead.map(|flag| &flag.row)
     }
 
-    /// Where the cause costs less, or more, in the fewest words.
+    /// Where the cause is cheaper, or more expensive, in the fewest words.
     pub(super) fn places(&self, less: bool) -> Vec<String> {
         let meant = self.flags.iter().filter(|flag| (flag.severity == Severity::Info) == less);
         places(&meant.map(|flag| flag.row.cell.clone()).collect(), &self.grid())
