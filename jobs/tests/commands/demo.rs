@@ -6,7 +6,9 @@ use std::sync::LazyLock;
 use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, Tables};
-use fleetdiff_schemas::verdict::{ComparisonVerdict, FlagState, RowReason, Scope, Support, Verdict};
+use fleetdiff_schemas::verdict::{
+    ComparisonVerdict, FlagState, IncidentState, RowReason, Scope, Severity, Support, Verdict,
+};
 
 use super::program::{Done, cell, done, is_cell, run};
 

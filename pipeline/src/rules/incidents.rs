@@ -86,8 +86,7 @@ struct Incident {
     /// Flags that were cleared at this hop.
     ended: Vec<FlagRow>,
     /// As announced last.
-    severity: Severity,
-    support: Support,
+    urgency: (Severity, Support),
 }
 
 /// The verdict over all cells, and the cells that it names.
@@ -213,8 +212,7 @@ impl Incidents {
         let rows: Vec<IncidentRow> = touched.iter().filter_map(|cause| self.row(hop, cause)).collect();
         for cause in touched {
             let Some(incident) = self.standing.get_mut(&cause) else { continue };
-            incident.severity = incident.severity();
-            incident.support = incident.support();
+            incident.urgency = incident.urgency();
             incident.is_announced = true;
             incident.ended.clear();
             if incident.flags.is_empty() {
@@ -250,6 +248,7 @@ impl Incidents {
             config: &self.config,
         };
         let lead = account.lead();
+        let (severity, support) = incident.urgency();
         let id = |cause: &str, raised| incident_id(&self.service, &self.head, &self.base, cause, raised);
         let clock = self.config.clock();
         let by = by.filter(|_| state == IncidentState::Superseded);
@@ -260,8 +259,8 @@ impl Incidents {
             cause: cause.to_owned(),
             incident_id: id(cause, incident.raised),
             state,
-            severity: incident.severity(),
-            support: incident.support(),
+            severity,
+            support,
             raised_at: clock.end_of(incident.raised),
             changed_at: clock.end_of(hop),
             sequence: hop,
@@ -377,8 +376,7 @@ impl Incident {
             is_announced: false,
             flags: BTreeMap::new(),
             ended: Vec::new(),
-            severity: Severity::Info,
-            support: Support::Untestable,
+            urgency: (Severity::Info, Support::Untestable),
         }
     }
 
@@ -390,14 +388,10 @@ impl Incident {
         rows
     }
 
-    /// The most severe of the flags that stand, or what was announced last.
-    fn severity(&self) -> Severity {
-        // NB: severities are in the order in which they matter.
-        self.flags.values().map(|flag| flag.severity).min().unwrap_or(self.severity)
-    }
-
-    fn support(&self) -> Support {
-        self.flags.values().map(|flag| flag.row.support).min().unwrap_or(self.support)
+    /// The severity of the most severe flags that stand, and the best support of these; or what was announced last.
+    fn urgency(&self) -> (Severity, Support) {
+        // NB: severities and supports are in the order in which they matter.
+        self.flags.values().map(|flag| (flag.severity, flag.row.support)).min().unwrap_or(self.urgency)
     }
 }
 

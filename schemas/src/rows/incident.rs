@@ -23,9 +23,9 @@ pub struct IncidentRow {
     pub incident_id: String,
     /// What happened.
     pub state: IncidentState,
-    /// The most severe of the flags that stand.
+    /// That of the most severe flags that stand.
     pub severity: Severity,
-    /// The best support of the flags that stand.
+    /// The best support of these flags.
     pub support: Support,
     /// When the incident was raised.
     pub raised_at: Nanos,

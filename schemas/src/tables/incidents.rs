@@ -76,7 +76,7 @@ fn columns_of_state() -> Vec<Column<IncidentRow>> {
         "severity": severity =>
             "Who should look: the most severe of the flags that stand, `page`, `ticket` or `info`. An incident that \
              ended keeps the severity that it had.",
-        "support": support => "The best support of the flags that stand, as `support` in `flags`.",
+        "support": support => "The best support of the most severe flags that stand, as `support` in `flags`.",
         "raised_at": raised_at => "When the incident was raised, in event time.",
         "changed_at": changed_at =>
             "End of the hop at whose close the change happened, in event time. Files are filed by it.",

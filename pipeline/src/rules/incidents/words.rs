@@ -242,10 +242,10 @@ pub(super) fn of_verdict(
     format!("{service} {head} against {base}: {}.", parts.join("; "))
 }
 
-/// A fraction in percent, with a decimal where it is below 10.
+/// A fraction in percent, with a decimal unless that is 0.
 fn percent(fraction: f64) -> String {
-    let percent = fraction * 100.0;
-    if percent < 10.0 { format!("{percent:.1}") } else { format!("{percent:.0}") }
+    let percent = format!("{:.1}", fraction * 100.0);
+    percent.strip_suffix(".0").map(str::to_owned).unwrap_or(percent)
 }
 
 fn type_of(row: &CellRow) -> &'static str {
