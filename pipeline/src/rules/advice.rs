@@ -93,7 +93,7 @@ pub fn effects(rows: &[&CellRow]) -> String {
     if rows.len() > LISTED {
         return range(rows);
     }
-    let effects_in_words: Vec<String> = rows.iter().map(|row| effect(row)).collect();
+    let effects_in_words: Vec<String> = rows.iter().copied().map(effect).collect();
     listed(&effects_in_words)
 }
 
@@ -148,10 +148,13 @@ pub fn changes(rows: &[&CellRow]) -> Option<String> {
         return (!changes.is_empty()).then(|| listed(&changes));
     }
     let Span { values: (least, most), ends: (low, high) } = Span::of(rows)?;
-    let more = least >= 1.0;
-    let [from, to, low, high] = if more { [least, most, low, high] } else { [most, least, high, low] };
-    let [from, to, low, high] = [from, to, low, high].map(|ratio| percent(ratio, more));
-    let word = if more { "more" } else { "less" };
+    let [from, to, low, high] = if least >= 1.0 {
+        [least - 1.0, most - 1.0, low - 1.0, high - 1.0]
+    } else {
+        [1.0 - most, 1.0 - least, 1.0 - high, 1.0 - low]
+    }
+    .map(percent);
+    let word = if least >= 1.0 { "more" } else { "less" };
     Some(format!("{from} to {to} % {word} (intervals from {low} to {high} %)"))
 }
 
@@ -169,14 +172,16 @@ pub fn change(Interval { value, low, high }: Interval) -> String {
     if value >= 2.0 {
         return format!("{} times as much ({} to {})", number(value), number(low), number(high));
     }
-    let more = value >= 1.0;
-    let (word, near, far) = if more { ("more", low, high) } else { ("less", high, low) };
-    format!("{} % {word} ({} to {} %)", percent(value, more), percent(near, more), percent(far, more))
+    if value >= 1.0 {
+        format!("{} % more ({} to {} %)", percent(value - 1.0), percent(low - 1.0), percent(high - 1.0))
+    } else {
+        format!("{} % less ({} to {} %)", percent(1.0 - value), percent(1.0 - high), percent(1.0 - low))
+    }
 }
 
-/// How many percent a ratio is above, or below, 1; with a decimal where it is below 2.
-fn percent(ratio: f64, more: bool) -> String {
-    let percent = if more { ratio - 1.0 } else { 1.0 - ratio } * 100.0;
+/// A fraction in percent, with a decimal where it is below 2.
+fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
     if percent.abs() < 2.0 { format!("{percent:.1}") } else { format!("{percent:.0}") }
 }
 

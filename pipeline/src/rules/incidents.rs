@@ -25,7 +25,7 @@ use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FlagState, IncidentState, Severity, Support};
 
 use self::cells::{Cells, decisive_kind};
-use self::words::{Account, places};
+use self::words::{Account, Direction, places};
 use super::advice::{Standing, advice};
 use super::lifecycle::EXPLAINED;
 
@@ -123,8 +123,8 @@ impl Incidents {
         let News { mut flags, comparisons, report } = news;
         let is_look = !comparisons.is_empty();
         self.cells.learn(comparisons, &report, &self.config);
-        for waiting in self.waiting.values_mut().filter(|_| is_look) {
-            waiting.looks += 1;
+        if is_look {
+            self.waiting.values_mut().for_each(|waiting| waiting.looks += 1);
         }
         // Self counts come first, so that a total row finds the incident of its own function.
         flags.sort_by(|a, b| order(a).cmp(&order(b)));
@@ -251,7 +251,7 @@ impl Incidents {
         let (severity, support) = incident.urgency();
         let id = |cause: &str, raised| incident_id(&self.service, &self.head, &self.base, cause, raised);
         let clock = self.config.clock();
-        let by = by.filter(|_| state == IncidentState::Superseded);
+        let link = by.clone().filter(|_| state == IncidentState::Superseded);
         Some(IncidentRow {
             service: self.service.clone(),
             base_build: self.base.clone(),
@@ -264,15 +264,15 @@ impl Incidents {
             raised_at: clock.end_of(incident.raised),
             changed_at: clock.end_of(hop),
             sequence: hop,
-            regressed_in: account.places(false),
-            improved_in: account.places(true),
+            regressed_in: account.places(Direction::More),
+            improved_in: account.places(Direction::Less),
             effect: lead.and_then(CellRow::effect),
             share: lead.and_then(|row| row.head.share),
             share_delta: lead.filter(|row| row.function != ALL_FUNCTIONS).and_then(|row| row.share_delta),
             always_valid_ln_p: account.always_valid_ln_p(),
             explains: self.explained(cause, &flags),
-            superseded_by_id: by.as_ref().and_then(|by| Some(id(by, self.standing.get(by)?.raised))),
-            superseded_by: by,
+            superseded_by_id: link.as_ref().and_then(|by| Some(id(by, self.standing.get(by)?.raised))),
+            superseded_by: link,
             cleared_because: account.because.filter(|_| state == IncidentState::Cleared).map(str::to_owned),
             summary: account.summary(),
             action: account.action(self.standings(Some(cause))),
@@ -296,8 +296,8 @@ impl Incidents {
         let mut standings = self.cells.standings();
         let mut more_expensive: BTreeMap<&CellKey, Vec<(&str, &FlagRow)>> = BTreeMap::new();
         for (cause, incident) in &self.standing {
-            for flag in incident.flags.values().filter(|flag| flag.severity != Severity::Info) {
-                more_expensive.entry(&flag.row.cell).or_default().push((cause, flag));
+            for flag in incident.flags.values().filter(|flag| Direction::of(flag) == Direction::More) {
+                more_expensive.entry(&flag.row.cell).or_default().push((cause.as_str(), flag));
             }
         }
         for (cell, flags) in more_expensive {
@@ -347,17 +347,21 @@ impl Incidents {
         };
         let regressed = with(|standing| matches!(standing, Standing::RollBack | Standing::Repeat(..)));
         let all = self.standing.get(ALL_FUNCTIONS).into_iter().flat_map(|incident| incident.flags.values());
-        let cheaper = all.filter(|flag| flag.severity == Severity::Info).map(|flag| flag.row.cell.clone());
+        let cheaper = all.filter(|flag| Direction::of(flag) == Direction::Less).map(|flag| flag.row.cell.clone());
         let improved: BTreeSet<CellKey> = cheaper.filter(|cell| !regressed.contains(cell)).collect();
         let not_comparable = with(|standing| *standing == Standing::NotComparable);
         let clean = with(|standing| matches!(standing, Standing::Keep | Standing::SomePods(_)));
         let all = standings.len();
-        let verdict = match () {
-            () if all > 0 && not_comparable.len() == all => ComparisonVerdict::NotComparable,
-            () if !regressed.is_empty() => ComparisonVerdict::Regressed,
-            () if !improved.is_empty() => ComparisonVerdict::Improved,
-            () if all > 0 && clean.len() == all => ComparisonVerdict::Clean,
-            () => ComparisonVerdict::Inconclusive,
+        let verdict = if all > 0 && not_comparable.len() == all {
+            ComparisonVerdict::NotComparable
+        } else if !regressed.is_empty() {
+            ComparisonVerdict::Regressed
+        } else if !improved.is_empty() {
+            ComparisonVerdict::Improved
+        } else if all > 0 && clean.len() == all {
+            ComparisonVerdict::Clean
+        } else {
+            ComparisonVerdict::Inconclusive
         };
         Verdict { verdict, regressed, improved }
     }

@@ -39,8 +39,9 @@ impl Cells {
         for row in comparisons {
             let key = (row.comparison.clone(), row.cell.clone());
             let before = self.known.remove(&key);
-            let known = match rows.get(&(&row.comparison, &row.cell)) {
-                Some(rows) => Known::reported(row, rows, config),
+            let reported = rows.get(&(&row.comparison, &row.cell)).cloned();
+            let known = match reported {
+                Some(rows) => Known::reported(row, &rows, config),
                 None => Known {
                     row,
                     outlook: before.as_ref().and_then(|known| known.outlook),
@@ -101,6 +102,11 @@ impl Known {
         Self { outlook: Some((outlook(&row, &epoch, config), row.window_end_at)), row, outlying }
     }
 
+    /// Whether it did not change, or is cheaper.
+    fn is_settled(&self) -> bool {
+        matches!(self.row.verdict, ComparisonVerdict::Clean | ComparisonVerdict::Improved)
+    }
+
     /// What would decide the cell, in words.
     fn need(&self) -> String {
         let row = &self.row;
@@ -121,13 +127,10 @@ impl Known {
 /// What is known of a cell over all types of profile, if no incident costs more in it.
 fn standing(known: &[&Known]) -> Standing {
     let comparable = || known.iter().filter(|known| known.row.verdict != ComparisonVerdict::NotComparable);
-    let is_settled = |known: &Known| {
-        matches!(known.row.verdict, ComparisonVerdict::Clean | ComparisonVerdict::Improved)
-    };
     if comparable().count() == 0 {
         return Standing::NotComparable;
     }
-    if let Some(open) = comparable().find(|known| !is_settled(known)) {
+    if let Some(open) = comparable().find(|known| !known.is_settled()) {
         return match open.row.verdict {
             ComparisonVerdict::Regressed => Standing::Wait("its cause is not settled yet".to_owned()),
             _ => Standing::Wait(open.need()),

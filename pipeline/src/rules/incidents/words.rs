@@ -16,6 +16,20 @@ use crate::rules::extent::extents;
 /// ln of the smallest p-value that is written as a number.
 const LN_SMALLEST: f64 = -690.0;
 
+/// Whether something is more expensive or cheaper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    More,
+    Less,
+}
+
+impl Direction {
+    /// NB: only an improvement has this severity.
+    pub(super) fn of(flag: &FlagRow) -> Self {
+        if flag.severity == Severity::Info { Self::Less } else { Self::More }
+    }
+}
+
 /// What the words are made from.
 pub(super) struct Account<'a> {
     /// The cause.
@@ -41,13 +55,13 @@ impl Account<'_> {
         let size = |flag: &FlagRow| flag.row.effect().map_or(f64::INFINITY, |ratio| libm::log(ratio.value).abs());
         let by_size = |a: &FlagRow, b: &FlagRow| size(b).total_cmp(&size(a));
         let rank = |flag: &FlagRow| (flag.severity, flag.row.count_kind);
-        let lead = self.flags.iter().min_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| by_size(a, b)));
+        let lead = self.flags.iter().copied().min_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| by_size(a, b)));
         lead.map(|flag| &flag.row)
     }
 
-    /// Where the cause is cheaper, or more expensive, in the fewest words.
-    pub(super) fn places(&self, less: bool) -> Vec<String> {
-        let meant = self.flags.iter().filter(|flag| (flag.severity == Severity::Info) == less);
+    /// Where the cause moved in this direction, in the fewest words.
+    pub(super) fn places(&self, direction: Direction) -> Vec<String> {
+        let meant = self.flags.iter().filter(|flag| Direction::of(flag) == direction);
         places(&meant.map(|flag| flag.row.cell.clone()).collect(), &self.grid())
     }
 
@@ -62,10 +76,10 @@ impl Account<'_> {
     }
 
     /// One row for each cell: of the type of profile of the row that stands for the incident, self before total.
-    fn rows(&self, less: bool) -> Vec<&CellRow> {
+    fn rows(&self, direction: Direction) -> Vec<&CellRow> {
         let Some(lead) = self.lead() else { return Vec::new() };
         let mut by_cell: BTreeMap<&CellKey, &CellRow> = BTreeMap::new();
-        for flag in self.flags.iter().filter(|flag| (flag.severity == Severity::Info) == less) {
+        for flag in self.flags.iter().filter(|flag| Direction::of(flag) == direction) {
             if flag.row.comparison == lead.comparison {
                 let row = by_cell.entry(&flag.row.cell).or_insert(&flag.row);
                 if flag.row.count_kind < row.count_kind {
@@ -91,7 +105,7 @@ impl Account<'_> {
                 self.superseded_by.unwrap_or("another function"),
             ),
             IncidentState::Cleared => {
-                let places: Vec<String> = [self.places(false), self.places(true)].concat();
+                let places: Vec<String> = [self.places(Direction::More), self.places(Direction::Less)].concat();
                 let because = match self.because {
                     Some("comparison_closed") => "one of the builds has no pods any more",
                     Some("equivalent") => "a later epoch shows it to be equivalent (within 5 %)",
@@ -112,18 +126,18 @@ impl Account<'_> {
             CountKind::Total => format!("{} with all that it calls", self.cause),
         };
         let grid = self.grid();
-        let part = |less: bool| {
-            let rows = self.rows(less);
+        let part = |direction: Direction| {
+            let rows = self.rows(direction);
             let place = places(&rows.iter().map(|row| row.cell.clone()).collect(), &grid).join(", ");
-            let change = match (changes(&rows), less) {
+            let change = match (changes(&rows), direction) {
                 _ if rows.is_empty() => return None,
                 (Some(change), _) => format!("costs {change}"),
-                (None, false) => format!("is new in {}", self.head),
-                (None, true) => format!("is gone in {}", self.head),
+                (None, Direction::More) => format!("is new in {}", self.head),
+                (None, Direction::Less) => format!("is gone in {}", self.head),
             };
             Some(format!("{change} in {place}"))
         };
-        let parts: Vec<String> = [part(false), part(true)].into_iter().flatten().collect();
+        let parts: Vec<String> = [part(Direction::More), part(Direction::Less)].into_iter().flatten().collect();
         let share = self.share(lead).map(|share| format!("; it takes {share}")).unwrap_or_default();
         format!("{subject} {}{share}", parts.join(", and "))
     }
@@ -167,7 +181,7 @@ impl Account<'_> {
             percent(*q),
             length(epoch.as_seconds())
         );
-        let rows = [self.rows(false), self.rows(true)].concat();
+        let rows = [self.rows(Direction::More), self.rows(Direction::Less)].concat();
         let few: BTreeSet<(i64, i64)> = rows
             .iter()
             .filter(|row| row.support != Support::Firm)
@@ -184,7 +198,7 @@ impl Account<'_> {
 
     /// What the change costs, as a part of all samples.
     pub(super) fn impact(&self) -> String {
-        let rows = [self.rows(false), self.rows(true)].concat();
+        let rows = [self.rows(Direction::More), self.rows(Direction::Less)].concat();
         if self.cause == ALL_FUNCTIONS {
             return changes(&rows).map_or_else(String::new, |change| format!("Each request costs {change}."));
         }
@@ -225,7 +239,7 @@ pub(super) fn of_verdict(
         (!meant.is_empty()).then(|| format!("{word} in {} of {} cells ({place})", meant.len(), grid.len()))
     };
     let with = |is: fn(&Standing) -> bool| -> BTreeSet<CellKey> {
-        let meant = standings.iter().filter(|(cell, standing)| is(standing) && !improved.contains(cell));
+        let meant = standings.iter().filter(|(cell, standing)| is(standing) && !improved.contains(*cell));
         meant.map(|(cell, _)| cell.clone()).collect()
     };
     let is_worse = |standing: &Standing| matches!(standing, Standing::RollBack | Standing::Repeat(..));
