@@ -69,8 +69,9 @@ pub fn build<'scope>(
         decisions.flat_map(|decision| match decision {
             Decision::Cell(row) => Some(OutputRow::Cell(row)),
             Decision::Flag(row) => Some(OutputRow::Flag(row)),
-            Decision::Comparison(row) | Decision::History(row) => Some(OutputRow::Comparison(row)),
-            Decision::Ended(_) => None,
+            Decision::History(row) => Some(OutputRow::Comparison(row)),
+            // Their rows come with the incidents, with advice.
+            Decision::Comparison(_) | Decision::Ended(_) => None,
         }),
         fan_out.map(OutputRow::FanOut),
         announced,

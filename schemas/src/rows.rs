@@ -288,6 +288,8 @@ pub struct ComparisonRow {
     pub verdict: ComparisonVerdict,
     /// The verdict in words.
     pub sentence: String,
+    /// What to do in each cell, in words; only over all cells.
+    pub action: Option<String>,
     /// Tests of the A/A check, if it was made.
     pub aa_check_tests: Option<i64>,
     /// How many of these tests were significant.

@@ -18,8 +18,8 @@ use crate::rules::incidents::{Announced, Incidents, News};
 
 /// See [`Incident::incidents`].
 pub trait Incident<'scope> {
-    /// Sends what was decided about a comparison to one worker, and gives what is announced: rows of `incidents`, and
-    /// verdicts.
+    /// Sends what was decided about a comparison to one worker, and gives rows of `incidents` and of
+    /// `comparisons`, and verdicts.
     fn incidents(self, config: &Config) -> StreamVec<'scope, u64, OutputRow>;
 }
 
@@ -94,6 +94,7 @@ impl Comparisons {
             let announced = if ended { self.end(hop, &subject, news) } else { self.take(hop, subject, news) };
             rows.extend(announced.incidents.into_iter().map(|row| OutputRow::Incident(Box::new(row))));
             rows.extend(announced.verdict.map(|row| OutputRow::Verdict(Box::new(row))));
+            rows.extend(announced.comparisons.into_iter().map(|row| OutputRow::Comparison(Box::new(row))));
         }
         rows
     }
@@ -109,6 +110,6 @@ impl Comparisons {
     fn end(&mut self, hop: Hop, subject: &Subject, news: News) -> Announced {
         let mut ended = self.incidents.remove(subject);
         let incidents = ended.as_mut().map(|incidents| incidents.close(hop, news.flags)).unwrap_or_default();
-        Announced { incidents, verdict: None }
+        Announced { incidents, verdict: None, comparisons: news.comparisons }
     }
 }

@@ -51,6 +51,8 @@ pub struct Announced {
     pub incidents: Vec<IncidentRow>,
     /// The verdict over all cells, if it or the cells that it names changed.
     pub verdict: Option<VerdictRow>,
+    /// The verdicts of cells as they came, with advice in the rows over all cells.
+    pub comparisons: Vec<ComparisonRow>,
 }
 
 /// The incidents of one comparison.
@@ -120,9 +122,9 @@ impl Incidents {
 
     /// Takes what happened at the close of a hop.
     pub fn take(&mut self, hop: Hop, news: News) -> Announced {
-        let News { mut flags, comparisons, report } = news;
+        let News { mut flags, mut comparisons, report } = news;
         let is_look = !comparisons.is_empty();
-        self.cells.learn(comparisons, &report, &self.config);
+        self.cells.learn(&comparisons, &report, &self.config);
         if is_look {
             self.waiting.values_mut().for_each(|waiting| waiting.looks += 1);
         }
@@ -144,7 +146,13 @@ impl Incidents {
         }
         let incidents = self.announce(hop, touched);
         let verdict = if is_look || !incidents.is_empty() { self.verdict(hop) } else { None };
-        Announced { incidents, verdict }
+        if self.config.method.is_calibrated() {
+            let action = advice(&self.head, &self.standings(None));
+            for row in comparisons.iter_mut().filter(|row| row.cell.is_over_all()) {
+                row.action = Some(action.clone());
+            }
+        }
+        Announced { incidents, verdict, comparisons }
     }
 
     /// Takes the end of the comparison: flags that were waiting are forgotten, the others are cleared by their rows.

@@ -240,6 +240,7 @@ impl Generator {
             equivalent_share: self.known(Self::number),
             verdict: self.one_of(&[ComparisonVerdict::Clean, ComparisonVerdict::Regressed]),
             sentence: "3 functions cost more in \"ap-south-1\".".to_owned(),
+            action: self.known(Self::function),
             aa_check_tests: self.known(Self::count),
             aa_check_flags: self.known(Self::count),
             warnings: self.names(),

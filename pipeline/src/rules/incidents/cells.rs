@@ -29,9 +29,9 @@ struct Known {
 
 impl Cells {
     /// Takes the rows of a look, and of a report if there is one at the same hop. Self counts decide if there are any.
-    pub(super) fn learn(&mut self, comparisons: Vec<ComparisonRow>, report: &[CellRow], config: &Config) {
+    pub(super) fn learn(&mut self, comparisons: &[ComparisonRow], report: &[CellRow], config: &Config) {
         let kind = decisive_kind(config);
-        let comparisons = one_per_cell(comparisons.into_iter().filter(|row| row.count_kind == kind));
+        let comparisons = one_per_cell(comparisons.iter().filter(|row| row.count_kind == kind).cloned());
         let mut rows: BTreeMap<(&ComparisonKey, &CellKey), Vec<&CellRow>> = BTreeMap::new();
         for row in report.iter().filter(|row| row.count_kind == kind) {
             rows.entry((&row.comparison, &row.cell)).or_default().push(row);

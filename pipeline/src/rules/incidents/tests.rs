@@ -249,6 +249,11 @@ fn an_incident_can_be_read_alone() {
          against v1)."
     );
     assert_eq!(row.action, "Roll back v2 in tv in north. v2 may stay in tv in south.");
+    let over_all = CellKey { region: "*".into(), cohort: "*".into() };
+    let comparisons = vec![ComparisonRow { comparison: key(), cell: over_all, ..ComparisonRow::blank() }];
+    let news = News { comparisons, ..News::default() };
+    let rows = looks.incidents.take(Hop(9), news).comparisons;
+    assert_eq!(rows[0].action.as_ref(), Some(&row.action), "there is no other incident");
     assert_eq!(row.impact, "+1.40 % (1.00 to 1.80 %) of all cpu samples in tv in north.");
     assert_eq!(
         row.confidence,
