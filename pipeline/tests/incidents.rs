@@ -73,7 +73,10 @@ fn plainly(tables: &Tables) -> Vec<Event> {
         let due = |flag: &&FlagRow| flag.row.count_kind == CountKind::SelfCount || waited(flag) >= LOOKS;
         let ends = |cause: &str| open.contains(cause) && standing(cause).is_empty();
         let explained_by = |flag: &&FlagRow| {
-            flag.row.cause.clone().filter(|by| flag.cleared_because.as_deref() == Some("explained") && *by != flag.row.function)
+            flag.row
+                .cause
+                .clone()
+                .filter(|by| flag.cleared_because.as_deref() == Some("explained") && *by != flag.row.function)
         };
         let explain_ended: BTreeSet<String> =
             changed.iter().filter(|flag| ends(&flag.row.function)).filter_map(|flag| explained_by(flag)).collect();
@@ -90,11 +93,8 @@ fn plainly(tables: &Tables) -> Vec<Event> {
             let own: Vec<&&FlagRow> = changed.iter().filter(|flag| flag.row.function == *cause).collect();
             let gains = changed.iter().any(|flag| explained_by(flag).as_deref() == Some(*cause));
             let flags: BTreeSet<String> = standing(cause).iter().map(|flag| flag.flag_id.clone()).collect();
-            let cleared: BTreeSet<String> = own
-                .iter()
-                .filter(|flag| flag.state == FlagState::Cleared)
-                .map(|flag| flag.flag_id.clone())
-                .collect();
+            let cleared: BTreeSet<String> =
+                own.iter().filter(|flag| flag.state == FlagState::Cleared).map(|flag| flag.flag_id.clone()).collect();
             let event = if begins.contains(cause) {
                 Some((IncidentState::Raised, None, flags))
             } else if ends(cause) {
@@ -140,7 +140,11 @@ fn oracle_incidents_follow_from_the_flags_of_each_hop() {
     for (seed, factor) in [(1, 1.6), (2, 1.2), (3, 1.15)] {
         let tables = run_in_memory(&config(), records(seed, factor), 2).unwrap();
         // One comparison: the order of builds is that of the deploy.
-        let builds: BTreeSet<_> = tables.flags.iter().map(|flag| (&flag.row.comparison.base_build, &flag.row.comparison.head_build)).collect();
+        let builds: BTreeSet<_> = tables
+            .flags
+            .iter()
+            .map(|flag| (&flag.row.comparison.base_build, &flag.row.comparison.head_build))
+            .collect();
         assert_eq!(builds.len(), 1, "seed {seed}: {builds:?}");
         let got: Vec<Event> = tables.incidents.iter().map(event).collect();
         assert_eq!(got, plainly(&tables), "seed {seed}");
@@ -148,7 +152,12 @@ fn oracle_incidents_follow_from_the_flags_of_each_hop() {
             *seen.entry(row.state.name()).or_default() += 1;
             assert_eq!(row.superseded_by.is_some(), row.superseded_by_id.is_some(), "{row:?}");
             if let Some(id) = &row.superseded_by_id {
-                assert!(tables.incidents.iter().any(|other| other.incident_id == *id && other.state == IncidentState::Raised));
+                assert!(
+                    tables
+                        .incidents
+                        .iter()
+                        .any(|other| other.incident_id == *id && other.state == IncidentState::Raised)
+                );
             }
         }
     }

@@ -42,13 +42,8 @@ pub enum AlertType {
 
 impl AlertType {
     /// Every alert type.
-    pub const ALL: [Self; 5] = [
-        Self::IncidentRaised,
-        Self::IncidentUpdated,
-        Self::IncidentSuperseded,
-        Self::IncidentCleared,
-        Self::Verdict,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::IncidentRaised, Self::IncidentUpdated, Self::IncidentSuperseded, Self::IncidentCleared, Self::Verdict];
 
     /// The `type` attribute of the event.
     pub fn name(self) -> &'static str {

@@ -28,6 +28,8 @@ fn columns_hold_every_field() {
         assert_columns_hold_everything(seed, &generator.cell());
         assert_columns_hold_everything(seed, &generator.flag());
         assert_columns_hold_everything(seed, &generator.comparison_row());
+        assert_columns_hold_everything(seed, &generator.incident());
+        assert_columns_hold_everything(seed, &generator.verdict());
         assert_columns_hold_everything(seed, &generator.ledger());
         assert_columns_hold_everything(seed, &generator.rejected());
     }

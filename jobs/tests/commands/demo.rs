@@ -84,7 +84,10 @@ fn flags_are_raised_for_the_two_cells_alone() {
 #[test]
 fn the_one_cause_is_one_incident_with_both_cells() {
     let incidents = &demo().tables.incidents;
-    assert!(incidents.iter().all(|row| row.cause == CHANGED && row.incident_id == incidents[0].incident_id), "{incidents:?}");
+    assert!(
+        incidents.iter().all(|row| row.cause == CHANGED && row.incident_id == incidents[0].incident_id),
+        "{incidents:?}"
+    );
     assert_eq!(incidents[0].state, IncidentState::Raised);
     assert!(incidents[1..].iter().all(|row| row.state == IncidentState::Updated));
     let last = incidents.last().unwrap();
@@ -92,7 +95,11 @@ fn the_one_cause_is_one_incident_with_both_cells() {
     assert_eq!((last.severity, last.support), (Severity::Page, Support::Firm));
     assert!(last.explains.iter().any(|name| name == "video::write_segment (total)"), "{:?}", last.explains);
     assert!(last.summary.starts_with(&format!("{CHANGED} costs ")), "{}", last.summary);
-    assert!(last.action.starts_with("Roll back v42 in Android-TV in ap-south-1 and ap-southeast-1."), "{}", last.action);
+    assert!(
+        last.action.starts_with("Roll back v42 in Android-TV in ap-south-1 and ap-southeast-1."),
+        "{}",
+        last.action
+    );
 
     let alerts = std::fs::read_to_string(demo().folder.path().join("alerts.jsonl")).unwrap();
     let events: Vec<serde_json::Value> = alerts.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

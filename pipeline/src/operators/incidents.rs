@@ -102,8 +102,7 @@ impl Comparisons {
     fn take(&mut self, hop: Hop, subject: Subject, news: News) -> Announced {
         let Subject { service, base, head } = subject.clone();
         let config = self.config.clone();
-        let incidents =
-            self.incidents.entry(subject).or_insert_with(|| Incidents::new(service, base, head, config));
+        let incidents = self.incidents.entry(subject).or_insert_with(|| Incidents::new(service, base, head, config));
         incidents.take(hop, news)
     }
 

@@ -61,7 +61,10 @@ pub fn advice(head: &Build, cells: &BTreeMap<CellKey, Standing>) -> String {
             Standing::OtherCauses(causes) => format!("See the incidents of {} in {place}.", named(causes)),
             Standing::Keep => format!("{head} may stay in {place}."),
             Standing::SomePods(pods) => {
-                format!("Look at {} in {place} first: there {head} did not change as a whole, but they differ.", named(pods))
+                format!(
+                    "Look at {} in {place} first: there {head} did not change as a whole, but they differ.",
+                    named(pods)
+                )
             }
             Standing::Wait(need) => format!("Wait in {place}: {need}."),
             Standing::NotComparable => {
@@ -113,13 +116,7 @@ pub fn effect_of(Interval { value, low, high }: Interval) -> String {
 /// The ends of the ratios of many rows.
 fn range(rows: &[&CellRow]) -> String {
     let Some(Span { values, ends }) = Span::of(rows) else { return "only in one build".to_owned() };
-    format!(
-        "x {} to {} (intervals from {} to {})",
-        number(values.0),
-        number(values.1),
-        number(ends.0),
-        number(ends.1)
-    )
+    format!("x {} to {} (intervals from {} to {})", number(values.0), number(values.1), number(ends.0), number(ends.1))
 }
 
 /// The smallest and the largest of several estimates, and of the ends of their intervals.

@@ -102,11 +102,8 @@ struct Verdict {
 impl Incidents {
     /// A comparison without incidents, about which nothing has been said.
     pub fn new(service: Service, base: Build, head: Build, config: Config) -> Self {
-        let nothing = Verdict {
-            verdict: ComparisonVerdict::Inconclusive,
-            regressed: BTreeSet::new(),
-            improved: BTreeSet::new(),
-        };
+        let nothing =
+            Verdict { verdict: ComparisonVerdict::Inconclusive, regressed: BTreeSet::new(), improved: BTreeSet::new() };
         Self {
             config,
             service,
@@ -131,7 +128,8 @@ impl Incidents {
         // Self counts come first, so that a total row finds the incident of its own function.
         flags.sort_by(|a, b| order(a).cmp(&order(b)));
         let mut touched = BTreeSet::new();
-        let (cleared, standing): (Vec<_>, Vec<_>) = flags.into_iter().partition(|flag| flag.state == FlagState::Cleared);
+        let (cleared, standing): (Vec<_>, Vec<_>) =
+            flags.into_iter().partition(|flag| flag.state == FlagState::Cleared);
         for flag in standing {
             self.stands(hop, flag, &mut touched);
         }

@@ -102,7 +102,8 @@ mod tests {
 
     #[test]
     fn a_star_stands_for_any_text() {
-        for (pattern, text) in [("*", ""), ("*", "f"), ("a*", "a"), ("a*c", "abc"), ("*b*", "abc"), ("a*b*c", "axbxbc")] {
+        for (pattern, text) in [("*", ""), ("*", "f"), ("a*", "a"), ("a*c", "abc"), ("*b*", "abc"), ("a*b*c", "axbxbc")]
+        {
             assert!(fits(pattern, text), "{pattern} {text}");
         }
         for (pattern, text) in [("a", "ab"), ("a*a", "a"), ("*b*", "ac"), ("a*b*c", "abb"), ("", "a")] {

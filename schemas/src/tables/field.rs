@@ -8,7 +8,9 @@ use crate::profile::{CountKind, Measure, ProfileType};
 use crate::rejected::Reason;
 use crate::rows::Interval;
 use crate::time::{Hop, Nanos};
-use crate::verdict::{BaseKind, ComparisonVerdict, FlagState, IncidentState, RowReason, Scope, Severity, Support, Verdict};
+use crate::verdict::{
+    BaseKind, ComparisonVerdict, FlagState, IncidentState, RowReason, Scope, Severity, Support, Verdict,
+};
 
 /// A type of field that a column can hold.
 pub(super) trait Field: Sized {

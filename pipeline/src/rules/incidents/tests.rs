@@ -87,8 +87,13 @@ impl Looks {
             base_pods: 60,
             ..ComparisonRow::blank()
         });
-        let news =
-            News { flags: flags.into_iter().collect(), comparisons: comparisons.collect(), report: Vec::new() };
+        let over_all = CellKey { region: "*".into(), cohort: "*".into() };
+        let over_all = ComparisonRow { comparison: key(), cell: over_all, ..ComparisonRow::blank() };
+        let news = News {
+            flags: flags.into_iter().collect(),
+            comparisons: comparisons.chain([over_all]).collect(),
+            report: Vec::new(),
+        };
         self.incidents.take(Hop(self.hop), news)
     }
 
@@ -235,7 +240,11 @@ fn the_most_severe_row_decides_severity_and_the_numbers() {
     assert_eq!((row.severity, row.support), (Severity::Ticket, Support::Tentative));
     assert_eq!(row.effect.map(|effect| effect.value), Some(1.10));
     assert_eq!((row.regressed_in, row.improved_in), (vec!["tv in south".to_owned()], vec!["tv in north".to_owned()]));
-    assert!(row.summary.starts_with("encode costs 10 % more (7 to 13 %) in tv in south, and costs 50 % less"), "{}", row.summary);
+    assert!(
+        row.summary.starts_with("encode costs 10 % more (7 to 13 %) in tv in south, and costs 50 % less"),
+        "{}",
+        row.summary
+    );
 }
 
 #[test]
@@ -249,11 +258,8 @@ fn an_incident_can_be_read_alone() {
          against v1)."
     );
     assert_eq!(row.action, "Roll back v2 in tv in north. v2 may stay in tv in south.");
-    let over_all = CellKey { region: "*".into(), cohort: "*".into() };
-    let comparisons = vec![ComparisonRow { comparison: key(), cell: over_all, ..ComparisonRow::blank() }];
-    let news = News { comparisons, ..News::default() };
-    let rows = looks.incidents.take(Hop(9), news).comparisons;
-    assert_eq!(rows[0].action.as_ref(), Some(&row.action), "there is no other incident");
+    let actions: Vec<Option<String>> = looks.look([]).comparisons.into_iter().map(|row| row.action).collect();
+    assert_eq!(actions, [None, None, Some(row.action)], "the advice over all cells, since there is no other incident");
     assert_eq!(row.impact, "+1.40 % (1.00 to 1.80 %) of all cpu samples in tv in north.");
     assert_eq!(
         row.confidence,
@@ -295,10 +301,10 @@ fn a_verdict_is_announced_once_and_corrected() {
     looks.verdicts = [ComparisonVerdict::Clean; 2];
     let ended = ["north", "south"].map(|region| cleared(own("encode", region), "equivalent"));
     let last = looks.look(ended).verdict.unwrap();
-    assert_eq!((last.verdict, last.action.as_str()), (
-        ComparisonVerdict::Clean,
-        "Nothing has to be rolled back. v2 may stay in all cells."
-    ));
+    assert_eq!(
+        (last.verdict, last.action.as_str()),
+        (ComparisonVerdict::Clean, "Nothing has to be rolled back. v2 may stay in all cells.")
+    );
 }
 
 #[test]
@@ -313,6 +319,10 @@ fn all_functions_together_that_are_cheaper_improve_a_cell() {
     let verdict = announced.verdict.unwrap();
     assert_eq!((verdict.verdict, verdict.improved_in), (ComparisonVerdict::Improved, vec!["tv in north".to_owned()]));
     let row = &announced.incidents[0];
-    assert!(row.summary.starts_with("A request over all functions costs 10 % less (8 to 12 %) in tv in north (shop"), "{}", row.summary);
+    assert!(
+        row.summary.starts_with("A request over all functions costs 10 % less (8 to 12 %) in tv in north (shop"),
+        "{}",
+        row.summary
+    );
     assert_eq!((row.share_delta, row.impact.as_str()), (None, "Each request costs 10 % less (8 to 12 %)."));
 }
