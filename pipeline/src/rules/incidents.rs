@@ -44,7 +44,7 @@ pub struct News {
     pub report: Vec<CellRow>,
 }
 
-/// What people are account.
+/// What is announced at the close of a hop.
 #[derive(Debug, Default, PartialEq)]
 pub struct Announced {
     /// Changes of incidents, by cause.
