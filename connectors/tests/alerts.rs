@@ -11,7 +11,8 @@ use std::path::Path;
 
 use fleetdiff_connectors::alerts::{ALERTS_FILE, AlertLog};
 use fleetdiff_connectors::output::OutputError;
-use fleetdiff_schemas::alert::Alert;
+use fleetdiff_schemas::alert::{Alert, Guidance};
+use fleetdiff_schemas::rows::IncidentRow;
 use fleetdiff_schemas::time::Hop;
 use generated::Generator;
 use tempfile::TempDir;
@@ -20,9 +21,8 @@ use tempfile::TempDir;
 fn hops(seed: u64) -> Vec<Vec<Alert>> {
     let mut generator = Generator(seed);
     let mut of_hop = |hop| {
-        let mut flag = generator.flag();
-        flag.sequence = Hop(hop);
-        Alert::of_flag(&flag).unwrap()
+        let row = IncidentRow { sequence: Hop(hop), ..generator.incident() };
+        Alert::of_incident(&row, &Guidance::default()).unwrap()
     };
     (100..105).map(|hop| (0..6).map(|_| of_hop(hop)).collect()).collect()
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../schemas/tests/generated/rows.rs"]
+#[expect(dead_code, reason = "verdicts are announced and have no file")]
 mod generated;
 
 use std::collections::BTreeMap;
@@ -41,6 +42,8 @@ fn all_sorted(tables: &Tables) -> Tables {
         cells: sorted(&tables.cells),
         flags: sorted(&tables.flags),
         comparisons: sorted(&tables.comparisons),
+        incidents: sorted(&tables.incidents),
+        verdicts: Vec::new(),
         ledger: sorted(&tables.ledger),
         rejected: sorted(&tables.rejected),
         fan_out: Vec::new(),
@@ -94,11 +97,12 @@ fn order_bytes_do_not_depend_on_the_order_of_rows() {
     shuffle(&mut generator, &mut tables.cells);
     shuffle(&mut generator, &mut tables.flags);
     shuffle(&mut generator, &mut tables.comparisons);
+    shuffle(&mut generator, &mut tables.incidents);
     shuffle(&mut generator, &mut tables.ledger);
     shuffle(&mut generator, &mut tables.rejected);
     write(second.path(), &tables).unwrap();
     let files = files_below(first.path());
-    assert_eq!(files.len(), 5 * 4, "five tables, four intervals of ten minutes");
+    assert_eq!(files.len(), 6 * 4, "six tables, four intervals of ten minutes");
     assert_eq!(files, files_below(second.path()));
 }
 

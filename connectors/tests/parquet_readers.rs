@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../schemas/tests/generated/rows.rs"]
+#[expect(dead_code, reason = "verdicts are announced and have no file")]
 mod generated;
 #[path = "support/readers.rs"]
 #[expect(dead_code, reason = "pages are run by tests of the program, which makes their folder")]

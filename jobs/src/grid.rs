@@ -7,6 +7,7 @@ mod uniform;
 
 use std::io::{self, Write};
 
+use fleetdiff_pipeline::rules::advice::share_delta;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::rows::{CellKey, CellRow, Tables};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Verdict};
@@ -14,7 +15,6 @@ use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Verdict};
 use crate::columns::{Column, aligned};
 use findings::{Findings, FlaggedFunction};
 use layout::{Colour, Entry, Grid};
-use sentence::share_delta;
 
 /// Further functions with their own line; the rest is counted.
 const LINES: usize = 20;

@@ -10,7 +10,7 @@ use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::kafka::error::BrokerError;
 use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::parquet::{ParquetOutput, PendingRows};
-use fleetdiff_schemas::alert::{Alert, AnnouncedVerdicts};
+use fleetdiff_schemas::alert::{Alert, Guidance};
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::sink::{Sink, SinkError};
@@ -69,11 +69,12 @@ pub(crate) struct Output {
     parquet: ParquetOutput,
     pending: PendingRows,
     alerts: AlertTarget,
-    verdicts: AnnouncedVerdicts,
+    guidance: Guidance,
 }
 
 impl Output {
     /// Tables in a folder, one file for each `flush` of event time; `configuration` is JSON and goes into every file.
+    /// Alerts have no owner, runbook or link.
     pub(crate) fn create(
         root: &Path,
         configuration: String,
@@ -82,17 +83,19 @@ impl Output {
     ) -> Result<Self, OutputError> {
         let parquet = ParquetOutput::create(root, configuration, flush)?;
         let pending = PendingRows::new(parquet.interval());
-        Ok(Self { parquet, pending, alerts, verdicts: AnnouncedVerdicts::default() })
+        Ok(Self { parquet, pending, alerts, guidance: Guidance::default() })
+    }
+
+    /// The same with what the configuration adds to alerts.
+    pub(crate) fn guided(self, guidance: Guidance) -> Self {
+        Self { guidance, ..self }
     }
 
     /// Takes the rows of the next hop; writes complete files and sends alerts about changes.
     pub(crate) fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<(), SinkError> {
-        let mut alerts = tables.flags.iter().map(Alert::of_flag).collect::<Result<Vec<_>, _>>()?;
-        for row in &tables.comparisons {
-            if self.verdicts.is_change(row) {
-                alerts.push(Alert::of_verdict(row, hop)?);
-            }
-        }
+        let incidents = tables.incidents.iter().map(|row| Alert::of_incident(row, &self.guidance));
+        let verdicts = tables.verdicts.iter().map(|row| Alert::of_verdict(row, &self.guidance));
+        let mut alerts = incidents.chain(verdicts).collect::<Result<Vec<_>, _>>()?;
         alerts.sort_by(|a, b| (a.sequence, &a.key).cmp(&(b.sequence, &b.key)));
         self.pending.push(tables);
         self.parquet.write(&self.pending.take_complete(clock.end_of(hop)))?;
@@ -136,6 +139,15 @@ impl Keeper {
         let output =
             folder.map(|root| Output::create(root, configuration, FLUSH, AlertTarget::file(root)?)).transpose()?;
         Ok(Self::of(output, clock, span))
+    }
+
+    /// The same with what the configuration adds to alerts.
+    pub(crate) fn guided(self, guidance: Guidance) -> Self {
+        {
+            let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.output = kept.output.take().map(|output| output.guided(guidance));
+        }
+        self
     }
 
     /// [`Self::new`] for rows that send no alerts.

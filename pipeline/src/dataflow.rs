@@ -18,6 +18,7 @@ use crate::operators::by_comparison::{DecideByComparison, Decision};
 use crate::operators::by_pod::DecideByPod;
 use crate::operators::deliver::OutputRow;
 use crate::operators::fan_out::FanOut;
+use crate::operators::incidents::Incident;
 use crate::operators::ledger::Balance;
 use crate::operators::registry::Register;
 use crate::operators::split::Split;
@@ -58,6 +59,9 @@ pub fn build<'scope>(
     // The fan-out: in which cells each function is flagged, and the shortest description of them.
     let fan_out = decisions.clone().fan_out(config.clock());
 
+    // Incidents: one for each cause, and one verdict for each comparison: what is announced.
+    let announced = decisions.clone().incidents(config);
+
     // The ledger: everything that came in is accounted for.
     let ledger = scope.concatenate([received, dropped, counted]).balance(config.clock());
 
@@ -65,10 +69,12 @@ pub fn build<'scope>(
         decisions.flat_map(|decision| match decision {
             Decision::Cell(row) => Some(OutputRow::Cell(row)),
             Decision::Flag(row) => Some(OutputRow::Flag(row)),
-            Decision::Comparison(row) | Decision::History(row) => Some(OutputRow::Comparison(row)),
-            Decision::Ended(_) => None,
+            Decision::History(row) => Some(OutputRow::Comparison(row)),
+            // Their rows come with the incidents, with advice.
+            Decision::Comparison(_) | Decision::Ended(_) => None,
         }),
         fan_out.map(OutputRow::FanOut),
+        announced,
         ledger.map(OutputRow::Ledger),
         rejected.map(|row| OutputRow::Rejected(*row)),
     ]);

@@ -9,6 +9,7 @@ pub(crate) mod by_comparison;
 pub(crate) mod by_pod;
 pub(crate) mod deliver;
 pub(crate) mod fan_out;
+pub(crate) mod incidents;
 pub(crate) mod ledger;
 pub(crate) mod registry;
 pub mod split;

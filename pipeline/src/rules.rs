@@ -2,12 +2,14 @@
 
 pub(crate) mod aa_check;
 pub(crate) mod admission;
+pub mod advice;
 pub mod article;
 pub(crate) mod causes;
 pub(crate) mod comparisons;
 pub(crate) mod cumulative;
 pub mod decisions;
 pub mod extent;
+pub(crate) mod incidents;
 pub(crate) mod lifecycle;
 pub(crate) mod live_family;
 pub(crate) mod method;

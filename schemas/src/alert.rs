@@ -1,24 +1,26 @@
-//! What fleetdiff announces: CloudEvents 1.0 about flags and verdicts.
+//! What fleetdiff announces: CloudEvents 1.0 about incidents and verdicts.
 //!
-//! An alert is made from a row and holds only what the row holds, so the same rows give the same alerts, whatever
-//! transport carried the records. Its data are the row's columns by name ([`crate::tables::json_object`]). On a topic
-//! it travels in binary mode ([`Alert::headers`], key, data), in a file in structured mode ([`Alert::line`]). A JSON
-//! Schema of both forms is published ([`JSON_SCHEMA`]).
+//! An alert is made from a row and holds only what the row and the configuration hold, so the same rows give the same
+//! alerts, whatever transport carried the records. Its data are the row's columns by name
+//! ([`crate::tables::json_object`]), then what the configuration adds for the reader ([`Guidance`]), then for an incident
+//! its flags. On a topic it travels in binary mode ([`Alert::headers`], key, data), in a file in structured mode
+//! ([`Alert::line`]). A JSON Schema of both forms is published ([`JSON_SCHEMA`]).
 //!
 //! Delivery is at least once: a receiver must drop an [`Alert::id`] that it has already seen.
 
-use std::collections::BTreeMap;
+mod guidance;
+
+pub use self::guidance::{Guidance, GuidanceRule};
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::identity::stable_hash;
-use crate::profile::CountKind;
-use crate::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow};
-use crate::tables::calendar::rfc3339;
-use crate::tables::{TableError, json_object};
+use crate::identity::{Build, Service, stable_hash};
+use crate::rows::{CellRow, FlagRow, IncidentRow, VerdictRow};
+use crate::tables::calendar::{date, hour, rfc3339};
+use crate::tables::{TableError, TableRow, json_object};
 use crate::time::{Hop, Nanos};
-use crate::verdict::{BaseKind, ComparisonVerdict, FlagState};
+use crate::verdict::IncidentState;
 
 /// The JSON Schema (2020-12) of an alert in structured mode; its `$defs` contain the data of both kinds of event.
 pub const JSON_SCHEMA: &str = include_str!("../alert.schema.json");
@@ -26,37 +28,42 @@ pub const JSON_SCHEMA: &str = include_str!("../alert.schema.json");
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum AlertType {
-    /// A flag was raised.
-    FlagRaised,
-    /// The effect or the support of a flag moved.
-    FlagUpdated,
-    /// A flag was cleared.
-    FlagCleared,
+    /// A cause has its first flag.
+    IncidentRaised,
+    /// An incident grew, shrank or moved.
+    IncidentUpdated,
+    /// Another incident is the cause.
+    IncidentSuperseded,
+    /// None of the incident's flags stands any more.
+    IncidentCleared,
     /// The verdict of a comparison changed.
     Verdict,
 }
 
 impl AlertType {
     /// Every alert type.
-    pub const ALL: [Self; 4] = [Self::FlagRaised, Self::FlagUpdated, Self::FlagCleared, Self::Verdict];
+    pub const ALL: [Self; 5] =
+        [Self::IncidentRaised, Self::IncidentUpdated, Self::IncidentSuperseded, Self::IncidentCleared, Self::Verdict];
 
     /// The `type` attribute of the event.
     pub fn name(self) -> &'static str {
         match self {
-            Self::FlagRaised => "dev.fleetdiff.flag.raised.v1",
-            Self::FlagUpdated => "dev.fleetdiff.flag.updated.v1",
-            Self::FlagCleared => "dev.fleetdiff.flag.cleared.v1",
+            Self::IncidentRaised => "dev.fleetdiff.incident.raised.v1",
+            Self::IncidentUpdated => "dev.fleetdiff.incident.updated.v1",
+            Self::IncidentSuperseded => "dev.fleetdiff.incident.superseded.v1",
+            Self::IncidentCleared => "dev.fleetdiff.incident.cleared.v1",
             Self::Verdict => "dev.fleetdiff.verdict.v1",
         }
     }
 }
 
-impl From<FlagState> for AlertType {
-    fn from(state: FlagState) -> Self {
+impl From<IncidentState> for AlertType {
+    fn from(state: IncidentState) -> Self {
         match state {
-            FlagState::Raised => Self::FlagRaised,
-            FlagState::Updated => Self::FlagUpdated,
-            FlagState::Cleared => Self::FlagCleared,
+            IncidentState::Raised => Self::IncidentRaised,
+            IncidentState::Updated => Self::IncidentUpdated,
+            IncidentState::Superseded => Self::IncidentSuperseded,
+            IncidentState::Cleared => Self::IncidentCleared,
         }
     }
 }
@@ -64,7 +71,8 @@ impl From<FlagState> for AlertType {
 /// One event, ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alert {
-    /// The record key on a topic: see [`key_of_row`]. The latest alert of a key supersedes those before it.
+    /// The record key on a topic: a JSON array of service, head, base and cause, which is null for a verdict. The latest
+    /// alert of a key replaces those before it.
     pub key: String,
     /// 16 hexadecimal digits: the stable hash of key, sequence and state.
     pub id: String,
@@ -72,51 +80,56 @@ pub struct Alert {
     pub alert_type: AlertType,
     /// The event's source: `/fleetdiff/` and the service.
     pub source: String,
-    /// The subject in words: builds, cell and function.
+    /// The subject in words: builds and cause.
     pub subject: String,
     /// Event time: the end of the hop at whose close it happened.
     pub at: Nanos,
     /// The hop at whose close it happened; increases within a key.
     pub sequence: Hop,
-    /// The row as a JSON object.
+    /// The row, and what the reader needs besides, as a JSON object.
     pub data: String,
 }
 
 impl Alert {
-    /// The alert of one change of a flag.
+    /// The alert of one change of an incident.
     ///
     /// # Errors
-    /// [`TableError::NotANumber`]: the row holds NaN.
-    pub fn of_flag(flag: &FlagRow) -> Result<Self, TableError> {
-        let row = &flag.row;
-        let key = key_of_row(row);
+    /// [`TableError::NotANumber`]: the row, or one of its flags, holds NaN.
+    pub fn of_incident(row: &IncidentRow, guidance: &Guidance) -> Result<Self, TableError> {
+        let IncidentRow { service, base_build, head_build, cause, .. } = row;
+        let key = incident_key(service, head_build, base_build, Some(cause));
+        let flags: Vec<String> = row.flags.iter().map(json_object).collect::<Result<_, _>>()?;
+        let mut members = guidance.members(row);
+        members.push(("evidence", Value::from(row.flags.iter().map(evidence_of).collect::<Vec<_>>()).to_string()));
+        members.push(("flags", format!("[{}]", flags.join(","))));
         Ok(Self {
-            id: id_of(&key, flag.sequence, flag.state.name()),
+            id: id_of(&key, row.sequence, row.state.name()),
             key,
-            alert_type: flag.state.into(),
-            source: source_of(&row.comparison),
-            subject: format!("{}: {}", subject_of(&row.comparison, &row.cell), row.function),
-            at: row.window_end_at,
-            sequence: flag.sequence,
-            data: json_object(flag)?,
+            alert_type: row.state.into(),
+            source: source_of(service),
+            subject: format!("{head_build} against {base_build}: {cause}"),
+            at: row.changed_at,
+            sequence: row.sequence,
+            data: with_members(json_object(row)?, &members),
         })
     }
 
-    /// The alert of a comparison whose verdict changed at the close of hop `sequence`.
+    /// The alert of a comparison of which something else is said than before.
     ///
     /// # Errors
-    /// [`TableError::NotANumber`]: the row holds NaN.
-    pub fn of_verdict(row: &ComparisonRow, sequence: Hop) -> Result<Self, TableError> {
-        let key = key(&row.comparison, &row.cell, None, row.count_kind);
+    /// [`TableError::NotANumber`]: never, since the row holds no number.
+    pub fn of_verdict(row: &VerdictRow, guidance: &Guidance) -> Result<Self, TableError> {
+        let VerdictRow { service, base_build, head_build, .. } = row;
+        let key = incident_key(service, head_build, base_build, None);
         Ok(Self {
-            id: id_of(&key, sequence, row.verdict.name()),
+            id: id_of(&key, row.sequence, row.verdict.name()),
             key,
             alert_type: AlertType::Verdict,
-            source: source_of(&row.comparison),
-            subject: subject_of(&row.comparison, &row.cell),
-            at: row.window_end_at,
-            sequence,
-            data: json_object(row)?,
+            source: source_of(service),
+            subject: format!("{head_build} against {base_build}"),
+            at: row.changed_at,
+            sequence: row.sequence,
+            data: with_members(json_object(row)?, &guidance.members_of_service(service)),
         })
     }
 
@@ -155,31 +168,52 @@ impl Alert {
 const SPEC_VERSION: &str = "1.0";
 const CONTENT_TYPE: &str = "application/json";
 
-/// The key of a row's flag: a JSON array of service, profile type, measure, base, head, region, cohort, function and
-/// count kind.
-pub(crate) fn key_of_row(row: &CellRow) -> String {
-    key(&row.comparison, &row.cell, Some(&row.function), row.count_kind)
+/// The object with more members; each value is JSON.
+fn with_members(object: String, members: &[(&'static str, String)]) -> String {
+    let more: String = members.iter().map(|(name, value)| format!(",{}:{value}", json!(name))).collect();
+    let open = object.strip_suffix('}').unwrap_or(&object);
+    format!("{open}{more}}}")
 }
 
-/// The identity of a flag raised at the close of hop `raised`: 16 hexadecimal digits, the stable hash of its key and that hop.
+/// Where the row of a flag is: the folder of its files, and the values that find it there.
+fn evidence_of(flag: &FlagRow) -> Value {
+    let at = flag.row.window_end_at;
+    json!({
+        "table": FlagRow::TABLE,
+        "folder": format!("{}/date={}/hour={}", FlagRow::TABLE, date(at), hour(at)),
+        "flag_id": flag.flag_id,
+        "sequence": flag.sequence.0,
+    })
+}
+
+/// The key of an incident, or of a verdict, which has no cause.
+fn incident_key(service: &Service, head: &Build, base: &Build, cause: Option<&str>) -> String {
+    json!([service.as_str(), head.as_str(), base.as_str(), cause]).to_string()
+}
+
+/// The identity of an incident raised at the close of hop `raised`: 16 hexadecimal digits, the stable hash of its key and
+/// that hop.
+pub fn incident_id(service: &Service, head: &Build, base: &Build, cause: &str, raised: Hop) -> String {
+    let key = incident_key(service, head, base, Some(cause));
+    format!("{:016x}", stable_hash(format!("{key}\n{}", raised.0).as_bytes()))
+}
+
+/// The identity of a flag raised at the close of hop `raised`: 16 hexadecimal digits, the stable hash of its key and that
+/// hop. The key is a JSON array of service, profile type, measure, base, head, region, cohort, function and count kind.
 pub fn flag_id(row: &CellRow, raised: Hop) -> String {
-    format!("{:016x}", stable_hash(format!("{}\n{}", key_of_row(row), raised.0).as_bytes()))
-}
-
-/// The key of a flag, or of a verdict, which has no function.
-fn key(comparison: &ComparisonKey, cell: &CellKey, function: Option<&str>, count_kind: CountKind) -> String {
-    json!([
+    let comparison = &row.comparison;
+    let key = json!([
         comparison.service.as_str(),
         comparison.profile_type.name(),
         comparison.measure.name(),
         comparison.base_build.as_str(),
         comparison.head_build.as_str(),
-        cell.region.as_str(),
-        cell.cohort.as_str(),
-        function,
-        count_kind.name(),
-    ])
-    .to_string()
+        row.cell.region.as_str(),
+        row.cell.cohort.as_str(),
+        &row.function,
+        row.count_kind.name(),
+    ]);
+    format!("{:016x}", stable_hash(format!("{key}\n{}", raised.0).as_bytes()))
 }
 
 fn id_of(key: &str, sequence: Hop, state: &str) -> String {
@@ -187,36 +221,13 @@ fn id_of(key: &str, sequence: Hop, state: &str) -> String {
 }
 
 /// A URI reference: characters that RFC 3986 does not allow in a path segment are percent-encoded.
-fn source_of(comparison: &ComparisonKey) -> String {
+fn source_of(service: &Service) -> String {
+    format!("/fleetdiff/{}", percent_encoded(service.as_str()))
+}
+
+/// A text as one segment of a URI's path.
+fn percent_encoded(text: &str) -> String {
     let stands = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let encode = |byte: u8| if stands(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    let service: String = comparison.service.as_str().bytes().map(encode).collect();
-    format!("/fleetdiff/{service}")
-}
-
-fn subject_of(comparison: &ComparisonKey, cell: &CellKey) -> String {
-    let ComparisonKey { profile_type, base_build, head_build, .. } = comparison;
-    format!("{head_build} against {base_build} ({}) in {}/{}", profile_type.name(), cell.region, cell.cohort)
-}
-
-/// The verdicts that were announced last, so that only changes are announced.
-///
-/// Considers only rows over all cells (region and cohort `*`). A comparison starts as `inconclusive`, so nothing is
-/// announced until it has another verdict. A comparison with history is never announced.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AnnouncedVerdicts {
-    verdicts: BTreeMap<(ComparisonKey, CountKind), ComparisonVerdict>,
-}
-
-impl AnnouncedVerdicts {
-    /// Takes one evaluation of a comparison, in order of time, and returns whether it is a change that must be
-    /// announced.
-    pub fn is_change(&mut self, row: &ComparisonRow) -> bool {
-        if !row.cell.is_over_all() || row.base_kind == BaseKind::History {
-            return false;
-        }
-        let key = (row.comparison.clone(), row.count_kind);
-        let before = self.verdicts.insert(key, row.verdict).unwrap_or(ComparisonVerdict::Inconclusive);
-        before != row.verdict
-    }
+    text.bytes().map(encode).collect()
 }

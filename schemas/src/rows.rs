@@ -1,13 +1,16 @@
 //! The rows that fleetdiff writes; an unknown value is `None`, never 0 or -1. [`crate::tables`] lists and describes
 //! their columns.
 
+pub(crate) mod incident;
 pub(crate) mod keys;
 
+pub use self::incident::{IncidentRow, VerdictRow};
 pub use self::keys::{CellKey, ComparisonKey};
 
 use serde::{Deserialize, Serialize};
 
 use crate::fan_out::FanOutRow;
+use crate::identity::{Build, Service};
 use crate::profile::{CountKind, Position};
 use crate::rejected::Rejection;
 use crate::time::{Hop, Nanos};
@@ -288,6 +291,8 @@ pub struct ComparisonRow {
     pub verdict: ComparisonVerdict,
     /// The verdict in words.
     pub sentence: String,
+    /// What to do in each cell, in words; only over all cells.
+    pub action: Option<String>,
     /// Tests of the A/A check, if it was made.
     pub aa_check_tests: Option<i64>,
     /// How many of these tests were significant.
@@ -376,6 +381,10 @@ pub struct Tables {
     pub ledger: Vec<LedgerRow>,
     /// Rejected parts.
     pub rejected: Vec<RejectedRow>,
+    /// Changes of incidents.
+    pub incidents: Vec<IncidentRow>,
+    /// Changes of what is said about whole comparisons; announced, not written to files.
+    pub verdicts: Vec<VerdictRow>,
     /// In which cells each function is flagged; given to commands, not written to files.
     pub fan_out: Vec<FanOutRow>,
 }
@@ -392,9 +401,17 @@ impl Tables {
         fn of_comparison(row: &ComparisonRow) -> (Nanos, &ComparisonKey, CountKind, &CellKey) {
             (row.window_end_at, &row.comparison, row.count_kind, &row.cell)
         }
+        fn of_incident(row: &IncidentRow) -> (Hop, &Service, &Build, &Build, &str) {
+            (row.sequence, &row.service, &row.base_build, &row.head_build, &row.cause)
+        }
+        fn of_verdict(row: &VerdictRow) -> (Hop, &Service, &Build, &Build) {
+            (row.sequence, &row.service, &row.base_build, &row.head_build)
+        }
         self.cells.sort_by(|a, b| of_cell(a).cmp(&of_cell(b)));
         self.flags.sort_by(|a, b| of_flag(a).cmp(&of_flag(b)));
         self.comparisons.sort_by(|a, b| of_comparison(a).cmp(&of_comparison(b)));
+        self.incidents.sort_by(|a, b| of_incident(a).cmp(&of_incident(b)));
+        self.verdicts.sort_by(|a, b| of_verdict(a).cmp(&of_verdict(b)));
         self.ledger.sort_by(|a, b| (a.hop_at, &a.profile_type).cmp(&(b.hop_at, &b.profile_type)));
         self.rejected.sort();
         self.fan_out.sort();

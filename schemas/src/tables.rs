@@ -21,6 +21,7 @@ mod cells;
 mod comparisons;
 mod field;
 mod flags;
+mod incidents;
 mod json;
 mod ledger;
 mod rejected;

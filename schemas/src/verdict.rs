@@ -175,7 +175,21 @@ named_enum! {
 }
 
 named_enum! {
-    /// Who should look at a flag, and how soon.
+    /// What happened to an incident.
+    IncidentState {
+        /// A cause has its first flag.
+        Raised = "raised",
+        /// One of its flags was raised, updated or cleared, and some still stand.
+        Updated = "updated",
+        /// Another cause explains it: that incident goes on.
+        Superseded = "superseded",
+        /// None of its flags stands any more.
+        Cleared = "cleared",
+    }
+}
+
+named_enum! {
+    /// Who should look at a flag or an incident, and how soon.
     Severity {
         /// A regression on firm support.
         Page = "page",

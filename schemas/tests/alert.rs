@@ -6,12 +6,12 @@
 #[expect(dead_code, reason = "other tests use the other tables")]
 mod generated;
 
-use fleetdiff_schemas::alert::{Alert, AlertType, AnnouncedVerdicts, JSON_SCHEMA};
-use fleetdiff_schemas::identity::{MERGED, stable_hash};
-use fleetdiff_schemas::rows::{CellKey, ComparisonRow, FlagRow};
+use fleetdiff_schemas::alert::{Alert, AlertType, Guidance, GuidanceRule, JSON_SCHEMA};
+use fleetdiff_schemas::identity::stable_hash;
+use fleetdiff_schemas::rows::{FlagRow, IncidentRow, VerdictRow};
 use fleetdiff_schemas::tables::{Kind, TableRow};
-use fleetdiff_schemas::time::Hop;
-use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, FlagState};
+use fleetdiff_schemas::time::{Hop, Nanos};
+use fleetdiff_schemas::verdict::IncidentState;
 use generated::Generator;
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -32,12 +32,30 @@ fn problems(validator: &Validator, event: &Value) -> Vec<String> {
     validator.iter_errors(event).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
 
-/// 400 alerts, of all four types.
+/// What a configuration adds for some of the functions.
+fn guidance() -> Guidance {
+    let rule = |text: &str| GuidanceRule::parse(text).unwrap();
+    Guidance {
+        owners: vec![rule("media:serialize* -> video"), rule("media -> shop")],
+        runbooks: vec![rule("* -> https://runbooks.example/deploys")],
+        link: "https://fleetdiff.example/{service}/{head}?base={base}&cause={cause}&id={incident}".to_owned(),
+    }
+}
+
+/// An incident with one to three flags.
+fn incident(generator: &mut Generator) -> IncidentRow {
+    let flags = (0..=generator.below(3)).map(|_| generator.flag()).collect();
+    IncidentRow { flags, ..generator.incident() }
+}
+
+/// 400 alerts, of all five types.
 fn alerts() -> Vec<Alert> {
     let mut generator = Generator(7);
-    let flags: Vec<_> = (0..200).map(|_| Alert::of_flag(&generator.flag()).unwrap()).collect();
-    let verdicts = (0..200).map(|hop| Alert::of_verdict(&generator.comparison_row(), Hop(hop)).unwrap());
-    flags.into_iter().chain(verdicts).collect()
+    let some = [Guidance::default(), guidance()];
+    let incidents: Vec<_> =
+        (0..200).map(|index| Alert::of_incident(&incident(&mut generator), &some[index % 2]).unwrap()).collect();
+    let verdicts = (0..200).map(|index| Alert::of_verdict(&generator.verdict(), &some[index % 2]).unwrap());
+    incidents.into_iter().chain(verdicts).collect()
 }
 
 #[test]
@@ -104,12 +122,16 @@ fn is_free_text(name: &str, value: &Value) -> bool {
         "service",
         "base_build",
         "head_build",
-        "region",
-        "cohort",
-        "function",
         "cause",
-        "detail",
-        "sentence",
+        "summary",
+        "action",
+        "confidence",
+        "impact",
+        "owner",
+        "runbook",
+        "link",
+        "superseded_by",
+        "cleared_because",
     ];
     value.is_string() && free.contains(&name)
 }
@@ -117,39 +139,54 @@ fn is_free_text(name: &str, value: &Value) -> bool {
 #[test]
 fn an_alert_whose_state_contradicts_its_type_does_not_fit() {
     let validator = validator();
-    let alert = alerts().into_iter().find(|alert| alert.alert_type == AlertType::FlagRaised).unwrap();
+    let alert = alerts().into_iter().find(|alert| alert.alert_type == AlertType::IncidentRaised).unwrap();
     let mut event = parsed(&alert);
     event["data"]["state"] = json!("updated");
     assert!(!validator.is_valid(&event));
-    event["type"] = json!("dev.fleetdiff.flag.updated.v1");
+    event["type"] = json!("dev.fleetdiff.incident.updated.v1");
     assert!(validator.is_valid(&event));
     event["data"]["cleared_because"] = json!("equivalent");
     assert!(!validator.is_valid(&event));
-    event["data"]["verdict"] = json!("slower");
+    event["data"]["state"] = json!("superseded");
+    event["type"] = json!("dev.fleetdiff.incident.superseded.v1");
+    event["data"]["cleared_because"] = Value::Null;
+    assert!(!validator.is_valid(&event), "it does not say by what");
+    event["data"]["superseded_by"] = json!("encode");
+    assert!(validator.is_valid(&event));
+    event["data"]["flags"][0]["verdict"] = json!("slower");
     assert!(!validator.is_valid(&event));
 }
 
 #[test]
 fn a_row_with_nan_makes_no_alert() {
-    let mut flag = Generator(1).flag();
-    flag.row.ln_e = Some(f64::NAN);
-    let error = Alert::of_flag(&flag).unwrap_err();
+    let mut row = incident(&mut Generator(1));
+    row.flags[0].row.ln_e = Some(f64::NAN);
+    let error = Alert::of_incident(&row, &Guidance::default()).unwrap_err();
     assert_eq!(error.code(), "not_a_number");
     assert!(error.to_string().contains("flags.ln_e"), "{error}");
+    row.flags.clear();
+    row.share = Some(f64::NAN);
+    let error = Alert::of_incident(&row, &Guidance::default()).unwrap_err();
+    assert!(error.to_string().contains("incidents.share"), "{error}");
 }
 
 /// The law: names, order, types, nulls, closed lists and descriptions of the schema are those of the table.
 #[test]
 fn the_schema_has_the_columns_of_the_tables() {
     let schema = schema();
-    assert_columns::<FlagRow>(&schema["$defs"]["flag"], "\"flag\": {");
-    assert_columns::<ComparisonRow>(&schema["$defs"]["comparison"], "\"comparison\": {");
+    let responsible = ["owner", "runbook"];
+    assert_columns::<FlagRow>(&schema["$defs"]["flag"], "\"flag\": {", &[]);
+    let more = [&responsible[..], &["link", "evidence", "flags"]].concat();
+    assert_columns::<IncidentRow>(&schema["$defs"]["incident"], "\"incident\": {", &more);
+    assert_columns::<VerdictRow>(&schema["$defs"]["verdict"], "\"verdict\": {\n      \"description\"", &responsible);
     let types: Vec<_> = AlertType::ALL.iter().map(|kind| json!(kind.name())).collect();
     assert_eq!(schema["properties"]["type"]["enum"], json!(types));
 }
 
-fn assert_columns<R: TableRow>(definition: &Value, heading: &str) {
-    let names: Vec<&str> = R::columns().iter().map(|column| column.name).collect();
+/// `more` are members that are no columns.
+fn assert_columns<R: TableRow>(definition: &Value, heading: &str, more: &[&str]) {
+    let columns = R::columns().iter().map(|column| column.name);
+    let names: Vec<&str> = columns.chain(more.iter().copied()).collect();
     assert_eq!(definition["required"], json!(names));
     assert_eq!(definition["additionalProperties"], json!(false));
     assert_eq!(definition["properties"].as_object().unwrap().len(), names.len());
@@ -200,19 +237,16 @@ fn type_of(kind: Kind) -> &'static str {
 
 #[test]
 fn key_and_id_follow_from_the_row() {
-    let mut flag = Generator(3).flag();
-    flag.row.comparison.service = "käse \"kiosk\"".into();
-    flag.row.cell = CellKey { region: "eu".into(), cohort: "tv".into() };
-    flag.row.function = "f".to_owned();
-    flag.sequence = Hop(42);
-    flag.state = FlagState::Updated;
-    flag.cleared_because = None;
-    let alert = Alert::of_flag(&flag).unwrap();
-    let row = &flag.row;
-    let (profile_type, measure) = (row.comparison.profile_type.name(), row.comparison.measure.name());
-    let (base, head) = (row.comparison.base_build.as_str(), row.comparison.head_build.as_str());
-    let kind = row.count_kind.name();
-    let key = format!(r#"["käse \"kiosk\"","{profile_type}","{measure}","{base}","{head}","eu","tv","f","{kind}"]"#);
+    let mut row = incident(&mut Generator(3));
+    row.service = "käse \"kiosk\"".into();
+    row.head_build = "v2".into();
+    row.base_build = "v1".into();
+    row.cause = "f".to_owned();
+    row.sequence = Hop(42);
+    row.state = IncidentState::Updated;
+    let alert_of = |row: &IncidentRow| Alert::of_incident(row, &Guidance::default()).unwrap();
+    let alert = alert_of(&row);
+    let key = r#"["käse \"kiosk\"","v2","v1","f"]"#;
     assert_eq!(alert.key, key);
     assert_eq!(alert.id, format!("{:016x}", stable_hash(format!("{key}\n42\nupdated").as_bytes())));
     assert_eq!(alert.source, "/fleetdiff/k%C3%A4se%20%22kiosk%22");
@@ -228,29 +262,45 @@ fn key_and_id_follow_from_the_row() {
     assert_eq!(event["data"], serde_json::from_str::<Value>(&alert.data).unwrap());
     assert_eq!(event["partitionkey"], json!(alert.key));
 
-    flag.state = FlagState::Raised;
-    assert_ne!(Alert::of_flag(&flag).unwrap().id, alert.id);
-    flag.sequence = Hop(43);
-    assert_eq!(Alert::of_flag(&flag).unwrap().key, alert.key);
+    row.state = IncidentState::Raised;
+    assert_ne!(alert_of(&row).id, alert.id);
+    row.sequence = Hop(43);
+    assert_eq!(alert_of(&row).key, alert.key);
+
+    let mut verdict = Generator(3).verdict();
+    verdict.service = "shop".into();
+    verdict.head_build = "v2".into();
+    verdict.base_build = "v1".into();
+    assert_eq!(Alert::of_verdict(&verdict, &Guidance::default()).unwrap().key, r#"["shop","v2","v1",null]"#);
 }
 
+/// An event names who is responsible, where to look, and which rows of which folder it is made from.
 #[test]
-fn only_changes_of_the_verdict_over_all_cells_are_announced() {
-    let mut announced = AnnouncedVerdicts::default();
-    let mut row = Generator(5).comparison_row();
-    row.cell = CellKey { region: MERGED.into(), cohort: MERGED.into() };
-    let mut look = |verdict, region: &str| {
-        let mut row = ComparisonRow { verdict, ..row.clone() };
-        row.cell.region = region.into();
-        row.base_kind = BaseKind::History;
-        assert!(!announced.is_change(&row), "history is not announced and changes no verdict");
-        row.base_kind = BaseKind::Concurrent;
-        announced.is_change(&row)
-    };
-    assert!(!look(ComparisonVerdict::Inconclusive, MERGED), "an inconclusive comparison is not announced");
-    assert!(look(ComparisonVerdict::Regressed, MERGED));
-    assert!(!look(ComparisonVerdict::Regressed, MERGED));
-    assert!(!look(ComparisonVerdict::Clean, "eu-west-1"), "a cell's verdict is not the comparison's");
-    assert!(look(ComparisonVerdict::Inconclusive, MERGED));
-    assert!(look(ComparisonVerdict::Clean, MERGED));
+fn an_alert_says_whose_it_is_and_where_its_rows_are() {
+    let mut generator = Generator(9);
+    let mut flag = generator.flag();
+    flag.row.window_end_at = Nanos::from_seconds(1_709_210_096);
+    flag.sequence = Hop(7);
+    let mut row = IncidentRow { flags: vec![flag.clone()], ..generator.incident() };
+    row.service = "media".into();
+    row.base_build = "v1".into();
+    row.cause = "serialize a/b".to_owned();
+    let data_of = |row: &IncidentRow| parsed(&Alert::of_incident(row, &guidance()).unwrap())["data"].clone();
+    let data = data_of(&row);
+    assert_eq!((&data["owner"], &data["runbook"]), (&json!("video"), &json!("https://runbooks.example/deploys")));
+    let link = format!(
+        "https://fleetdiff.example/media/{}?base=v1&cause=serialize%20a%2Fb&id={}",
+        row.head_build, row.incident_id
+    );
+    assert_eq!(data["link"], json!(link));
+    let evidence = json!([{
+        "table": "flags", "folder": "flags/date=2024-02-29/hour=12", "flag_id": flag.flag_id, "sequence": 7,
+    }]);
+    assert_eq!(data["evidence"], evidence);
+    assert_eq!(data["flags"][0]["flag_id"], json!(flag.flag_id));
+    row.cause = "gc".to_owned();
+    assert_eq!(data_of(&row)["owner"], json!("shop"));
+    let verdict = VerdictRow { service: "media".into(), ..generator.verdict() };
+    let event = parsed(&Alert::of_verdict(&verdict, &guidance()).unwrap());
+    assert_eq!(event["data"]["owner"], json!("shop"), "the verdict is about every function");
 }

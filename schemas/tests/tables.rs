@@ -28,6 +28,8 @@ fn columns_hold_every_field() {
         assert_columns_hold_everything(seed, &generator.cell());
         assert_columns_hold_everything(seed, &generator.flag());
         assert_columns_hold_everything(seed, &generator.comparison_row());
+        assert_columns_hold_everything(seed, &generator.incident());
+        assert_columns_hold_everything(seed, &generator.verdict());
         assert_columns_hold_everything(seed, &generator.ledger());
         assert_columns_hold_everything(seed, &generator.rejected());
     }
@@ -131,6 +133,8 @@ fn names_are_distinct_and_instants_end_in_at() {
     assert_names_are_sound::<CellRow>();
     assert_names_are_sound::<FlagRow>();
     assert_names_are_sound::<ComparisonRow>();
+    assert_names_are_sound::<IncidentRow>();
+    assert_names_are_sound::<VerdictRow>();
     assert_names_are_sound::<LedgerRow>();
     assert_names_are_sound::<RejectedRow>();
 }

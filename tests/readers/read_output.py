@@ -26,6 +26,7 @@ FILED_BY = {
     "cells": "window_end_at",
     "flags": "window_end_at",
     "comparisons": "window_end_at",
+    "incidents": "changed_at",
     "ledger": "hop_at",
     "rejected": "hop_at",
 }

@@ -13,8 +13,8 @@ pub const DEFAULT_TOPIC: &str = "fleetdiff.alerts";
 
 /// Writes alerts to a topic.
 ///
-/// The key decides the partition by murmur2, as Kafka's Java clients do, so that all alerts of a flag are read in
-/// order, whichever client wrote them. An alert may come twice after a restart; it can be recognized by its id.
+/// The key decides the partition by murmur2, as Kafka's Java clients do, so that all alerts of an incident are read
+/// in order, whichever client wrote them. An alert may come twice after a restart; it can be recognized by its id.
 ///
 /// ```no_run
 /// use fleetdiff_connectors::kafka::{alerts::{AlertProducer, DEFAULT_TOPIC}, client::ClientSettings};

@@ -38,6 +38,7 @@ impl FlushInterval {
             earliest(&tables.cells),
             earliest(&tables.flags),
             earliest(&tables.comparisons),
+            earliest(&tables.incidents),
             earliest(&tables.ledger),
             earliest(&tables.rejected),
         ];
@@ -82,6 +83,7 @@ impl PendingRows {
         self.rows.cells.extend(rows.cells);
         self.rows.flags.extend(rows.flags);
         self.rows.comparisons.extend(rows.comparisons);
+        self.rows.incidents.extend(rows.incidents);
         self.rows.ledger.extend(rows.ledger);
         self.rows.rejected.extend(rows.rejected);
     }
@@ -96,6 +98,8 @@ impl PendingRows {
             cells: extract(&mut self.rows.cells, |row| is_over(row.filed_at())),
             flags: extract(&mut self.rows.flags, |row| is_over(row.filed_at())),
             comparisons: extract(&mut self.rows.comparisons, |row| is_over(row.filed_at())),
+            incidents: extract(&mut self.rows.incidents, |row| is_over(row.filed_at())),
+            verdicts: Vec::new(),
             ledger: extract(&mut self.rows.ledger, |row| is_over(row.filed_at())),
             rejected: extract(&mut self.rows.rejected, |row| row.hop_at.is_some_and(is_over)),
             fan_out: Vec::new(),

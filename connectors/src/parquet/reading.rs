@@ -28,6 +28,8 @@ pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
         cells: rows_in(&folder, &mut files_found)?,
         flags: rows_in(&folder, &mut files_found)?,
         comparisons: rows_in(&folder, &mut files_found)?,
+        incidents: rows_in(&folder, &mut files_found)?,
+        verdicts: Vec::new(),
         ledger: rows_in(&folder, &mut files_found)?,
         rejected: rows_in(&folder, &mut files_found)?,
         fan_out: Vec::new(),

@@ -52,16 +52,16 @@ fn published_murmur2_values() {
     }
 }
 
-fn alert(flag: u64, sequence: u64) -> Alert {
+fn alert(cause: u64, sequence: u64) -> Alert {
     Alert {
-        key: format!(r#"["checkout","cpu","samples","v41","v42","eu-west-1","tv","größe_{flag}","self"]"#),
-        id: format!("{:016x}", flag * 1_000 + sequence),
-        alert_type: if sequence == 0 { AlertType::FlagRaised } else { AlertType::FlagUpdated },
+        key: format!(r#"["checkout","v42","v41","größe_{cause}"]"#),
+        id: format!("{:016x}", cause * 1_000 + sequence),
+        alert_type: if sequence == 0 { AlertType::IncidentRaised } else { AlertType::IncidentUpdated },
         source: "/fleetdiff/checkout".to_owned(),
-        subject: format!("v42 against v41 (cpu) in eu-west-1/tv: größe_{flag}"),
+        subject: format!("v42 against v41: größe_{cause}"),
         at: Nanos(1_751_241_600_000_000_000 + i64::try_from(sequence).unwrap() * 10_000_000_000),
         sequence: Hop(sequence),
-        data: format!(r#"{{"function":"größe_{flag}","sequence":{sequence}}}"#),
+        data: format!(r#"{{"cause":"größe_{cause}","sequence":{sequence}}}"#),
     }
 }
 
@@ -94,7 +94,7 @@ fn headers_of(message: &OwnedMessage) -> Vec<(String, String)> {
 #[test]
 fn alerts_arrive_with_key_headers_and_data_in_order() {
     let producer = AlertProducer::open(&client(), "alerts", 5).unwrap();
-    let sent: Vec<Alert> = (0..3).flat_map(|sequence| (0..20).map(move |flag| alert(flag, sequence))).collect();
+    let sent: Vec<Alert> = (0..3).flat_map(|sequence| (0..20).map(move |cause| alert(cause, sequence))).collect();
     for hop in sent.chunks(20) {
         for alert in hop {
             producer.send(alert).unwrap();

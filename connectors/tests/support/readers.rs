@@ -62,6 +62,7 @@ pub fn expect(expected: &Path, tables: &Tables) {
         "cells": figures(&tables.cells),
         "flags": figures(&tables.flags),
         "comparisons": figures(&tables.comparisons),
+        "incidents": figures(&tables.incidents),
         "ledger": figures(&tables.ledger),
         "rejected": figures(&tables.rejected),
     });

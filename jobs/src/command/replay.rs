@@ -62,7 +62,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         true => Keeper::new(Some(folder), written, config.clock(), span(&fleet)),
         false => Keeper::without_alerts(folder, written, config.clock(), span(&fleet)),
     };
-    let keeper = keep(&args.output, configuration.of_fleet_as_json())?;
+    let keeper = keep(&args.output, configuration.of_fleet_as_json())?.guided(configuration.alerts.guidance());
     // A folder is one partition: one worker reads it.
     let unread = Mutex::new(Some(fleet));
     let sources = move |_, _| -> Result<Vec<Box<dyn Source>>, SourceError> {

@@ -102,7 +102,8 @@ fn open(configuration: &Configuration, clock: HopClock) -> Result<Service, Failu
     } else {
         AlertTarget::topic(&kafka.client, &alerts.topic, alerts.partitions).map_err(Failure::of_broker)?
     };
-    let output = Output::create(folder, configuration.of_topic_as_json(), configuration.output.flush, target)?;
+    let output = Output::create(folder, configuration.of_topic_as_json(), configuration.output.flush, target)?
+        .guided(alerts.guidance());
     let requests = if kafka.metrics_topic.is_empty() {
         String::new()
     } else {

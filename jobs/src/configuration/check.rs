@@ -2,6 +2,7 @@
 
 use fleetdiff_connectors::parquet::FlushInterval;
 use fleetdiff_formats::names::Rewrites;
+use fleetdiff_schemas::alert::GuidanceRule;
 
 use super::problems::Problem;
 use super::values::Configuration;
@@ -55,6 +56,10 @@ impl Configuration {
         }
         need(FlushInterval::new(self.output.flush).is_ok(), "output.flush", "must divide an hour: 60s, 10m, 1h");
         need(self.alerts.partitions > 0, "alerts.partitions", "must be at least 1");
+        for (rules, path) in [(&self.alerts.owners, "alerts.owners"), (&self.alerts.runbooks, "alerts.runbooks")] {
+            let is_rule = |text: &String| GuidanceRule::parse(text).is_some();
+            need(rules.iter().all(is_rule), path, "must be rules SERVICE -> VALUE or SERVICE:FUNCTION -> VALUE");
+        }
         need(self.kafka.metrics_topic != self.kafka.topic, "kafka.metrics_topic", "must differ from kafka.topic");
         need(!self.kafka.request_metrics.is_empty(), "kafka.request_metrics", "must name a metric");
         need(self.alerts.topic != self.kafka.topic, "alerts.topic", "must differ from kafka.topic");

@@ -260,4 +260,13 @@ pub(crate) const KEYS: &[Key] = keys! {
     "alerts.partitions" = alerts.partitions, WORK, Output "alerts-partitions" "COUNT":
         "Number of partitions of that topic if it is created."
         "guess: alerts are few";
+    "alerts.owners" = alerts.owners, WORK, Output "alerts-owners" "RULE,...":
+        "Owners that alerts name: \"SERVICE -> OWNER\" or \"SERVICE:FUNCTION -> OWNER\"; * stands for any text, and the first rule that fits decides."
+        "none: only you know them";
+    "alerts.runbooks" = alerts.runbooks, WORK, Output "alerts-runbooks" "RULE,...":
+        "Runbooks that alerts name: \"SERVICE -> URL\" or \"SERVICE:FUNCTION -> URL\"; * stands for any text, and the first rule that fits decides."
+        "none: only you know them";
+    "alerts.link" = alerts.link, WORK, Output "alerts-link" "URL":
+        "Link in alerts about incidents; {service}, {head}, {base}, {cause} and {incident} are replaced. Empty for none."
+        "none: only you know it";
 };

@@ -9,6 +9,7 @@ use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_formats::names::Rewrites;
 use fleetdiff_formats::otlp::metrics::REQUEST_METRICS;
 use fleetdiff_formats::{Format, Options};
+use fleetdiff_schemas::alert::{Guidance, GuidanceRule};
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::profile::ProfileType;
 
@@ -75,13 +76,28 @@ pub(crate) struct Output {
     pub(crate) metrics: String,
 }
 
-/// The topic of alerts.
+/// Where alerts go, and what they say besides their rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Alerts {
-    /// Its name; empty for a file.
+    /// The topic; empty for a file.
     pub(crate) topic: String,
     /// Its number of partitions if it must be created.
     pub(crate) partitions: i32,
+    /// Who owns what, as written.
+    pub(crate) owners: Vec<String>,
+    /// Which runbook applies to what, as written.
+    pub(crate) runbooks: Vec<String>,
+    /// The template of links; empty for none.
+    pub(crate) link: String,
+}
+
+impl Alerts {
+    /// What alerts say besides their rows.
+    pub(crate) fn guidance(&self) -> Guidance {
+        // NB: `check` has checked that each rule can be read.
+        let rules = |texts: &[String]| texts.iter().filter_map(|text| GuidanceRule::parse(text)).collect();
+        Guidance { owners: rules(&self.owners), runbooks: rules(&self.runbooks), link: self.link.clone() }
+    }
 }
 
 impl Default for Configuration {
@@ -111,7 +127,13 @@ impl Default for Configuration {
                 flush: Duration::from_secs(600),
                 metrics: String::new(),
             },
-            alerts: Alerts { topic: alerts::DEFAULT_TOPIC.to_owned(), partitions: 1 },
+            alerts: Alerts {
+                topic: alerts::DEFAULT_TOPIC.to_owned(),
+                partitions: 1,
+                owners: Vec::new(),
+                runbooks: Vec::new(),
+                link: String::new(),
+            },
         }
     }
 }

@@ -2,24 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_pipeline::rules::advice::{self, LISTED, instant, name, need, plural, share_delta, words};
 use fleetdiff_pipeline::rules::extent::extents;
-use fleetdiff_pipeline::rules::outlook::{Outlook, outlook};
+use fleetdiff_pipeline::rules::outlook::outlook;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::fan_out::{Extent, listed};
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, Interval};
-use fleetdiff_schemas::tables::calendar::rfc3339;
+use fleetdiff_schemas::rows::{CellKey, CellRow};
+use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Support};
 
 use super::findings::{Findings, FlaggedFunction};
 
-/// Up to this many cells of a function have their ratios listed; for more cells the range is given.
-const RATIOS: usize = 3;
+/// What is advised for cells in which a function costs more.
+const ROLL_BACK: &str = "roll back ";
+
 /// Up to this many functions or pods are named.
 const NAMED: usize = 3;
 
 /// The verdict over all cells, in words.
 pub(crate) fn sentence(findings: &Findings<'_>, config: &Config) -> String {
-    let verb = if findings.history.is_some() { "more expensive in " } else { "roll back " };
+    let verb = if findings.history.is_some() { "more expensive in " } else { ROLL_BACK };
     let mut parts = flagged(findings, FanOutState::Regressed, verb);
     parts.extend(flagged(findings, FanOutState::Improved, "cheaper in "));
     let with = |verdict: ComparisonVerdict| {
@@ -95,21 +97,20 @@ fn place(findings: &Findings<'_>, cells: &[&CellKey]) -> String {
     words(&extents(cells.iter().copied(), findings.cells.keys().copied()))
 }
 
-pub(crate) fn words(extents: &[Extent]) -> String {
-    extents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
 /// The cells in which functions are significant in one direction: one part for each function that is the worst in cells
-/// not named yet; the other functions are counted.
+/// not named yet, what is provisional apart; the other functions are counted.
 fn flagged(findings: &Findings<'_>, state: FanOutState, verb: &str) -> Vec<String> {
     let mut named: BTreeSet<&CellKey> = BTreeSet::new();
     let mut groups: Vec<(&FlaggedFunction<'_>, Vec<&CellKey>, usize)> = Vec::new();
     for flagged in &findings.flagged {
         let cells: Vec<&CellKey> = flagged.cells(state).collect();
-        let new: Vec<&CellKey> = cells.iter().copied().filter(|cell| !named.contains(cell)).collect();
-        if !new.is_empty() {
-            named.extend(&new);
-            groups.push((flagged, new, 0));
+        let new = cells.iter().copied().filter(|cell| !named.contains(cell));
+        let (provisional, new): (Vec<&CellKey>, Vec<&CellKey>) =
+            new.partition(|cell| provisional(flagged, &[cell]).is_some());
+        if !(new.is_empty() && provisional.is_empty()) {
+            named.extend(new.iter().chain(&provisional));
+            let each = [new, provisional].into_iter().filter(|cells| !cells.is_empty());
+            groups.extend(each.map(|cells| (flagged, cells, 0)));
         } else if let Some((_, _, more)) =
             groups.iter_mut().find(|(_, group, _)| cells.iter().any(|cell| group.contains(cell)))
         {
@@ -118,21 +119,23 @@ fn flagged(findings: &Findings<'_>, state: FanOutState, verb: &str) -> Vec<Strin
     }
     let part = |(flagged, cells, more): (&FlaggedFunction<'_>, Vec<&CellKey>, usize)| {
         let more = if more == 0 { String::new() } else { format!(", and {more} more {}", plural(more, "function")) };
-        format!(
-            "{verb}{}: {} {}{more}{}{}",
-            place(findings, &cells),
-            name(flagged.function),
-            effects(flagged, &cells),
-            tentative(findings, flagged, &cells),
-            provisional(flagged, &cells)
-        )
+        let place = place(findings, &cells);
+        let effect = format!("{} {}{more}", name(flagged.function), effects(flagged, &cells));
+        let few = tentative(findings, flagged, &cells);
+        match provisional(flagged, &cells) {
+            Some(until_at) if verb == ROLL_BACK => {
+                let until_at = instant(until_at);
+                format!(
+                    "wait until {until_at} before rolling back {place}: {effect}{few} may be the warm-up of young pods"
+                )
+            }
+            Some(until_at) => {
+                format!("{verb}{place}: {effect}{few} (provisional until {}: pods are young)", instant(until_at))
+            }
+            None => format!("{verb}{place}: {effect}{few}"),
+        }
     };
     groups.into_iter().map(part).collect()
-}
-
-/// A function in a sentence.
-fn name(function: &str) -> &str {
-    if function == ALL_FUNCTIONS { "cost per request of all functions together" } else { function }
 }
 
 /// The number of pods behind a result, if they are few: then it must be repeated before anyone acts on it.
@@ -149,62 +152,16 @@ fn tentative(findings: &Findings<'_>, flagged: &FlaggedFunction<'_>, cells: &[&C
     }
 }
 
-/// Until when a result may be a warm-up: then it must be waited for before anyone acts on it.
-fn provisional(flagged: &FlaggedFunction<'_>, cells: &[&CellKey]) -> String {
+/// Until when a result may be a warm-up, if it may be one in any of these cells.
+fn provisional(flagged: &FlaggedFunction<'_>, cells: &[&CellKey]) -> Option<Nanos> {
     let rows = cells.iter().filter_map(|cell| flagged.rows.get(*cell));
-    let until_at = rows.filter_map(|row| row.provisional_until_at).max();
-    until_at.map_or_else(String::new, |at| {
-        format!(" (provisional: pods are young, wait until {} to exclude a warm-up)", rfc3339(at))
-    })
+    rows.filter_map(|row| row.provisional_until_at).max()
 }
 
 /// By how much a function's cost changed in these cells.
 fn effects(flagged: &FlaggedFunction<'_>, cells: &[&CellKey]) -> String {
     let rows: Vec<&CellRow> = cells.iter().filter_map(|cell| flagged.rows.get(*cell).copied()).collect();
-    if rows.len() > RATIOS {
-        return range(&rows);
-    }
-    let effects_in_words: Vec<String> = rows.into_iter().map(effect).collect();
-    listed(&effects_in_words)
-}
-
-fn effect(row: &CellRow) -> String {
-    match row.effect() {
-        Some(ratio) => effect_of(ratio),
-        None if row.base.count == 0 => "only in the head".to_owned(),
-        None => "only in the base".to_owned(),
-    }
-}
-
-/// A ratio with its interval.
-pub(crate) fn effect_of(Interval { value, low, high }: Interval) -> String {
-    format!("x {} ({} to {})", number(value), number(low), number(high))
-}
-
-fn range(rows: &[&CellRow]) -> String {
-    let ratios: Vec<Interval> = rows.iter().filter_map(|row| row.effect()).collect();
-    let least = |of: fn(&Interval) -> f64| ratios.iter().map(of).fold(f64::INFINITY, f64::min);
-    let most = |of: fn(&Interval) -> f64| ratios.iter().map(of).fold(0.0, f64::max);
-    if ratios.is_empty() {
-        return "only in one build".to_owned();
-    }
-    format!(
-        "x {} to {} (intervals from {} to {})",
-        number(least(|r| r.value)),
-        number(most(|r| r.value)),
-        number(least(|r| r.low)),
-        number(most(|r| r.high))
-    )
-}
-
-/// The change of a row's share with its interval, in percentage points.
-pub(crate) fn share_delta(row: &CellRow) -> Option<String> {
-    row.share_delta.map(|delta| format!("{:+.2} pp +- {:.2}", delta.value * 100.0, (delta.high - delta.low) * 50.0))
-}
-
-/// Two decimals, three where the first would be nought.
-fn number(value: f64) -> String {
-    if value < 0.1 { format!("{value:.3}") } else { format!("{value:.2}") }
+    advice::effects(&rows)
 }
 
 /// Where a function is significant and by how much it changed, for its line.
@@ -212,7 +169,7 @@ pub(crate) fn places(flagged: &FlaggedFunction<'_>) -> String {
     let side = |state: FanOutState, extents: &[Extent]| {
         let cells: Vec<&CellKey> = flagged.cells(state).collect();
         let shares: Vec<String> = cells.iter().filter_map(|cell| share_delta(flagged.rows.get(*cell)?)).collect();
-        let shares = if shares.len() > RATIOS { String::new() } else { format!("{}, ", listed(&shares)) };
+        let shares = if shares.len() > LISTED { String::new() } else { format!("{}, ", listed(&shares)) };
         (!cells.is_empty())
             .then(|| format!("{} in {}: {shares}{}", state.name(), words(extents), effects(flagged, &cells)))
     };
@@ -223,10 +180,11 @@ pub(crate) fn places(flagged: &FlaggedFunction<'_>) -> String {
 /// What is inconclusive, with cells that need the same together.
 fn unknown(findings: &Findings<'_>, config: &Config) -> Vec<String> {
     let mut by_need: BTreeMap<String, Vec<&CellKey>> = BTreeMap::new();
+    let builds = (&findings.key.head_build, &findings.key.base_build);
     for (cell, row) in findings.cells.iter().filter(|(_, row)| row.verdict == ComparisonVerdict::Inconclusive) {
         let rows = findings.rows.get(cell).map_or(&[][..], Vec::as_slice);
         let pods = (row.head_pods, row.base_pods);
-        by_need.entry(need(outlook(row, rows, config), pods, findings.key)).or_default().push(cell);
+        by_need.entry(need(outlook(row, rows, config), pods, builds)).or_default().push(cell);
     }
     by_need.into_iter().map(|(need, cells)| format!("inconclusive in {}: {need}", place(findings, &cells))).collect()
 }
@@ -237,46 +195,4 @@ fn inconclusive_against_history(findings: &Findings<'_>) -> Option<String> {
         findings.cells.iter().filter(|(_, row)| row.verdict == ComparisonVerdict::Inconclusive).map(|(cell, _)| *cell);
     let cells: Vec<&CellKey> = cells.collect();
     (!cells.is_empty()).then(|| format!("inconclusive against history in {}", place(findings, &cells)))
-}
-
-/// What would decide it.
-fn need(outlook: Outlook, (head, base): (i64, i64), key: &ComparisonKey) -> String {
-    let more = |count: u32, build: &str, now: i64| {
-        (count > 0).then(|| {
-            format!("{count} more {} of {build} ({now} now)", plural(usize::try_from(count).unwrap_or(0), "pod"))
-        })
-    };
-    let pods = [
-        more(outlook.head_pods, key.head_build.as_str(), head),
-        more(outlook.base_pods, key.base_build.as_str(), base),
-    ];
-    let pods = listed(&pods.into_iter().flatten().collect::<Vec<_>>());
-    match (pods.is_empty(), outlook.seconds) {
-        (true, Some(seconds)) if seconds >= 1.0 => format!("needs about {} more", length(seconds)),
-        (true, Some(_)) => "there are enough samples, but too few functions are equivalent".to_owned(),
-        (true, None) => "its samples are spread over functions that are too rare to say how long it needs".to_owned(),
-        (false, Some(seconds)) => {
-            format!(
-                "needs {pods}, watched for about {}; more time with the present pods does not help",
-                length(seconds)
-            )
-        }
-        (false, None) => format!("needs at least {pods}"),
-    }
-}
-
-/// A length of time in words, rounded up.
-fn length(seconds: f64) -> String {
-    let (count, unit) = match seconds {
-        s if s <= 90.0 => (s, "second"),
-        s if s <= 5400.0 => (s / 60.0, "minute"),
-        s if s <= 172_800.0 => (s / 3600.0, "hour"),
-        s => (s / 86_400.0, "day"),
-    };
-    let count = count.ceil();
-    format!("{count:.0} {unit}{}", if count > 1.0 { "s" } else { "" })
-}
-
-fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_pipeline::rules::advice::{effect_of, words};
 use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_schemas::rows::{CellKey, CellRow};
 use fleetdiff_schemas::verdict::Verdict;
 
 use super::findings::Findings;
-use super::sentence::{effect_of, words};
 
 /// One line: where all functions together cost more or less per request, where they are equivalent, and where it is
 /// inconclusive or unknown.

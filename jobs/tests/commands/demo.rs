@@ -6,7 +6,9 @@ use std::sync::LazyLock;
 use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, Tables};
-use fleetdiff_schemas::verdict::{ComparisonVerdict, FlagState, RowReason, Scope, Support, Verdict};
+use fleetdiff_schemas::verdict::{
+    ComparisonVerdict, FlagState, IncidentState, RowReason, Scope, Severity, Support, Verdict,
+};
 
 use super::program::{Done, cell, done, is_cell, run};
 
@@ -48,7 +50,7 @@ fn exactly_the_two_cells_are_regressed() {
 }
 
 #[test]
-fn flags_and_alerts_are_raised_for_the_two_cells_alone() {
+fn flags_are_raised_for_the_two_cells_alone() {
     let flags = &demo().tables.flags;
     let raised: Vec<&CellRow> = flags
         .iter()
@@ -69,18 +71,46 @@ fn flags_and_alerts_are_raised_for_the_two_cells_alone() {
     let standing =
         flags.iter().filter(|flag| flag.state == FlagState::Raised && !cleared.contains(flag.flag_id.as_str()));
     let standing: Vec<_> = standing.map(|flag| (flag.row.function.as_str(), flag.row.count_kind)).collect();
-    assert_eq!(standing, [(CHANGED, CountKind::SelfCount); 2], "one cause, one alert");
+    assert_eq!(standing, [(CHANGED, CountKind::SelfCount); 2], "callers are explained");
     let explained = flags.iter().filter(|flag| flag.row.function == CHANGED).flat_map(|flag| &flag.explains);
     assert!(
         explained.clone().any(|name| name == "video::write_segment (total)"),
         "{:?}",
         explained.collect::<Vec<_>>()
     );
-    let alerts = std::fs::read_to_string(demo().folder.path().join("alerts.jsonl")).unwrap();
-    assert_eq!(
-        alerts.lines().filter(|line| line.contains("dev.fleetdiff.flag.raised.v1")).count(),
-        flags.iter().filter(|flag| flag.state == FlagState::Raised).count()
+}
+
+/// One fault in two cells is one incident, and everything else that moves with it is inside.
+#[test]
+fn the_one_cause_is_one_incident_with_both_cells() {
+    let incidents = &demo().tables.incidents;
+    assert!(
+        incidents.iter().all(|row| row.cause == CHANGED && row.incident_id == incidents[0].incident_id),
+        "{incidents:?}"
     );
+    assert_eq!(incidents[0].state, IncidentState::Raised);
+    assert!(incidents[1..].iter().all(|row| row.state == IncidentState::Updated));
+    let last = incidents.last().unwrap();
+    assert_eq!(last.regressed_in, ["Android-TV in ap-south-1 and ap-southeast-1"]);
+    assert_eq!((last.severity, last.support), (Severity::Page, Support::Firm));
+    assert!(last.explains.iter().any(|name| name == "video::write_segment (total)"), "{:?}", last.explains);
+    assert!(last.summary.starts_with(&format!("{CHANGED} costs ")), "{}", last.summary);
+    assert!(
+        last.action.starts_with("Roll back v42 in Android-TV in ap-south-1 and ap-southeast-1."),
+        "{}",
+        last.action
+    );
+
+    let alerts = std::fs::read_to_string(demo().folder.path().join("alerts.jsonl")).unwrap();
+    let events: Vec<serde_json::Value> = alerts.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of_incidents = || events.iter().filter(|event| event["data"]["incident_id"].is_string());
+    assert_eq!(of_incidents().count(), incidents.len());
+    let key = serde_json::json!(["media", "v42", "v41", CHANGED]).to_string();
+    assert!(of_incidents().all(|event| event["partitionkey"] == key.as_str()), "{alerts}");
+    let verdicts: Vec<_> = events.iter().filter(|event| event["type"] == "dev.fleetdiff.verdict.v1").collect();
+    assert_eq!(events.len(), incidents.len() + verdicts.len());
+    let last = verdicts.last().unwrap();
+    assert_eq!(last["data"]["regressed_in"], serde_json::json!(["Android-TV in ap-south-1 and ap-southeast-1"]));
 }
 
 #[test]

@@ -62,6 +62,7 @@ impl Results {
         same(&a.comparisons, &b.comparisons, &format!("{about}: comparisons"));
         same(&a.cells, &b.cells, &format!("{about}: cells"));
         same(&a.flags, &b.flags, &format!("{about}: flags"));
+        same(&a.incidents, &b.incidents, &format!("{about}: incidents"));
         same(&self.alerts, &other.alerts, &format!("{about}: alerts"));
         assert!(a == b, "{about}: some other table");
     }
@@ -70,10 +71,11 @@ impl Results {
     /// came from or went.
     pub fn without_stacks(mut self) -> Self {
         self.tables.flags.iter_mut().for_each(|flag| flag.row.detail = None);
-        self.alerts
-            .iter_mut()
-            .filter(|alert| !alert["data"]["detail"].is_null())
-            .for_each(|alert| alert["data"]["detail"] = Value::Null);
+        for alert in &mut self.alerts {
+            for flag in alert["data"]["flags"].as_array_mut().into_iter().flatten() {
+                flag["detail"] = Value::Null;
+            }
+        }
         self
     }
 

@@ -92,7 +92,7 @@ fn a_synthetic_fleet_with_a_regression() {
     succeed(&[&["generate", "--output", text(&fleet)][..], &shape].concat());
     let results = same_from_topic("synthetic", &fleet, "pprof", &["--report-every", "2m"]);
     let [cells, flags, comparisons, ledger, alerts] = results.sizes();
-    assert!(cells > 1000 && flags > 0 && comparisons > 100 && ledger > 30 && alerts >= flags, "{:?}", results.sizes());
+    assert!(cells > 1000 && flags > 0 && comparisons > 100 && ledger > 30 && alerts > 0, "{:?}", results.sizes());
     let raised = |row: &fleetdiff_schemas::rows::FlagRow| row.row.function == "serialize_video_chunk";
     assert!(results.tables.flags.iter().any(raised));
 }

@@ -20,7 +20,7 @@ const NEAR_ONE: f64 = -1.0;
 /// How many differences are listed.
 const REPORTED: usize = 12;
 /// Columns of prose, which the oracle does not write.
-const PROSE: [(&str, &str); 2] = [("comparisons", "sentence"), ("rejected", "detail")];
+const PROSE: [(&str, &str); 3] = [("comparisons", "sentence"), ("comparisons", "action"), ("rejected", "detail")];
 
 /// How much was compared and found equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct Agreement {
 
 /// Compares `got` with `expected`, row by row and column by column, in any order of the rows.
 ///
-/// Every column is compared except prose: sentences, and details of rejections. Floats agree to 1e-8 relative, 1e-8
+/// Every column is compared except prose: sentences, advice, and details of rejections. Floats agree to 1e-8 relative, 1e-8
 /// absolute near 0, ln p below -450 to 1e-6 relative, ln p above -1 to 1e-6; infinities must be equal.
 ///
 /// # Errors

@@ -178,6 +178,7 @@ fn verdicts(
     let history = |cells: &[&HistoryCell], row: ComparisonRow| ComparisonRow {
         window_start_at: start_at,
         warnings: vec![which_history(cells, &at.open.base_name())],
+        action: None,
         base_kind: BaseKind::History,
         ..row
     };

@@ -72,6 +72,7 @@ impl Verdicts<'_> {
             aa_check_tests: None,
             aa_check_flags: None,
             warnings: Vec::new(),
+            action: None,
             base_kind: BaseKind::Concurrent,
         }
     }

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fleetdiff_schemas::fan_out::FanOutRow;
-use fleetdiff_schemas::rows::{CellRow, ComparisonRow, FlagRow, LedgerRow, RejectedRow, Tables};
+use fleetdiff_schemas::rows::{
+    CellRow, ComparisonRow, FlagRow, IncidentRow, LedgerRow, RejectedRow, Tables, VerdictRow,
+};
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::Hop;
 use serde::{Deserialize, Serialize};
@@ -20,6 +22,10 @@ pub enum OutputRow {
     Flag(Box<FlagRow>),
     /// Of `comparisons`.
     Comparison(Box<ComparisonRow>),
+    /// Of `incidents`.
+    Incident(Box<IncidentRow>),
+    /// What is said about a whole comparison.
+    Verdict(Box<VerdictRow>),
     /// Of `ledger`.
     Ledger(LedgerRow),
     /// Of `rejected`.
@@ -88,6 +94,8 @@ fn tables(rows: Vec<OutputRow>) -> Tables {
             OutputRow::Cell(row) => tables.cells.push(*row),
             OutputRow::Flag(row) => tables.flags.push(*row),
             OutputRow::Comparison(row) => tables.comparisons.push(*row),
+            OutputRow::Incident(row) => tables.incidents.push(*row),
+            OutputRow::Verdict(row) => tables.verdicts.push(*row),
             OutputRow::Ledger(row) => tables.ledger.push(row),
             OutputRow::Rejected(row) => tables.rejected.push(row),
             OutputRow::FanOut(row) => tables.fan_out.push(row),

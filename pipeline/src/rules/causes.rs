@@ -1,4 +1,4 @@
-//! One cause, one alert: which selected rows moved only because another selected row did.
+//! One cause, one flag: which selected rows moved only because another selected row did.
 //!
 //! If a function becomes more expensive, so does everything that calls it. The samples under a caller's selected
 //! callees are subtracted from the caller, and the rest of its change is tested: if the rest is not selected, the

@@ -34,7 +34,7 @@ const NAMED: usize = 20;
 /// explains it, or pods of the same age do not show it.
 const CLOSED: &str = "comparison_closed";
 const EQUIVALENT: &str = "equivalent";
-const EXPLAINED: &str = "explained";
+pub(crate) const EXPLAINED: &str = "explained";
 const WARM_UP: &str = "warm_up";
 
 /// What identifies a flag among those of one comparison.

@@ -101,6 +101,8 @@ impl Sink for Collected {
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         tables.cells.extend(rows.cells);
         tables.flags.extend(rows.flags);
+        tables.incidents.extend(rows.incidents);
+        tables.verdicts.extend(rows.verdicts);
         tables.comparisons.extend(rows.comparisons);
         tables.ledger.extend(rows.ledger);
         tables.rejected.extend(rows.rejected);

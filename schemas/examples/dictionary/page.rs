@@ -1,6 +1,6 @@
 //! The page itself: one section per table, one line per column.
 
-use fleetdiff_schemas::rows::{CellRow, ComparisonRow, FlagRow, LedgerRow, RejectedRow};
+use fleetdiff_schemas::rows::{CellRow, ComparisonRow, FlagRow, IncidentRow, LedgerRow, RejectedRow};
 use fleetdiff_schemas::tables::{Column, Kind, SCHEMA_VERSION, TableRow};
 
 /// The whole page.
@@ -12,6 +12,11 @@ pub fn dictionary() -> String {
             CellRow::columns().len(),
         ),
         section::<ComparisonRow>("One row per comparison and cell at each look, and one over all cells.", 0),
+        section::<IncidentRow>(
+            "One row per change of an incident: all that one cause does in one comparison. Each row is also announced, \
+             with its flags ([alerts.md](alerts.md)).",
+            0,
+        ),
         section::<LedgerRow>("One row per hop and profile type: what came in and what became of it.", 0),
         section::<RejectedRow>("One row per record, or profile of a record, that was not counted.", 0),
     ];
@@ -22,7 +27,7 @@ fn introduction() -> String {
     format!(
         "<!-- Generated: cargo run -p fleetdiff-schemas --example dictionary > docs/tables.md -->\n\
          # Tables: every column\n\
-         An output folder has five tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
+         An output folder has six tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
          made of the same text that the files carry in their column metadata (keys `description` and `unit`). The columns\n\
          are those of schema version {SCHEMA_VERSION}, which each file names as `fleetdiff.schema_version`.\n\
          \n\

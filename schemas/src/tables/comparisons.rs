@@ -54,6 +54,7 @@ impl TableRow for ComparisonRow {
             equivalent_share: None,
             verdict: ComparisonVerdict::NotComparable,
             sentence: String::new(),
+            action: None,
             aa_check_tests: None,
             aa_check_flags: None,
             warnings: Vec::new(),
@@ -142,6 +143,10 @@ fn columns_of_verdict() -> Vec<Column<ComparisonRow>> {
              `inconclusive`. Over several cells: `regressed` if any cell is, else `improved` if any is, else `clean` \
              if all are.",
         "sentence": sentence => "The verdict in words.",
+        "action": action =>
+            "What to do, from the incidents that stand and the verdicts of cells: where to roll back, where the head may \
+             stay, and how long to wait, or how many pods to add, elsewhere. Null in rows of single cells, against \
+             history, and for methods that are not calibrated.",
         "aa_check_tests" in "tests": aa_check_tests =>
             "A/A check: tests of one half of the base's pods against the other half. Null at looks without a report, \
              where a half has too few pods, and against history.",

@@ -8,7 +8,9 @@ use crate::profile::{CountKind, Measure, ProfileType};
 use crate::rejected::Reason;
 use crate::rows::Interval;
 use crate::time::{Hop, Nanos};
-use crate::verdict::{BaseKind, ComparisonVerdict, FlagState, RowReason, Scope, Severity, Support, Verdict};
+use crate::verdict::{
+    BaseKind, ComparisonVerdict, FlagState, IncidentState, RowReason, Scope, Severity, Support, Verdict,
+};
 
 /// A type of field that a column can hold.
 pub(super) trait Field: Sized {
@@ -201,6 +203,7 @@ closed_lists! {
     Scope: Self::NAMES, Self::from_name;
     BaseKind: Self::NAMES, Self::from_name;
     FlagState: Self::NAMES, Self::from_name;
+    IncidentState: Self::NAMES, Self::from_name;
     Severity: Self::NAMES, Self::from_name;
     ProfileType: &["cpu", "off_cpu", "wall", "heap", "live_heap", "mutex", "block"], |name| name.parse().ok();
     CountKind: &["self", "total"], |name| name.parse().ok();

@@ -1,4 +1,4 @@
-//! The columns of `flags`: all of `cells`, and what became of the flag. The data of a flag's alert is the same list.
+//! The columns of `flags`: all of `cells`, and what became of the flag. Alerts about incidents hold their flags with the same list.
 
 use super::{Column, Columns, Holds, TableRow, cells::columns_of_cell, columns_of};
 use crate::rows::{CellRow, FlagRow};

@@ -161,6 +161,64 @@ impl Generator {
         }
     }
 
+    /// Without its flags, which are no column.
+    pub fn incident(&mut self) -> IncidentRow {
+        let state = self.one_of(&[
+            IncidentState::Raised,
+            IncidentState::Updated,
+            IncidentState::Superseded,
+            IncidentState::Cleared,
+        ]);
+        let comparison = self.comparison();
+        let superseded = state == IncidentState::Superseded;
+        IncidentRow {
+            service: comparison.service,
+            base_build: comparison.base_build,
+            head_build: comparison.head_build,
+            cause: self.function(),
+            incident_id: format!("{:016x}", self.next()),
+            state,
+            severity: self.one_of(&[Severity::Page, Severity::Ticket, Severity::Info]),
+            support: self.one_of(&[Support::Firm, Support::Tentative]),
+            raised_at: self.end(),
+            changed_at: self.end(),
+            sequence: Hop(self.below(1_000)),
+            regressed_in: self.names(),
+            improved_in: self.names(),
+            effect: self.interval(),
+            share: self.known(Self::number),
+            share_delta: self.interval(),
+            always_valid_ln_p: self.known(Self::number),
+            explains: self.names(),
+            superseded_by: superseded.then(|| self.function()),
+            superseded_by_id: superseded.then(|| format!("{:016x}", self.next())),
+            provisional_until_at: self.known(Self::end),
+            cleared_because: (state == IncidentState::Cleared).then(|| "equivalent".to_owned()),
+            summary: "f costs 10 % more in \"eu\".".to_owned(),
+            action: "Roll back v2.".to_owned(),
+            confidence: "p = 1e-9.".to_owned(),
+            impact: "+1.4 % of all samples.".to_owned(),
+            flags: Vec::new(),
+        }
+    }
+
+    pub fn verdict(&mut self) -> VerdictRow {
+        let comparison = self.comparison();
+        VerdictRow {
+            service: comparison.service,
+            base_build: comparison.base_build,
+            head_build: comparison.head_build,
+            verdict: self.one_of(&[ComparisonVerdict::Clean, ComparisonVerdict::Regressed]),
+            changed_at: self.end(),
+            sequence: Hop(self.below(1_000)),
+            regressed_in: self.names(),
+            improved_in: self.names(),
+            causes: self.names(),
+            summary: "2 of 9 cells cost more.".to_owned(),
+            action: "Roll back v2.".to_owned(),
+        }
+    }
+
     pub fn comparison_row(&mut self) -> ComparisonRow {
         ComparisonRow {
             comparison: self.comparison(),
@@ -184,6 +242,7 @@ impl Generator {
             equivalent_share: self.known(Self::number),
             verdict: self.one_of(&[ComparisonVerdict::Clean, ComparisonVerdict::Regressed]),
             sentence: "3 functions cost more in \"ap-south-1\".".to_owned(),
+            action: self.known(Self::function),
             aa_check_tests: self.known(Self::count),
             aa_check_flags: self.known(Self::count),
             warnings: self.names(),
@@ -235,6 +294,8 @@ impl Generator {
             cells: (0..rows).map(|_| self.cell()).collect(),
             flags: (0..rows).map(|_| self.flag()).collect(),
             comparisons: (0..rows).map(|_| self.comparison_row()).collect(),
+            incidents: (0..rows).map(|_| self.incident()).collect(),
+            verdicts: Vec::new(),
             ledger: (0..rows).map(|_| self.ledger()).collect(),
             rejected: (0..rows).map(|_| self.rejected()).collect(),
             fan_out: Vec::new(),

@@ -81,20 +81,9 @@ impl State {
         for row in &tables.rejected {
             *self.done.rejected.entry(row.rejection.reason).or_default() += 1;
         }
-        for flag in &tables.flags {
-            self.done.flags += 1;
-            let (row, cell) = (&flag.row, &flag.row.cell);
-            let builds = &row.comparison;
-            tracing::info!(
-                "flag {}: {} ({}) in {} x {}, {} against {}",
-                flag.state.name(),
-                row.function,
-                row.count_kind.name(),
-                cell.region,
-                cell.cohort,
-                builds.head_build,
-                builds.base_build,
-            );
+        self.done.flags += u64::try_from(tables.flags.len()).unwrap_or(0);
+        for incident in &tables.incidents {
+            tracing::info!("incident {} ({}): {}", incident.state, incident.severity, incident.summary);
         }
     }
 

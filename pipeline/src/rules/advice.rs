@@ -1,0 +1,264 @@
+//! The words for what a person needs to know: by how much something changed, where, and what to do about it.
+//!
+//! Printed verdicts and announced incidents take their words from here, so that both say the same of the same rows.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::fan_out::{Extent, listed};
+use fleetdiff_schemas::identity::Build;
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, Interval};
+use fleetdiff_schemas::tables::calendar::rfc3339;
+use fleetdiff_schemas::time::Nanos;
+
+use super::extent::extents;
+use super::outlook::Outlook;
+
+/// Nanoseconds of a second.
+const SECOND: i64 = 1_000_000_000;
+
+/// Up to this many cells of a function have their ratios listed; for more cells the range is given.
+pub const LISTED: usize = 3;
+
+/// What is known of a build in one cell, as far as it decides what to do there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It costs more, on firm support.
+    RollBack,
+    /// It costs more, on few pods of the head and of the base.
+    Repeat(i64, i64),
+    /// It costs more, and until then that may be the warm-up of young pods.
+    Provisional(Nanos),
+    /// Other causes cost more there: these.
+    OtherCauses(Vec<String>),
+    /// It did not change.
+    Keep,
+    /// It did not change as a whole, but these pods differ from the others.
+    SomePods(Vec<String>),
+    /// Inconclusive; the words say what it needs.
+    Wait(String),
+    /// No time block and hardware has samples of both builds.
+    NotComparable,
+}
+
+/// What to do with the head build in each cell, cells of which the same is known together.
+///
+/// ```
+/// use fleetdiff_pipeline::rules::advice::{Standing, advice};
+/// use fleetdiff_schemas::rows::CellKey;
+///
+/// let cell = |region: &str| CellKey { region: region.into(), cohort: "tv".into() };
+/// let known = [(cell("north"), Standing::RollBack), (cell("south"), Standing::Keep)].into();
+/// assert_eq!(advice(&"v42".into(), &known), "Roll back v42 in tv in north. v42 may stay in tv in south.");
+/// ```
+pub fn advice(head: &Build, cells: &BTreeMap<CellKey, Standing>) -> String {
+    let mut together: BTreeMap<&Standing, Vec<&CellKey>> = BTreeMap::new();
+    for (cell, standing) in cells {
+        together.entry(standing).or_default().push(cell);
+    }
+    let costs_more = together.keys().any(|standing| standing.costs_more());
+    let nothing = (!costs_more).then(|| "Nothing has to be rolled back.".to_owned());
+    let sentences = together.into_iter().map(|(standing, meant)| {
+        let place = words(&extents(meant, cells.keys()));
+        match standing {
+            Standing::RollBack => format!("Roll back {head} in {place}."),
+            Standing::Repeat(head_pods, base_pods) => format!(
+                "Repeat with more pods in {place} before {head} is rolled back there: {head_pods} against {base_pods} \
+                 pods are few, and firm support needs 5 of each build."
+            ),
+            Standing::Provisional(until_at) => format!(
+                "Wait until {} before {head} is rolled back in {place}: its pods are young there, and the difference may \
+                 be a warm-up.",
+                instant(*until_at)
+            ),
+            Standing::OtherCauses(causes) => format!("See the incidents of {} in {place}.", named(causes)),
+            Standing::Keep => format!("{head} may stay in {place}."),
+            Standing::SomePods(pods) => {
+                format!(
+                    "Look at {} in {place} first: there {head} did not change as a whole, but they differ.",
+                    named(pods)
+                )
+            }
+            Standing::Wait(need) => format!("Wait in {place}: {need}."),
+            Standing::NotComparable => {
+                format!("Nothing is known in {place}: no time block and hardware has samples of both builds.")
+            }
+        }
+    });
+    nothing.into_iter().chain(sentences).collect::<Vec<_>>().join(" ")
+}
+
+impl Standing {
+    /// Whether a cause costs more there.
+    pub fn costs_more(&self) -> bool {
+        matches!(self, Self::RollBack | Self::Repeat(..) | Self::Provisional(_))
+    }
+}
+
+/// The first second that does not begin before an instant, in UTC.
+///
+/// ```
+/// use fleetdiff_pipeline::rules::advice::instant;
+/// use fleetdiff_schemas::time::Nanos;
+///
+/// assert_eq!(instant(Nanos(1_709_210_096_000_007_999)), "2024-02-29T12:34:57Z");
+/// ```
+pub fn instant(at: Nanos) -> String {
+    rfc3339(Nanos::from_seconds(at.0.div_euclid(SECOND) + i64::from(at.0.rem_euclid(SECOND) > 0)))
+}
+
+/// The first names of a list, and how many more there are.
+fn named(names: &[String]) -> String {
+    let (first, more) = names.split_at(names.len().min(LISTED));
+    if more.is_empty() { listed(first) } else { format!("{} and {} more", first.join(", "), more.len()) }
+}
+
+/// Places in words.
+pub fn words(extents: &[Extent]) -> String {
+    extents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A function in a sentence.
+pub fn name(function: &str) -> &str {
+    if function == ALL_FUNCTIONS { "cost per request of all functions together" } else { function }
+}
+
+/// By how much a function's cost changed in the cells of these rows, as ratios.
+pub fn effects(rows: &[&CellRow]) -> String {
+    if rows.len() > LISTED {
+        return range(rows);
+    }
+    let effects_in_words: Vec<String> = rows.iter().copied().map(effect).collect();
+    listed(&effects_in_words)
+}
+
+fn effect(row: &CellRow) -> String {
+    match row.effect() {
+        Some(ratio) => effect_of(ratio),
+        None if row.base.count == 0 => "only in the head".to_owned(),
+        None => "only in the base".to_owned(),
+    }
+}
+
+/// A ratio with its interval.
+pub fn effect_of(Interval { value, low, high }: Interval) -> String {
+    format!("x {} ({} to {})", number(value), number(low), number(high))
+}
+
+/// The ends of the ratios of many rows.
+fn range(rows: &[&CellRow]) -> String {
+    let Some(Span { values, ends }) = Span::of(rows) else { return "only in one build".to_owned() };
+    format!("x {} to {} (intervals from {} to {})", number(values.0), number(values.1), number(ends.0), number(ends.1))
+}
+
+/// The smallest and the largest of several estimates, and of the ends of their intervals.
+struct Span {
+    values: (f64, f64),
+    ends: (f64, f64),
+}
+
+impl Span {
+    fn of(rows: &[&CellRow]) -> Option<Self> {
+        let ratios: Vec<Interval> = rows.iter().filter_map(|row| row.effect()).collect();
+        let least = |of: fn(&Interval) -> f64| ratios.iter().map(of).fold(f64::INFINITY, f64::min);
+        let most = |of: fn(&Interval) -> f64| ratios.iter().map(of).fold(0.0, f64::max);
+        (!ratios.is_empty()).then(|| Self {
+            values: (least(|r| r.value), most(|r| r.value)),
+            ends: (least(|r| r.low), most(|r| r.high)),
+        })
+    }
+}
+
+/// By how much the cost changed in the cells of these rows, all of them in one direction, as a person says it: `10 % more
+/// (7 to 12 %)`. `None` where only one build has the function.
+pub fn changes(rows: &[&CellRow]) -> Option<String> {
+    if rows.len() <= LISTED {
+        let changes: Vec<String> = rows.iter().filter_map(|row| row.effect()).map(change).collect();
+        return (!changes.is_empty()).then(|| listed(&changes));
+    }
+    let Span { values: (least, most), ends: (low, high) } = Span::of(rows)?;
+    let [from, to, low, high] = if least >= 1.0 {
+        [least - 1.0, most - 1.0, low - 1.0, high - 1.0]
+    } else {
+        [1.0 - most, 1.0 - least, 1.0 - high, 1.0 - low]
+    }
+    .map(percent);
+    let word = if least >= 1.0 { "more" } else { "less" };
+    Some(format!("{from} to {to} % {word} (intervals from {low} to {high} %)"))
+}
+
+/// A ratio as a person says it.
+///
+/// ```
+/// use fleetdiff_pipeline::rules::advice::change;
+/// use fleetdiff_schemas::rows::Interval;
+///
+/// assert_eq!(change(Interval { value: 1.10, low: 1.07, high: 1.124 }), "10 % more (7 to 12 %)");
+/// assert_eq!(change(Interval { value: 0.92, low: 0.89, high: 0.953 }), "8 % less (5 to 11 %)");
+/// assert_eq!(change(Interval { value: 3.0, low: 2.5, high: 3.5 }), "3.00 times as much (2.50 to 3.50)");
+/// ```
+pub fn change(Interval { value, low, high }: Interval) -> String {
+    if value >= 2.0 {
+        return format!("{} times as much ({} to {})", number(value), number(low), number(high));
+    }
+    if value >= 1.0 {
+        format!("{} % more ({} to {} %)", percent(value - 1.0), percent(low - 1.0), percent(high - 1.0))
+    } else {
+        format!("{} % less ({} to {} %)", percent(1.0 - value), percent(1.0 - high), percent(1.0 - low))
+    }
+}
+
+/// A fraction in percent, with a decimal where it is below 2.
+fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    if percent.abs() < 2.0 { format!("{percent:.1}") } else { format!("{percent:.0}") }
+}
+
+/// The change of a row's share with its interval, in percentage points.
+pub fn share_delta(row: &CellRow) -> Option<String> {
+    row.share_delta.map(|delta| format!("{:+.2} pp +- {:.2}", delta.value * 100.0, (delta.high - delta.low) * 50.0))
+}
+
+/// Two decimals, three where the first would be nought.
+fn number(value: f64) -> String {
+    if value < 0.1 { format!("{value:.3}") } else { format!("{value:.2}") }
+}
+
+/// What would decide an inconclusive cell that has these pods of head and base now.
+pub fn need(outlook: Outlook, (head, base): (i64, i64), (head_build, base_build): (&Build, &Build)) -> String {
+    let more = |count: u32, build: &Build, now: i64| {
+        (count > 0).then(|| {
+            format!("{count} more {} of {build} ({now} now)", plural(usize::try_from(count).unwrap_or(0), "pod"))
+        })
+    };
+    let pods = [more(outlook.head_pods, head_build, head), more(outlook.base_pods, base_build, base)];
+    let pods = listed(&pods.into_iter().flatten().collect::<Vec<_>>());
+    match (pods.is_empty(), outlook.seconds) {
+        (true, Some(seconds)) if seconds >= 1.0 => format!("needs about {} more", length(seconds)),
+        (true, Some(_)) => "there are enough samples, but too few functions are equivalent".to_owned(),
+        (true, None) => "its samples are spread over functions that are too rare to say how long it needs".to_owned(),
+        (false, Some(seconds)) => {
+            format!(
+                "needs {pods}, watched for about {}; more time with the present pods does not help",
+                length(seconds)
+            )
+        }
+        (false, None) => format!("needs at least {pods}"),
+    }
+}
+
+/// A length of time in words, rounded up.
+pub fn length(seconds: f64) -> String {
+    let (count, unit) = match seconds {
+        s if s <= 90.0 => (s, "second"),
+        s if s <= 5400.0 => (s / 60.0, "minute"),
+        s if s <= 172_800.0 => (s / 3600.0, "hour"),
+        s => (s / 86_400.0, "day"),
+    };
+    let count = count.ceil();
+    format!("{count:.0} {unit}{}", if count > 1.0 { "s" } else { "" })
+}
+
+/// A noun after a number.
+pub fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+}
