@@ -80,6 +80,8 @@ pub(super) struct Settings {
     pub(super) period: Nanos,
     pub(super) deploy: Deploy,
     pub(super) warm_up: Nanos,
+    /// By how much (ln) functions cost more at the start of a process, and the time constant with which that decays.
+    pub(super) settling: Option<(f64, Nanos)>,
     pub(super) effects: Vec<Effect>,
     pub(super) late: f64,
     pub(super) late_by: Nanos,
@@ -130,6 +132,7 @@ impl FleetBuilder {
             period: Nanos::from_seconds(10),
             deploy: Deploy::After(Nanos::from_seconds(60)),
             warm_up: Nanos::from_seconds(60),
+            settling: None,
             effects: Vec::new(),
             late: 0.0,
             late_by: Nanos(0),
@@ -353,6 +356,12 @@ impl FleetBuilder {
     #[must_use]
     pub fn warm_up(self, length: Nanos) -> Self {
         self.with(|s| s.warm_up = length)
+    }
+
+    /// Processes also settle slowly: a third of the functions cost exp(`ln_more` exp(-age/`over`)) times as much.
+    #[must_use]
+    pub fn settling(self, ln_more: f64, over: Nanos) -> Self {
+        self.with(|s| s.settling = Some((ln_more, over)))
     }
 
     /// This many pods restart once, at some moment of their life: same pod, new process.

@@ -15,6 +15,8 @@ use super::roster::{self, Pod};
 const HARDWARE_CV: f64 = 0.1;
 /// Share of the functions that cost more in a cold process, and how much more.
 const COLD: (f64, f64) = (0.25, 3.0);
+/// Share of the functions that settle slowly.
+const SETTLING: f64 = 1.0 / 3.0;
 
 /// Everything that is fixed before the first profile.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub(super) struct Plan {
     pub(super) drift: Vec<f64>,
     /// By function, the cost in a cold process.
     pub(super) cold: Vec<f64>,
+    /// By function, whether its cost settles slowly.
+    pub(super) settles: Vec<bool>,
     /// Profiles that a pod gives which is there from start to end.
     pub(super) periods: u64,
 }
@@ -57,6 +61,7 @@ impl Plan {
                 .collect(),
             drift: drift(&settings, functions),
             cold: (0..).take(functions).map(|function| cold_cost(settings.seed, function)).collect(),
+            settles: (0..).take(functions).map(|function| settles(settings.seed, function)).collect(),
             periods: u64::try_from(settings.lasts.0 / settings.period.0).unwrap_or(0),
             ladder: Ladder::new(),
             settings,
@@ -114,6 +119,10 @@ fn drift(settings: &Settings, functions: usize) -> Vec<f64> {
 
 fn cold_cost(seed: u64, function: u64) -> f64 {
     if uniform(seed, Purpose::WarmUp, function) < COLD.0 { COLD.1 } else { 1.0 }
+}
+
+fn settles(seed: u64, function: u64) -> bool {
+    uniform(seed, Purpose::Settling, function) < SETTLING
 }
 
 fn check_numbers(settings: &Settings) -> Result<(), FleetError> {

@@ -37,6 +37,8 @@ struct SinceStart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Conditions {
     is_cold: bool,
+    /// Age in tenths of the time constant with which processes settle, until they have.
+    settling: Option<u32>,
     /// The period, where means change from one to the next.
     period: Option<u64>,
 }
@@ -128,7 +130,8 @@ impl PodSampler {
         let moment = plan.window(pod, period).midpoint();
         let changing = plan.settings.drift > 0.0 || plan.settings.hop_cv > 0.0;
         let is_cold = moment < life.lived.start.plus(plan.settings.warm_up);
-        let conditions = Conditions { is_cold, period: changing.then_some(period) };
+        let settling = settling_at(plan, moment.since(life.lived.start));
+        let conditions = Conditions { is_cold, settling, period: changing.then_some(period) };
         let prepared = match self.prepared.take().filter(|(of, _)| *of == conditions) {
             Some(prepared) => prepared,
             None => (conditions, Sampler::new(&self.means_under(plan, pod, conditions, moment), &plan.ladder)),
@@ -145,6 +148,10 @@ impl PodSampler {
     /// By function, the cost under these conditions relative to a warm process at the start.
     fn costs(&mut self, plan: &Plan, pod: &Pod, conditions: Conditions, moment: Nanos) -> Vec<f64> {
         let mut costs = if conditions.is_cold { plan.cold.clone() } else { vec![1.0; plan.tree.names.len()] };
+        if let (Some(tenths), Some((ln_more, _))) = (conditions.settling, plan.settings.settling) {
+            let left = libm::exp(ln_more * libm::exp(-(f64::from(tenths) + 0.5) / 10.0));
+            costs.iter_mut().zip(&plan.settles).filter(|(_, settles)| **settles).for_each(|(cost, _)| *cost *= left);
+        }
         let Some(period) = conditions.period else { return costs };
         let passed = seconds(moment.since(plan.settings.starts_at)) / seconds(plan.settings.lasts);
         let noise = LogNormal::with_cv(plan.settings.hop_cv);
@@ -154,6 +161,13 @@ impl PodSampler {
         }
         costs
     }
+}
+
+/// The age of a process in tenths of the time constant with which it settles, until seven time constants have passed.
+fn settling_at(plan: &Plan, age: Nanos) -> Option<u32> {
+    let (_, over) = plan.settings.settling?;
+    let tenths = u32::try_from(age.0.saturating_mul(10) / over.0.max(1)).ok()?;
+    (tenths < 70).then_some(tenths)
 }
 
 /// Where the costs of a pod's functions have wandered to: for each a stationary autoregressive process of order 1 with

@@ -31,6 +31,7 @@ pub(super) enum Purpose {
     Minority,
     Missing,
     Crash,
+    Settling,
 }
 
 /// The seed of a stream: the fleet's (or pod's) key, its purpose, and its number.
@@ -53,6 +54,7 @@ pub(super) fn derive(key: u64, purpose: Purpose, index: u64) -> u64 {
         Purpose::Minority => 15,
         Purpose::Missing => 16,
         Purpose::Crash => 17,
+        Purpose::Settling => 18,
     };
     mix(mix(mix(key).wrapping_add(purpose)).wrapping_add(index))
 }
