@@ -97,13 +97,13 @@ struct Verdict {
     verdict: ComparisonVerdict,
     regressed: BTreeSet<CellKey>,
     improved: BTreeSet<CellKey>,
+    /// Where that may be the warm-up of young pods.
+    provisional: BTreeSet<CellKey>,
 }
 
 impl Incidents {
     /// A comparison without incidents, about which nothing has been said.
     pub fn new(service: Service, base: Build, head: Build, config: Config) -> Self {
-        let nothing =
-            Verdict { verdict: ComparisonVerdict::Inconclusive, regressed: BTreeSet::new(), improved: BTreeSet::new() };
         Self {
             config,
             service,
@@ -113,7 +113,7 @@ impl Incidents {
             standing: BTreeMap::new(),
             callers: BTreeMap::new(),
             cells: Cells::default(),
-            verdict: nothing,
+            verdict: Verdict::default(),
         }
     }
 
@@ -336,7 +336,7 @@ impl Incidents {
             return None;
         }
         self.verdict = now;
-        let Verdict { verdict, regressed, improved } = &self.verdict;
+        let Verdict { verdict, regressed, improved, .. } = &self.verdict;
         let cells: BTreeSet<&CellKey> = standings.keys().collect();
         Some(VerdictRow {
             service: self.service.clone(),
@@ -375,7 +375,20 @@ impl Incidents {
         } else {
             ComparisonVerdict::Inconclusive
         };
-        Verdict { verdict, regressed, improved }
+        let provisional = with(|standing| matches!(standing, Standing::Provisional(_)));
+        Verdict { verdict, regressed, improved, provisional }
+    }
+}
+
+impl Default for Verdict {
+    fn default() -> Self {
+        let nowhere = BTreeSet::new;
+        Self {
+            verdict: ComparisonVerdict::Inconclusive,
+            regressed: nowhere(),
+            improved: nowhere(),
+            provisional: nowhere(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! One partition of a topic as a reader sees it: its start, its end, and the next offset.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fleetdiff_schemas::profile::Decoded;
 use rdkafka::consumer::base_consumer::PartitionQueue;
@@ -9,11 +9,15 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+use rdkafka::types::RDKafkaErrorCode;
 
 use super::settings::TopicSettings;
 use crate::kafka::client::{ClientSettings, Reporter};
 use crate::kafka::error::BrokerError;
 use crate::kafka::topic::explain;
+
+/// How long until a partition without a leader is asked again.
+const ELECTION: Duration = Duration::from_millis(50);
 
 /// The part of a partition that is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +86,28 @@ impl Partition {
     }
 }
 
+/// The first and the next offset of a partition. One that has no leader yet, as in the moment after its topic was made, gets
+/// the time of a connection to elect one.
+fn watermarks(
+    consumer: &BaseConsumer<Reporter>,
+    client: &ClientSettings,
+    topic: &str,
+    number: i32,
+) -> Result<(i64, i64), BrokerError> {
+    let deadline = Instant::now() + client.connect_timeout;
+    loop {
+        match consumer.fetch_watermarks(topic, number, client.connect_timeout) {
+            Err(error) if elects_a_leader(&error) && Instant::now() < deadline => std::thread::sleep(ELECTION),
+            found => return found.map_err(|error| explain(consumer, &error, topic, &client.brokers)),
+        }
+    }
+}
+
+fn elects_a_leader(error: &KafkaError) -> bool {
+    let code = error.rdkafka_error_code();
+    matches!(code, Some(RDKafkaErrorCode::NotLeaderForPartition | RDKafkaErrorCode::LeaderNotAvailable))
+}
+
 /// What to read of a partition, by its offsets now.
 pub(super) fn span(
     consumer: &BaseConsumer<Reporter>,
@@ -89,9 +115,7 @@ pub(super) fn span(
     settings: &TopicSettings,
     number: i32,
 ) -> Result<Span, BrokerError> {
-    let (low, high) = consumer
-        .fetch_watermarks(&settings.topic, number, client.connect_timeout)
-        .map_err(|error| explain(consumer, &error, &settings.topic, &client.brokers))?;
+    let (low, high) = watermarks(consumer, client, &settings.topic, number)?;
     let asked = settings.start.get(&number).copied();
     let start = first_offset(asked, low, high).map_err(|detail| BrokerError::Offset {
         topic: settings.topic.clone(),

@@ -326,3 +326,41 @@ fn all_functions_together_that_are_cheaper_improve_a_cell() {
     );
     assert_eq!((row.share_delta, row.impact.as_str()), (None, "Each request costs 10 % less (8 to 12 %)."));
 }
+
+#[test]
+fn what_rests_on_young_pods_is_provisional_until_it_is_confirmed() {
+    let mut looks = Looks::new();
+    let young = |region| {
+        let mut flag = own("encode", region);
+        flag.row.provisional_until_at = Some(Nanos::from_seconds(600));
+        FlagRow { severity: Severity::Ticket, ..flag }
+    };
+    let raised = looks.look([young("north"), young("south")]);
+    let incident = &raised.incidents[0];
+    assert_eq!(incident.provisional_until_at, Some(Nanos::from_seconds(600)));
+    assert_eq!(incident.severity, Severity::Ticket);
+    assert!(
+        incident.summary.contains("a warm-up cannot be excluded before 1970-01-01T00:10:00Z"),
+        "{}",
+        incident.summary
+    );
+    let verdict = raised.verdict.expect("the first verdict");
+    assert_eq!(verdict.verdict, ComparisonVerdict::Regressed);
+    for action in [&incident.action, &verdict.action] {
+        assert!(action.starts_with("Wait until 1970-01-01T00:10:00Z before v2 is rolled back in tv"), "{action}");
+        assert!(!action.contains("Roll back"), "{action}");
+    }
+
+    let confirmed = looks.look([FlagRow { state: FlagState::Updated, ..own("encode", "north") }]);
+    let incident = &confirmed.incidents[0];
+    assert_eq!((incident.state, incident.severity), (IncidentState::Updated, Severity::Page));
+    assert_eq!(incident.provisional_until_at, None);
+    assert!(!incident.summary.contains("provisional"), "{}", incident.summary);
+    let verdict = confirmed.verdict.expect("where to roll back is news");
+    for action in [&incident.action, &verdict.action] {
+        assert!(action.starts_with("Roll back v2 in tv in north. Wait until"), "{action}");
+    }
+
+    let gone = looks.look([cleared(young("south"), "warm_up"), cleared(own("encode", "north"), "equivalent")]);
+    assert_eq!(states(&gone.incidents), [is("encode", IncidentState::Cleared)]);
+}
