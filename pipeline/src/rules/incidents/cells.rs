@@ -111,7 +111,7 @@ impl Known {
     fn need(&self) -> String {
         let row = &self.row;
         let Some((outlook, at)) = self.outlook else {
-            return "it is inconclusive, and the next report says what it needs".to_owned();
+            return "the result is inconclusive; the next report says what is missing".to_owned();
         };
         let gone = row.window_end_at.since(at).as_seconds();
         // With more pods the time begins once they are there.
@@ -120,7 +120,7 @@ impl Known {
         let outlook = Outlook { seconds: outlook.seconds.map(waited), ..outlook };
         let pods = (row.head_pods, row.base_pods);
         let need = need(outlook, pods, (&row.comparison.head_build, &row.comparison.base_build));
-        format!("it is inconclusive; {need}")
+        format!("the result is inconclusive: {need}")
     }
 }
 

@@ -134,7 +134,8 @@ fn total_counts_wait_three_looks() {
     let raised = looks.look([]).incidents;
     assert_eq!(states(&raised), [is("main", IncidentState::Raised)]);
     assert_eq!(raised[0].regressed_in, ["all cells"], "with what waited less");
-    assert!(raised[0].summary.starts_with("main with all that it calls costs 10 % more (7 to 13 %) and"), "{raised:?}");
+    let expected = "main with all that it calls costs 10 % more (7 to 13 %) in tv in north and 10 % more (7 to 13 %) in tv in south;";
+    assert!(raised[0].summary.starts_with(expected), "{raised:?}");
 }
 
 #[test]
@@ -320,11 +321,38 @@ fn all_functions_together_that_are_cheaper_improve_a_cell() {
     assert_eq!((verdict.verdict, verdict.improved_in), (ComparisonVerdict::Improved, vec!["tv in north".to_owned()]));
     let row = &announced.incidents[0];
     assert!(
-        row.summary.starts_with("A request over all functions costs 10 % less (8 to 12 %) in tv in north (shop"),
+        row.summary.starts_with("A request, all functions together, costs 10 % less (8 to 12 %) in tv in north (shop"),
         "{}",
         row.summary
     );
-    assert_eq!((row.share_delta, row.impact.as_str()), (None, "Each request costs 10 % less (8 to 12 %)."));
+    assert_eq!(
+        (row.share_delta, row.impact.as_str()),
+        (None, "Each request costs 10 % less (8 to 12 %) in tv in north.")
+    );
+}
+
+#[test]
+fn a_function_that_is_new_in_one_cell_and_grew_in_another_is_said_to_be_so() {
+    let mut looks = Looks::new();
+    let mut new = own("encode", "south");
+    new.row.adjusted_ratio = None;
+    new.row.base = ArmFigures { count: 0, share: Some(0.0), ..new.row.base };
+    let row = looks.look([own("encode", "north"), new]).incidents.remove(0);
+    let expected = "encode costs 10 % more (7 to 13 %) in tv in north, and is new in v2 in tv in south; it takes";
+    assert!(row.summary.starts_with(expected), "{}", row.summary);
+}
+
+/// More cells than are listed one by one have their range.
+#[test]
+fn many_cells_have_their_range() {
+    let mut looks = Looks::new();
+    let regions = ["a", "b", "c", "d"];
+    let mut flags = regions.map(|region| own("encode", region));
+    flags[1].row.adjusted_ratio = Some(Interval { value: 1.20, low: 1.15, high: 1.25 });
+    let row = looks.look(flags).incidents.remove(0);
+    let expected = "encode costs 10 to 20 % more (intervals from 7 to 25 %) in tv in a, b, c and d";
+    assert!(row.summary.starts_with(expected), "{}", row.summary);
+    assert!(row.impact.starts_with("+1.40 to +1.40 % of all cpu samples in 4 cells"), "{}", row.impact);
 }
 
 #[test]

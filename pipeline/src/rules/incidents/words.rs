@@ -11,7 +11,7 @@ use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{IncidentState, Severity, Support};
 
 use super::cells::Cells;
-use crate::rules::advice::{self, LISTED, Standing, advice, changes, instant, length};
+use crate::rules::advice::{self, LISTED, Standing, advice, change, changes, instant, length};
 use crate::rules::extent::extents;
 
 /// ln of the smallest p-value that is written as a number.
@@ -129,25 +129,33 @@ impl Account<'_> {
     fn change(&self) -> String {
         let Some(lead) = self.lead() else { return String::new() };
         let subject = match lead.count_kind {
-            _ if self.cause == ALL_FUNCTIONS => "A request over all functions".to_owned(),
+            _ if self.cause == ALL_FUNCTIONS => "A request, all functions together,".to_owned(),
             CountKind::SelfCount => self.cause.to_owned(),
             CountKind::Total => format!("{} with all that it calls", self.cause),
         };
-        let grid = self.grid();
-        let part = |direction: Direction| {
-            let rows = self.rows(direction);
-            let place = places(&rows.iter().map(|row| row.cell.clone()).collect(), &grid).join(", ");
-            let change = match (changes(&rows), direction) {
-                _ if rows.is_empty() => return None,
-                (Some(change), _) => format!("costs {change}"),
-                (None, Direction::More) => format!("is new in {}", self.head),
-                (None, Direction::Less) => format!("is gone in {}", self.head),
-            };
-            Some(format!("{change} in {place}"))
-        };
-        let parts: Vec<String> = [part(Direction::More), part(Direction::Less)].into_iter().flatten().collect();
+        let parts: Vec<String> = [self.part(Direction::More), self.part(Direction::Less)].concat();
         let share = self.share(lead).map(|share| format!("; it takes {share}")).unwrap_or_default();
         format!("{subject} {}{share}", parts.join(", and "))
+    }
+
+    /// The change in one direction: each cell with its figures, or their range if there are many; cells in which only one
+    /// build has the cause by themselves.
+    fn part(&self, direction: Direction) -> Vec<String> {
+        let place =
+            |rows: &[&CellRow]| places(&rows.iter().map(|row| row.cell.clone()).collect(), &self.grid()).join(", ");
+        let (both, one): (Vec<_>, Vec<_>) = self.rows(direction).into_iter().partition(|row| row.effect().is_some());
+        let changed = if both.len() <= LISTED {
+            let each = both.iter().filter_map(|row| Some(format!("{} in {}", change(row.effect()?), place(&[*row]))));
+            listed(&each.collect::<Vec<_>>())
+        } else {
+            changes(&both).map_or_else(String::new, |change| format!("{change} in {}", place(&both)))
+        };
+        let alone = match direction {
+            Direction::More => format!("is new in {} in {}", self.head, place(&one)),
+            Direction::Less => format!("is gone in {} in {}", self.head, place(&one)),
+        };
+        let changed = (!both.is_empty()).then(|| format!("costs {changed}"));
+        changed.into_iter().chain((!one.is_empty()).then_some(alone)).collect()
     }
 
     /// The share of the cause in the row that stands for it.
@@ -219,7 +227,8 @@ impl Account<'_> {
     pub(super) fn impact(&self) -> String {
         let rows = [self.rows(Direction::More), self.rows(Direction::Less)].concat();
         if self.cause == ALL_FUNCTIONS {
-            return changes(&rows).map_or_else(String::new, |change| format!("Each request costs {change}."));
+            let parts = [self.part(Direction::More), self.part(Direction::Less)].concat();
+            return format!("Each request {}.", parts.join(", and "));
         }
         let deltas: Vec<(&CellRow, Interval)> =
             rows.into_iter().filter_map(|row| Some((row, row.share_delta?))).collect();
