@@ -89,10 +89,13 @@ fn the_one_cause_is_one_incident_with_both_cells() {
         "{incidents:?}"
     );
     assert_eq!(incidents[0].state, IncidentState::Raised);
+    assert_eq!(incidents[0].severity, Severity::Ticket, "pods of the canary are young");
+    assert!(incidents[0].provisional_until_at.is_some() && incidents[0].action.starts_with("Wait until "));
     assert!(incidents[1..].iter().all(|row| row.state == IncidentState::Updated));
     let last = incidents.last().unwrap();
     assert_eq!(last.regressed_in, ["Android-TV in ap-south-1 and ap-southeast-1"]);
     assert_eq!((last.severity, last.support), (Severity::Page, Support::Firm));
+    assert_eq!(last.provisional_until_at, None, "pods of the same age have met");
     assert!(last.explains.iter().any(|name| name == "video::write_segment (total)"), "{:?}", last.explains);
     assert!(last.summary.starts_with(&format!("{CHANGED} costs ")), "{}", last.summary);
     assert!(
@@ -105,7 +108,7 @@ fn the_one_cause_is_one_incident_with_both_cells() {
     let events: Vec<serde_json::Value> = alerts.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of_incidents = || events.iter().filter(|event| event["data"]["incident_id"].is_string());
     assert_eq!(of_incidents().count(), incidents.len());
-    let key = serde_json::json!(["media", "v42", "v41", CHANGED]).to_string();
+    let key = serde_json::json!(["video-delivery", "v42", "v41", CHANGED]).to_string();
     assert!(of_incidents().all(|event| event["partitionkey"] == key.as_str()), "{alerts}");
     let verdicts: Vec<_> = events.iter().filter(|event| event["type"] == "dev.fleetdiff.verdict.v1").collect();
     assert_eq!(events.len(), incidents.len() + verdicts.len());
