@@ -309,7 +309,7 @@ impl Incidents {
         for (cell, flags) in more_expensive {
             let own: Vec<&FlagRow> =
                 flags.iter().filter(|(cause, _)| of.is_none_or(|of| of == *cause)).map(|(_, flag)| *flag).collect();
-            let standing = match own.iter().find(|flag| flag.row.support == Support::Firm).or(own.first()) {
+            let standing = match own.iter().find(|flag| flag.row.support == Support::Firm).or_else(|| own.first()) {
                 Some(flag) if flag.row.support == Support::Firm => Standing::RollBack,
                 Some(flag) => Standing::Repeat(flag.row.head.pods, flag.row.base.pods),
                 None => {
