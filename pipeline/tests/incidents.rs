@@ -72,12 +72,6 @@ fn plainly(tables: &Tables) -> Vec<Event> {
         };
         let due = |flag: &&FlagRow| flag.row.count_kind == CountKind::SelfCount || waited(flag) >= LOOKS;
         let ends = |cause: &str| open.contains(cause) && standing(cause).is_empty();
-        let explained_by = |flag: &&FlagRow| {
-            flag.row
-                .cause
-                .clone()
-                .filter(|by| flag.cleared_because.as_deref() == Some("explained") && *by != flag.row.function)
-        };
         let explain_ended: BTreeSet<String> =
             changed.iter().filter(|flag| ends(&flag.row.function)).filter_map(|flag| explained_by(flag)).collect();
         let begins: BTreeSet<&str> = causes
@@ -118,6 +112,12 @@ fn plainly(tables: &Tables) -> Vec<Event> {
         open.extend(begins);
     }
     events
+}
+
+/// The function that explains a flag that was cleared for that reason, if it is another one.
+fn explained_by(flag: &FlagRow) -> Option<String> {
+    let is_explained = flag.cleared_because.as_deref() == Some("explained");
+    flag.row.cause.clone().filter(|by| is_explained && *by != flag.row.function)
 }
 
 /// The flags of a cause that stand at the close of a hop.
@@ -170,7 +170,7 @@ fn order_incidents_do_not_depend_on_workers() {
     let partitions = records(7, 1.3);
     let one = run_in_memory(&config(), partitions.clone(), 1).unwrap();
     assert!(!one.incidents.is_empty() && !one.verdicts.is_empty());
-    for workers in [2, 4] {
+    for workers in 2..=4 {
         let got = run_in_memory(&config(), partitions.clone(), workers).unwrap();
         assert_eq!((&got.incidents, &got.verdicts), (&one.incidents, &one.verdicts), "{workers} workers");
     }

@@ -190,7 +190,7 @@ fn assert_columns<R: TableRow>(definition: &Value, heading: &str, more: &[&str])
     assert_eq!(definition["required"], json!(names));
     assert_eq!(definition["additionalProperties"], json!(false));
     assert_eq!(definition["properties"].as_object().unwrap().len(), names.len());
-    let text = &JSON_SCHEMA[JSON_SCHEMA.find(heading).unwrap() + heading.len()..];
+    let text = JSON_SCHEMA.split_once(heading).unwrap().1;
     let places: Vec<_> = names.iter().map(|name| text.find(&format!("\"{name}\": {{"))).collect();
     assert!(places.is_sorted() && places[0].is_some(), "the order of columns");
     for column in R::columns() {
