@@ -114,8 +114,8 @@ fn columns_of_effect() -> Vec<Column<IncidentRow>> {
         "superseded_by_id": superseded_by_id =>
             "The `incident_id` of that incident. Null where `superseded_by` is null.",
         "provisional_until_at": provisional_until_at =>
-            "Known while all of its flags are provisional: when the first young pods are no longer young, and the \
-             difference can be told from a warm-up. Null in all other rows.",
+            "Known while all of its flags are provisional: when the first young pods are no longer young, and what is \
+             then still there is no warm-up. Null in all other rows.",
         "cleared_because": cleared_because =>
             "Why the last flags were cleared, as `cleared_because` in `flags`. Null unless the state is `cleared`.",
     )
