@@ -72,9 +72,8 @@ impl Results {
     pub fn without_stacks(mut self) -> Self {
         self.tables.flags.iter_mut().for_each(|flag| flag.row.detail = None);
         for alert in &mut self.alerts {
-            for flag in alert["data"]["flags"].as_array_mut().into_iter().flatten() {
-                flag["detail"] = Value::Null;
-            }
+            let flags = alert.pointer_mut("/data/flags").and_then(Value::as_array_mut);
+            flags.into_iter().flatten().for_each(|flag| flag["detail"] = Value::Null);
         }
         self
     }
