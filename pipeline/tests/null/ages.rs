@@ -10,7 +10,7 @@ use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{FlagState, Severity};
 use fleetdiff_simulation::fleet::{Fleet, FleetBuilder};
 
-use crate::seeds::{most_false, over, rows, seeds};
+use crate::seeds::{most_false, over, rows};
 
 /// How long the pods of these fleets are cold.
 const COLD: Nanos = Nanos::from_seconds(360);
@@ -87,10 +87,11 @@ fn null_slow_warm_up() {
 #[test]
 fn null_settling_pods() {
     let fleet = |seed| {
-        let few = Fleet::demo(seed).regions(["eu", "us"]).cohorts(["tv"]).pods_per_cell(12, 60).pod_cv(0.1);
-        few.settling(0.5, Nanos::from_seconds(300)).unchanged().build()
+        let cells = Fleet::seeded(seed).regions(["eu", "us"]).cohorts(["tv"]).pods_per_cell(12, 60).pod_cv(0.1);
+        let folded = cells.folded().deploy_after(Nanos::from_seconds(360)).lasts(Nanos::from_seconds(2700));
+        folded.settling(0.5, Nanos::from_seconds(300)).build()
     };
-    let runs = over(seeds(), |seed| Flags::of(&fleet(seed)));
+    let runs = over(1..=2 * SEEDS, |seed| Flags::of(&fleet(seed)));
     let provisional: usize = runs.iter().map(|run| run.count(|changes| is_provisional(&changes[0]))).sum();
     let false_runs = runs.iter().filter(|run| run.count(is_firm) > 0).count();
     println!(
