@@ -375,7 +375,10 @@ fn what_rests_on_young_pods_is_provisional_until_it_is_confirmed() {
     let verdict = raised.verdict.expect("the first verdict");
     assert_eq!(verdict.verdict, ComparisonVerdict::Regressed);
     for action in [&incident.action, &verdict.action] {
-        assert!(action.starts_with("Wait until 1970-01-01T00:10:00Z before v2 is rolled back in tv"), "{action}");
+        assert!(
+            action.starts_with("Wait until 1970-01-01T00:10:00Z before v2 is rolled back in all cells: "),
+            "{action}"
+        );
         assert!(!action.contains("Roll back"), "{action}");
     }
 
