@@ -20,6 +20,8 @@ mod history;
 mod levels;
 #[path = "null/seeds.rs"]
 mod seeds;
+#[path = "null/unlabelled.rs"]
+mod unlabelled;
 
 use experiment::{Experiment, Outcome, run};
 use fleetdiff_simulation::fleet::{Cells, Fleet};

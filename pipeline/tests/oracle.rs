@@ -16,6 +16,8 @@ mod random;
 mod requests;
 #[path = "oracle/silences.rs"]
 mod silences;
+#[path = "oracle/unlabelled.rs"]
+mod unlabelled;
 
 use std::sync::Arc;
 

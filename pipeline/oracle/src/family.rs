@@ -98,6 +98,8 @@ pub(super) struct Live {
     pub selected: BTreeMap<RowId, Selected>,
     /// What was measured over all functions of a cell, as long as it is held.
     pub held: BTreeMap<(ProfileType, CellKey), Measured>,
+    /// Cells in which something without a label divides pods, by the latest report.
+    pub doubtful: BTreeSet<(ProfileType, CellKey)>,
     /// Cells in which pods of different ages were compared at the latest look.
     pub across_ages: BTreeSet<(ProfileType, CellKey)>,
 }
@@ -135,6 +137,7 @@ impl Live {
             epoch: open.epoch,
             joined: BTreeSet::new(),
             largest: BTreeMap::new(),
+            doubtful: BTreeSet::new(),
             decided: BTreeSet::new(),
             selected: BTreeMap::new(),
             held: BTreeMap::new(),

@@ -16,6 +16,7 @@ use super::evidence::{Evidence, Using, judge};
 use super::explained::{compositional, explains, shifts};
 use super::family::{Flag, Live, LookAt, Looked, Provisional, RowId, Selected};
 use super::held::Measured;
+use super::imbalance::Warnings;
 use super::requests::rates;
 use super::row::{About, Line, add_always_valid, lines, range};
 use super::statistics::families::{e_bh, live_weights};
@@ -68,8 +69,14 @@ impl Live {
         self.tell(at, &trees, &looked, &mut flags);
         self.selected.retain(|id, _| !equivalent.contains(id) && !settled.warm_up.contains(id));
         self.decided.extend(equivalent);
-        let verdicts = verdicts::at_look(at, self, &looked);
-        (flags, verdicts)
+        (flags, verdicts::at_look(at, self, &looked))
+    }
+
+    /// Takes the warnings of a report.
+    pub fn doubt(&mut self, warnings: &Warnings) {
+        let is_doubtful = |warnings: &Vec<String>| warnings.iter().any(|words| words.contains("without a label:"));
+        let doubtful = warnings.iter().filter(|(_, warnings)| is_doubtful(warnings));
+        self.doubtful = doubtful.map(|(place, _)| place.clone()).collect();
     }
 
     fn gather(&mut self, at: &LookAt<'_>) -> Vec<Looked> {
@@ -294,7 +301,8 @@ impl Live {
             }
             if open.contains(id) {
                 let confirmed = settled.confirmed.contains(id);
-                flags.extend(selected.change(at, confirmed, causes.get(id).unwrap_or(&Cause::Stands)));
+                let doubtful = self.doubtful.contains(&(id.profile_type, id.cell.clone()));
+                flags.extend(selected.change(at, (confirmed, doubtful), causes.get(id).unwrap_or(&Cause::Stands)));
             }
         }
         flags
@@ -323,7 +331,7 @@ impl Selected {
     }
 
     /// A row that is tested now and may be raised, updated or explained.
-    fn change(&mut self, at: &LookAt<'_>, confirmed: bool, cause: &Cause) -> Option<FlagRow> {
+    fn change(&mut self, at: &LookAt<'_>, (confirmed, doubtful): (bool, bool), cause: &Cause) -> Option<FlagRow> {
         let row = self.row(at.config);
         let theta = self.now.theta().unwrap_or(0.0);
         match (&mut self.flag, cause) {
@@ -333,8 +341,8 @@ impl Selected {
                 (self.flag, self.by) = (None, Some(by.clone()));
                 Some(cleared)
             }
-            (Some(flag), _) => (confirmed || flag.has_moved(&row, theta)).then(|| {
-                flag.emit(row, theta);
+            (Some(flag), _) => (confirmed || flag.has_moved(&row, theta, doubtful)).then(|| {
+                flag.emit(row, theta, doubtful);
                 flag.change(at.config, flag.emitted.clone(), FlagState::Updated, at.hop, None)
             }),
             (None, Cause::By(by)) => {
@@ -343,7 +351,7 @@ impl Selected {
             }
             (None, cause) => {
                 self.by = None;
-                let flag = self.flag.insert(Flag::new(at.hop, *cause == Cause::OfItsOwn, row, theta));
+                let flag = self.flag.insert(Flag::new(at.hop, *cause == Cause::OfItsOwn, row, theta, doubtful));
                 Some(flag.change(at.config, flag.emitted.clone(), FlagState::Raised, at.hop, None))
             }
         }
@@ -363,6 +371,14 @@ fn share(at: &LookAt<'_>, looked: &[Looked], id: &RowId) -> f64 {
     counts().unwrap_or(0.0)
 }
 
+fn severity(row: &CellRow, theta: f64, doubtful: bool) -> Severity {
+    match row.support {
+        _ if theta <= 0.0 => Severity::Info,
+        Support::Firm if row.provisional_until_at.is_none() && !doubtful => Severity::Page,
+        _ => Severity::Ticket,
+    }
+}
+
 /// A row with its always-valid figures.
 fn with_always_valid(line: &Line, largest: f64) -> Line {
     let mut line = line.clone();
@@ -379,28 +395,25 @@ fn selected_row(config: &Config, line: &Line) -> CellRow {
 }
 
 impl Flag {
-    fn new(raised: Hop, of_its_own: bool, row: CellRow, theta: f64) -> Self {
+    fn new(raised: Hop, of_its_own: bool, row: CellRow, theta: f64, doubtful: bool) -> Self {
         let mut flag =
             Self { raised, of_its_own, emitted: row.clone(), emitted_theta: theta, severity: Severity::Info };
-        flag.emit(row, theta);
+        flag.emit(row, theta, doubtful);
         flag
     }
 
     /// Records the current row as the emitted one.
-    fn emit(&mut self, row: CellRow, theta: f64) {
+    fn emit(&mut self, row: CellRow, theta: f64, doubtful: bool) {
         self.emitted_theta = theta;
-        self.severity = match row.support {
-            _ if theta <= 0.0 => Severity::Info,
-            Support::Firm if row.provisional_until_at.is_none() => Severity::Page,
-            _ => Severity::Ticket,
-        };
+        self.severity = severity(&row, theta, doubtful);
         self.emitted = row;
     }
 
-    /// Whether the effect moved by more than half the width of the interval last emitted, or the support changed.
-    fn has_moved(&self, row: &CellRow, theta: f64) -> bool {
+    /// Whether the effect moved by more than half the width of the interval last emitted, or the support or severity changed.
+    fn has_moved(&self, row: &CellRow, theta: f64, doubtful: bool) -> bool {
         let half = effect(&self.emitted).map(|ratio| (ratio.high.ln() - ratio.low.ln()) / 2.0);
-        row.support != self.emitted.support || half.is_some_and(|half| (theta - self.emitted_theta).abs() > half)
+        let is_other = row.support != self.emitted.support || severity(row, theta, doubtful) != self.severity;
+        is_other || half.is_some_and(|half| (theta - self.emitted_theta).abs() > half)
     }
 
     fn change(

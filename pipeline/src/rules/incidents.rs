@@ -312,12 +312,13 @@ impl Incidents {
         for (cell, flags) in more_expensive {
             let own: Vec<&FlagRow> =
                 flags.iter().filter(|(cause, _)| of.is_none_or(|of| of == *cause)).map(|(_, flag)| *flag).collect();
-            // NB: what is not provisional comes first, and of that what has firm support.
-            let best = own.iter().min_by_key(|flag| (flag.row.provisional_until_at, flag.row.support));
-            let standing = match best.map(|flag| &flag.row) {
-                Some(row) if row.provisional_until_at.is_some() => Standing::Provisional(young_until),
-                Some(row) if row.support == Support::Firm => Standing::RollBack,
-                Some(row) => Standing::Repeat(row.head.pods, row.base.pods),
+            // NB: what is not provisional comes first, and of that a page, then what has firm support.
+            let best = own.iter().min_by_key(|flag| (flag.row.provisional_until_at, flag.severity, flag.row.support));
+            let standing = match best {
+                Some(flag) if flag.row.provisional_until_at.is_some() => Standing::Provisional(young_until),
+                Some(flag) if flag.severity == Severity::Page => Standing::RollBack,
+                Some(flag) if words::is_doubtful(flag) => Standing::Unlabelled,
+                Some(flag) => Standing::Repeat(flag.row.head.pods, flag.row.base.pods),
                 None => {
                     let causes: BTreeSet<&str> = flags.iter().map(|(cause, _)| *cause).collect();
                     Standing::OtherCauses(causes.into_iter().map(str::to_owned).collect())

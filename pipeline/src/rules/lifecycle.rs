@@ -112,6 +112,8 @@ pub struct LiveRule {
     /// Hops for which a process is young.
     young: u64,
     selected: BTreeMap<FlagKey, Selected>,
+    /// Cells in which something without a label divides pods, as of the last report: nobody is paged for them.
+    doubtful: BTreeSet<Place>,
     /// Flags cleared in the current epoch: they are not raised again before it ends.
     decided: BTreeSet<FlagKey>,
     epoch: Hop,
@@ -143,7 +145,13 @@ impl LiveRule {
         let clock = config.clock();
         let Config { q, min_effect, young, .. } = *config;
         let young = clock.hops_in(young);
-        Self { clock, q, min_effect, young, selected: BTreeMap::new(), decided: BTreeSet::new(), epoch: Hop(0) }
+        let (selected, doubtful, decided) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { clock, q, min_effect, young, selected, doubtful, decided, epoch: Hop(0) }
+    }
+
+    /// Takes the cells of a report in which something without a label divides pods.
+    pub fn doubt(&mut self, cells: BTreeSet<Place>) {
+        self.doubtful = cells;
     }
 
     /// Takes a look and gives what changed, in the order of flags.
@@ -276,7 +284,8 @@ impl LiveRule {
                 _ if equivalent.contains(key) || settled.warm_up.contains(key) => return None,
                 (State::Raised(raised), Cause::Row(by)) if !raised.by_itself => Change::Explain(by),
                 (State::Raised(raised), _) => {
-                    let is_news = settled.confirmed.contains(key) || has_moved(&selected.now, &raised.emitted);
+                    let is_news = settled.confirmed.contains(key)
+                        || has_moved(&emitted(selected, self.is_doubtful(key)), &raised.emitted);
                     return is_news.then(|| (key.clone(), Change::Update));
                 }
                 (_, Cause::Row(by)) => Change::Explain(by),
@@ -291,6 +300,10 @@ impl LiveRule {
         self.selected.iter().filter(concerned).filter_map(change).collect()
     }
 
+    fn is_doubtful(&self, (comparison, cell, ..): &FlagKey) -> bool {
+        self.doubtful.contains(&(comparison.clone(), cell.clone()))
+    }
+
     /// Applies the changes and gives the rows of those that affect flags.
     fn apply(
         &mut self,
@@ -301,8 +314,9 @@ impl LiveRule {
     ) -> Vec<FlagRow> {
         let mut said = Vec::new();
         for (key, change) in changes.drain(..) {
+            let is_doubtful = self.is_doubtful(&key);
             let Some(selected) = self.selected.get_mut(&key) else { continue };
-            let now = emitted(selected);
+            let now = emitted(selected, is_doubtful);
             let severity = now.severity;
             match (change, &mut selected.state) {
                 (Change::Raise { by_itself }, state) => {
@@ -452,7 +466,7 @@ fn order(flag: &FlagRow) -> (&ComparisonKey, &CellKey, CountKind, &str) {
     (&flag.row.comparison, &flag.row.cell, flag.row.count_kind, &flag.row.function)
 }
 
-fn emitted(selected: &Selected) -> Emitted {
+fn emitted(selected: &Selected, is_doubtful: bool) -> Emitted {
     let evidence = &selected.now;
     let half = |low: f64, high: f64| (libm::log(high) - libm::log(low)) / 2.0;
     let interval = evidence.row.effect();
@@ -460,15 +474,16 @@ fn emitted(selected: &Selected) -> Emitted {
         theta: evidence.theta,
         half_interval: interval.map(|interval| half(interval.low, interval.high)),
         support: evidence.row.support,
-        severity: severity(evidence, selected.provisional.is_some()),
+        severity: severity(evidence, is_doubtful || selected.provisional.is_some()),
     }
 }
 
-/// Whether the effect moved by more than half the width of the interval that was last announced, or the support
-/// changed.
-fn has_moved(now: &RowEvidence, emitted: &Emitted) -> bool {
-    let by = (now.theta - emitted.theta).abs();
-    now.row.support != emitted.support || emitted.half_interval.is_some_and(|half| by > half)
+/// Whether the effect moved by more than half the width of the interval that was last announced, or the support or the
+/// severity changed.
+fn has_moved(now: &Emitted, before: &Emitted) -> bool {
+    let by = (now.theta - before.theta).abs();
+    let is_other = now.support != before.support || now.severity != before.severity;
+    is_other || before.half_interval.is_some_and(|half| by > half)
 }
 
 /// Whether a rejected row changed enough, its plain share does not contradict it, and no single pod made it.
@@ -476,10 +491,11 @@ fn may_be_raised(now: &RowEvidence, min_effect: f64) -> bool {
     now.theta.abs() >= min_effect && !now.contradicts && now.one_pod.is_empty()
 }
 
-fn severity(evidence: &RowEvidence, provisional: bool) -> Severity {
+/// Nobody is paged for what may have another reason.
+fn severity(evidence: &RowEvidence, may_be_another: bool) -> Severity {
     match evidence.row.support {
         _ if evidence.theta <= 0.0 => Severity::Info,
-        Support::Firm if !provisional => Severity::Page,
+        Support::Firm if !may_be_another => Severity::Page,
         _ => Severity::Ticket,
     }
 }

@@ -220,7 +220,12 @@ impl Account<'_> {
         } else {
             format!(" Support is tentative: {}; firm support needs 5 of each build.", listed(&few))
         };
-        format!("{}{promise}{support}", p.unwrap_or_default())
+        let doubt = if self.flags.iter().any(|flag| is_doubtful(flag)) {
+            " But pods differ by something without a label (nodes, hardware, pools or tenants), which none of this allows for."
+        } else {
+            ""
+        };
+        format!("{}{promise}{support}{doubt}", p.unwrap_or_default())
     }
 
     /// What the change costs, as a part of all samples.
@@ -246,6 +251,13 @@ impl Account<'_> {
         });
         format!("{}.", listed(&parts.collect::<Vec<_>>()))
     }
+}
+
+/// Whether nobody is paged for a flag because something without a label divides its pods.
+pub(super) fn is_doubtful(flag: &FlagRow) -> bool {
+    // NB: of what is more expensive, firm and not provisional, only this is no page.
+    let may_page = flag.row.support == Support::Firm && flag.row.provisional_until_at.is_none();
+    may_page && flag.severity == Severity::Ticket
 }
 
 /// Some cells of a grid, in the fewest words.
