@@ -11,7 +11,7 @@ use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{IncidentState, Severity, Support};
 
 use super::cells::Cells;
-use crate::rules::advice::{self, LISTED, Standing, advice, change, changes, instant, length};
+use crate::rules::advice::{self, LISTED, Standing, change, changes, instant, length};
 use crate::rules::extent::extents;
 
 /// ln of the smallest p-value that is written as a number.
@@ -185,14 +185,14 @@ impl Account<'_> {
         })
     }
 
-    /// What to do with the head build, cell by cell.
-    pub(super) fn action(&self, standings: BTreeMap<CellKey, Standing>) -> String {
+    /// What to do: while the incident stands, the advice.
+    pub(super) fn action(&self, advice: String) -> String {
         match self.state {
             IncidentState::Superseded => {
                 format!("See the incident of {}.", self.superseded_by.unwrap_or("the other function"))
             }
             IncidentState::Cleared => format!("Nothing has to be done about {} any more.", advice::name(self.cause)),
-            IncidentState::Raised | IncidentState::Updated => advice(self.head, &standings),
+            IncidentState::Raised | IncidentState::Updated => advice,
         }
     }
 
@@ -283,7 +283,8 @@ pub(super) fn of_verdict(
         meant.map(|(cell, _)| cell.clone()).collect()
     };
     let is_clean = |standing: &Standing| matches!(standing, Standing::Keep | Standing::SomePods(_));
-    let is_open = |standing: &Standing| matches!(standing, Standing::Wait(_) | Standing::OtherCauses(_));
+    let is_open =
+        |standing: &Standing| matches!(standing, Standing::Wait(_) | Standing::Needs(_) | Standing::OtherCauses(_));
     let parts = [
         part("more expensive", with(Standing::costs_more)),
         part("less expensive", improved.clone()),
