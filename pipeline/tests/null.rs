@@ -14,6 +14,8 @@ mod calibration;
 mod demo;
 #[path = "null/experiment.rs"]
 mod experiment;
+#[path = "null/fading.rs"]
+mod fading;
 #[path = "null/history.rs"]
 mod history;
 #[path = "null/levels.rs"]

@@ -8,6 +8,8 @@ mod cumulative;
 mod drain;
 #[path = "oracle/extremes.rs"]
 mod extremes;
+#[path = "oracle/fading.rs"]
+mod fading;
 #[path = "oracle/horizons.rs"]
 mod horizons;
 #[path = "oracle/random.rs"]

@@ -108,9 +108,10 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
             }
             if moment.report {
                 live.doubt(&imbalance);
-                tables.cells.extend(
-                    Report { config, archive: &archive, open, live, hop: moment.hop, against_history: false }.rows(),
-                );
+                let rows =
+                    Report { config, archive: &archive, open, live, hop: moment.hop, against_history: false }.rows();
+                live.report(config, moment.hop, &rows);
+                tables.cells.extend(rows);
             }
         }
         for history in moment.history.iter().filter(|_| moment.report) {

@@ -160,6 +160,9 @@ impl Comparisons {
         let mut doubts = BTreeSet::new();
         for (comparison, scope) in by_scope(cells) {
             let rows = decide(&scope, kinds, &live.selected(&comparison), &rules);
+            if scope.scope == Scope::Window {
+                live.report(hop, &comparison, &rows);
+            }
             decisions.extend(rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
             if scope.scope == Scope::Window {
                 let imbalance: BTreeMap<_, _> =

@@ -115,6 +115,7 @@ impl Account<'_> {
                 let places: Vec<String> = [self.places(Direction::More), self.places(Direction::Less)].concat();
                 let because = match self.because {
                     Some("comparison_closed") => "one of the builds has no pods any more",
+                    Some("faded") => "in three reports in a row the change with which it was flagged was gone",
                     Some("warm_up") => "once pods of the same age ran in both builds, the difference was gone",
                     Some("equivalent") => "a later epoch shows it to be equivalent (within 5 %)",
                     Some(other) => other,
