@@ -109,7 +109,7 @@ fn one_pod_a_cell_is_untestable_and_says_so() {
         && row.support == Support::Untestable));
     assert!(done.tables.flags.is_empty());
     assert!(
-        done.run.stdout.contains(": needs at least 4 more pods of B (1 now) and 3 more pods of A,A2 (2 now)"),
+        done.run.stdout.contains(": it needs at least 4 more pods of B (1 now) and 3 more pods of A,A2 (2 now)"),
         "{}",
         done.run.stdout
     );

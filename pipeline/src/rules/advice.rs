@@ -64,8 +64,11 @@ pub fn advice(head: &Build, cells: &BTreeMap<CellKey, Standing>) -> String {
         let standing = longest.as_ref().filter(|_| seconds(standing).is_some()).unwrap_or(standing);
         together.entry(standing).or_default().push(cell);
     }
-    let costs_more = together.keys().any(|standing| standing.costs_more());
-    let nothing = (!costs_more).then(|| "Nothing has to be rolled back.".to_owned());
+    let costs_more =
+        together.keys().any(|standing| standing.costs_more() || matches!(standing, Standing::OtherCauses(_)));
+    let is_settled = together.keys().all(|standing| matches!(standing, Standing::Keep | Standing::SomePods(_)));
+    let nothing = if is_settled { "Nothing has to be rolled back." } else { "Nothing is known to cost more." };
+    let nothing = (!costs_more).then(|| nothing.to_owned());
     let sentences = together.into_iter().map(|(standing, meant)| {
         let place = words(&extents(meant.iter().copied(), cells.keys()));
         match standing {

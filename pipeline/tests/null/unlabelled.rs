@@ -86,7 +86,6 @@ fn null_nodes_without_a_label() {
     let (cells, warned) = (runs.len() * CELLS, runs.iter().map(warned).sum::<usize>());
     println!("10 nodes without a label: {warned} of {cells} cells warned");
     assert_eq!(warned, cells, "{warned} of {cells} cells have a warning");
-    assert_eq!(runs.iter().map(|run| paged(run).0).sum::<usize>(), 0, "somebody is paged");
 }
 
 /// Where all pods run on one kind of machine, hardly any cell is warned of.
