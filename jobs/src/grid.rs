@@ -8,8 +8,7 @@ mod uniform;
 use std::io::{self, Write};
 
 use fleetdiff_pipeline::rules::advice::share_delta;
-use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::rows::{CellKey, CellRow, Tables};
+use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, Tables};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Verdict};
 
 use crate::columns::{Column, aligned};
@@ -21,10 +20,11 @@ const LINES: usize = 20;
 /// Widest name of a function in a column.
 const WIDEST: usize = 60;
 
-/// Prints, for each comparison, the grid of the worst significant function, a line for each other one, and one
-/// sentence.
-pub(crate) fn print(out: &mut impl Write, tables: &Tables, config: &Config) -> io::Result<()> {
-    for findings in Findings::of(tables) {
+/// Prints, for each comparison, the grid of the worst significant function, a line for each other one, what was found in a
+/// sentence, and what to do.
+pub(crate) fn print(out: &mut impl Write, tables: &Tables) -> io::Result<()> {
+    let all = Findings::of(tables);
+    for (place, findings) in all.iter().enumerate() {
         let key = findings.key;
         writeln!(
             out,
@@ -35,19 +35,30 @@ pub(crate) fn print(out: &mut impl Write, tables: &Tables, config: &Config) -> i
             key.head_build,
             key.base_build
         )?;
-        grid_of(&findings).print(out)?;
-        print_others(out, &findings)?;
-        writeln!(out, "\n{}", sentence::sentence(&findings, config))?;
+        grid_of(findings).print(out)?;
+        print_others(out, findings)?;
+        writeln!(out, "\n{}", sentence::sentence(findings))?;
         match findings.history {
             Some(history) => writeln!(
                 out,
                 "No build of {} runs any more, so the {history}. A comparison with history never raises an alert: load and traffic of other days cannot be separated from the build, and a change that makes every function more expensive by the same factor cannot be detected.",
                 key.base_build,
             )?,
-            None => writeln!(out, "{}", uniform::line(&findings))?,
+            None => writeln!(out, "{}", uniform::line(findings))?,
+        }
+        // What to do follows from all types of profile together.
+        let is_last = all[place + 1..].iter().all(|later| subject(later) != subject(findings));
+        if let Some(action) = findings.action.filter(|_| is_last) {
+            writeln!(out, "\nWhat to do: {action}")?;
         }
     }
     Ok(())
+}
+
+/// Which builds of what, whatever the type of profile.
+fn subject<'a>(findings: &Findings<'a>) -> [&'a str; 3] {
+    let ComparisonKey { service, base_build, head_build, .. } = findings.key;
+    [service.as_str(), base_build.as_str(), head_build.as_str()]
 }
 
 /// Region by cohort, with the worst significant function, or with the verdicts of cells if none is significant.

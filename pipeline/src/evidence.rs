@@ -3,7 +3,7 @@
 //! [`arms`] compares the builds of a cell, and [`pods`] its single pods; [`tests`] are those of shares. [`look`] makes
 //! what the live rule needs at every evaluation, with what a [`family`] remembers, what is [`held`] from an earlier look
 //! and which function calls which ([`callers`]). [`report`] makes the rows of a table, [`kind`] those of one kind of count, with [`requests`] if they
-//! are known, or with pods compared one by one ([`pod_by_pod`]), and with the [`imbalance`] of the arms. [`snapshot`]
+//! are known, or with pods compared one by one ([`pod_by_pod`]), and with the [`imbalance`] of the arms and what is [`hidden`] in it. [`snapshot`]
 //! carries a cell's counts to where cells are rolled up. If no base build runs any more, [`history`] compares the head
 //! with what is kept of the base. [`strata_detail`] says in words where arms ran; [`view`] is a cell as an evaluation
 //! sees it.
@@ -12,6 +12,7 @@ pub mod arms;
 pub(crate) mod callers;
 pub mod family;
 pub mod held;
+pub(crate) mod hidden;
 pub(crate) mod history;
 pub(crate) mod imbalance;
 pub(crate) mod kind;

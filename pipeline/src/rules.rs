@@ -14,7 +14,7 @@ pub(crate) mod lifecycle;
 pub(crate) mod live_family;
 pub(crate) mod method;
 pub(crate) mod naive;
-pub mod outlook;
+pub(crate) mod outlook;
 pub(crate) mod pods;
 pub mod requests;
 pub(crate) mod summary;

@@ -14,12 +14,16 @@ mod calibration;
 mod demo;
 #[path = "null/experiment.rs"]
 mod experiment;
+#[path = "null/fading.rs"]
+mod fading;
 #[path = "null/history.rs"]
 mod history;
 #[path = "null/levels.rs"]
 mod levels;
 #[path = "null/seeds.rs"]
 mod seeds;
+#[path = "null/unlabelled.rs"]
+mod unlabelled;
 
 use experiment::{Experiment, Outcome, run};
 use fleetdiff_simulation::fleet::{Cells, Fleet};

@@ -8,6 +8,8 @@ mod cumulative;
 mod drain;
 #[path = "oracle/extremes.rs"]
 mod extremes;
+#[path = "oracle/fading.rs"]
+mod fading;
 #[path = "oracle/horizons.rs"]
 mod horizons;
 #[path = "oracle/random.rs"]
@@ -16,6 +18,8 @@ mod random;
 mod requests;
 #[path = "oracle/silences.rs"]
 mod silences;
+#[path = "oracle/unlabelled.rs"]
+mod unlabelled;
 
 use std::sync::Arc;
 

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         args.factor,
         args.cells
     )?;
-    grid::print(&mut out, &tables, &config)?;
+    grid::print(&mut out, &tables)?;
     if let Some(folder) = &args.output {
         writeln!(out, "tables and alerts.jsonl are in {}", folder.display())?;
     }

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     if tables.comparisons.is_empty() {
         writeln!(out, "{}", named::nothing_compared(&config.comparing))?;
     } else if config.method.is_calibrated() {
-        grid::print(&mut out, &tables, &config)?;
+        grid::print(&mut out, &tables)?;
         writeln!(out, "{aa_check}")?;
     } else {
         uncalibrated::print(&mut out, &tables, config.method)?;

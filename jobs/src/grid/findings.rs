@@ -17,14 +17,12 @@ pub(crate) struct Findings<'a> {
     pub(crate) kind: CountKind,
     /// Which history the base is, in words, if no build of it runs any more.
     pub(crate) history: Option<&'a str>,
+    /// What to do, over all types of profile; none against history, and of methods that are not calibrated.
+    pub(crate) action: Option<&'a str>,
     /// What is known of each cell.
     pub(crate) cells: BTreeMap<&'a CellKey, &'a ComparisonRow>,
-    /// The rows of the last report, by cell.
-    pub(crate) rows: BTreeMap<&'a CellKey, Vec<&'a CellRow>>,
     /// The rows of all functions together in the window of the last report; cells without request counts have none.
     pub(crate) uniform: BTreeMap<&'a CellKey, &'a CellRow>,
-    /// The rows of the window of the last report in which some pods differ, by cell.
-    pub(crate) outlying: BTreeMap<&'a CellKey, Vec<&'a CellRow>>,
     /// Functions that are flagged, or significant against history: those that cost more somewhere first, then by the
     /// largest change of a share.
     pub(crate) flagged: Vec<FlaggedFunction<'a>>,
@@ -61,6 +59,7 @@ impl<'a> Findings<'a> {
             .iter()
             .filter(|(cell, row)| row.base_kind == BaseKind::History && (cell.is_over_all() || cells.len() == 1));
         let history = of_history.filter_map(|(_, row)| row.warnings.first()).map(String::as_str).next();
+        let action = cells.iter().filter(|(cell, _)| cell.is_over_all()).find_map(|(_, row)| row.action.as_deref());
         if cells.len() > 1 {
             cells.retain(|cell, _| !cell.is_over_all());
         }
@@ -76,16 +75,6 @@ impl<'a> Findings<'a> {
             .iter()
             .filter(|row| row.comparison == *key && row.scope == Scope::Window && row.function == ALL_FUNCTIONS);
         let uniform = of_window.filter(|row| cells.contains_key(&row.cell)).map(|row| (&row.cell, row)).collect();
-        let mut outlying: BTreeMap<&CellKey, Vec<&CellRow>> = BTreeMap::new();
-        let of_window = tables.cells.iter().filter(|row| {
-            row.comparison == *key
-                && row.count_kind == kind
-                && row.scope == Scope::Window
-                && row.verdict == Verdict::SomePodsOutlying
-        });
-        of_window
-            .filter(|row| cells.contains_key(&row.cell))
-            .for_each(|row| outlying.entry(&row.cell).or_default().push(row));
         let standing = tables
             .fan_out
             .iter()
@@ -98,12 +87,7 @@ impl<'a> Findings<'a> {
             let order = |flagged: &FlaggedFunction<'_>| Reverse(!flagged.regressed.is_empty());
             order(a).cmp(&order(b)).then(b.change().total_cmp(&a.change())).then(a.function.cmp(b.function))
         });
-        Self { key, kind, history, cells, rows, uniform, outlying, flagged }
-    }
-
-    /// Whether all functions together cost more per request in a cell.
-    pub(crate) fn is_more_expensive(&self, cell: &CellKey) -> bool {
-        self.uniform.get(cell).is_some_and(|row| row.verdict == Verdict::Regressed)
+        Self { key, kind, history, action, cells, uniform, flagged }
     }
 }
 

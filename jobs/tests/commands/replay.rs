@@ -109,7 +109,7 @@ fn one_pod_a_cell_is_untestable_and_says_so() {
         && row.support == Support::Untestable));
     assert!(done.tables.flags.is_empty());
     assert!(
-        done.run.stdout.contains(": needs at least 4 more pods of B (1 now) and 3 more pods of A,A2 (2 now)"),
+        done.run.stdout.contains(": it needs at least 4 more pods of B (1 now) and 3 more pods of A,A2 (2 now)"),
         "{}",
         done.run.stdout
     );
@@ -158,14 +158,19 @@ fn what_it_says_of_few_pods() {
     let title = text.lines().find(|line| line.ends_with("session") && line.contains("cache")).unwrap();
     let worst = title.split(' ').next().unwrap();
     assert_eq!(worst, "__memcmp_evex_movbe");
-    let sentence = text.lines().find(|line| line.starts_with("Roll back")).unwrap();
-    assert!(sentence.starts_with(&format!("Roll back session: {worst} x 10.6")), "{sentence}");
+    let sentence = text.lines().find(|line| line.starts_with("More expensive in ")).unwrap();
+    assert!(sentence.starts_with(&format!("More expensive in session: {worst} x 10.6")), "{sentence}");
     assert!(
-        sentence.contains("more functions (tentative: 2 against 4 pods; repeat with more pods first); cheaper in session: dictFind x 0.34"),
+        sentence.contains("more functions (tentative: 2 against 4 pods); cheaper in session: dictFind x 0.34"),
         "{sentence}"
     );
-    assert!(sentence.contains("; inconclusive in cache: "), "{sentence}");
-    assert!(sentence.contains("more pods of B (2 now)"), "{sentence}");
+    let action = text.lines().find_map(|line| line.strip_prefix("What to do: ")).unwrap();
+    assert!(
+        action.starts_with("Repeat with more pods in session before B is rolled back there: 2 against 4 pods are few"),
+        "{action}"
+    );
+    assert!(action.contains(" The result is inconclusive in cache: "), "{action}");
+    assert!(action.contains("more pods of B (2 now)"), "{action}");
     let also: Vec<&str> =
         text.lines().skip_while(|line| *line != "also flagged:").skip(1).take_while(|line| !line.is_empty()).collect();
     let flagged: BTreeSet<&str> = listpack().tables.flags.iter().map(|flag| flag.row.function.as_str()).collect();

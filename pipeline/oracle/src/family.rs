@@ -80,6 +80,10 @@ pub(super) struct Flag {
     pub emitted: CellRow,
     pub emitted_theta: f64,
     pub severity: Severity,
+    /// The effect with which it was raised.
+    pub raised_theta: f64,
+    /// The latest reports in a row in which that was gone, ten minutes apart, each with ln of the window's interval.
+    pub gone: Vec<(Hop, (f64, f64))>,
 }
 
 /// The live family of one comparison of builds.
@@ -93,11 +97,13 @@ pub(super) struct Live {
     pub joined: BTreeSet<RowId>,
     /// ln of the largest e-value in this epoch, of rows that reached 1/q.
     pub largest: BTreeMap<RowId, f64>,
-    /// Rows cleared in this epoch because they were equivalent.
+    /// Rows cleared in this epoch because they were equivalent or had faded.
     pub decided: BTreeSet<RowId>,
     pub selected: BTreeMap<RowId, Selected>,
     /// What was measured over all functions of a cell, as long as it is held.
     pub held: BTreeMap<(ProfileType, CellKey), Measured>,
+    /// Cells in which something without a label divides pods, by the latest report.
+    pub doubtful: BTreeSet<(ProfileType, CellKey)>,
     /// Cells in which pods of different ages were compared at the latest look.
     pub across_ages: BTreeSet<(ProfileType, CellKey)>,
 }
@@ -135,6 +141,7 @@ impl Live {
             epoch: open.epoch,
             joined: BTreeSet::new(),
             largest: BTreeMap::new(),
+            doubtful: BTreeSet::new(),
             decided: BTreeSet::new(),
             selected: BTreeMap::new(),
             held: BTreeMap::new(),

@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::identity::Hardware;
+use fleetdiff_schemas::identity::{Hardware, stable_hash};
 use fleetdiff_schemas::number::{float, table_count};
-use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::profile::{ProfileType, UNSYMBOLISED};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, Nanos};
+use fleetdiff_schemas::verdict::Scope;
 
-use super::counts::{Active, Archive, BASE, HEAD};
+use super::counts::{Active, Archive, BASE, Cell, HEAD, PodCounts, Stratum};
+use super::statistics::hidden::{Pod, hidden};
 use super::timeline::Open;
 
 /// By type and cell: the imbalances, each with the words before its colon.
@@ -26,7 +28,39 @@ pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Ho
         }
     }
     let now = config.clock().end_of(hop);
-    cells.into_iter().map(|(place, arms)| (place, warnings(config, &arms, now))).collect()
+    let mut warned: Warnings = cells.into_iter().map(|(place, arms)| (place, warnings(config, &arms, now))).collect();
+    for (place, cell) in archive.cells(config, open, Scope::Window, hop) {
+        warned.entry(place).or_default().extend(hidden_in(archive, &cell));
+    }
+    warned
+}
+
+/// What divides pods without a label, in the stratum in which the smaller arm has most samples.
+fn hidden_in(archive: &Archive, cell: &Cell) -> Vec<String> {
+    let smaller = |arms: &&Stratum| arms[HEAD].samples.min(arms[BASE].samples);
+    let Some(arms) = cell.strata.values().filter(|arms| smaller(arms) > 0).max_by_key(smaller) else {
+        return Vec::new();
+    };
+    let looked_at = [HEAD, BASE].map(|arm| {
+        let mut pods: Vec<_> = arms[arm].pods.iter().collect();
+        let name = |pod: usize| archive.pods[pod].as_str();
+        pods.sort_by_key(|(pod, _)| (stable_hash(name(**pod).as_bytes()), name(**pod)));
+        pods.into_iter().take(128).map(|(_, counts)| counts).collect::<Vec<&PodCounts>>()
+    });
+    let own = |pod: &PodCounts, f: usize| pod.functions.get(f).map_or(0, |[own, _]| *own);
+    let has_samples = |f: &usize| looked_at.iter().flatten().any(|pod| own(pod, *f) > 0);
+    let tested = |f: &usize| *archive.names[*f] != *UNSYMBOLISED;
+    let functions: Vec<usize> = (0..archive.names.len()).filter(tested).filter(has_samples).collect();
+    let pod = |pod: &&PodCounts| (float(pod.samples), functions.iter().map(|f| float(own(pod, *f))).collect());
+    let [head, base] = looked_at.map(|pods| pods.iter().map(pod).collect::<Vec<Pod>>());
+    let [groups, factor] = hidden(&head, &base);
+    let words = [
+        "groups of pods without a label: pods of the base come in groups, as if some shared nodes; they are fewer \
+         replicates than they seem, and what is significant may be false",
+        "arms differ without a label: head and base differ in something that also divides the pods of the base \
+         (hardware, pool or tenant); what is significant may be that",
+    ];
+    words.into_iter().zip([groups, factor]).filter(|(_, found)| *found).map(|(words, _)| words.to_owned()).collect()
 }
 
 #[derive(Default)]

@@ -87,14 +87,11 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
                 families.push((open.clone(), Live::new(service, open)));
             }
             let Some((_, live)) = families.iter_mut().find(|(known, _)| same(known, open)) else { continue };
+            let imbalance =
+                if moment.report { imbalance::at_report(config, &archive, open, moment.hop) } else { Warnings::new() };
             if moment.look {
                 let checked =
                     if moment.report { at_report(config, &archive, open, moment.hop) } else { Checked::new() };
-                let imbalance = if moment.report {
-                    imbalance::at_report(config, &archive, open, moment.hop)
-                } else {
-                    Warnings::new()
-                };
                 let at = LookAt {
                     config,
                     archive: &archive,
@@ -110,9 +107,11 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
                 tables.comparisons.extend(comparisons);
             }
             if moment.report {
-                tables.cells.extend(
-                    Report { config, archive: &archive, open, live, hop: moment.hop, against_history: false }.rows(),
-                );
+                live.doubt(&imbalance);
+                let rows =
+                    Report { config, archive: &archive, open, live, hop: moment.hop, against_history: false }.rows();
+                live.report(config, moment.hop, &rows);
+                tables.cells.extend(rows);
             }
         }
         for history in moment.history.iter().filter(|_| moment.report) {

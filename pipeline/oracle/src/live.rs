@@ -16,8 +16,10 @@ use super::evidence::{Evidence, Using, judge};
 use super::explained::{compositional, explains, shifts};
 use super::family::{Flag, Live, LookAt, Looked, Provisional, RowId, Selected};
 use super::held::Measured;
+use super::imbalance::Warnings;
 use super::requests::rates;
 use super::row::{About, Line, add_always_valid, lines, range};
+use super::statistics::always_valid::{faded, is_gone};
 use super::statistics::families::{e_bh, live_weights};
 use super::verdicts;
 
@@ -53,6 +55,7 @@ impl Live {
         self.joined.extend(tested.keys().cloned());
         let rejected = self.rejected(at, &looked, &tested);
         let equivalent = self.follow(&tested);
+        let faded: BTreeSet<RowId> = self.faded();
         let settled = self.settle(at, &looked, &rejected, &tested);
         self.admit(at.config, &rejected, &tested);
         let bar = Bar {
@@ -61,15 +64,64 @@ impl Live {
         };
         let trees = self.trees(at);
         let causes = self.causes(at, &trees, bar);
-        let settles = |id: &RowId| settled.warm_up.contains(id) || settled.open.contains(id);
+        let settles = |id: &RowId| faded.contains(id) || settled.warm_up.contains(id) || settled.open.contains(id);
         let is_open = |id: &&RowId| tested.contains_key(id) && !equivalent.contains(id) && !settles(id);
         let open = self.selected.keys().filter(is_open).cloned().collect();
-        let mut flags = self.change(at, &equivalent, &settled, &open, &causes);
+        let over = |id: &RowId| match () {
+            () if equivalent.contains(id) => Some("equivalent"),
+            () if settled.warm_up.contains(id) => Some("warm_up"),
+            () if faded.contains(id) => Some("faded"),
+            () => None,
+        };
+        let mut flags = self.change(at, over, &settled.confirmed, &open, &causes);
         self.tell(at, &trees, &looked, &mut flags);
-        self.selected.retain(|id, _| !equivalent.contains(id) && !settled.warm_up.contains(id));
-        self.decided.extend(equivalent);
-        let verdicts = verdicts::at_look(at, self, &looked);
-        (flags, verdicts)
+        let ended: Vec<RowId> = self.selected.keys().filter(|id| over(id).is_some()).cloned().collect();
+        for id in ended {
+            self.selected.remove(&id);
+            if over(&id) != Some("warm_up") {
+                self.decided.insert(id);
+            }
+        }
+        (flags, verdicts::at_look(at, self, &looked))
+    }
+
+    /// Takes the warnings of a report.
+    pub fn doubt(&mut self, warnings: &Warnings) {
+        let is_doubtful = |warnings: &Vec<String>| warnings.iter().any(|words| words.contains("without a label:"));
+        let doubtful = warnings.iter().filter(|(_, warnings)| is_doubtful(warnings));
+        self.doubtful = doubtful.map(|(place, _)| place.clone()).collect();
+    }
+
+    /// Takes the rows of a report: in which flags the change of the window is gone.
+    pub fn report(&mut self, config: &Config, hop: Hop, rows: &[CellRow]) {
+        let window: BTreeMap<RowId, &CellRow> =
+            rows.iter().filter(|row| row.scope == Scope::Window).map(|row| (RowId::new(row), row)).collect();
+        for (id, selected) in self.selected.iter_mut().filter(|(_, selected)| selected.provisional.is_none()) {
+            let Some(flag) = &mut selected.flag else { continue };
+            let interval = window.get(id).and_then(|row| effect(row)).map(|ratio| (ratio.low.ln(), ratio.high.ln()));
+            match interval.filter(|interval| is_gone(flag.raised_theta, *interval)) {
+                None => flag.gone.clear(),
+                Some(interval) => {
+                    let ten_minutes = config.clock().hops_in(Nanos::from_seconds(600));
+                    if flag.gone.last().is_none_or(|(last, _)| last.plus(ten_minutes) <= hop) {
+                        flag.gone.push((hop, interval));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Flags whose change was gone in three such reports.
+    fn faded(&self) -> BTreeSet<RowId> {
+        let is_over = |flag: &Flag| {
+            let intervals: Vec<(f64, f64)> = flag.gone.iter().map(|(_, interval)| *interval).collect();
+            faded(flag.raised_theta, &intervals)
+        };
+        self.selected
+            .iter()
+            .filter(|(_, one)| one.flag.as_ref().is_some_and(is_over))
+            .map(|(id, _)| id.clone())
+            .collect()
     }
 
     fn gather(&mut self, at: &LookAt<'_>) -> Vec<Looked> {
@@ -195,11 +247,8 @@ impl Live {
             }
             let line = tested.get(id);
             let large = line.is_some_and(|line| line.theta().is_some_and(|theta| theta.abs() >= at.config.min_effect));
-            let refuted = line.and_then(|line| effect(&line.row)).is_some_and(|ratio| {
-                let half = provisional.theta / 2.0;
-                let without_half = if provisional.theta > 0.0 { ratio.high.ln() < half } else { ratio.low.ln() > half };
-                ratio.low <= 1.0 && ratio.high >= 1.0 && without_half
-            });
+            let now = line.and_then(|line| effect(&line.row));
+            let refuted = now.is_some_and(|ratio| is_gone(provisional.theta, (ratio.low.ln(), ratio.high.ln())));
             if rejected.contains(id) && large && line.is_some_and(|line| line.holds()) {
                 selected.provisional = None;
                 settled.confirmed.insert(id.clone());
@@ -272,29 +321,28 @@ impl Live {
         }
     }
 
-    /// What happens to selected rows: the `equivalent` ones and those of a warm-up, which are cleared, and the `open` ones.
+    /// What happens to selected rows: those that are `over`, each with why, and the `open` ones.
     fn change(
         &mut self,
         at: &LookAt<'_>,
-        equivalent: &BTreeSet<RowId>,
-        settled: &Settled,
+        over: impl Fn(&RowId) -> Option<&'static str>,
+        confirmed: &BTreeSet<RowId>,
         open: &BTreeSet<RowId>,
         causes: &BTreeMap<RowId, Cause>,
     ) -> Vec<FlagRow> {
         let mut flags = Vec::new();
         for (id, selected) in &mut self.selected {
-            if let Some(flag) = selected.flag.as_ref().filter(|_| equivalent.contains(id)) {
-                let row = CellRow { verdict: Verdict::Equivalent, reason: None, ..selected.row(at.config) };
-                flags.push(flag.change(at.config, row, FlagState::Cleared, at.hop, Some("equivalent")));
-            }
-            let warm_up = settled.warm_up.contains(id) && !equivalent.contains(id);
-            if let Some(flag) = selected.flag.as_ref().filter(|_| warm_up) {
-                let row = selected.row(at.config);
-                flags.push(flag.change(at.config, row, FlagState::Cleared, at.hop, Some("warm_up")));
+            if let (Some(because), Some(flag)) = (over(id), selected.flag.as_ref()) {
+                let mut row = selected.row(at.config);
+                if because == "equivalent" {
+                    (row.verdict, row.reason) = (Verdict::Equivalent, None);
+                }
+                flags.push(flag.change(at.config, row, FlagState::Cleared, at.hop, Some(because)));
             }
             if open.contains(id) {
-                let confirmed = settled.confirmed.contains(id);
-                flags.extend(selected.change(at, confirmed, causes.get(id).unwrap_or(&Cause::Stands)));
+                let confirmed = confirmed.contains(id);
+                let doubtful = self.doubtful.contains(&(id.profile_type, id.cell.clone()));
+                flags.extend(selected.change(at, (confirmed, doubtful), causes.get(id).unwrap_or(&Cause::Stands)));
             }
         }
         flags
@@ -323,7 +371,7 @@ impl Selected {
     }
 
     /// A row that is tested now and may be raised, updated or explained.
-    fn change(&mut self, at: &LookAt<'_>, confirmed: bool, cause: &Cause) -> Option<FlagRow> {
+    fn change(&mut self, at: &LookAt<'_>, (confirmed, doubtful): (bool, bool), cause: &Cause) -> Option<FlagRow> {
         let row = self.row(at.config);
         let theta = self.now.theta().unwrap_or(0.0);
         match (&mut self.flag, cause) {
@@ -333,8 +381,8 @@ impl Selected {
                 (self.flag, self.by) = (None, Some(by.clone()));
                 Some(cleared)
             }
-            (Some(flag), _) => (confirmed || flag.has_moved(&row, theta)).then(|| {
-                flag.emit(row, theta);
+            (Some(flag), _) => (confirmed || flag.has_moved(&row, theta, doubtful)).then(|| {
+                flag.emit(row, theta, doubtful);
                 flag.change(at.config, flag.emitted.clone(), FlagState::Updated, at.hop, None)
             }),
             (None, Cause::By(by)) => {
@@ -343,7 +391,7 @@ impl Selected {
             }
             (None, cause) => {
                 self.by = None;
-                let flag = self.flag.insert(Flag::new(at.hop, *cause == Cause::OfItsOwn, row, theta));
+                let flag = self.flag.insert(Flag::new(at.hop, *cause == Cause::OfItsOwn, row, theta, doubtful));
                 Some(flag.change(at.config, flag.emitted.clone(), FlagState::Raised, at.hop, None))
             }
         }
@@ -363,6 +411,14 @@ fn share(at: &LookAt<'_>, looked: &[Looked], id: &RowId) -> f64 {
     counts().unwrap_or(0.0)
 }
 
+fn severity(row: &CellRow, theta: f64, doubtful: bool) -> Severity {
+    match row.support {
+        _ if theta <= 0.0 => Severity::Info,
+        Support::Firm if row.provisional_until_at.is_none() && !doubtful => Severity::Page,
+        _ => Severity::Ticket,
+    }
+}
+
 /// A row with its always-valid figures.
 fn with_always_valid(line: &Line, largest: f64) -> Line {
     let mut line = line.clone();
@@ -379,28 +435,32 @@ fn selected_row(config: &Config, line: &Line) -> CellRow {
 }
 
 impl Flag {
-    fn new(raised: Hop, of_its_own: bool, row: CellRow, theta: f64) -> Self {
-        let mut flag =
-            Self { raised, of_its_own, emitted: row.clone(), emitted_theta: theta, severity: Severity::Info };
-        flag.emit(row, theta);
+    fn new(raised: Hop, of_its_own: bool, row: CellRow, theta: f64, doubtful: bool) -> Self {
+        let mut flag = Self {
+            raised,
+            of_its_own,
+            emitted: row.clone(),
+            emitted_theta: theta,
+            severity: Severity::Info,
+            raised_theta: theta,
+            gone: Vec::new(),
+        };
+        flag.emit(row, theta, doubtful);
         flag
     }
 
     /// Records the current row as the emitted one.
-    fn emit(&mut self, row: CellRow, theta: f64) {
+    fn emit(&mut self, row: CellRow, theta: f64, doubtful: bool) {
         self.emitted_theta = theta;
-        self.severity = match row.support {
-            _ if theta <= 0.0 => Severity::Info,
-            Support::Firm if row.provisional_until_at.is_none() => Severity::Page,
-            _ => Severity::Ticket,
-        };
+        self.severity = severity(&row, theta, doubtful);
         self.emitted = row;
     }
 
-    /// Whether the effect moved by more than half the width of the interval last emitted, or the support changed.
-    fn has_moved(&self, row: &CellRow, theta: f64) -> bool {
+    /// Whether the effect moved by more than half the width of the interval last emitted, or the support or severity changed.
+    fn has_moved(&self, row: &CellRow, theta: f64, doubtful: bool) -> bool {
         let half = effect(&self.emitted).map(|ratio| (ratio.high.ln() - ratio.low.ln()) / 2.0);
-        row.support != self.emitted.support || half.is_some_and(|half| (theta - self.emitted_theta).abs() > half)
+        let is_other = row.support != self.emitted.support || severity(row, theta, doubtful) != self.severity;
+        is_other || half.is_some_and(|half| (theta - self.emitted_theta).abs() > half)
     }
 
     fn change(

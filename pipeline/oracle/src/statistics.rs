@@ -16,6 +16,7 @@ pub mod families;
 pub mod fano;
 pub mod g;
 mod geometry;
+pub mod hidden;
 pub mod levels;
 pub mod normalization;
 mod one_pod;

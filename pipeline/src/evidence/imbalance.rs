@@ -29,6 +29,10 @@ pub enum Imbalance {
     Age([Nanos; 2]),
     /// Pods on a kind of machine and pods in all, of the head and of the base.
     Machines(Hardware, [(u64, u64); 2]),
+    /// Base pods come in groups that no label names.
+    Groups,
+    /// The arms differ in something that also divides the base's pods, and that no label names.
+    Factor,
 }
 
 impl Imbalance {
@@ -39,7 +43,16 @@ impl Imbalance {
             Self::Load(_) => "requests a pod",
             Self::Age(_) => "age of pods",
             Self::Machines(..) => "hardware",
+            Self::Groups => "groups of pods without a label",
+            Self::Factor => "arms differ without a label",
         }
+    }
+}
+
+impl Imbalance {
+    /// Whether what is significant may be false for it, so that nobody is paged.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        matches!(self, Self::Groups | Self::Factor)
     }
 }
 
@@ -47,6 +60,16 @@ impl fmt::Display for Imbalance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let subject = self.subject();
         match self {
+            Self::Groups => write!(
+                f,
+                "{subject}: pods of the base come in groups, as if some shared nodes; they are fewer replicates than they \
+                 seem, and what is significant may be false"
+            ),
+            Self::Factor => write!(
+                f,
+                "{subject}: head and base differ in something that also divides the pods of the base (hardware, pool or \
+                 tenant); what is significant may be that"
+            ),
             Self::Load([head, base]) => write!(f, "{subject}: {head:.3}/s in the head, {base:.3}/s in the base"),
             Self::Age([head, base]) => write!(
                 f,

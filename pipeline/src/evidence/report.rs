@@ -8,6 +8,7 @@ use fleetdiff_statistics::requests::{all_samples, anchor, each_function};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
+use super::hidden::hidden;
 use super::imbalance::{Imbalance, imbalance};
 use super::kind::{KindEvidence, PodEvidence, RareRows};
 use super::look::LookMemory;
@@ -99,16 +100,25 @@ pub fn report(
         rows,
         rare,
         snapshot: Snapshot::of(view.counts.functions(), &arms),
-        imbalance: imbalance_within(view, comparison, scope),
+        imbalance: imbalance_within(view, comparison, scope, pods.as_ref().filter(|_| !one_by_one)),
         strata_detail: view.strata_detail(&arms),
         history: None,
     })
 }
 
 /// Imbalance of the arms is reported for the window only.
-fn imbalance_within(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope) -> Vec<Imbalance> {
+fn imbalance_within(
+    view: &CellView<'_>,
+    comparison: &OpenComparison,
+    scope: Scope,
+    pods: Option<&WindowPods>,
+) -> Vec<Imbalance> {
     match scope {
-        Scope::Window => imbalance(view.counts, &comparison.id, view.clock, view.clock.end_of(view.hop)),
+        Scope::Window => {
+            let declared = imbalance(view.counts, &comparison.id, view.clock, view.clock.end_of(view.hop));
+            let hidden = pods.map_or_else(Vec::new, |pods| hidden(pods, view.untested));
+            declared.into_iter().chain(hidden).collect()
+        }
         Scope::Epoch => Vec::new(),
     }
 }

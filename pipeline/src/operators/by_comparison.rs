@@ -18,6 +18,7 @@ use timely::dataflow::operators::vec::Map;
 use super::at_close::{AtClose, Closed};
 use super::by_cell::CellEvaluation;
 use super::route;
+use crate::evidence::imbalance::Imbalance;
 use crate::evidence::look::KindLook;
 use crate::evidence::strata_detail::History;
 use crate::rules::aa_check::aa_check;
@@ -156,17 +157,26 @@ impl Comparisons {
         }
         let kinds = &self.config.count_kinds;
         let mut reported: BTreeMap<(ComparisonKey, CountKind), Reported> = BTreeMap::new();
+        let mut doubts = BTreeSet::new();
         for (comparison, scope) in by_scope(cells) {
             let rows = decide(&scope, kinds, &live.selected(&comparison), &rules);
+            if scope.scope == Scope::Window {
+                live.report(hop, &comparison, &rows);
+            }
             decisions.extend(rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
             if scope.scope == Scope::Window {
                 let imbalance: BTreeMap<_, _> =
                     scope.cells.iter().map(|(cell, report)| (cell.clone(), report.imbalance.clone())).collect();
+                let doubtful = imbalance.iter().filter(|(_, found)| found.iter().any(Imbalance::is_doubtful));
+                doubts.extend(doubtful.map(|(cell, _)| (comparison.clone(), cell.clone())));
                 let each = kinds.iter().zip(aa_check(&scope, kinds, &rules));
                 reported.extend(each.map(|(&kind, checked)| {
                     ((comparison.clone(), kind), Reported { checked, imbalance: imbalance.clone() })
                 }));
             }
+        }
+        if plan.report {
+            live.doubt(doubts);
         }
         let blocks = self
             .blocks

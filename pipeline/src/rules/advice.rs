@@ -2,10 +2,11 @@
 //!
 //! Printed verdicts and announced incidents take their words from here, so that both say the same of the same rows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::fan_out::{Extent, listed};
 use fleetdiff_schemas::identity::Build;
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, Interval};
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::Nanos;
@@ -26,6 +27,8 @@ pub enum Standing {
     RollBack,
     /// It costs more, on few pods of the head and of the base.
     Repeat(i64, i64),
+    /// It costs more, and something without a label divides its pods, which may be the reason.
+    Unlabelled,
     /// It costs more, and until then that may be the warm-up of young pods.
     Provisional(Nanos),
     /// Other causes cost more there: these.
@@ -34,8 +37,10 @@ pub enum Standing {
     Keep,
     /// It did not change as a whole, but these pods differ from the others.
     SomePods(Vec<String>),
+    /// Inconclusive; the present pods will show it after about so many seconds more.
+    Wait(u64),
     /// Inconclusive; the words say what it needs.
-    Wait(String),
+    Needs(String),
     /// No time block and hardware has samples of both builds.
     NotComparable,
 }
@@ -51,19 +56,30 @@ pub enum Standing {
 /// assert_eq!(advice(&"v42".into(), &known), "Roll back v42 in tv in north. v42 may stay in tv in south.");
 /// ```
 pub fn advice(head: &Build, cells: &BTreeMap<CellKey, Standing>) -> String {
+    let seconds = |standing: &Standing| if let Standing::Wait(seconds) = standing { Some(*seconds) } else { None };
+    let longest = cells.values().filter_map(seconds).max().map(Standing::Wait);
     let mut together: BTreeMap<&Standing, Vec<&CellKey>> = BTreeMap::new();
     for (cell, standing) in cells {
+        // Whoever waits for all of them waits for the slowest.
+        let standing = longest.as_ref().filter(|_| seconds(standing).is_some()).unwrap_or(standing);
         together.entry(standing).or_default().push(cell);
     }
-    let costs_more = together.keys().any(|standing| standing.costs_more());
-    let nothing = (!costs_more).then(|| "Nothing has to be rolled back.".to_owned());
+    let costs_more =
+        together.keys().any(|standing| standing.costs_more() || matches!(standing, Standing::OtherCauses(_)));
+    let is_settled = together.keys().all(|standing| matches!(standing, Standing::Keep | Standing::SomePods(_)));
+    let nothing = if is_settled { "Nothing has to be rolled back." } else { "Nothing is known to cost more." };
+    let nothing = (!costs_more).then(|| nothing.to_owned());
     let sentences = together.into_iter().map(|(standing, meant)| {
-        let place = words(&extents(meant, cells.keys()));
+        let place = words(&extents(meant.iter().copied(), cells.keys()));
         match standing {
             Standing::RollBack => format!("Roll back {head} in {place}."),
             Standing::Repeat(head_pods, base_pods) => format!(
                 "Repeat with more pods in {place} before {head} is rolled back there: {head_pods} against {base_pods} \
                  pods are few, and firm support needs 5 of each build."
+            ),
+            Standing::Unlabelled => format!(
+                "Label the pods in {place} with their nodes and hardware before {head} is rolled back there: they differ by \
+                 something without a label, which may be the reason."
             ),
             Standing::Provisional(until_at) => format!(
                 "Wait until {} before {head} is rolled back in {place}: its pods are young there, and the difference may \
@@ -78,7 +94,13 @@ pub fn advice(head: &Build, cells: &BTreeMap<CellKey, Standing>) -> String {
                     named(pods)
                 )
             }
-            Standing::Wait(need) => format!("Wait in {place}: {need}."),
+            Standing::Wait(seconds) if meant.len() == 1 => {
+                format!("Wait about {} in {place}, where the result is inconclusive.", duration(*seconds))
+            }
+            Standing::Wait(seconds) => {
+                format!("Wait up to {} in {place}, where results are inconclusive.", duration(*seconds))
+            }
+            Standing::Needs(need) => format!("The result is inconclusive in {place}: {need}."),
             Standing::NotComparable => {
                 format!("Nothing is known in {place}: no time block and hardware has samples of both builds.")
             }
@@ -90,7 +112,7 @@ pub fn advice(head: &Build, cells: &BTreeMap<CellKey, Standing>) -> String {
 impl Standing {
     /// Whether a cause costs more there.
     pub fn costs_more(&self) -> bool {
-        matches!(self, Self::RollBack | Self::Repeat(..) | Self::Provisional(_))
+        matches!(self, Self::RollBack | Self::Repeat(..) | Self::Unlabelled | Self::Provisional(_))
     }
 }
 
@@ -223,8 +245,8 @@ fn number(value: f64) -> String {
     if value < 0.1 { format!("{value:.3}") } else { format!("{value:.2}") }
 }
 
-/// What would decide an inconclusive cell that has these pods of head and base now.
-pub fn need(outlook: Outlook, (head, base): (i64, i64), (head_build, base_build): (&Build, &Build)) -> String {
+/// What would decide an inconclusive cell that has these pods of head and base now, if it is not time alone.
+pub(crate) fn need(outlook: Outlook, (head, base): (i64, i64), (head_build, base_build): (&Build, &Build)) -> String {
     let more = |count: u32, build: &Build, now: i64| {
         (count > 0).then(|| {
             format!("{count} more {} of {build} ({now} now)", plural(usize::try_from(count).unwrap_or(0), "pod"))
@@ -233,17 +255,29 @@ pub fn need(outlook: Outlook, (head, base): (i64, i64), (head_build, base_build)
     let pods = [more(outlook.head_pods, head_build, head), more(outlook.base_pods, base_build, base)];
     let pods = listed(&pods.into_iter().flatten().collect::<Vec<_>>());
     match (pods.is_empty(), outlook.seconds) {
-        (true, Some(seconds)) if seconds >= 1.0 => format!("needs about {} more", length(seconds)),
         (true, Some(_)) => "there are enough samples, but too few functions are equivalent".to_owned(),
         (true, None) => "its samples are spread over functions that are too rare to say how long it needs".to_owned(),
         (false, Some(seconds)) => {
             format!(
-                "needs {pods}, watched for about {}; more time with the present pods does not help",
+                "it needs {pods}, watched for about {}; more time with the present pods does not help",
                 length(seconds)
             )
         }
-        (false, None) => format!("needs at least {pods}"),
+        (false, None) => format!("it needs at least {pods}"),
     }
+}
+
+fn duration(seconds: u64) -> String {
+    length(float(seconds))
+}
+
+/// What imbalances the arms have, by their subject: where.
+pub(super) fn warned(warnings: &BTreeMap<&str, BTreeSet<&CellKey>>, cells: &BTreeSet<&CellKey>) -> Option<String> {
+    let each = warnings.iter().map(|(subject, meant)| {
+        format!("{subject} in {}", words(&extents(meant.iter().copied(), cells.iter().copied())))
+    });
+    let each: Vec<String> = each.collect();
+    (!each.is_empty()).then(|| format!("Warnings of the last report: {}.", each.join("; ")))
 }
 
 /// A length of time in words, rounded up.

@@ -26,7 +26,7 @@ use fleetdiff_schemas::verdict::{ComparisonVerdict, FlagState, IncidentState, Se
 
 use self::cells::{Cells, decisive_kind};
 use self::words::{Account, Direction, places};
-use super::advice::{Standing, advice};
+use super::advice::{Standing, advice, warned};
 use super::lifecycle::EXPLAINED;
 
 /// For how many looks a flag of total counts waits for the flag of its cause. 3: *guess* (a cause is flagged within a look
@@ -145,7 +145,7 @@ impl Incidents {
         let incidents = self.announce(hop, touched);
         let verdict = if is_look || !incidents.is_empty() { self.verdict(hop) } else { None };
         if self.config.method.is_calibrated() {
-            let action = advice(&self.head, &self.standings(None));
+            let action = self.advice(&self.standings(None));
             for row in comparisons.iter_mut().filter(|row| row.cell.is_over_all()) {
                 row.action = Some(action.clone());
             }
@@ -282,7 +282,7 @@ impl Incidents {
             provisional_until_at: account.provisional_until_at(),
             cleared_because: account.because.filter(|_| state == IncidentState::Cleared).map(str::to_owned),
             summary: account.summary(),
-            action: account.action(self.standings(Some(cause))),
+            action: account.action(self.advice(&self.standings(Some(cause)))),
             confidence: account.confidence(),
             impact: account.impact(),
             flags: flags.into_iter().cloned().collect(),
@@ -296,6 +296,12 @@ impl Incidents {
         let listed = flags.iter().flat_map(|flag| &flag.explains).chain(self.callers.get(cause).into_iter().flatten());
         let names: BTreeSet<&String> = listed.filter(|name| !own.contains(name)).collect();
         names.into_iter().cloned().collect()
+    }
+
+    /// What to do in each cell, and what to bear in mind.
+    fn advice(&self, standings: &BTreeMap<CellKey, Standing>) -> String {
+        let warned = warned(&self.cells.warnings(), &standings.keys().collect());
+        [Some(advice(&self.head, standings)), warned].into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
     /// What is known of the head in each cell: as the cause decides, or all causes together if none is given.
@@ -312,12 +318,13 @@ impl Incidents {
         for (cell, flags) in more_expensive {
             let own: Vec<&FlagRow> =
                 flags.iter().filter(|(cause, _)| of.is_none_or(|of| of == *cause)).map(|(_, flag)| *flag).collect();
-            // NB: what is not provisional comes first, and of that what has firm support.
-            let best = own.iter().min_by_key(|flag| (flag.row.provisional_until_at, flag.row.support));
-            let standing = match best.map(|flag| &flag.row) {
-                Some(row) if row.provisional_until_at.is_some() => Standing::Provisional(young_until),
-                Some(row) if row.support == Support::Firm => Standing::RollBack,
-                Some(row) => Standing::Repeat(row.head.pods, row.base.pods),
+            // NB: what is not provisional comes first, and of that a page, then what has firm support.
+            let best = own.iter().min_by_key(|flag| (flag.row.provisional_until_at, flag.severity, flag.row.support));
+            let standing = match best {
+                Some(flag) if flag.row.provisional_until_at.is_some() => Standing::Provisional(young_until),
+                Some(flag) if flag.severity == Severity::Page => Standing::RollBack,
+                Some(flag) if words::is_doubtful(flag) => Standing::Unlabelled,
+                Some(flag) => Standing::Repeat(flag.row.head.pods, flag.row.base.pods),
                 None => {
                     let causes: BTreeSet<&str> = flags.iter().map(|(cause, _)| *cause).collect();
                     Standing::OtherCauses(causes.into_iter().map(str::to_owned).collect())
@@ -349,7 +356,7 @@ impl Incidents {
             improved_in: places(improved, &cells),
             causes: self.standing.keys().cloned().collect(),
             summary: words::of_verdict(&self.service, &self.head, &self.base, &standings, improved),
-            action: advice(&self.head, &standings),
+            action: self.advice(&standings),
         })
     }
 

@@ -3,10 +3,12 @@
 //! One state machine per comparison (service, base, head): looks go in, changes of flags come out. The
 //! [family](super::live_family) of the look rejects rows; a rejected row is selected if it changed enough, no single pod
 //! made it and its plain share does not contradict it. A selected row stays selected. A flag is raised for it unless another selected row [explains](super::causes) it. The flag is cleared when another row
-//! explains it later, when a later epoch shows the function to be equivalent, or when the comparison ends; a single
-//! quiet hop never clears it. A flag from pods of different ages is provisional: once pods of the same age are compared
+//! explains it later, when a later epoch shows the function to be equivalent, when its change has [faded](fading), or when
+//! the comparison ends; a single quiet hop never clears it. A flag from pods of different ages is provisional: once pods of the same age are compared
 //! in its cell it is [confirmed or cleared](provisional).
 
+mod emitted;
+mod fading;
 mod provisional;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +21,9 @@ use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, FlagRow};
 use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{FlagState, Severity, Support};
 
-use self::provisional::{Provisional, Settled};
+use self::emitted::Emitted;
+use self::fading::Fading;
+use self::provisional::Provisional;
 use super::causes::{Bar, Cause, SelectedRow, Shift, causes, shifts};
 use super::live_family::LiveFamily;
 use super::table::SelectedKey;
@@ -31,10 +35,11 @@ use crate::evidence::row::RowEvidence;
 const NAMED: usize = 20;
 
 /// Why a flag is cleared: the comparison has ended, a later epoch shows the function to be equivalent, another row
-/// explains it, or pods of the same age do not show it.
+/// explains it, its change is gone, or pods of the same age do not show it.
 const CLOSED: &str = "comparison_closed";
 const EQUIVALENT: &str = "equivalent";
 pub(crate) const EXPLAINED: &str = "explained";
+const FADED: &str = "faded";
 const WARM_UP: &str = "warm_up";
 
 /// What identifies a flag among those of one comparison.
@@ -91,16 +96,10 @@ struct Raised {
     at: Hop,
     /// As it was announced last.
     emitted: Emitted,
+    /// Whether its change is gone.
+    fading: Fading,
     /// Its change without that of its callees is selected by itself: it is never explained again.
     by_itself: bool,
-}
-
-#[derive(Debug)]
-struct Emitted {
-    theta: f64,
-    half_interval: Option<f64>,
-    support: Support,
-    severity: Severity,
 }
 
 /// The flags of one comparison.
@@ -112,10 +111,15 @@ pub struct LiveRule {
     /// Hops for which a process is young.
     young: u64,
     selected: BTreeMap<FlagKey, Selected>,
-    /// Flags cleared in the current epoch: they are not raised again before it ends.
+    /// Cells in which something without a label divides pods, as of the last report: nobody is paged for them.
+    doubtful: BTreeSet<Place>,
+    /// Flags cleared in the current epoch by what was seen in it: they are not raised again before it ends.
     decided: BTreeSet<FlagKey>,
     epoch: Hop,
 }
+
+/// Selected rows that are no longer, each with why.
+type Over = BTreeMap<FlagKey, &'static str>;
 
 /// An event in the life of a flag.
 struct Said {
@@ -143,7 +147,13 @@ impl LiveRule {
         let clock = config.clock();
         let Config { q, min_effect, young, .. } = *config;
         let young = clock.hops_in(young);
-        Self { clock, q, min_effect, young, selected: BTreeMap::new(), decided: BTreeSet::new(), epoch: Hop(0) }
+        let (selected, doubtful, decided) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { clock, q, min_effect, young, selected, doubtful, decided, epoch: Hop(0) }
+    }
+
+    /// Takes the cells of a report in which something without a label divides pods.
+    pub fn doubt(&mut self, cells: BTreeSet<Place>) {
+        self.doubtful = cells;
     }
 
     /// Takes a look and gives what changed, in the order of flags.
@@ -159,14 +169,17 @@ impl LiveRule {
         let settled = self.settle(look.hop, &look.of_same_age, &rejected);
         self.admit(rejected, rows);
         let causes = self.causes(&look.callers, bar);
-        let mut changes = self.changes(&equivalent, &settled, causes);
-        let flags = self.apply(&mut changes, look.hop, &look.callers, &look.compositional);
-        for key in settled.warm_up {
-            self.selected.remove(&key);
+        let mut over = Over::new();
+        for (because, keys) in [(FADED, self.faded()), (WARM_UP, settled.warm_up), (EQUIVALENT, equivalent)] {
+            over.extend(keys.into_iter().map(|key| (key, because)));
         }
-        for key in equivalent {
+        let mut changes = self.changes(&over, &settled.open, &settled.confirmed, causes);
+        let flags = self.apply(&mut changes, look.hop, &look.callers, &look.compositional);
+        for (key, because) in over {
             self.selected.remove(&key);
-            self.decided.insert(key);
+            if because != WARM_UP {
+                self.decided.insert(key);
+            }
         }
         flags
     }
@@ -261,22 +274,25 @@ impl LiveRule {
     }
 
     /// What happens to each selected row. A row that is not tested now, as in the first hops of an epoch, stays as it
-    /// is, unless it was a warm-up; so does a provisional row on which pods of the same age have not decided.
+    /// is, unless it is over; so does a provisional row on which pods of the same age have not decided.
     fn changes(
         &self,
-        equivalent: &BTreeSet<FlagKey>,
-        settled: &Settled,
+        over: &Over,
+        open: &BTreeSet<FlagKey>,
+        confirmed: &BTreeSet<FlagKey>,
         mut causes: BTreeMap<FlagKey, Cause<FlagKey>>,
     ) -> Vec<(FlagKey, Change)> {
         let change = |(key, selected): (&FlagKey, &Selected)| {
             let cause = causes.remove(key).unwrap_or(Cause::Nothing);
+            if let Some(because) = over.get(key) {
+                let is_raised = matches!(selected.state, State::Raised(_));
+                return is_raised.then(|| (key.clone(), Change::Clear(because)));
+            }
             let change = match (&selected.state, cause) {
-                (State::Raised(_), _) if equivalent.contains(key) => Change::Clear(EQUIVALENT),
-                (State::Raised(_), _) if settled.warm_up.contains(key) => Change::Clear(WARM_UP),
-                _ if equivalent.contains(key) || settled.warm_up.contains(key) => return None,
                 (State::Raised(raised), Cause::Row(by)) if !raised.by_itself => Change::Explain(by),
                 (State::Raised(raised), _) => {
-                    let is_news = settled.confirmed.contains(key) || has_moved(&selected.now, &raised.emitted);
+                    let is_news = confirmed.contains(key)
+                        || Emitted::now(selected, self.is_doubtful(key)).has_moved_from(&raised.emitted);
                     return is_news.then(|| (key.clone(), Change::Update));
                 }
                 (_, Cause::Row(by)) => Change::Explain(by),
@@ -285,10 +301,13 @@ impl LiveRule {
             Some((key.clone(), change))
         };
         let concerned = |(key, selected): &(&FlagKey, &Selected)| {
-            let is_over = equivalent.contains(*key) || settled.warm_up.contains(*key);
-            is_over || selected.is_tested && !settled.open.contains(*key)
+            over.contains_key(*key) || selected.is_tested && !open.contains(*key)
         };
         self.selected.iter().filter(concerned).filter_map(change).collect()
+    }
+
+    fn is_doubtful(&self, (comparison, cell, ..): &FlagKey) -> bool {
+        self.doubtful.contains(&(comparison.clone(), cell.clone()))
     }
 
     /// Applies the changes and gives the rows of those that affect flags.
@@ -301,12 +320,14 @@ impl LiveRule {
     ) -> Vec<FlagRow> {
         let mut said = Vec::new();
         for (key, change) in changes.drain(..) {
+            let is_doubtful = self.is_doubtful(&key);
             let Some(selected) = self.selected.get_mut(&key) else { continue };
-            let now = emitted(selected);
+            let now = Emitted::now(selected, is_doubtful);
             let severity = now.severity;
             match (change, &mut selected.state) {
                 (Change::Raise { by_itself }, state) => {
-                    *state = State::Raised(Raised { at: hop, emitted: now, by_itself });
+                    let fading = Fading::of(now.theta);
+                    *state = State::Raised(Raised { at: hop, emitted: now, fading, by_itself });
                     said.push(Said { key, state: FlagState::Raised, raised: hop, severity, because: None });
                 }
                 (Change::Update, State::Raised(raised)) => {
@@ -452,34 +473,7 @@ fn order(flag: &FlagRow) -> (&ComparisonKey, &CellKey, CountKind, &str) {
     (&flag.row.comparison, &flag.row.cell, flag.row.count_kind, &flag.row.function)
 }
 
-fn emitted(selected: &Selected) -> Emitted {
-    let evidence = &selected.now;
-    let half = |low: f64, high: f64| (libm::log(high) - libm::log(low)) / 2.0;
-    let interval = evidence.row.effect();
-    Emitted {
-        theta: evidence.theta,
-        half_interval: interval.map(|interval| half(interval.low, interval.high)),
-        support: evidence.row.support,
-        severity: severity(evidence, selected.provisional.is_some()),
-    }
-}
-
-/// Whether the effect moved by more than half the width of the interval that was last announced, or the support
-/// changed.
-fn has_moved(now: &RowEvidence, emitted: &Emitted) -> bool {
-    let by = (now.theta - emitted.theta).abs();
-    now.row.support != emitted.support || emitted.half_interval.is_some_and(|half| by > half)
-}
-
 /// Whether a rejected row changed enough, its plain share does not contradict it, and no single pod made it.
 fn may_be_raised(now: &RowEvidence, min_effect: f64) -> bool {
     now.theta.abs() >= min_effect && !now.contradicts && now.one_pod.is_empty()
-}
-
-fn severity(evidence: &RowEvidence, provisional: bool) -> Severity {
-    match evidence.row.support {
-        _ if evidence.theta <= 0.0 => Severity::Info,
-        Support::Firm if !provisional => Severity::Page,
-        _ => Severity::Ticket,
-    }
 }

@@ -26,7 +26,7 @@ const MOST_PODS: u32 = 10_000;
 
 /// What is missing until an unchanged cell would be found clean.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outlook {
+pub(crate) struct Outlook {
     /// More pods of the head build.
     pub head_pods: u32,
     /// More pods of the base.
@@ -43,7 +43,7 @@ pub struct Outlook {
 /// epoch is enough (evidence starts again after it), that time is given. Otherwise the answer is the fewest pods of the
 /// head (or of both arms, if the base is too small) with which a window, or the time so far if that is longer, is
 /// enough.
-pub fn outlook(cell: &ComparisonRow, rows: &[&CellRow], config: &Config) -> Outlook {
+pub(crate) fn outlook(cell: &ComparisonRow, rows: &[&CellRow], config: &Config) -> Outlook {
     let pods = |count: i64| u32::try_from(count).unwrap_or(0);
     let patience = Patience { window: seconds(config.window), epoch: seconds(config.epoch) };
     needed(Study::of(cell, rows).as_ref(), Arms { head: pods(cell.head_pods), base: pods(cell.base_pods) }, patience)

@@ -14,8 +14,13 @@ const FLEETS: u64 = 20;
 
 /// The seeds of an experiment.
 pub fn seeds() -> RangeInclusive<u64> {
-    let fleets = std::env::var("FLEETDIFF_NULL_FLEETS");
-    1..=fleets.map_or(FLEETS, |number| number.parse().expect("FLEETDIFF_NULL_FLEETS is a number of fleets"))
+    seeds_to(FLEETS)
+}
+
+/// The seeds of an experiment with so many fleets, unless `FLEETDIFF_NULL_FLEETS` says how many.
+pub fn seeds_to(fleets: u64) -> RangeInclusive<u64> {
+    let number = std::env::var("FLEETDIFF_NULL_FLEETS");
+    1..=number.map_or(fleets, |number| number.parse().expect("FLEETDIFF_NULL_FLEETS is a number of fleets"))
 }
 
 /// The most of `runs` that may be false at a true rate of `rate`: three standard errors above it, for .05 3 of 20 and 6 of 40.

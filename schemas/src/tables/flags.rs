@@ -42,15 +42,17 @@ impl TableRow for FlagRow {
                 "state": state => "What happened to the flag at `window_end_at`.",
                 "severity": severity =>
                     "Who should look: `page` for a regression with `firm` support, `ticket` for one with `tentative` \
-                     support, `info` for an improvement. A cleared flag keeps the severity that it had.",
+                     support, on young pods, or among pods that differ by something without a label, `info` for an \
+                     improvement. A cleared flag keeps the severity that it had.",
                 "raised_at": raised_at => "When the flag was raised, in event time.",
                 "sequence" in "hops": sequence =>
                     "Number of the hop at whose close the change happened, counted from the Unix epoch; it grows from \
                      change to change of a flag.",
                 "cleared_because": cleared_because =>
                     "Why the flag was cleared: `comparison_closed` (an arm is gone), `equivalent` (shown to be within \
-                     5 % in a later epoch), `explained` (another flag explains the row) or `warm_up` (a provisional flag \
-                     that pods of the same age did not confirm). Null in the states `raised` and `updated`.",
+                     5 % in a later epoch), `explained` (another flag explains the row), `faded` (its change is gone in \
+                     three reports, ten minutes apart) or `warm_up` (a provisional flag that pods of the same age did not \
+                     confirm). Null in the states `raised` and `updated`.",
                 "explains": explains =>
                     "Rows that move only because this one does: `name (kind)` for callers, `name (share)` for \
                      functions whose share alone moved. They raise no flag of their own. May be empty, never null.",

@@ -35,9 +35,11 @@ const LOOKS: usize = 3;
 /// Whether a change of `raised` has faded (`faded`): the intervals of its three latest reports all cover 0 and leave out
 /// half of it.
 pub fn faded(raised: f64, intervals: &[(f64, f64)]) -> bool {
-    let has_faded = |(low, high): &(f64, f64)| {
-        let leaves_out_half = if raised > 0.0 { *high < raised / 2.0 } else { *low > raised / 2.0 };
-        *low <= 0.0 && *high >= 0.0 && leaves_out_half
-    };
-    intervals.len() >= LOOKS && intervals.iter().rev().take(LOOKS).all(has_faded)
+    intervals.len() >= LOOKS && intervals.iter().rev().take(LOOKS).all(|interval| is_gone(raised, *interval))
+}
+
+/// Whether an interval covers 0 and leaves out half of a change of `raised`.
+pub fn is_gone(raised: f64, (low, high): (f64, f64)) -> bool {
+    let half = raised / 2.0;
+    low <= 0.0 && high >= 0.0 && if raised > 0.0 { high < half } else { low > half }
 }

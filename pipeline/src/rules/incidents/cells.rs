@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::number::whole;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::time::Nanos;
@@ -25,6 +26,8 @@ struct Known {
     outlook: Option<(Outlook, Nanos)>,
     /// Pods that differ from the others in the window of the last report.
     outlying: BTreeSet<String>,
+    /// What the last report warned of, each with its subject before the colon.
+    warnings: Vec<String>,
 }
 
 impl Cells {
@@ -42,10 +45,9 @@ impl Cells {
             let reported = rows.get(&(&row.comparison, &row.cell)).cloned();
             let known = match reported {
                 Some(rows) => Known::reported(row, &rows, config),
-                None => Known {
-                    row,
-                    outlook: before.as_ref().and_then(|known| known.outlook),
-                    outlying: before.map(|known| known.outlying).unwrap_or_default(),
+                None => match before {
+                    Some(known) => Known { row, ..known },
+                    None => Known { row, outlook: None, outlying: BTreeSet::new(), warnings: Vec::new() },
                 },
             };
             self.known.insert(key, known);
@@ -64,6 +66,18 @@ impl Cells {
             by_cell.entry(cell).or_default().push(known);
         }
         by_cell.into_iter().map(|(cell, known)| (cell.clone(), standing(&known))).collect()
+    }
+
+    /// The subjects of which the last report warned, each with its cells.
+    pub(super) fn warnings(&self) -> BTreeMap<&str, BTreeSet<&CellKey>> {
+        let mut warnings: BTreeMap<&str, BTreeSet<&CellKey>> = BTreeMap::new();
+        for ((_, cell), known) in &self.known {
+            let subjects = known.warnings.iter().filter_map(|warning| warning.split_once(':'));
+            subjects.for_each(|(subject, _)| {
+                warnings.entry(subject).or_default().insert(cell);
+            });
+        }
+        warnings
     }
 
     /// Pods of head and base in one cell.
@@ -99,7 +113,8 @@ impl Known {
         let epoch: Vec<&CellRow> = of(Scope::Epoch).collect();
         let uneven = of(Scope::Window).filter(|row| row.verdict == Verdict::SomePodsOutlying);
         let outlying = uneven.flat_map(|row| row.outlying_pods.iter().cloned()).collect();
-        Self { outlook: Some((outlook(&row, &epoch, config), row.window_end_at)), row, outlying }
+        let warnings = row.warnings.clone();
+        Self { outlook: Some((outlook(&row, &epoch, config), row.window_end_at)), row, outlying, warnings }
     }
 
     /// Whether it did not change, or is cheaper.
@@ -107,20 +122,22 @@ impl Known {
         matches!(self.row.verdict, ComparisonVerdict::Clean | ComparisonVerdict::Improved)
     }
 
-    /// What would decide the cell, in words.
-    fn need(&self) -> String {
+    /// What would decide the cell.
+    fn open(&self) -> Standing {
         let row = &self.row;
         let Some((outlook, at)) = self.outlook else {
-            return "the result is inconclusive; the next report says what is missing".to_owned();
+            return Standing::Needs("the next report says what it needs".to_owned());
         };
         let gone = row.window_end_at.since(at).as_seconds();
-        // With more pods the time begins once they are there.
-        let left = if outlook.head_pods + outlook.base_pods > 0 { 0.0 } else { gone };
-        let waited = |seconds: f64| (seconds - left).max(0.0);
-        let outlook = Outlook { seconds: outlook.seconds.map(waited), ..outlook };
-        let pods = (row.head_pods, row.base_pods);
-        let need = need(outlook, pods, (&row.comparison.head_build, &row.comparison.base_build));
-        format!("the result is inconclusive: {need}")
+        let needs_pods = outlook.head_pods + outlook.base_pods > 0;
+        match outlook.seconds.map(|seconds| (seconds - gone).max(0.0)) {
+            Some(left) if !needs_pods && left >= 1.0 => Standing::Wait(whole(left.ceil())),
+            // With more pods the time begins once they are there.
+            _ => {
+                let pods = (row.head_pods, row.base_pods);
+                Standing::Needs(need(outlook, pods, (&row.comparison.head_build, &row.comparison.base_build)))
+            }
+        }
     }
 }
 
@@ -132,8 +149,8 @@ fn standing(known: &[&Known]) -> Standing {
     }
     if let Some(open) = comparable().find(|known| !known.is_settled()) {
         return match open.row.verdict {
-            ComparisonVerdict::Regressed => Standing::Wait("its cause is not settled yet".to_owned()),
-            _ => Standing::Wait(open.need()),
+            ComparisonVerdict::Regressed => Standing::Needs("its cause is not settled yet".to_owned()),
+            _ => open.open(),
         };
     }
     let outlying: BTreeSet<&String> = comparable().flat_map(|known| &known.outlying).collect();

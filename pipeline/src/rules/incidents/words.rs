@@ -11,7 +11,7 @@ use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{IncidentState, Severity, Support};
 
 use super::cells::Cells;
-use crate::rules::advice::{self, LISTED, Standing, advice, change, changes, instant, length};
+use crate::rules::advice::{self, LISTED, Standing, change, changes, instant, length};
 use crate::rules::extent::extents;
 
 /// ln of the smallest p-value that is written as a number.
@@ -115,6 +115,7 @@ impl Account<'_> {
                 let places: Vec<String> = [self.places(Direction::More), self.places(Direction::Less)].concat();
                 let because = match self.because {
                     Some("comparison_closed") => "one of the builds has no pods any more",
+                    Some("faded") => "in three reports in a row the change with which it was flagged was gone",
                     Some("warm_up") => "once pods of the same age ran in both builds, the difference was gone",
                     Some("equivalent") => "a later epoch shows it to be equivalent (within 5 %)",
                     Some(other) => other,
@@ -185,14 +186,14 @@ impl Account<'_> {
         })
     }
 
-    /// What to do with the head build, cell by cell.
-    pub(super) fn action(&self, standings: BTreeMap<CellKey, Standing>) -> String {
+    /// What to do: while the incident stands, the advice.
+    pub(super) fn action(&self, advice: String) -> String {
         match self.state {
             IncidentState::Superseded => {
                 format!("See the incident of {}.", self.superseded_by.unwrap_or("the other function"))
             }
             IncidentState::Cleared => format!("Nothing has to be done about {} any more.", advice::name(self.cause)),
-            IncidentState::Raised | IncidentState::Updated => advice(self.head, &standings),
+            IncidentState::Raised | IncidentState::Updated => advice,
         }
     }
 
@@ -220,7 +221,12 @@ impl Account<'_> {
         } else {
             format!(" Support is tentative: {}; firm support needs 5 of each build.", listed(&few))
         };
-        format!("{}{promise}{support}", p.unwrap_or_default())
+        let doubt = if self.flags.iter().any(|flag| is_doubtful(flag)) {
+            " But pods differ by something without a label (nodes, hardware, pools or tenants), which none of this allows for."
+        } else {
+            ""
+        };
+        format!("{}{promise}{support}{doubt}", p.unwrap_or_default())
     }
 
     /// What the change costs, as a part of all samples.
@@ -248,6 +254,13 @@ impl Account<'_> {
     }
 }
 
+/// Whether nobody is paged for a flag because something without a label divides its pods.
+pub(super) fn is_doubtful(flag: &FlagRow) -> bool {
+    // NB: of what is more expensive, firm and not provisional, only this is no page.
+    let may_page = flag.row.support == Support::Firm && flag.row.provisional_until_at.is_none();
+    may_page && flag.severity == Severity::Ticket
+}
+
 /// Some cells of a grid, in the fewest words.
 pub(super) fn places(meant: &BTreeSet<CellKey>, grid: &BTreeSet<&CellKey>) -> Vec<String> {
     extents(meant, grid.iter().copied()).iter().map(ToString::to_string).collect()
@@ -271,7 +284,8 @@ pub(super) fn of_verdict(
         meant.map(|(cell, _)| cell.clone()).collect()
     };
     let is_clean = |standing: &Standing| matches!(standing, Standing::Keep | Standing::SomePods(_));
-    let is_open = |standing: &Standing| matches!(standing, Standing::Wait(_) | Standing::OtherCauses(_));
+    let is_open =
+        |standing: &Standing| matches!(standing, Standing::Wait(_) | Standing::Needs(_) | Standing::OtherCauses(_));
     let parts = [
         part("more expensive", with(Standing::costs_more)),
         part("less expensive", improved.clone()),

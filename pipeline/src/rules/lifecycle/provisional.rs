@@ -94,6 +94,6 @@ impl LiveRule {
     }
 }
 
-fn in_logarithms(ratio: Interval) -> LnInterval {
+pub(super) fn in_logarithms(ratio: Interval) -> LnInterval {
     LnInterval { low: libm::log(ratio.low), high: libm::log(ratio.high) }
 }
