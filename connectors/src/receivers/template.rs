@@ -61,14 +61,14 @@ impl Template {
         let alert = &event.alert;
         let data: serde_json::Value = serde_json::from_str(&alert.data).map_err(|error| error.to_string())?;
         let variables = context! {
-            id => alert.id,
+            id => alert.id.clone(),
             type => alert.alert_type.name(),
             state => data.get("state").and_then(|state| state.as_str()).unwrap_or("verdict"),
             time => rfc3339(alert.at),
-            source => alert.source,
-            subject => alert.subject,
-            key => alert.key,
-            receiver => self.receiver,
+            source => alert.source.clone(),
+            subject => alert.subject.clone(),
+            key => alert.key.clone(),
+            receiver => self.receiver.clone(),
             data => Value::from(Serde(&data)),
         };
         let template = self.environment.get_template(NAME).map_err(|error| in_words(&error))?;
