@@ -91,9 +91,8 @@ impl Retry {
 
     /// For how long the receiver has answered and refused.
     pub(super) fn refused_for(&self, now: Nanos) -> Duration {
-        self.refused_since.map_or(Duration::ZERO, |since| {
-            Duration::from_nanos(u64::try_from(now.since(since).0).unwrap_or(0))
-        })
+        self.refused_since
+            .map_or(Duration::ZERO, |since| Duration::from_nanos(u64::try_from(now.since(since).0).unwrap_or(0)))
     }
 
     /// Notes a failure that is worth repeating.

@@ -67,8 +67,7 @@ pub(super) fn events() -> Result<Vec<Event>, Box<dyn std::error::Error + Send + 
         summary: "This is a test.".to_owned(),
         action: "Nothing.".to_owned(),
     };
-    let states =
-        [IncidentState::Raised, IncidentState::Updated, IncidentState::Superseded, IncidentState::Cleared];
+    let states = [IncidentState::Raised, IncidentState::Updated, IncidentState::Superseded, IncidentState::Cleared];
     let mut alerts = vec![Alert::of_verdict(&verdict, &Guidance::default())?];
     for state in states {
         alerts.push(incident(state, Nanos::default())?);

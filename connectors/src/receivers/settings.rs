@@ -39,6 +39,11 @@ impl Secret {
         Self(text.into())
     }
 
+    /// The same after a prefix.
+    pub fn with_prefix(&self, prefix: &str) -> Self {
+        Self(format!("{prefix}{}", self.0))
+    }
+
     /// For the one place that sends it.
     pub(super) fn expose(&self) -> &str {
         &self.0
@@ -73,6 +78,14 @@ impl Endpoint {
             return Err("must not hold a user or password; set the header Authorization, or a bearer token");
         }
         Ok(Self { uri })
+    }
+
+    /// Reads a URL that is secret.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn of(url: &Secret) -> Result<Self, &'static str> {
+        Self::parse(url.expose())
     }
 
     /// The URL of requests of a kind: Alertmanager has its own path below the address.
@@ -195,7 +208,9 @@ mod tests {
 
     #[test]
     fn an_endpoint_shows_scheme_host_and_port_only() {
-        let endpoint = Endpoint::parse("https://hooks.example:8443/services/T0001/B0002/hunter2hunter2?key=hunter3hunter3").unwrap();
+        let endpoint =
+            Endpoint::parse("https://hooks.example:8443/services/T0001/B0002/hunter2hunter2?key=hunter3hunter3")
+                .unwrap();
         assert_eq!(format!("{endpoint} {endpoint:?}"), "https://hooks.example:8443 https://hooks.example:8443");
         let settings = ReceiverSettings {
             headers: vec![("Authorization".to_owned(), Secret::new("Bearer hunter4"))],

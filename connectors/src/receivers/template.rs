@@ -74,7 +74,9 @@ impl Template {
         let template = self.environment.get_template(NAME).map_err(|error| in_words(&error))?;
         let text = template.render(variables).map_err(|error| in_words(&error))?;
         let json: Result<serde_json::Value, _> = serde_json::from_str(&text);
-        json.map_err(|error| format!("what the template makes is not JSON: {error}; print whole values, without quotes of their own"))?;
+        json.map_err(|error| {
+            format!("what the template makes is not JSON: {error}; print whole values, without quotes of their own")
+        })?;
         Ok(text)
     }
 }

@@ -212,7 +212,10 @@ fn alerts_that_stand_are_sent_again_before_they_expire() {
     line.offer(&event("f", IncidentState::Raised, Severity::Page, 0), at(0));
     let Step::Send(parcel) = line.next(at(0), &mut Vec::new()) else { panic!("nothing is sent") };
     let body: Value = serde_json::from_str(&parcel.body).unwrap();
-    assert_eq!((body[0]["startsAt"].as_str(), body[0]["endsAt"].as_str()), (Some("2026-03-01T09:40:00Z"), Some("2026-03-01T09:44:00Z")));
+    assert_eq!(
+        (body[0]["startsAt"].as_str(), body[0]["endsAt"].as_str()),
+        (Some("2026-03-01T09:40:00Z"), Some("2026-03-01T09:44:00Z"))
+    );
     assert_eq!(body[0]["generatorURL"], "https://d.example/f");
     line.answered(&parcel, &Answer::Accepted, at(1));
     assert_eq!(line.next(at(2), &mut Vec::new()), Step::Wait(at(61)));
@@ -402,10 +405,8 @@ fn texts_of(value: &Value) -> Vec<&str> {
 #[test]
 fn a_template_of_ones_own_writes_whole_values() {
     let template = r#"{"what": {{ state }}, "about": {{ data.summary }}, "more": {{ ["a", data.cause] }}}"#;
-    let own = |template: &str| ReceiverSettings {
-        template: Some(template.to_owned()),
-        ..settings(ReceiverKind::Webhook)
-    };
+    let own =
+        |template: &str| ReceiverSettings { template: Some(template.to_owned()), ..settings(ReceiverKind::Webhook) };
     let mut line = line(&own(template));
     for (second, text) in (0..).zip(hostile()) {
         let alert = alert(&text, IncidentState::Raised, Severity::Page, second, &text);
@@ -435,8 +436,7 @@ fn verdicts_are_sent_to_who_asks_for_them() {
         .collect();
     for (events, waiting) in [(Filter::default().events, 0), (AlertType::ALL.to_vec(), 1)] {
         let filter = Filter { events, ..Filter::default() };
-        let settings =
-            ReceiverSettings { filter, maximum_age: Duration::ZERO, ..settings(ReceiverKind::Slack) };
+        let settings = ReceiverSettings { filter, maximum_age: Duration::ZERO, ..settings(ReceiverKind::Slack) };
         let mut line = line(&settings);
         line.offer(&verdicts[0], at(0));
         assert_eq!(line.counts().waiting, waiting);

@@ -52,7 +52,8 @@ impl Worker {
         let refused = |source| ReceiverError::State { name: name(), source };
         let file = StateFile::create(root, &settings.name).map_err(refused)?;
         let saved = file.read().map_err(refused)?;
-        let line = Line::new(settings, saved, now()).map_err(|detail| ReceiverError::Template { name: name(), detail })?;
+        let line =
+            Line::new(settings, saved, now()).map_err(|detail| ReceiverError::Template { name: name(), detail })?;
         let state = Mutex::new(State { line, closing: None, is_over: false });
         let shared = Arc::new(Shared { settings: settings.clone(), state, changed: Condvar::new() });
         let client = Client::new(settings);
@@ -99,7 +100,9 @@ impl Worker {
         let ReceiverCounts { waiting, dropped, failed, outdated, .. } = state.line.counts();
         let ReceiverSettings { name, endpoint, maximum_age, .. } = &self.shared.settings;
         if waiting > 0 {
-            tracing::warn!("receiver {name} ({endpoint}): {waiting} not delivered; the next run with this output folder sends them");
+            tracing::warn!(
+                "receiver {name} ({endpoint}): {waiting} not delivered; the next run with this output folder sends them"
+            );
         }
         if dropped > 0 || failed > 0 {
             tracing::warn!("receiver {name} ({endpoint}): {dropped} dropped because too many waited, {failed} refused");

@@ -49,7 +49,8 @@ impl GuidanceRule {
 
     /// Whether the rule applies to a function of a service, or to the whole service.
     pub fn fits(&self, service: &str, function: Option<&str>) -> bool {
-        fits_pattern(&self.service, service) && function.map_or(self.function == "*", |function| fits_pattern(&self.function, function))
+        fits_pattern(&self.service, service)
+            && function.map_or(self.function == "*", |function| fits_pattern(&self.function, function))
     }
 }
 
