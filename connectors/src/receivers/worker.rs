@@ -61,6 +61,7 @@ impl Worker {
         let of_thread = Arc::clone(&shared);
         let started = thread.spawn(move || work(&of_thread, &client, &file));
         started.map_err(|error| ReceiverError::Thread { name: name(), detail: error.to_string() })?;
+        tracing::info!("incidents also to {}: {} at {}", settings.name, settings.kind.name(), settings.endpoint);
         Ok(Self { shared })
     }
 
