@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../connectors/tests/support/alertmanager.rs"]
+#[expect(dead_code, reason = "other tests stop it, and wait for it")]
 mod alertmanager;
 #[path = "commands/bad_input.rs"]
 mod bad_input;
@@ -23,6 +24,7 @@ mod diff_reading;
 #[path = "commands/history.rs"]
 mod history;
 #[path = "../../connectors/tests/support/hook.rs"]
+#[expect(dead_code, reason = "other tests let it fail")]
 mod hook;
 #[path = "commands/method.rs"]
 mod method;

@@ -69,7 +69,7 @@ impl Card {
 
     fn as_json(&self, now: Nanos, resend_every: Nanos) -> Value {
         let expires = Nanos(resend_every.0.saturating_mul(EXPIRES_AFTER));
-        let ends_at = self.ended_at.unwrap_or(now.plus(expires));
+        let ends_at = self.ended_at.unwrap_or_else(|| now.plus(expires));
         let mut alert = json!({
             "labels": self.labels,
             "annotations": self.annotations,

@@ -41,7 +41,7 @@ pub struct ReceiverCounts {
 #[derive(Debug)]
 enum Plan {
     Board(Board),
-    Messages(Messages),
+    Messages(Box<Messages>),
 }
 
 /// What to do now.
@@ -93,7 +93,7 @@ impl Line {
                 Plan::Board(board)
             }
             ReceiverKind::Slack | ReceiverKind::Webhook => {
-                Plan::Messages(Messages::new(settings.queue, Template::of(settings)?))
+                Plan::Messages(Box::new(Messages::new(settings.queue, Template::of(settings)?)))
             }
         };
         let longest = LONGEST_WAIT.min(settings.resend_every);
@@ -153,9 +153,9 @@ impl Line {
             Plan::Messages(messages) => loop {
                 match messages.next() {
                     Ok(parcel) => break parcel,
-                    Err((event, why)) => {
+                    Err(why) => {
                         self.counts.failed += 1;
-                        notes.push(Note::Refused(format!("event {} cannot be written: {why}", event.alert.id)));
+                        notes.push(Note::Refused(why));
                     }
                 }
             },

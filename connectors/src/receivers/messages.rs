@@ -10,7 +10,7 @@ use super::template::Template;
 pub(super) struct Messages {
     queue: Queue,
     /// The event that is being sent: it stays until it is delivered, so that none overtakes it.
-    current: Option<(Parcel, Event)>,
+    current: Option<Parcel>,
     template: Option<Template>,
 }
 
@@ -28,16 +28,16 @@ impl Messages {
     /// The next request.
     ///
     /// # Errors
-    /// The event that cannot be written, and why; it is given up.
-    pub(super) fn next(&mut self) -> Result<Option<Parcel>, (Event, String)> {
+    /// An event cannot be written, in words; it is given up.
+    pub(super) fn next(&mut self) -> Result<Option<Parcel>, String> {
         if self.current.is_none() {
             let Some(event) = self.queue.pop() else { return Ok(None) };
             match self.written(&event) {
-                Ok(parcel) => self.current = Some((parcel, event)),
-                Err(why) => return Err((event, why)),
+                Ok(parcel) => self.current = Some(parcel),
+                Err(why) => return Err(format!("event {} cannot be written: {why}", event.alert.id)),
             }
         }
-        Ok(self.current.as_ref().map(|(parcel, _)| parcel.clone()))
+        Ok(self.current.clone())
     }
 
     fn written(&self, event: &Event) -> Result<Parcel, String> {

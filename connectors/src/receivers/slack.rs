@@ -34,6 +34,8 @@ fn harmless(c: char) -> String {
     match c {
         '@' => format!("@{BREAK}"),
         c if c.is_control() => " ".to_owned(),
+        // These turn the direction of what follows.
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => String::new(),
         c => c.to_string(),
     }
 }

@@ -142,8 +142,11 @@ fn work(shared: &Shared, client: &Client, file: &StateFile) {
             Step::Wait(at) => Duration::from_nanos(u64::try_from(at.since(now()).0).unwrap_or(0)),
             Step::Rest => LONGEST_SLEEP,
         };
-        let left = state.closing.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let sleep = sleep.min(LONGEST_SLEEP).min(left.unwrap_or(LONGEST_SLEEP)).max(Duration::from_millis(1));
+        // Nothing more is due before the end.
+        if state.closing.is_some_and(|deadline| Instant::now() + sleep > deadline) {
+            break;
+        }
+        let sleep = sleep.clamp(Duration::from_millis(1), LONGEST_SLEEP);
         state = shared.changed.wait_timeout(state, sleep).unwrap_or_else(PoisonError::into_inner).0;
     }
     save(&state, shared, file);

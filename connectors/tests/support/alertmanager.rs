@@ -43,7 +43,6 @@ impl Alertmanager {
     }
 
     /// Stops it for now.
-    #[allow(dead_code, reason = "not every test that starts one stops it")]
     pub fn pause(&mut self) {
         self.stop();
     }
@@ -54,7 +53,6 @@ impl Alertmanager {
     }
 
     /// Stops it and starts it again with the same address and storage.
-    #[allow(dead_code, reason = "not every test that starts one restarts it")]
     pub fn restart(&mut self) {
         self.stop();
         self.child = started(&self.folder, self.port);

@@ -97,7 +97,7 @@ impl Reading<'_> {
             let what = "is a list of tables: write [[receivers]] above the keys of each";
             return self.problem(part.span().start, RECEIVERS.to_owned(), what.to_owned());
         };
-        let folder = Path::new(self.name).parent().unwrap_or(Path::new("")).to_owned();
+        let folder = Path::new(self.name).parent().unwrap_or_else(|| Path::new("")).to_owned();
         let mut receiver = Receiver::at(self.place(part.span().start), folder);
         for (key, value) in table.iter() {
             let name: &str = key.get_ref().as_ref();
