@@ -102,6 +102,8 @@ enum Happening {
     Answered(u16),
     /// It arrives, but the answer is lost.
     Lost,
+    /// It is accepted, and an incident changes before the answer is there.
+    Overtaken(u8, Severity),
     /// The service is stopped and started again.
     Restarted,
     Seconds(u16),
@@ -120,6 +122,8 @@ fn happenings() -> impl Strategy<Value = Vec<Happening>> {
         4 => (0_u8..4, state, severity).prop_map(|(cause, state, severity)| Happening::Incident(cause, state, severity)),
         3 => prop::sample::select(vec![200_u16, 429, 500, 503]).prop_map(Happening::Answered),
         1 => Just(Happening::Lost),
+        2 => (0_u8..4, prop::sample::select(vec![Severity::Page, Severity::Ticket]))
+            .prop_map(|(cause, severity)| Happening::Overtaken(cause, severity)),
         1 => Just(Happening::Restarted),
         2 => (1_u16..400).prop_map(Happening::Seconds),
     ];
@@ -183,6 +187,21 @@ proptest! {
                         alertmanager.take(&parcel);
                         line.answered(&parcel, &Answer::Silence("lost".to_owned()), now);
                     }
+                }
+                Happening::Overtaken(cause, severity) => {
+                    let Step::Send(parcel) = line.next(now, &mut Vec::new()) else { continue };
+                    alertmanager.take(&parcel);
+                    let cause = format!("f{cause}");
+                    // An incident that stands ends, another one is raised.
+                    let ended = standing.remove(&cause);
+                    let state = if ended.is_some() { IncidentState::Cleared } else { IncidentState::Raised };
+                    let event = event(&cause, state, ended.unwrap_or(severity), second);
+                    line.offer(&event, now);
+                    all.push(event);
+                    if ended.is_none() {
+                        standing.insert(cause, severity);
+                    }
+                    line.answered(&parcel, &Answer::Accepted, now);
                 }
                 Happening::Restarted => {
                     let saved = serde_json::to_string(&line.saved()).unwrap();
