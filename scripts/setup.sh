@@ -28,6 +28,7 @@ need() {
 
 has_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome || command -v google-chrome-stable; }
 has_perf() { perf --version; }
+has_alertmanager() { command -v prometheus-alertmanager; }
 has_compilers() { command -v cc && command -v c++ && command -v make; }
 # A library counts as installed if pkg-config knows it, or, if pkg-config itself is missing, if its header exists.
 has_library() {
@@ -48,6 +49,8 @@ if [ "$purpose" = test ]; then
     need python3-venv python3 -c 'import venv, ensurepip'
     need chromium has_browser
     need linux-perf has_perf
+    # Incidents are sent to a real Alertmanager. NB: where services run, Debian starts it; the tests start their own.
+    need prometheus-alertmanager has_alertmanager
 fi
 
 if [ "${#missing[@]}" -gt 0 ]; then

@@ -12,6 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 left_out=(
     kafka          # a real broker
     parquet_readers # Python with readers
+    receivers      # a real Alertmanager
     page           # a browser
     commands       # whole runs of the program, perf
     null           # simulated fleets

@@ -1,4 +1,4 @@
-//! Where profiles come from and where results go: recorded fleets, Kafka, Parquet, alerts.
+//! Where profiles come from and where results go: recorded fleets, Kafka, Parquet, alerts, receivers.
 //!
 //! Formats and transports are separate: the crate [`fleetdiff_formats`] turns bytes and labels into profiles and knows
 //! no transport; [`files`] and [`kafka`] bring bytes and know no format. Outputs are created and never changed: an
@@ -9,3 +9,4 @@ pub mod files;
 pub mod kafka;
 pub mod output;
 pub mod parquet;
+pub mod receivers;

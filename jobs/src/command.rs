@@ -10,6 +10,7 @@ mod man;
 mod power;
 mod publish;
 mod replay;
+mod test_receivers;
 mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -50,6 +51,12 @@ pub(crate) enum Command {
     /// the same decisions.
     #[command(after_help = watch::EXAMPLES)]
     Watch(watch::WatchArgs),
+    /// Send a test message to the receivers of a configuration and print what they answer
+    ///
+    /// The message says that it is a test. At Alertmanager it is an alert of the service fleetdiff-test with severity info, which
+    /// ends by itself in a minute. Exit code 1 means that a receiver did not take it.
+    #[command(after_help = test_receivers::EXAMPLES)]
+    TestReceivers(test_receivers::TestReceiversArgs),
     /// Write a recorded fleet to a Kafka topic
     ///
     /// Records are written as pprof or delta, in order of the end times of their profiles, which become their timestamps. The
@@ -109,6 +116,7 @@ impl Command {
             Self::Demo(args) => demo::run(args),
             Self::Replay(args) => replay::run(args),
             Self::Watch(args) => watch::run(args),
+            Self::TestReceivers(args) => test_receivers::run(args),
             Self::Publish(args) => publish::run(args),
             Self::Generate(args) => generate::run(args),
             Self::Delta(args) => delta::run(args),

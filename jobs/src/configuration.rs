@@ -1,7 +1,7 @@
 //! The configuration of every command: one list of [`keys`], each with a default, which a file, the environment and
 //! flags override in this order. All problems are found before the run begins, and reported together.
 //!
-//! Secrets (passwords and keys of the Kafka client) come from the file or the environment, never from a flag, and are
+//! Secrets (passwords and keys of the Kafka client, URLs and tokens of receivers) come from the file or the environment, never from a flag, and are
 //! neither printed nor written into output.
 
 mod check;
@@ -9,6 +9,7 @@ mod file;
 mod flags;
 mod keys;
 mod problems;
+mod receivers;
 mod setting;
 mod values;
 mod written;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use fleetdiff_connectors::files::FleetError;
 use fleetdiff_connectors::kafka::error::BrokerError;
+use fleetdiff_connectors::receivers::ReceiverError;
 
 use crate::configuration::Problems;
 
@@ -53,6 +54,16 @@ impl Failure {
     /// All problems of a configuration, as a failure of usage.
     pub(crate) fn of_configuration(problems: Problems) -> Self {
         Self::usage(problems, "`fleetdiff watch --show-config` prints every key with its meaning")
+    }
+
+    /// A receiver that cannot be used, with what to do.
+    pub(crate) fn of_receiver(failure: ReceiverError) -> Self {
+        match failure {
+            ReceiverError::Template { .. } => {
+                Self::usage(failure, "docs/receivers.md lists the variables and filters of templates")
+            }
+            ReceiverError::State { .. } | ReceiverError::Thread { .. } => failure.into(),
+        }
     }
 
     /// Prints the chain of causes and the advice to stderr.

@@ -10,6 +10,7 @@ use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::kafka::error::BrokerError;
 use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::parquet::{ParquetOutput, PendingRows};
+use fleetdiff_connectors::receivers::Receivers;
 use fleetdiff_schemas::alert::{Alert, Guidance};
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::Tables;
@@ -22,6 +23,9 @@ use crate::progress::bar_of_hops;
 
 /// Event time that one file of a bounded run spans.
 const FLUSH: Duration = Duration::from_secs(600);
+
+/// How long receivers may take at the end of a run for what waits.
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
 /// Where alerts go.
 pub(crate) enum AlertTarget {
@@ -70,6 +74,7 @@ pub(crate) struct Output {
     pending: PendingRows,
     alerts: AlertTarget,
     guidance: Guidance,
+    receivers: Receivers,
 }
 
 impl Output {
@@ -83,12 +88,17 @@ impl Output {
     ) -> Result<Self, OutputError> {
         let parquet = ParquetOutput::create(root, configuration, flush)?;
         let pending = PendingRows::new(parquet.interval());
-        Ok(Self { parquet, pending, alerts, guidance: Guidance::default() })
+        Ok(Self { parquet, pending, alerts, guidance: Guidance::default(), receivers: Receivers::default() })
     }
 
     /// The same with what the configuration adds to alerts.
     pub(crate) fn guided(self, guidance: Guidance) -> Self {
         Self { guidance, ..self }
+    }
+
+    /// The same with receivers, who get alerts after the file or topic has them.
+    pub(crate) fn announced_to(self, receivers: Receivers) -> Self {
+        Self { receivers, ..self }
     }
 
     /// Takes the rows of the next hop; writes complete files and sends alerts about changes.
@@ -99,7 +109,9 @@ impl Output {
         alerts.sort_by(|a, b| (a.sequence, &a.key).cmp(&(b.sequence, &b.key)));
         self.pending.push(tables);
         self.parquet.write(&self.pending.take_complete(clock.end_of(hop)))?;
-        self.alerts.take(&alerts)
+        self.alerts.take(&alerts)?;
+        self.receivers.offer(&alerts, clock.end_of(hop));
+        Ok(())
     }
 
     /// Writes the rows that wait for the end of their interval.
@@ -146,6 +158,15 @@ impl Keeper {
         {
             let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             kept.output = kept.output.take().map(|output| output.guided(guidance));
+        }
+        self
+    }
+
+    /// The same with receivers.
+    pub(crate) fn announced_to(self, receivers: Receivers) -> Self {
+        {
+            let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.output = kept.output.take().map(|output| output.announced_to(receivers));
         }
         self
     }

@@ -2,6 +2,9 @@
 //! output folder.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../../connectors/tests/support/alertmanager.rs"]
+#[expect(dead_code, reason = "other tests stop it, and wait for it")]
+mod alertmanager;
 #[path = "commands/bad_input.rs"]
 mod bad_input;
 #[path = "commands/bad_records.rs"]
@@ -20,6 +23,9 @@ mod diff_exports;
 mod diff_reading;
 #[path = "commands/history.rs"]
 mod history;
+#[path = "../../connectors/tests/support/hook.rs"]
+#[expect(dead_code, reason = "other tests let it fail")]
+mod hook;
 #[path = "commands/method.rs"]
 mod method;
 #[path = "commands/outputs.rs"]
@@ -30,6 +36,8 @@ mod perf_diff;
 mod power;
 #[path = "commands/program.rs"]
 mod program;
+#[path = "commands/receivers.rs"]
+mod receivers;
 #[path = "commands/replay.rs"]
 mod replay;
 #[path = "commands/same_formats.rs"]

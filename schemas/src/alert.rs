@@ -10,7 +10,7 @@
 
 mod guidance;
 
-pub use self::guidance::{Guidance, GuidanceRule};
+pub use self::guidance::{Guidance, GuidanceRule, fits_pattern};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -4,11 +4,13 @@ mod named;
 mod uncalibrated;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use clap::Args;
 use fleetdiff_connectors::files::{Filter, RecordedFleet};
+use fleetdiff_connectors::receivers::{ReceiverSettings, Receivers};
 use fleetdiff_pipeline::run;
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::Reason;
@@ -19,7 +21,7 @@ use fleetdiff_schemas::time::TimeRange;
 use crate::configuration::{Configuration, Flags, OfDataflow};
 use crate::failure::Failure;
 use crate::grid;
-use crate::output::Keeper;
+use crate::output::{GRACE, Keeper};
 
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\
@@ -34,7 +36,11 @@ pub(crate) struct ReplayArgs {
     #[arg(value_name = "FLEET_DIR")]
     pub(crate) fleet: PathBuf,
     /// Configuration file.
-    #[arg(long, value_name = "FILE", help = "Configuration file; only its sections [dataflow] and [run] are used")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Configuration file; only its sections [dataflow] and [run] are used, and [[receivers]] with --receivers"
+    )]
     pub(crate) config: Option<PathBuf>,
     /// Only profiles of this service
     #[arg(long, help_heading = "Input", value_name = "SERVICE")]
@@ -48,6 +54,9 @@ pub(crate) struct ReplayArgs {
     /// Folder for Parquet tables and alerts.jsonl; must not hold the output of another run
     #[arg(long, help_heading = "Output", value_name = "DIR")]
     pub(crate) output: PathBuf,
+    /// Also send incidents to the receivers of the configuration file; without it nobody is notified
+    #[arg(long, help_heading = "Output", requires = "config")]
+    pub(crate) receivers: bool,
 }
 
 /// Replays a fleet, writes its tables and alerts, and prints the verdicts of the last look.
@@ -63,6 +72,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         false => Keeper::without_alerts(folder, written, config.clock(), span(&fleet)),
     };
     let keeper = keep(&args.output, configuration.of_fleet_as_json())?.guided(configuration.alerts.guidance());
+    let receivers = if args.receivers { start_receivers(&configuration, &args.output)? } else { Receivers::default() };
+    let keeper = keeper.announced_to(receivers.clone());
     // A folder is one partition: one worker reads it.
     let unread = Mutex::new(Some(fleet));
     let sources = move |_, _| -> Result<Vec<Box<dyn Source>>, SourceError> {
@@ -70,6 +81,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         Ok(fleet.into_iter().map(|fleet| -> Box<dyn Source> { Box::new(fleet) }).collect())
     };
     run::run(&config, configuration.workers, Arc::new(sources), Box::new(keeper.clone()))?;
+    receivers.finish(GRACE);
     let (tables, aa_check) = keeper.finish()?;
     warn_of_rejected(&tables);
     let mut out = std::io::stdout().lock();
@@ -84,6 +96,14 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let written = if config.method.is_calibrated() { "tables and alerts.jsonl" } else { "tables" };
     writeln!(out, "{written} are in {}", args.output.display())?;
     Ok(())
+}
+
+/// The receivers of the configuration, for events of any age: a recorded fleet is old.
+fn start_receivers(configuration: &Configuration, output: &Path) -> Result<Receivers, Failure> {
+    let settings = configuration.receivers().map_err(Failure::of_configuration)?;
+    let settings: Vec<ReceiverSettings> =
+        settings.into_iter().map(|receiver| ReceiverSettings { maximum_age: Duration::ZERO, ..receiver }).collect();
+    Receivers::start(&settings, output).map_err(Failure::of_receiver)
 }
 
 /// From the first event time in the manifest to the last.

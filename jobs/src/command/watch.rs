@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use fleetdiff_connectors::kafka::source::{Contents, Share, TopicSettings, TopicSource};
 use fleetdiff_connectors::kafka::topic;
+use fleetdiff_connectors::receivers::Receivers;
 use fleetdiff_formats::otlp::metrics::Decoder as RequestDecoder;
 use fleetdiff_pipeline::run::{self, Ended, SourceFactory, run_service};
 use fleetdiff_schemas::source::{Source, SourceError};
@@ -25,7 +26,7 @@ use self::metrics::Metrics;
 use self::service::{Service, by_reason};
 use crate::configuration::{Configuration, Everything, Flags};
 use crate::failure::Failure;
-use crate::output::{AlertTarget, Output};
+use crate::output::{AlertTarget, GRACE, Output};
 
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\
@@ -72,13 +73,18 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
     }
     tracing::info!("{}", promise::false_alerts(&config));
     let stop = stop_on_signals()?;
-    let service = open(&configuration, config.clock())?;
+    let receivers = configuration.receivers().map_err(Failure::of_configuration)?;
+    let receivers = Receivers::start(&receivers, &configuration.output.folder).map_err(Failure::of_receiver)?;
+    let service = open(&configuration, &receivers, config.clock())?;
     let decisions = decisions::open(&configuration.output.folder)?;
     // A bounded read needs no wall clock: each of its partitions ends.
     let idle_after = if args.until_end { None } else { configuration.kafka.idle_after() };
     let terms = run::Service { stop, idle_after, decisions };
     let sources = sources(&configuration, args.until_end);
-    let ended = run_service(&config, configuration.workers, sources, Box::new(service.clone()), terms)?;
+    let ended = run_service(&config, configuration.workers, sources, Box::new(service.clone()), terms);
+    // However it ended, what was announced goes out.
+    receivers.finish(GRACE);
+    let ended = ended?;
     match ended {
         Ended::Complete => log_end(&service.finish()?, "ended", config.clock()),
         Ended::Stopped => log_end(&service.leave(), "stopped", config.clock()),
@@ -93,7 +99,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
 }
 
 /// Opens everything that can fail before anything is read.
-fn open(configuration: &Configuration, clock: HopClock) -> Result<Service, Failure> {
+fn open(configuration: &Configuration, receivers: &Receivers, clock: HopClock) -> Result<Service, Failure> {
     let (kafka, alerts) = (&configuration.kafka, &configuration.alerts);
     let partitions = topic::partition_count(&kafka.client, &kafka.topic).map_err(Failure::of_broker)?;
     let folder = &configuration.output.folder;
@@ -103,7 +109,8 @@ fn open(configuration: &Configuration, clock: HopClock) -> Result<Service, Failu
         AlertTarget::topic(&kafka.client, &alerts.topic, alerts.partitions).map_err(Failure::of_broker)?
     };
     let output = Output::create(folder, configuration.of_topic_as_json(), configuration.output.flush, target)?
-        .guided(alerts.guidance());
+        .guided(alerts.guidance())
+        .announced_to(receivers.clone());
     let requests = if kafka.metrics_topic.is_empty() {
         String::new()
     } else {
@@ -121,9 +128,9 @@ fn open(configuration: &Configuration, clock: HopClock) -> Result<Service, Failu
     let metrics = &configuration.output.metrics;
     let metrics = (!metrics.is_empty()).then(|| Metrics::new(Path::new(metrics)));
     if let Some(metrics) = &metrics {
-        metrics.write(&Done::default(), clock)?;
+        metrics.write(&Done::default(), receivers, clock)?;
     }
-    Ok(Service::new(output, metrics, clock))
+    Ok(Service::new(output, receivers.clone(), metrics, clock))
 }
 
 fn sources(configuration: &Configuration, until_end: bool) -> Arc<SourceFactory> {

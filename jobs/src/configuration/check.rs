@@ -66,5 +66,8 @@ impl Configuration {
         if let Err(bad) = Rewrites::parse(&self.rewrites.0) {
             need(false, "dataflow.rewrites", &bad.to_string());
         }
+        for (number, receiver) in self.receivers.iter().enumerate() {
+            receiver.check(self.receivers.get(..number).unwrap_or_default(), problems);
+        }
     }
 }

@@ -65,6 +65,11 @@ pub(crate) struct Flags<S> {
 }
 
 impl<S> Flags<S> {
+    /// No flag at all.
+    pub(crate) fn none() -> Self {
+        Self { given: Vec::new(), choice: PhantomData }
+    }
+
     /// Whether a key was given.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.given.iter().any(|(key, _)| key.path == path)

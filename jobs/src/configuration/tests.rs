@@ -1,9 +1,11 @@
 use std::collections::BTreeSet;
 
 use fleetdiff_formats::Format;
+use fleetdiff_schemas::alert::AlertType;
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::time::Nanos;
+use fleetdiff_schemas::verdict::Severity;
 
 use super::*;
 
@@ -156,4 +158,69 @@ fn the_json_of_a_run_holds_what_decides_rows_and_nothing_else() {
         serde_json::json!(["service.name", "k8s.deployment.name", "k8s.statefulset.name", "k8s.daemonset.name"])
     );
     assert!(json["kafka"].get("brokers").is_none());
+}
+
+#[test]
+fn receivers_are_read_with_their_defaults_and_secrets_from_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("url"), "https://hooks.example/services/hunter2\n").unwrap();
+    std::fs::write(folder.path().join("own.jinja"), "{}").unwrap();
+    let text = "[[receivers]]\nname = \"oncall\"\nkind = \"alertmanager\"\nurl = \"http://am:9093/hunter3\"\nresend_every = \"15s\"\n\
+        minimum_severity = \"ticket\"\nheaders = { \"X-Scope\" = \"hunter4\" }\n\
+        [[receivers]]\nname = \"chat\"\nkind = \"slack\"\nurl_file = \"url\"\ntemplate = \"own.jinja\"\nevents = [\"raised\", \"verdict\"]\nservices = [\"check*\"]\n";
+    let (mut configuration, mut problems) = (Configuration::default(), Vec::new());
+    file::take(text, folder.path().join("f.toml").to_str().unwrap(), &mut configuration, &mut problems);
+    configuration.check(&mut problems);
+    assert_eq!(problems, []);
+    let receivers = configuration.receivers().unwrap();
+    assert_eq!(receivers[0].endpoint.to_string(), "http://am:9093");
+    assert_eq!((receivers[0].resend_every.as_secs(), receivers[0].filter.minimum_severity), (15, Severity::Ticket));
+    assert_eq!((receivers[0].headers.len(), receivers[0].filter.events.len()), (1, 4));
+    assert_eq!(receivers[1].endpoint.to_string(), "https://hooks.example");
+    assert_eq!(receivers[1].filter.events, [AlertType::IncidentRaised, AlertType::Verdict]);
+    assert_eq!(receivers[1].template.as_deref(), Some("{}"));
+    let shown = format!("{}{configuration:?}{receivers:?}", configuration.to_toml());
+    assert!(!shown.contains("hunter"), "{shown}");
+    assert!(shown.contains("# url is set but not shown") && shown.contains("\nresend_every = \"15s\"\n"), "{shown}");
+}
+
+#[test]
+fn the_example_of_a_receiver_has_every_key_with_a_value_that_it_takes() {
+    let file = include_str!("../../../fleetdiff.toml");
+    let (_, example) = file.split_once("# [[receivers]]\n").unwrap();
+    let is_key = |line: &&str| line.split_once(" = ").is_some_and(|(name, _)| !name.contains(' '));
+    let lines: Vec<&str> = example.lines().filter_map(|line| line.strip_prefix("# ")).filter(is_key).collect();
+    assert_eq!(lines.len(), receivers::RECEIVER_KEYS.len() + 1, "{lines:?}");
+    let (_, problems) = loaded(&format!("[[receivers]]\n{}", lines.join("\n")), &[]);
+    // Only what does not go together is wrong.
+    let kinds: BTreeSet<&str> = problems.iter().map(|problem| problem.key.as_str()).collect();
+    let expected = ["receivers.bearer_token_file", "receivers.events", "receivers.template", "receivers.url"];
+    assert_eq!(kinds, expected.into(), "{problems:?}");
+}
+
+#[test]
+fn problems_of_receivers_have_key_and_line_and_show_no_secret() {
+    let text = "[[receivers]]\nname = \"a b\"\nkind = \"pager\"\nurl = \"hunter2\"\nurll = \"hunter3\"\ntimeout = \"0s\"\n\
+        headers = [\"hunter4\"]\n[[receivers]]\nname = \"x\"\nkind = \"alertmanager\"\nevents = [\"raised\"]\n";
+    let (_, problems) = loaded(text, &[]);
+    let reported: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    for (start, part) in [
+        ("f.toml:1: receivers.name: ", "letters"),
+        ("f.toml:3: receivers.kind: ", "alertmanager"),
+        ("f.toml:1: receivers.url: must be a URL", ""),
+        ("f.toml:5: receivers.urll: unknown key", "bearer_token_env"),
+        ("f.toml:7: receivers.headers: ", "table"),
+        ("f.toml:1: receivers.timeout: ", "longer"),
+        ("f.toml:8: receivers.url: must be given once", "url_env"),
+        ("f.toml:8: receivers.events: ", "slack"),
+    ] {
+        assert!(reported.iter().any(|one| one.starts_with(start) && one.contains(part)), "{start} in {reported:#?}");
+    }
+    assert!(!format!("{reported:?}").contains("hunter"), "{reported:#?}");
+    let (_, problems) = loaded("[receivers]\nname = \"x\"\n", &[]);
+    assert!(format!("{problems:?}").contains("write [[receivers]]"), "{problems:?}");
+    let (configuration, problems) =
+        loaded("[[receivers]]\nname = \"x\"\nkind = \"webhook\"\nurl_env = \"FLEETDIFF_NO_SUCH\"\n", &[]);
+    assert_eq!(problems, []);
+    assert!(configuration.receivers().unwrap_err().to_string().contains("no variable FLEETDIFF_NO_SUCH"));
 }

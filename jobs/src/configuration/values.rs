@@ -13,6 +13,7 @@ use fleetdiff_schemas::alert::{Guidance, GuidanceRule};
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::profile::ProfileType;
 
+use super::receivers::Receiver;
 use super::setting::RewriteTexts;
 
 /// Everything that can be configured.
@@ -30,6 +31,8 @@ pub(crate) struct Configuration {
     pub(crate) output: Output,
     /// Where alerts go.
     pub(crate) alerts: Alerts,
+    /// Who gets incidents besides.
+    pub(crate) receivers: Vec<Receiver>,
 }
 
 /// The one comparison, if it is named.
@@ -134,6 +137,7 @@ impl Default for Configuration {
                 runbooks: Vec::new(),
                 link: String::new(),
             },
+            receivers: Vec::new(),
         }
     }
 }

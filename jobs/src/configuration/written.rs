@@ -6,6 +6,7 @@ use fleetdiff_connectors::kafka::client::is_secret;
 use serde_json::{Map, Value as Json};
 
 use super::keys::KEYS;
+use super::receivers::{RECEIVER_KEYS, Receiver};
 use super::values::Configuration;
 
 const HEAD: &str = "\
@@ -19,6 +20,19 @@ const CLIENT: &str = "
 # Set secrets here or in the environment (FLEETDIFF_KAFKA_CLIENT_SASL_PASSWORD is \"sasl.password\"). They have no flags and
 # are never printed.
 [kafka.client]
+";
+
+const RECEIVERS: &str = "
+# Who gets incidents besides the topic or file of alerts: any number of tables [[receivers]], none by default. Their keys
+# have no flags and no variables. `fleetdiff test-receivers` sends each a test message.
+#
+# [[receivers]]
+";
+
+/// The example of the one key that is a table.
+const HEADERS: &str = "\
+# Further headers of each request. Their values are never printed.
+# headers = { \"X-Scope-OrgID\" = \"fleet\" }
 ";
 
 /// NB: texts, numbers and truth are written the same way in TOML and JSON.
@@ -45,6 +59,20 @@ fn comment(text: &mut String, words: &str) {
     let _ = writeln!(text, "{line}");
 }
 
+fn write_receiver(text: &mut String, receiver: &Receiver) {
+    text.push_str("\n[[receivers]]\n");
+    for key in RECEIVER_KEYS {
+        let _ = match (key.get)(receiver) {
+            None => Ok(()),
+            Some(Json::Null) => writeln!(text, "# {} is set but not shown", key.name),
+            Some(value) => writeln!(text, "{} = {}", key.name, toml_of(&value)),
+        };
+    }
+    for (name, _) in &receiver.headers {
+        let _ = writeln!(text, "# header {name} is set but not shown");
+    }
+}
+
 impl Configuration {
     /// The whole configuration as a commented TOML file.
     pub(crate) fn to_toml(&self) -> String {
@@ -64,6 +92,13 @@ impl Configuration {
             comment(&mut text, &format!("Default: {}. --{}, {}", key.origin, key.flag, key.variable()));
             let _ = writeln!(text, "{} = {value}", key.name());
         }
+        text.push_str(RECEIVERS);
+        for key in RECEIVER_KEYS {
+            comment(&mut text, key.meaning);
+            let _ = writeln!(text, "# {} = {}", key.name, key.example);
+        }
+        text.push_str(HEADERS);
+        self.receivers.iter().for_each(|receiver| write_receiver(&mut text, receiver));
         text
     }
 

@@ -61,8 +61,20 @@ const ALLOWED: &[(&str, &str, &str)] = &[
 ];
 
 /// Subcommands whose help is checked.
-const HELP: &[&str] =
-    &["demo", "replay", "watch", "publish", "generate", "delta", "diff", "calibrate", "power", "completions", "man"];
+const HELP: &[&str] = &[
+    "demo",
+    "replay",
+    "watch",
+    "test-receivers",
+    "publish",
+    "generate",
+    "delta",
+    "diff",
+    "calibrate",
+    "power",
+    "completions",
+    "man",
+];
 
 /// Lower-case words of a text, with one blank between them and at both ends. Characters of names (`-`, `_`, a dot
 /// inside) are kept.

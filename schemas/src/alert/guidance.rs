@@ -49,7 +49,8 @@ impl GuidanceRule {
 
     /// Whether the rule applies to a function of a service, or to the whole service.
     pub fn fits(&self, service: &str, function: Option<&str>) -> bool {
-        fits(&self.service, service) && function.map_or(self.function == "*", |function| fits(&self.function, function))
+        fits_pattern(&self.service, service)
+            && function.map_or(self.function == "*", |function| fits_pattern(&self.function, function))
     }
 }
 
@@ -84,7 +85,7 @@ impl Guidance {
 }
 
 /// Whether a text fits a pattern in which `*` stands for any text.
-fn fits(pattern: &str, text: &str) -> bool {
+pub fn fits_pattern(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(text) = text.strip_prefix(start) else { return false };
     let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
@@ -98,16 +99,16 @@ fn fits(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::fits;
+    use super::fits_pattern;
 
     #[test]
     fn a_star_stands_for_any_text() {
         for (pattern, text) in [("*", ""), ("*", "f"), ("a*", "a"), ("a*c", "abc"), ("*b*", "abc"), ("a*b*c", "axbxbc")]
         {
-            assert!(fits(pattern, text), "{pattern} {text}");
+            assert!(fits_pattern(pattern, text), "{pattern} {text}");
         }
         for (pattern, text) in [("a", "ab"), ("a*a", "a"), ("*b*", "ac"), ("a*b*c", "abb"), ("", "a")] {
-            assert!(!fits(pattern, text), "{pattern} {text}");
+            assert!(!fits_pattern(pattern, text), "{pattern} {text}");
         }
     }
 }

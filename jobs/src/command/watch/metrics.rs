@@ -12,11 +12,13 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
+use fleetdiff_connectors::receivers::Receivers;
 use fleetdiff_schemas::time::HopClock;
 
 use super::done::Done;
 
 type Labels = Vec<(&'static str, &'static str)>;
+type OfReceiver = Vec<(&'static str, String)>;
 
 /// The metrics of a service and the file that they are written to.
 #[derive(Debug)]
@@ -30,6 +32,17 @@ pub(crate) struct Metrics {
     checks: Counter,
     false_positives: Counter,
     rate: Family<Labels, Gauge<f64, AtomicU64>>,
+    receivers: ReceiverMetrics,
+}
+
+/// What became of requests and events, by receiver.
+#[derive(Debug, Default)]
+struct ReceiverMetrics {
+    sent: Family<OfReceiver, Counter>,
+    retried: Family<OfReceiver, Counter>,
+    failed: Family<OfReceiver, Counter>,
+    dropped: Family<OfReceiver, Counter>,
+    waiting: Family<OfReceiver, Gauge>,
 }
 
 impl Metrics {
@@ -45,6 +58,7 @@ impl Metrics {
             checks: Counter::default(),
             false_positives: Counter::default(),
             rate: Family::default(),
+            receivers: ReceiverMetrics::default(),
             registry: Registry::default(),
         };
         registry.register("profiles_decoded", "Profiles that were decoded", metrics.profiles.clone());
@@ -72,6 +86,7 @@ impl Metrics {
             Unit::Ratios,
             metrics.rate.clone(),
         );
+        metrics.receivers.register(&mut registry);
         Self { registry, ..metrics }
     }
 
@@ -79,7 +94,8 @@ impl Metrics {
     ///
     /// # Errors
     /// The file cannot be written or replaced.
-    pub(crate) fn write(&self, done: &Done, clock: HopClock) -> std::io::Result<()> {
+    pub(crate) fn write(&self, done: &Done, receivers: &Receivers, clock: HopClock) -> std::io::Result<()> {
+        self.receivers.take(receivers);
         advance(&self.profiles, u64::try_from(done.decoded).unwrap_or(0));
         advance(&self.flags, done.flags);
         advance(&self.checks, done.aa_check.tests);
@@ -103,6 +119,35 @@ impl Metrics {
     }
 }
 
+impl ReceiverMetrics {
+    fn register(&self, registry: &mut Registry) {
+        for (name, help, counts) in [
+            ("receiver_sent", "Requests that receivers accepted", &self.sent),
+            ("receiver_retried", "Requests to receivers that failed and are repeated", &self.retried),
+            (
+                "receiver_failed",
+                "Requests that receivers refused for good, and events that could not be written",
+                &self.failed,
+            ),
+            ("receiver_dropped", "Events that were dropped because too many waited", &self.dropped),
+        ] {
+            registry.register(name, help, counts.clone());
+        }
+        registry.register("receiver_waiting", "Events or alerts that wait for a receiver", self.waiting.clone());
+    }
+
+    fn take(&self, receivers: &Receivers) {
+        for (name, counts) in receivers.counts() {
+            let labels = vec![("receiver", name.to_owned())];
+            advance(&self.sent.get_or_create(&labels), counts.sent);
+            advance(&self.retried.get_or_create(&labels), counts.retried);
+            advance(&self.failed.get_or_create(&labels), counts.failed);
+            advance(&self.dropped.get_or_create(&labels), counts.dropped);
+            self.waiting.get_or_create(&labels).set(i64::try_from(counts.waiting).unwrap_or(i64::MAX));
+        }
+    }
+}
+
 /// Raises a counter to the given total.
 fn advance(counter: &Counter, all: u64) {
     counter.inc_by(all.saturating_sub(counter.get()));
@@ -121,7 +166,7 @@ mod tests {
         let path = folder.path().join("fleetdiff.prom");
         let metrics = Metrics::new(&path);
         let clock = HopClock::new(Nanos::from_seconds(10));
-        metrics.write(&Done::default(), clock).unwrap();
+        metrics.write(&Done::default(), &Receivers::default(), clock).unwrap();
         assert!(!std::fs::read_to_string(&path).unwrap().contains("bound="), "no rate before the first test");
         let aa_check = AaCheckRate { reports: 2, tests: 1000, flags: 1 };
         let done = Done {
@@ -133,7 +178,7 @@ mod tests {
             aa_check,
         };
         for _ in 0..2 {
-            metrics.write(&done, clock).unwrap();
+            metrics.write(&done, &Receivers::default(), clock).unwrap();
         }
         let text = std::fs::read_to_string(&path).unwrap();
         for line in [

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::output::OutputError;
+use fleetdiff_connectors::receivers::Receivers;
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::sink::{Sink, SinkError};
@@ -20,6 +21,7 @@ const LOG_EVERY: Duration = Duration::from_secs(10);
 
 struct State {
     output: Option<Output>,
+    receivers: Receivers,
     metrics: Option<Metrics>,
     done: Done,
     logged_at: Instant,
@@ -34,10 +36,11 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Writes to this output, and its metrics to a file.
-    pub(crate) fn new(output: Output, metrics: Option<Metrics>, clock: HopClock) -> Self {
+    /// Writes to this output, and its metrics, with those of receivers, to a file.
+    pub(crate) fn new(output: Output, receivers: Receivers, metrics: Option<Metrics>, clock: HopClock) -> Self {
         let state = State {
             output: Some(output),
+            receivers,
             metrics,
             done: Done::default(),
             logged_at: Instant::now(),
@@ -107,7 +110,8 @@ impl State {
 
     /// Rows matter more than metrics: if the file cannot be written, the run continues.
     fn write_metrics(&self, clock: HopClock) {
-        if let Some(Err(error)) = self.metrics.as_ref().map(|metrics| metrics.write(&self.done, clock)) {
+        if let Some(Err(error)) = self.metrics.as_ref().map(|metrics| metrics.write(&self.done, &self.receivers, clock))
+        {
             tracing::warn!("the metrics could not be written: {error}");
         }
     }

@@ -1,0 +1,129 @@
+//! Delivery of incidents to people: Alertmanager, Slack, and webhooks.
+//!
+//! The topic or file of alerts is where alerts are certain to be; a receiver gets them from there on, as well as the network
+//! allows. Each receiver has a thread and a bounded queue of its own, so that none delays the dataflow or another receiver. What
+//! is sent, and when it is repeated, is decided without a network (`line`); `http` sends it.
+
+mod alertmanager;
+mod event;
+mod http;
+mod line;
+mod messages;
+mod parcel;
+mod queue;
+mod retry;
+mod sample;
+mod settings;
+mod slack;
+mod state;
+mod template;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fleetdiff_schemas::alert::Alert;
+use fleetdiff_schemas::time::Nanos;
+
+pub use self::line::ReceiverCounts;
+pub use self::settings::{Endpoint, Filter, ReceiverKind, ReceiverSettings, Secret};
+pub use self::state::RECEIVERS_FOLDER;
+pub use self::worker::test;
+
+use self::event::Event;
+use self::worker::Worker;
+use crate::output::OutputError;
+
+/// A receiver cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceiverError {
+    /// Its template is wrong.
+    #[error("receiver {name}: the template cannot be used: {detail}")]
+    Template {
+        /// The receiver.
+        name: String,
+        /// What is wrong.
+        detail: String,
+    },
+    /// What it has got cannot be read or written.
+    #[error("receiver {name}: {source}")]
+    State {
+        /// The receiver.
+        name: String,
+        /// Why not.
+        source: OutputError,
+    },
+    /// No thread can be started.
+    #[error("receiver {name}: no thread can be started: {detail}")]
+    Thread {
+        /// The receiver.
+        name: String,
+        /// The system's message.
+        detail: String,
+    },
+}
+
+impl ReceiverError {
+    /// The stable name of this kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Template { .. } => "unusable_template",
+            Self::State { source, .. } => source.code(),
+            Self::Thread { .. } => "no_thread",
+        }
+    }
+}
+
+/// All receivers of a run. Clones are handles to the same receivers.
+#[derive(Clone, Debug, Default)]
+pub struct Receivers {
+    workers: Vec<Worker>,
+}
+
+impl Receivers {
+    /// Starts them. What they have got is kept in [`RECEIVERS_FOLDER`] in the output folder, so that a run that makes the same
+    /// events again does not send them again.
+    ///
+    /// # Errors
+    /// [`ReceiverError`].
+    pub fn start(settings: &[ReceiverSettings], root: &Path) -> Result<Self, ReceiverError> {
+        let workers = settings.iter().map(|settings| Worker::start(settings, root)).collect::<Result<_, _>>()?;
+        Ok(Self { workers })
+    }
+
+    /// Hands over the alerts of one hop, in order, and how far event time has come. Returns at once.
+    pub fn offer(&self, alerts: &[Alert], through: Nanos) {
+        if self.workers.is_empty() {
+            return;
+        }
+        let mut events = Vec::with_capacity(alerts.len());
+        for alert in alerts {
+            match Event::of(alert) {
+                Ok(event) => events.push(event),
+                Err(error) => tracing::error!("alert {} is not sent to receivers: {error}", alert.id),
+            }
+        }
+        for worker in &self.workers {
+            worker.offer(&events, through);
+        }
+    }
+
+    /// What happened so far, by receiver.
+    pub fn counts(&self) -> Vec<(&str, ReceiverCounts)> {
+        self.workers.iter().map(|worker| (worker.name(), worker.counts())).collect()
+    }
+
+    /// Sends what waits, for at most this long, and logs what could not be delivered. Alerts that stand are not resolved: they
+    /// were not cleared.
+    pub fn finish(&self, grace: Duration) {
+        let deadline = Instant::now() + grace;
+        for worker in &self.workers {
+            worker.close(deadline);
+        }
+        for worker in &self.workers {
+            worker.wait(deadline);
+        }
+    }
+}
