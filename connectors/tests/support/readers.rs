@@ -60,6 +60,7 @@ fn figures<R: TableRow>(rows: &[R]) -> serde_json::Value {
 pub fn expect(expected: &Path, tables: &Tables) {
     let figures = json!({
         "cells": figures(&tables.cells),
+        "evidence": figures(&tables.evidence),
         "flags": figures(&tables.flags),
         "comparisons": figures(&tables.comparisons),
         "incidents": figures(&tables.incidents),

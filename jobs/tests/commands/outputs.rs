@@ -28,7 +28,12 @@ fn four_readers_see_what_the_program_wrote() {
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
         let tables = &done.tables;
         assert!(
-            text.contains(&format!("cells {} rows, flags {} rows", tables.cells.len(), tables.flags.len())),
+            text.contains(&format!(
+                "cells {} rows, evidence {} rows, flags {} rows",
+                tables.cells.len(),
+                tables.evidence.len(),
+                tables.flags.len()
+            )),
             "{text}"
         );
         assert!(
