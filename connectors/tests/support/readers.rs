@@ -76,6 +76,11 @@ pub fn read(folder: &Path, expected: &Path) -> Output {
     Command::new(python()).arg(script).arg(folder).arg("--expect").arg(expected).output().unwrap()
 }
 
+/// Recomputes the significant rows of an output folder from the counts behind them.
+pub fn recompute(folder: &Path) -> Output {
+    Command::new(python()).arg(readers().join("recompute.py")).arg(folder).output().unwrap()
+}
+
 /// Runs every query of a page of `docs` in `folder`, in which `out` is an output folder.
 pub fn run_page(folder: &Path, page: &Path) -> Output {
     let script = readers().join("run_page.py");
