@@ -14,11 +14,14 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 KEY = (
     "scope", "service", "profile_type", "measure", "count_kind", "base_build", "head_build", "region", "cohort", "function", "window_end_at",
 )
+SIGNIFICANT = ("regressed", "improved")
 CLASSES = (1 / 4, 1, 4, 16, 64, 256)
 # The largest difference that is taken for rounding: of p-values on the log scale, of all else in proportion.
 CLOSE = 1e-9
@@ -258,25 +261,34 @@ def difference(name, found, expected):
     return 0.0 if found == expected else abs(found - expected) / max(abs(found), abs(expected))
 
 
-def read(folder):
+def read(folder, is_wanted=None):
+    """The rows of a table for which `is_wanted` holds, and what its first file says about the run."""
     files = [pq.ParquetFile(file) for file in sorted(folder.rglob("*.parquet"))]
-    return [row for file in files for row in file.read().to_pylist()], files[0].metadata.metadata
+    tables = (file.read() for file in files)
+    rows = [row for table in tables for row in (table.filter(is_wanted(table)) if is_wanted else table).to_pylist()]
+    return rows, files[0].metadata.metadata
 
 
 def main():
     parser = argparse.ArgumentParser(description="Recomputes the significant rows of an output folder from its table evidence.")
     parser.add_argument("output", type=Path, help="the folder that fleetdiff wrote")
     output = parser.parse_args().output
-    rows, about = read(output / "cells")
-    min_effect = json.loads(about[b"fleetdiff.configuration"])["dataflow"]["min_effect"]
     behind = defaultdict(list)
     for row in read(output / "evidence")[0]:
         behind[tuple(row[name] for name in KEY)].append(row)
+    functions = pa.array(sorted({key[KEY.index("function")] for key in behind}), pa.string())
+
+    def is_wanted(table):
+        is_significant = pc.is_in(table["verdict"], pa.array(SIGNIFICANT))
+        return pc.or_(is_significant, pc.is_in(table["function"], functions))
+
+    rows, about = read(output / "cells", is_wanted)
+    min_effect = json.loads(about[b"fleetdiff.configuration"])["dataflow"]["min_effect"]
     recomputed, significant, largest, failures = 0, 0, defaultdict(float), []
     for row in rows:
         key = tuple(row[name] for name in KEY)
         evidence = behind.pop(key, None)
-        is_significant = row["verdict"] in ("regressed", "improved") and row["reason"] != "rare"
+        is_significant = row["verdict"] in SIGNIFICANT and row["reason"] != "rare"
         significant += is_significant
         if evidence is None:
             if is_significant:

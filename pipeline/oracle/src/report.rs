@@ -46,6 +46,9 @@ impl Reported {
     }
 }
 
+/// A cell or a roll-up, and what is known about it.
+type Judged = (CellKey, Evidence);
+
 /// The input of a comparison's rows at one report.
 pub(super) struct Report<'a> {
     pub config: &'a Config,
@@ -142,8 +145,8 @@ impl Report<'_> {
     fn behind(
         &self,
         family: &Family,
-        of_cells: &[(CellKey, Evidence)],
-        (over_all, partly): (&[(CellKey, Evidence)], &[Vec<(CellKey, Evidence)>; 2]),
+        of_cells: &[Judged],
+        (over_all, partly): (&[Judged], &[Vec<Judged>; 2]),
         cells: &BTreeMap<CellKey, Cell>,
     ) -> Vec<EvidenceRow> {
         let over_all = if self.config.cell_by == CellBy::All { &[] } else { over_all };
