@@ -227,7 +227,7 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, shares: &ShareRow
     let (rows, tests) = (&shares.rows, &shares.rows.tests);
     let (levels, ln_scale) = (&tests.levels[place], rows.scales.deciding.ln_scale);
     evidence.tested = true;
-    evidence.from_others = Some(shares.from_others(place));
+    evidence.from_others = Some(shares.taken_from_others(place));
     evidence.theta_share = levels.theta();
     evidence.theta = rows.theta[place];
     evidence.variance = levels.variance();

@@ -60,7 +60,7 @@ pub struct ShareRows<'a> {
 
 impl ShareRows<'_> {
     /// What the test at a place takes from the other functions.
-    pub fn from_others(&self, place: usize) -> FromOthers {
+    pub fn taken_from_others(&self, place: usize) -> FromOthers {
         FromOthers::of(&self.rows.tests, &self.rows.scales, self.contrast.id(place), place)
     }
 
