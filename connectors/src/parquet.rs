@@ -6,7 +6,7 @@
 //! with [`OutputError::Nondeterministic`].
 //!
 //! The interval in which a run begins has a file of every table, without rows if there are none, so that readers find
-//! all six tables and their columns. Infinite numbers are stored as infinities, unknown ones as null; NaN never
+//! all seven tables and their columns. Infinite numbers are stored as infinities, unknown ones as null; NaN never
 //! occurs.
 
 use std::path::Path;
@@ -99,6 +99,7 @@ impl ParquetOutput {
     pub fn write(&mut self, tables: &Tables) -> Result<Written, OutputError> {
         let first = if self.begun { None } else { self.interval.first_of(tables) };
         let mut files = self.write_table(&tables.cells, first)?;
+        files.extend(self.write_table(&tables.evidence, first)?);
         files.extend(self.write_table(&tables.flags, first)?);
         files.extend(self.write_table(&tables.comparisons, first)?);
         files.extend(self.write_table(&tables.incidents, first)?);

@@ -40,6 +40,7 @@ fn sorted<R: TableRow>(rows: &[R]) -> Vec<R> {
 fn all_sorted(tables: &Tables) -> Tables {
     Tables {
         cells: sorted(&tables.cells),
+        evidence: sorted(&tables.evidence),
         flags: sorted(&tables.flags),
         comparisons: sorted(&tables.comparisons),
         incidents: sorted(&tables.incidents),
@@ -95,6 +96,7 @@ fn order_bytes_do_not_depend_on_the_order_of_rows() {
     write(first.path(), &tables).unwrap();
     let mut generator = Generator(5);
     shuffle(&mut generator, &mut tables.cells);
+    shuffle(&mut generator, &mut tables.evidence);
     shuffle(&mut generator, &mut tables.flags);
     shuffle(&mut generator, &mut tables.comparisons);
     shuffle(&mut generator, &mut tables.incidents);
@@ -102,7 +104,7 @@ fn order_bytes_do_not_depend_on_the_order_of_rows() {
     shuffle(&mut generator, &mut tables.rejected);
     write(second.path(), &tables).unwrap();
     let files = files_below(first.path());
-    assert_eq!(files.len(), 6 * 4, "six tables, four intervals of ten minutes");
+    assert_eq!(files.len(), 7 * 4, "seven tables, four intervals of ten minutes");
     assert_eq!(files, files_below(second.path()));
 }
 

@@ -40,7 +40,7 @@ fn four_readers_see_what_was_written() {
     let output = read(full.path());
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains("cells 300 rows, flags 300 rows"), "{text}");
+    assert!(text.contains("cells 300 rows, evidence 300 rows, flags 300 rows"), "{text}");
     let last = text.lines().last().unwrap();
     let checks: u32 = last.strip_suffix(" checks passed").unwrap().parse().unwrap();
     assert!(checks > 800, "{text}");

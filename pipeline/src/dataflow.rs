@@ -53,8 +53,8 @@ pub fn build<'scope>(
     // By cell: dense counts, and the results of the tests on them.
     let (evidence, counted) = additions.count_by_cell(plans.clone(), config, Arc::clone(table)).split();
 
-    // By comparison: false discovery over functions and cells, verdicts, the life cycle of flags.
-    let decisions = evidence.decide_by_comparison(plans, config);
+    // By comparison: false discovery over functions and cells, verdicts, the life cycle of flags; and the counts behind rows.
+    let (decisions, behind) = evidence.decide_by_comparison(plans, config).split();
 
     // The fan-out: in which cells each function is flagged, and the shortest description of them.
     let fan_out = decisions.clone().fan_out(config.clock());
@@ -73,6 +73,7 @@ pub fn build<'scope>(
             // Their rows come with the incidents, with advice.
             Decision::Comparison(_) | Decision::Ended(_) => None,
         }),
+        behind.map(OutputRow::Evidence),
         fan_out.map(OutputRow::FanOut),
         announced,
         ledger.map(OutputRow::Ledger),

@@ -6,7 +6,7 @@
 //! are known, or with pods compared one by one ([`pod_by_pod`]), and with the [`imbalance`] of the arms and what is [`hidden`] in it. [`snapshot`]
 //! carries a cell's counts to where cells are rolled up. If no base build runs any more, [`history`] compares the head
 //! with what is kept of the base. [`strata_detail`] says in words where arms ran; [`view`] is a cell as an evaluation
-//! sees it.
+//! sees it. [`others`] is what the test of one function takes from all functions.
 
 pub mod arms;
 pub(crate) mod callers;
@@ -17,6 +17,7 @@ pub(crate) mod history;
 pub(crate) mod imbalance;
 pub(crate) mod kind;
 pub mod look;
+mod others;
 pub(crate) mod pod_by_pod;
 pub mod pods;
 pub mod report;

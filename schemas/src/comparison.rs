@@ -6,12 +6,32 @@ use crate::identity::{Build, Service};
 use crate::time::Hop;
 
 /// Which of the two arms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Side {
     /// The build in question.
     Head,
     /// What it is compared with.
     Base,
+}
+
+impl Side {
+    /// Head, then base.
+    pub const BOTH: [Self; 2] = [Self::Head, Self::Base];
+    /// The names of both, in the same order.
+    pub const NAMES: &'static [&'static str] = &["head", "base"];
+
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Head => "head",
+            Self::Base => "base",
+        }
+    }
+
+    /// The arm with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::BOTH.into_iter().find(|side| side.name() == name)
+    }
 }
 
 /// What is compared within one service.

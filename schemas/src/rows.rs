@@ -1,14 +1,17 @@
 //! The rows that fleetdiff writes; an unknown value is `None`, never 0 or -1. [`crate::tables`] lists and describes
 //! their columns.
 
+mod evidence;
 pub(crate) mod incident;
 pub(crate) mod keys;
 
+pub use self::evidence::{EvidenceRow, SharedFigures};
 pub use self::incident::{IncidentRow, VerdictRow};
 pub use self::keys::{CellKey, ComparisonKey};
 
 use serde::{Deserialize, Serialize};
 
+use crate::comparison::Side;
 use crate::fan_out::FanOutRow;
 use crate::identity::{Build, Service};
 use crate::profile::{CountKind, Position};
@@ -373,6 +376,8 @@ pub struct RejectedRow {
 pub struct Tables {
     /// Rows of functions in cells.
     pub cells: Vec<CellRow>,
+    /// What significant and flagged rows of functions were computed from.
+    pub evidence: Vec<EvidenceRow>,
     /// Changes of flags.
     pub flags: Vec<FlagRow>,
     /// Evaluations of comparisons.
@@ -395,6 +400,12 @@ impl Tables {
         fn of_cell(row: &CellRow) -> (Nanos, Scope, &ComparisonKey, CountKind, &CellKey, &str) {
             (row.window_end_at, row.scope, &row.comparison, row.count_kind, &row.cell, &row.function)
         }
+        fn of_evidence(
+            row: &EvidenceRow,
+        ) -> (Nanos, Scope, &ComparisonKey, CountKind, &CellKey, &str, (i64, Side, i64)) {
+            let bucket = (row.stratum, row.arm, row.bucket);
+            (row.window_end_at, row.scope, &row.comparison, row.count_kind, &row.cell, &row.function, bucket)
+        }
         fn of_flag(row: &FlagRow) -> (Hop, &ComparisonKey, CountKind, &CellKey, &str, FlagState) {
             (row.sequence, &row.row.comparison, row.row.count_kind, &row.row.cell, &row.row.function, row.state)
         }
@@ -408,6 +419,7 @@ impl Tables {
             (row.sequence, &row.service, &row.base_build, &row.head_build)
         }
         self.cells.sort_by(|a, b| of_cell(a).cmp(&of_cell(b)));
+        self.evidence.sort_by(|a, b| of_evidence(a).cmp(&of_evidence(b)));
         self.flags.sort_by(|a, b| of_flag(a).cmp(&of_flag(b)));
         self.comparisons.sort_by(|a, b| of_comparison(a).cmp(&of_comparison(b)));
         self.incidents.sort_by(|a, b| of_incident(a).cmp(&of_incident(b)));

@@ -19,6 +19,7 @@ use crate::time::Nanos;
 pub mod calendar;
 mod cells;
 mod comparisons;
+mod evidence;
 mod field;
 mod flags;
 mod incidents;

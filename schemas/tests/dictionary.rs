@@ -3,7 +3,9 @@
 #[path = "../examples/dictionary/page.rs"]
 mod page;
 
-use fleetdiff_schemas::rows::{CellRow, ComparisonRow, FlagRow, IncidentRow, LedgerRow, RejectedRow, VerdictRow};
+use fleetdiff_schemas::rows::{
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow, VerdictRow,
+};
 use fleetdiff_schemas::tables::{DESCRIPTION_KEY, Kind, TableRow, UNIT_KEY, arrow_schema_of};
 
 /// The law: the page in `docs` is what the column lists generate.
@@ -38,6 +40,7 @@ fn assert_described<R: TableRow>() -> usize {
 #[test]
 fn every_column_has_a_sentence_a_unit_and_says_when_it_is_null() {
     let columns = assert_described::<CellRow>()
+        + assert_described::<EvidenceRow>()
         + assert_described::<FlagRow>()
         + assert_described::<ComparisonRow>()
         + assert_described::<IncidentRow>()

@@ -26,6 +26,7 @@ fn columns_hold_every_field() {
     for seed in 0..200 {
         let mut generator = Generator(seed);
         assert_columns_hold_everything(seed, &generator.cell());
+        assert_columns_hold_everything(seed, &generator.evidence());
         assert_columns_hold_everything(seed, &generator.flag());
         assert_columns_hold_everything(seed, &generator.comparison_row());
         assert_columns_hold_everything(seed, &generator.incident());
@@ -131,6 +132,7 @@ fn assert_names_are_sound<R: TableRow>() {
 #[test]
 fn names_are_distinct_and_instants_end_in_at() {
     assert_names_are_sound::<CellRow>();
+    assert_names_are_sound::<EvidenceRow>();
     assert_names_are_sound::<FlagRow>();
     assert_names_are_sound::<ComparisonRow>();
     assert_names_are_sound::<IncidentRow>();

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 FILED_BY = {
     "cells": "window_end_at",
+    "evidence": "window_end_at",
     "flags": "window_end_at",
     "comparisons": "window_end_at",
     "incidents": "changed_at",

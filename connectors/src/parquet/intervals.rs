@@ -36,6 +36,7 @@ impl FlushInterval {
     pub(super) fn first_of(self, tables: &Tables) -> Option<i64> {
         let firsts = [
             earliest(&tables.cells),
+            earliest(&tables.evidence),
             earliest(&tables.flags),
             earliest(&tables.comparisons),
             earliest(&tables.incidents),
@@ -81,6 +82,7 @@ impl PendingRows {
     /// Adds rows, in any order.
     pub fn push(&mut self, rows: Tables) {
         self.rows.cells.extend(rows.cells);
+        self.rows.evidence.extend(rows.evidence);
         self.rows.flags.extend(rows.flags);
         self.rows.comparisons.extend(rows.comparisons);
         self.rows.incidents.extend(rows.incidents);
@@ -96,6 +98,7 @@ impl PendingRows {
         let is_over = |at: Nanos| self.interval.start_of(at) < open_from;
         Tables {
             cells: extract(&mut self.rows.cells, |row| is_over(row.filed_at())),
+            evidence: extract(&mut self.rows.evidence, |row| is_over(row.filed_at())),
             flags: extract(&mut self.rows.flags, |row| is_over(row.filed_at())),
             comparisons: extract(&mut self.rows.comparisons, |row| is_over(row.filed_at())),
             incidents: extract(&mut self.rows.incidents, |row| is_over(row.filed_at())),

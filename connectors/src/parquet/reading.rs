@@ -26,6 +26,7 @@ pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
     let mut files_found = 0;
     let tables = Tables {
         cells: rows_in(&folder, &mut files_found)?,
+        evidence: rows_in(&folder, &mut files_found)?,
         flags: rows_in(&folder, &mut files_found)?,
         comparisons: rows_in(&folder, &mut files_found)?,
         incidents: rows_in(&folder, &mut files_found)?,

@@ -60,6 +60,7 @@ fn figures<R: TableRow>(rows: &[R]) -> serde_json::Value {
 pub fn expect(expected: &Path, tables: &Tables) {
     let figures = json!({
         "cells": figures(&tables.cells),
+        "evidence": figures(&tables.evidence),
         "flags": figures(&tables.flags),
         "comparisons": figures(&tables.comparisons),
         "incidents": figures(&tables.incidents),
@@ -73,6 +74,11 @@ pub fn expect(expected: &Path, tables: &Tables) {
 pub fn read(folder: &Path, expected: &Path) -> Output {
     let script = readers().join("read_output.py");
     Command::new(python()).arg(script).arg(folder).arg("--expect").arg(expected).output().unwrap()
+}
+
+/// Recomputes the significant rows of an output folder from the counts behind them.
+pub fn recompute(folder: &Path) -> Output {
+    Command::new(python()).arg(readers().join("recompute.py")).arg(folder).output().unwrap()
 }
 
 /// Runs every query of a page of `docs` in `folder`, in which `out` is an output folder.

@@ -31,6 +31,8 @@ pub struct Agreement {
     pub tested: usize,
     /// Of these: significant.
     pub selected: usize,
+    /// Rows of `evidence`.
+    pub evidence: usize,
     /// Rows of `flags`.
     pub flags: usize,
     /// Rows of `comparisons`.
@@ -51,6 +53,7 @@ pub struct Agreement {
 pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
     let mut differences = Differences::default();
     differences.table(&expected.cells, &got.cells);
+    differences.table(&expected.evidence, &got.evidence);
     differences.table(&expected.flags, &got.flags);
     differences.table(&expected.comparisons, &got.comparisons);
     differences.table(&expected.ledger, &got.ledger);
@@ -62,6 +65,7 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
         cells: expected.cells.len(),
         tested: expected.cells.iter().filter(|row| row.ln_p.is_some()).count(),
         selected: expected.cells.iter().filter(|row| row.verdict.is_significant()).count(),
+        evidence: expected.evidence.len(),
         flags: expected.flags.len(),
         comparisons: expected.comparisons.len(),
         ledger: expected.ledger.len(),

@@ -127,6 +127,11 @@ fn in_both(stratum: &Stratum) -> bool {
     stratum.iter().all(|arm| arm.samples > 0)
 }
 
+/// The strata that both arms share, of several cells in the order given.
+pub(super) fn kept_of<'a>(cells: &[&'a Cell]) -> Vec<&'a Stratum> {
+    cells.iter().flat_map(|cell| cell.strata.values()).filter(|stratum| in_both(stratum)).collect()
+}
+
 /// The strata that both arms share; all of them if there is none.
 pub(super) fn kept_or_all(cell: &Cell) -> Vec<&Stratum> {
     let any = cell.strata.values().any(in_both);
@@ -225,7 +230,7 @@ pub(super) fn numbers_of_pods(used: &[&Stratum], arm: usize) -> Vec<f64> {
     occupied(used, arm).into_iter().map(number).collect()
 }
 
-fn pods_of_bucket(used: &[&Stratum], arm: usize, bucket: u8) -> BTreeSet<usize> {
+pub(super) fn pods_of_bucket(used: &[&Stratum], arm: usize, bucket: u8) -> BTreeSet<usize> {
     let of_stratum = used.iter().filter_map(|stratum| stratum[arm].buckets.get(&bucket));
     of_stratum.flat_map(|found| found.pods.iter().copied()).collect()
 }

@@ -15,21 +15,21 @@ use super::counts::{Archive, BASE, Cell, HEAD, HistoryCell};
 use super::evidence::{Using, judge};
 use super::family::{Live, LookAt, Looked};
 use super::imbalance::Warnings;
-use super::report::{Report, first_three, is_under};
+use super::report::{Report, Reported, first_three, is_under};
 use super::row::{About, lines, range};
 use super::timeline::{History, Open};
 use super::verdicts::Verdicts;
 
 type Cells = BTreeMap<CellKey, HistoryCell>;
 
-/// The rows of `cells` and of `comparisons` at one report of a comparison whose base is history.
+/// The rows of `cells`, of `evidence` and of `comparisons` at one report of a comparison whose base is history.
 pub(super) fn against_history(
     config: &Config,
     archive: &Archive,
     service: &Service,
     history: &History,
     hop: Hop,
-) -> (Vec<CellRow>, Vec<ComparisonRow>) {
+) -> (Reported, Vec<ComparisonRow>) {
     let mut by_type: BTreeMap<ProfileType, Cells> = BTreeMap::new();
     for ((profile_type, key), cell) in archive.history_cells(config, history, hop) {
         if cell.cell.strata.values().any(|stratum| stratum[HEAD].samples > 0) {
@@ -49,16 +49,17 @@ pub(super) fn against_history(
         checked: &nothing,
         imbalance: &no_warning,
     };
-    let (mut rows, mut comparisons) = (Vec::new(), Vec::new());
+    let (mut reported, mut comparisons) = (Reported::default(), Vec::new());
     for (profile_type, cells) in by_type {
         let report = Report { config, archive, open: &open, live: &live, hop, against_history: true };
         let compared = compared(config, archive, &open, profile_type, hop, &cells);
         let of_type = report.of_type(Scope::Window, profile_type, &compared);
-        let of_type: Vec<CellRow> = of_type.into_iter().map(|row| told(row, &cells, &open.base_name())).collect();
+        reported.evidence.extend(of_type.evidence);
+        let of_type: Vec<CellRow> = of_type.cells.into_iter().map(|row| told(row, &cells, &open.base_name())).collect();
         comparisons.extend(verdicts(&at, &live, profile_type, (&cells, &compared), &of_type));
-        rows.extend(of_type);
+        reported.cells.extend(of_type);
     }
-    (rows, comparisons)
+    (reported, comparisons)
 }
 
 /// The strata at hours of the day at which the head has samples, of pods of the same age if there are any.

@@ -5,7 +5,7 @@
 //! configuration. Nothing here is incremental or clever, and each look sums all counted samples again. Modules follow
 //! the page: records to counted samples ([`admission`], [`snapshots`], sections 1 and 2), one service's hops
 //! ([`timeline`], 3), whose samples ([`counts`], 4), evidence and columns ([`evidence`], [`row`], [`requests`],
-//! [`pods`], 5), reports ([`report`], [`aa_check`], 6 and 7), flags ([`family`], [`live`], 8), verdicts ([`verdicts`],
+//! [`pods`], 5), reports ([`report`], [`aa_check`], 6 and 7) with the counts behind them ([`behind`], 16), flags ([`family`], [`live`], 8), verdicts ([`verdicts`],
 //! 9), causes ([`causes`], [`explained`], 11), bases that are history ([`history`], 13). [`compare`] compares two
 //! results.
 //!
@@ -14,6 +14,7 @@
 mod aa_check;
 mod admission;
 mod agreement;
+mod behind;
 mod causes;
 mod counts;
 mod evidence;
@@ -108,15 +109,17 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
             }
             if moment.report {
                 live.doubt(&imbalance);
-                let rows =
+                let report =
                     Report { config, archive: &archive, open, live, hop: moment.hop, against_history: false }.rows();
-                live.report(config, moment.hop, &rows);
-                tables.cells.extend(rows);
+                live.report(config, moment.hop, &report.cells);
+                tables.cells.extend(report.cells);
+                tables.evidence.extend(report.evidence);
             }
         }
         for history in moment.history.iter().filter(|_| moment.report) {
-            let (cells, comparisons) = against_history(config, &archive, service, history, moment.hop);
-            tables.cells.extend(cells);
+            let (reported, comparisons) = against_history(config, &archive, service, history, moment.hop);
+            tables.cells.extend(reported.cells);
+            tables.evidence.extend(reported.evidence);
             tables.comparisons.extend(comparisons);
         }
     }

@@ -7,11 +7,12 @@ use fleetdiff_schemas::config::{CellBy, Config};
 use fleetdiff_schemas::identity::{Cohort, MERGED, Region};
 use fleetdiff_schemas::number::{length_float, signed_float, table_count};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, RARE};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, EvidenceRow, RARE};
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
 
+use super::behind::behind;
 use super::counts::{Archive, BASE, Cell, HEAD};
 use super::evidence::{Evidence, Using, judge};
 use super::family::{Live, RowId};
@@ -29,6 +30,25 @@ struct Group {
     rare: Vec<Line>,
 }
 
+/// The rows of a report.
+#[derive(Default)]
+pub(super) struct Reported {
+    /// Of `cells`.
+    pub cells: Vec<CellRow>,
+    /// Of `evidence`.
+    pub evidence: Vec<EvidenceRow>,
+}
+
+impl Reported {
+    fn add(&mut self, other: Self) {
+        self.cells.extend(other.cells);
+        self.evidence.extend(other.evidence);
+    }
+}
+
+/// A cell or a roll-up, and what is known about it.
+type Judged = (CellKey, Evidence);
+
 /// The input of a comparison's rows at one report.
 pub(super) struct Report<'a> {
     pub config: &'a Config,
@@ -42,22 +62,22 @@ pub(super) struct Report<'a> {
 
 impl Report<'_> {
     /// The rows of both scopes, all types, kinds, cells and roll-ups.
-    pub fn rows(&self) -> Vec<CellRow> {
-        let mut rows = Vec::new();
+    pub fn rows(&self) -> Reported {
+        let mut rows = Reported::default();
         for scope in [Scope::Window, Scope::Epoch] {
             let mut by_type: BTreeMap<ProfileType, BTreeMap<CellKey, Cell>> = BTreeMap::new();
             for ((profile_type, cell), counts) in self.archive.cells(self.config, self.open, scope, self.hop) {
                 by_type.entry(profile_type).or_default().insert(cell, counts);
             }
             for (profile_type, cells) in by_type {
-                rows.extend(self.of_type(scope, profile_type, &cells));
+                rows.add(self.of_type(scope, profile_type, &cells));
             }
         }
         rows
     }
 
     /// The rows of one scope, type and all its cells.
-    pub fn of_type(&self, scope: Scope, profile_type: ProfileType, cells: &BTreeMap<CellKey, Cell>) -> Vec<CellRow> {
+    pub fn of_type(&self, scope: Scope, profile_type: ProfileType, cells: &BTreeMap<CellKey, Cell>) -> Reported {
         let judged = |chosen: &dyn Fn(&CellKey) -> bool| {
             let chosen: Vec<&Cell> = cells.iter().filter(|(cell, _)| chosen(cell)).map(|(_, counts)| counts).collect();
             judge(self.config, self.archive, &chosen, Using::default())
@@ -78,7 +98,7 @@ impl Report<'_> {
         } else {
             [Vec::new(), Vec::new()]
         };
-        let mut rows = Vec::new();
+        let mut reported = Reported::default();
         // Causes of all rows of a cell are among its self rows.
         let mut causes = BTreeMap::new();
         let total: i64 = evidence.iter().flat_map(|(_, evidence)| &evidence.arms).map(|arm| arm.total).sum();
@@ -114,8 +134,34 @@ impl Report<'_> {
             family.find_uniform(self.config, scope);
             family.find_outlying(self.config);
             family.find_compositional(self.config, self.archive.names.len(), kind, &mut causes);
+            reported.evidence.extend(self.behind(&family, &evidence, (&over_all, &partly), cells));
             let of_kind = family.into_rows(self.config).into_iter();
-            rows.extend(of_kind.map(|row| CellRow { is_roll_up: !cells.contains_key(&row.cell), ..row }));
+            reported.cells.extend(of_kind.map(|row| CellRow { is_roll_up: !cells.contains_key(&row.cell), ..row }));
+        }
+        reported
+    }
+
+    /// What the rows that are significant or selected by the live rule were computed from.
+    fn behind(
+        &self,
+        family: &Family,
+        of_cells: &[Judged],
+        (over_all, partly): (&[Judged], &[Vec<Judged>; 2]),
+        cells: &BTreeMap<CellKey, Cell>,
+    ) -> Vec<EvidenceRow> {
+        let over_all = if self.config.cell_by == CellBy::All { &[] } else { over_all };
+        let judged = of_cells.iter().chain(over_all).chain(partly.iter().flatten());
+        let mut rows = Vec::new();
+        for (cell, evidence) in judged {
+            let is_roll_up = !cells.contains_key(cell);
+            let with_head = |key: &CellKey| of_cells.iter().any(|(one, _)| one == key);
+            let covered = |key: &CellKey| if is_roll_up { with_head(key) && is_under(key, cell) } else { key == cell };
+            let covered: Vec<&Cell> = cells.iter().filter(|(key, _)| covered(key)).map(|(_, counts)| counts).collect();
+            for line in family.groups(is_roll_up).filter(|group| group.cell == *cell).flat_map(|group| &group.lines) {
+                if line.row.verdict.is_significant() || self.live.selected.contains_key(&RowId::new(&line.row)) {
+                    rows.extend(behind(line, evidence, &covered, is_roll_up));
+                }
+            }
         }
         rows
     }
@@ -213,6 +259,12 @@ fn write(groups: &mut [Group], levels: &TwoLevel, ln_q: &[Vec<f64>]) {
 }
 
 impl Family {
+    /// The cells, or the roll-ups.
+    fn groups(&self, roll_ups: bool) -> impl Iterator<Item = &Group> {
+        let rolled = self.over_all.iter().chain(self.partly.iter().flatten());
+        self.cells.iter().filter(move |_| !roll_ups).chain(rolled.filter(move |_| roll_ups))
+    }
+
     /// Share of cost by function number, over all cells; `total` is the sum of their samples.
     fn shares(&self, functions: usize, total: i64) -> Vec<f64> {
         let mut counts = vec![0; functions];

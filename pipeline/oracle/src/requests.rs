@@ -54,6 +54,11 @@ pub(super) fn rates(archive: &Archive, cell: &Cell, evidence: &Evidence) -> BTre
 }
 
 impl Rate {
+    /// The tests.
+    pub fn test(&self) -> &StrataTest {
+        &self.test
+    }
+
     /// ln of the ratio of all samples per request and its standard error, if it was tested and has one.
     pub fn anchor(&self) -> Option<(f64, f64)> {
         let (theta, se) = (self.test.theta[0], self.test.variance[0].sqrt());

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::rows::ALL_FUNCTIONS;
-use fleetdiff_statistics::Tests;
 use fleetdiff_statistics::always_valid::ln_p_always_valid;
 use fleetdiff_statistics::evalue::ln_e;
+use fleetdiff_statistics::{Scales, Tests};
 
+use super::others::FromOthers;
 use super::row::{LEVEL, RowEvidence, RowFrame, as_ratio, known};
 use super::tests::{LEAST_DF, support_of};
 
@@ -51,6 +52,7 @@ pub fn row_of_all(frame: &RowFrame, all: &Tests, largest: Option<f64>) -> RowEvi
     let levels = &all.levels[0];
     add_requests(&mut evidence, all, 0);
     evidence.theta = levels.theta();
+    evidence.from_others = Some(FromOthers::of(all, &Scales::UNCHANGED, 0, 0));
     evidence.equivalent = levels.is_equivalent(0.0);
     evidence.row.support = support_of(frame.head.pods, frame.base.pods, levels.df);
     evidence.row.ln_e = known(ln_e(levels.ln_p(1.0), levels.variance()));

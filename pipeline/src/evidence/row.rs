@@ -16,6 +16,7 @@ use fleetdiff_statistics::power::{Design, detection_z, samples_by_rule};
 use fleetdiff_statistics::tails::{ln_chi1_tail, t_quantile};
 use fleetdiff_statistics::{Arms, Levels, Tests};
 
+use super::others::FromOthers;
 use super::tests::{ShareRows, support_of};
 
 /// Level and power for the columns "how long" and "how small".
@@ -65,6 +66,8 @@ pub struct RowEvidence {
     pub of_all: bool,
     /// The head's pods with the ln p of each, if the function may have outlying pods.
     pub deviating_pods: Vec<(String, f64)>,
+    /// What its test takes from the other functions of the cell; `None` where not tested.
+    pub from_others: Option<FromOthers>,
     /// Merged ln p of the tests of single head pods, if the method merges those; otherwise NaN.
     pub ln_p_by_pod: f64,
 }
@@ -160,6 +163,7 @@ impl RowFrame {
             of_history: self.history.is_some(),
             of_all: false,
             deviating_pods: Vec::new(),
+            from_others: None,
             ln_p_by_pod: none,
         }
     }
@@ -223,6 +227,7 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, shares: &ShareRow
     let (rows, tests) = (&shares.rows, &shares.rows.tests);
     let (levels, ln_scale) = (&tests.levels[place], rows.scales.deciding.ln_scale);
     evidence.tested = true;
+    evidence.from_others = Some(shares.taken_from_others(place));
     evidence.theta_share = levels.theta();
     evidence.theta = rows.theta[place];
     evidence.variance = levels.variance();

@@ -98,6 +98,87 @@ impl Snapshot {
     }
 }
 
+/// One bucket of pods in one arm and stratum, with the counts of one function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BucketFigures {
+    /// Number of the stratum, over all cells.
+    pub stratum: usize,
+    /// Head or base.
+    pub arm: Side,
+    /// The bucket's number.
+    pub bucket: u8,
+    /// Distinct pods of the arm in the bucket, over all strata of all cells.
+    pub pods: usize,
+    /// Its samples.
+    pub samples: u64,
+    /// Its requests.
+    pub requests: u64,
+    /// Samples of the function; all samples if there is none.
+    pub count: u64,
+    /// Pairs of samples of the function that share a profile.
+    pub pairs: u64,
+    /// Sum of squared samples of profiles, over the square of their sum.
+    pub concentration: f64,
+}
+
+/// The buckets of several cells, in the order given, with the counts of a function by its stable hash, or, for `None`, of all
+/// samples: in the strata that both arms share.
+pub(crate) fn counts_behind(cells: &[&Snapshot], function: Option<(u64, CountKind)>) -> Vec<BucketFigures> {
+    let mut pods: BTreeMap<(Side, u8), BTreeSet<&PodId>> = BTreeMap::new();
+    let mut figures = Vec::new();
+    let mut strata = 0;
+    for cell in cells.iter().filter(|cell| cell.kept > 0) {
+        let counted = function.map(|(hash, kind)| (cell.number_of(hash), kind));
+        for arms in &cell.strata {
+            for (arm, buckets) in Side::BOTH.into_iter().zip(arms) {
+                for bucket in buckets {
+                    pods.entry((arm, bucket.bucket)).or_default().extend(&bucket.pods);
+                    figures.push(bucket.figures(strata, arm, counted));
+                }
+            }
+            strata += 1;
+        }
+    }
+    for figure in &mut figures {
+        figure.pods = pods.get(&(figure.arm, figure.bucket)).map_or(0, BTreeSet::len);
+    }
+    figures
+}
+
+impl Snapshot {
+    /// The cell's number of the function with this stable hash.
+    fn number_of(&self, hash: u64) -> Option<u32> {
+        let place = self.functions.iter().position(|(other, _)| *other == hash);
+        place.and_then(|place| u32::try_from(place).ok())
+    }
+}
+
+impl SnapshotBucket {
+    /// `counted` is a function's number and kind; `None` for all samples.
+    fn figures(&self, stratum: usize, arm: Side, counted: Option<(Option<u32>, CountKind)>) -> BucketFigures {
+        let of = |counts: &[(u32, u64)], number: Option<u32>| {
+            let found = number.and_then(|number| counts.binary_search_by_key(&number, |(other, _)| *other).ok());
+            found.map_or(0, |place| counts[place].1)
+        };
+        let (count, pairs) = match counted {
+            None => (self.samples, 0),
+            Some((number, CountKind::SelfCount)) => (of(&self.own.counts, number), of(&self.own.pairs, number)),
+            Some((number, CountKind::Total)) => (of(&self.total.counts, number), of(&self.total.pairs, number)),
+        };
+        BucketFigures {
+            stratum,
+            arm,
+            bucket: self.bucket,
+            pods: 0,
+            samples: self.samples,
+            requests: self.requests,
+            count,
+            pairs,
+            concentration: hop_concentration(self.hop_squares, self.samples),
+        }
+    }
+}
+
 /// Several cells as one, over the union of their functions.
 #[derive(Debug)]
 pub(crate) struct Together {

@@ -7,6 +7,8 @@ use fleetdiff_statistics::normalization::Anchor;
 use fleetdiff_statistics::one_pod::LeaveOneOut;
 use fleetdiff_statistics::{CellRows, Contrast, Hops, Measure, Model, Pooled, Scales, Tests, rows_of_cell};
 
+use super::others::FromOthers;
+
 /// The tests of shares of one kind of count, with what they were made of.
 pub struct ShareTests<'a> {
     /// What was compared.
@@ -57,6 +59,11 @@ pub struct ShareRows<'a> {
 }
 
 impl ShareRows<'_> {
+    /// What the test at a place takes from the other functions.
+    pub fn taken_from_others(&self, place: usize) -> FromOthers {
+        FromOthers::of(&self.rows.tests, &self.rows.scales, self.contrast.id(place), place)
+    }
+
     /// Finds the bucket without which a row does not hold.
     pub fn leave_one_out(&self) -> impl Fn(usize) -> Option<(Side, u16)> + '_ {
         let left_out = LeaveOneOut::new(&self.contrast, Model::Share);

@@ -7,7 +7,7 @@ use fleetdiff_schemas::config::{Config, Method};
 use fleetdiff_schemas::identity::Service;
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow};
+use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, EvidenceRow, FlagRow};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,7 @@ use timely::dataflow::operators::vec::Map;
 use super::at_close::{AtClose, Closed};
 use super::by_cell::CellEvaluation;
 use super::route;
+use super::split::{OneOfTwo, To};
 use crate::evidence::imbalance::Imbalance;
 use crate::evidence::look::KindLook;
 use crate::evidence::strata_detail::History;
@@ -28,7 +29,7 @@ use crate::rules::live_family::LiveFamily;
 use crate::rules::method::Findings;
 use crate::rules::summary::{Reported, SummaryFrame, summarise, summarise_history};
 use crate::rules::table::scope::{ScopeCells, TableRules};
-use crate::rules::table::{SelectedRows, decide};
+use crate::rules::table::{DecidedTable, SelectedRows, decide};
 
 /// What is decided about one comparison at one hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -45,6 +46,27 @@ pub enum Decision {
     Ended(ComparisonId),
 }
 
+/// What follows from the cells of a comparison at one hop.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum ComparisonOutput {
+    /// What is decided.
+    Decision(Decision),
+    /// The counts behind a row of a report.
+    Evidence(Box<EvidenceRow>),
+}
+
+impl OneOfTwo for ComparisonOutput {
+    type First = Decision;
+    type Second = Box<EvidenceRow>;
+
+    fn destination(self) -> To<Decision, Box<EvidenceRow>> {
+        match self {
+            Self::Decision(decision) => To::First(decision),
+            Self::Evidence(row) => To::Second(row),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum ComparisonInput {
     Evaluation(Box<CellEvaluation>),
@@ -58,7 +80,7 @@ pub trait DecideByComparison<'scope> {
         self,
         plans: StreamVec<'scope, u64, Plan>,
         config: &Config,
-    ) -> StreamVec<'scope, u64, Decision>;
+    ) -> StreamVec<'scope, u64, ComparisonOutput>;
 }
 
 impl<'scope> DecideByComparison<'scope> for StreamVec<'scope, u64, Box<CellEvaluation>> {
@@ -66,7 +88,7 @@ impl<'scope> DecideByComparison<'scope> for StreamVec<'scope, u64, Box<CellEvalu
         self,
         plans: StreamVec<'scope, u64, Plan>,
         config: &Config,
-    ) -> StreamVec<'scope, u64, Decision> {
+    ) -> StreamVec<'scope, u64, ComparisonOutput> {
         let workers = u64::try_from(self.scope().peers()).unwrap_or(1);
         let plans = plans
             .flat_map(move |plan| (0..workers).map(move |worker| ComparisonInput::Plan { worker, plan: plan.clone() }));
@@ -86,6 +108,21 @@ fn route_of(id: &ComparisonId) -> u64 {
     route(&[id.service.as_str(), id.base_name().as_str(), id.head.as_str()])
 }
 
+/// What is decided at one hop, and from what.
+#[derive(Default)]
+struct Outcome {
+    decisions: Vec<Decision>,
+    evidence: Vec<EvidenceRow>,
+}
+
+impl Outcome {
+    /// Adds what a report says.
+    fn report(&mut self, table: DecidedTable) {
+        self.decisions.extend(table.rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
+        self.evidence.extend(table.evidence);
+    }
+}
+
 struct Comparisons {
     config: Config,
     states: BTreeMap<ComparisonId, LiveRule>,
@@ -96,7 +133,7 @@ struct Comparisons {
 type Evaluations = BTreeMap<ComparisonId, Vec<CellEvaluation>>;
 
 impl Comparisons {
-    fn close(&mut self, closed: Closed<ComparisonInput>) -> Vec<Decision> {
+    fn close(&mut self, closed: Closed<ComparisonInput>) -> Vec<ComparisonOutput> {
         let hop = Hop(closed.hop);
         let mut plans = Vec::new();
         let mut evaluations: Evaluations = BTreeMap::new();
@@ -109,26 +146,30 @@ impl Comparisons {
             }
         }
         plans.sort();
-        let mut decisions = Vec::new();
+        let mut outcome = Outcome::default();
         for plan in plans {
             self.note_block(hop, &plan);
             for id in &plan.closed {
                 let Some(mut live) = self.states.remove(id) else { continue };
-                decisions.extend(live.close(hop).into_iter().map(|flag| Decision::Flag(Box::new(flag))));
-                decisions.push(Decision::Ended(id.clone()));
+                outcome.decisions.extend(live.close(hop).into_iter().map(|flag| Decision::Flag(Box::new(flag))));
+                outcome.decisions.push(Decision::Ended(id.clone()));
             }
             for open in &plan.open {
                 if let Some(cells) = evaluations.remove(&open.id) {
-                    self.decide(hop, open, &plan, cells, &mut decisions);
+                    self.decide(hop, open, &plan, cells, &mut outcome);
                 }
             }
             for history in &plan.history {
                 if let Some(cells) = evaluations.remove(&history.id) {
-                    self.decide_history(hop, cells, &mut decisions);
+                    self.decide_history(hop, cells, &mut outcome);
                 }
             }
         }
-        if self.config.method.is_calibrated() { decisions } else { stated_by(self.config.method, decisions) }
+        let Outcome { decisions, evidence } = outcome;
+        let method = self.config.method;
+        let decisions = if method.is_calibrated() { decisions } else { stated_by(method, decisions) };
+        let evidence = evidence.into_iter().map(|row| ComparisonOutput::Evidence(Box::new(row)));
+        decisions.into_iter().map(ComparisonOutput::Decision).chain(evidence).collect()
     }
 
     fn note_block(&mut self, hop: Hop, plan: &Plan) {
@@ -146,24 +187,24 @@ impl Comparisons {
         open: &OpenComparison,
         plan: &Plan,
         mut cells: Vec<CellEvaluation>,
-        decisions: &mut Vec<Decision>,
+        outcome: &mut Outcome,
     ) {
         let clock = self.config.clock();
         let rules = self.rules();
         let live = self.states.entry(open.id.clone()).or_insert_with(|| LiveRule::new(&self.config));
         let (looks, look) = gather(hop, open, &mut cells);
         if plan.look {
-            decisions.extend(live.look(look).into_iter().map(|flag| Decision::Flag(Box::new(flag))));
+            outcome.decisions.extend(live.look(look).into_iter().map(|flag| Decision::Flag(Box::new(flag))));
         }
         let kinds = &self.config.count_kinds;
         let mut reported: BTreeMap<(ComparisonKey, CountKind), Reported> = BTreeMap::new();
         let mut doubts = BTreeSet::new();
         for (comparison, scope) in by_scope(cells) {
-            let rows = decide(&scope, kinds, &live.selected(&comparison), &rules);
+            let table = decide(&scope, kinds, &live.selected(&comparison), &rules);
             if scope.scope == Scope::Window {
-                live.report(hop, &comparison, &rows);
+                live.report(hop, &comparison, &table.rows);
             }
-            decisions.extend(rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
+            outcome.report(table);
             if scope.scope == Scope::Window {
                 let imbalance: BTreeMap<_, _> =
                     scope.cells.iter().map(|(cell, report)| (cell.clone(), report.imbalance.clone())).collect();
@@ -190,7 +231,7 @@ impl Comparisons {
                 window_end_at: clock.end_of(hop),
                 blocks: u64::try_from(blocks).unwrap_or(0),
             };
-            decisions.extend(
+            outcome.decisions.extend(
                 summarise(&frame, &cells, live, &reported).into_iter().map(|row| Decision::Comparison(Box::new(row))),
             );
         }
@@ -206,7 +247,7 @@ impl Comparisons {
     }
 
     /// The rows of a window whose base is history: no live rule, no flag, no A/A check.
-    fn decide_history(&self, hop: Hop, mut cells: Vec<CellEvaluation>, decisions: &mut Vec<Decision>) {
+    fn decide_history(&self, hop: Hop, mut cells: Vec<CellEvaluation>, outcome: &mut Outcome) {
         let mut looks = Looks::new();
         for evaluation in &mut cells {
             for look in evaluation.looks.drain(..) {
@@ -219,7 +260,7 @@ impl Comparisons {
         let (rules, clock) = (self.rules(), self.config.clock());
         let first = hop.plus(1).minus(self.config.window_hops());
         for (comparison, scope) in by_scope(cells) {
-            let rows = decide(&scope, &self.config.count_kinds, &SelectedRows::new(), &rules);
+            let table = decide(&scope, &self.config.count_kinds, &SelectedRows::new(), &rules);
             let histories: BTreeMap<&CellKey, &History> =
                 scope.cells.iter().filter_map(|(cell, report)| Some((cell, report.history.as_ref()?))).collect();
             for &kind in &self.config.count_kinds {
@@ -230,13 +271,13 @@ impl Comparisons {
                     window_end_at: clock.end_of(hop),
                     blocks: 0,
                 };
-                decisions.extend(
-                    summarise_history(frame, cells, &histories, &rows)
+                outcome.decisions.extend(
+                    summarise_history(frame, cells, &histories, &table.rows)
                         .into_iter()
                         .map(|row| Decision::History(Box::new(row))),
                 );
             }
-            decisions.extend(rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
+            outcome.report(table);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, FlagRow, IncidentRow, LedgerRow, RejectedRow, Tables, VerdictRow,
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow, Tables, VerdictRow,
 };
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::Hop;
@@ -18,6 +18,8 @@ use super::at_close::AtClose;
 pub enum OutputRow {
     /// Of `cells`.
     Cell(Box<CellRow>),
+    /// Of `evidence`.
+    Evidence(Box<EvidenceRow>),
     /// Of `flags`.
     Flag(Box<FlagRow>),
     /// Of `comparisons`.
@@ -92,6 +94,7 @@ fn tables(rows: Vec<OutputRow>) -> Tables {
     for row in rows {
         match row {
             OutputRow::Cell(row) => tables.cells.push(*row),
+            OutputRow::Evidence(row) => tables.evidence.push(*row),
             OutputRow::Flag(row) => tables.flags.push(*row),
             OutputRow::Comparison(row) => tables.comparisons.push(*row),
             OutputRow::Incident(row) => tables.incidents.push(*row),

@@ -1,5 +1,6 @@
 //! The rows of a report: which rows are significant in one scope and kind, over all cells of a comparison.
 
+mod evidence;
 mod families;
 mod rare;
 mod roll_ups;
@@ -13,10 +14,11 @@ use std::sync::Arc;
 use fleetdiff_schemas::config::Method;
 use fleetdiff_schemas::number::length_float;
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{CellKey, CellRow};
+use fleetdiff_schemas::rows::{CellKey, CellRow, EvidenceRow};
 use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
 use fleetdiff_statistics::families::{bh, selected};
 
+use self::evidence::evidence_of;
 use self::families::{FirstLevel, family, q_values};
 use self::rare::{rare_rows, take_out};
 use self::roll_ups::roll_ups;
@@ -31,21 +33,33 @@ pub type SelectedKey = (CountKind, CellKey, u64);
 /// The rows that the live rule has selected, each with the name of the function that explains it, if any.
 pub type SelectedRows = BTreeMap<SelectedKey, Option<String>>;
 
-/// Decides every row of a scope by the method of the rules, and gives them in no particular order.
-pub fn decide(cells: &ScopeCells, kinds: &[CountKind], live: &SelectedRows, rules: &TableRules) -> Vec<CellRow> {
+/// What a report says of one scope, in no particular order.
+#[derive(Debug, Default)]
+pub struct DecidedTable {
+    /// Rows of `cells`.
+    pub rows: Vec<CellRow>,
+    /// What those that are significant or flagged were computed from; by the calibrated method only.
+    pub evidence: Vec<EvidenceRow>,
+}
+
+/// Decides every row of a scope by the method of the rules.
+pub fn decide(cells: &ScopeCells, kinds: &[CountKind], live: &SelectedRows, rules: &TableRules) -> DecidedTable {
+    let without_evidence = |rows| DecidedTable { rows, evidence: Vec::new() };
     match rules.method {
         Method::Honest => decide_honestly(cells, kinds, live, rules),
-        Method::Article => article::decide(cells, kinds, rules.q),
-        Method::ArticleB | Method::ArticleBStouffer => article::decide_pod_by_pod(cells, kinds, rules.q),
-        Method::Naive => naive::decide(cells),
+        Method::Article => without_evidence(article::decide(cells, kinds, rules.q)),
+        Method::ArticleB | Method::ArticleBStouffer => {
+            without_evidence(article::decide_pod_by_pod(cells, kinds, rules.q))
+        }
+        Method::Naive => without_evidence(naive::decide(cells)),
     }
 }
 
 /// Rows of cells and of the roll-ups, with pods as replicates.
-fn decide_honestly(cells: &ScopeCells, kinds: &[CountKind], live: &SelectedRows, rules: &TableRules) -> Vec<CellRow> {
+fn decide_honestly(cells: &ScopeCells, kinds: &[CountKind], live: &SelectedRows, rules: &TableRules) -> DecidedTable {
     let roll_ups = roll_ups(cells, kinds, rules);
     let mut causes = BTreeMap::new();
-    let mut rows = Vec::new();
+    let (mut rows, mut evidence) = (Vec::new(), Vec::new());
     for (index, &kind) in kinds.iter().enumerate() {
         let of_kind: Vec<(&CellKey, &[RowEvidence])> =
             cells.cells.iter().map(|(cell, report)| (cell, &report.rows[index][..])).collect();
@@ -53,11 +67,12 @@ fn decide_honestly(cells: &ScopeCells, kinds: &[CountKind], live: &SelectedRows,
             roll_ups.iter().map(|roll| (&roll.cell, &roll.rows[index][..])).collect();
         let mut decided = decide_kind(cells.scope, kind, &of_kind, &rolled, live, rules);
         name_causes(&mut decided, kind, &mut causes);
+        evidence.extend(evidence_of(cells, kind, &decided, live));
         rows.extend(decided.into_iter().map(|(_, row)| row));
         rows.extend(rare_rows(cells, index, rules.q));
     }
     take_out(&mut rows);
-    rows
+    DecidedTable { rows, evidence }
 }
 
 fn decide_kind(

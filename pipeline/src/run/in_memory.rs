@@ -100,6 +100,7 @@ impl Sink for Collected {
     fn take(&mut self, _: Hop, rows: Tables) -> Result<(), SinkError> {
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         tables.cells.extend(rows.cells);
+        tables.evidence.extend(rows.evidence);
         tables.flags.extend(rows.flags);
         tables.incidents.extend(rows.incidents);
         tables.verdicts.extend(rows.verdicts);

@@ -63,7 +63,7 @@ impl Unmoderated<'_> {
     }
 
     fn prior(&self, side: Side) -> Prior {
-        self.prior.map_or(Prior { df: 0.0, dispersion: 1.0 }, |prior| prior.arms[side])
+        self.prior.map_or(Prior::NONE, |prior| prior.arms[side])
     }
 
     /// What the prior expects of this function, given what the other arm shows.

@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::arms::Arms;
-use crate::priors::GroupPrior;
+use crate::priors::{GroupPrior, Prior, group_of};
 
 /// What is held is measured again at every so many looks of a cell.
 pub const LOOKS_HELD: u64 = 6;
@@ -41,7 +41,29 @@ pub struct Restless {
     pub calm: f64,
 }
 
+/// What one function takes from the others.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OfFunction {
+    /// tau^2 of each arm.
+    pub spread: Arms<f64>,
+    /// The prior of each arm's dispersion; of no degrees of freedom and dispersion 1 where there is none.
+    pub priors: Arms<Prior>,
+    /// The part of their degrees of freedom that the function earns, 0 to 1.
+    pub calm: f64,
+}
+
 impl Pooled {
+    /// What the function with this id in the contrast takes from the others, by its share of cost.
+    #[must_use]
+    pub fn of_function(&self, function: u32, share: f64) -> OfFunction {
+        let none = Arms { head: Prior::NONE, base: Prior::NONE };
+        OfFunction {
+            spread: self.spread,
+            priors: group_of(&self.priors, share).map_or(none, |group| group.arms),
+            calm: self.calm_of(function),
+        }
+    }
+
     /// The part of the prior's degrees of freedom that a function earns.
     pub(crate) fn calm_of(&self, function: u32) -> f64 {
         let found = self.restless.binary_search_by_key(&function, |restless| restless.function);

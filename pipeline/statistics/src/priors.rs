@@ -36,6 +36,11 @@ pub struct Prior {
     pub dispersion: f64,
 }
 
+impl Prior {
+    /// Expects what counting and the spread of pods give, and is worth nothing.
+    pub const NONE: Self = Self { df: 0.0, dispersion: 1.0 };
+}
+
 /// The priors of functions of like count.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupPrior {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fleetdiff_schemas::config::{CellBy, Comparing, Config};
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::{CountKind, Decoded};
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow, FlagRow, LedgerRow, Tables};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow, EvidenceRow, FlagRow, LedgerRow, Tables};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 use fleetdiff_simulation::fleet::{Cells, FleetBuilder};
@@ -120,6 +120,10 @@ fn with_thrice_the_requests(partitions: &mut [Vec<Decoded>], head: &Build) {
 #[derive(Debug, Default)]
 struct Occurred {
     flags: usize,
+    evidence: usize,
+    evidence_of_all: usize,
+    evidence_of_roll_ups: usize,
+    evidence_of_several_strata: usize,
     uniform: usize,
     rare: usize,
     outlying: usize,
@@ -140,6 +144,11 @@ impl Occurred {
     fn count(&mut self, tables: &Tables) {
         let rows = |of: fn(&CellRow) -> bool| tables.cells.iter().filter(|row| of(row)).count();
         self.flags += tables.flags.len();
+        let evidence = |of: fn(&EvidenceRow) -> bool| tables.evidence.iter().filter(|row| of(row)).count();
+        self.evidence += tables.evidence.len();
+        self.evidence_of_all += evidence(|row| row.function.as_ref() == ALL_FUNCTIONS);
+        self.evidence_of_roll_ups += evidence(|row| row.is_roll_up);
+        self.evidence_of_several_strata += evidence(|row| row.stratum > 0);
         self.uniform += rows(|row| row.function == ALL_FUNCTIONS && row.verdict == Verdict::Regressed);
         self.rare += rows(|row| row.reason == Some(RowReason::Rare) && row.verdict == Verdict::Regressed);
         self.outlying += rows(|row| row.verdict == Verdict::SomePodsOutlying && !row.outlying_pods.is_empty());
@@ -204,6 +213,10 @@ fn oracle_random_fleets() {
     println!("{rows} rows of cells equal over seeds 1 to {fleets}: {occurred:?}");
     let Occurred {
         flags,
+        evidence,
+        evidence_of_all,
+        evidence_of_roll_ups,
+        evidence_of_several_strata,
         uniform,
         rare,
         outlying,
@@ -218,10 +231,11 @@ fn oracle_random_fleets() {
         imbalance,
     } = occurred;
     assert!(rows > 1000 && flags >= 50 && checked > 1000, "too little to compare: {rows} rows, {occurred:?}");
+    let behind = [evidence, evidence_of_all, evidence_of_roll_ups, evidence_of_several_strata];
     let each =
         [uniform, rare, outlying, compositional, pods_needed, always_valid, explained, strata_detail, provisional];
     assert!(
-        each.iter().chain(&settled).chain(&imbalance).all(|&times| times > 0),
+        each.iter().chain(&behind).chain(&settled).chain(&imbalance).all(|&times| times > 0),
         "something never occurred: {occurred:?}"
     );
 }

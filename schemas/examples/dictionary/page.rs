@@ -1,12 +1,18 @@
 //! The page itself: one section per table, one line per column.
 
-use fleetdiff_schemas::rows::{CellRow, ComparisonRow, FlagRow, IncidentRow, LedgerRow, RejectedRow};
+use fleetdiff_schemas::rows::{CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow};
 use fleetdiff_schemas::tables::{Column, Kind, SCHEMA_VERSION, TableRow};
 
 /// The whole page.
 pub fn dictionary() -> String {
     let sections = [
         section::<CellRow>("One row per function, cell and comparison at each report: what the tests say of it.", 0),
+        section::<EvidenceRow>(
+            "One row per bucket of pods, arm and stratum of each row of `cells` that is significant or flagged: what its \
+             figures can be recomputed from ([notebook.md](notebook.md), question 10). Which rows have evidence: \
+             [semantics.md](semantics.md), section 16.",
+            0,
+        ),
         section::<FlagRow>(
             "One row per change of a flag. It has all columns of `cells`, with the row as it was last tested, and these:",
             CellRow::columns().len(),
@@ -27,7 +33,7 @@ fn introduction() -> String {
     format!(
         "<!-- Generated: cargo run -p fleetdiff-schemas --example dictionary > docs/tables.md -->\n\
          # Tables: every column\n\
-         An output folder has six tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
+         An output folder has seven tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
          made of the same text that the files carry in their column metadata (keys `description` and `unit`). The columns\n\
          are those of schema version {SCHEMA_VERSION}, which each file names as `fleetdiff.schema_version`.\n\
          \n\

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::value::{Kind, Value};
+use crate::comparison::Side;
 use crate::identity::{Build, Cohort, Region, Service};
 use crate::profile::{CountKind, Measure, ProfileType};
 use crate::rejected::Reason;
@@ -201,6 +202,7 @@ closed_lists! {
     RowReason: Self::NAMES, Self::from_name;
     ComparisonVerdict: Self::NAMES, Self::from_name;
     Scope: Self::NAMES, Self::from_name;
+    Side: Self::NAMES, Self::from_name;
     BaseKind: Self::NAMES, Self::from_name;
     FlagState: Self::NAMES, Self::from_name;
     IncidentState: Self::NAMES, Self::from_name;
@@ -241,6 +243,7 @@ mod tests {
 
     #[test]
     fn closed_lists_hold_every_name() {
+        assert_eq!(names_of::<Side>(), Side::BOTH.map(Side::name));
         assert_eq!(names_of::<CountKind>(), CountKind::ALL.map(CountKind::name));
         assert_eq!(names_of::<Measure>(), Measure::ALL.map(Measure::name));
         assert_eq!(names_of::<Reason>(), Reason::ALL.map(Reason::name));

@@ -2,6 +2,7 @@
 //!
 //! Shared by the tests of rows, tables, alerts and Parquet files. Figures are arbitrary and do not fit together.
 
+use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::profile::{CountKind, Position, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::rows::*;
@@ -143,6 +144,36 @@ impl Generator {
             reason: self.known(|g| g.one_of(&[RowReason::NeedsPods, RowReason::NeedsTime])),
             cause: self.known(Self::function),
             detail: self.known(Self::function),
+        }
+    }
+
+    pub fn evidence(&mut self) -> EvidenceRow {
+        EvidenceRow {
+            scope: self.one_of(&[Scope::Window, Scope::Epoch]),
+            comparison: self.comparison(),
+            count_kind: self.one_of(&CountKind::ALL),
+            cell: self.cell_key(),
+            is_roll_up: self.below(2) == 0,
+            function: self.function().into(),
+            window_end_at: self.end(),
+            stratum: self.count(),
+            arm: self.one_of(&Side::BOTH),
+            bucket: self.count(),
+            pods: self.count(),
+            samples: self.count(),
+            requests: self.count(),
+            count: self.count(),
+            pairs: self.count(),
+            concentration: self.number(),
+            shared: SharedFigures {
+                pod_variance: self.number(),
+                prior_df: self.number(),
+                prior_dispersion: self.number(),
+                calm: self.number(),
+                normalization_factor: self.number(),
+                smallest_factor: self.number(),
+                largest_factor: self.number(),
+            },
         }
     }
 
@@ -292,6 +323,7 @@ impl Generator {
     pub fn tables(&mut self, rows: usize) -> Tables {
         Tables {
             cells: (0..rows).map(|_| self.cell()).collect(),
+            evidence: (0..rows).map(|_| self.evidence()).collect(),
             flags: (0..rows).map(|_| self.flag()).collect(),
             comparisons: (0..rows).map(|_| self.comparison_row()).collect(),
             incidents: (0..rows).map(|_| self.incident()).collect(),

@@ -384,6 +384,12 @@ impl StrataTest {
         (self.counts[0][f] + self.counts[1][f]) / (self.exposure[0] + self.exposure[1])
     }
 
+    /// The priors of a function's dispersion, of head and base; worth nothing where there are none.
+    pub fn prior(&self, f: usize) -> [Prior; 2] {
+        let mean = (self.counts[0][f] + self.counts[1][f]) / (self.pods[0] + self.pods[1]);
+        priors::of_function(&self.held.priors, mean).unwrap_or([Prior { df: 0.0, dispersion: 1.0 }; 2])
+    }
+
     /// Takes functions with fewer than `df` degrees of freedom out of the family.
     pub fn leave_out_below_df(&mut self, df: f64) {
         for f in 0..self.functions {

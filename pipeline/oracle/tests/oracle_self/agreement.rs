@@ -24,6 +24,7 @@ fn oracle_compare_says_how_much_agreed() {
     assert!(
         agreement.tested > 0
             && agreement.selected > 0
+            && agreement.evidence > 0
             && agreement.flags > 0
             && agreement.comparisons > 0
             && agreement.ledger > 0
@@ -35,7 +36,7 @@ fn oracle_compare_reports_each_kind_of_difference() {
     let tables = tables();
     let tested = tables.cells.iter().position(|row| row.ln_p.is_some()).unwrap();
     type Change<'a> = (&'a str, &'a str, Box<dyn Fn(&mut Tables)>);
-    let changes: [Change<'_>; 8] = [
+    let changes: [Change<'_>; 10] = [
         ("cells", "ln_p:", Box::new(move |t| t.cells[tested].ln_p = t.cells[tested].ln_p.map(|p| p * (1.0 + 1e-7)))),
         (
             "cells",
@@ -45,6 +46,8 @@ fn oracle_compare_reports_each_kind_of_difference() {
         ("cells", "q_value", Box::new(move |t| t.cells[tested].q_value = None)),
         ("cells", "head_pods", Box::new(|t| t.cells[0].head.pods += 1)),
         ("cells", "missing", Box::new(|t| drop(t.cells.pop()))),
+        ("evidence", "pod_variance", Box::new(|t| t.evidence[0].shared.pod_variance += 1e-6)),
+        ("evidence", "missing", Box::new(|t| drop(t.evidence.pop()))),
         ("flags", "not expected", Box::new(|t| t.flags[0].row.function = "other".to_owned())),
         ("flags", "severity", Box::new(|t| t.flags[0].severity = Severity::Ticket)),
         ("ledger", "samples_counted", Box::new(|t| t.ledger[0].samples_counted += 1)),

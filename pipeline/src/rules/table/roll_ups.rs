@@ -40,13 +40,15 @@ pub(super) fn roll_ups(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRul
     // With a dimension that is merged already, a roll-up over it is the cell itself.
     let keys = std::iter::once(everything).chain(keys).filter(|key| !cells.cells.contains_key(key));
     let under = |key: &CellKey| -> Vec<&ScopeReport> {
-        let inside = |cell: &CellKey| {
-            (key.region.as_str() == MERGED || key.region == cell.region)
-                && (key.cohort.as_str() == MERGED || key.cohort == cell.cohort)
-        };
-        cells.cells.iter().filter(|(cell, _)| inside(cell)).map(|(_, report)| report).collect()
+        cells.cells.iter().filter(|(cell, _)| is_under(cell, key)).map(|(_, report)| report).collect()
     };
     keys.map(|key| roll_up(under(&key), key, first, cells.scope, kinds, rules)).collect()
+}
+
+/// Whether a roll-up covers a cell.
+pub(super) fn is_under(cell: &CellKey, roll_up: &CellKey) -> bool {
+    (roll_up.region.as_str() == MERGED || roll_up.region == cell.region)
+        && (roll_up.cohort.as_str() == MERGED || roll_up.cohort == cell.cohort)
 }
 
 fn roll_up(
