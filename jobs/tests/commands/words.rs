@@ -47,11 +47,8 @@ const NAMES: &[(&str, &str)] = &[
     ("samples_baseline", "samples_carried_over"),
     ("ln_p_delta", "ln_p_min_effect"),
     ("tau2", "head_pod_variance, base_pod_variance"),
-    ("pod_variance", "head_pod_variance, base_pod_variance"),
     ("d0", "the prior's degrees of freedom"),
-    ("prior_df", "the prior's degrees of freedom"),
     ("s02", "the dispersion that the prior expects"),
-    ("prior_dispersion", "the dispersion that the prior expects"),
 ];
 
 /// Lines that may contain such a word: the file, a part of the line, and why.
