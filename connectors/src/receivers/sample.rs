@@ -2,7 +2,7 @@
 
 use fleetdiff_schemas::alert::{Alert, Guidance};
 use fleetdiff_schemas::rows::{IncidentRow, VerdictRow};
-use fleetdiff_schemas::tables::TableError;
+use fleetdiff_schemas::tables::{TableError, TableRow};
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, IncidentState, Severity, Support};
 
@@ -29,22 +29,12 @@ pub(super) fn incident(state: IncidentState, at: Nanos) -> Result<Alert, TableEr
         changed_at: at,
         // NB: each test is an event of its own.
         sequence: Hop(u64::try_from(at.0).unwrap_or_default()),
-        regressed_in: Vec::new(),
-        improved_in: Vec::new(),
-        effect: None,
-        share: None,
-        share_delta: None,
-        always_valid_ln_p: None,
-        explains: Vec::new(),
-        superseded_by: None,
-        superseded_by_id: None,
-        provisional_until_at: None,
         cleared_because: (state == IncidentState::Cleared).then(|| "test".to_owned()),
         summary: "This is a test message from fleetdiff: no service has changed.".to_owned(),
         action: "Nothing: fleetdiff can reach this receiver.".to_owned(),
         confidence: "None: this is a test.".to_owned(),
         impact: "None: this is a test.".to_owned(),
-        flags: Vec::new(),
+        ..IncidentRow::blank()
     };
     Alert::of_incident(&row, &Guidance::default())
 }
@@ -59,13 +49,9 @@ pub(super) fn events() -> Result<Vec<Event>, Box<dyn std::error::Error + Send + 
         base_build: "v1".into(),
         head_build: "v2".into(),
         verdict: ComparisonVerdict::Clean,
-        changed_at: Nanos::default(),
-        sequence: Hop::default(),
-        regressed_in: Vec::new(),
-        improved_in: Vec::new(),
-        causes: Vec::new(),
         summary: "This is a test.".to_owned(),
         action: "Nothing.".to_owned(),
+        ..VerdictRow::blank()
     };
     let states = [IncidentState::Raised, IncidentState::Updated, IncidentState::Superseded, IncidentState::Cleared];
     let mut alerts = vec![Alert::of_verdict(&verdict, &Guidance::default())?];

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fleetdiff_schemas::alert::{Alert, AlertType, Guidance};
 use fleetdiff_schemas::rows::IncidentRow;
+use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{IncidentState, Severity, Support};
 use proptest::prelude::*;
@@ -44,22 +45,12 @@ fn alert(cause: &str, state: IncidentState, severity: Severity, second: i64, tex
         raised_at: at(0),
         changed_at: at(second),
         sequence: Hop(u64::try_from(second).unwrap()),
-        regressed_in: Vec::new(),
-        improved_in: Vec::new(),
-        effect: None,
-        share: None,
-        share_delta: None,
-        always_valid_ln_p: None,
-        explains: Vec::new(),
         superseded_by: (state == IncidentState::Superseded).then(|| "g".to_owned()),
-        superseded_by_id: None,
-        provisional_until_at: None,
-        cleared_because: None,
         summary: format!("{text} costs 10 % more."),
         action: format!("Roll back {text}."),
         confidence: "p = 1e-9.".to_owned(),
         impact: "+1.4 %.".to_owned(),
-        flags: Vec::new(),
+        ..IncidentRow::blank()
     };
     let guidance = Guidance { link: "https://d.example/{cause}".to_owned(), ..Guidance::default() };
     Alert::of_incident(&row, &guidance).unwrap()

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fleetdiff_schemas::alert::{Alert, Guidance, GuidanceRule};
 use fleetdiff_schemas::rows::IncidentRow;
+use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{IncidentState, Severity, Support};
 
@@ -28,22 +29,14 @@ pub fn alert(cause: &str, state: IncidentState, severity: Severity, sequence: u6
         raised_at: ago(20),
         changed_at: ago(10),
         sequence: Hop(sequence),
-        regressed_in: Vec::new(),
-        improved_in: Vec::new(),
-        effect: None,
-        share: None,
-        share_delta: None,
-        always_valid_ln_p: None,
-        explains: Vec::new(),
         superseded_by: superseded.then(|| "g".to_owned()),
         superseded_by_id: superseded.then(|| "id of g".to_owned()),
-        provisional_until_at: None,
         cleared_because: (state == IncidentState::Cleared).then(|| "equivalent".to_owned()),
         summary: format!("{cause} costs 10 % more, {sequence}."),
         action: "Roll back v2.".to_owned(),
         confidence: "p = 1e-9.".to_owned(),
         impact: "+1.4 % of all samples.".to_owned(),
-        flags: Vec::new(),
+        ..IncidentRow::blank()
     };
     let guidance = Guidance {
         owners: vec![GuidanceRule::parse("* -> team-shop").unwrap()],

@@ -105,7 +105,7 @@ fn an_end_during_an_outage_arrives_after_it() {
     let receivers = receivers(&server, &output);
     receivers.offer(&[alert("f", IncidentState::Raised, Severity::Page, 1)], ago(5));
     server.wait_until("it is raised", |firing| firing.len() == 1);
-    server.pause();
+    server.stop();
     receivers.offer(&[alert("f", IncidentState::Cleared, Severity::Page, 2)], ago(5));
     sleep(Duration::from_millis(500));
     assert_eq!(receivers.counts()[0].1.waiting, 1);

@@ -42,12 +42,8 @@ impl Alertmanager {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Stops it for now.
-    pub fn pause(&mut self) {
-        self.stop();
-    }
-
-    fn stop(&mut self) {
+    /// Stops it; [`Self::restart`] starts it again.
+    pub fn stop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

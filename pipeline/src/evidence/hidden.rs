@@ -18,7 +18,8 @@ const MOST_PODS: usize = 128;
 /// The divisions of the pods of a cell within the window, in the stratum in which the smaller arm has most samples, by the
 /// functions with samples of these pods but `untested`.
 pub fn hidden(pods: &WindowPods, untested: Option<usize>) -> Vec<Imbalance> {
-    let arms = [Side::Head, Side::Base].map(|side| looked_at(pods, side));
+    let Some(stratum) = pods.largest_stratum() else { return Vec::new() };
+    let arms = [Side::Head, Side::Base].map(|side| looked_at(pods, side, stratum));
     let mut is_used: Vec<bool> = Vec::new();
     for (_, own) in arms.iter().flatten() {
         is_used.resize(own.len(), false);
@@ -35,8 +36,8 @@ pub fn hidden(pods: &WindowPods, untested: Option<usize>) -> Vec<Imbalance> {
 }
 
 /// Samples, and samples by function, of the pods of an arm that are looked at.
-fn looked_at(pods: &WindowPods, side: Side) -> Vec<(u64, &[u64])> {
-    let mut rows: Vec<_> = pods.in_largest_stratum(side).into_iter().flatten().collect();
+fn looked_at(pods: &WindowPods, side: Side, stratum: usize) -> Vec<(u64, &[u64])> {
+    let mut rows: Vec<_> = pods.in_stratum(side, stratum).collect();
     rows.sort_by_key(|(name, ..)| (stable_hash(name.as_str().as_bytes()), *name));
     rows.into_iter().take(MOST_PODS).map(|(_, samples, own)| (samples, own)).collect()
 }

@@ -47,9 +47,7 @@ impl Imbalance {
             Self::Factor => "arms differ without a label",
         }
     }
-}
 
-impl Imbalance {
     /// Whether what is significant may be false for it, so that nobody is paged.
     pub(crate) fn is_doubtful(&self) -> bool {
         matches!(self, Self::Groups | Self::Factor)

@@ -61,9 +61,8 @@ impl WindowPods {
         usize::try_from(pod).ok().and_then(|pod| self.head.names.get(pod))
     }
 
-    /// The pods of an arm in the stratum in which the smaller arm has most samples: name, samples, and samples by function as
-    /// its own; `None` if the arms share no stratum.
-    pub(super) fn in_largest_stratum(&self, side: Side) -> Option<impl Iterator<Item = (&PodId, u64, &[u64])>> {
+    /// The number of the stratum in which the smaller arm has most samples.
+    pub(super) fn largest_stratum(&self) -> Option<usize> {
         let mut sums: BTreeMap<usize, [u64; 2]> = BTreeMap::new();
         for side in [Side::Head, Side::Base] {
             for row in &self.arm(side).rows {
@@ -71,13 +70,17 @@ impl WindowPods {
             }
         }
         // NB: of equal ones the last.
-        let (largest, _) = sums.into_iter().max_by_key(|(_, [head, base])| *head.min(base))?;
+        sums.into_iter().max_by_key(|(_, [head, base])| *head.min(base)).map(|(stratum, _)| stratum)
+    }
+
+    /// The pods of an arm in a stratum: name, samples, and samples by function as its own.
+    pub(super) fn in_stratum(&self, side: Side, stratum: usize) -> impl Iterator<Item = (&PodId, u64, &[u64])> {
         let arm = self.arm(side);
-        let rows = arm.rows.iter().filter(move |row| row.stratum == largest);
-        Some(rows.filter_map(|row| {
+        let rows = arm.rows.iter().filter(move |row| row.stratum == stratum);
+        rows.filter_map(|row| {
             let name = arm.names.get(usize::try_from(row.pod).ok()?)?;
             Some((name, row.samples, row.own.as_slice()))
-        }))
+        })
     }
 
     /// One row a pod and stratum.

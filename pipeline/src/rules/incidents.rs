@@ -143,9 +143,10 @@ impl Incidents {
             touched.insert(cause);
         }
         let incidents = self.announce(hop, touched);
-        let verdict = if is_look || !incidents.is_empty() { self.verdict(hop) } else { None };
+        let standings = self.standings(None);
+        let action = self.advice(&standings);
+        let verdict = if is_look || !incidents.is_empty() { self.verdict(hop, &standings, &action) } else { None };
         if self.config.method.is_calibrated() {
-            let action = self.advice(&self.standings(None));
             for row in comparisons.iter_mut().filter(|row| row.cell.is_over_all()) {
                 row.action = Some(action.clone());
             }
@@ -336,9 +337,8 @@ impl Incidents {
     }
 
     /// The verdict over all cells, if it or the cells that it names differ from what was announced last.
-    fn verdict(&mut self, hop: Hop) -> Option<VerdictRow> {
-        let standings = self.standings(None);
-        let now = self.verdict_of(&standings);
+    fn verdict(&mut self, hop: Hop, standings: &BTreeMap<CellKey, Standing>, action: &str) -> Option<VerdictRow> {
+        let now = self.verdict_of(standings);
         if now == self.verdict {
             return None;
         }
@@ -355,8 +355,8 @@ impl Incidents {
             regressed_in: places(regressed, &cells),
             improved_in: places(improved, &cells),
             causes: self.standing.keys().cloned().collect(),
-            summary: words::of_verdict(&self.service, &self.head, &self.base, &standings, improved),
-            action: self.advice(&standings),
+            summary: words::of_verdict(&self.service, &self.head, &self.base, standings, improved),
+            action: action.to_owned(),
         })
     }
 

@@ -17,6 +17,13 @@ use super::{FlagKey, LiveRule, State};
 /// How far apart the reports are.
 const APART: Nanos = Nanos::from_seconds(600);
 
+/// A row among those of one type of profile and scope.
+type RowKey<'r> = (&'r CellKey, CountKind, &'r str);
+
+fn key_within(row: &CellRow) -> RowKey<'_> {
+    (&row.cell, row.count_kind, &row.function)
+}
+
 /// What the reports since a flag was raised say of its change.
 #[derive(Debug)]
 pub(super) struct Fading {
@@ -48,13 +55,12 @@ impl LiveRule {
     /// Takes the rows of the window of a report, of one type of profile. Those of provisional flags decide nothing.
     pub fn report(&mut self, hop: Hop, comparison: &ComparisonKey, rows: &[CellRow]) {
         let apart = self.clock.hops_in(APART);
-        let key = |row: &'_ CellRow| (row.cell.clone(), row.count_kind, row.function.clone());
-        let effects: BTreeMap<(CellKey, CountKind, String), Option<Interval>> =
-            rows.iter().map(|row| (key(row), row.effect())).collect();
+        let effects: BTreeMap<RowKey<'_>, Option<Interval>> =
+            rows.iter().map(|row| (key_within(row), row.effect())).collect();
         let of_type = self.selected.iter_mut().filter(|((of, ..), _)| of == comparison);
         for (_, selected) in of_type.filter(|(_, selected)| selected.provisional.is_none()) {
             if let State::Raised(raised) = &mut selected.state {
-                raised.fading.report(hop, apart, effects.get(&key(&selected.now.row)).copied().flatten());
+                raised.fading.report(hop, apart, effects.get(&key_within(&selected.now.row)).copied().flatten());
             }
         }
     }
