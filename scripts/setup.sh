@@ -49,7 +49,7 @@ if [ "$purpose" = test ]; then
     need python3-venv python3 -c 'import venv, ensurepip'
     need chromium has_browser
     need linux-perf has_perf
-    # Incidents are sent to a real Alertmanager. NB: where services run, Debian starts it; the tests start their own.
+    # Incidents are sent to a real Alertmanager.
     need prometheus-alertmanager has_alertmanager
 fi
 
@@ -70,6 +70,10 @@ if [ "${#missing[@]}" -gt 0 ]; then
     echo "setup: installing ${missing[*]}" >&2
     "${as_root[@]}" apt-get update -q
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+    # Debian starts Alertmanager as a service where it can; the tests start their own.
+    if [[ " ${missing[*]} " == *" prometheus-alertmanager "* ]] && command -v systemctl >/dev/null; then
+        "${as_root[@]}" systemctl disable --now prometheus-alertmanager >/dev/null 2>&1 || true
+    fi
 fi
 
 if ! command -v cargo >/dev/null; then

@@ -283,11 +283,10 @@ impl Family {
         let shares = self.shares(functions, total);
         let levels = two_level(&matrix(&self.cells, functions, ln_p_row), &over_all[0], &shares);
         write(&mut self.cells, &levels, &levels.ln_q_value);
-        for groups in &mut self.partly {
+        for groups in self.partly.iter_mut().chain([&mut self.over_all]) {
             let ln_q = within_selected(&levels.ln_q_f, &matrix(groups, functions, ln_p_row));
             write(groups, &levels, &ln_q);
         }
-        write(&mut self.over_all, &levels, std::slice::from_ref(&levels.ln_q_f));
     }
 
     /// What follows for the rows that are decided.

@@ -58,8 +58,8 @@ pub(super) fn family(cells: &Rows<'_>, of: impl Fn(&RowEvidence) -> Option<f64>)
     )
 }
 
-/// Two-level q-values of cells and of roll-ups: those of the first level over all cells, those of the second level for
-/// regions and for cohorts. Functions weigh by their share of the samples of all cells.
+/// Two-level q-values of cells and of roll-ups. The rows over all cells, those of regions and those of cohorts are each a second
+/// level of their own. Functions weigh by their share of the samples of all cells.
 pub(super) fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>) -> (QValues, QValues, Functions) {
     let hashes = union(cells.iter().chain(rolled));
     let matrix: Vec<Vec<f64>> = cells.iter().map(|(_, rows)| column(rows, &hashes, |row| row.ln_p_row)).collect();
@@ -73,14 +73,14 @@ pub(super) fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>) -> (QValues, QValues
     let first_level = (0..hashes.len()).map(|f| FirstLevel { weight: levels.weights[f], ln_p: levels.ln_p_f[f] });
     let functions = Functions(hashes.iter().copied().zip(first_level).collect());
     let mut of_rolled = vec![BTreeMap::new(); rolled.len()];
-    if let Some(index) = over_all {
-        let tested = |(f, _): &(usize, &u64)| !roll_up[*f].is_nan();
-        of_rolled[index] = hashes.iter().enumerate().filter(tested).map(|(f, &hash)| (hash, levels.q_f[f])).collect();
-    }
-    for by_region in [true, false] {
-        let family: Vec<usize> = (0..rolled.len())
-            .filter(|&index| !rolled[index].0.is_over_all() && (rolled[index].0.cohort.as_str() == MERGED) == by_region)
-            .collect();
+    let over_cohorts = |cell: &CellKey| cell.cohort.as_str() == MERGED;
+    let kinds: [&dyn Fn(&CellKey) -> bool; 3] = [
+        &CellKey::is_over_all,
+        &|cell| !cell.is_over_all() && over_cohorts(cell),
+        &|cell| !cell.is_over_all() && !over_cohorts(cell),
+    ];
+    for is_of_kind in kinds {
+        let family: Vec<usize> = (0..rolled.len()).filter(|&index| is_of_kind(rolled[index].0)).collect();
         let columns: Vec<Vec<f64>> =
             family.iter().map(|&index| column(rolled[index].1, &hashes, |row| row.ln_p_row)).collect();
         let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
