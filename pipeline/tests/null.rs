@@ -20,6 +20,8 @@ mod fading;
 mod history;
 #[path = "null/levels.rs"]
 mod levels;
+#[path = "null/properties.rs"]
+mod properties;
 #[path = "null/seeds.rs"]
 mod seeds;
 #[path = "null/unlabelled.rs"]

@@ -22,7 +22,7 @@ pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Ho
     let mut by_type: BTreeMap<ProfileType, Vec<(CellKey, Cell)>> = BTreeMap::new();
     for ((profile_type, key), cell) in archive.cells(config, open, Scope::Window, hop) {
         let has_head = cell.strata.values().any(|stratum| stratum[HEAD].samples > 0);
-        let halves = halves(&cell);
+        let halves = halves(&cell, |bucket| bucket % 2 == 0);
         if has_head && !halves.strata.is_empty() {
             by_type.entry(profile_type).or_default().push((key, halves));
         }
@@ -52,21 +52,21 @@ pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Ho
     checked
 }
 
-/// The base's even buckets as head and its odd ones as base, in strata that have both.
-fn halves(cell: &Cell) -> Cell {
+/// Some of the base's buckets as head and the others as base, in strata that have both.
+pub(super) fn halves(cell: &Cell, is_head: impl Fn(u8) -> bool) -> Cell {
     let kept = kept_or_all(cell);
-    let of_stratum = |base: &ArmCounts, odd: bool| {
+    let of_stratum = |base: &ArmCounts, head: bool| {
         let buckets: BTreeMap<_, _> = base
             .buckets
             .iter()
-            .filter(|(bucket, _)| (*bucket % 2 == 1) == odd)
+            .filter(|(bucket, _)| is_head(**bucket) == head)
             .map(|(bucket, counts)| (*bucket, counts.clone()))
             .collect();
         ArmCounts { samples: buckets.values().map(|bucket| bucket.samples).sum(), buckets, ..ArmCounts::default() }
     };
     let all = cell.strata.iter().filter(|(_, stratum)| kept.iter().any(|one| std::ptr::eq(*one, *stratum)));
     let all =
-        all.map(|(key, stratum)| (key.clone(), [of_stratum(&stratum[BASE], false), of_stratum(&stratum[BASE], true)]));
+        all.map(|(key, stratum)| (key.clone(), [of_stratum(&stratum[BASE], true), of_stratum(&stratum[BASE], false)]));
     let strata = all.filter(|(_, arms)| arms.iter().all(|arm| arm.samples > 0)).collect();
     Cell { strata, provisional_until_at: None }
 }

@@ -108,7 +108,7 @@ pub(super) enum Active<'a> {
     /// It served.
     Requests(u64),
     /// It had samples.
-    Pod { pod: usize, own: Hop, started: Nanos, hardware: &'a Hardware },
+    Pod { pod: usize, bucket: u8, own: Hop, started: Nanos, hardware: &'a Hardware, samples: u64 },
 }
 
 /// Counts of one arm in one stratum.
@@ -233,7 +233,8 @@ impl Archive {
     ) -> impl Iterator<Item = ((ProfileType, CellKey), usize, Active<'a>)> {
         let pods = self.samples.iter().map(|one| {
             let Origin { own, hardware, .. } = &one.origin;
-            (&one.origin, Active::Pod { pod: one.pod, own: *own, started: one.started, hardware })
+            let Sampled { pod, bucket, started, samples, .. } = *one;
+            (&one.origin, Active::Pod { pod, bucket, own: *own, started, hardware, samples })
         });
         let requests = self.requests.iter().map(|one| (&one.origin, Active::Requests(one.count)));
         let first = hop.plus(1).minus(config.window_hops());

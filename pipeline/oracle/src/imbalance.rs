@@ -10,7 +10,9 @@ use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Scope;
 
+use super::aa_check::halves;
 use super::counts::{Active, Archive, BASE, Cell, HEAD, PodCounts, Stratum};
+use super::evidence::{Using, judge};
 use super::statistics::hidden::{Pod, hidden};
 use super::timeline::Open;
 
@@ -24,15 +26,90 @@ pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Ho
         let arm = &mut cells.entry(place).or_default()[arm];
         match active {
             Active::Requests(count) => arm.requests += count,
-            Active::Pod { pod, own, started, hardware } => arm.seen.push((pod, started, own, hardware)),
+            Active::Pod { pod, bucket, own, started, hardware, samples } => {
+                arm.seen.push((pod, started, own, hardware));
+                arm.sized.push((pod, bucket, started, samples));
+            }
         }
     }
     let now = config.clock().end_of(hop);
-    let mut warned: Warnings = cells.into_iter().map(|(place, arms)| (place, warnings(config, &arms, now))).collect();
+    let mut warned: Warnings = cells.iter().map(|(place, arms)| (place.clone(), warnings(config, arms, now))).collect();
     for (place, cell) in archive.cells(config, open, Scope::Window, hop) {
-        warned.entry(place).or_default().extend(hidden_in(archive, &cell));
+        let telling = cells.get(&place).map_or_else(Vec::new, |arms| telling_in(config, archive, &cell, arms, now));
+        warned.entry(place).or_default().extend(hidden_in(archive, &cell).into_iter().chain(telling));
     }
     warned
+}
+
+/// What the arms differ in, and the base's pods too: age, and samples a pod.
+fn telling_in(config: &Config, archive: &Archive, cell: &Cell, arms: &[Arm<'_>; 2], now: Nanos) -> Vec<String> {
+    let [head, base] = [&arms[HEAD], &arms[BASE]].map(Arm::totals);
+    let by_age = |pod: &Total| i128::from(pod.started.0);
+    let by_size = |pod: &Total| i128::from(pod.samples);
+    let age = |pod: &Total| (i128::from(now.0) - by_age(pod)).max(0);
+    let properties: [(Value, Value, &str); 2] = [
+        (
+            &age,
+            &by_age,
+            "age changes profiles: older and younger pods of the base differ, and so do the arms in age; what is \
+             significant may be that",
+        ),
+        (
+            &by_size,
+            &by_size,
+            "size changes profiles: pods of the base with many and with few samples differ, and so do the arms in samples \
+             a pod; what is significant may be that",
+        ),
+    ];
+    let tells = |(value, order, _): &(Value, Value, &str)| {
+        let differ = [&head, &base].map(|pods| median(pods, value));
+        let ([Some(a), Some(b)], Some(half)) = (differ, half(&base, order)) else { return false };
+        let halves = halves(cell, |bucket| half.contains(&bucket));
+        (2 * a > 3 * b || 2 * b > 3 * a) && !halves.strata.is_empty() && {
+            let judged = judge(config, archive, &[&halves], Using::default());
+            let tests = judged.kinds.values().filter_map(|kind| kind.test.as_ref());
+            tests.into_iter().any(|test| rejects_any(&test.rows.ln_p_row, 0.01))
+        }
+    };
+    properties.iter().filter(|property| tells(property)).map(|(_, _, words)| (*words).to_owned()).collect()
+}
+
+/// Whether Benjamini and Hochberg reject anything at this level.
+fn rejects_any(ln_p: &[f64], q: f64) -> bool {
+    let mut ln_p: Vec<f64> = ln_p.iter().copied().filter(|ln_p| !ln_p.is_nan()).collect();
+    ln_p.sort_by(f64::total_cmp);
+    let count = |of: usize| float(u64::try_from(of).unwrap_or(0));
+    let all = count(ln_p.len());
+    ln_p.iter().enumerate().any(|(rank, ln_p)| ln_p.exp() * all / count(rank + 1) <= q)
+}
+
+/// A pod within the window.
+struct Total {
+    bucket: u8,
+    started: Nanos,
+    samples: u64,
+}
+
+type Value<'v> = &'v dyn Fn(&Total) -> i128;
+
+fn median(pods: &[Total], value: Value<'_>) -> Option<i128> {
+    let mut values: Vec<i128> = pods.iter().map(value).collect();
+    values.sort_unstable();
+    Some(values[values.len().checked_sub(1)? / 2])
+}
+
+/// The first half of the buckets by the mean of their pods, then by number; none of fewer than four.
+fn half(pods: &[Total], value: Value<'_>) -> Option<BTreeSet<u8>> {
+    let buckets: BTreeSet<u8> = pods.iter().map(|pod| pod.bucket).collect();
+    let sums = buckets.into_iter().map(|bucket| {
+        let of_bucket: Vec<i128> = pods.iter().filter(|pod| pod.bucket == bucket).map(value).collect();
+        (of_bucket.iter().sum::<i128>(), of_bucket.len(), bucket)
+    });
+    let mut sums: Vec<(i128, usize, u8)> = sums.collect();
+    let wide = |count: usize| i128::try_from(count).unwrap_or(i128::MAX);
+    sums.sort_by(|a, b| (a.0 * wide(b.1)).cmp(&(b.0 * wide(a.1))).then(a.2.cmp(&b.2)));
+    let half = sums.len() / 2;
+    (half >= 2).then(|| sums[..half].iter().map(|(_, _, bucket)| *bucket).collect())
 }
 
 /// What divides pods without a label, in the stratum in which the smaller arm has most samples.
@@ -68,6 +145,8 @@ struct Arm<'a> {
     requests: u64,
     /// Pod, start of its process, hop, machine: one entry per profile with samples.
     seen: Vec<(usize, Nanos, Hop, &'a Hardware)>,
+    /// Pod, bucket, start of its process, samples: one entry per profile with samples.
+    sized: Vec<(usize, u8, Nanos, u64)>,
 }
 
 impl Arm<'_> {
@@ -78,6 +157,17 @@ impl Arm<'_> {
         seen.chunk_by(|a, b| a.0 == b.0)
             .filter_map(|of_pod| of_pod.last().map(|(_, started, _, hardware)| (*started, *hardware)))
             .collect()
+    }
+
+    /// Each pod, with its latest start and all its samples.
+    fn totals(&self) -> Vec<Total> {
+        let mut pods: BTreeMap<usize, Total> = BTreeMap::new();
+        for &(pod, bucket, started, samples) in &self.sized {
+            let total = pods.entry(pod).or_insert(Total { bucket, started, samples: 0 });
+            total.started = total.started.max(started);
+            total.samples += samples;
+        }
+        pods.into_values().collect()
     }
 
     fn load(&self, config: &Config) -> f64 {

@@ -87,7 +87,9 @@ impl Live {
 
     /// Takes the warnings of a report.
     pub fn doubt(&mut self, warnings: &Warnings) {
-        let is_doubtful = |warnings: &Vec<String>| warnings.iter().any(|words| words.contains("without a label:"));
+        let doubts = ["without a label:", "changes profiles:"];
+        let is_doubtful =
+            |warnings: &Vec<String>| warnings.iter().any(|words| doubts.iter().any(|doubt| words.contains(doubt)));
         let doubtful = warnings.iter().filter(|(_, warnings)| is_doubtful(warnings));
         self.doubtful = doubtful.map(|(place, _)| place.clone()).collect();
     }

@@ -75,6 +75,7 @@ pub fn history_report(
             rare,
             snapshot,
             imbalance: Vec::new(),
+            splits: Vec::new(),
             strata_detail,
             history: Some(history),
         },

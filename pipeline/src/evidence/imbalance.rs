@@ -13,6 +13,7 @@ use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use serde::{Deserialize, Serialize};
 
+use super::splits::Property;
 use crate::counts::cell::CellCounts;
 
 /// There is a warning if figures of the arms differ by more than this factor.
@@ -33,6 +34,8 @@ pub enum Imbalance {
     Groups,
     /// The arms differ in something that also divides the base's pods, and that no label names.
     Factor,
+    /// The arms differ in a property that changes profiles: pods of the base differ by it.
+    Telling(Property),
 }
 
 impl Imbalance {
@@ -45,12 +48,14 @@ impl Imbalance {
             Self::Machines(..) => "hardware",
             Self::Groups => "groups of pods without a label",
             Self::Factor => "arms differ without a label",
+            Self::Telling(Property::Age) => "age changes profiles",
+            Self::Telling(Property::Size) => "size changes profiles",
         }
     }
 
     /// Whether what is significant may be false for it, so that nobody is paged.
     pub(crate) fn is_doubtful(&self) -> bool {
-        matches!(self, Self::Groups | Self::Factor)
+        matches!(self, Self::Groups | Self::Factor | Self::Telling(_))
     }
 }
 
@@ -67,6 +72,16 @@ impl fmt::Display for Imbalance {
                 f,
                 "{subject}: head and base differ in something that also divides the pods of the base (hardware, pool or \
                  tenant); what is significant may be that"
+            ),
+            Self::Telling(Property::Age) => write!(
+                f,
+                "{subject}: older and younger pods of the base differ, and so do the arms in age; what is significant may be \
+                 that"
+            ),
+            Self::Telling(Property::Size) => write!(
+                f,
+                "{subject}: pods of the base with many and with few samples differ, and so do the arms in samples a pod; what \
+                 is significant may be that"
             ),
             Self::Load([head, base]) => write!(f, "{subject}: {head:.3}/s in the head, {base:.3}/s in the base"),
             Self::Age([head, base]) => write!(

@@ -17,6 +17,7 @@ use super::pods::WindowPods;
 use super::requests::{is_tested, row_of_all};
 use super::row::RowEvidence;
 use super::snapshot::Snapshot;
+use super::splits::{Split, splits};
 use super::strata_detail::{History, StrataDetail};
 use super::tests::{Places, ShareTests};
 use super::view::CellView;
@@ -34,6 +35,8 @@ pub struct ScopeReport {
     pub snapshot: Snapshot,
     /// Imbalances of the arms within the window; scope `window` only.
     pub imbalance: Vec<Imbalance>,
+    /// The base divided by what the arms differ in; scope `window` only.
+    pub splits: Vec<Split>,
     /// Where the arms ran, if they share no stratum.
     pub strata_detail: Option<StrataDetail>,
     /// Which history the base is, if it is history.
@@ -101,9 +104,14 @@ pub fn report(
         rare,
         snapshot: Snapshot::of(view.counts.functions(), &arms),
         imbalance: imbalance_within(view, comparison, scope, pods.as_ref().filter(|_| !one_by_one)),
+        splits: pods.filter(|_| !one_by_one).map_or_else(Vec::new, |_| splits_of(view, comparison)),
         strata_detail: view.strata_detail(&arms),
         history: None,
     })
+}
+
+fn splits_of(view: &CellView<'_>, comparison: &OpenComparison) -> Vec<Split> {
+    splits(view.counts, &comparison.id, view.clock.end_of(view.hop))
 }
 
 /// Imbalance of the arms is reported for the window only.

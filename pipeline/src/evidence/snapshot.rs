@@ -85,11 +85,11 @@ impl Snapshot {
 }
 
 impl Snapshot {
-    /// The base alone, its pods in even buckets as head against those in odd ones; `None` if no stratum has both.
-    pub(crate) fn halves_of_base(&self) -> Option<Self> {
+    /// The base alone, the pods of some buckets as head against those of the others; `None` if no stratum has both.
+    pub(crate) fn halves_of_base(&self, is_head: impl Fn(u8) -> bool) -> Option<Self> {
         let halves = |[_, base]: &[Vec<SnapshotBucket>; 2]| -> [Vec<SnapshotBucket>; 2] {
-            let (even, odd) = base.iter().cloned().partition(|bucket| bucket.bucket % 2 == 0);
-            [even, odd]
+            let (head, base) = base.iter().cloned().partition(|bucket| is_head(bucket.bucket));
+            [head, base]
         };
         let strata: Vec<_> =
             self.strata.iter().map(halves).filter(|arms| arms.iter().all(|arm| !arm.is_empty())).collect();

@@ -22,7 +22,7 @@ use super::split::{OneOfTwo, To};
 use crate::evidence::imbalance::Imbalance;
 use crate::evidence::look::KindLook;
 use crate::evidence::strata_detail::History;
-use crate::rules::aa_check::aa_check;
+use crate::rules::aa_check::{aa_check, telling};
 use crate::rules::comparisons::Plan;
 use crate::rules::lifecycle::{LiveRule, Look};
 use crate::rules::live_family::LiveFamily;
@@ -206,8 +206,10 @@ impl Comparisons {
             }
             outcome.report(table);
             if scope.scope == Scope::Window {
-                let imbalance: BTreeMap<_, _> =
-                    scope.cells.iter().map(|(cell, report)| (cell.clone(), report.imbalance.clone())).collect();
+                let mut imbalance = telling(&scope, kinds, &rules);
+                for (cell, report) in &scope.cells {
+                    imbalance.entry(cell.clone()).or_default().splice(..0, report.imbalance.iter().cloned());
+                }
                 let doubtful = imbalance.iter().filter(|(_, found)| found.iter().any(Imbalance::is_doubtful));
                 doubts.extend(doubtful.map(|(cell, _)| (comparison.clone(), cell.clone())));
                 let each = kinds.iter().zip(aa_check(&scope, kinds, &rules));

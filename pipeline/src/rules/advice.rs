@@ -27,8 +27,8 @@ pub enum Standing {
     RollBack,
     /// It costs more, on few pods of the head and of the base.
     Repeat(i64, i64),
-    /// It costs more, and something without a label divides its pods, which may be the reason.
-    Unlabelled,
+    /// It costs more, and pods differ by something other than the build, which may be the reason.
+    Doubtful,
     /// It costs more, and until then that may be the warm-up of young pods.
     Provisional(Nanos),
     /// Other causes cost more there: these.
@@ -77,9 +77,9 @@ pub fn advice(head: &Build, cells: &BTreeMap<CellKey, Standing>) -> String {
                 "Repeat with more pods in {place} before {head} is rolled back there: {head_pods} against {base_pods} \
                  pods are few, and firm support needs 5 of each build."
             ),
-            Standing::Unlabelled => format!(
-                "Label the pods in {place} with their nodes and hardware before {head} is rolled back there: they differ by \
-                 something without a label, which may be the reason."
+            Standing::Doubtful => format!(
+                "See the warnings before {head} is rolled back in {place}: pods differ there by something other than the build, \
+                 which may be the reason."
             ),
             Standing::Provisional(until_at) => format!(
                 "Wait until {} before {head} is rolled back in {place}: its pods are young there, and the difference may \
@@ -112,7 +112,7 @@ pub fn advice(head: &Build, cells: &BTreeMap<CellKey, Standing>) -> String {
 impl Standing {
     /// Whether a cause costs more there.
     pub fn costs_more(&self) -> bool {
-        matches!(self, Self::RollBack | Self::Repeat(..) | Self::Unlabelled | Self::Provisional(_))
+        matches!(self, Self::RollBack | Self::Repeat(..) | Self::Doubtful | Self::Provisional(_))
     }
 }
 

@@ -324,7 +324,7 @@ impl Incidents {
             let standing = match best {
                 Some(flag) if flag.row.provisional_until_at.is_some() => Standing::Provisional(young_until),
                 Some(flag) if flag.severity == Severity::Page => Standing::RollBack,
-                Some(flag) if words::is_doubtful(flag) => Standing::Unlabelled,
+                Some(flag) if words::is_doubtful(flag) => Standing::Doubtful,
                 Some(flag) => Standing::Repeat(flag.row.head.pods, flag.row.base.pods),
                 None => {
                     let causes: BTreeSet<&str> = flags.iter().map(|(cause, _)| *cause).collect();

@@ -111,7 +111,7 @@ pub struct LiveRule {
     /// Hops for which a process is young.
     young: u64,
     selected: BTreeMap<FlagKey, Selected>,
-    /// Cells in which something without a label divides pods, as of the last report: nobody is paged for them.
+    /// Cells in which pods differ by something other than the build, as of the last report: nobody is paged for them.
     doubtful: BTreeSet<Place>,
     /// Flags cleared in the current epoch by what was seen in it: they are not raised again before it ends.
     decided: BTreeSet<FlagKey>,
@@ -151,7 +151,7 @@ impl LiveRule {
         Self { clock, q, min_effect, young, selected, doubtful, decided, epoch: Hop(0) }
     }
 
-    /// Takes the cells of a report in which something without a label divides pods.
+    /// Takes the cells of a report in which pods differ by something other than the build.
     pub fn doubt(&mut self, cells: BTreeSet<Place>) {
         self.doubtful = cells;
     }

@@ -25,7 +25,7 @@ const COHORTS: [&str; 2] = ["tv", "web"];
 enum Said {
     RollBack,
     Repeat,
-    Label,
+    Doubtful,
     Young,
     Stay,
     Pods,
@@ -38,7 +38,7 @@ impl Said {
     const ALL: [Self; 9] = [
         Self::RollBack,
         Self::Repeat,
-        Self::Label,
+        Self::Doubtful,
         Self::Young,
         Self::Stay,
         Self::Pods,
@@ -52,7 +52,9 @@ impl Said {
         match self {
             Self::RollBack => ("Roll back v42 in ", "."),
             Self::Repeat => ("Repeat with more pods in ", " before v42 is rolled back there: "),
-            Self::Label => ("Label the pods in ", " with their nodes and hardware before v42 is rolled back there: "),
+            Self::Doubtful => {
+                ("See the warnings before v42 is rolled back in ", ": pods differ there by something other")
+            }
             Self::Young => (" before v42 is rolled back in ", ": its pods are young there"),
             Self::Stay => ("v42 may stay in ", "."),
             Self::Pods => (" in ", " first: there v42 did not change as a whole"),
@@ -107,7 +109,7 @@ fn agrees(said: Said, row: &ComparisonRow, flags: &[&FlagRow]) -> bool {
     let is_provisional = |flag: &&FlagRow| flag.row.provisional_until_at.is_some();
     match said {
         Said::RollBack => flags.iter().any(|flag| firm(flag) && flag.severity == Severity::Page),
-        Said::Label => flags.iter().any(firm) && flags.iter().all(|flag| flag.severity == Severity::Ticket),
+        Said::Doubtful => flags.iter().any(firm) && flags.iter().all(|flag| flag.severity == Severity::Ticket),
         Said::Repeat => !flags.iter().any(firm) && !flags.iter().all(is_provisional),
         Said::Young => !flags.is_empty() && flags.iter().all(is_provisional),
         Said::Stay | Said::Pods => {

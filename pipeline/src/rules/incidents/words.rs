@@ -222,7 +222,7 @@ impl Account<'_> {
             format!(" Support is tentative: {}; firm support needs 5 of each build.", listed(&few))
         };
         let doubt = if self.flags.iter().any(|flag| is_doubtful(flag)) {
-            " But pods differ by something without a label (nodes, hardware, pools or tenants), which none of this allows for."
+            " But pods differ by something other than the build, as the warnings say, and none of this allows for that."
         } else {
             ""
         };
@@ -254,7 +254,7 @@ impl Account<'_> {
     }
 }
 
-/// Whether nobody is paged for a flag because something without a label divides its pods.
+/// Whether nobody is paged for a flag because pods of its cell differ by something other than the build.
 pub(super) fn is_doubtful(flag: &FlagRow) -> bool {
     // NB: of what is more expensive, firm and not provisional, only this is no page.
     let may_page = flag.row.support == Support::Firm && flag.row.provisional_until_at.is_none();

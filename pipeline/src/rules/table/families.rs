@@ -74,11 +74,10 @@ pub(super) fn q_values(cells: &Rows<'_>, rolled: &Rows<'_>) -> (QValues, QValues
     let functions = Functions(hashes.iter().copied().zip(first_level).collect());
     let mut of_rolled = vec![BTreeMap::new(); rolled.len()];
     let over_cohorts = |cell: &CellKey| cell.cohort.as_str() == MERGED;
-    let kinds: [&dyn Fn(&CellKey) -> bool; 3] = [
-        &CellKey::is_over_all,
-        &|cell| !cell.is_over_all() && over_cohorts(cell),
-        &|cell| !cell.is_over_all() && !over_cohorts(cell),
-    ];
+    let kinds: [&dyn Fn(&CellKey) -> bool; 3] =
+        [&CellKey::is_over_all, &|cell| !cell.is_over_all() && over_cohorts(cell), &|cell| {
+            !cell.is_over_all() && !over_cohorts(cell)
+        }];
     for is_of_kind in kinds {
         let family: Vec<usize> = (0..rolled.len()).filter(|&index| is_of_kind(rolled[index].0)).collect();
         let columns: Vec<Vec<f64>> =

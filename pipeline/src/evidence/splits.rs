@@ -1,0 +1,105 @@
+//! Properties by which the base's pods are divided, to see whether they change profiles: age and size.
+//!
+//! If older and younger pods of one build differ, an arm that is older differs for that alone, and likewise for size. Whether
+//! they do is tested like head and base, by [the A/A check](crate::rules::aa_check); here is what is needed for it, and only of a
+//! property in which the arms differ. Pods that share a node are in one bucket, so the split by hash is one by node.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::comparison::{ComparisonId, Side};
+use fleetdiff_schemas::identity::PodId;
+use fleetdiff_schemas::time::Nanos;
+use serde::{Deserialize, Serialize};
+
+use crate::counts::cell::CellCounts;
+
+/// The arms differ in a property if their medians differ by more than 3/2.
+const FACTOR: [i128; 2] = [3, 2];
+
+/// What pods differ in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Property {
+    /// For how long their processes have run.
+    Age,
+    /// How many samples they have.
+    Size,
+}
+
+/// The base's buckets, in two halves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Split {
+    /// By what.
+    pub property: Property,
+    /// The half that began first, or has fewer samples.
+    pub half: BTreeSet<u8>,
+}
+
+/// A pod within the window.
+#[derive(Clone, Copy, Debug)]
+struct Pod {
+    bucket: u8,
+    /// Of its latest process.
+    started: Nanos,
+    samples: u64,
+}
+
+impl Pod {
+    /// In the order of its splits: by start and by samples.
+    fn value(&self, property: Property) -> i128 {
+        match property {
+            Property::Age => i128::from(self.started.0),
+            Property::Size => i128::from(self.samples),
+        }
+    }
+}
+
+/// The splits of the base by properties in which the pods of the arms differ within the window; none of fewer than four buckets.
+pub fn splits(counts: &CellCounts, comparison: &ComparisonId, now: Nanos) -> Vec<Split> {
+    let [head, base] = [Side::Head, Side::Base].map(|side| pods(counts, comparison, side));
+    let properties = [Property::Age, Property::Size].into_iter();
+    let differing = properties.filter(|&property| differ([&head, &base].map(|arm| median(arm, property, now))));
+    differing.filter_map(|property| Some(Split { property, half: half(&base, property)? })).collect()
+}
+
+fn pods(counts: &CellCounts, comparison: &ComparisonId, side: Side) -> Vec<Pod> {
+    let mut pods: BTreeMap<&PodId, Pod> = BTreeMap::new();
+    let of_side = counts.in_window().map(|(_, addition)| addition);
+    for addition in of_side.filter(|one| one.samples > 0 && comparison.side(&one.build) == Some(side)) {
+        let new = Pod { bucket: addition.bucket.0, started: addition.started, samples: 0 };
+        let pod = pods.entry(&addition.pod).or_insert(new);
+        pod.started = pod.started.max(addition.started);
+        pod.samples += addition.samples;
+    }
+    pods.into_values().collect()
+}
+
+/// The lower median of the pods' ages, or of their samples.
+fn median(pods: &[Pod], property: Property, now: Nanos) -> Option<i128> {
+    let of = |pod: &Pod| match property {
+        Property::Age => (i128::from(now.0) - pod.value(property)).max(0),
+        Property::Size => pod.value(property),
+    };
+    let mut values: Vec<i128> = pods.iter().map(of).collect();
+    values.sort_unstable();
+    values.get(values.len().checked_sub(1)? / 2).copied()
+}
+
+fn differ([head, base]: [Option<i128>; 2]) -> bool {
+    let exceeds = |one: i128, other: i128| one * FACTOR[1] > other * FACTOR[0];
+    head.zip(base).is_some_and(|(head, base)| exceeds(head, base) || exceeds(base, head))
+}
+
+/// The first half of the buckets, by the mean of their pods.
+fn half(pods: &[Pod], property: Property) -> Option<BTreeSet<u8>> {
+    let mut buckets: BTreeMap<u8, (i128, i128)> = BTreeMap::new();
+    for pod in pods {
+        let (sum, number) = buckets.entry(pod.bucket).or_default();
+        *sum += pod.value(property);
+        *number += 1;
+    }
+    let mut order: Vec<(u8, (i128, i128))> = buckets.into_iter().collect();
+    // NB: of equal means the bucket with the lower number comes first.
+    order.sort_by(|(_, (a, a_pods)), (_, (b, b_pods))| (a * b_pods).cmp(&(b * a_pods)));
+    let half = order.len() / 2;
+    (half >= 2).then(|| order.into_iter().take(half).map(|(bucket, _)| bucket).collect())
+}
