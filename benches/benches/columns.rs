@@ -152,7 +152,7 @@ fn intervals(rows: &CellRows) -> Vec<LnInterval> {
 }
 
 fn always_valid(rows: &CellRows) -> Vec<LnInterval> {
-    tested(rows).map(|place| rows.tests.levels[place].always_valid_interval(0.05)).collect()
+    tested(rows).map(|place| rows.against_scales(place).always_valid_interval(0.05)).collect()
 }
 
 fn made_by_one_pod(rows: &CellRows, contrast: &Contrast<'_>) -> Vec<Option<OnePod>> {

@@ -80,6 +80,10 @@ fn agreed(seed: u64, config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
     if let Err(difference) = oracle::compare(&oracle::batch(config, partitions), &got) {
         panic!("seed {seed}: {difference}");
     }
+    let of_roll_ups =
+        got.cells.iter().filter(|row| row.is_roll_up && row.q_value.is_some_and(|q_value| q_value <= config.q));
+    let by_others = of_roll_ups.filter(|row| row.ln_p_row.is_none_or(|ln_p| ln_p > config.q.ln())).count();
+    assert_eq!(by_others, 0, "seed {seed}: roll-ups that are significant for what single cells show");
     got
 }
 

@@ -165,6 +165,6 @@ fn rest_is_selected(rest: &Samples, all: &Samples, selected: &Selected, bar: Bar
     let [a, b] = [row.head.count, row.base.count].map(signed_float);
     let dispersion = if a > 0.0 && b > 0.0 { (tested.variance / (1.0 / a + 1.0 / b)).max(1.0) } else { 1.0 };
     let phi = 1.0 + (dispersion - 1.0) * part.min(1.0);
-    let v = phi * (1.0 / (counts[0] + 0.5) + 1.0 / (counts[1] + 0.5));
+    let v = phi * (1.0 / (counts[0] + 0.5) + 1.0 / (counts[1] + 0.5)) + tested.normalization_variance;
     theta.abs() >= bar.min_effect && ln_e(ln_p_iid(theta * theta / v), v) >= bar.ln_e
 }

@@ -13,7 +13,7 @@ use super::counts::{Archive, BASE, BucketCounts, Cell, HEAD, Place, Stratum};
 use super::held::Measured;
 use super::requests::{Rate, rate_of_all};
 use super::statistics::levels::{ArmData, Held, Model, StrataTest, fano, strata_test};
-use super::statistics::normalization::{Scales, scales};
+use super::statistics::normalization::{self, Scales};
 use super::statistics::rows::{Rows, rows_of_cell};
 
 /// A test with fewer degrees of freedom is none.
@@ -68,6 +68,8 @@ pub(super) struct Using<'a> {
     pub requests: bool,
     /// What is held from an earlier look.
     pub held: Option<&'a Measured>,
+    /// Whether this is a look of the live rule.
+    pub at_look: bool,
 }
 
 impl KindEvidence {
@@ -103,7 +105,10 @@ pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell], using: 
         let mut found = counted(config, archive, &used, kind);
         if is_tested {
             let held = using.held.and_then(|held| held.of_kind(kind, &found.functions, &arms));
-            let test = cell_test(config, &used, kind, &found, held.as_ref(), (anchor, scales.clone()));
+            let known = scales.clone();
+            let factors =
+                |test: &StrataTest| known.unwrap_or_else(|| normalization::scales(test, anchor, using.at_look));
+            let test = cell_test(config, &used, kind, &found, held.as_ref(), factors);
             scales = scales.or_else(|| Some(test.scales.clone()));
             found.test = Some(test);
         }
@@ -161,14 +166,14 @@ fn counted(config: &Config, archive: &Archive, used: &[&Stratum], kind: CountKin
     KindEvidence { counts, functions, test: None }
 }
 
-/// The tests of shares of one kind. The scales are those given, which are of self counts, or are found.
+/// The tests of shares of one kind, on the scales that are known from self counts or are those of this test.
 fn cell_test(
     config: &Config,
     used: &[&Stratum],
     kind: CountKind,
     found: &KindEvidence,
     held: Option<&Held>,
-    (anchor, known): (Option<(f64, f64)>, Option<Scales>),
+    scales: impl FnOnce(&StrataTest) -> Scales,
 ) -> CellTest {
     let functions = &found.functions;
     let arms = [HEAD, BASE].map(|arm| arm_of(used, arm, kind, functions));
@@ -179,7 +184,7 @@ fn cell_test(
     let floor = float(config.min_count);
     let mut test = strata_test(&arms[HEAD], &arms[BASE], Model::Share, floor, None, Some(&clumps), held);
     test.leave_out_below_df(LEAST_DF);
-    let scales = known.unwrap_or_else(|| scales(&test, anchor));
+    let scales = scales(&test);
     let rows = rows_of_cell(&test, &scales, config.min_effect);
     let pods = [HEAD, BASE]
         .map(|arm| occupied(used, arm).into_iter().map(|bucket| pods_of_bucket(used, arm, bucket)).collect());

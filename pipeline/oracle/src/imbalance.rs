@@ -67,7 +67,7 @@ fn telling_in(config: &Config, archive: &Archive, cell: &Cell, arms: &[Arm<'_>; 
         let halves = halves(cell, |bucket| half.contains(&bucket));
         (2 * a > 3 * b || 2 * b > 3 * a) && !halves.strata.is_empty() && {
             let judged = judge(config, archive, &[&halves], Using::default());
-            let tests = judged.kinds.values().filter_map(|kind| kind.test.as_ref());
+            let tests = config.count_kinds.iter().filter_map(|kind| judged.kinds.get(kind)?.test.as_ref());
             tests.into_iter().any(|test| rejects_any(&test.rows.ln_p_row, 0.01))
         }
     };

@@ -162,7 +162,7 @@ impl Live {
     /// The evidence of a cell at a look, with what is held, or measured afresh and held from now on.
     fn evidence(&mut self, at: &LookAt<'_>, profile_type: ProfileType, cell: &CellKey, counts: &Cell) -> Evidence {
         let place = (profile_type, cell.clone());
-        let judged = |held| judge(at.config, at.archive, &[counts], Using { requests: true, held });
+        let judged = |held| judge(at.config, at.archive, &[counts], Using { requests: true, held, at_look: true });
         let afresh = judged(None);
         if let Some(held) = self.held.get_mut(&place).filter(|held| held.holds(at, cell, &afresh)) {
             let evidence = judged(Some(&*held));

@@ -82,7 +82,7 @@ impl Report<'_> {
             let chosen: Vec<&Cell> = cells.iter().filter(|(cell, _)| chosen(cell)).map(|(_, counts)| counts).collect();
             judge(self.config, self.archive, &chosen, Using::default())
         };
-        let with_requests = Using { requests: !self.against_history, held: None };
+        let with_requests = Using { requests: !self.against_history, ..Using::default() };
         let of_cell = |counts: &Cell| judge(self.config, self.archive, &[counts], with_requests);
         let evidence: Vec<(CellKey, Evidence)> =
             cells.iter().map(|(cell, counts)| (cell.clone(), of_cell(counts))).collect();

@@ -125,7 +125,7 @@ impl Rate {
         if test.tested[place] {
             row.per_request_ln_p = Some(test.ln_p(place, 1.0));
             let in_both = test.counts.iter().all(|counts| counts[place] > 0.0);
-            row.per_request_ratio = in_both.then(|| around(test, place, 0.05_f64.ln(), 0.0));
+            row.per_request_ratio = in_both.then(|| around(test, place, 0.05_f64.ln(), (0.0, 0.0)));
         }
     }
 }

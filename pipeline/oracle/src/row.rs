@@ -126,6 +126,8 @@ pub(super) struct Decisive {
     /// After normalization.
     pub theta: f64,
     pub ln_normalization: f64,
+    /// Variance of that.
+    pub normalization_variance: f64,
     /// There are several factors on which a change must hold.
     pub ambiguous: bool,
     pub ln_p_row: f64,
@@ -221,6 +223,7 @@ fn one_line(
         theta_share: test.theta[place],
         theta,
         ln_normalization: ln_scale,
+        normalization_variance: scales.variance,
         ambiguous: scales.ln_scales.len() > 1,
         ln_p_row: rows.ln_p_row[place],
         ln_p_comp: rows.ln_p_comp[place],
@@ -230,8 +233,14 @@ fn one_line(
         share_opposes: rows.contradicts[place],
         contradicts: rows.contradicts[place] && !rate.is_some_and(|rate| rate.agrees(function, theta)),
         one_pod: test.one_bucket(place, ln_scale).map(names),
-        always_valid: (row.scope == Scope::Epoch && row.adjusted_ratio.is_some())
-            .then(|| around(test, place, ln_p_always_valid(variance, ALWAYS_VALID), ln_scale)),
+        always_valid: (row.scope == Scope::Epoch && row.adjusted_ratio.is_some()).then(|| {
+            around(
+                test,
+                place,
+                ln_p_always_valid(variance + scales.variance, ALWAYS_VALID),
+                (ln_scale, scales.variance),
+            )
+        }),
     };
     let mut line = Line { tested: Some(decisive), ..Line::of(Some(function), row.clone()) };
     row.verdict = if line.is_equivalent() { Verdict::Equivalent } else { Verdict::Inconclusive };
@@ -254,11 +263,8 @@ fn tested_row(
     let [(n1, p1), (n0, p0)] = [&row.head, &row.base].map(|arm| (signed_float(arm.total), arm.share.unwrap_or(0.0)));
     let half = t_quantile(0.95, test.df[place]) * test.delta_variance(place).sqrt();
     let in_both = counts[HEAD] > 0 && counts[BASE] > 0;
-    let ratio = in_both.then(|| around(test, place, 0.05_f64.ln(), 0.0));
-    let over = |ratio: Interval| {
-        let [value, low, high] = [ratio.value, ratio.low, ratio.high].map(|end| end / scales.deciding().exp());
-        Interval { value, low, high }
-    };
+    let ratio = in_both.then(|| around(test, place, 0.05_f64.ln(), (0.0, 0.0)));
+    let adjusted = in_both.then(|| around(test, place, 0.05_f64.ln(), (scales.deciding(), scales.variance)));
     let pods = [row.head.pods, row.base.pods].map(signed_float);
     let samples_per_pod = (n1 + n0) / (pods[HEAD] + pods[BASE]);
     let share = float(counts[HEAD] + counts[BASE]) / (n1 + n0);
@@ -272,12 +278,12 @@ fn tested_row(
         head_dispersion: Some(test.phi[HEAD][place]),
         base_dispersion: Some(test.phi[BASE][place]),
         df: Some(test.df[place]),
-        statistic: Some(test.deviance(place, scales.deciding().exp())),
+        statistic: Some(test.statistic(place, scales.deciding().exp(), scales.variance)),
         ln_p: Some(rows.ln_p_share[place]),
         ln_p_min_effect: Some(rows.ln_p_min_effect[place]),
         ln_p_row: Some(rows.ln_p_row[place]),
         ratio,
-        adjusted_ratio: ratio.map(over),
+        adjusted_ratio: adjusted,
         adjusted_ln_p: Some(rows.ln_p[place]),
         ln_e: Some(rows.ln_e[place]),
         minimum_detectable_ratio: Some(design.smallest_detectable(samples_per_pod).exp()),
@@ -289,9 +295,9 @@ fn tested_row(
     }
 }
 
-/// A ratio over a scale, with the interval of all ratios whose p is above exp(`ln_p`).
-pub(super) fn around(test: &StrataTest, place: usize, ln_p: f64, ln_scale: f64) -> Interval {
-    let (low, high) = test.interval(place, ln_p);
+/// A ratio over a scale, given by its logarithm and the variance of that, with the interval of all ratios whose p is above exp(`ln_p`).
+pub(super) fn around(test: &StrataTest, place: usize, ln_p: f64, (ln_scale, variance): (f64, f64)) -> Interval {
+    let (low, high) = test.interval(place, ln_p, variance);
     let over = |theta: f64| (theta - ln_scale).exp();
     Interval { value: over(test.theta[place]), low: over(low), high: over(high) }
 }

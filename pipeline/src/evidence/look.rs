@@ -157,7 +157,7 @@ pub fn look(at: &LookAt<'_>, kinds: &[CountKind], memory: &mut LookMemory) -> Ve
         figures.all_ln_p = all.map(|all| all.levels[0].ln_p(1.0));
         let pooled = held.pooled(CountKind::SelfCount);
         let measured = looking.measure(CountKind::SelfCount, &looking.own_counts, pooled);
-        let scales = held.scales().cloned().unwrap_or_else(|| measured.scales(all.and_then(anchor)));
+        let scales = held.scales().cloned().unwrap_or_else(|| measured.scales_of_look(all.and_then(anchor)));
         if measured.tests.tests > 0 {
             held.hold(&measured.tests.pooled, &scales);
         }

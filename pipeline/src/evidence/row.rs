@@ -46,6 +46,8 @@ pub struct RowEvidence {
     pub variance: f64,
     /// ln of the cell's normalization factor.
     pub ln_normalization: f64,
+    /// Variance of that; 0 where it is taken as known.
+    pub normalization_variance: f64,
     /// Whether the data leave several normalization factors.
     pub ambiguous: bool,
     /// ln p that the two-level selection takes; NaN where not tested.
@@ -153,6 +155,7 @@ impl RowFrame {
             theta: none,
             variance: none,
             ln_normalization: none,
+            normalization_variance: none,
             ambiguous: false,
             ln_p_row: none,
             ln_p_comp: none,
@@ -232,6 +235,7 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, shares: &ShareRow
     evidence.theta = rows.theta[place];
     evidence.variance = levels.variance();
     evidence.ln_normalization = ln_scale;
+    evidence.normalization_variance = rows.scales.variance;
     evidence.ambiguous = rows.scales.ambiguous();
     evidence.ln_p_row = rows.ln_p_row[place];
     evidence.ln_p_comp = rows.ln_p_comp[place];
@@ -242,7 +246,7 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, shares: &ShareRow
     row.head_dispersion = known(tests.dispersion.head[place].phi);
     row.base_dispersion = known(tests.dispersion.base[place].phi);
     row.df = known(levels.df);
-    row.statistic = known(levels.deviance(libm::exp(ln_scale)));
+    row.statistic = known(rows.against_scales(place).statistic(libm::exp(ln_scale)));
     row.ln_p = known(rows.ln_p_share[place]);
     row.ln_p_min_effect = known(rows.ln_p_min_effect[place]);
     row.ln_p_row = known(rows.ln_p_row[place]);
@@ -251,7 +255,9 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, shares: &ShareRow
     if row.head.count > 0 && row.base.count > 0 {
         let interval = levels.interval(libm::log1p(-LEVEL));
         row.ratio = Some(as_ratio(levels.theta(), interval));
-        row.adjusted_ratio = Some(as_ratio(rows.theta[place], interval.against(ln_scale)));
+        let is_known = rows.scales.variance <= 0.0;
+        let adjusted = if is_known { interval.against(ln_scale) } else { rows.interval(place, LEVEL) };
+        row.adjusted_ratio = Some(as_ratio(rows.theta[place], adjusted));
     }
     row.share_delta = share_delta(row, levels);
     // History is not sampled in the same way as the window, so neither a number of pods nor a time follows from it.
@@ -274,7 +280,7 @@ pub fn add_always_valid(evidence: &mut RowEvidence, shares: &ShareRows<'_>, larg
     let rows = &shares.rows;
     let row = &mut evidence.row;
     row.always_valid_ln_p = Some(ln_p_always_valid(largest));
-    let bounds = rows.tests.levels[place].always_valid_interval(ALWAYS_VALID_ALPHA);
+    let bounds = rows.against_scales(place).always_valid_interval(ALWAYS_VALID_ALPHA);
     let bounds = bounds.against(rows.scales.deciding.ln_scale);
     let known = row.adjusted_ratio.is_some() && !bounds.low.is_nan();
     row.always_valid_ratio = known.then(|| as_ratio(rows.theta[place], bounds));

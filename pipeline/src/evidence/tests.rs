@@ -42,6 +42,11 @@ impl<'a> ShareTests<'a> {
         Scales::of(&self.tests, anchor)
     }
 
+    /// The same for a look.
+    pub fn scales_of_look(&self, anchor: Option<Anchor>) -> Scales {
+        Scales::of_look(&self.tests, anchor)
+    }
+
     /// Every test of every function.
     pub fn rows(self, scales: &Scales, min_effect: f64) -> ShareRows<'a> {
         ShareRows { rows: rows_of_cell(self.tests, scales.clone(), min_effect), contrast: self.contrast }

@@ -26,6 +26,8 @@ pub struct SelectedRow {
     pub theta: f64,
     /// ln of the cell's normalization factor.
     pub ln_normalization: f64,
+    /// Variance of that.
+    pub normalization_variance: f64,
     /// Variance of its change over that of two Poisson counts, at least 1.
     pub dispersion: f64,
     /// Samples of the function in both arms.
@@ -174,7 +176,7 @@ impl Parts {
     /// explained.
     ///
     /// The ratio is Mantel and Haenszel's over time blocks, half a sample added to each arm; the variance that of two Poisson counts
-    /// times the caller's dispersion, which falls with the count as far as the caller's exceeds 1.
+    /// times the caller's dispersion, which falls with the count as far as the caller's exceeds 1, and that of the normalization.
     fn rest(&self, caller: &SelectedRow, callers: &CallerCounts) -> Option<Rest> {
         if self.under.is_empty() {
             return None;
@@ -197,7 +199,8 @@ impl Parts {
         let theta = libm::log((head + half) / (base + half)) - caller.ln_normalization;
         let dispersion =
             1.0 + (caller.dispersion - 1.0).max(0.0) * ((in_head + in_base) / caller.count.max(1.0)).min(1.0);
-        Some(Rest { theta, se: libm::sqrt(dispersion * (1.0 / in_head + 1.0 / in_base)) })
+        let variance = dispersion * (1.0 / in_head + 1.0 / in_base) + caller.normalization_variance;
+        Some(Rest { theta, se: libm::sqrt(variance) })
     }
 }
 
@@ -272,7 +275,15 @@ mod tests {
     const BAR: Bar = Bar { min_effect: 0.01, ln_e: 9.0 };
 
     fn row(kind: CountKind, function: u64, ratio: f64, count: f64) -> SelectedRow {
-        SelectedRow { kind, function, theta: f64::ln(ratio), ln_normalization: 0.0, dispersion: 2.0, count }
+        SelectedRow {
+            kind,
+            function,
+            theta: f64::ln(ratio),
+            ln_normalization: 0.0,
+            normalization_variance: 0.0,
+            dispersion: 2.0,
+            count,
+        }
     }
 
     fn calling(functions: &[u64], own: bool, head: u64, base: u64) -> CallerCount {

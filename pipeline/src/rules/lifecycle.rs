@@ -459,6 +459,7 @@ fn selected_row(evidence: &RowEvidence) -> SelectedRow {
         function: evidence.hash,
         theta: evidence.theta,
         ln_normalization: evidence.ln_normalization,
+        normalization_variance: evidence.normalization_variance,
         dispersion: if counted { (evidence.variance / (1.0 / head + 1.0 / base)).max(1.0) } else { 1.0 },
         count: head + base,
     }

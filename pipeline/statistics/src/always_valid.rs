@@ -6,7 +6,7 @@
 //!
 //! What makes it wrong: what makes the e-value wrong, an error that is estimated and not known.
 
-use crate::deviance::Levels;
+use crate::deviance::LevelTests;
 use crate::effect::LnInterval;
 use crate::evalue::{TAUS, ln_e_one};
 use crate::special::ln_erfc;
@@ -55,7 +55,7 @@ fn mixture_and_slope(z2: f64, v: f64) -> (f64, f64) {
     (high + libm::log(sum) - LN_TAUS, weighted / sum)
 }
 
-impl Levels {
+impl LevelTests {
     /// The always-valid interval of the log ratio at level 1 - `alpha`; against a scale after [`LnInterval::against`].
     ///
     /// All ratios whose p is larger than that of the z at which the mixture pays 1/`alpha`: where one scale decides, it leaves out

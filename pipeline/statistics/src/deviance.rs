@@ -162,7 +162,7 @@ impl Levels {
     /// The tests of these levels, with the tail of their statistic at hand: for several ratios.
     #[must_use]
     pub fn tests(&self) -> LevelTests {
-        LevelTests { levels: *self, tail: F1Tail::new(self.df.max(1e-9)) }
+        LevelTests { levels: *self, tail: F1Tail::new(self.df.max(1e-9)), scale_variance: 0.0 }
     }
 
     /// ln p of "head is `ratio` times base", two-sided.
@@ -183,13 +183,34 @@ impl Levels {
 pub struct LevelTests {
     pub(crate) levels: Levels,
     pub(crate) tail: F1Tail,
+    /// Variance of the logarithm of the ratios that are asked for.
+    scale_variance: f64,
 }
 
 impl LevelTests {
+    /// The same where the ratios that are asked for are scales, whose logarithms are known with this variance only.
+    #[must_use]
+    pub fn with_scale_variance(self, scale_variance: f64) -> Self {
+        Self { scale_variance, ..self }
+    }
+
+    /// The variance of theta against a scale.
+    #[must_use]
+    pub fn variance(&self) -> f64 {
+        self.levels.variance() + self.scale_variance
+    }
+
+    /// The statistic of "head is `ratio` times base": D v/(v + the scale's variance).
+    #[must_use]
+    pub fn statistic(&self, ratio: f64) -> f64 {
+        let deviance = self.levels.deviance(ratio);
+        if self.scale_variance > 0.0 { deviance * (self.levels.variance() / self.variance()) } else { deviance }
+    }
+
     /// ln p of "head is `ratio` times base", two-sided.
     #[must_use]
     pub fn ln_p(&self, ratio: f64) -> f64 {
-        self.tail.ln_tail(self.levels.deviance(ratio))
+        self.tail.ln_tail(self.statistic(ratio))
     }
 
     /// ln p of H0: |ln(head/base) - ln `ratio`| <= `min_effect`: the test repeated at the band's ends, see [`outside_band`].

@@ -37,7 +37,7 @@ impl LevelTests {
         if if sign < 0.0 { no_head } else { no_base } {
             return sign * f64::INFINITY;
         }
-        let point = |at: f64| Point { at, beyond: libm::sqrt(self.levels.deviance(libm::exp(at))) - critical };
+        let point = |at: f64| Point { at, beyond: libm::sqrt(self.statistic(libm::exp(at))) - critical };
         let (inside, far) = if no_head || no_base {
             (point(-sign * FAR), point(sign * FAR))
         } else {
@@ -47,7 +47,7 @@ impl LevelTests {
         if far.beyond.is_nan() || far.beyond < 0.0 {
             return sign * f64::INFINITY;
         }
-        let step = critical * libm::sqrt(self.levels.variance());
+        let step = critical * libm::sqrt(self.variance());
         root(point, inside, far, self.levels.theta() + sign * step)
     }
 }

@@ -37,9 +37,10 @@ pub fn live_rows(tests: &Tests, scales: &Scales, e_floor: f64) -> Vec<LiveRow> {
     let reaches = |levels: &Levels| ratios.iter().all(|&ratio| levels.deviance_at_most(ratio) >= least);
     let candidates = tests.levels.iter().enumerate().filter(|&(place, levels)| tests.tested[place] && reaches(levels));
     let row = |(place, levels): (usize, &Levels)| {
-        let AgainstScales { theta, ln_p, .. } = AgainstScales::of(&levels.tests(), scales);
+        let tests = levels.tests().with_scale_variance(scales.variance);
+        let AgainstScales { theta, ln_p, .. } = AgainstScales::of(&tests, scales);
         let contradicts = contradicts(levels.theta(), theta, || levels.ln_p(1.0));
-        LiveRow { place, theta, ln_p, ln_e: ln_e(ln_p, levels.variance()), contradicts }
+        LiveRow { place, theta, ln_p, ln_e: ln_e(ln_p, tests.variance()), contradicts }
     };
     candidates.map(row).collect()
 }

@@ -66,16 +66,17 @@ impl CellRows {
     fn fill(&mut self, place: usize, min_effect: f64) {
         let levels = self.tests.levels[place];
         let (tests, share) = (levels.tests(), levels.theta());
-        let against = AgainstScales::of(&tests, &self.scales);
+        let against_scales = tests.with_scale_variance(self.scales.variance);
+        let against = AgainstScales::of(&against_scales, &self.scales);
         self.theta[place] = against.theta;
         self.ln_p[place] = against.ln_p;
         self.ln_p_min_effect[place] =
-            largest(self.scales.ln_scales(), |ratio| tests.ln_p_min_effect(ratio, min_effect));
+            largest(self.scales.ln_scales(), |ratio| against_scales.ln_p_min_effect(ratio, min_effect));
         let row = against.ln_p.max(self.ln_p_min_effect[place]).min(0.0);
         self.ln_p_row[place] = if against.one_direction { row } else { 0.0 };
         self.ln_p_share[place] = tests.ln_p(1.0);
         self.ln_p_comp[place] = self.ln_p_share[place].max(tests.ln_p_min_effect(1.0, min_effect));
-        self.ln_e[place] = ln_e(against.ln_p, levels.variance());
+        self.ln_e[place] = ln_e(against.ln_p, against_scales.variance());
         self.contradicts[place] = contradicts(share, against.theta, || self.ln_p_share[place]);
     }
 
@@ -85,7 +86,13 @@ impl CellRows {
         if !self.tests.tested[place] {
             return LnInterval::UNKNOWN;
         }
-        self.tests.levels[place].interval(libm::log1p(-level)).against(self.scales.deciding.ln_scale)
+        self.against_scales(place).interval(libm::log1p(-level)).against(self.scales.deciding.ln_scale)
+    }
+
+    /// The tests of a function against a scale.
+    #[must_use]
+    pub fn against_scales(&self, place: usize) -> LevelTests {
+        self.tests.levels[place].tests().with_scale_variance(self.scales.variance)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Fleets by seed through the dataflow, two at a time.
 
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::number::{length_float, whole};
@@ -30,17 +30,21 @@ pub fn most_false(runs: usize, rate: f64) -> usize {
 }
 
 /// What `of` gives for each of these seeds, in their order.
-pub fn over<T: Send>(seeds: RangeInclusive<u64>, of: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    let next = AtomicU64::new(*seeds.start());
-    let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| seeds.contains(seed));
-    let work = || std::iter::from_fn(take).map(|seed| (seed, of(seed))).collect::<Vec<_>>();
+pub fn over<T: Send>(seeds: impl IntoIterator<Item = u64>, of: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let seeds: Vec<u64> = seeds.into_iter().collect();
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let place = next.fetch_add(1, Ordering::Relaxed);
+        seeds.get(place).map(|&seed| (place, seed))
+    };
+    let work = || std::iter::from_fn(take).map(|(place, seed)| (place, of(seed))).collect::<Vec<_>>();
     let mut all = std::thread::scope(|scope| {
         let other = scope.spawn(work);
         let mut all = work();
         all.extend(other.join().expect("the other half runs through"));
         all
     });
-    all.sort_by_key(|(seed, _)| *seed);
+    all.sort_by_key(|(place, _)| *place);
     all.into_iter().map(|(_, outcome)| outcome).collect()
 }
 

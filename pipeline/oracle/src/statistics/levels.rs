@@ -403,17 +403,28 @@ impl StrataTest {
         deviance(&self.levels[0][f], &self.levels[1][f], ratio)
     }
 
+    /// The statistic of head = `ratio` x base, where ln `ratio` is known with a variance.
+    pub fn statistic(&self, f: usize, ratio: f64, variance: f64) -> f64 {
+        let part = if variance > 0.0 { self.variance[f] / (self.variance[f] + variance) } else { 1.0 };
+        self.deviance(f, ratio) * part
+    }
+
     /// ln of the two-sided p of head = `ratio` x base (`p_at`); not a number where not tested.
     pub fn ln_p(&self, f: usize, ratio: f64) -> f64 {
-        if self.tested[f] { ln_f1_tail(self.deviance(f, ratio), self.df[f].max(1e-9)) } else { f64::NAN }
+        self.ln_p_against(f, ratio, 0.0)
+    }
+
+    /// The same where ln `ratio` is known with a variance.
+    pub fn ln_p_against(&self, f: usize, ratio: f64, variance: f64) -> f64 {
+        if self.tested[f] { ln_f1_tail(self.statistic(f, ratio, variance), self.df[f].max(1e-9)) } else { f64::NAN }
     }
 
     /// ln p of a change by at most `min_effect` on the log scale around `ratio`, limited to 0 (`p_delta`).
-    pub fn ln_p_min_effect(&self, f: usize, ratio: f64, min_effect: f64) -> f64 {
+    pub fn ln_p_min_effect(&self, f: usize, ratio: f64, min_effect: f64, variance: f64) -> f64 {
         if !self.tested[f] {
             return f64::NAN;
         }
-        let (up, down) = (self.ln_p(f, ratio * min_effect.exp()), self.ln_p(f, ratio * (-min_effect).exp()));
+        let (up, down) = [min_effect, -min_effect].map(|end| self.ln_p_against(f, ratio * end.exp(), variance)).into();
         let theta = self.theta[f] - ratio.ln();
         let (near, far) = if theta > 0.0 { (up, down) } else { (down, up) };
         if theta.abs() > min_effect {
@@ -430,7 +441,8 @@ impl StrataTest {
     }
 
     /// All theta whose p is above exp(`ln_p`), by bisection (`interval`); an end is infinite if an arm has none.
-    pub fn interval(&self, f: usize, ln_p: f64) -> (f64, f64) {
+    /// `variance` is that of the factor which is then taken off.
+    pub fn interval(&self, f: usize, ln_p: f64, variance: f64) -> (f64, f64) {
         let limit = t_of_tail(ln_p, self.df[f].max(1e-9)).powi(2);
         let (no_head, no_base) = (self.levels[0][f].level == 0.0, self.levels[1][f].level == 0.0);
         let end = |sign: f64, is_open: bool| {
@@ -439,12 +451,12 @@ impl StrataTest {
             } else {
                 (self.theta[f], self.theta[f] + sign * 40.0)
             };
-            if is_open || self.deviance(f, outside.exp()) < limit {
+            if is_open || self.statistic(f, outside.exp(), variance) < limit {
                 return sign * f64::INFINITY;
             }
             for _ in 0..100 {
                 let middle = inside.midpoint(outside);
-                *if self.deviance(f, middle.exp()) > limit { &mut outside } else { &mut inside } = middle;
+                *if self.statistic(f, middle.exp(), variance) > limit { &mut outside } else { &mut inside } = middle;
             }
             inside.midpoint(outside)
         };

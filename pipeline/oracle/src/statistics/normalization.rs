@@ -19,6 +19,8 @@ pub struct Scales {
     pub ln_scales: Vec<f64>,
     /// Part of cost that stands still on each.
     pub masses: Vec<f64>,
+    /// Variance of the deciding one; 0 in reports.
+    pub variance: f64,
 }
 
 impl Scales {
@@ -102,19 +104,50 @@ pub fn modes(functions: &[Moved]) -> Vec<Mode> {
 }
 
 /// The admissible scales of the self counts of a cell (`scales`). `anchor` is the log ratio of the cost of everything
-/// per request with its standard error, if it is known.
-pub fn scales(test: &StrataTest, anchor: Option<(f64, f64)>) -> Scales {
+/// per request with its standard error, if it is known. At a look the deciding one has a variance, and that without the
+/// function with most weight in it is admissible too, if it is far from it.
+pub fn scales(test: &StrataTest, anchor: Option<(f64, f64)>, at_look: bool) -> Scales {
     let in_both = |f: &usize| test.tested[*f] && test.counts[0][*f] > 0.0 && test.counts[1][*f] > 0.0;
     let moved = |f: usize| Moved { theta: test.theta[f], se: test.variance[f].sqrt(), cost: test.cost(f) };
     let functions: Vec<Moved> = (0..test.functions).filter(in_both).map(moved).collect();
     if test.tests < ENOUGH_FUNCTIONS || functions.len() < 2 {
-        return Scales { ln_scales: vec![0.0], masses: vec![1.0] };
+        return Scales { ln_scales: vec![0.0], masses: vec![1.0], variance: 0.0 };
     }
-    let chosen = admissible(&modes(&functions), anchor);
+    let mut chosen = admissible(&modes(&functions), anchor);
+    let mut variance = 0.0;
+    if let (Some(deciding), true) = (chosen.first().map(|mode| mode.at), at_look) {
+        let weights: Vec<f64> = functions.iter().map(|one| weight_at(one, deciding)).collect();
+        let all: f64 = weights.iter().sum();
+        if all > 0.0 {
+            let noise = |one: &Moved| one.se.powi(2) + STANDS_STILL.powi(2);
+            variance = functions.iter().zip(&weights).map(|(one, weight)| (weight / all).powi(2) * noise(one)).sum();
+        }
+        let without = modes(&without_one(&functions, deciding));
+        chosen.extend(without.first().filter(|mode| (mode.at - deciding).abs() >= 2.0 * STANDS_STILL));
+    }
     Scales {
         ln_scales: chosen.iter().map(|mode| mode.at).collect(),
         masses: chosen.iter().map(|mode| mode.mass).collect(),
+        variance,
     }
+}
+
+/// The weight of a function in the mean around `m`, up to a factor.
+fn weight_at(one: &Moved, m: f64) -> f64 {
+    let width = BIWEIGHT * one.se.hypot(STANDS_STILL);
+    (1.0 - ((one.theta - m) / width).powi(2)).max(0.0).powi(2) * one.cost.min(SHARE_CAP) / width.powi(2)
+}
+
+/// All functions but the last one of those with most weight in the mean around `m`.
+fn without_one(functions: &[Moved], m: f64) -> Vec<Moved> {
+    let mut most = (0, f64::NEG_INFINITY);
+    for (place, one) in functions.iter().enumerate() {
+        let weight = weight_at(one, m);
+        if weight >= most.1 {
+            most = (place, weight);
+        }
+    }
+    functions.iter().enumerate().filter(|(place, _)| *place != most.0).map(|(_, one)| *one).collect()
 }
 
 /// Of all modes, deepest first, those that may be the one that stood still; the one that decides first.

@@ -35,8 +35,8 @@ pub fn rows_of_cell(test: &StrataTest, scales: &Scales, min_effect: f64) -> Rows
         let theta = test.theta[f] - scales.deciding();
         let over_scales =
             |of: &dyn Fn(f64) -> f64| scales.ln_scales.iter().map(|ln| of(ln.exp())).fold(f64::NAN, f64::max);
-        let mut ln_p = over_scales(&|ratio| test.ln_p(f, ratio));
-        let ln_p_min_effect = over_scales(&|ratio| test.ln_p_min_effect(f, ratio, min_effect));
+        let mut ln_p = over_scales(&|ratio| test.ln_p_against(f, ratio, scales.variance));
+        let ln_p_min_effect = over_scales(&|ratio| test.ln_p_min_effect(f, ratio, min_effect, scales.variance));
         let mut ln_p_row = ln_p.max(ln_p_min_effect);
         // Under each admissible scale the change must have the same direction.
         if test.tested[f] && scales.ln_scales.iter().skip(1).any(|ln| (test.theta[f] - ln) * theta <= 0.0) {
@@ -49,8 +49,8 @@ pub fn rows_of_cell(test: &StrataTest, scales: &Scales, min_effect: f64) -> Rows
         rows.ln_p_min_effect.push(ln_p_min_effect);
         rows.ln_p_row.push(ln_p_row);
         rows.ln_p_share.push(ln_p_share);
-        rows.ln_p_comp.push(ln_p_share.max(test.ln_p_min_effect(f, 1.0, min_effect)));
-        rows.ln_e.push(if test.tested[f] { ln_e(ln_p, test.variance[f]) } else { f64::NAN });
+        rows.ln_p_comp.push(ln_p_share.max(test.ln_p_min_effect(f, 1.0, min_effect, 0.0)));
+        rows.ln_e.push(if test.tested[f] { ln_e(ln_p, test.variance[f] + scales.variance) } else { f64::NAN });
         rows.contradicts.push(test.tested[f] && opposite && ln_p_share <= CONTRADICTS.ln());
     }
     rows

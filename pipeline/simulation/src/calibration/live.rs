@@ -101,7 +101,7 @@ impl LiveCell {
         let tests = Tests::measure(contrast, &Measure { held: pooled, ..Measure::afresh(Model::Share) });
         self.joined.iter_mut().zip(&tests.tested).for_each(|(joined, &tested)| *joined |= tested);
         let held = held.unwrap_or_else(|| {
-            let scales = Scales::of(&tests, None);
+            let scales = Scales::of_look(&tests, None);
             Held { pooled: tests.pooled.clone(), scales, samples }
         });
         let scales = held.scales.clone();

@@ -56,7 +56,7 @@ proptest! {
         let level = |share: f64| Level { share, counting, between };
         let arms = Arms { head: level((ln_base + theta).exp()), base: level(ln_base.exp()) };
         let levels = Levels::new(arms, Arms { head: df, base: 2.0 * df });
-        let (always, ordinary) = (levels.always_valid_interval(alpha), levels.interval(alpha.ln()));
+        let (always, ordinary) = (levels.tests().always_valid_interval(alpha), levels.interval(alpha.ln()));
         prop_assert!(always.low <= ordinary.low + 1e-9 && always.high >= ordinary.high - 1e-9, "{always:?} {ordinary:?}");
         let ln_e = ln_e(levels.ln_p(1.0), levels.variance());
         let excludes = always.low > 0.0 || always.high < 0.0;

@@ -237,10 +237,26 @@ proptest! {
         prop_assert!(later.levels[f].theta() > tests.levels[f].theta() || !tests.tested[f]);
     }
 
+    /// What is not known of the scale makes no row of a look more certain than that of a report, and its interval no narrower.
+    #[test]
+    fn law_a_look_is_not_more_certain_than_a_report(arms in cell()) {
+        let tests = measured(&arms);
+        let (report, look) = (Scales::of(&tests, None), Scales::of_look(&tests, None));
+        prop_assert_eq!(report.variance.to_bits(), 0.0_f64.to_bits());
+        prop_assert_eq!(report.deciding, look.deciding);
+        prop_assert!(look.variance > 0.0 && look.variance < 1.0 && look.rivals.len() <= report.rivals.len() + 1);
+        let [report, look] = [report, look].map(|scales| rows_of_cell(tests.clone(), scales, MIN_EFFECT));
+        for f in (0..FUNCTIONS).filter(|&f| tests.tested[f]) {
+            prop_assert!(look.ln_p[f] >= report.ln_p[f] && look.ln_e[f] <= report.ln_e[f].max(0.0) + 1e-9);
+            let [wide, narrow] = [look.interval(f, 0.95), report.interval(f, 0.95)];
+            prop_assert!(wide.low <= narrow.low + 1e-8 && wide.high >= narrow.high - 1e-8);
+        }
+    }
+
     /// Live rows are the report's rows above the floor.
     #[test]
-    fn law_live_is_the_report(arms in cell(), floor in 1.0..1000.0_f64, ln_scale in -0.3..0.3_f64, rival in -0.3..0.3_f64, two in any::<bool>()) {
-        let mut scales = Scales::UNCHANGED;
+    fn law_live_is_the_report(arms in cell(), floor in 1.0..1000.0_f64, ln_scale in -0.3..0.3_f64, rival in -0.3..0.3_f64, two in any::<bool>(), variance in 0.0..0.01_f64) {
+        let mut scales = Scales { variance, ..Scales::UNCHANGED };
         scales.deciding.ln_scale = ln_scale;
         if two {
             scales.rivals = vec![fleetdiff_statistics::normalization::Mode { ln_scale: rival, mass: 0.4 }];

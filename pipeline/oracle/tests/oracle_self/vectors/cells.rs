@@ -117,7 +117,12 @@ fn figures(check: &mut Check, name: &str, test: &StrataTest, expect: &Value) {
     }
     check.p(&format!("{name} p"), &of(&|f| test.ln_p(f, 1.0)), &expect["p"], 1e-8);
     check.p(&format!("{name} p_102"), &of(&|f| test.ln_p(f, 1.02)), &expect["p_102"], 1e-8);
-    check.p(&format!("{name} p_delta"), &of(&|f| test.ln_p_min_effect(f, 1.0, MIN_EFFECT)), &expect["p_delta"], 1e-8);
+    check.p(
+        &format!("{name} p_delta"),
+        &of(&|f| test.ln_p_min_effect(f, 1.0, MIN_EFFECT, 0.0)),
+        &expect["p_delta"],
+        1e-8,
+    );
     let (low, high) = intervals(test, 0.05, 0.0);
     close(check, &format!("{name} low"), tested, &low, &expect["low"]);
     close(check, &format!("{name} high"), tested, &high, &expect["high"]);
@@ -126,7 +131,7 @@ fn figures(check: &mut Check, name: &str, test: &StrataTest, expect: &Value) {
 /// Intervals of all functions, less the scale.
 fn intervals(test: &StrataTest, p: f64, ln_scale: f64) -> (Vec<f64>, Vec<f64>) {
     let one = |f: usize| {
-        let (low, high) = if test.tested[f] { test.interval(f, p.ln()) } else { (f64::NAN, f64::NAN) };
+        let (low, high) = if test.tested[f] { test.interval(f, p.ln(), 0.0) } else { (f64::NAN, f64::NAN) };
         (low - ln_scale, high - ln_scale)
     };
     (0..test.functions).map(one).unzip()
@@ -172,7 +177,7 @@ fn oracle_makes_rows_as_the_reference() {
         let hops = [of_hops(&case["head"]), of_hops(&case["base"])];
         let test = strata_test(&head, &base, Model::Share, MIN_COUNT, None, Some(&hops), None);
         let anchor = case["anchor"].as_array().map(|anchor| (number(&anchor[0]), number(&anchor[1])));
-        let found = scales(&test, anchor);
+        let found = scales(&test, anchor, false);
         check.all_near(&format!("{name} scales"), &found.ln_scales, &expect["ln_scales"], 1e-7);
         let rows = rows_of_cell(&test, &found, MIN_EFFECT);
         of_rows(&mut check, name, &test, &found, &rows, expect);
