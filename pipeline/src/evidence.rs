@@ -29,3 +29,4 @@ mod strata;
 pub(crate) mod strata_detail;
 pub(crate) mod tests;
 pub mod view;
+pub(crate) mod young;

@@ -83,6 +83,9 @@ pub struct CellRow {
     pub ln_p: Option<f64>,
     /// ln p against a change of at most the minimum effect, after normalization.
     pub ln_p_min_effect: Option<f64>,
+    /// ln p against a change of at most the minimum effect from what the base's own young pods once were; where pods of
+    /// different ages are compared.
+    pub young_ln_p: Option<f64>,
     /// ln of the p-value that the family takes: the largest of all that must hold.
     pub ln_p_row: Option<f64>,
     /// The weight of the function in its family, by its share of cost.
@@ -180,6 +183,7 @@ impl CellRow {
             statistic: None,
             ln_p: None,
             ln_p_min_effect: None,
+            young_ln_p: None,
             ln_p_row: None,
             weight: None,
             function_ln_p: None,

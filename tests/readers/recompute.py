@@ -246,7 +246,9 @@ def recompute(rows, row, min_effect):
     if all((test.theta - math.log(one)) * (test.theta - math.log(factor)) > 0 for one in ends):
         found["adjusted_ln_p"] = max(test.ln_p(one) for one in ends)
         found["ln_p_min_effect"] = max(test.ln_p_band(one, min_effect) for one in ends)
-        found["ln_p_row"] = min(0.0, max(found["adjusted_ln_p"], found["ln_p_min_effect"]))
+        # What the base's own young pods showed is not in `evidence`.
+        young = -math.inf if row["young_ln_p"] is None else row["young_ln_p"]
+        found["ln_p_row"] = min(0.0, max(found["adjusted_ln_p"], found["ln_p_min_effect"], young))
     if row["head_count"] > 0 and row["base_count"] > 0:
         ratio = test.interval()
         found.update(with_interval("ratio", ratio), **with_interval("adjusted_ratio", ratio, factor))

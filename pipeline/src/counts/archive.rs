@@ -1,11 +1,14 @@
 //! What a cell keeps after it has left the window: the history with which the head is compared once no base build runs
 //! any more.
 //!
-//! Counts are kept by build, UTC hour of the day, kind of machine and bucket. Three things save memory. First, one hop
-//! of each stretch of hops is kept; which one varies, so that a pod that sends once a minute is not always missed, and
-//! work done at the full minute is not always caught. Second, only functions with samples are stored, as bytes. Third,
-//! there are two generations, and the older one is dropped as a whole. Additions are stored as the bytes that arrived,
-//! which are summed a few at a time.
+//! Counts are kept by build, UTC hour of the day, kind of machine, age and bucket. Three things save memory. First, one
+//! hop of each stretch of hops is kept; which one varies, so that a pod that sends once a minute is not always missed,
+//! and work done at the full minute is not always caught. Second, only functions with samples are stored, as bytes.
+//! Third, there are two generations, and the older one is dropped as a whole. Additions are stored as the bytes that
+//! arrived, which are summed a few at a time.
+//!
+//! Of young pods every hop is kept, by their age in minutes: a process is young for a few minutes of its life, and pods of
+//! one deploy start together, so that one hop of each stretch would show all of them at the same few ages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -90,6 +93,8 @@ struct Place {
     hour: u64,
     hardware: Hardware,
     age: Age,
+    /// Whole minutes since the process began; 0 if it is old.
+    minutes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -124,6 +129,16 @@ pub struct HistoryStratum<'a> {
     slots: Vec<&'a Slot>,
 }
 
+/// What young pods of builds showed so many minutes after their start, on one kind of machine.
+#[derive(Debug)]
+pub struct YoungHistory<'a> {
+    /// Whole minutes since the process began.
+    pub minutes: u64,
+    /// The kind of machine.
+    pub hardware: &'a Hardware,
+    slots: Vec<&'a Slot>,
+}
+
 impl Archive {
     /// Nothing is kept yet.
     pub fn new(keeping: Option<Keeping>) -> Self {
@@ -135,9 +150,9 @@ impl Archive {
         self.keeping.as_ref()
     }
 
-    /// Whether what happened at this hop is kept.
-    pub fn keeps(&self, own: Hop) -> bool {
-        self.keeping.is_some_and(|keeping| keeping.keeps(own))
+    /// Whether what pods of this age did at this hop is kept.
+    pub fn keeps(&self, own: Hop, age: Age) -> bool {
+        self.keeping.is_some_and(|keeping| age == Age::Young || keeping.keeps(own))
     }
 
     /// Takes what leaves the window, in ascending order of own hops.
@@ -148,7 +163,9 @@ impl Archive {
             self.hour = hour;
             self.add_up(functions);
         }
-        let place = Place { build: addition.build, hour: hour % HOURS_OF_DAY, hardware: key.hardware, age: key.age };
+        let minutes = if key.age == Age::Young { addition.minutes_old(keeping.clock) } else { 0 };
+        let (hardware, age) = (key.hardware, key.age);
+        let place = Place { build: addition.build, hour: hour % HOURS_OF_DAY, hardware, age, minutes };
         let slot = self.generations.entry(keeping.generation_of(addition.own)).or_default().entry(place).or_default();
         let kept = slot.buckets.entry(addition.bucket).or_default();
         kept.sizes.requests += addition.requests;
@@ -185,6 +202,18 @@ impl Archive {
         each.map(|((hour, hardware, age), slots)| HistoryStratum { hour, hardware, age, slots }).collect()
     }
 
+    /// What young pods of these builds showed, at any hour, by their age in minutes and kind of machine, ascending; only
+    /// where there are samples.
+    pub fn young<'a>(&'a self, builds: &[Build]) -> Vec<YoungHistory<'a>> {
+        let mut ages: BTreeMap<(u64, &Hardware), Vec<&Slot>> = BTreeMap::new();
+        let is_young = |place: &Place| place.age == Age::Young && builds.contains(&place.build);
+        for (place, slot) in self.generations.values().flatten().filter(|(place, _)| is_young(place)) {
+            ages.entry((place.minutes, &place.hardware)).or_default().push(slot);
+        }
+        ages.retain(|_, slots| slots.iter().any(|slot| !slot.days.is_empty()));
+        ages.into_iter().map(|((minutes, hardware), slots)| YoungHistory { minutes, hardware, slots }).collect()
+    }
+
     /// Bytes of counts.
     pub fn size(&self) -> usize {
         let kept = self.generations.values().flat_map(BTreeMap::values).flat_map(|slot| slot.buckets.values());
@@ -205,14 +234,26 @@ impl HistoryStratum<'_> {
         self.slots.iter().flat_map(|slot| slot.days.iter().copied())
     }
 
-    /// The counts of each build and generation, in buckets that have samples; the entries of one bucket are summed.
+    /// The counts in buckets that have samples; the entries of one bucket are summed.
     pub fn buckets(&self, functions: &CellFunctions) -> Vec<(Bucket, BucketState)> {
-        let all = || self.slots.iter().flat_map(|slot| &slot.buckets);
-        let occupied: BTreeSet<Bucket> =
-            all().filter(|(_, kept)| kept.sizes.samples > 0).map(|(bucket, _)| *bucket).collect();
-        let kept = all().filter(|(bucket, _)| occupied.contains(bucket));
-        kept.map(|(&bucket, kept)| (bucket, kept.state(functions))).collect()
+        buckets(&self.slots, functions)
     }
+}
+
+impl YoungHistory<'_> {
+    /// The counts in buckets that have samples; the entries of one bucket are summed.
+    pub fn buckets(&self, functions: &CellFunctions) -> Vec<(Bucket, BucketState)> {
+        buckets(&self.slots, functions)
+    }
+}
+
+/// The counts of each build and generation, in buckets that have samples.
+fn buckets(slots: &[&Slot], functions: &CellFunctions) -> Vec<(Bucket, BucketState)> {
+    let all = || slots.iter().flat_map(|slot| &slot.buckets);
+    let occupied: BTreeSet<Bucket> =
+        all().filter(|(_, kept)| kept.sizes.samples > 0).map(|(bucket, _)| *bucket).collect();
+    let kept = all().filter(|(bucket, _)| occupied.contains(bucket));
+    kept.map(|(&bucket, kept)| (bucket, kept.state(functions))).collect()
 }
 
 /// By place: self and total.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fleetdiff_schemas::identity::{Bucket, Build, Hardware, PodId};
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::time::{Hop, Nanos};
+use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use serde::{Deserialize, Serialize};
 
 use super::encoding::{Entry, decode};
@@ -58,6 +58,14 @@ pub struct Addition {
     /// Samples by call path, see [`super::paths`]; empty if the profile came without stacks.
     #[serde(with = "serde_bytes")]
     pub paths: Vec<u8>,
+}
+
+impl Addition {
+    /// Whole minutes from the start of the process to that of the hop.
+    pub(super) fn minutes_old(&self, clock: HopClock) -> u64 {
+        let minute = Nanos::from_seconds(60).0;
+        u64::try_from(clock.start_of(self.own).since(self.started).0 / minute).unwrap_or(0)
+    }
 }
 
 /// Counts of the pods of one build that share a bucket, in one stratum.

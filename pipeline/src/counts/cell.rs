@@ -8,12 +8,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use fleetdiff_schemas::identity::{Bucket, Build};
-use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::identity::{Bucket, Build, Hardware};
+use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::Scope;
 
 use super::archive::{Archive, Keeping};
-use super::bucket::{Addition, BucketState, StratumKey, known};
+use super::bucket::{Addition, Age, BucketState, StratumKey, known};
 use super::encoding::{Entry, decode};
 use super::functions::{CellFunctions, FunctionTable};
 use super::paths::CallTrees;
@@ -186,12 +186,11 @@ impl CellCounts {
     pub fn expire(&mut self, first: Hop, epoch: Option<Hop>) {
         let kept = |block: Hop| epoch.is_some_and(|epoch| epoch <= block);
         while let Some(hop) = self.ring.first_entry().filter(|hop| *hop.key() < first) {
-            let archived = self.archive.keeps(*hop.key());
             for (key, addition) in hop.remove() {
                 if let Some(stratum) = self.strata.get_mut(&key) {
                     stratum.expire(&addition, &self.functions, kept(key.block));
                 }
-                if archived {
+                if self.archive.keeps(addition.own, key.age) {
                     self.archive.take(key, addition, &self.functions);
                 }
             }
@@ -217,6 +216,25 @@ impl CellCounts {
     /// What is within the window, hop by hop in the order of arrival.
     pub fn in_window(&self) -> impl Iterator<Item = (&StratumKey, &Addition)> {
         self.ring.values().flatten().map(|(key, addition)| (key, addition))
+    }
+
+    /// What young pods of a build showed within the window, by their age in minutes and kind of machine.
+    pub(crate) fn young(
+        &self,
+        build: &Build,
+        clock: HopClock,
+    ) -> BTreeMap<(u64, &Hardware), BTreeMap<Bucket, BucketState>> {
+        let mut ages: BTreeMap<(u64, &Hardware), BTreeMap<Bucket, BucketState>> = BTreeMap::new();
+        let is_young = |key: &StratumKey, addition: &Addition| {
+            key.age == Age::Young && addition.samples > 0 && addition.build == *build
+        };
+        for (key, addition) in self.in_window().filter(|(key, addition)| is_young(key, addition)) {
+            let buckets = ages.entry((addition.minutes_old(clock), &key.hardware)).or_default();
+            let state = buckets.entry(addition.bucket).or_default();
+            state.add(addition);
+            known(addition, &self.functions).for_each(|(function, entry)| state.add_entry(function, entry));
+        }
+        ages
     }
 
     /// The counts of an addition, by the cell's numbers.

@@ -8,7 +8,7 @@ use fleetdiff_schemas::identity::{Bucket, Hardware, PodId};
 use fleetdiff_schemas::number::{index_of, table_count};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
-use fleetdiff_schemas::time::{Hop, Nanos};
+use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use fleetdiff_schemas::verdict::{Scope, Support};
 use fleetdiff_statistics::{Arms, BucketCounts, Contrast};
 
@@ -74,7 +74,7 @@ impl<'a> CellArms<'a> {
         let same = history.iter().filter(|stratum| hours.contains(&Hop(stratum.hour)));
         let of = |stratum: &HistoryStratum<'a>| (Hop(stratum.hour), stratum.hardware, stratum.age);
         let mut bases: BTreeMap<(Hop, &Hardware, Age), Vec<Row<'a>>> =
-            same.map(|stratum| (of(stratum), history_rows(stratum, cell.functions()))).collect();
+            same.map(|stratum| (of(stratum), owned_rows(stratum.buckets(cell.functions())))).collect();
         let keys: BTreeSet<(Hop, &Hardware, Age)> = heads.keys().chain(bases.keys()).copied().collect();
         let all = keys.into_iter().map(|key| StratumArms {
             block: key.0,
@@ -83,6 +83,30 @@ impl<'a> CellArms<'a> {
             base: bases.remove(&key).unwrap_or_default(),
         });
         Self::sharing(cell.functions(), all.collect()).dated(cell, comparison)
+    }
+
+    /// The head's young pods within the window against what history has of the base's young pods, at the same age on the
+    /// same kind of machine. A stratum's block is that age in minutes.
+    ///
+    /// The hour of the day does not matter here: a process is started at any hour, and what it does in its first minutes
+    /// follows from its age far more than from the clock. With the hour as well, a deploy at another hour than the last one
+    /// would have nothing to be compared with.
+    pub fn of_young(cell: &'a CellCounts, comparison: &ComparisonId, clock: HopClock) -> Self {
+        let heads = cell.young(&comparison.head, clock).into_iter().map(|(age, buckets)| (age, owned_rows(buckets)));
+        let young = cell.archive().young(&comparison.base);
+        let bases = young.iter().map(|base| ((base.minutes, base.hardware), base.buckets(cell.functions())));
+        let mut strata: BTreeMap<(u64, &Hardware), [Vec<Row<'a>>; 2]> =
+            heads.map(|(age, head)| (age, [head, Vec::new()])).collect();
+        for (age, base) in bases {
+            strata.entry(age).or_default()[1] = owned_rows(base);
+        }
+        let all = strata.into_iter().map(|((minutes, hardware), [head, base])| StratumArms {
+            block: Hop(minutes),
+            hardware: Some(hardware),
+            head,
+            base,
+        });
+        Self::sharing(cell.functions(), all.collect())
     }
 
     /// The strata that both arms share. Pods are compared with pods of the same age; only where no stratum allows that,
@@ -244,11 +268,9 @@ fn by_bucket(strata: Vec<Vec<Row<'_>>>) -> Vec<Row<'_>> {
     rows.into_iter().map(|(bucket, states)| Row { bucket, states }).collect()
 }
 
-fn history_rows<'a>(stratum: &HistoryStratum<'a>, functions: &CellFunctions) -> Vec<Row<'a>> {
-    let rows = stratum
-        .buckets(functions)
-        .into_iter()
-        .map(|(bucket, state)| vec![Row { bucket, states: vec![Cow::Owned(state)] }]);
+/// States that were summed elsewhere, as one row per bucket.
+fn owned_rows<'a>(states: impl IntoIterator<Item = (Bucket, BucketState)>) -> Vec<Row<'a>> {
+    let rows = states.into_iter().map(|(bucket, state)| vec![Row { bucket, states: vec![Cow::Owned(state)] }]);
     by_bucket(rows.collect())
 }
 

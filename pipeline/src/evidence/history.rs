@@ -15,6 +15,7 @@ use super::row::{RowEvidence, RowFrame};
 use super::snapshot::Snapshot;
 use super::strata_detail::{History, StrataDetail};
 use super::tests::{Places, ShareRows, ShareTests};
+use super::young::{YoungArms, YoungTests};
 use crate::evidence::view::CellView;
 use fleetdiff_schemas::comparison::{ComparisonId, Side};
 use fleetdiff_schemas::profile::CountKind;
@@ -42,6 +43,7 @@ pub fn history_report(
     let mut own = (support != Support::Untestable).then(|| measure(CountKind::SelfCount));
     let scales = own.as_ref().map(|own| own.scales(None));
     let base_self = arms.counts(Side::Base, CountKind::SelfCount);
+    let young = YoungArms::of(view, comparison, &arms);
     let (mut rows, mut looks) = (Vec::new(), Vec::new());
     for &kind in kinds {
         let tests = match kind {
@@ -55,7 +57,8 @@ pub fn history_report(
             history: Some(history.words()),
             ..view.frame(Scope::Window, kind, &arms, support)
         };
-        let of_kind = rows_of_kind(view, &arms, kind, &frame, shares.as_ref());
+        let young_tests = young.as_ref().map(|young| young.all_tests(view, kind));
+        let of_kind = rows_of_kind(view, &arms, &frame, (shares.as_ref(), young_tests.as_ref()));
         let equivalent_share = equivalent_share(view, &arms, support, &of_kind, &base_self);
         let mut look =
             KindLook { count_kind: kind, equivalent_share, requests_known: false, support, ..figures.clone() };
@@ -74,6 +77,7 @@ pub fn history_report(
             rows,
             rare,
             snapshot,
+            young: young.map(|young| young.snapshot()),
             imbalance: Vec::new(),
             splits: Vec::new(),
             strata_detail,
@@ -85,10 +89,10 @@ pub fn history_report(
 fn rows_of_kind(
     view: &CellView<'_>,
     arms: &CellArms<'_>,
-    kind: CountKind,
     frame: &RowFrame,
-    tests: Option<&ShareRows<'_>>,
+    (tests, young): (Option<&ShareRows<'_>>, Option<&YoungTests>),
 ) -> Vec<RowEvidence> {
+    let kind = frame.count_kind;
     let (head, base) = (arms.counts(Side::Head, kind), arms.counts(Side::Base, kind));
     let evidence = KindEvidence {
         functions: view.counts.functions().entries(),
@@ -101,6 +105,7 @@ fn rows_of_kind(
         requests: None,
         family: None,
         pods: None,
+        young,
     };
     evidence.rows(view.q).0
 }

@@ -17,6 +17,7 @@ use super::pods::WindowPods;
 use super::requests::add_requests;
 use super::row::{RowEvidence, RowFrame, add_always_valid, add_tests};
 use super::tests::{Places, ShareRows};
+use super::young::YoungTests;
 
 /// What is known of the functions of one cell, or of several together, in one scope and kind.
 pub struct KindEvidence<'a> {
@@ -40,6 +41,8 @@ pub struct KindEvidence<'a> {
     pub family: Option<(&'a Family, Hop)>,
     /// Pod by pod, within the window.
     pub pods: Option<PodEvidence<'a>>,
+    /// Where pods of different ages are compared: against the base's own young pods of earlier, if history has any.
+    pub young: Option<&'a YoungTests>,
 }
 
 /// Evidence that needs single pods.
@@ -107,6 +110,9 @@ impl KindEvidence<'_> {
         match self.tests {
             Some(tests) if tests.rows.tests.tested[place] => {
                 add_tests(evidence, self.frame, tests, place);
+                if let Some(young) = self.young {
+                    young.weaken(evidence);
+                }
                 if let Some((family, epoch)) = self.family {
                     add_always_valid(evidence, tests, family.largest_ln_e(epoch, f), place);
                 }

@@ -1,6 +1,8 @@
 //! What one cell contributes to one look of the live rule: its figures, the functions that joined the family, and the
 //! rows that may be raised.
 
+use std::collections::BTreeSet;
+
 use fleetdiff_schemas::comparison::{OpenComparison, Side};
 use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::number::{index_of, whole};
@@ -21,6 +23,7 @@ use super::held::{Held, LookTime};
 use super::requests::{add_requests, is_tested, row_of_all};
 use super::row::{RowEvidence, add_always_valid, add_tests};
 use super::tests::ShareTests;
+use super::young::{YoungArms, YoungTests};
 use crate::counts::functions::CellFunctions;
 use crate::evidence::view::CellView;
 
@@ -148,7 +151,9 @@ pub fn look(at: &LookAt<'_>, kinds: &[CountKind], memory: &mut LookMemory) -> Ve
     let LookMemory { families, all: all_family, held } = memory;
     held.begin(at.time, &at.view.cell, &arms);
     all_family.begin(at.comparison.epoch, arms.across_ages, 1);
-    let mut looking = Looking { at, arms: &arms, own_counts: Sums::of(&arms, CountKind::SelfCount), all: None };
+    let own_counts = Sums::of(&arms, CountKind::SelfCount);
+    let young = YoungArms::of(at.view, &at.comparison.id, &arms);
+    let mut looking = Looking { at, arms: &arms, own_counts, all: None, young };
     let mut own = None;
     figures.support = arms.support();
     if figures.support != Support::Untestable {
@@ -210,6 +215,8 @@ struct Looking<'l> {
     own_counts: Sums,
     /// All samples together per request, if requests are known.
     all: Option<Tests>,
+    /// Young pods of both arms, if pods of different ages are compared and history has some of the base.
+    young: Option<YoungArms<'l>>,
 }
 
 /// The indices of a list of places, in the order of the cell's numbers.
@@ -306,13 +313,18 @@ impl<'l> Looking<'l> {
         let threshold = -libm::log(view.q);
         let functions = view.counts.functions();
         let number = |index: usize| functions.number(index_of(measured.contrast.id(index)));
-        for row in live_rows(&measured.tests, scales, 1.0 / (view.q * MOST_IMPORTANCE)) {
+        let screened = live_rows(&measured.tests, scales, 1.0 / (view.q * MOST_IMPORTANCE));
+        let numbers = screened.iter().map(|row| number(row.place)).chain(family.watched());
+        let young = self.young_tests(kind, numbers);
+        for row in screened {
             let most = libm::log(importance(measured.tests.share_of_cost(row.place)));
-            if row.ln_e + most >= threshold {
-                family.watch(number(row.place));
+            let number = number(row.place);
+            let ln_e = young.ln_e(functions.entries()[number].0, row.theta, row.ln_e);
+            if ln_e + most >= threshold {
+                family.watch(number);
             }
-            if row.ln_e >= threshold {
-                family.remember(number(row.place), row.ln_e);
+            if ln_e >= threshold {
+                family.remember(number, ln_e);
             }
         }
         let index = |number: usize| measured.contrast.place(index_of(functions.places()[number]));
@@ -322,7 +334,20 @@ impl<'l> Looking<'l> {
         if tested.is_empty() {
             return Vec::new();
         }
-        self.complete_rows(kind, &tested, measured, scales, family)
+        let mut rows = self.complete_rows(kind, &tested, measured, scales, family);
+        rows.iter_mut().for_each(|row| young.weaken(row));
+        rows
+    }
+
+    /// What the base's own young pods say of functions that may be raised, by the cell's numbers.
+    fn young_tests(&self, kind: CountKind, functions: impl Iterator<Item = usize>) -> YoungTests {
+        let Some(young) = &self.young else { return YoungTests::default() };
+        let all = self.at.view.counts.functions().places();
+        let places: BTreeSet<usize> = functions.map(|number| index_of(all[number])).collect();
+        if places.is_empty() {
+            return YoungTests::default();
+        }
+        young.tests(self.at.view, kind, &Vec::from_iter(places))
     }
 
     /// The rows of some tested functions, each by the cell's number and the index in the tests, ascending by that.

@@ -21,6 +21,7 @@ use super::splits::{Split, splits};
 use super::strata_detail::{History, StrataDetail};
 use super::tests::{Places, ShareTests};
 use super::view::CellView;
+use super::young::YoungArms;
 
 /// The rows of one cell in one scope, and its counts for the roll-ups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +34,8 @@ pub struct ScopeReport {
     pub rare: Vec<RareRows>,
     /// The cell's counts.
     pub snapshot: Snapshot,
+    /// Those of young pods of both arms, if pods of different ages are compared and history has some of the base.
+    pub young: Option<Snapshot>,
     /// Imbalances of the arms within the window; scope `window` only.
     pub imbalance: Vec<Imbalance>,
     /// The base divided by what the arms differ in; scope `window` only.
@@ -65,6 +68,7 @@ pub fn report(
     let one_by_one = view.method.tests_pods_one_by_one();
     let pods = (scope == Scope::Window && (one_by_one || !view.merges_strata()))
         .then(|| WindowPods::of(view.counts, &comparison.id));
+    let young = YoungArms::of(view, &comparison.id, &arms);
     let (mut rows, mut rare) = (Vec::new(), Vec::new());
     for (&kind, family) in kinds.iter().zip(&memory.families) {
         let tests = match kind {
@@ -73,6 +77,7 @@ pub fn report(
         };
         let shares = tests.zip(scales.as_ref()).map(|(tests, scales)| tests.rows(scales, view.min_effect));
         let frame = view.frame(scope, kind, &arms, support);
+        let young_tests = young.as_ref().map(|young| young.all_tests(view, kind));
         let per_request = knows_requests.then(|| each_function(&arms.contrast(kind, view.untested)));
         let (head, base) = (arms.counts(Side::Head, kind), arms.counts(Side::Base, kind));
         let evidence = KindEvidence {
@@ -86,6 +91,7 @@ pub fn report(
             requests: per_request.as_ref(),
             family: (scope == Scope::Epoch).then_some((family, view.epoch)),
             pods: pods.as_ref().filter(|_| !one_by_one).map(|pods| pods.evidence(view, kind, support)),
+            young: young_tests.as_ref(),
         };
         let (mut of_kind, rare_of_kind) = evidence.rows(view.q);
         if let (CountKind::SelfCount, Some(all)) = (kind, &all) {
@@ -103,6 +109,7 @@ pub fn report(
         rows,
         rare,
         snapshot: Snapshot::of(view.counts.functions(), &arms),
+        young: young.map(|young| young.snapshot()),
         imbalance: imbalance_within(view, comparison, scope, pods.as_ref().filter(|_| !one_by_one)),
         splits: pods.filter(|_| !one_by_one).map_or_else(Vec::new, |_| splits_of(view, comparison)),
         strata_detail: view.strata_detail(&arms),

@@ -126,10 +126,15 @@ fn columns_of_share_test<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
         "ln_p_min_effect" in "nats": ln_p_min_effect =>
             "Natural logarithm of the p-value against a change of at most `min_effect` (0.01 on the log scale by \
              default), after the normalization factor; at most 0. Null where the row was not tested.",
+        "young_ln_p" in "nats": young_ln_p =>
+            "Where young pods of the head are compared with older ones of the base, and history has young pods of the \
+             base: natural logarithm of the p-value against a change of at most `min_effect` from what those showed at \
+             the same age; 0 if that change has the other direction. The row must hold against it too. Null in all \
+             other rows.",
         "ln_p_row" in "nats": ln_p_row =>
-            "Natural logarithm of the p-value that `q_value` is made from: the larger of `adjusted_ln_p` and \
-             `ln_p_min_effect`, 0 where admissible normalization factors disagree in direction. Null where the row was \
-             not tested.",
+            "Natural logarithm of the p-value that `q_value` is made from: the largest of `adjusted_ln_p`, \
+             `ln_p_min_effect` and `young_ln_p`, 0 where admissible normalization factors disagree in direction. Null \
+             where the row was not tested.",
         "weight" in "1": weight =>
             "Weight of the function among all functions of the comparison, from its share of cost; 1 on average, the \
              largest at most 6.4 times the smallest. Null where `q_value` is null.",

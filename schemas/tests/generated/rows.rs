@@ -113,6 +113,7 @@ impl Generator {
             statistic: self.known(Self::number),
             ln_p: self.known(Self::number),
             ln_p_min_effect: self.known(Self::number),
+            young_ln_p: self.known(Self::number),
             ln_p_row: self.known(Self::number),
             weight: self.known(Self::number),
             function_ln_p: self.known(Self::number),

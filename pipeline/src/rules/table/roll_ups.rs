@@ -8,6 +8,7 @@ use crate::evidence::row::{RowEvidence, RowFrame};
 use crate::evidence::snapshot::Together;
 use crate::evidence::strata_detail::{History, StrataDetail};
 use crate::evidence::tests::{Places, ShareRows, ShareTests};
+use crate::evidence::young::YoungTests;
 use crate::rules::table::scope::{ScopeCells, TableRules};
 use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::identity::{MERGED, stable_hash};
@@ -70,7 +71,15 @@ fn roll_up(
     let support = together.support();
     let of_cells = under.iter().filter_map(|report| report.rows.iter().flatten().next());
     let provisional_until_at = of_cells.filter_map(|evidence| evidence.row.provisional_until_at).max();
-    let rows = kinds.iter().zip(&like.rows).zip(&tests).map(|((&kind, example), tests)| {
+    // Cells in which pods of the same age are compared have no part in it.
+    let young = Together::of(&under.iter().filter_map(|report| report.young.as_ref()).collect::<Vec<_>>());
+    let young = tests_of(&young, kinds, rules).into_iter().map(|tests| {
+        let hashes = young.functions.iter().map(|(hash, _)| *hash);
+        tests.map(|tests| YoungTests::of(hashes, &tests))
+    });
+    let young: Vec<Option<YoungTests>> = young.collect();
+    let each = kinds.iter().zip(&like.rows).zip(tests.iter().zip(&young));
+    let rows = each.map(|((&kind, example), (tests, young))| {
         let Some(frame) = frame(&together, &cell, example, scope, kind, support, rules) else { return Vec::new() };
         let (strata_detail, history) = (strata_detail.clone(), history.clone());
         let frame = RowFrame { provisional_until_at, strata_detail, history, ..frame };
@@ -86,6 +95,7 @@ fn roll_up(
             requests: None,
             family: None,
             pods: None,
+            young: young.as_ref(),
         };
         evidence.rows(rules.q).0
     });

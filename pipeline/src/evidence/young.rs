@@ -1,0 +1,122 @@
+//! Whether young pods of the head differ by more than the warm-up that the base's own pods once had.
+//!
+//! Right after a deploy young pods are compared with old ones, and a warm-up looks like a change. If history has the first
+//! minutes of the base's pods, there is a second comparison: the head's young pods against those, at the same age on the
+//! same kind of machine. A row has to hold in both, in the same direction: the p that decides is the larger of both, the
+//! e-value the smaller. A service that always warms up in the same way is thus quiet from its second deploy on. A function
+//! that this second comparison cannot test is decided by the first one alone.
+//!
+//! The head's young pods are those of the window in either scope: what was young longer ago is old by now, and then pods of
+//! the same age are compared.
+//!
+//! NB: the pods of one deploy share its moment. How much starts differ from day to day is not in the variance of this
+//! comparison; the minimum effect is all that covers it.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::comparison::ComparisonId;
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::verdict::Support;
+use fleetdiff_statistics::evalue::ln_e;
+
+use super::arms::CellArms;
+use super::row::{RowEvidence, known};
+use super::snapshot::Snapshot;
+use super::tests::{ShareRows, ShareTests};
+use super::view::CellView;
+use crate::counts::functions::CellFunctions;
+
+/// The head's young pods and the base's own young pods of earlier, in a cell in which pods of different ages are compared.
+#[derive(Debug)]
+pub struct YoungArms<'a> {
+    arms: CellArms<'a>,
+    functions: &'a CellFunctions,
+}
+
+/// What the second comparison says of functions, by stable hash; only of those that it tests.
+#[derive(Debug, Default)]
+pub struct YoungTests(BTreeMap<u64, YoungTest>);
+
+#[derive(Clone, Copy, Debug)]
+struct YoungTest {
+    /// ln of the adjusted ratio.
+    theta: f64,
+    /// ln p against a change of at most the smallest effect.
+    ln_p: f64,
+    /// Variance of theta.
+    variance: f64,
+}
+
+impl<'a> YoungArms<'a> {
+    /// `None` if pods of the same age are compared, or if history has no young pods of the base of any age and kind of
+    /// machine that the head's young pods have.
+    pub fn of(view: &CellView<'a>, comparison: &ComparisonId, arms: &CellArms<'_>) -> Option<Self> {
+        view.counts.archive().keeping().filter(|_| arms.across_ages)?;
+        let arms = CellArms::of_young(view.counts, comparison, view.clock);
+        (arms.kept > 0).then_some(Self { arms, functions: view.counts.functions() })
+    }
+
+    /// The tests of the functions at these places in columns, ascending. What functions share is measured afresh, over all
+    /// functions.
+    pub fn tests(&self, view: &CellView<'_>, kind: CountKind, places: &[usize]) -> YoungTests {
+        if self.arms.support() == Support::Untestable {
+            return YoungTests::default();
+        }
+        let measure = |kind| ShareTests::measure(self.arms.contrast(kind, view.untested), view.min_count, None);
+        let own = measure(CountKind::SelfCount);
+        let scales = own.scales(None);
+        let tests = if kind == CountKind::SelfCount { own } else { measure(kind) };
+        let hash = |place: &usize| self.functions.entries()[self.functions.number(*place)].0;
+        YoungTests::of(places.iter().map(hash), &tests.only(places).rows(&scales, view.min_effect))
+    }
+
+    /// The tests of all functions of the cell.
+    pub fn all_tests(&self, view: &CellView<'_>, kind: CountKind) -> YoungTests {
+        self.tests(view, kind, &(0..self.functions.len()).collect::<Vec<_>>())
+    }
+
+    /// The counts, for rows over several cells.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::of(self.functions, &self.arms)
+    }
+}
+
+impl YoungTests {
+    /// From the tests of functions, by stable hash in the order of places.
+    pub fn of(hashes: impl Iterator<Item = u64>, shares: &ShareRows<'_>) -> Self {
+        let rows = &shares.rows;
+        let tested = hashes.enumerate().filter(|(place, _)| rows.tests.tested[*place]);
+        let test = |place: usize| YoungTest {
+            theta: rows.theta[place],
+            ln_p: rows.ln_p_row[place],
+            variance: rows.tests.levels[place].variance(),
+        };
+        Self(tested.map(|(place, hash)| (hash, test(place))).collect())
+    }
+
+    /// The e-value of a function whose change is `theta` and whose own e-value is `own_ln_e`.
+    pub fn ln_e(&self, hash: u64, theta: f64, own_ln_e: f64) -> f64 {
+        self.0.get(&hash).map_or(own_ln_e, |test| own_ln_e.min(test.ln_e(theta)))
+    }
+
+    /// Decides a tested row by the weaker of both comparisons.
+    pub fn weaken(&self, evidence: &mut RowEvidence) {
+        let Some(test) = self.0.get(&evidence.hash) else { return };
+        let ln_p = test.ln_p(evidence.theta);
+        evidence.ln_p_row = evidence.ln_p_row.max(ln_p);
+        evidence.row.young_ln_p = known(ln_p);
+        evidence.row.ln_p_row = known(evidence.ln_p_row);
+        evidence.row.ln_e = evidence.row.ln_e.map(|own| own.min(test.ln_e(evidence.theta)));
+    }
+}
+
+impl YoungTest {
+    /// ln p, of a change in the same direction as `theta`.
+    fn ln_p(&self, theta: f64) -> f64 {
+        if self.theta * theta > 0.0 { self.ln_p } else { 0.0 }
+    }
+
+    fn ln_e(&self, theta: f64) -> f64 {
+        ln_e(self.ln_p(theta), self.variance)
+    }
+}
