@@ -26,6 +26,8 @@ mod properties;
 mod seeds;
 #[path = "null/unlabelled.rs"]
 mod unlabelled;
+#[path = "null/young.rs"]
+mod young;
 
 use experiment::{Experiment, Outcome, run};
 use fleetdiff_simulation::fleet::{Cells, Fleet};

@@ -20,6 +20,8 @@ mod requests;
 mod silences;
 #[path = "oracle/unlabelled.rs"]
 mod unlabelled;
+#[path = "oracle/young.rs"]
+mod young;
 
 use std::sync::Arc;
 

@@ -68,7 +68,7 @@ pub(super) fn halves(cell: &Cell, is_head: impl Fn(u8) -> bool) -> Cell {
     let all =
         all.map(|(key, stratum)| (key.clone(), [of_stratum(&stratum[BASE], true), of_stratum(&stratum[BASE], false)]));
     let strata = all.filter(|(_, arms)| arms.iter().all(|arm| arm.samples > 0)).collect();
-    Cell { strata, provisional_until_at: None }
+    Cell { strata, ..Cell::default() }
 }
 
 /// By function number; NaN where it was not tested.

@@ -95,6 +95,9 @@ pub(super) struct Cell {
     pub strata: BTreeMap<Place, Stratum>,
     /// If pods of different ages are compared: when the first young ones are no longer young.
     pub provisional_until_at: Option<Nanos>,
+    /// In that case: the head's young pods of the window, and the base's archived ones, where both have samples. The age in
+    /// minutes replaces the block.
+    pub young: BTreeMap<Place, Stratum>,
 }
 
 /// Block, hardware, and whether pods were young.
@@ -283,9 +286,39 @@ impl Archive {
         cells.retain(|_, cell| !cell.strata.is_empty());
         let of_like_ages = |(place, cell): ((ProfileType, CellKey), Cell)| {
             let until_at = self.old_at(config, (&open.head, &open.base), hop, &place);
-            (place, cell.of_like_ages(until_at))
+            let cell = cell.of_like_ages(until_at);
+            let young = self.young_pods(config, (&open.head, &open.base), hop, (&place, &cell));
+            (place, Cell { young, ..cell })
         };
         cells.into_iter().map(of_like_ages).collect()
+    }
+
+    /// What a cell in which pods of different ages are compared has of young pods of both arms, by their age in minutes:
+    /// of the head within the window, of the base in the archive.
+    pub fn young_pods(
+        &self,
+        config: &Config,
+        (head, base): (&Build, &[Build]),
+        hop: Hop,
+        (place, cell): (&(ProfileType, CellKey), &Cell),
+    ) -> BTreeMap<Place, Stratum> {
+        let mut strata: BTreeMap<Place, Stratum> = BTreeMap::new();
+        let Some(since) = archived(config, hop).filter(|_| cell.provisional_until_at.is_some()) else { return strata };
+        for one in self.samples.iter().filter(|one| one.origin.young && one.origin.applied <= hop) {
+            let Origin { own, profile_type, ref cell, ref build, ref hardware, .. } = one.origin;
+            let has_left = own.plus(config.window_hops()) <= hop;
+            let arm = match has_left {
+                _ if (profile_type, cell) != (place.0, &place.1) => continue,
+                false if build == head => HEAD,
+                true if base.contains(build) && own >= since => BASE,
+                _ => continue,
+            };
+            let minutes = (config.clock().start_of(own).0 - one.started.0) / 60_000_000_000;
+            let age = Hop(u64::try_from(minutes).unwrap_or(0));
+            strata.entry((age, hardware.clone(), true)).or_default()[arm].add(one, self.names.len(), Scope::Epoch);
+        }
+        strata.retain(|_, stratum| stratum.iter().all(|arm| arm.samples > 0));
+        strata
     }
 
     /// When the first young pods of a cell's window are no longer young; the end of the hop if there are none.
@@ -319,7 +352,7 @@ impl Archive {
             build if history.base.contains(build) => {
                 let left =
                     origin.own.plus(config.window_hops()) <= hop && since.is_some_and(|since| origin.own >= since);
-                (left && is_archived(config, origin.own)).then_some(BASE)
+                (left && (origin.young || is_archived(config, origin.own))).then_some(BASE)
             }
             _ => None,
         };
@@ -352,7 +385,7 @@ impl Archive {
     }
 }
 
-/// One hop of each stretch of hops is archived: its place in the stretch is the hash of the stretch's number, modulo
+/// Of pods that are not young, one hop of each stretch of hops is archived: its place in the stretch is the hash of the stretch's number, modulo
 /// the stretch's length.
 fn is_archived(config: &Config, own: Hop) -> bool {
     let length = config.clock().hops_in(config.history_every).max(1);
@@ -381,7 +414,7 @@ impl Cell {
             merged[BASE].merge(base);
         }
         let provisional_until_at = strata.values().any(is_shared).then_some(until_at);
-        Self { strata, provisional_until_at }
+        Self { strata, provisional_until_at, young: BTreeMap::new() }
     }
 }
 

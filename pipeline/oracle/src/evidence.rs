@@ -40,6 +40,8 @@ pub(super) struct Evidence {
     pub kinds: BTreeMap<CountKind, KindEvidence>,
     /// The test of all samples per request, where requests are known and asked for.
     pub all: Option<Rate>,
+    /// Of young pods alone, at the same ages: the head's against those that the base once had.
+    pub young: Option<Box<Evidence>>,
 }
 
 /// What is known about all functions in one count kind.
@@ -114,7 +116,11 @@ pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell], using: 
         }
         kinds.insert(kind, found);
     }
+    let of_young = |cell: &&Cell| Cell { strata: cell.young.clone(), ..Cell::default() };
+    let of_young: Vec<Cell> = cells.iter().filter(|cell| !cell.young.is_empty()).map(of_young).collect();
+    let young = || Box::new(judge(config, archive, &of_young.iter().collect::<Vec<_>>(), Using::default()));
     Evidence {
+        young: (!of_young.is_empty()).then(young),
         arms,
         pods: [HEAD, BASE].map(|arm| pods(&used, arm)),
         samples: [HEAD, BASE].map(|arm| all.iter().map(|(_, stratum)| stratum[arm].samples).sum()),

@@ -77,8 +77,11 @@ fn compared(
             strata.iter().filter(|(_, stratum)| stratum[HEAD].samples > 0).map(|((hour, ..), _)| *hour).collect();
         let at_hours = strata.iter().filter(|((hour, ..), _)| hours.contains(hour));
         let at_hours = at_hours.map(|(place, stratum)| (place.clone(), stratum.clone())).collect();
-        let until_at = archive.old_at(config, (&open.head, &open.base), hop, &(profile_type, key.clone()));
-        (key.clone(), Cell { strata: at_hours, provisional_until_at: None }.of_like_ages(until_at))
+        let (place, builds) = ((profile_type, key.clone()), (&open.head, &open.base[..]));
+        let until_at = archive.old_at(config, builds, hop, &place);
+        let cell = Cell { strata: at_hours, ..Cell::default() }.of_like_ages(until_at);
+        let young = archive.young_pods(config, builds, hop, (&place, &cell));
+        (place.1, Cell { young, ..cell })
     };
     cells.iter().map(of_cell).collect()
 }

@@ -13,7 +13,7 @@ use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
 use super::counts::{Archive, BASE, HEAD};
 use super::evidence::{CellTest, Evidence, support};
 use super::requests::Rate;
-use super::statistics::always_valid::ln_p_always_valid;
+use super::statistics::always_valid::{ln_e, ln_p_always_valid};
 use super::statistics::g::{g_share, ln_p_iid};
 use super::statistics::levels::StrataTest;
 use super::statistics::power::{Design, samples_needed};
@@ -87,6 +87,22 @@ impl Line {
     /// Whether nothing but its family speaks against the change.
     pub fn holds(&self) -> bool {
         self.tested.as_ref().is_none_or(|tested| !tested.contradicts && tested.one_pod.is_none())
+    }
+
+    /// Where young pods of the head are compared with old ones of the base, the change must also hold against what young pods
+    /// of the base once showed, in the same direction.
+    fn hold_against_young(&mut self, evidence: &Evidence, function: usize) {
+        let Some(kind) = evidence.young.as_ref().and_then(|young| young.kinds.get(&self.row.count_kind)) else {
+            return;
+        };
+        let (Some((place, young)), Some(tested)) = (kind.place(function), &mut self.tested) else { return };
+        let same_direction = young.rows.theta[place] * tested.theta > 0.0;
+        let ln_p = if same_direction { young.rows.ln_p_row[place] } else { 0.0 };
+        tested.ln_p_row = tested.ln_p_row.max(ln_p);
+        tested.ln_e = tested.ln_e.min(ln_e(ln_p, young.test.variance[place]));
+        self.row.young_ln_p = Some(ln_p);
+        self.row.ln_p_row = Some(tested.ln_p_row);
+        self.row.ln_e = Some(tested.ln_e);
     }
 
     /// Draws the conclusion from the selection of a tested row: section 7, lines 7 to 10. A change that is too small does
@@ -177,7 +193,9 @@ pub(super) fn lines(
         .map(|(function, counts)| match kind.place(function) {
             Some((place, test)) => {
                 let row = tested_row(config, archive, about, evidence, (function, counts), (place, test));
-                one_line(archive, row, (function, place), test, rate)
+                let mut line = one_line(archive, row, (function, place), test, rate);
+                line.hold_against_young(evidence, function);
+                line
             }
             None => {
                 let row = untested(about, evidence, &archive.names[function], counts);

@@ -79,6 +79,8 @@ pub(super) struct Settings {
     pub(super) lasts: Nanos,
     pub(super) period: Nanos,
     pub(super) deploy: Deploy,
+    /// Within what time from the first instant the base's pods start; `None` if they have run for hours.
+    pub(super) base_starts: Option<Nanos>,
     pub(super) warm_up: Nanos,
     /// By how much (ln) functions cost more at the start of a process, and the time constant with which that decays.
     pub(super) settling: Option<(f64, Nanos)>,
@@ -131,6 +133,7 @@ impl FleetBuilder {
             lasts: Nanos::from_seconds(600),
             period: Nanos::from_seconds(10),
             deploy: Deploy::After(Nanos::from_seconds(60)),
+            base_starts: None,
             warm_up: Nanos::from_seconds(60),
             settling: None,
             effects: Vec::new(),
@@ -337,6 +340,12 @@ impl FleetBuilder {
     #[must_use]
     pub fn deploy_after(self, length: Nanos) -> Self {
         self.with(|s| s.deploy = Deploy::After(length))
+    }
+
+    /// The base's pods start within this time from the first instant (default: some hours before it).
+    #[must_use]
+    pub fn base_starts_within(self, length: Nanos) -> Self {
+        self.with(|s| s.base_starts = Some(length))
     }
 
     /// Both builds have been running for long.

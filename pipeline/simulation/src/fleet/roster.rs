@@ -129,10 +129,10 @@ impl Place<'_> {
         let id = PodId::new(format!("{}-{build}-{region}{of_cohort}-{:03}", settings.service, self.number));
         let key = key_of(settings.seed, id.as_str());
         let hardware = index_below(settings.hardware.len(), uniform(key, Purpose::Hardware, 0));
-        let start = match settings.deploy {
-            Deploy::After(after) if self.is_head => {
-                settings.starts_at.plus(after).plus(part(settings.period, uniform(key, Purpose::Age, 0)))
-            }
+        let within = |length| part(length, uniform(key, Purpose::Age, 0));
+        let start = match (settings.deploy, settings.base_starts) {
+            (Deploy::After(after), _) if self.is_head => settings.starts_at.plus(after).plus(within(settings.period)),
+            (_, Some(length)) if !self.is_head => settings.starts_at.plus(within(length)),
             _ => some_hours_before(settings.starts_at, key),
         };
         let identity = Identity {

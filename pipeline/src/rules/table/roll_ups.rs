@@ -72,12 +72,12 @@ fn roll_up(
     let of_cells = under.iter().filter_map(|report| report.rows.iter().flatten().next());
     let provisional_until_at = of_cells.filter_map(|evidence| evidence.row.provisional_until_at).max();
     // Cells in which pods of the same age are compared have no part in it.
-    let young = Together::of(&under.iter().filter_map(|report| report.young.as_ref()).collect::<Vec<_>>());
-    let young = tests_of(&young, kinds, rules).into_iter().map(|tests| {
-        let hashes = young.functions.iter().map(|(hash, _)| *hash);
-        tests.map(|tests| YoungTests::of(hashes, &tests))
-    });
-    let young: Vec<Option<YoungTests>> = young.collect();
+    let of_young = Together::of(&under.iter().filter_map(|report| report.young.as_ref()).collect::<Vec<_>>());
+    let hashes = || of_young.functions.iter().map(|(hash, _)| *hash);
+    let young: Vec<Option<YoungTests>> = tests_of(&of_young, kinds, rules)
+        .into_iter()
+        .map(|tests| tests.map(|tests| YoungTests::of(hashes(), &tests)))
+        .collect();
     let each = kinds.iter().zip(&like.rows).zip(tests.iter().zip(&young));
     let rows = each.map(|((&kind, example), (tests, young))| {
         let Some(frame) = frame(&together, &cell, example, scope, kind, support, rules) else { return Vec::new() };

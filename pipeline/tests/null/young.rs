@@ -1,0 +1,119 @@
+//! A service that warms up in the same way at every deploy: once history has the base's first minutes, the head's own are no
+//! event, provisional or not.
+
+use std::collections::BTreeSet;
+
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::rows::{FlagRow, Tables};
+use fleetdiff_schemas::time::Nanos;
+use fleetdiff_schemas::verdict::{FlagState, Scope};
+use fleetdiff_simulation::fleet::{Calls, Cells, Fleet, FleetBuilder};
+
+use crate::seeds::{most_false, over, rows, seeds_to};
+
+const MINUTE: i64 = 60;
+/// Fleets that warm up over each time, unless `FLEETDIFF_NULL_FLEETS` says how many.
+const FLEETS: u64 = 4;
+/// When the head is deployed: the base's pods are 15 minutes old by then, and the first 10 of those have left the window.
+const DEPLOYED: i64 = 16 * MINUTE;
+/// Rank, by cost, of the function that a twin makes more expensive: about a 1 % share.
+const RANK: usize = 12;
+
+fn config(history: Nanos) -> Config {
+    Config {
+        window: Nanos::from_seconds(4 * MINUTE),
+        evaluate_every: Nanos::from_seconds(30),
+        report_every: Nanos::from_seconds(2 * MINUTE),
+        history,
+        ..Config::default()
+    }
+}
+
+/// 2 cells of 12 pods beside 40, CV 10 %, 300 functions. In every process a third of the functions cost up to 65 % more at first, which
+/// decays with `over`.
+fn settling(seed: u64, over: i64) -> FleetBuilder {
+    let cells = Fleet::seeded(seed).calls(Calls::Zipf(300)).regions(["eu", "us"]).cohorts(["tv"]);
+    cells
+        .pods_per_cell(12, 40)
+        .pod_cv(0.1)
+        .settling(0.5, Nanos::from_seconds(over))
+        .base_starts_within(Nanos::from_seconds(MINUTE))
+        .deploy_after(Nanos::from_seconds(DEPLOYED))
+        .lasts(Nanos::from_seconds(DEPLOYED + 18 * MINUTE))
+        .folded()
+}
+
+/// What one run has of the time in which pods of different ages are compared.
+#[derive(Debug, Default)]
+struct Found {
+    /// Rows of cells that were tested at reports, and those of them that had to hold against the base's young pods.
+    tested: usize,
+    held: usize,
+    /// Flags ever raised, those raised as provisional, and those that stand at the end.
+    flags: usize,
+    provisional: usize,
+    standing: Vec<FlagRow>,
+}
+
+fn found(tables: &Tables) -> Found {
+    let ids = |of: &dyn Fn(&FlagRow) -> bool| {
+        tables.flags.iter().filter(|flag| of(flag)).map(|flag| flag.flag_id.as_str()).collect::<BTreeSet<_>>().len()
+    };
+    let across = || tables.cells.iter().filter(|row| row.provisional_until_at.is_some() && row.scope == Scope::Epoch);
+    let cleared: BTreeSet<&str> =
+        tables.flags.iter().filter(|flag| flag.state == FlagState::Cleared).map(|flag| flag.flag_id.as_str()).collect();
+    let last = |flag: &&FlagRow| tables.flags.iter().rfind(|other| other.flag_id == flag.flag_id) == Some(*flag);
+    Found {
+        tested: across().filter(|row| row.ln_p_row.is_some()).count(),
+        held: across().filter(|row| row.young_ln_p.is_some()).count(),
+        flags: ids(&|_| true),
+        provisional: ids(&|flag| flag.row.provisional_until_at.is_some()),
+        standing: tables
+            .flags
+            .iter()
+            .filter(|flag| !cleared.contains(flag.flag_id.as_str()))
+            .filter(last)
+            .cloned()
+            .collect(),
+    }
+}
+
+#[test]
+fn null_every_deploy_warms_up() {
+    for decays in [60, 300] {
+        let kept = Config::default().history;
+        let runs = over(seeds_to(FLEETS), |seed| {
+            let fleet = settling(seed, decays).build();
+            [kept, Nanos(0)].map(|history| found(&rows(&config(history), &fleet)))
+        });
+        let sum = |of: fn(&[Found; 2]) -> usize| runs.iter().map(of).sum::<usize>();
+        let with_events = runs.iter().filter(|[with, _]| with.flags > 0).count();
+        let (provisional, without) = (sum(|[with, _]| with.provisional), sum(|[_, without]| without.provisional));
+        let (tested, held) = (sum(|[with, _]| with.tested), sum(|[with, _]| with.held));
+        println!(
+            "{} fleets that warm up over {decays} s at both deploys: {tested} rows across ages, {held} held against the base's \
+             young pods; {without} provisional flags without history, {provisional} with; {with_events} runs with an event",
+            runs.len()
+        );
+        assert!(held * 10 >= tested * 9, "only {held} of {tested} rows were held against the base's young pods");
+        assert!(without >= 10, "{without} provisional flags without history: the warm-up tests nothing");
+        assert!(with_events <= most_false(runs.len(), 0.05), "{with_events} of {} runs have an event", runs.len());
+    }
+}
+
+#[test]
+fn twin_every_deploy_warms_up() {
+    let runs = over(1..=2, |seed| {
+        let changed = settling(seed, 300).build().functions()[RANK].0.to_string();
+        let fleet = settling(seed, 300).regress(changed.as_str(), Cells::all(), 1.4).build();
+        (changed, found(&rows(&config(Config::default().history), &fleet)))
+    });
+    for (changed, run) in &runs {
+        let of_changed = |flag: &&FlagRow| flag.row.function == *changed && flag.row.count_kind == CountKind::SelfCount;
+        let cells = run.standing.iter().filter(of_changed).count();
+        println!("twin: {cells} of 2 cells found, {} provisional flags, {} flags in all", run.provisional, run.flags);
+        assert_eq!(cells, 2, "{:?}", run.standing);
+        assert!(run.provisional >= 2, "a change of 40 % holds against the base's young pods too");
+    }
+}
