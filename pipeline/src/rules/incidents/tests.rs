@@ -372,6 +372,18 @@ fn what_rests_on_young_pods_is_provisional_until_it_is_confirmed() {
         "{}",
         incident.summary
     );
+    assert!(!incident.summary.contains("when they were as young"), "{}", incident.summary);
+    let against_young = |region| {
+        let mut flag = young(region);
+        flag.row.young_ln_p = Some(-20.0);
+        flag
+    };
+    let also = &Looks::new().look([against_young("north"), against_young("south")]).incidents[0];
+    assert!(
+        also.summary.contains("00:10:00Z; pods of v1 did not show this when they were as young ("),
+        "{}",
+        also.summary
+    );
     let verdict = raised.verdict.expect("the first verdict");
     assert_eq!(verdict.verdict, ComparisonVerdict::Regressed);
     for action in [&incident.action, &verdict.action] {

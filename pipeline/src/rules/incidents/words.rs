@@ -178,8 +178,14 @@ impl Account<'_> {
     /// That it may be a warm-up.
     fn provisional(&self) -> String {
         self.provisional_until_at().map_or_else(String::new, |until_at| {
+            let against_young = self.flags.iter().all(|flag| flag.row.young_ln_p.is_some());
+            let also = if against_young {
+                format!("; pods of {} did not show this when they were as young", self.base)
+            } else {
+                String::new()
+            };
             format!(
-                "; provisional: pods of {} are young, and a warm-up cannot be excluded before {}",
+                "; provisional: pods of {} are young, and a warm-up cannot be excluded before {}{also}",
                 self.head,
                 instant(until_at)
             )
