@@ -161,7 +161,8 @@ fn columns_of_effect<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
              Null where `ratio` is null.",
         "adjusted_ln_p" in "nats": adjusted_ln_p =>
             "Natural logarithm of the p-value of `adjusted_ratio` being 1, the largest over all admissible \
-             normalization factors; at most 0. `ln_e` is made from it. Null where the row was not tested.",
+             normalization factors; at most 0. `ln_e` is made from it, or from `young_ln_p` if that gives less. Null \
+             where the row was not tested.",
     )
 }
 
