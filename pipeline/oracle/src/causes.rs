@@ -23,7 +23,7 @@ pub(super) enum Cause {
 
 /// The thresholds that a change must reach to be selected by itself.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bar {
+pub(super) struct Threshold {
     pub min_effect: f64,
     pub ln_e: f64,
 }
@@ -35,13 +35,13 @@ type Samples = Vec<[f64; 2]>;
 pub(super) type Here<'a> = (&'a RowId, &'a Selected);
 
 /// The cause of each selected row of a cell, in their order, from the stacks of the epoch.
-pub(super) fn causes(archive: &Archive, tree: &Tree, here: &[Here<'_>], bar: Bar) -> Vec<Cause> {
+pub(super) fn causes(archive: &Archive, tree: &Tree, here: &[Here<'_>], threshold: Threshold) -> Vec<Cause> {
     let all = Samples::from_iter(
         tree.values().map(|block| [0, 1].map(|arm| block.values().map(|samples| float(samples[arm])).sum())),
     );
     let order = Order::of(archive, tree, here);
     let parts: Vec<Parts> = (0..here.len()).map(|row| Parts::of(archive, tree, &order, here, row)).collect();
-    let has_its_own = |row: usize| rest_is_selected(&parts[row].rest, &all, here[row].1, bar);
+    let has_its_own = |row: usize| rest_is_selected(&parts[row].rest, &all, here[row].1, threshold);
     let explained: Vec<bool> = (0..here.len()).map(|row| !parts[row].under.is_empty() && !has_its_own(row)).collect();
     let cause = |row: usize| {
         let under = &parts[row].under;
@@ -147,7 +147,7 @@ fn moved(samples: &Samples, all: &Samples) -> f64 {
 }
 
 /// Whether the rest of a row's change would be selected by itself.
-fn rest_is_selected(rest: &Samples, all: &Samples, selected: &Selected, bar: Bar) -> bool {
+fn rest_is_selected(rest: &Samples, all: &Samples, selected: &Selected, threshold: Threshold) -> bool {
     let Some(tested) = &selected.now.tested else { return false };
     let (mut r, mut s, mut harmonic, mut n) = (0.0, 0.0, 0.0, 0.0);
     let mut counts = [0.0; 2];
@@ -166,5 +166,5 @@ fn rest_is_selected(rest: &Samples, all: &Samples, selected: &Selected, bar: Bar
     let dispersion = if a > 0.0 && b > 0.0 { (tested.variance / (1.0 / a + 1.0 / b)).max(1.0) } else { 1.0 };
     let phi = 1.0 + (dispersion - 1.0) * part.min(1.0);
     let v = phi * (1.0 / (counts[0] + 0.5) + 1.0 / (counts[1] + 0.5)) + tested.normalization_variance;
-    theta.abs() >= bar.min_effect && ln_e(ln_p_iid(theta * theta / v), v) >= bar.ln_e
+    theta.abs() >= threshold.min_effect && ln_e(ln_p_iid(theta * theta / v), v) >= threshold.ln_e
 }

@@ -10,7 +10,7 @@ use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonRow, Fl
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{FlagState, Scope, Severity, Support, Verdict};
 
-use super::causes::{Bar, Cause, Here, causes};
+use super::causes::{Cause, Here, Threshold, causes};
 use super::counts::{Cell, Tree};
 use super::evidence::{Evidence, Using, judge};
 use super::explained::{compositional, explains, shifts};
@@ -58,12 +58,12 @@ impl Live {
         let faded: BTreeSet<RowId> = self.faded();
         let settled = self.settle(at, &looked, &rejected, &tested);
         self.admit(at.config, &rejected, &tested);
-        let bar = Bar {
+        let threshold = Threshold {
             min_effect: at.config.min_effect,
             ln_e: (wide(self.joined.len()) / (at.config.q * wide(rejected.len().max(1)))).ln(),
         };
         let trees = self.trees(at);
-        let causes = self.causes(at, &trees, bar);
+        let causes = self.causes(at, &trees, threshold);
         let settles = |id: &RowId| faded.contains(id) || settled.warm_up.contains(id) || settled.open.contains(id);
         let is_open = |id: &&RowId| tested.contains_key(id) && !equivalent.contains(id) && !settles(id);
         let open = self.selected.keys().filter(is_open).cloned().collect();
@@ -299,10 +299,10 @@ impl Live {
     }
 
     /// The cause of each selected row in cells with stacks.
-    fn causes(&self, at: &LookAt<'_>, trees: &Trees, bar: Bar) -> BTreeMap<RowId, Cause> {
+    fn causes(&self, at: &LookAt<'_>, trees: &Trees, threshold: Threshold) -> BTreeMap<RowId, Cause> {
         let of_cell = |(place, tree): (&(ProfileType, CellKey), &Tree)| {
             let here = self.selected_in(place);
-            let causes = causes(at.archive, tree, &here, bar);
+            let causes = causes(at.archive, tree, &here, threshold);
             here.into_iter().map(|(id, _)| id.clone()).zip(causes).collect::<Vec<_>>()
         };
         trees.iter().flat_map(of_cell).collect()

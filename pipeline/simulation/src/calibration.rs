@@ -17,9 +17,10 @@
 //! | Does the self-check see what has no label? | [`hidden`] |
 //! | Something changed: is it found, and nothing else? | [`effects`], [`fan_out`], [`minority`], [`demo`] |
 //! | What if one looks every ten seconds? | [`stream`], [`looks`], [`rollout`] |
+//! | What if processes warm up? | [`warm_up`] |
 //!
 //! Rows of a single window give simulated bucket counts to the tests of [`fleetdiff_statistics`]. Rows of many looks
-//! give the counts so far, hop by hop, to the functions that the dataflow uses ([`looks`]). Only [`rollout`] runs the
+//! give the counts so far, hop by hop, to the functions that the dataflow uses ([`looks`]). Only [`rollout`] and [`warm_up`] run the
 //! dataflow itself, which takes ten to twenty times as long as everything between a count and a flag.
 
 mod chance;
@@ -42,6 +43,7 @@ mod rollout;
 mod row;
 mod stream;
 mod values;
+mod warm_up;
 mod window;
 
 pub use figure::{Bound, Estimate, Figure, Statistic};
@@ -69,6 +71,7 @@ pub fn table() -> Vec<Row> {
         minority::rows(),
         looks::rows(),
         rollout::rows(),
+        warm_up::rows(),
         demo::rows(),
     ];
     groups.into_iter().flatten().collect()

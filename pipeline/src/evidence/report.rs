@@ -66,8 +66,7 @@ pub fn report(
     let mut own = (support != Support::Untestable).then(|| measure(CountKind::SelfCount));
     let scales = own.as_ref().map(|own| own.scales(all.as_ref().filter(|all| is_tested(all)).and_then(anchor)));
     let one_by_one = view.method.tests_pods_one_by_one();
-    let pods = (scope == Scope::Window && (one_by_one || !view.merges_strata()))
-        .then(|| WindowPods::of(view.counts, &comparison.id));
+    let pods = window_pods(view, comparison, scope);
     let young = YoungArms::of(view, &comparison.id, &arms);
     let (mut rows, mut rare) = (Vec::new(), Vec::new());
     for (&kind, family) in kinds.iter().zip(&memory.families) {
@@ -115,6 +114,12 @@ pub fn report(
         strata_detail: view.strata_detail(&arms),
         history: None,
     })
+}
+
+/// The pods of the window, one by one, where a method looks at them.
+fn window_pods(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope) -> Option<WindowPods> {
+    let looks_at_them = view.method.tests_pods_one_by_one() || !view.merges_strata();
+    (scope == Scope::Window && looks_at_them).then(|| WindowPods::of(view.counts, &comparison.id))
 }
 
 fn splits_of(view: &CellView<'_>, comparison: &OpenComparison) -> Vec<Split> {

@@ -36,7 +36,7 @@ pub struct SelectedRow {
 
 /// The thresholds that a change must reach to be selected by itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Bar {
+pub struct Threshold {
     /// Smallest |theta|.
     pub min_effect: f64,
     /// Smallest ln of the e-value.
@@ -69,14 +69,14 @@ impl<R> Cause<R> {
 ///
 /// A self row is never explained. A total row is explained by its own self row or by rows of functions under it: by the
 /// unexplained row whose samples under it changed most.
-pub fn causes(selected: &[SelectedRow], callers: &CallerCounts, bar: Bar) -> Vec<Cause<usize>> {
+pub fn causes(selected: &[SelectedRow], callers: &CallerCounts, threshold: Threshold) -> Vec<Cause<usize>> {
     let below = Below::of(selected, callers);
     let parts: Vec<Parts> = (0..selected.len()).map(|row| callers.parts(row, selected, &below)).collect();
     let rests: Vec<Option<Rest>> = parts.iter().zip(selected).map(|(parts, row)| parts.rest(row, callers)).collect();
-    let explained = |row: usize| rests[row].as_ref().is_some_and(|rest| !rest.is_significant(bar));
+    let explained = |row: usize| rests[row].as_ref().is_some_and(|rest| !rest.is_significant(threshold));
     let cause = |row: usize| match &rests[row] {
         None => Cause::Nothing,
-        Some(rest) if rest.is_significant(bar) => Cause::Itself,
+        Some(rest) if rest.is_significant(threshold) => Cause::Itself,
         Some(_) => {
             let standing = parts[row].under.iter().filter(|(row, _)| !explained(**row));
             let most = standing.max_by(|(a, under_a), (b, under_b)| {
@@ -205,10 +205,10 @@ impl Parts {
 }
 
 impl Rest {
-    fn is_significant(&self, bar: Bar) -> bool {
+    fn is_significant(&self, threshold: Threshold) -> bool {
         let z = self.theta / self.se;
         let ln_p = ln_erfc(z.abs() / std::f64::consts::SQRT_2);
-        self.theta.abs() >= bar.min_effect && ln_e(ln_p, self.se * self.se) >= bar.ln_e
+        self.theta.abs() >= threshold.min_effect && ln_e(ln_p, self.se * self.se) >= threshold.ln_e
     }
 }
 
@@ -272,7 +272,7 @@ mod tests {
     const HANDLE: u64 = 2;
     const SERIALIZE: u64 = 3;
     const ENCODE: u64 = 4;
-    const BAR: Bar = Bar { min_effect: 0.01, ln_e: 9.0 };
+    const THRESHOLD: Threshold = Threshold { min_effect: 0.01, ln_e: 9.0 };
 
     fn row(kind: CountKind, function: u64, ratio: f64, count: f64) -> SelectedRow {
         SelectedRow {
@@ -311,9 +311,9 @@ mod tests {
     #[test]
     fn a_caller_is_explained_unless_it_became_more_expensive_by_itself() {
         let [row, alone] = [Cause::Row(1), Cause::Nothing];
-        assert_eq!(causes(&selected(), &callers(10_000), BAR), [row, alone, row]);
+        assert_eq!(causes(&selected(), &callers(10_000), THRESHOLD), [row, alone, row]);
         assert_eq!(
-            causes(&selected(), &callers(15_000), BAR),
+            causes(&selected(), &callers(15_000), THRESHOLD),
             [Cause::Itself, alone, row],
             "its own samples grew by half too"
         );
@@ -327,8 +327,8 @@ mod tests {
         ];
         let callers = CallerCounts { blocks: vec![[100_000, 1_000_000]], stacks, callers: BTreeMap::new() };
         let rows = [row(CountKind::Total, MAIN, 1.25, 225_000.0), row(CountKind::Total, HANDLE, 1.5, 115_000.0)];
-        assert_eq!(causes(&rows, &callers, BAR), [Cause::Row(1), Cause::Nothing]);
-        assert_eq!(causes(&rows[..1], &callers, BAR), [Cause::Nothing], "no row under it is selected");
+        assert_eq!(causes(&rows, &callers, THRESHOLD), [Cause::Row(1), Cause::Nothing]);
+        assert_eq!(causes(&rows[..1], &callers, THRESHOLD), [Cause::Nothing], "no row under it is selected");
     }
 
     #[test]

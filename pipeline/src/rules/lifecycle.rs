@@ -24,7 +24,7 @@ use fleetdiff_schemas::verdict::{FlagState, Severity, Support};
 use self::emitted::Emitted;
 use self::fading::Fading;
 use self::provisional::Provisional;
-use super::causes::{Bar, Cause, SelectedRow, Shift, causes, shifts};
+use super::causes::{Cause, SelectedRow, Shift, Threshold, causes, shifts};
 use super::live_family::LiveFamily;
 use super::table::SelectedKey;
 use super::verdict::{Decided, verdict};
@@ -122,7 +122,7 @@ pub struct LiveRule {
 type Over = BTreeMap<FlagKey, &'static str>;
 
 /// An event in the life of a flag.
-struct Said {
+struct FlagEvent {
     key: FlagKey,
     state: FlagState,
     /// When it was raised.
@@ -164,11 +164,12 @@ impl LiveRule {
         }
         let mut rows: BTreeMap<FlagKey, RowEvidence> = look.rows.into_iter().map(|row| (key_of(&row), row)).collect();
         let rejected = self.rejected(&rows, look.family);
-        let bar = Bar { min_effect: self.min_effect, ln_e: look.family.ln_e_needed(rejected.len(), self.q) };
+        let threshold =
+            Threshold { min_effect: self.min_effect, ln_e: look.family.ln_e_needed(rejected.len(), self.q) };
         let equivalent = self.follow(&mut rows);
         let settled = self.settle(look.hop, &look.of_same_age, &rejected);
         self.admit(rejected, rows);
-        let causes = self.causes(&look.callers, bar);
+        let causes = self.causes(&look.callers, threshold);
         let mut over = Over::new();
         for (because, keys) in [(FADED, self.faded()), (WARM_UP, settled.warm_up), (EQUIVALENT, equivalent)] {
             over.extend(keys.into_iter().map(|key| (key, because)));
@@ -255,12 +256,16 @@ impl LiveRule {
     }
 
     /// What explains each selected row, cell by cell; rows of cells without stacks have no other cause.
-    fn causes(&self, callers: &BTreeMap<Place, CallerCounts>, bar: Bar) -> BTreeMap<FlagKey, Cause<FlagKey>> {
+    fn causes(
+        &self,
+        callers: &BTreeMap<Place, CallerCounts>,
+        threshold: Threshold,
+    ) -> BTreeMap<FlagKey, Cause<FlagKey>> {
         let mut all = BTreeMap::new();
         for ((comparison, cell), callers) in callers {
             let here = self.functions_of(comparison, cell);
             let rows: Vec<SelectedRow> = here.iter().map(|(_, selected)| selected_row(&selected.now)).collect();
-            for (cause, (key, _)) in causes(&rows, callers, bar).into_iter().zip(&here) {
+            for (cause, (key, _)) in causes(&rows, callers, threshold).into_iter().zip(&here) {
                 all.insert((*key).clone(), cause.map(|row| here[row].0.clone()));
             }
         }
@@ -318,7 +323,7 @@ impl LiveRule {
         callers: &BTreeMap<Place, CallerCounts>,
         compositional: &BTreeMap<Place, Vec<String>>,
     ) -> Vec<FlagRow> {
-        let mut said = Vec::new();
+        let mut events = Vec::new();
         for (key, change) in changes.drain(..) {
             let is_doubtful = self.is_doubtful(&key);
             let Some(selected) = self.selected.get_mut(&key) else { continue };
@@ -328,16 +333,22 @@ impl LiveRule {
                 (Change::Raise { by_itself }, state) => {
                     let fading = Fading::of(now.theta);
                     *state = State::Raised(Raised { at: hop, emitted: now, fading, by_itself });
-                    said.push(Said { key, state: FlagState::Raised, raised: hop, severity, because: None });
+                    events.push(FlagEvent { key, state: FlagState::Raised, raised: hop, severity, because: None });
                 }
                 (Change::Update, State::Raised(raised)) => {
                     raised.emitted = now;
-                    said.push(Said { key, state: FlagState::Updated, raised: raised.at, severity, because: None });
+                    events.push(FlagEvent {
+                        key,
+                        state: FlagState::Updated,
+                        raised: raised.at,
+                        severity,
+                        because: None,
+                    });
                 }
-                (Change::Clear(because), State::Raised(raised)) => said.push(raised.cleared(key, because)),
+                (Change::Clear(because), State::Raised(raised)) => events.push(raised.cleared(key, because)),
                 (Change::Explain(by), state) => {
                     if let State::Raised(raised) = state {
-                        said.push(raised.cleared(key, EXPLAINED));
+                        events.push(raised.cleared(key, EXPLAINED));
                     }
                     *state = State::Explained(by);
                 }
@@ -345,9 +356,9 @@ impl LiveRule {
             }
         }
         let shifts = self.shifts(callers);
-        let row = |said: Said| {
-            let key = &said.key;
-            let mut flag = self.flag(self.selected.get(key)?, &said, hop);
+        let row = |event: FlagEvent| {
+            let key = &event.key;
+            let mut flag = self.flag(self.selected.get(key)?, &event, hop);
             flag.explains = self.explained_by(key, compositional);
             flag.row.detail = shifts.get(key).cloned();
             flag.row.cause = match &self.selected.get(key)?.state {
@@ -356,7 +367,7 @@ impl LiveRule {
             };
             Some(flag)
         };
-        let mut flags: Vec<FlagRow> = said.into_iter().filter_map(row).collect();
+        let mut flags: Vec<FlagRow> = events.into_iter().filter_map(row).collect();
         flags.sort_by(|a, b| order(a).cmp(&order(b)));
         flags
     }
@@ -420,27 +431,27 @@ impl LiveRule {
     }
 
     /// The row is as it was last tested: significant, unless it is cleared because it is equivalent.
-    fn flag(&self, selected: &Selected, said: &Said, hop: Hop) -> FlagRow {
-        let decided = Decided { selected: said.because != Some(EQUIVALENT), ..Decided::default() };
+    fn flag(&self, selected: &Selected, event: &FlagEvent, hop: Hop) -> FlagRow {
+        let decided = Decided { selected: event.because != Some(EQUIVALENT), ..Decided::default() };
         let (verdict, reason) = verdict(&selected.now, &decided, self.min_effect);
         let provisional_until_at = selected.provisional.as_ref().map(|provisional| provisional.until_at);
         let row = CellRow { verdict, reason, provisional_until_at, ..selected.now.row.clone() };
         FlagRow {
-            flag_id: flag_id(&row, said.raised),
-            severity: said.severity,
+            flag_id: flag_id(&row, event.raised),
+            severity: event.severity,
             row,
-            state: said.state,
-            raised_at: self.clock.end_of(said.raised),
+            state: event.state,
+            raised_at: self.clock.end_of(event.raised),
             sequence: hop,
-            cleared_because: said.because.map(str::to_owned),
+            cleared_because: event.because.map(str::to_owned),
             explains: Vec::new(),
         }
     }
 }
 
 impl Raised {
-    fn cleared(&self, key: FlagKey, because: &'static str) -> Said {
-        Said {
+    fn cleared(&self, key: FlagKey, because: &'static str) -> FlagEvent {
+        FlagEvent {
             key,
             state: FlagState::Cleared,
             raised: self.at,

@@ -83,26 +83,6 @@ fn null_slow_warm_up() {
     assert!(runs.iter().all(|run| undecided(run) == 0), "provisional flags stand 20 minutes after the last young pod");
 }
 
-/// A third of the functions cost up to 65 % more, which decays by e in five minutes: 9 % are left when pods of the same age
-/// are compared first.
-#[test]
-fn null_settling_pods() {
-    let fleet = |seed| {
-        let cells = Fleet::seeded(seed).regions(["eu", "us"]).cohorts(["tv"]).pods_per_cell(12, 60).pod_cv(0.1);
-        let folded = cells.folded().deploy_after(Nanos::from_seconds(360)).lasts(Nanos::from_seconds(2700));
-        folded.settling(0.5, Nanos::from_seconds(300)).build()
-    };
-    let runs = over(1..=2 * SEEDS, |seed| Flags::of(&fleet(seed)));
-    let provisional: usize = runs.iter().map(|run| run.count(|changes| is_provisional(&changes[0]))).sum();
-    let false_runs = runs.iter().filter(|run| run.count(is_firm) > 0).count();
-    println!(
-        "{} fleets that settle slowly: {provisional} provisional flags; {false_runs} runs with a firm one",
-        runs.len()
-    );
-    assert!(provisional >= 10, "{provisional} provisional flags: settling tests nothing");
-    assert!(false_runs <= most_false(runs.len(), 0.05), "{false_runs} runs have a page, or a flag that stands");
-}
-
 #[test]
 fn twin_slow_warm_up() {
     let runs = over(1..=SEEDS, |seed| Flags::of(&cold(seed).build()));
