@@ -13,7 +13,7 @@ use fleetdiff_benches::spread::{Spread, milliseconds};
 use fleetdiff_benches::workload::Mix;
 use fleetdiff_pipeline::evidence::arms::CellArms;
 use fleetdiff_pipeline::evidence::family::Family;
-use fleetdiff_pipeline::evidence::look::{LookAt, LookMemory, look};
+use fleetdiff_pipeline::evidence::look::{LookMemory, look};
 use fleetdiff_pipeline::evidence::pods::WindowPods;
 use fleetdiff_pipeline::evidence::report::report;
 use fleetdiff_pipeline::evidence::snapshot::Snapshot;
@@ -102,7 +102,7 @@ fn measure(mix: Mix, what: &str, times: u32) {
 
 /// One line for each report, and two for looks.
 fn measure_whole(cell: &OneCell, times: u32) {
-    let (view, comparison) = (cell.view(), &cell.comparison);
+    let (view, time) = (cell.view(), cell.time_of_look());
     let memory = || {
         let mut memory = LookMemory::default();
         memory.families.resize_with(CountKind::ALL.len(), Family::default);
@@ -113,16 +113,15 @@ fn measure_whole(cell: &OneCell, times: u32) {
         ("a report of self and total counts, window", Scope::Window, &CountKind::ALL[..]),
         ("a report of self and total counts, epoch", Scope::Epoch, &CountKind::ALL[..]),
     ] {
-        timed(what, times, &mut || drop(black_box(report(&view, comparison, scope, kinds, &memory()))));
+        timed(what, times, &mut || drop(black_box(report(&view, scope, kinds, &memory()))));
     }
-    let at = LookAt { view: &view, comparison, time: cell.time_of_look() };
     timed("a look at self and total counts, measured afresh", times, &mut || {
-        drop(black_box(look(&at, &CountKind::ALL, &mut memory())))
+        drop(black_box(look(&view, time, &CountKind::ALL, &mut memory())))
     });
     let mut held = memory();
-    drop(look(&at, &CountKind::ALL, &mut held));
+    drop(look(&view, time, &CountKind::ALL, &mut held));
     timed("a look at self and total counts, with what is held", times, &mut || {
-        drop(black_box(look(&at, &CountKind::ALL, &mut held)))
+        drop(black_box(look(&view, time, &CountKind::ALL, &mut held)))
     });
 }
 

@@ -11,7 +11,7 @@ use fleetdiff_benches::cell::OneCell;
 use fleetdiff_benches::spread::{Spread, milliseconds};
 use fleetdiff_benches::workload::Mix;
 use fleetdiff_pipeline::evidence::family::Family;
-use fleetdiff_pipeline::evidence::look::{LookAt, LookMemory, look};
+use fleetdiff_pipeline::evidence::look::{LookMemory, look};
 use fleetdiff_pipeline::evidence::report::report;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::Scope;
@@ -41,11 +41,10 @@ fn main() -> ExitCode {
 /// Panics if a look that uses what is held differs from the one before it, which measured the same counts afresh.
 fn measure(mix: Mix, closed: u64, (looks, reports): (u32, u32)) -> String {
     let cell = OneCell::after(closed, mix, 0);
-    let (view, comparison) = (cell.view(), &cell.comparison);
-    let at = LookAt { view: &view, comparison, time: cell.time_of_look() };
+    let (view, time) = (cell.view(), cell.time_of_look());
     let timed = |memory: &mut LookMemory| {
         let start = Instant::now();
-        let seen = look(&at, &CountKind::ALL, memory);
+        let seen = look(&view, time, &CountKind::ALL, memory);
         (milliseconds(start), seen)
     };
     let (mut afresh, mut on_held, mut tests) = (Vec::new(), Vec::new(), 0);
@@ -62,7 +61,7 @@ fn measure(mix: Mix, closed: u64, (looks, reports): (u32, u32)) -> String {
         let mut memory = LookMemory::default();
         memory.families.resize_with(CountKind::ALL.len(), Family::default);
         let start = Instant::now();
-        drop(report(&view, comparison, Scope::Epoch, &CountKind::ALL, &memory));
+        drop(report(&view, Scope::Epoch, &CountKind::ALL, &memory));
         milliseconds(start)
     });
     let [on_held, afresh, reports] = [on_held, afresh, reports.collect()].map(|times| Spread::of(times).to_string());

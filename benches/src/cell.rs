@@ -1,5 +1,6 @@
 //! One cell, as the dataflow would hold it after a number of closed time blocks.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -90,7 +91,7 @@ impl OneCell {
                 base_build: self.comparison.id.base_name(),
                 head_build: self.comparison.id.head.clone(),
             },
-            epoch: Hop(0),
+            comparison: &self.comparison,
             hop: self.hop,
             window_hops: self.config.window_hops(),
             clock: self.config.clock(),
@@ -100,6 +101,7 @@ impl OneCell {
             q: self.config.q,
             untested: None,
             method: Method::Honest,
+            young_arms: OnceCell::new(),
         }
     }
 }

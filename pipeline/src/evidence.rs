@@ -3,11 +3,13 @@
 //! [`arms`] compares the builds of a cell, and [`pods`] its single pods; [`tests`] are those of shares. [`look`] makes
 //! what the live rule needs at every evaluation, with what a [`family`] remembers, what is [`held`] from an earlier look
 //! and which function calls which ([`callers`]). [`report`] makes the rows of a table, [`kind`] those of one kind of count, with [`requests`] if they
-//! are known, or with pods compared one by one ([`pod_by_pod`]), and with the [`imbalance`] of the arms, what is [`hidden`] in it, and the [`splits`] of the base. [`snapshot`]
+//! are known, or with pods compared one by one ([`pod_by_pod`]), and with the [`imbalance`] of the arms ([`arm_facts`]), what is [`hidden`] in it,
+//! and the [`splits`] of the base. [`snapshot`]
 //! carries a cell's counts to where cells are rolled up. If no base build runs any more, [`history`] compares the head
 //! with what is kept of the base. [`strata_detail`] says in words where arms ran; [`view`] is a cell as an evaluation
 //! sees it. [`others`] is what the test of one function takes from all functions.
 
+mod arm_facts;
 pub mod arms;
 pub(crate) mod callers;
 pub mod family;

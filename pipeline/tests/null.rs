@@ -12,6 +12,8 @@ mod ages;
 mod calibration;
 #[path = "null/demo.rs"]
 mod demo;
+#[path = "null/doubt.rs"]
+mod doubt;
 #[path = "null/experiment.rs"]
 mod experiment;
 #[path = "null/fading.rs"]

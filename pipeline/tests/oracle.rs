@@ -107,14 +107,14 @@ fn oracle_cost_shift() {
     let partitions = shifted.build().partitions(2);
     let got = run_in_memory(&config(), partitions.clone(), 2).unwrap();
     oracle::compare(&oracle::batch(&config(), &partitions), &got).unwrap_or_else(|difference| panic!("{difference}"));
-    let said = |function: &str| {
+    let details = |function: &str| {
         got.flags
             .iter()
             .filter(|flag| flag.row.function == function)
             .filter_map(|flag| flag.row.detail.as_deref())
             .collect::<Vec<_>>()
     };
-    let (to, from) = (said("gc::sweep_block"), said("gc::mark_object"));
+    let (to, from) = (details("gc::sweep_block"), details("gc::mark_object"));
     assert!(to.contains(&"cost shift under gc::incremental_step: work moved here from gc::mark_object"), "{to:?}");
     assert!(from.contains(&"cost shift under gc::incremental_step: work moved to gc::sweep_block"), "{from:?}");
     assert!(got.flags.iter().all(|flag| ["gc::sweep_block", "gc::mark_object"].contains(&flag.row.function.as_str())));

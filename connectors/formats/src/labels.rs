@@ -264,8 +264,8 @@ fn ownerless(
     own: Option<TimeRange>,
     read: impl FnOnce(Measure) -> Result<Contents, Rejection>,
 ) -> Rejection {
-    let said = |profile_type| Measure { profile_type, unit: None, period: None };
-    let contents = fault.profile_type.and_then(|profile_type| read(said(profile_type)).ok());
+    let measured_as = |profile_type| Measure { profile_type, unit: None, period: None };
+    let contents = fault.profile_type.and_then(|profile_type| read(measured_as(profile_type)).ok());
     let countable = contents.and_then(|contents| contents.checked(Temporality::Delta).ok());
     Rejection {
         at: fault.at.or_else(|| own.map(TimeRange::midpoint)),

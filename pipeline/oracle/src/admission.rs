@@ -188,8 +188,8 @@ fn held_back(config: &Config, profile: &Profile) -> u64 {
 fn sightings(config: &Config, applied: &[Applied<'_>]) -> BTreeMap<ProcessKey, Vec<(Hop, Nanos)>> {
     let mut alive: BTreeMap<ProcessKey, Vec<(Hop, Nanos)>> = BTreeMap::new();
     for one in applied {
-        let told = Hop(one.at.0 - held_back(config, &one.profile));
-        alive.entry(process(&one.profile)).or_default().push((told, one.profile.window.end));
+        let reported = Hop(one.at.0 - held_back(config, &one.profile));
+        alive.entry(process(&one.profile)).or_default().push((reported, one.profile.window.end));
     }
     alive
 }
@@ -330,8 +330,8 @@ fn first_sight(config: &Config, sights: &[(Hop, Nanos)]) -> Nanos {
 
 /// What a counted profile adds to the known requests of its pod.
 fn served(config: &Config, one: &Applied<'_>, known: &mut BTreeMap<RequestsKey, Vec<(Hop, u64)>>) -> Option<Served> {
-    let (id, told) = (&one.profile.identity, one.profile.requests?);
-    let own = config.clock().hop_of(told.window.midpoint()).min(one.at);
+    let (id, requests) = (&one.profile.identity, one.profile.requests?);
+    let own = config.clock().hop_of(requests.window.midpoint()).min(one.at);
     let window = config.window_hops();
     if own.plus(window) <= one.at {
         return None;
@@ -342,13 +342,13 @@ fn served(config: &Config, one: &Applied<'_>, known: &mut BTreeMap<RequestsKey, 
         id.pod.clone(),
         one.profile.profile_type,
         id.cohort.clone(),
-        told.window,
+        requests.window,
     );
     let values = known.entry(key).or_default();
     let largest =
         values.iter().filter(|(hop, _)| hop.plus(window) > one.at).map(|(_, value)| *value).max().unwrap_or(0);
-    values.push((one.at, told.count));
-    let more = told.count.checked_sub(largest).filter(|more| *more > 0)?;
+    values.push((one.at, requests.count));
+    let more = requests.count.checked_sub(largest).filter(|more| *more > 0)?;
     Some(Served { profile: Arc::clone(&one.profile), applied: one.at, own, count: more })
 }
 

@@ -3,19 +3,24 @@
 //! All counted samples of a service are in one list; what a comparison sees at a hop is summed from the whole list each
 //! time.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fleetdiff_schemas::config::{CellBy, Config};
 use fleetdiff_schemas::identity::{Build, Cohort, Hardware, MERGED, PodId, Region, stable_hash};
 use fleetdiff_schemas::number::{float, wide_float};
-use fleetdiff_schemas::profile::{ProfileType, Samples};
+use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Scope;
 
 use super::admission::{Counted, Served, folded};
 use super::timeline::{History, Open, Timeline, archived};
+
+mod ages;
+mod trees;
+
+pub(super) use trees::Tree;
 
 /// The head's place in a pair of arms.
 pub(super) const HEAD: usize = 0;
@@ -66,9 +71,6 @@ pub(super) struct Archive {
     pub paths: Vec<Vec<usize>>,
     stacks: Vec<(Origin, Vec<(usize, u64)>)>,
 }
-
-/// Samples of head and base by path, block by block.
-pub(super) type Tree = BTreeMap<Hop, BTreeMap<usize, [u64; 2]>>;
 
 /// Requests that became known of one pod.
 #[derive(Clone, Debug)]
@@ -197,34 +199,10 @@ impl Archive {
             }
         });
         let requests = requests.collect();
-        let (paths, stacks) = stacks(config, timeline, counted, &numbers);
+        let (paths, stacks) = trees::stacks(config, timeline, counted, &numbers);
         let mut numbered: Vec<(PodId, usize)> = pods.into_iter().collect();
         numbered.sort_by_key(|(_, number)| *number);
         Self { names, pods: numbered.into_iter().map(|(pod, _)| pod).collect(), samples, requests, paths, stacks }
-    }
-
-    /// The call trees of one cell in a comparison's epoch; empty if its profiles came without stacks.
-    pub fn tree(&self, open: &Open, hop: Hop, profile_type: ProfileType, cell: &CellKey) -> Tree {
-        let mut tree = Tree::new();
-        for (origin, samples) in &self.stacks {
-            let arm = match &origin.build {
-                build if *build == open.head => HEAD,
-                build if open.base.contains(build) => BASE,
-                _ => continue,
-            };
-            if origin.applied > hop
-                || origin.block < open.epoch
-                || origin.profile_type != profile_type
-                || origin.cell != *cell
-            {
-                continue;
-            }
-            let block = tree.entry(origin.block).or_default();
-            for (path, count) in samples {
-                block.entry(*path).or_default()[arm] += count;
-            }
-        }
-        tree
     }
 
     /// What the pods of a comparison did within the window that ends with `hop`, by type and cell, and arm.
@@ -293,51 +271,6 @@ impl Archive {
         cells.into_iter().map(of_like_ages).collect()
     }
 
-    /// What a cell in which pods of different ages are compared has of young pods of both arms, by their age in minutes:
-    /// of the head within the window, of the base in the archive.
-    pub fn young_pods(
-        &self,
-        config: &Config,
-        (head, base): (&Build, &[Build]),
-        hop: Hop,
-        (place, cell): (&(ProfileType, CellKey), &Cell),
-    ) -> BTreeMap<Place, Stratum> {
-        let mut strata: BTreeMap<Place, Stratum> = BTreeMap::new();
-        let Some(since) = archived(config, hop).filter(|_| cell.provisional_until_at.is_some()) else { return strata };
-        for one in self.samples.iter().filter(|one| one.origin.young && one.origin.applied <= hop) {
-            let Origin { own, profile_type, ref cell, ref build, ref hardware, .. } = one.origin;
-            let has_left = own.plus(config.window_hops()) <= hop;
-            let arm = match has_left {
-                _ if (profile_type, cell) != (place.0, &place.1) => continue,
-                false if build == head => HEAD,
-                true if base.contains(build) && own >= since => BASE,
-                _ => continue,
-            };
-            let minutes = (config.clock().start_of(own).0 - one.started.0) / 60_000_000_000;
-            let age = Hop(u64::try_from(minutes).unwrap_or(0));
-            strata.entry((age, hardware.clone(), true)).or_default()[arm].add(one, self.names.len(), Scope::Epoch);
-        }
-        strata.retain(|_, stratum| stratum.iter().all(|arm| arm.samples > 0));
-        strata
-    }
-
-    /// When the first young pods of a cell's window are no longer young; the end of the hop if there are none.
-    pub fn old_at(
-        &self,
-        config: &Config,
-        (head, base): (&Build, &[Build]),
-        hop: Hop,
-        place: &(ProfileType, CellKey),
-    ) -> Nanos {
-        let is_young = |one: &&Sampled| {
-            let Origin { applied, own, profile_type, ref cell, young, ref build, .. } = one.origin;
-            let seen = applied <= hop && own.plus(config.window_hops()) > hop;
-            young && seen && (profile_type, cell) == (place.0, &place.1) && (build == head || base.contains(build))
-        };
-        let first = self.samples.iter().filter(is_young).map(|one| one.started).min();
-        first.map_or_else(|| config.clock().end_of(hop), |started| started.plus(config.young))
-    }
-
     /// What a comparison whose base is history sees at the close of `hop`.
     pub fn history_cells(
         &self,
@@ -397,54 +330,6 @@ fn is_archived(config: &Config, own: Hop) -> bool {
 fn settle(cell: &mut Cell) {
     cell.strata.values_mut().flatten().for_each(ArmCounts::settle);
     cell.strata.retain(|_, stratum| stratum.iter().any(|arm| arm.samples > 0));
-}
-
-impl Cell {
-    /// Pods are compared with pods of the same age; only where no stratum allows that, ages are merged, and if that helps
-    /// the cell is provisional until the given instant.
-    pub fn of_like_ages(self, until_at: Nanos) -> Self {
-        let is_shared = |stratum: &Stratum| stratum.iter().all(|arm| arm.samples > 0);
-        if self.strata.values().any(is_shared) {
-            return self;
-        }
-        let mut strata: BTreeMap<Place, Stratum> = BTreeMap::new();
-        for ((block, hardware, _), [head, base]) in self.strata {
-            let merged = strata.entry((block, hardware, false)).or_default();
-            merged[HEAD].merge(head);
-            merged[BASE].merge(base);
-        }
-        let provisional_until_at = strata.values().any(is_shared).then_some(until_at);
-        Self { strata, provisional_until_at, young: BTreeMap::new() }
-    }
-}
-
-/// The stacks of all profiles that came with them.
-type Stacks = (Vec<Vec<usize>>, Vec<(Origin, Vec<(usize, u64)>)>);
-
-fn stacks(config: &Config, timeline: &Timeline, counted: &[&Counted], numbers: &BTreeMap<&Arc<str>, usize>) -> Stacks {
-    let mut places: HashMap<Vec<usize>, usize> = HashMap::new();
-    let mut paths = Vec::new();
-    let mut all = Vec::new();
-    for one in counted {
-        let Samples::Stacks(stacks) = &one.profile.samples else { continue };
-        let named: Vec<Option<usize>> = one.profile.names.iter().map(|name| numbers.get(name).copied()).collect();
-        let mut cohorts: BTreeMap<&Cohort, Vec<(usize, u64)>> = BTreeMap::new();
-        for stack in stacks {
-            let number =
-                |frame: &u32| usize::try_from(*frame).ok().and_then(|frame| named.get(frame).copied().flatten());
-            let frames: Vec<usize> = stack.frames.iter().filter_map(number).collect();
-            let path = *places.entry(frames).or_insert_with_key(|frames| {
-                paths.push(frames.clone());
-                paths.len() - 1
-            });
-            cohorts
-                .entry(stack.cohort.as_ref().unwrap_or(&one.profile.identity.cohort))
-                .or_default()
-                .push((path, stack.count));
-        }
-        all.extend(cohorts.into_iter().map(|(cohort, samples)| (Origin::new(config, timeline, one, cohort), samples)));
-    }
-    (paths, all)
 }
 
 impl Origin {

@@ -55,7 +55,7 @@ pub(super) fn against_history(
         let compared = compared(config, archive, &open, profile_type, hop, &cells);
         let of_type = report.of_type(Scope::Window, profile_type, &compared);
         reported.evidence.extend(of_type.evidence);
-        let of_type: Vec<CellRow> = of_type.cells.into_iter().map(|row| told(row, &cells, &open.base_name())).collect();
+        let of_type: Vec<CellRow> = of_type.cells.into_iter().map(|row| without_unknown_figures(row, &cells, &open.base_name())).collect();
         comparisons.extend(verdicts(&at, &live, profile_type, (&cells, &compared), &of_type));
         reported.cells.extend(of_type);
     }
@@ -87,7 +87,7 @@ fn compared(
 }
 
 /// A row with its detail, without the figures that history cannot give.
-fn told(row: CellRow, cells: &Cells, base: &Build) -> CellRow {
+fn without_unknown_figures(row: CellRow, cells: &Cells, base: &Build) -> CellRow {
     let under = cells.iter().filter(|(key, _)| is_under(key, &row.cell));
     let under: Vec<&HistoryCell> = under.map(|(_, cell)| cell).collect();
     let strata_detail = matches!(row.reason, Some(RowReason::NoBase | RowReason::NoCommonStratum));

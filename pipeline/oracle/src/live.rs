@@ -74,7 +74,7 @@ impl Live {
             () => None,
         };
         let mut flags = self.change(at, over, &settled.confirmed, &open, &causes);
-        self.tell(at, &trees, &looked, &mut flags);
+        self.add_explained(at, &trees, &looked, &mut flags);
         let ended: Vec<RowId> = self.selected.keys().filter(|id| over(id).is_some()).cloned().collect();
         for id in ended {
             self.selected.remove(&id);
@@ -309,7 +309,7 @@ impl Live {
     }
 
     /// Adds to flags what they explain, and where work has moved.
-    fn tell(&self, at: &LookAt<'_>, trees: &Trees, looked: &[Looked], flags: &mut [FlagRow]) {
+    fn add_explained(&self, at: &LookAt<'_>, trees: &Trees, looked: &[Looked], flags: &mut [FlagRow]) {
         let mut words = BTreeMap::new();
         for (place, tree) in trees {
             words.extend(shifts(at.archive, tree, &self.selected_in(place)));

@@ -1,10 +1,11 @@
 //! Fleets whose truth is known, and fleetdiff's results on them.
 //!
 //! [`fleet`] makes them from a seed, for tests, benches, `generate` and `demo`; [`experiment`] runs presets through the
-//! dataflow; [`calibration`] counts how often the statistics are wrong.
+//! dataflow; [`calibration`] counts how often the statistics are wrong; [`flags`] says what became of each flag.
 
 pub mod calibration;
 pub mod experiment;
+pub mod flags;
 pub mod fleet;
 mod run;
 

@@ -17,19 +17,16 @@ use super::strata_detail::{History, StrataDetail};
 use super::tests::{Places, ShareRows, ShareTests};
 use super::young::{YoungArms, YoungTests};
 use crate::evidence::view::CellView;
-use fleetdiff_schemas::comparison::{ComparisonId, Side};
+use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
 
 /// The rows of a cell within the window, and the figures of each kind of count; `None` if the head has no sample in the
 /// window, or no history is kept.
-pub fn history_report(
-    view: &CellView<'_>,
-    comparison: &ComparisonId,
-    kinds: &[CountKind],
-) -> Option<(Vec<KindLook>, ScopeReport)> {
+pub fn history_report(view: &CellView<'_>, kinds: &[CountKind]) -> Option<(Vec<KindLook>, ScopeReport)> {
     let archive = view.counts.archive();
     let keeping = archive.keeping()?;
+    let comparison = &view.comparison.id;
     let strata = archive.strata(&comparison.base);
     let arms = CellArms::against_history(view.counts, comparison, &strata, |block| keeping.hour_of_day(block));
     let figures = KindLook::untested(&arms);
@@ -43,7 +40,7 @@ pub fn history_report(
     let mut own = (support != Support::Untestable).then(|| measure(CountKind::SelfCount));
     let scales = own.as_ref().map(|own| own.scales(None));
     let base_self = arms.counts(Side::Base, CountKind::SelfCount);
-    let young = YoungArms::of(view, comparison, &arms);
+    let young = view.young_beside(&arms);
     let (mut rows, mut looks) = (Vec::new(), Vec::new());
     for &kind in kinds {
         let tests = match kind {
@@ -57,8 +54,8 @@ pub fn history_report(
             history: Some(history.words()),
             ..view.frame(Scope::Window, kind, &arms, support)
         };
-        let young_tests = young.as_ref().map(|young| young.all_tests(view, kind));
-        let of_kind = rows_of_kind(view, &arms, &frame, (shares.as_ref(), young_tests.as_ref()));
+        let young_tests = young.map(|young| young.all_tests(view, kind));
+        let of_kind = rows_of_kind(view, &arms, &frame, (shares.as_ref(), young_tests));
         let equivalent_share = equivalent_share(view, &arms, support, &of_kind, &base_self);
         let mut look =
             KindLook { count_kind: kind, equivalent_share, requests_known: false, support, ..figures.clone() };
@@ -77,7 +74,7 @@ pub fn history_report(
             rows,
             rare,
             snapshot,
-            young: young.map(|young| young.snapshot()),
+            young: young.map(YoungArms::snapshot),
             imbalance: Vec::new(),
             splits: Vec::new(),
             strata_detail,

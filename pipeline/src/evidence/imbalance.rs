@@ -4,17 +4,16 @@
 //! wrong by itself. It shows a reader where to look first if a difference is real but not caused by the build. A
 //! warning makes no row significant.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
-use fleetdiff_schemas::comparison::{ComparisonId, Side};
-use fleetdiff_schemas::identity::{Hardware, PodId};
+use fleetdiff_schemas::identity::Hardware;
 use fleetdiff_schemas::number::float;
-use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
+use fleetdiff_schemas::time::{HopClock, Nanos};
 use serde::{Deserialize, Serialize};
 
+use super::arm_facts::ArmFacts;
 use super::splits::Property;
-use crate::counts::cell::CellCounts;
 
 /// There is a warning if figures of the arms differ by more than this factor.
 const FACTOR: u64 = 2;
@@ -112,71 +111,24 @@ fn in_words(length: Nanos) -> String {
     }
 }
 
-/// The data about the arms of one comparison in one cell that shows imbalances.
-#[derive(Debug, Default)]
-struct ArmFacts<'a> {
-    requests: u64,
-    /// Hops at which each pod had samples.
-    active: BTreeSet<(&'a PodId, Hop)>,
-    /// By pod: when its latest process started, and on what it last ran.
-    pods: BTreeMap<&'a PodId, (Nanos, Hop, &'a Hardware)>,
-}
-
-impl<'a> ArmFacts<'a> {
-    fn of(counts: &'a CellCounts, comparison: &ComparisonId, side: Side) -> Self {
-        let mut arm = Self::default();
-        for (key, addition) in counts.in_window().filter(|(_, addition)| comparison.side(&addition.build) == Some(side))
-        {
-            arm.requests += addition.requests;
-            if addition.samples > 0 {
-                arm.active.insert((&addition.pod, addition.own));
-                let here = (addition.started, addition.own, &key.hardware);
-                let known = arm.pods.entry(&addition.pod).or_insert(here);
-                *known = (*known).max(here);
-            }
-        }
-        arm
-    }
-
-    fn requests_a_second(&self, clock: HopClock) -> f64 {
-        let hops = u64::try_from(self.active.len()).unwrap_or(u64::MAX);
-        float(self.requests) / clock.length_of(hops).as_seconds()
-    }
-
-    /// The lower median of the ages of its pods at `now`.
-    fn age(&self, now: Nanos) -> Nanos {
-        let mut ages: Vec<i64> =
-            self.pods.values().map(|(started, _, _)| now.0.saturating_sub(started.0).max(0)).collect();
-        ages.sort_unstable();
-        Nanos(ages.get(ages.len().saturating_sub(1) / 2).copied().unwrap_or(0))
-    }
-
-    fn on(&self, hardware: &Hardware) -> (u64, u64) {
-        let here = self.pods.values().filter(|(_, _, on)| *on == hardware).count();
-        (size(here), size(self.pods.len()))
-    }
-}
-
 /// In what the pods of the two arms differ by more than a factor of 2 within the window; nothing if an arm has no pods.
-pub fn imbalance(counts: &CellCounts, comparison: &ComparisonId, clock: HopClock, now: Nanos) -> Vec<Imbalance> {
-    let [head, base] = [Side::Head, Side::Base].map(|side| ArmFacts::of(counts, comparison, side));
+pub fn imbalance([head, base]: &[ArmFacts<'_>; 2], clock: HopClock, now: Nanos) -> Vec<Imbalance> {
     if head.pods.is_empty() || base.pods.is_empty() {
         return Vec::new();
     }
     let mut imbalance = Vec::new();
     if head.requests > 0 && base.requests > 0 {
-        let load = [&head, &base].map(|arm| arm.requests_a_second(clock));
+        let load = [head, base].map(|arm| arm.requests_a_second(clock));
         if load[0] > load[1] * float(FACTOR) || load[1] > load[0] * float(FACTOR) {
             imbalance.push(Imbalance::Load(load));
         }
     }
-    let ages = [&head, &base].map(|arm| arm.age(now));
+    let ages = [head, base].map(|arm| Nanos(arm.median(|pod| pod.age(now)).unwrap_or(0)));
     let times = |age: Nanos| age.0.saturating_mul(i64::try_from(FACTOR).unwrap_or(i64::MAX));
     if ages[0].0 > times(ages[1]) || ages[1].0 > times(ages[0]) {
         imbalance.push(Imbalance::Age(ages));
     }
-    let kinds: BTreeSet<&Hardware> =
-        head.pods.values().chain(base.pods.values()).map(|(_, _, hardware)| *hardware).collect();
+    let kinds: BTreeSet<&Hardware> = head.pods.values().chain(base.pods.values()).map(|pod| pod.hardware).collect();
     let mixed = kinds.into_iter().map(|kind| (kind, [head.on(kind), base.on(kind)])).filter(|(_, on)| differs(*on));
     imbalance.extend(mixed.map(|(kind, on)| Imbalance::Machines(kind.clone(), on)));
     imbalance
@@ -186,10 +138,6 @@ pub fn imbalance(counts: &CellCounts, comparison: &ComparisonId, clock: HopClock
 fn differs([(head, heads), (base, bases)]: [(u64, u64); 2]) -> bool {
     let matters = ONE_IN * head >= heads || ONE_IN * base >= bases;
     matters && (head * bases > FACTOR * base * heads || base * heads > FACTOR * head * bases)
-}
-
-fn size(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

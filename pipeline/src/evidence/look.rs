@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use fleetdiff_schemas::comparison::{OpenComparison, Side};
+use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::number::{index_of, whole};
 use fleetdiff_schemas::profile::CountKind;
@@ -77,16 +77,6 @@ pub struct KindLook {
     pub watched: Vec<RowEvidence>,
 }
 
-/// The input of a look at one cell.
-pub struct LookAt<'a> {
-    /// The cell.
-    pub view: &'a CellView<'a>,
-    /// The comparison.
-    pub comparison: &'a OpenComparison,
-    /// When.
-    pub time: LookTime,
-}
-
 /// What a cell remembers of one comparison between looks.
 #[derive(Debug, Default)]
 pub struct LookMemory {
@@ -142,18 +132,18 @@ impl KindLook {
 }
 
 /// Looks at every kind of count of a cell. `memory` has one family per kind.
-pub fn look(at: &LookAt<'_>, kinds: &[CountKind], memory: &mut LookMemory) -> Vec<KindLook> {
-    let arms = CellArms::of(at.view.counts, Scope::Epoch, at.comparison);
+pub fn look(view: &CellView<'_>, time: LookTime, kinds: &[CountKind], memory: &mut LookMemory) -> Vec<KindLook> {
+    let arms = CellArms::of(view.counts, Scope::Epoch, view.comparison);
     let mut figures = KindLook::untested(&arms);
     if figures.head_total == 0 && figures.base_total == 0 {
         return Vec::new();
     }
     let LookMemory { families, all: all_family, held } = memory;
-    held.begin(at.time, &at.view.cell, &arms);
-    all_family.begin(at.comparison.epoch, arms.across_ages, 1);
+    held.begin(time, &view.cell, &arms);
+    all_family.begin(view.comparison.epoch, arms.across_ages, 1);
     let own_counts = Sums::of(&arms, CountKind::SelfCount);
-    let young = YoungArms::of(at.view, &at.comparison.id, &arms);
-    let mut looking = Looking { at, arms: &arms, own_counts, all: None, young };
+    let young = view.young_beside(&arms);
+    let mut looking = Looking { view, arms: &arms, own_counts, all: None, young };
     let mut own = None;
     figures.support = arms.support();
     if figures.support != Support::Untestable {
@@ -209,14 +199,14 @@ impl Sums {
 }
 
 /// One look at a cell.
-struct Looking<'l> {
-    at: &'l LookAt<'l>,
+struct Looking<'l, 'v> {
+    view: &'l CellView<'v>,
     arms: &'l CellArms<'l>,
     own_counts: Sums,
     /// All samples together per request, if requests are known.
     all: Option<Tests>,
     /// Young pods of both arms, if pods of different ages are compared and history has some of the base.
-    young: Option<YoungArms<'l>>,
+    young: Option<&'l YoungArms<'l>>,
 }
 
 /// The indices of a list of places, in the order of the cell's numbers.
@@ -230,10 +220,10 @@ fn order_of(places: &[u32], functions: &CellFunctions) -> Vec<u32> {
     indices
 }
 
-impl<'l> Looking<'l> {
+impl<'l> Looking<'l, '_> {
     /// The tests of a kind, by index in the list of functions with enough samples.
     fn measure(&self, kind: CountKind, sums: &Sums, held: Option<&Pooled>) -> ShareTests<'l> {
-        let view = self.at.view;
+        let view = self.view;
         let functions = view.counts.functions();
         let untested = view.untested.map(|number| functions.places()[number]);
         let enough =
@@ -250,21 +240,20 @@ impl<'l> Looking<'l> {
     fn row_of_all(&self, family: &mut Family) -> Option<RowEvidence> {
         let all = self.all.as_ref().filter(|all| is_tested(all))?;
         family.join(std::iter::once(0));
-        let at = self.at;
-        let frame = at.view.frame(Scope::Epoch, CountKind::SelfCount, self.arms, self.arms.support());
+        let frame = self.view.frame(Scope::Epoch, CountKind::SelfCount, self.arms, self.arms.support());
         let mut row = row_of_all(&frame, all, None);
         let ln_e = row.row.ln_e.unwrap_or(f64::NAN);
-        if ln_e >= -libm::log(at.view.q) {
+        if ln_e >= -libm::log(self.view.q) {
             family.remember(0, ln_e);
         }
-        row.row.always_valid_ln_p = Some(ln_p_always_valid(family.largest_ln_e(at.comparison.epoch, 0)));
+        row.row.always_valid_ln_p = Some(ln_p_always_valid(family.largest_ln_e(self.view.comparison.epoch, 0)));
         Some(row)
     }
 
     /// What a kind of count contributes besides its figures.
     fn at_kind(&self, mut seen: KindLook, measured: Option<(ShareTests<'l>, Scales)>, family: &mut Family) -> KindLook {
-        let functions = self.at.view.counts.functions();
-        family.begin(self.at.comparison.epoch, self.arms.across_ages, functions.len());
+        let functions = self.view.counts.functions();
+        family.begin(self.view.comparison.epoch, self.arms.across_ages, functions.len());
         // A member without samples now weighs least.
         let mut importances = vec![1.0; functions.len()];
         seen.equivalent_share = self.equivalent_share(seen.support, measured.as_ref());
@@ -278,7 +267,7 @@ impl<'l> Looking<'l> {
             }
             seen.watched = self.watched_rows(seen.count_kind, &measured, &scales, family);
             if seen.count_kind == CountKind::SelfCount && !seen.watched.is_empty() {
-                seen.compositional = compositional(self.at.view, &places, &measured.tests, &scales);
+                seen.compositional = compositional(self.view, &places, &measured.tests, &scales);
             }
         }
         seen.joined = family.members();
@@ -309,7 +298,7 @@ impl<'l> Looking<'l> {
         scales: &Scales,
         family: &mut Family,
     ) -> Vec<RowEvidence> {
-        let view = self.at.view;
+        let view = self.view;
         let threshold = -libm::log(view.q);
         let functions = view.counts.functions();
         let number = |index: usize| functions.number(index_of(measured.contrast.id(index)));
@@ -341,13 +330,13 @@ impl<'l> Looking<'l> {
 
     /// What the base's own young pods say of functions that may be raised, by the cell's numbers.
     fn young_tests(&self, kind: CountKind, functions: impl Iterator<Item = usize>) -> YoungTests {
-        let Some(young) = &self.young else { return YoungTests::default() };
-        let all = self.at.view.counts.functions().places();
+        let Some(young) = self.young else { return YoungTests::default() };
+        let all = self.view.counts.functions().places();
         let places: BTreeSet<usize> = functions.map(|number| index_of(all[number])).collect();
         if places.is_empty() {
             return YoungTests::default();
         }
-        young.tests(self.at.view, kind, &Vec::from_iter(places))
+        young.tests(self.view, kind, &Vec::from_iter(places))
     }
 
     /// The rows of some tested functions, each by the cell's number and the index in the tests, ascending by that.
@@ -359,7 +348,7 @@ impl<'l> Looking<'l> {
         scales: &Scales,
         family: &Family,
     ) -> Vec<RowEvidence> {
-        let view = self.at.view;
+        let view = self.view;
         let frame = view.frame(Scope::Epoch, kind, self.arms, self.arms.support());
         let counts = &measured.tests.counts;
         let indices: Vec<usize> = functions.iter().map(|&(_, index)| index).collect();
@@ -370,7 +359,7 @@ impl<'l> Looking<'l> {
             let (hash, name) = &view.counts.functions().entries()[number];
             let mut evidence = frame.row(*hash, name, whole(counts.head[index]), whole(counts.base[index]));
             add_tests(&mut evidence, &frame, &shares, place);
-            add_always_valid(&mut evidence, &shares, family.largest_ln_e(self.at.comparison.epoch, number), place);
+            add_always_valid(&mut evidence, &shares, family.largest_ln_e(self.view.comparison.epoch, number), place);
             if let Some((side, bucket)) = left_out(place) {
                 evidence.one_pod = self.arms.pods_of_bucket(side, bucket);
             }
@@ -384,7 +373,7 @@ impl<'l> Looking<'l> {
 
     /// Cost per request of rows that their plain shares contradict.
     fn add_requests(&self, kind: CountKind, functions: &[(usize, usize)], rows: &mut [RowEvidence]) {
-        let view = self.at.view;
+        let view = self.view;
         let requests = each_function(&self.arms.contrast(kind, view.untested));
         for (row, &(number, _)) in rows.iter_mut().zip(functions).filter(|(row, _)| row.contradicts) {
             add_requests(row, &requests, index_of(view.counts.functions().places()[number]));

@@ -1,12 +1,13 @@
 //! The rows of one cell for a table.
 
-use fleetdiff_schemas::comparison::{OpenComparison, Side};
+use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
 use fleetdiff_statistics::outliers;
 use fleetdiff_statistics::requests::{all_samples, anchor, each_function};
 use serde::{Deserialize, Serialize};
 
+use super::arm_facts::ArmFacts;
 use super::arms::CellArms;
 use super::hidden::hidden;
 use super::imbalance::{Imbalance, imbalance};
@@ -47,15 +48,9 @@ pub struct ScopeReport {
 }
 
 /// The rows of a cell in one scope; none if the head has no sample in it. What functions share is measured afresh.
-pub fn report(
-    view: &CellView<'_>,
-    comparison: &OpenComparison,
-    scope: Scope,
-    kinds: &[CountKind],
-    memory: &LookMemory,
-) -> Option<ScopeReport> {
+pub fn report(view: &CellView<'_>, scope: Scope, kinds: &[CountKind], memory: &LookMemory) -> Option<ScopeReport> {
     let arms_of = if view.merges_strata() { CellArms::merged } else { CellArms::of };
-    let arms = arms_of(view.counts, scope, comparison);
+    let arms = arms_of(view.counts, scope, view.comparison);
     if arms.figures(Side::Head).total == 0 {
         return None;
     }
@@ -66,8 +61,8 @@ pub fn report(
     let mut own = (support != Support::Untestable).then(|| measure(CountKind::SelfCount));
     let scales = own.as_ref().map(|own| own.scales(all.as_ref().filter(|all| is_tested(all)).and_then(anchor)));
     let one_by_one = view.method.tests_pods_one_by_one();
-    let pods = window_pods(view, comparison, scope);
-    let young = YoungArms::of(view, &comparison.id, &arms);
+    let pods = window_pods(view, scope);
+    let young = view.young_beside(&arms);
     let (mut rows, mut rare) = (Vec::new(), Vec::new());
     for (&kind, family) in kinds.iter().zip(&memory.families) {
         let tests = match kind {
@@ -76,7 +71,6 @@ pub fn report(
         };
         let shares = tests.zip(scales.as_ref()).map(|(tests, scales)| tests.rows(scales, view.min_effect));
         let frame = view.frame(scope, kind, &arms, support);
-        let young_tests = young.as_ref().map(|young| young.all_tests(view, kind));
         let per_request = knows_requests.then(|| each_function(&arms.contrast(kind, view.untested)));
         let (head, base) = (arms.counts(Side::Head, kind), arms.counts(Side::Base, kind));
         let evidence = KindEvidence {
@@ -88,13 +82,13 @@ pub fn report(
             tests: shares.as_ref(),
             pods_of_bucket: &|side, bucket| arms.pods_of_bucket(side, bucket),
             requests: per_request.as_ref(),
-            family: (scope == Scope::Epoch).then_some((family, view.epoch)),
+            family: (scope == Scope::Epoch).then_some((family, view.comparison.epoch)),
             pods: pods.as_ref().filter(|_| !one_by_one).map(|pods| pods.evidence(view, kind, support)),
-            young: young_tests.as_ref(),
+            young: young.map(|young| young.all_tests(view, kind)),
         };
         let (mut of_kind, rare_of_kind) = evidence.rows(view.q);
         if let (CountKind::SelfCount, Some(all)) = (kind, &all) {
-            let largest = (scope == Scope::Epoch).then(|| memory.all.largest_ln_e(view.epoch, 0));
+            let largest = (scope == Scope::Epoch).then(|| memory.all.largest_ln_e(view.comparison.epoch, 0));
             of_kind.push(row_of_all(&frame, all, largest));
         }
         if let Some(pods) = pods.as_ref().filter(|_| one_by_one) {
@@ -103,44 +97,37 @@ pub fn report(
         rows.push(of_kind);
         rare.push(rare_of_kind);
     }
+    let (imbalance, splits) = differences(view, scope, pods.as_ref().filter(|_| !one_by_one));
     Some(ScopeReport {
         scope,
         rows,
         rare,
         snapshot: Snapshot::of(view.counts.functions(), &arms),
-        young: young.map(|young| young.snapshot()),
-        imbalance: imbalance_within(view, comparison, scope, pods.as_ref().filter(|_| !one_by_one)),
-        splits: pods.filter(|_| !one_by_one).map_or_else(Vec::new, |_| splits_of(view, comparison)),
+        young: young.map(YoungArms::snapshot),
+        imbalance,
+        splits,
         strata_detail: view.strata_detail(&arms),
         history: None,
     })
 }
 
 /// The pods of the window, one by one, where a method looks at them.
-fn window_pods(view: &CellView<'_>, comparison: &OpenComparison, scope: Scope) -> Option<WindowPods> {
+fn window_pods(view: &CellView<'_>, scope: Scope) -> Option<WindowPods> {
     let looks_at_them = view.method.tests_pods_one_by_one() || !view.merges_strata();
-    (scope == Scope::Window && looks_at_them).then(|| WindowPods::of(view.counts, &comparison.id))
+    (scope == Scope::Window && looks_at_them).then(|| WindowPods::of(view.counts, &view.comparison.id))
 }
 
-fn splits_of(view: &CellView<'_>, comparison: &OpenComparison) -> Vec<Split> {
-    splits(view.counts, &comparison.id, view.clock.end_of(view.hop))
-}
-
-/// Imbalance of the arms is reported for the window only.
-fn imbalance_within(
-    view: &CellView<'_>,
-    comparison: &OpenComparison,
-    scope: Scope,
-    pods: Option<&WindowPods>,
-) -> Vec<Imbalance> {
-    match scope {
-        Scope::Window => {
-            let declared = imbalance(view.counts, &comparison.id, view.clock, view.clock.end_of(view.hop));
-            let hidden = pods.map_or_else(Vec::new, |pods| hidden(pods, view.untested));
-            declared.into_iter().chain(hidden).collect()
-        }
-        Scope::Epoch => Vec::new(),
+/// What the arms differ in and how the base is split by that; in the window only.
+fn differences(view: &CellView<'_>, scope: Scope, pods: Option<&WindowPods>) -> (Vec<Imbalance>, Vec<Split>) {
+    if scope == Scope::Epoch {
+        return (Vec::new(), Vec::new());
     }
+    let arms = [Side::Head, Side::Base].map(|side| ArmFacts::of(view.counts, &view.comparison.id, side));
+    let now = view.clock.end_of(view.hop);
+    let mut imbalance = imbalance(&arms, view.clock, now);
+    let Some(pods) = pods else { return (imbalance, Vec::new()) };
+    imbalance.extend(hidden(pods, view.untested));
+    (imbalance, splits(&arms, now))
 }
 
 impl WindowPods {

@@ -6,12 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetdiff_schemas::comparison::{ComparisonId, Side};
-use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::time::Nanos;
 use serde::{Deserialize, Serialize};
 
-use crate::counts::cell::CellCounts;
+use super::arm_facts::{ArmFacts, PodFacts};
 
 /// The arms differ in a property if their medians differ by more than 3/2.
 const FACTOR: [i128; 2] = [3, 2];
@@ -34,54 +32,28 @@ pub struct Split {
     pub half: BTreeSet<u8>,
 }
 
-/// A pod within the window.
-#[derive(Clone, Copy, Debug)]
-struct Pod {
-    bucket: u8,
-    /// Of its latest process.
-    started: Nanos,
-    samples: u64,
-}
-
-impl Pod {
+impl Property {
     /// In the order of its splits: by start and by samples.
-    fn value(&self, property: Property) -> i128 {
-        match property {
-            Property::Age => i128::from(self.started.0),
-            Property::Size => i128::from(self.samples),
+    fn of(self, pod: &PodFacts<'_>) -> i128 {
+        match self {
+            Self::Age => i128::from(pod.started.0),
+            Self::Size => i128::from(pod.samples),
         }
+    }
+
+    fn median(self, arm: &ArmFacts<'_>, now: Nanos) -> Option<i128> {
+        arm.median(|pod| match self {
+            Self::Age => i128::from(pod.age(now)),
+            Self::Size => i128::from(pod.samples),
+        })
     }
 }
 
 /// The splits of the base by properties in which the pods of the arms differ within the window; none of fewer than four buckets.
-pub fn splits(counts: &CellCounts, comparison: &ComparisonId, now: Nanos) -> Vec<Split> {
-    let [head, base] = [Side::Head, Side::Base].map(|side| pods(counts, comparison, side));
+pub fn splits([head, base]: &[ArmFacts<'_>; 2], now: Nanos) -> Vec<Split> {
     let properties = [Property::Age, Property::Size].into_iter();
-    let differing = properties.filter(|&property| differ([&head, &base].map(|arm| median(arm, property, now))));
-    differing.filter_map(|property| Some(Split { property, half: half(&base, property)? })).collect()
-}
-
-fn pods(counts: &CellCounts, comparison: &ComparisonId, side: Side) -> Vec<Pod> {
-    let mut pods: BTreeMap<&PodId, Pod> = BTreeMap::new();
-    let of_side = counts.in_window().map(|(_, addition)| addition);
-    for addition in of_side.filter(|one| one.samples > 0 && comparison.side(&one.build) == Some(side)) {
-        let new = Pod { bucket: addition.bucket.0, started: addition.started, samples: 0 };
-        let pod = pods.entry(&addition.pod).or_insert(new);
-        pod.started = pod.started.max(addition.started);
-        pod.samples += addition.samples;
-    }
-    pods.into_values().collect()
-}
-
-/// The lower median of the pods' ages, or of their samples.
-fn median(pods: &[Pod], property: Property, now: Nanos) -> Option<i128> {
-    let of = |pod: &Pod| match property {
-        Property::Age => (i128::from(now.0) - pod.value(property)).max(0),
-        Property::Size => pod.value(property),
-    };
-    let mut values: Vec<i128> = pods.iter().map(of).collect();
-    values.sort_unstable();
-    values.get(values.len().checked_sub(1)? / 2).copied()
+    let differing = properties.filter(|property| differ([head, base].map(|arm| property.median(arm, now))));
+    differing.filter_map(|property| Some(Split { property, half: half(base, property)? })).collect()
 }
 
 fn differ([head, base]: [Option<i128>; 2]) -> bool {
@@ -90,11 +62,11 @@ fn differ([head, base]: [Option<i128>; 2]) -> bool {
 }
 
 /// The first half of the buckets, by the mean of their pods.
-fn half(pods: &[Pod], property: Property) -> Option<BTreeSet<u8>> {
+fn half(arm: &ArmFacts<'_>, property: Property) -> Option<BTreeSet<u8>> {
     let mut buckets: BTreeMap<u8, (i128, i128)> = BTreeMap::new();
-    for pod in pods {
+    for pod in arm.pods.values() {
         let (sum, number) = buckets.entry(pod.bucket).or_default();
-        *sum += pod.value(property);
+        *sum += property.of(pod);
         *number += 1;
     }
     let mut order: Vec<(u8, (i128, i128))> = buckets.into_iter().collect();

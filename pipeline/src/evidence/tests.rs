@@ -32,9 +32,16 @@ impl<'a> ShareTests<'a> {
 
     /// The same with only the functions at these places, ascending.
     pub fn only(&self, places: &[usize]) -> Self {
-        let ids = places.iter().map(|&place| self.contrast.id(place)).collect();
-        let contrast = Contrast { only: Some(ids), order: Vec::new(), ..self.contrast.clone() };
-        Self { contrast, tests: self.tests.only(places) }
+        Self::at(&self.contrast, &self.tests, places)
+    }
+
+    /// What was measured on a contrast, with only the functions at these places, ascending.
+    pub fn at(contrast: &Contrast<'a>, tests: &Tests, places: &[usize]) -> Self {
+        let ids = places.iter().map(|&place| contrast.id(place)).collect();
+        Self {
+            contrast: Contrast { only: Some(ids), order: Vec::new(), ..contrast.clone() },
+            tests: tests.only(places),
+        }
     }
 
     /// The scales of these tests, if they are those of self counts.

@@ -1,6 +1,8 @@
 //! One cell as an evaluation sees it.
 
-use fleetdiff_schemas::comparison::Side;
+use std::cell::OnceCell;
+
+use fleetdiff_schemas::comparison::{OpenComparison, Side};
 use fleetdiff_schemas::config::Method;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
@@ -10,6 +12,7 @@ use fleetdiff_schemas::verdict::{Scope, Support};
 use super::arms::CellArms;
 use super::row::RowFrame;
 use super::strata_detail::StrataDetail;
+use super::young::YoungArms;
 use crate::counts::cell::CellCounts;
 
 /// One cell as an evaluation sees it.
@@ -20,9 +23,9 @@ pub struct CellView<'a> {
     /// Its name.
     pub cell: CellKey,
     /// What is compared in it.
+    pub comparison: &'a OpenComparison,
+    /// The same in words.
     pub key: ComparisonKey,
-    /// The comparison's epoch.
-    pub epoch: Hop,
     /// The hop that is closing.
     pub hop: Hop,
     /// Hops in the window.
@@ -41,9 +44,17 @@ pub struct CellView<'a> {
     pub untested: Option<usize>,
     /// The method that decides which rows are significant.
     pub method: Method,
+    /// Its young pods, once they have been asked for.
+    pub young_arms: OnceCell<Option<YoungArms<'a>>>,
 }
 
-impl CellView<'_> {
+impl<'a> CellView<'a> {
+    /// The young pods of both arms, if these arms have pods of different ages and history has some of the base.
+    pub fn young_beside(&self, arms: &CellArms<'_>) -> Option<&YoungArms<'a>> {
+        let young = || YoungArms::of(self.counts, &self.comparison.id, self.clock);
+        if arms.across_ages { self.young_arms.get_or_init(young).as_ref() } else { None }
+    }
+
     /// Whether reports use merged counts: methods that are not calibrated do not use strata.
     pub(super) fn merges_strata(&self) -> bool {
         !self.method.is_calibrated()
@@ -53,7 +64,7 @@ impl CellView<'_> {
     pub fn frame(&self, scope: Scope, kind: CountKind, arms: &CellArms<'_>, support: Support) -> RowFrame {
         let first = match scope {
             Scope::Window => self.hop.plus(1).minus(self.window_hops),
-            Scope::Epoch => self.epoch,
+            Scope::Epoch => self.comparison.epoch,
         };
         let window_end_at = self.clock.end_of(self.hop);
         let old_at = || arms.first_young.map_or(window_end_at, |started| started.plus(self.young));

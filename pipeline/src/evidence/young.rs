@@ -12,25 +12,39 @@
 //! NB: the pods of one deploy share its moment. How much starts differ from day to day is not in the variance of this
 //! comparison; the minimum effect is all that covers it.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::comparison::ComparisonId;
 use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::time::HopClock;
 use fleetdiff_schemas::verdict::Support;
 use fleetdiff_statistics::evalue::ln_e;
+use fleetdiff_statistics::{Scales, Tests};
 
 use super::arms::CellArms;
 use super::row::{RowEvidence, known};
 use super::snapshot::Snapshot;
 use super::tests::{ShareRows, ShareTests};
 use super::view::CellView;
+use crate::counts::cell::CellCounts;
 use crate::counts::functions::CellFunctions;
 
-/// The head's young pods and the base's own young pods of earlier, in a cell in which pods of different ages are compared.
+/// The head's young pods and the base's own young pods of earlier, in one cell. What is measured of them is measured once, for a look
+/// and all rows of a report.
 #[derive(Debug)]
 pub struct YoungArms<'a> {
     arms: CellArms<'a>,
     functions: &'a CellFunctions,
+    own: OfKind,
+    total: OfKind,
+}
+
+/// One kind of count, over all functions.
+#[derive(Debug, Default)]
+struct OfKind {
+    measured: OnceCell<Tests>,
+    tests: OnceCell<YoungTests>,
 }
 
 /// What the second comparison says of functions, by stable hash; only of those that it tests.
@@ -48,36 +62,47 @@ struct YoungTest {
 }
 
 impl<'a> YoungArms<'a> {
-    /// `None` if pods of the same age are compared, or if history has no young pods of the base of any age and kind of
-    /// machine that the head's young pods have.
-    pub fn of(view: &CellView<'a>, comparison: &ComparisonId, arms: &CellArms<'_>) -> Option<Self> {
-        view.counts.archive().keeping().filter(|_| arms.across_ages)?;
-        let arms = CellArms::of_young(view.counts, comparison, view.clock);
-        (arms.kept > 0).then_some(Self { arms, functions: view.counts.functions() })
+    /// `None` if history has no young pods of the base of any age and kind of machine that the head's young pods have.
+    pub fn of(counts: &'a CellCounts, comparison: &ComparisonId, clock: HopClock) -> Option<Self> {
+        counts.archive().keeping()?;
+        let arms = CellArms::of_young(counts, comparison, clock);
+        let (own, total) = (OfKind::default(), OfKind::default());
+        (arms.kept > 0).then_some(Self { arms, functions: counts.functions(), own, total })
     }
 
-    /// The tests of the functions at these places in columns, ascending. What functions share is measured afresh, over all
-    /// functions.
+    /// The tests of the functions at these places in columns, ascending.
     pub fn tests(&self, view: &CellView<'_>, kind: CountKind, places: &[usize]) -> YoungTests {
         if self.arms.support() == Support::Untestable {
             return YoungTests::default();
         }
-        let measure = |kind| ShareTests::measure(self.arms.contrast(kind, view.untested), view.min_count, None);
-        let own = measure(CountKind::SelfCount);
-        let scales = own.scales(None);
-        let tests = if kind == CountKind::SelfCount { own } else { measure(kind) };
+        let scales = Scales::of(self.measured(view, CountKind::SelfCount), None);
+        let shares = ShareTests::at(&self.arms.contrast(kind, view.untested), self.measured(view, kind), places);
         let hash = |place: &usize| self.functions.entries()[self.functions.number(*place)].0;
-        YoungTests::of(places.iter().map(hash), &tests.only(places).rows(&scales, view.min_effect))
+        YoungTests::of(places.iter().map(hash), &shares.rows(&scales, view.min_effect))
     }
 
     /// The tests of all functions of the cell.
-    pub fn all_tests(&self, view: &CellView<'_>, kind: CountKind) -> YoungTests {
-        self.tests(view, kind, &(0..self.functions.len()).collect::<Vec<_>>())
+    pub fn all_tests(&self, view: &CellView<'_>, kind: CountKind) -> &YoungTests {
+        let all = || self.tests(view, kind, &(0..self.functions.len()).collect::<Vec<_>>());
+        self.of_kind(kind).tests.get_or_init(all)
     }
 
     /// The counts, for rows over several cells.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::of(self.functions, &self.arms)
+    }
+
+    fn measured(&self, view: &CellView<'_>, kind: CountKind) -> &Tests {
+        let contrast = || self.arms.contrast(kind, view.untested);
+        let measure = || ShareTests::measure(contrast(), view.min_count, None).tests;
+        self.of_kind(kind).measured.get_or_init(measure)
+    }
+
+    fn of_kind(&self, kind: CountKind) -> &OfKind {
+        match kind {
+            CountKind::SelfCount => &self.own,
+            CountKind::Total => &self.total,
+        }
     }
 }
 

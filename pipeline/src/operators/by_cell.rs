@@ -1,5 +1,6 @@
 //! By cell: dense counts, and the evidence computed from them at each look and report.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ use crate::evidence::callers::{CallerCounts, KnownPaths, callers};
 use crate::evidence::family::Family;
 use crate::evidence::held::LookTime;
 use crate::evidence::history::history_report;
-use crate::evidence::look::{KindLook, LookAt, LookMemory, look};
+use crate::evidence::look::{KindLook, LookMemory, look};
 use crate::evidence::report::{ScopeReport, report};
 use crate::evidence::view::CellView;
 use crate::rules::comparisons::Plan;
@@ -235,7 +236,7 @@ struct At {
 fn view<'a>(
     cell: &CellId,
     counts: &'a CellCounts,
-    comparison: &OpenComparison,
+    comparison: &'a OpenComparison,
     hop: Hop,
     config: &Config,
 ) -> CellView<'a> {
@@ -250,8 +251,8 @@ fn view<'a>(
     CellView {
         counts,
         cell: cell.cell.clone(),
+        comparison,
         key,
-        epoch: comparison.epoch,
         hop,
         window_hops: config.window_hops(),
         clock: config.clock(),
@@ -261,6 +262,7 @@ fn view<'a>(
         q: config.q,
         untested: counts.functions().entries().iter().position(|(hash, _)| *hash == unsymbolised),
         method: config.method,
+        young_arms: OnceCell::new(),
     }
 }
 
@@ -279,10 +281,9 @@ fn evaluate(
     memory.families.resize_with(kinds.len(), Family::default);
     let number = at.hop.0 / config.clock().hops_in(config.evaluate_every).max(1);
     let time = LookTime { epoch: open.epoch, block: at.block, number, reports: plan.report };
-    let looks =
-        if plan.look { look(&LookAt { view: &view, comparison: open, time }, kinds, memory) } else { Vec::new() };
+    let looks = if plan.look { look(&view, time, kinds, memory) } else { Vec::new() };
     let scopes = if plan.report { &[Scope::Window, Scope::Epoch][..] } else { &[] };
-    let reports = scopes.iter().filter_map(|&scope| report(&view, open, scope, kinds, memory)).collect();
+    let reports = scopes.iter().filter_map(|&scope| report(&view, scope, kinds, memory)).collect();
     let watched = || memory.families.iter().flat_map(Family::watched).collect();
     let callers = plan.look.then(|| callers(&state.counts, open, watched(), paths, table)).flatten();
     CellEvaluation { comparison: open.clone(), key: view.key, cell: view.cell, looks, callers, reports }
@@ -298,6 +299,6 @@ fn evaluate_history(
 ) -> Option<CellEvaluation> {
     let comparison = OpenComparison { id: id.clone(), epoch: hop };
     let view = view(cell, &state.counts, &comparison, hop, config);
-    let (looks, report) = history_report(&view, id, &config.count_kinds)?;
+    let (looks, report) = history_report(&view, &config.count_kinds)?;
     Some(CellEvaluation { key: view.key, cell: view.cell, comparison, looks, callers: None, reports: vec![report] })
 }

@@ -1,4 +1,4 @@
-//! What is said is read back from the sentences and compared with the rows, over fleets drawn at random: whoever is named is so
+//! What is advised is read back from the sentences and compared with the rows, over fleets drawn at random: whoever is named is so
 //! in the rows, whoever the rows flag is named, and only what is firm is to be rolled back.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ const COHORTS: [&str; 2] = ["tv", "web"];
 
 /// What is advised for a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Said {
+enum Advice {
     RollBack,
     Repeat,
     Doubtful,
@@ -34,7 +34,7 @@ enum Said {
     Unknown,
 }
 
-impl Said {
+impl Advice {
     const ALL: [Self; 9] = [
         Self::RollBack,
         Self::Repeat,
@@ -66,18 +66,18 @@ impl Said {
 }
 
 /// What a text says of each of these cells: every part of the grid is put into every frame.
-fn read(text: &str, grid: &BTreeSet<CellKey>) -> BTreeMap<CellKey, Said> {
+fn read(text: &str, grid: &BTreeSet<CellKey>) -> BTreeMap<CellKey, Advice> {
     let cells: Vec<&CellKey> = grid.iter().collect();
     let mut read = BTreeMap::new();
     for part in 1..1_u32 << cells.len() {
         let meant: Vec<&CellKey> =
             (0..).zip(&cells).filter(|(place, _)| part >> place & 1 == 1).map(|(_, cell)| *cell).collect();
         let place = words(&extents(meant.iter().copied(), grid));
-        for said in Said::ALL {
-            let (before, after) = said.frame();
+        for advice in Advice::ALL {
+            let (before, after) = advice.frame();
             if text.contains(&format!("{before}{place}{after}")) {
                 for cell in &meant {
-                    let earlier = read.insert(CellKey::clone(cell), said);
+                    let earlier = read.insert(CellKey::clone(cell), advice);
                     assert_eq!(earlier, None, "{cell:?} is named twice: {text}");
                 }
             }
@@ -104,21 +104,21 @@ fn regressed<'a>(incidents: &[&'a IncidentRow], cell: &CellKey) -> Vec<&'a FlagR
 }
 
 /// Compares what a look says of a cell with its rows.
-fn agrees(said: Said, row: &ComparisonRow, flags: &[&FlagRow]) -> bool {
+fn agrees(advice: Advice, row: &ComparisonRow, flags: &[&FlagRow]) -> bool {
     let firm = |flag: &&FlagRow| flag.row.support == Support::Firm && flag.row.provisional_until_at.is_none();
     let is_provisional = |flag: &&FlagRow| flag.row.provisional_until_at.is_some();
-    match said {
-        Said::RollBack => flags.iter().any(|flag| firm(flag) && flag.severity == Severity::Page),
-        Said::Doubtful => flags.iter().any(firm) && flags.iter().all(|flag| flag.severity == Severity::Ticket),
-        Said::Repeat => !flags.iter().any(firm) && !flags.iter().all(is_provisional),
-        Said::Young => !flags.is_empty() && flags.iter().all(is_provisional),
-        Said::Stay | Said::Pods => {
+    match advice {
+        Advice::RollBack => flags.iter().any(|flag| firm(flag) && flag.severity == Severity::Page),
+        Advice::Doubtful => flags.iter().any(firm) && flags.iter().all(|flag| flag.severity == Severity::Ticket),
+        Advice::Repeat => !flags.iter().any(firm) && !flags.iter().all(is_provisional),
+        Advice::Young => !flags.is_empty() && flags.iter().all(is_provisional),
+        Advice::Stay | Advice::Pods => {
             flags.is_empty() && matches!(row.verdict, ComparisonVerdict::Clean | ComparisonVerdict::Improved)
         }
-        Said::Wait | Said::Needs => {
+        Advice::Wait | Advice::Needs => {
             flags.is_empty() && matches!(row.verdict, ComparisonVerdict::Inconclusive | ComparisonVerdict::Regressed)
         }
-        Said::Unknown => flags.is_empty() && row.verdict == ComparisonVerdict::NotComparable,
+        Advice::Unknown => flags.is_empty() && row.verdict == ComparisonVerdict::NotComparable,
     }
 }
 
@@ -167,8 +167,8 @@ fn config(seed: u64) -> Config {
     }
 }
 
-/// What is said at each look of the cells, counted.
-fn check_looks(seed: u64, tables: &Tables, counted: &mut BTreeMap<Said, usize>) {
+/// What is advised at each look of the cells, counted.
+fn check_looks(seed: u64, tables: &Tables, counted: &mut BTreeMap<Advice, usize>) {
     let mut looks: BTreeMap<Nanos, Vec<&ComparisonRow>> = BTreeMap::new();
     for row in tables.comparisons.iter().filter(|row| row.count_kind == CountKind::SelfCount) {
         looks.entry(row.window_end_at).or_default().push(row);
@@ -179,24 +179,24 @@ fn check_looks(seed: u64, tables: &Tables, counted: &mut BTreeMap<Said, usize>) 
         let cells: BTreeMap<&CellKey, &ComparisonRow> =
             rows.iter().filter(|row| !row.is_roll_up).map(|row| (&row.cell, *row)).collect();
         let grid: BTreeSet<CellKey> = cells.keys().copied().cloned().collect();
-        let said = read(action, &grid);
+        let advice = read(action, &grid);
         assert_eq!(
-            said.keys().collect::<BTreeSet<_>>(),
+            advice.keys().collect::<BTreeSet<_>>(),
             grid.iter().collect(),
             "seed {seed}: some cells are not named: {action}"
         );
         let incidents = standing(tables, at);
-        for (cell, said) in &said {
+        for (cell, advice) in &advice {
             let flags = regressed(&incidents, cell);
             assert!(
-                agrees(*said, cells[cell], &flags),
-                "seed {seed}: {said:?} of {cell:?}: {action}\n{:?}\n{flags:?}",
+                agrees(*advice, cells[cell], &flags),
+                "seed {seed}: {advice:?} of {cell:?}: {action}\n{:?}\n{flags:?}",
                 cells[cell]
             );
-            *counted.entry(*said).or_default() += 1;
+            *counted.entry(*advice).or_default() += 1;
         }
-        let costs_more = said.values().any(|said| *said <= Said::Young);
-        let settled = said.values().all(|said| matches!(said, Said::Stay | Said::Pods));
+        let costs_more = advice.values().any(|advice| *advice <= Advice::Young);
+        let settled = advice.values().all(|advice| matches!(advice, Advice::Stay | Advice::Pods));
         assert_eq!(action.starts_with("Nothing has to be rolled back."), settled, "seed {seed}: {action}");
         let open = !costs_more && !settled;
         assert_eq!(action.starts_with("Nothing is known to cost more."), open, "seed {seed}: {action}");
@@ -268,8 +268,8 @@ fn sentences_say_what_the_rows_say() {
         named += check_incidents(seed, &tables);
     }
     println!("over seeds 1 to {FLEETS}: {counted:?}; {named} cells of incidents");
-    let seen = |said: &Said| counted.get(said).is_some_and(|times| *times > 0);
-    let expected = [Said::RollBack, Said::Repeat, Said::Young, Said::Stay, Said::Pods, Said::Wait, Said::Needs];
-    let missing: Vec<&Said> = expected.iter().filter(|said| !seen(said)).collect();
-    assert!(missing.is_empty() && named > 10, "never said: {missing:?}; {named} cells of incidents");
+    let seen = |advice: &Advice| counted.get(advice).is_some_and(|times| *times > 0);
+    let expected = [Advice::RollBack, Advice::Repeat, Advice::Young, Advice::Stay, Advice::Pods, Advice::Wait, Advice::Needs];
+    let missing: Vec<&Advice> = expected.iter().filter(|advice| !seen(advice)).collect();
+    assert!(missing.is_empty() && named > 10, "never advised: {missing:?}; {named} cells of incidents");
 }

@@ -1,9 +1,9 @@
 //! A canary that is cold for longer than its pods are young: what is flagged then is cleared once it is gone, and what stays is not.
 
 use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::rows::{FlagRow, Tables};
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{FlagState, Severity};
+use fleetdiff_schemas::verdict::Severity;
+use fleetdiff_simulation::flags::{Changes, Flags};
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 
 use crate::seeds::{over, rows};
@@ -18,7 +18,7 @@ fn fleet(seed: u64) -> FleetBuilder {
     cold.lasts(Nanos::from_seconds(6000))
 }
 
-fn tables(seed: u64, fleet: FleetBuilder) -> Tables {
+fn flags(seed: u64, fleet: FleetBuilder) -> Flags {
     let config = Config {
         young: Nanos(0),
         evaluate_every: Nanos::from_seconds(60),
@@ -26,21 +26,15 @@ fn tables(seed: u64, fleet: FleetBuilder) -> Tables {
         ..Config::default()
     };
     println!("seed {seed}");
-    rows(&config, &fleet.build())
-}
-
-/// The flags that stand at the end, and how many were raised.
-fn standing(tables: &Tables) -> (Vec<&FlagRow>, usize) {
-    let of = |state| tables.flags.iter().filter(move |flag| flag.state == state);
-    let is_over = |flag: &FlagRow| of(FlagState::Cleared).any(|over| over.flag_id == flag.flag_id);
-    (of(FlagState::Raised).filter(|flag| !is_over(flag)).collect(), of(FlagState::Raised).count())
+    Flags::of(rows(&config, &fleet.build()).flags)
 }
 
 #[test]
 fn null_warm_up_of_old_pods() {
-    let runs = over(1..=SEEDS, |seed| tables(seed, fleet(seed).unchanged()));
-    let raised: usize = runs.iter().map(|run| standing(run).1).sum();
-    let left: Vec<&str> = runs.iter().flat_map(|run| standing(run).0).map(|flag| flag.row.function.as_str()).collect();
+    let runs = over(1..=SEEDS, |seed| flags(seed, fleet(seed).unchanged()));
+    let raised: usize = runs.iter().map(|run| run.count(|_| true)).sum();
+    let standing = runs.iter().flat_map(Flags::iter).filter(|flag| flag.stands());
+    let left: Vec<&str> = standing.map(|flag| flag.first().row.function.as_str()).collect();
     println!("{SEEDS} fleets that are cold for 25 min: {raised} flags, {} stand an hour later: {left:?}", left.len());
     assert!(raised >= 10, "{raised} flags: the warm-up tests nothing");
     assert!(left.len() * 10 <= raised, "{} of {raised} flags stand", left.len());
@@ -52,13 +46,12 @@ fn twin_change_of_old_pods() {
         let cells = Cells::all();
         fleet(seed).unchanged().regress(Fleet::DEMO_FUNCTION, cells, 1.15)
     };
-    let runs = over(1..=SEEDS, |seed| tables(seed, changed(seed)));
-    let pages = |run: &Tables| {
-        let (standing, _) = standing(run);
-        let own = standing.iter().filter(|flag| flag.row.function == Fleet::DEMO_FUNCTION);
-        own.filter(|flag| flag.severity == Severity::Page).count()
+    let runs = over(1..=SEEDS, |seed| flags(seed, changed(seed)));
+    let is_found = |flag: &Changes| {
+        let raised = flag.first();
+        flag.stands() && raised.row.function == Fleet::DEMO_FUNCTION && raised.severity == Severity::Page
     };
-    let found: usize = runs.iter().map(pages).sum();
+    let found: usize = runs.iter().map(|run| run.count(is_found)).sum();
     println!("{SEEDS} fleets that cost more after that too: {found} cells found");
     assert!(found >= usize::try_from(2 * SEEDS).unwrap_or(0), "{found} flags of the change stand");
 }

@@ -89,7 +89,7 @@ fn found(seed: u64, tables: &Tables, changed: &str) -> Found {
     }
 }
 
-fn tell(title: &str, runs: &[Found]) -> usize {
+fn print(title: &str, runs: &[Found]) -> usize {
     let calling = runs.iter().filter(|run| !run.significant.is_empty()).count();
     let (tested, plain): (usize, usize) =
         (runs.iter().map(|run| run.tested).sum(), runs.iter().map(|run| run.plain).sum());
@@ -132,7 +132,7 @@ fn few_after_many(seed: u64, change: Option<&str>) -> (Vec<Vec<Decoded>>, String
 #[test]
 fn null_full_roll_out() {
     let runs = over(1..=24, |seed| found(seed, &rows(&config(), &rolled_out(seed).build()), ""));
-    let calling = tell("full roll-out, 4 cells of 20 pods, CV 10 %", &runs);
+    let calling = print("full roll-out, 4 cells of 20 pods, CV 10 %", &runs);
     assert!(runs.iter().all(|run| run.tested >= 2 * 4 * 400), "too few rows were tested");
     assert!(
         runs.iter().filter(|run| run.plain > 0).count() >= 22,
@@ -146,7 +146,7 @@ fn null_full_roll_out() {
 fn null_few_head_pods_after_many_of_the_base() {
     let runs =
         over(1..=20, |seed| found(seed, &run_in_memory(&config(), few_after_many(seed, None).0, 1).unwrap(), ""));
-    let calling = tell("12 head pods after 84 of the base, CV 30 %", &runs);
+    let calling = print("12 head pods after 84 of the base, CV 30 %", &runs);
     assert!(runs.iter().all(|run| run.tested >= 2 * 2 * 400), "too few rows were tested");
     assert!(runs.iter().all(|run| run.plain > 0), "the plain test is quiet too: these fleets are no test");
     assert!(calling <= 3, "{calling} of 20 runs have a significant row");

@@ -4,29 +4,18 @@
 use std::collections::BTreeMap;
 
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
-use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::PodId;
 use fleetdiff_schemas::profile::{Decoded, Profile, Samples};
-use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{Severity, Support};
 use fleetdiff_simulation::fleet::Fleet;
 
+use crate::doubt::{Doubt, config};
 use crate::seeds::over;
 
 /// Fleets of each kind, each of 2 cells.
 const SEEDS: u64 = 5;
-const CELLS: usize = 2;
-
-/// Both builds run from the start, and the first look is the first report, so that its warnings are known from then on.
-fn config() -> Config {
-    Config {
-        evaluate_every: Nanos::from_seconds(150),
-        report_every: Nanos::from_seconds(300),
-        comparing: Comparing::Named { base: vec!["v41".into()], head: "v42".into() },
-        ..Config::default()
-    }
-}
+/// What warnings of this say.
+const SIZE: &str = "size changes profiles";
 
 /// Profiles of pods of unequal size; of the head only those of large ones.
 fn partitions(seed: u64) -> (Vec<Vec<Decoded>>, impl Fn(&PodId) -> bool) {
@@ -73,29 +62,15 @@ fn cost_more(profile: &mut Profile) {
     }
 }
 
-/// Cells with the warning in the last report, and the pages and tickets with firm support after the first one.
-fn outcome(tables: &Tables) -> (usize, usize, usize) {
-    let reports = || tables.comparisons.iter().filter(|row| row.aa_check_tests.is_some() && !row.is_roll_up);
-    let ends = || reports().map(|row| row.window_end_at);
-    let (first, last) = (ends().min().expect("there is a report"), ends().max());
-    let own = reports().filter(|row| row.count_kind.name() == "self" && Some(row.window_end_at) == last);
-    let warned = own.filter(|row| row.warnings.iter().any(|words| words.starts_with("size changes profiles"))).count();
-    let later = tables.flags.iter().filter(|flag| flag.row.window_end_at > first && flag.row.support == Support::Firm);
-    let of = |severity| later.clone().filter(|flag| flag.severity == severity).count();
-    (warned, of(Severity::Page), of(Severity::Ticket))
-}
-
 #[test]
 fn null_size_that_changes_profiles() {
     let runs = over(1..=SEEDS, |seed| {
         let (mut partitions, is_large) = partitions(seed);
         let profiles = partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten();
         profiles.filter(|profile| is_large(&profile.identity.pod)).for_each(cost_more);
-        outcome(&run_in_memory(&config(), partitions, 1).expect("a synthetic fleet runs through"))
+        run_in_memory(&config(), partitions, 1).expect("a synthetic fleet runs through")
     });
-    let (warned, pages, tickets) =
-        runs.iter().fold((0, 0, 0), |sum, run| (sum.0 + run.0, sum.1 + run.1, sum.2 + run.2));
-    let cells = runs.len() * CELLS;
+    let Doubt { cells, warned, pages, tickets } = Doubt::of(&runs, SIZE);
     println!("a canary on large pods: {warned} of {cells} cells warned; {pages} pages, {tickets} tickets");
     // The medians of some arms differ by less than half.
     assert!(2 * warned > cells, "{warned} of {cells} cells have a warning");
@@ -107,9 +82,9 @@ fn null_size_that_changes_profiles() {
 #[test]
 fn twin_size_that_changes_nothing() {
     let runs = over(1..=SEEDS, |seed| {
-        outcome(&run_in_memory(&config(), partitions(seed).0, 1).expect("a synthetic fleet runs through"))
+        run_in_memory(&config(), partitions(seed).0, 1).expect("a synthetic fleet runs through")
     });
-    let (warned, cells) = (runs.iter().map(|run| run.0).sum::<usize>(), runs.len() * CELLS);
+    let Doubt { cells, warned, .. } = Doubt::of(&runs, SIZE);
     println!("a canary on large pods of the same profile: {warned} of {cells} cells warned");
     assert!(warned <= 2, "{warned} of {cells} cells have a warning");
 }

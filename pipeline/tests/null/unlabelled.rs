@@ -3,29 +3,19 @@
 use std::sync::Arc;
 
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
-use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::{Hardware, stable_hash};
 use fleetdiff_schemas::profile::Profile;
-use fleetdiff_schemas::rows::{ComparisonRow, Tables};
+use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{Severity, Support};
 use fleetdiff_simulation::fleet::{Fleet, FleetBuilder};
 
+use crate::doubt::{Doubt, config};
 use crate::seeds::over;
 
 /// Fleets of each kind, each of 2 cells.
 const SEEDS: u64 = 3;
-const CELLS: usize = 2;
-
-/// Both builds run from the start, and the first look is the first report, so that its warnings are known from then on.
-fn config() -> Config {
-    Config {
-        evaluate_every: Nanos::from_seconds(150),
-        report_every: Nanos::from_seconds(300),
-        comparing: Comparing::Named { base: vec!["v41".into()], head: "v42".into() },
-        ..Config::default()
-    }
-}
+/// What warnings of this say.
+const WITHOUT_A_LABEL: &str = "without a label";
 
 fn fleet(seed: u64) -> FleetBuilder {
     let cells = Fleet::seeded(seed).regions(["eu", "us"]).cohorts(["tv"]).pods_per_cell(30, 120).pod_cv(0.1);
@@ -51,28 +41,10 @@ fn mostly_apart(profile: &Profile) -> bool {
     id.hardware.as_str() == expected || stable_hash(id.pod.as_str().as_bytes()).is_multiple_of(9)
 }
 
-/// Cells of the last report that have a warning.
-fn warned(tables: &Tables) -> usize {
-    let cells = || tables.comparisons.iter().filter(|row| !row.is_roll_up && row.count_kind.name() == "self");
-    let last = cells().filter(|row| row.aa_check_tests.is_some()).map(|row| row.window_end_at).max();
-    let is_warned = |row: &&ComparisonRow| row.warnings.iter().any(|words| words.contains("without a label"));
-    cells().filter(|row| Some(row.window_end_at) == last).filter(is_warned).count()
-}
-
-/// Changes of flags that page somebody after the first report, and those that would have if all pods were labelled.
-fn paged(tables: &Tables) -> (usize, usize) {
-    let reports = tables.comparisons.iter().filter(|row| row.aa_check_tests.is_some());
-    let first = reports.map(|row| row.window_end_at).min().expect("there is a report");
-    let later = tables.flags.iter().filter(|flag| flag.row.window_end_at > first && flag.row.support == Support::Firm);
-    let of = |severity| later.clone().filter(|flag| flag.severity == severity).count();
-    (of(Severity::Page), of(Severity::Ticket))
-}
-
 #[test]
 fn null_machines_without_a_label() {
     let runs = over(1..=SEEDS, |seed| tables(fleet(seed).hardware(["old", "new"]), mostly_apart));
-    let (cells, warned) = (runs.len() * CELLS, runs.iter().map(warned).sum::<usize>());
-    let (pages, tickets) = runs.iter().map(paged).fold((0, 0), |sum, run| (sum.0 + run.0, sum.1 + run.1));
+    let Doubt { cells, warned, pages, tickets } = Doubt::of(&runs, WITHOUT_A_LABEL);
     println!("new machines in most of the head: {warned} of {cells} cells warned; {pages} pages, {tickets} tickets");
     assert!(warned * 10 >= cells * 7, "{warned} of {cells} cells have a warning");
     assert!(tickets > 0, "nothing is flagged: the machines test nothing");
@@ -83,7 +55,7 @@ fn null_machines_without_a_label() {
 fn null_nodes_without_a_label() {
     let nodes = |seed| (0..10).map(move |node| Hardware::new(format!("node-{seed}-{node}")));
     let runs = over(1..=SEEDS, |seed| tables(fleet(seed).hardware(nodes(seed)), |_| true));
-    let (cells, warned) = (runs.len() * CELLS, runs.iter().map(warned).sum::<usize>());
+    let Doubt { cells, warned, .. } = Doubt::of(&runs, WITHOUT_A_LABEL);
     println!("10 nodes without a label: {warned} of {cells} cells warned");
     assert_eq!(warned, cells, "{warned} of {cells} cells have a warning");
 }
@@ -92,7 +64,7 @@ fn null_nodes_without_a_label() {
 #[test]
 fn twin_machines_of_one_kind() {
     let runs = over(1..=2 * SEEDS, |seed| tables(fleet(seed), |_| true));
-    let (cells, warned) = (runs.len() * CELLS, runs.iter().map(warned).sum::<usize>());
+    let Doubt { cells, warned, .. } = Doubt::of(&runs, WITHOUT_A_LABEL);
     println!("machines of one kind: {warned} of {cells} cells warned");
     assert!(warned <= 2, "{warned} of {cells} cells have a warning");
 }

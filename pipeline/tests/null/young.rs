@@ -1,13 +1,12 @@
 //! A service that warms up in the same way at every deploy: once history has the base's first minutes, the head's own are no
 //! event, provisional or not.
 
-use std::collections::BTreeSet;
-
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{FlagRow, Tables};
+use fleetdiff_schemas::rows::{CellRow, Tables};
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{FlagState, Scope};
+use fleetdiff_schemas::verdict::Scope;
+use fleetdiff_simulation::flags::{Changes, Flags};
 use fleetdiff_simulation::fleet::{Calls, Cells, Fleet, FleetBuilder};
 
 use crate::seeds::{most_false, over, rows, seeds_to};
@@ -47,37 +46,24 @@ fn settling(seed: u64, (over, ln_more): (i64, f64)) -> FleetBuilder {
 }
 
 /// What one run has of the time in which pods of different ages are compared.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Found {
     /// Rows of cells that were tested at reports, and those of them that had to hold against the base's young pods.
     tested: usize,
     held: usize,
-    /// Flags ever raised, those raised as provisional, and those that stand at the end.
-    flags: usize,
-    provisional: usize,
-    standing: Vec<FlagRow>,
+    flags: Flags,
 }
 
-fn found(tables: &Tables) -> Found {
-    let ids = |of: &dyn Fn(&FlagRow) -> bool| {
-        tables.flags.iter().filter(|flag| of(flag)).map(|flag| flag.flag_id.as_str()).collect::<BTreeSet<_>>().len()
-    };
-    let across = || tables.cells.iter().filter(|row| row.provisional_until_at.is_some() && row.scope == Scope::Epoch);
-    let cleared: BTreeSet<&str> =
-        tables.flags.iter().filter(|flag| flag.state == FlagState::Cleared).map(|flag| flag.flag_id.as_str()).collect();
-    let last = |flag: &&FlagRow| tables.flags.iter().rfind(|other| other.flag_id == flag.flag_id) == Some(*flag);
-    Found {
-        tested: across().filter(|row| row.ln_p_row.is_some()).count(),
-        held: across().filter(|row| row.young_ln_p.is_some()).count(),
-        flags: ids(&|_| true),
-        provisional: ids(&|flag| flag.row.provisional_until_at.is_some()),
-        standing: tables
-            .flags
-            .iter()
-            .filter(|flag| !cleared.contains(flag.flag_id.as_str()))
-            .filter(last)
-            .cloned()
-            .collect(),
+impl Found {
+    fn of(tables: Tables) -> Self {
+        let is_across = |row: &&CellRow| row.provisional_until_at.is_some() && row.scope == Scope::Epoch;
+        let count = |has: fn(&CellRow) -> bool| tables.cells.iter().filter(is_across).filter(|row| has(row)).count();
+        let (tested, held) = (count(|row| row.ln_p_row.is_some()), count(|row| row.young_ln_p.is_some()));
+        Self { tested, held, flags: Flags::of(tables.flags) }
+    }
+
+    fn provisional(&self) -> usize {
+        self.flags.count(Changes::is_raised_provisionally)
     }
 }
 
@@ -87,7 +73,7 @@ fn null_every_deploy_warms_up() {
     let of_warming = |warming| {
         let runs = over(seeds_to(FLEETS), |seed| {
             let fleet = settling(seed, warming).build();
-            [kept, Nanos(0)].map(|history| found(&rows(&config(history), &fleet)))
+            [kept, Nanos(0)].map(|history| Found::of(rows(&config(history), &fleet)))
         });
         let sum = |of: fn(&[Found; 2]) -> usize| runs.iter().map(of).sum::<usize>();
         println!(
@@ -97,8 +83,8 @@ fn null_every_deploy_warms_up() {
             warming.0,
             sum(|[with, _]| with.tested),
             sum(|[with, _]| with.held),
-            sum(|[_, without]| without.provisional),
-            sum(|[with, _]| with.provisional),
+            sum(|[_, without]| without.provisional()),
+            sum(|[with, _]| with.provisional()),
         );
         runs
     };
@@ -106,11 +92,11 @@ fn null_every_deploy_warms_up() {
     let sum = |of: fn(&[Found; 2]) -> usize| runs.iter().map(of).sum::<usize>();
     let (tested, held) = (sum(|[with, _]| with.tested), sum(|[with, _]| with.held));
     assert!(held * 10 >= tested * 9, "only {held} of {tested} rows were held against the base's young pods");
-    let without = sum(|[_, without]| without.provisional);
+    let without = sum(|[_, without]| without.provisional());
     assert!(without >= 10, "{without} provisional flags without history: the warm-up tests nothing");
-    let provisional = sum(|[with, _]| with.provisional);
+    let provisional = sum(|[with, _]| with.provisional());
     assert!(provisional * 50 <= without, "{provisional} provisional flags of {without} are left");
-    let with_events = runs.iter().filter(|[with, _]| with.flags > 0).count();
+    let with_events = runs.iter().filter(|[with, _]| with.flags.iter().next().is_some()).count();
     println!("{with_events} of {} runs have an event", runs.len());
     assert!(with_events <= most_false(runs.len(), 0.05), "{with_events} of {} runs have an event", runs.len());
 }
@@ -120,13 +106,19 @@ fn twin_every_deploy_warms_up() {
     let runs = over(1..=2, |seed| {
         let changed = settling(seed, WARMING[1]).build().functions()[RANK].0.to_string();
         let fleet = settling(seed, WARMING[1]).regress(changed.as_str(), Cells::all(), 1.4).build();
-        (changed, found(&rows(&config(Config::default().history), &fleet)))
+        (changed, Found::of(rows(&config(Config::default().history), &fleet)))
     });
     for (changed, run) in &runs {
-        let of_changed = |flag: &&FlagRow| flag.row.function == *changed && flag.row.count_kind == CountKind::SelfCount;
-        let cells = run.standing.iter().filter(of_changed).count();
-        println!("twin: {cells} of 2 cells found, {} provisional flags, {} flags in all", run.provisional, run.flags);
-        assert_eq!(cells, 2, "{:?}", run.standing);
-        assert!(run.provisional >= 2, "a change of 40 % holds against the base's young pods too");
+        let is_found = |flag: &Changes| {
+            let row = &flag.last().row;
+            flag.stands() && row.function == *changed && row.count_kind == CountKind::SelfCount
+        };
+        let (cells, provisional) = (run.flags.count(is_found), run.provisional());
+        println!(
+            "twin: {cells} of 2 cells found, {provisional} provisional flags, {} flags in all",
+            run.flags.count(|_| true)
+        );
+        assert_eq!(cells, 2, "{:?}", run.flags);
+        assert!(provisional >= 2, "a change of 40 % holds against the base's young pods too");
     }
 }

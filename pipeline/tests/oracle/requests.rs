@@ -60,7 +60,7 @@ fn by_window(parts: Vec<Part>) -> BTreeMap<TimeRange, u64> {
 fn as_metrics(partitions: &[Vec<Decoded>]) -> Vec<Vec<Decoded>> {
     let mut partitions = partitions.to_vec();
     let number = i32::try_from(partitions.len()).unwrap();
-    let mut told: Vec<(Option<Nanos>, Vec<RequestPoint>)> = Vec::new();
+    let mut metrics: Vec<(Option<Nanos>, Vec<RequestPoint>)> = Vec::new();
     for record in partitions.iter_mut().flatten() {
         let mut points = Vec::new();
         for profile in record.parts.iter_mut().flatten() {
@@ -74,16 +74,16 @@ fn as_metrics(partitions: &[Vec<Decoded>]) -> Vec<Vec<Decoded>> {
             };
             points.extend([point(1, count / 3), point(2, count - count / 3)]);
         }
-        told.push((record.broker_time, points));
+        metrics.push((record.broker_time, points));
     }
-    told.sort_by_key(|(broker_time, points)| (*broker_time, points.first().map(|point| point.window.end)));
+    metrics.sort_by_key(|(broker_time, points)| (*broker_time, points.first().map(|point| point.window.end)));
     let record = |(offset, (broker_time, points))| Decoded {
         position: Position { source: "memory".into(), partition: number, offset, file: None },
         broker_time,
         parts: Vec::new(),
         points,
     };
-    partitions.push((0..).zip(told).map(record).collect());
+    partitions.push((0..).zip(metrics).map(record).collect());
     partitions
 }
 
@@ -207,14 +207,14 @@ proptest! {
         points in vec((any::<bool>(), any::<i64>(), any::<i64>(), any::<u64>()), 1..8),
         ends in vec(any::<i64>(), 1..8),
     ) {
-        let told = points.iter().map(|&(cumulative, a, b, count)| {
+        let reported = points.iter().map(|&(cumulative, a, b, count)| {
             let window = TimeRange { start: Nanos(a.min(b)), end: Nanos(a.max(b)) };
             point(1, if cumulative { Temporality::Cumulative } else { Temporality::Delta }, window, count)
         });
         let mut ends = ends;
         ends.sort_unstable();
         let windows = ends.windows(2).map(|ends| counted(TimeRange { start: Nanos(ends[0]), end: Nanos(ends[1]) }));
-        let parts = Served::default().close(told.collect(), windows.collect(), LONGEST);
+        let parts = Served::default().close(reported.collect(), windows.collect(), LONGEST);
         let all: u128 = points.iter().map(|point| u128::from(point.3)).sum();
         prop_assert!(parts.iter().map(|part| u128::from(part.count)).sum::<u128>() <= all);
     }

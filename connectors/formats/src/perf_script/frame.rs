@@ -115,8 +115,8 @@ fn symbol_and_module(text: &str) -> (&str, Option<&str>) {
         }
         if depth == 0 {
             let (before, module) = (text.get(..place).unwrap_or_default(), within.get(place + 1..));
-            let apart = before.is_empty() || before.ends_with(char::is_whitespace);
-            return if apart { (before.trim_end(), module) } else { (text, None) };
+            let is_separate = before.is_empty() || before.ends_with(char::is_whitespace);
+            return if is_separate { (before.trim_end(), module) } else { (text, None) };
         }
     }
     (text, None)

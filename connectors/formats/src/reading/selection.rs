@@ -110,7 +110,7 @@ fn lets_pass(reading: &Reading, sample: &Sample, observed: &Observed<'_>) -> boo
 fn says(observed: &Observed<'_>, key: Key) -> Result<(), Unread> {
     let samples = &observed.samples;
     let frames = || observed.frames.iter().filter(|frame| frame.kind != FrameKind::Thread);
-    let said = match key {
+    let is_known = match key {
         Key::Comm => samples.iter().all(|sample| sample.details.comm.is_some()),
         Key::Pid => samples.iter().all(|sample| sample.details.pid.is_some()),
         Key::Tid => samples.iter().all(|sample| sample.details.tid.is_some()),
@@ -119,5 +119,5 @@ fn says(observed: &Observed<'_>, key: Key) -> Result<(), Unread> {
         Key::Srcline => frames().any(|frame| frame.line.is_some()),
         Key::Symbol | Key::Parent => true,
     };
-    if said || samples.is_empty() { Ok(()) } else { Err(Unread::Missing(key)) }
+    if is_known || samples.is_empty() { Ok(()) } else { Err(Unread::Missing(key)) }
 }

@@ -141,7 +141,7 @@ fn each_type_counts_raw_samples() {
         (("inuse_objects", "count", &[2][..], &[][..]), ("inuse_space", "bytes", &[1 << 20][..], &[][..]));
     let (waits, delay) = (("contentions", "count", &[5][..], &[][..]), ("delay", "nanoseconds", &[9][..], &[][..]));
     let none = ("", 0);
-    let said = |name, value| vec![(name, value)];
+    let attribute = |name, value| vec![(name, value)];
     type Case<'a> = (Vec<Column<'a>>, (&'a str, i64), u64, Vec<(&'a str, &'a str)>, Vec<Outcome>);
     let cases: Vec<Case<'_>> = vec![
         (vec![samples, cpu], ("cpu", 10_000_000), 10, vec![], vec![Ok((Cpu, Delta, 3))]),
@@ -150,9 +150,9 @@ fn each_type_counts_raw_samples() {
         (vec![cpu], none, 10, vec![], vec![Err(Reason::UnitMismatch)]),
         (vec![samples], ("wall", 10), 10, vec![], vec![Ok((Wall, Delta, 3))]),
         (vec![samples, ("time", "nanoseconds", &[9], &[])], none, 10, vec![], vec![Ok((Wall, Delta, 3))]),
-        (vec![samples], ("cpu", 10), 10, said("fleetdiff.profile_type", "off_cpu"), vec![Ok((OffCpu, Delta, 3))]),
-        (vec![samples], ("cpu", 10), 10, said("fleetdiff.profile_type", "heap"), vec![Ok((Cpu, Delta, 3))]),
-        (vec![samples], ("cpu", 10), 10, said("fleetdiff.profile_type", "gpu"), vec![Err(Reason::UnsupportedType)]),
+        (vec![samples], ("cpu", 10), 10, attribute("fleetdiff.profile_type", "off_cpu"), vec![Ok((OffCpu, Delta, 3))]),
+        (vec![samples], ("cpu", 10), 10, attribute("fleetdiff.profile_type", "heap"), vec![Ok((Cpu, Delta, 3))]),
+        (vec![samples], ("cpu", 10), 10, attribute("fleetdiff.profile_type", "gpu"), vec![Err(Reason::UnsupportedType)]),
         // A timestamp each: values of a count are added up, without values each is one, times are events.
         (vec![("samples", "count", &[2, 2, 3, 3], &[1, 2, 3, 4])], ("cpu", 1), 10, vec![], vec![Ok((Cpu, Delta, 10))]),
         (vec![("samples", "count", &[], &[1, 2, 3])], ("cpu", 1), 10, vec![], vec![Ok((Cpu, Delta, 3))]),
@@ -170,12 +170,12 @@ fn each_type_counts_raw_samples() {
             vec![Ok((Heap, Cumulative, 1)), Ok((LiveHeap, Gauge, 1))],
         ),
         (vec![objects, space], ("space", 1), 10, vec![], vec![Ok((Heap, Delta, 2))]),
-        (vec![objects, space], ("space", 1), 0, said("fleetdiff.temporality", "delta"), vec![Ok((Heap, Delta, 2))]),
+        (vec![objects, space], ("space", 1), 0, attribute("fleetdiff.temporality", "delta"), vec![Ok((Heap, Delta, 2))]),
         (
             vec![objects, space],
             ("space", 1),
             0,
-            said("fleetdiff.temporality", "sum"),
+            attribute("fleetdiff.temporality", "sum"),
             vec![Err(Reason::UnsupportedType)],
         ),
         (vec![live, live_space], ("space", 1), 0, vec![], vec![Ok((LiveHeap, Gauge, 2))]),
@@ -183,7 +183,7 @@ fn each_type_counts_raw_samples() {
             vec![live, live_space],
             ("space", 1),
             0,
-            said("fleetdiff.temporality", "delta"),
+            attribute("fleetdiff.temporality", "delta"),
             vec![Ok((LiveHeap, Gauge, 2))],
         ),
         (vec![objects], ("space", 1), 0, vec![], vec![Err(Reason::UnitMismatch)]),
@@ -199,7 +199,7 @@ fn each_type_counts_raw_samples() {
             vec![waits, delay],
             ("contentions", 1),
             0,
-            said("fleetdiff.profile_type", "block"),
+            attribute("fleetdiff.profile_type", "block"),
             vec![Ok((Block, Cumulative, 5))],
         ),
         (vec![waits], ("contentions", 1), 10, vec![], vec![Ok((Mutex, Delta, 5))]),

@@ -1,15 +1,14 @@
 //! Canaries whose pods warm up for longer than the minute that is left out, through the dataflow: what is flagged before pods of the
 //! same age meet is provisional, and is gone when they have. Where history has the baseline's own first minutes, nothing is flagged.
 
-use std::collections::BTreeSet;
-
+use fleetdiff_pipeline::run::RunError;
 use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::rows::{FlagRow, Tables};
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{FlagState, Severity};
+use fleetdiff_schemas::verdict::Severity;
 
 use super::figure::{Figure, Observed, Seen};
 use super::row::{Chance, Row};
+use crate::flags::{Changes, Flags};
 use crate::fleet::{Fleet, FleetBuilder};
 use crate::run::run_fleet;
 
@@ -48,11 +47,11 @@ fn new_to_it(name: &'static str, simulates: &'static str, warm_up: WarmUp) -> Ro
     ];
     let experiment = move |chance: &mut Chance| {
         let deployed = 6 * MINUTE;
-        let flags = Flags::of(&config(10 * MINUTE), warming(chance.seed, warm_up, deployed).build())?;
+        let flags = flags(&config(10 * MINUTE), &warming(chance.seed, warm_up, deployed).build())?;
         Ok(vec![
-            Observed::only(Seen::whether(flags.pages > 0)),
-            Observed::only(Seen::whether(flags.standing > 0)),
-            Observed::only(Seen::count(flags.provisional)),
+            Observed::only(Seen::whether(flags.count(Changes::has_paged) > 0)),
+            Observed::only(Seen::whether(flags.count(|flag| flag.stands() && is_worth_a_ticket(flag)) > 0)),
+            Observed::only(Seen::count(flags.count(Changes::is_raised_provisionally))),
         ])
     };
     Row { name, simulates, figures, repeats: 1, experiment: Box::new(experiment) }
@@ -62,8 +61,8 @@ fn new_to_it(name: &'static str, simulates: &'static str, warm_up: WarmUp) -> Ro
 fn known(name: &'static str, simulates: &'static str, warm_up: WarmUp) -> Row {
     let experiment = move |chance: &mut Chance| {
         let fleet = warming(chance.seed, warm_up, 16 * MINUTE).base_starts_within(Nanos::from_seconds(MINUTE));
-        let flags = Flags::of(&config(4 * MINUTE), fleet.build())?;
-        Ok(vec![Observed::only(Seen::whether(flags.all > 0))])
+        let flags = flags(&config(4 * MINUTE), &fleet.build())?;
+        Ok(vec![Observed::only(Seen::whether(flags.count(|_| true) > 0))])
     };
     let figures = vec![Figure::rate("P(any flag)").at_most(0.05)];
     Row { name, simulates, figures, repeats: 1, experiment: Box::new(experiment) }
@@ -86,28 +85,10 @@ fn warming(seed: u64, warm_up: WarmUp, deployed: i64) -> FleetBuilder {
         .folded()
 }
 
-/// Flags of a run.
-struct Flags {
-    all: usize,
-    pages: usize,
-    provisional: usize,
-    /// More than information when the recording ends.
-    standing: usize,
+fn flags(config: &Config, fleet: &Fleet) -> Result<Flags, RunError> {
+    Ok(Flags::of(run_fleet(config, fleet)?.flags))
 }
 
-impl Flags {
-    fn of(config: &Config, fleet: Fleet) -> Result<Self, fleetdiff_pipeline::run::RunError> {
-        let Tables { flags, .. } = run_fleet(config, &fleet)?;
-        let with = |of: &dyn Fn(&FlagRow) -> bool| -> BTreeSet<&str> {
-            flags.iter().filter(|flag| of(flag)).map(|flag| flag.flag_id.as_str()).collect()
-        };
-        let cleared = with(&|flag| flag.state == FlagState::Cleared);
-        let worth_a_ticket = with(&|flag| flag.severity != Severity::Info);
-        Ok(Self {
-            all: with(&|_| true).len(),
-            pages: with(&|flag| flag.severity == Severity::Page).len(),
-            provisional: with(&|flag| flag.row.provisional_until_at.is_some()).len(),
-            standing: worth_a_ticket.difference(&cleared).count(),
-        })
-    }
+fn is_worth_a_ticket(changes: &Changes) -> bool {
+    changes.iter().any(|row| row.severity != Severity::Info)
 }

@@ -1,0 +1,92 @@
+//! The pods of an arm within the window: how old and how large they are, on which machines they run, how much they serve.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleetdiff_schemas::comparison::{ComparisonId, Side};
+use fleetdiff_schemas::identity::{Hardware, PodId};
+use fleetdiff_schemas::number::float;
+use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
+
+use crate::counts::cell::CellCounts;
+
+/// An arm of a comparison in one cell within the window.
+#[derive(Debug, Default)]
+pub struct ArmFacts<'a> {
+    pub(super) requests: u64,
+    /// Hops at which each pod had samples.
+    active: BTreeSet<(&'a PodId, Hop)>,
+    /// Those with samples.
+    pub(super) pods: BTreeMap<&'a PodId, PodFacts<'a>>,
+}
+
+/// A pod with samples.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PodFacts<'a> {
+    pub bucket: u8,
+    /// Of its latest process.
+    pub started: Nanos,
+    /// When it last had samples.
+    last: Hop,
+    /// On what it ran then.
+    pub hardware: &'a Hardware,
+    pub samples: u64,
+}
+
+impl<'a> ArmFacts<'a> {
+    /// Of the additions of one arm.
+    pub fn of(counts: &'a CellCounts, comparison: &ComparisonId, side: Side) -> Self {
+        let mut arm = Self::default();
+        for (key, addition) in counts.in_window().filter(|(_, addition)| comparison.side(&addition.build) == Some(side))
+        {
+            arm.requests += addition.requests;
+            if addition.samples > 0 {
+                arm.active.insert((&addition.pod, addition.own));
+                let here = PodFacts {
+                    bucket: addition.bucket.0,
+                    started: addition.started,
+                    last: addition.own,
+                    hardware: &key.hardware,
+                    samples: addition.samples,
+                };
+                arm.pods.entry(&addition.pod).and_modify(|pod| pod.add(here)).or_insert(here);
+            }
+        }
+        arm
+    }
+
+    pub(super) fn requests_a_second(&self, clock: HopClock) -> f64 {
+        let hops = u64::try_from(self.active.len()).unwrap_or(u64::MAX);
+        float(self.requests) / clock.length_of(hops).as_seconds()
+    }
+
+    /// The lower median over its pods.
+    pub(super) fn median<T: Ord + Copy>(&self, of: impl Fn(&PodFacts<'a>) -> T) -> Option<T> {
+        let mut values: Vec<T> = self.pods.values().map(of).collect();
+        values.sort_unstable();
+        values.get(values.len().checked_sub(1)? / 2).copied()
+    }
+
+    /// How many of its pods last ran on such a machine, and how many there are.
+    pub(super) fn on(&self, hardware: &Hardware) -> (u64, u64) {
+        let here = self.pods.values().filter(|pod| pod.hardware == hardware).count();
+        (size(here), size(self.pods.len()))
+    }
+}
+
+impl PodFacts<'_> {
+    fn add(&mut self, more: Self) {
+        if (self.started, self.last, self.hardware) < (more.started, more.last, more.hardware) {
+            (self.started, self.last, self.hardware) = (more.started, more.last, more.hardware);
+        }
+        self.samples += more.samples;
+    }
+
+    /// Nanoseconds for which its latest process has run.
+    pub(super) fn age(&self, now: Nanos) -> i64 {
+        now.0.saturating_sub(self.started.0).max(0)
+    }
+}
+
+fn size(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
