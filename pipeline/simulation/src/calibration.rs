@@ -16,6 +16,7 @@
 //! | Nothing changed: is anything significant in a window? | [`quiet`], [`cohorts`], [`requests`], [`rare`], [`values`] |
 //! | Does the self-check see what has no label? | [`hidden`] |
 //! | Something changed: is it found, and nothing else? | [`effects`], [`fan_out`], [`minority`], [`demo`] |
+//! | Does a request cost more under load? | [`load`] |
 //! | What if one looks every ten seconds? | [`stream`], [`looks`], [`rollout`] |
 //! | What if processes warm up? | [`warm_up`] |
 //!
@@ -32,6 +33,7 @@ mod fan_out;
 mod figure;
 mod hidden;
 mod live;
+mod load;
 mod looks;
 mod minority;
 mod model;
@@ -69,6 +71,7 @@ pub fn table() -> Vec<Row> {
         effects::rows(),
         fan_out::rows(),
         minority::rows(),
+        load::rows(),
         looks::rows(),
         rollout::rows(),
         warm_up::rows(),

@@ -24,6 +24,7 @@
 //! | What could have been seen? | [`power`], [`mod@support`] |
 //! | What may be said at any look? | [`evalue`], [`always_valid`] |
 //! | Does a request cost more? | [`requests`] |
+//! | Does it cost more under load? | [`scaling`] |
 //! | What of functions with a handful of samples? | [`rare`], [`exact`] |
 //! | Do only some pods differ? | [`outliers`], [`combine`], [`chi_square`] |
 //! | Do the arms differ in something else? | [`self_check`], [`hidden_factor`] |
@@ -73,6 +74,7 @@ pub mod priors;
 pub mod rare;
 pub mod requests;
 pub mod rows;
+pub mod scaling;
 pub mod self_check;
 pub mod special;
 mod spread;

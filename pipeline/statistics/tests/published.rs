@@ -29,6 +29,8 @@ mod numbers;
 mod outliers;
 #[path = "published/plain.rs"]
 mod plain;
+#[path = "published/scaling.rs"]
+mod scaling;
 #[path = "published/vectors.rs"]
 mod vectors;
 #[path = "published/verdict.rs"]

@@ -162,7 +162,7 @@ fn twin_full_roll_out() {
         let fleet = rolled_out(seed).regress(changed.as_str(), Cells::all(), 1.3).build();
         found(seed, &rows(&config(), &fleet), &changed)
     });
-    tell("twin: full roll-out, one function x 1.3", &runs);
+    print("twin: full roll-out, one function x 1.3", &runs);
     assert!(runs.iter().all(|run| run.hit == 4), "the change is significant in each of the 4 cells");
 }
 
@@ -172,6 +172,6 @@ fn twin_few_head_pods_after_many_of_the_base() {
         let (_, changed) = few_after_many(seed, None);
         found(seed, &run_in_memory(&config(), few_after_many(seed, Some(&changed)).0, 1).unwrap(), &changed)
     });
-    tell("twin: 12 head pods after 84, one function x 2.5", &runs);
+    print("twin: 12 head pods after 84, one function x 2.5", &runs);
     assert!(runs.iter().all(|run| run.hit == 2), "the change is significant in both cells");
 }

@@ -152,7 +152,13 @@ fn each_type_counts_raw_samples() {
         (vec![samples, ("time", "nanoseconds", &[9], &[])], none, 10, vec![], vec![Ok((Wall, Delta, 3))]),
         (vec![samples], ("cpu", 10), 10, attribute("fleetdiff.profile_type", "off_cpu"), vec![Ok((OffCpu, Delta, 3))]),
         (vec![samples], ("cpu", 10), 10, attribute("fleetdiff.profile_type", "heap"), vec![Ok((Cpu, Delta, 3))]),
-        (vec![samples], ("cpu", 10), 10, attribute("fleetdiff.profile_type", "gpu"), vec![Err(Reason::UnsupportedType)]),
+        (
+            vec![samples],
+            ("cpu", 10),
+            10,
+            attribute("fleetdiff.profile_type", "gpu"),
+            vec![Err(Reason::UnsupportedType)],
+        ),
         // A timestamp each: values of a count are added up, without values each is one, times are events.
         (vec![("samples", "count", &[2, 2, 3, 3], &[1, 2, 3, 4])], ("cpu", 1), 10, vec![], vec![Ok((Cpu, Delta, 10))]),
         (vec![("samples", "count", &[], &[1, 2, 3])], ("cpu", 1), 10, vec![], vec![Ok((Cpu, Delta, 3))]),
@@ -170,7 +176,13 @@ fn each_type_counts_raw_samples() {
             vec![Ok((Heap, Cumulative, 1)), Ok((LiveHeap, Gauge, 1))],
         ),
         (vec![objects, space], ("space", 1), 10, vec![], vec![Ok((Heap, Delta, 2))]),
-        (vec![objects, space], ("space", 1), 0, attribute("fleetdiff.temporality", "delta"), vec![Ok((Heap, Delta, 2))]),
+        (
+            vec![objects, space],
+            ("space", 1),
+            0,
+            attribute("fleetdiff.temporality", "delta"),
+            vec![Ok((Heap, Delta, 2))],
+        ),
         (
             vec![objects, space],
             ("space", 1),
