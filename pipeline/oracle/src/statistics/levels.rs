@@ -10,7 +10,7 @@ use super::geometry::{ArmGeometry, Geometry, Shared};
 use super::one_pod::{Without, without_each};
 use super::priors::{self, Dispersion, median};
 use super::spread;
-use super::tails::{ln_f1_tail, t_of_tail};
+use super::tails::{ln_f1_tail, root, t_of_tail};
 
 /// Classes of tau^2 x the pooled share x the samples of a pod, by which pods are weighted.
 pub(super) const CLASSES: [f64; 7] = [0.0, 0.25, 1.0, 4.0, 16.0, 64.0, 256.0];
@@ -440,13 +440,13 @@ impl StrataTest {
         }
     }
 
-    /// All theta whose p is above exp(`ln_p`), by bisection (`interval`); an end is infinite if an arm has none.
+    /// All theta whose p is above exp(`ln_p`), (`interval`); an end is infinite if an arm has none.
     /// `variance` is that of the factor which is then taken off.
     pub fn interval(&self, f: usize, ln_p: f64, variance: f64) -> (f64, f64) {
         let limit = t_of_tail(ln_p, self.df[f].max(1e-9)).powi(2);
         let (no_head, no_base) = (self.levels[0][f].level == 0.0, self.levels[1][f].level == 0.0);
         let end = |sign: f64, is_open: bool| {
-            let (mut inside, mut outside) = if no_head || no_base {
+            let (inside, outside) = if no_head || no_base {
                 (-sign * 40.0, sign * 40.0)
             } else {
                 (self.theta[f], self.theta[f] + sign * 40.0)
@@ -454,11 +454,7 @@ impl StrataTest {
             if is_open || self.statistic(f, outside.exp(), variance) < limit {
                 return sign * f64::INFINITY;
             }
-            for _ in 0..100 {
-                let middle = inside.midpoint(outside);
-                *if self.statistic(f, middle.exp(), variance) > limit { &mut outside } else { &mut inside } = middle;
-            }
-            inside.midpoint(outside)
+            root(inside, outside, |theta| self.statistic(f, theta.exp(), variance).sqrt() - limit.sqrt())
         };
         (end(-1.0, no_head), end(1.0, no_base))
     }

@@ -110,9 +110,9 @@ pub fn t_quantile(level: f64, d: f64) -> f64 {
     t_of_tail((1.0 - level).ln(), d)
 }
 
-/// The `t` with P(|T| > t) = exp(`ln_p`) for a Student t with `d` degrees of freedom, by bisection on ln t.
+/// The `t` with P(|T| > t) = exp(`ln_p`) for a Student t with `d` degrees of freedom, on the scale of ln t.
 pub fn t_of_tail(ln_p: f64, d: f64) -> f64 {
-    bisect(-10.0, 60.0, |ln_t| ln_f1_tail((2.0 * ln_t).exp(), d) > ln_p).exp()
+    root(-10.0, 60.0, |ln_t| ln_p - ln_f1_tail((2.0 * ln_t).exp(), d)).exp()
 }
 
 /// The normal quantile `z >= 0` with P(|Z| > z) = exp(`ln_p`).
@@ -185,4 +185,32 @@ pub(super) fn bisect(mut low: f64, mut high: f64, left_of: impl Fn(f64) -> bool)
         }
     }
     low.midpoint(high)
+}
+
+/// The root of a rising function between `low`, where it is negative, and `high`: a few halvings, then regula falsi in its Illinois form.
+pub(super) fn root(low: f64, high: f64, value: impl Fn(f64) -> f64) -> f64 {
+    /// Halvings, after which the function is nearly a line.
+    const HALVINGS: usize = 10;
+    // Where the function is negative and where not, with its values there.
+    let (mut below, mut above) = ((low, f64::NEG_INFINITY), (high, f64::INFINITY));
+    let (mut at, mut was_below) = (low, None);
+    for step in 0..200 {
+        let line = (below.0 * above.1 - above.0 * below.1) / (above.1 - below.1);
+        let between = line > below.0.min(above.0) && line < below.0.max(above.0);
+        let next = if step < HALVINGS || !between { below.0.midpoint(above.0) } else { line };
+        if (next - at).abs() <= 1e-14 * (1.0 + at.abs()) {
+            return next;
+        }
+        let here = value(next);
+        let is_below = here < 0.0;
+        // An end that stays twice counts half, so that the other one moves past the root too.
+        let part = if step > HALVINGS && was_below == Some(is_below) { 0.5 } else { 1.0 };
+        if is_below {
+            (below, above.1) = ((next, here), part * above.1);
+        } else {
+            (above, below.1) = ((next, here), part * below.1);
+        }
+        (at, was_below) = (next, Some(is_below));
+    }
+    at
 }
