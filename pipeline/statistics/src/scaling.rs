@@ -7,7 +7,7 @@
 //! | what | how |
 //! |---|---|
 //! | load of an interval | requests a pod, over the pods that served in it, as a logarithm |
-//! | model | samples of a pod in an interval have mean requests x exp(a_pod + beta load): each pod has a level of its own, so pods that run only at peak do not bend the line |
+//! | model | samples of a pod in an interval have mean requests x exp(a_pod + beta load): each pod has a level of its own |
 //! | estimate | the Poisson score equation, by Newton's method; it assumes no Poisson law, only that mean |
 //! | error | the scores of pods and of blocks of time, added, less what both count (Cameron, Gelbach & Miller 2011); at least the larger of both |
 //! | degrees of freedom | the smaller of pods - 1 and blocks - 2 |
@@ -16,7 +16,8 @@
 //! Blocks are taken as independent. If what a function costs moves by itself, for all pods at once and for longer than a block, the error
 //! is too small: with a CV of 2 % over two minutes nothing is lost (`fleetdiff calibrate`, rows `load...`), with 15 % most runs have a
 //! false elasticity. Whatever else changes with time looks like load if load only rose or only fell; whether load can be told from time is
-//! [`Load::withheld`]. What makes the estimate wrong beyond that: requests of another kind at peak, and intervals so short that a request is served in one and its samples are taken in the next.
+//! [`Load::withheld`]. What makes the estimate wrong beyond that: requests of another kind at peak, and intervals so short that a
+//! request is served in one and its samples are taken in the next.
 
 use crate::median::median;
 use crate::minimum_effect::outside_band;
