@@ -9,15 +9,16 @@
 //! | load of an interval | requests a pod, over the pods that served in it, as a logarithm |
 //! | model | samples of a pod in an interval have mean requests x exp(a_pod + beta load): each pod has a level of its own |
 //! | estimate | the Poisson score equation, by Newton's method; it assumes no Poisson law, only that mean |
-//! | error | the scores of pods and of blocks of time, added, less what both count (Cameron, Gelbach & Miller 2011); at least the larger of both |
-//! | degrees of freedom | the smaller of pods - 1 and blocks - 2 |
+//! | error between pods | the scores of pods (Liang & Zeger 1986) |
+//! | error over time | what a function costs drifts for all pods at once. How much, each function shows by its own scores; how long that lasts, all functions show together: the correlation rho of one interval with the next, of what counting does not explain, corrected for the fit (Kendall 1954). The drift then counts (1 + rho) / (1 - rho) times (a first-order autoregression) |
+//! | degrees of freedom | the smaller of pods - 1 and the intervals that rho leaves |
 //! | test | of abs(beta) <= a band, as TREAT (McCarthy & Smyth 2009) |
 //!
-//! Blocks are taken as independent. If what a function costs moves by itself, for all pods at once and for longer than a block, the error
-//! is too small: with a CV of 2 % over two minutes nothing is lost (`fleetdiff calibrate`, rows `load...`), with 15 % most runs have a
-//! false elasticity. Whatever else changes with time looks like load if load only rose or only fell; whether load can be told from time is
-//! [`Load::withheld`]. What makes the estimate wrong beyond that: requests of another kind at peak, and intervals so short that a
-//! request is served in one and its samples are taken in the next.
+//! What changes with time anyway looks like load if load only rose or only fell; whether load can be told from time is
+//! [`Load::withheld`]. What makes the estimate wrong beyond that: requests of another kind at peak, functions that drift for far longer
+//! than most, and intervals so short that a request is served in one and its samples are taken in the next.
+
+use std::collections::BTreeMap;
 
 use crate::median::median;
 use crate::minimum_effect::outside_band;
@@ -28,10 +29,10 @@ use crate::tails::{F1Tail, t_quantile};
 pub const BAND: f64 = 0.05;
 /// The load must have spanned this factor between blocks.
 pub const LEAST_SPAN: f64 = 1.5;
-/// The most blocks of time; longer ones are less alike.
+/// Blocks of time in which the load is averaged to see its course.
 const BLOCKS: u64 = 15;
-/// The fewest blocks.
-const LEAST_BLOCKS: usize = 6;
+/// The fewest intervals.
+const LEAST_INTERVALS: usize = 12;
 /// The fewest pods.
 const LEAST_PODS: usize = 3;
 /// A fall (or rise) of load counts beside the opposite one from this part of it on.
@@ -40,6 +41,12 @@ const BACK: f64 = 0.5;
 const CLOSE: f64 = 1e-12;
 /// An elasticity beyond this is no elasticity: all samples are at one end of the load.
 const FARTHEST: f64 = 20.0;
+/// A function with fewer samples says nothing of how long drift lasts.
+const ENOUGH: f64 = 200.0;
+/// The longest that drift is taken to last.
+const MOST_PERSISTENCE: f64 = 0.95;
+/// Fewer degrees of freedom carry no test.
+const LEAST_DF: f64 = 2.0;
 
 /// Requests of the pods in an interval of time.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,9 +64,7 @@ pub struct Load {
     intervals: Vec<LoadInterval>,
     /// ln of the load of each interval, less the median.
     ln_load: Vec<f64>,
-    /// The block of each interval, ascending from 0.
-    block: Vec<usize>,
-    /// The mean of `ln_load` in each block.
+    /// The mean of `ln_load` in each block of time.
     of_block: Vec<f64>,
 }
 
@@ -68,12 +73,23 @@ pub struct Load {
 pub enum Withheld {
     /// Fewer than three pods served.
     FewPods,
-    /// Fewer than six blocks of time.
-    FewBlocks,
+    /// Fewer than twelve intervals.
+    FewIntervals,
     /// The load of blocks differs by less than a factor of [`LEAST_SPAN`]; this is the factor.
     LoadSpanTooSmall(f64),
     /// Load only rose, or only fell, or nearly: time has done the same.
     LoadIsTime,
+}
+
+/// The elasticities of functions on one load.
+#[derive(Clone, Debug)]
+pub struct Elasticities {
+    /// Of each function; `None` where it has no samples, all of them at one end of the load, or where `df` are below 2.
+    pub slopes: Vec<Option<Slope>>,
+    /// How strongly what functions cost is correlated from one interval to the next, 0 to .95.
+    pub persistence: f64,
+    /// Degrees of freedom: few of few pods, and where drift lasts so long that the recording holds little of it.
+    pub df: f64,
 }
 
 /// A slope with its error: an elasticity, or a difference of two.
@@ -97,18 +113,10 @@ impl Load {
         let loads: Vec<f64> = intervals.iter().map(load).collect();
         let middle = median(&loads);
         let ln_load: Vec<f64> = loads.iter().map(|load| load - middle).collect();
-        let ends = || intervals.first().zip(intervals.last()).map(|(first, last)| (first.number, last.number));
-        let each = ends().map_or(1, |(first, last)| (last - first + 1).div_ceil(BLOCKS));
-        let first = ends().map_or(0, |(first, _)| first);
-        let mut places: Vec<u64> = intervals.iter().map(|one| (one.number - first) / each).collect();
-        let mut distinct = places.clone();
-        distinct.dedup();
-        let block = places.drain(..).map(|place| distinct.partition_point(|&other| other < place)).collect();
-        let mut new = Self { pods: 0, intervals, ln_load, block, of_block: vec![0.0; distinct.len()] };
-        let pods = new.intervals.first().map_or(0, |one| one.requests.len());
-        new.pods = (0..pods).filter(|&pod| new.intervals.iter().any(|one| one.requests[pod] > 0.0)).count();
-        new.of_block = new.means();
-        new
+        let pods = intervals.first().map_or(0, |one| one.requests.len());
+        let pods = (0..pods).filter(|&pod| intervals.iter().any(|one| one.requests[pod] > 0.0)).count();
+        let of_block = means_of_blocks(&intervals, &ln_load);
+        Self { pods, intervals, ln_load, of_block }
     }
 
     /// Why elasticities on this load say nothing; `None` if they do.
@@ -117,7 +125,7 @@ impl Load {
         let (rise, fall) = (greatest_rise(self.of_block.iter()), greatest_rise(self.of_block.iter().rev()));
         match rise.max(fall) {
             _ if self.pods < LEAST_PODS => Some(Withheld::FewPods),
-            _ if self.of_block.len() < LEAST_BLOCKS => Some(Withheld::FewBlocks),
+            _ if self.intervals.len() < LEAST_INTERVALS => Some(Withheld::FewIntervals),
             span if span < libm::log(LEAST_SPAN) => Some(Withheld::LoadSpanTooSmall(libm::exp(span))),
             span if rise.min(fall) < BACK * span => Some(Withheld::LoadIsTime),
             _ => None,
@@ -141,36 +149,73 @@ impl Load {
         (numbers(&order[..third]), numbers(&order[order.len() - third..]))
     }
 
-    /// The elasticity of a function whose samples by interval number and pod `samples` gives; `None` if it has none, or all of them at one
-    /// end of the load.
+    /// The elasticities of so many functions, whose samples by function, interval number and pod `samples` gives.
     ///
-    /// Checked against statsmodels (`scaling.json`) to 1e-8. Costs intervals x pods for each of some five steps.
+    /// Checked against statsmodels and NumPy (`scaling.json`) to 1e-7. Costs intervals x pods for each function and each of some five steps.
     #[must_use]
-    pub fn elasticity(&self, samples: impl Fn(u64, usize) -> f64) -> Option<Slope> {
-        let pods: Vec<Pod> = (0..self.intervals.first()?.requests.len()).map(|pod| self.pod(pod, &samples)).collect();
+    pub fn elasticities(&self, functions: usize, samples: impl Fn(usize, u64, usize) -> f64) -> Elasticities {
+        let fitted = |function| self.fit(&|number, pod| samples(function, number, pod));
+        let fits: Vec<Option<Fit>> = (0..functions).map(fitted).collect();
+        let persistence = self.persistence(&fits);
+        let lasting = (1.0 + persistence) / (1.0 - persistence);
+        let intervals = length(self.intervals.len());
+        let left = intervals - 2.0 * lasting;
+        let squares = square(persistence);
+        let df = (left * (1.0 - squares) / (1.0 + squares)).min(length(self.pods) - 1.0);
+        let slope = |fit: &Fit| {
+            let drift = (fit.over_time * intervals / left - fit.information).max(0.0) * lasting;
+            let variance = fit.between_pods.max(fit.information) + drift;
+            let error = libm::sqrt(variance) / fit.information;
+            let is_known = error.is_finite() && error > 0.0 && df >= LEAST_DF && left > 0.0;
+            is_known.then_some(Slope { value: fit.beta, error, df })
+        };
+        Elasticities { slopes: fits.iter().map(|fit| slope(fit.as_ref()?)).collect(), persistence, df }
+    }
+
+    /// How strongly what counting does not explain is correlated from one interval to the next, over all functions.
+    fn persistence(&self, fits: &[Option<Fit>]) -> f64 {
+        let telling: Vec<&Fit> = fits.iter().flatten().filter(|fit| fit.samples >= ENOUGH).collect();
+        let (functions, intervals) = (length(telling.len()), length(self.intervals.len()));
+        let mean = |of: fn(&Fit) -> f64| telling.iter().map(|&fit| of(fit)).sum::<f64>() / functions;
+        let (excess, next) = (mean(|fit| fit.excess), mean(|fit| fit.next));
+        // Of counting alone the excess has this standard deviation.
+        if telling.is_empty() || excess <= 2.0 * libm::sqrt(2.0 / (intervals * functions)) {
+            return 0.0;
+        }
+        // The fit takes a level and a slope out of each function.
+        ((next / excess + 2.0 / intervals) / (1.0 - 4.0 / intervals)).clamp(0.0, MOST_PERSISTENCE)
+    }
+
+    /// Fits one function; `None` if it has no samples, or all of them at one end of the load.
+    fn fit(&self, samples: &impl Fn(u64, usize) -> f64) -> Option<Fit> {
+        let pods: Vec<Pod> = (0..self.intervals.first()?.requests.len()).map(|pod| self.pod(pod, samples)).collect();
         let beta = self.root(&pods)?;
         let growth = self.growth(beta);
-        let (mut information, mut of_pods, mut of_both) = (0.0, 0.0, 0.0);
-        let mut of_blocks = vec![0.0; self.of_block.len()];
+        let mut fit = Fit { beta, ..Fit::default() };
+        let mut each = vec![OfInterval::default(); self.intervals.len()];
         for pod in pods.iter().filter(|pod| pod.samples > 0.0) {
             let at = self.moments(pod, &growth);
-            information += pod.samples * at.variance;
-            let mut scores = vec![0.0; self.of_block.len()];
+            let mut score = 0.0;
             for &(place, requests, samples) in &pod.served {
-                let expected = pod.samples * requests * growth[place] / at.sum;
-                scores[self.block[place]] += (samples - expected) * (self.ln_load[place] - at.mean);
+                let (expected, off) = (pod.samples * requests * growth[place] / at.sum, self.ln_load[place] - at.mean);
+                each[place].add(samples, expected, off);
+                score += (samples - expected) * off;
             }
-            of_pods += square(scores.iter().sum());
-            of_both += scores.iter().copied().map(square).sum::<f64>();
-            of_blocks.iter_mut().zip(&scores).for_each(|(sum, score)| *sum += score);
+            fit.samples += pod.samples;
+            fit.information += pod.samples * at.variance;
+            fit.between_pods += square(score);
         }
-        let (clusters, blocks) = (length(self.pods), length(self.of_block.len()));
-        let of_pods = of_pods * clusters / (clusters - 1.0);
-        let of_blocks = of_blocks.into_iter().map(square).sum::<f64>() * blocks / (blocks - 2.0);
-        let variance = (of_pods + of_blocks - of_both).max(of_pods).max(of_blocks);
-        let error = libm::sqrt(variance) / information;
-        let df = (clusters - 1.0).min(blocks - 2.0);
-        (information > 0.0 && error.is_finite() && error > 0.0 && df >= 1.0).then_some(Slope { value: beta, error, df })
+        let (pods, intervals) = (length(self.pods), length(self.intervals.len()));
+        let clusters = pods / (pods - 1.0);
+        fit.between_pods *= clusters;
+        fit.over_time = each.iter().map(|interval| square(interval.score)).sum();
+        let relative: Vec<f64> = each.iter().map(OfInterval::relative).collect();
+        fit.excess = relative.iter().copied().map(square).sum::<f64>() / (intervals - 2.0) - 1.0;
+        let neighbours =
+            (1..each.len()).filter(|&place| self.intervals[place].number == self.intervals[place - 1].number + 1);
+        let products: Vec<f64> = neighbours.map(|place| relative[place] * relative[place - 1]).collect();
+        fit.next = products.iter().sum::<f64>() / length(products.len()).max(1.0);
+        (fit.information > 0.0).then_some(fit)
     }
 
     fn pod(&self, pod: usize, samples: &impl Fn(u64, usize) -> f64) -> Pod {
@@ -227,15 +272,6 @@ impl Load {
         let variance = weights().map(|(place, weight)| weight * square(self.ln_load[place] - mean)).sum::<f64>() / sum;
         Moments { sum, mean, variance }
     }
-
-    fn means(&self) -> Vec<f64> {
-        let mut sums = vec![(0.0, 0usize); self.of_block.len()];
-        for (&block, load) in self.block.iter().zip(&self.ln_load) {
-            sums[block].0 += load;
-            sums[block].1 += 1;
-        }
-        sums.into_iter().map(|(sum, number)| sum / length(number)).collect()
-    }
 }
 
 /// One pod's samples of a function.
@@ -243,6 +279,43 @@ struct Pod {
     samples: f64,
     /// Place of each interval in which it served, its requests and its samples.
     served: Vec<(usize, f64, f64)>,
+}
+
+/// One function, fitted by itself. The variances are those of its score.
+#[derive(Default)]
+struct Fit {
+    beta: f64,
+    samples: f64,
+    /// Also the variance that counting alone gives.
+    information: f64,
+    between_pods: f64,
+    /// As if intervals were independent.
+    over_time: f64,
+    /// How much more than by counting the samples of all pods together vary from interval to interval; 0 is as much.
+    excess: f64,
+    /// The mean product of what counting does not explain, of an interval and the next.
+    next: f64,
+}
+
+/// All pods together in one interval.
+#[derive(Clone, Copy, Default)]
+struct OfInterval {
+    samples: f64,
+    expected: f64,
+    score: f64,
+}
+
+impl OfInterval {
+    fn add(&mut self, samples: f64, expected: f64, off: f64) {
+        self.samples += samples;
+        self.expected += expected;
+        self.score += (samples - expected) * off;
+    }
+
+    /// The deviation from what was expected, in standard deviations of counting.
+    fn relative(&self) -> f64 {
+        if self.expected > 0.0 { (self.samples - self.expected) / libm::sqrt(self.expected) } else { 0.0 }
+    }
 }
 
 struct Moments {
@@ -282,6 +355,18 @@ impl Slope {
 /// Pods that served in an interval.
 fn serving(one: &LoadInterval) -> usize {
     one.requests.iter().filter(|&&requests| requests > 0.0).count()
+}
+
+/// The mean load of blocks of time, ascending; a block without requests is left out.
+fn means_of_blocks(intervals: &[LoadInterval], ln_load: &[f64]) -> Vec<f64> {
+    let Some((first, last)) = intervals.first().zip(intervals.last()) else { return Vec::new() };
+    let each = (last.number - first.number + 1).div_ceil(BLOCKS);
+    let mut blocks: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+    for (interval, load) in intervals.iter().zip(ln_load) {
+        let (sum, number) = blocks.entry((interval.number - first.number) / each).or_default();
+        (*sum, *number) = (*sum + load, *number + 1.0);
+    }
+    blocks.into_values().map(|(sum, number)| sum / number).collect()
 }
 
 /// The greatest rise from a value to a later one.

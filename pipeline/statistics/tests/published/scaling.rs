@@ -1,7 +1,8 @@
 //! Load scaling against statsmodels, its laws, and when it is withheld.
 
-use fleetdiff_statistics::scaling::{BAND, Load, LoadInterval, Slope, Withheld};
+use fleetdiff_statistics::scaling::{BAND, Elasticities, Load, LoadInterval, Slope, Withheld};
 use proptest::prelude::*;
+use serde_json::Value;
 
 use crate::vectors::{Compared, cases, float, floats, list};
 
@@ -13,9 +14,9 @@ fn load(numbers: &[u64], requests: &Table) -> Load {
     Load::of(numbers.iter().zip(requests).map(interval))
 }
 
-fn slope(numbers: &[u64], requests: &Table, samples: &Table) -> Option<Slope> {
+fn elasticities(numbers: &[u64], requests: &Table, samples: &[Table]) -> Elasticities {
     let place = |number: u64| numbers.iter().position(|&other| other == number).expect("an interval of the load");
-    load(numbers, requests).elasticity(|number, pod| samples[place(number)][pod])
+    load(numbers, requests).elasticities(samples.len(), |function, number, pod| samples[function][place(number)][pod])
 }
 
 #[test]
@@ -25,27 +26,33 @@ fn published_elasticities() {
         Compared::new("their errors"),
         Compared::new("their ln p"),
         Compared::new("their intervals"),
-        Compared::new("spans of load"),
+        Compared::new("what builds have in common"),
     ];
     for (number, case) in cases("scaling.json").iter().enumerate() {
-        let table = |key: &str| -> Table { list(&case[key]).iter().map(floats).collect() };
+        let table = |value: &Value| -> Table { list(value).iter().map(floats).collect() };
         let numbers: Vec<u64> =
             list(&case["intervals"]).iter().map(|number| number.as_u64().expect("a number")).collect();
-        let (requests, samples) = (table("requests"), table("samples"));
-        let expect = |key: &str| float(&case["expect"][key]);
+        let (requests, samples) =
+            (table(&case["requests"]), list(&case["samples"]).iter().map(table).collect::<Vec<_>>());
+        let expect = &case["expect"];
+        let (seen, load) = (elasticities(&numbers, &requests, &samples), load(&numbers, &requests));
+        let [values, errors, ln_p, intervals, of_builds] = &mut compared;
         let at = format!("case {number}");
-        let slope = slope(&numbers, &requests, &samples).unwrap_or_else(|| panic!("{at} has a slope"));
-        let [values, errors, ln_p, intervals, spans] = &mut compared;
-        values.relative_above(slope.value, expect("beta"), 1e-8, 1e-9, &at);
-        errors.relative_above(slope.error, expect("error"), 1e-7, 0.0, &at);
-        errors.relative_above(slope.df, expect("df"), 0.0, 0.0, &at);
-        ln_p.relative_above(slope.ln_p(BAND), expect("ln_p"), 1e-6, 1e-9, &at);
-        let (low, high) = slope.interval(0.95);
-        intervals.relative_above(low, expect("low"), 1e-7, 1e-8, &at);
-        intervals.relative_above(high, expect("high"), 1e-7, 1e-8, &at);
-        let load = load(&numbers, &requests);
-        spans.relative_above(load.span(), expect("rise").max(expect("fall")).exp(), 1e-12, 0.0, &at);
+        of_builds.relative_above(seen.persistence, float(&expect["persistence"]), 1e-7, 0.0, &at);
+        of_builds.relative_above(seen.df, float(&expect["df"]), 1e-6, 0.0, &at);
+        of_builds.relative_above(load.span(), float(&expect["span"]), 1e-12, 0.0, &at);
         assert_eq!(load.withheld(), None, "{at}");
+        for (function, (slope, expect)) in seen.slopes.iter().zip(list(&expect["slopes"])).enumerate() {
+            let at = format!("case {number}, function {function}");
+            assert_eq!(slope.is_none(), expect.is_null(), "{at}");
+            let Some(slope) = slope else { continue };
+            values.relative_above(slope.value, float(&expect["beta"]), 1e-8, 1e-9, &at);
+            errors.relative_above(slope.error, float(&expect["error"]), 1e-7, 0.0, &at);
+            ln_p.relative_above(slope.ln_p(BAND), float(&expect["ln_p"]), 1e-6, 1e-9, &at);
+            let (low, high) = slope.interval(0.95);
+            intervals.relative_above(low, float(&expect["low"]), 1e-6, 1e-8, &at);
+            intervals.relative_above(high, float(&expect["high"]), 1e-6, 1e-8, &at);
+        }
     }
     compared.into_iter().for_each(Compared::finish);
 }
@@ -71,14 +78,14 @@ fn what_cannot_be_told_from_time_is_withheld() {
     let there_and_back = |number: u32| if (10..20).contains(&number) { 2.0 } else { 1.0 };
     assert_eq!(withheld(&there_and_back, 4, 30), None);
     assert_eq!(withheld(&there_and_back, 2, 30), Some(Withheld::FewPods));
-    assert_eq!(withheld(&there_and_back, 4, 5), Some(Withheld::FewBlocks));
+    assert_eq!(withheld(&there_and_back, 4, 5), Some(Withheld::FewIntervals));
     assert_eq!(withheld(&|number| 1.0 + f64::from(number) / 29.0, 4, 30), Some(Withheld::LoadIsTime), "a ramp");
     assert_eq!(
         withheld(&|number| if number < 20 { 2.0 } else { 1.0 }, 4, 30),
         Some(Withheld::LoadIsTime),
         "a step down"
     );
-    let nearly = |number: u32| (1.0 + f64::from(number) / 15.0) * if number % 2 == 0 { 1.03 } else { 1.0 };
+    let nearly = |number: u32| (1.0 + f64::from(number) / 15.0) * if number.is_multiple_of(2) { 1.03 } else { 1.0 };
     assert_eq!(withheld(&nearly, 4, 30), Some(Withheld::LoadIsTime), "a ramp that trembles");
     let Some(Withheld::LoadSpanTooSmall(span)) =
         withheld(&|number| if there_and_back(number) > 1.0 { 1.4 } else { 1.0 }, 4, 30)
@@ -86,7 +93,10 @@ fn what_cannot_be_told_from_time_is_withheld() {
         panic!("a load of 1.4 times itself is too small")
     };
     assert!((span - 1.4).abs() < 1e-12, "{span}");
-    assert!(load(&[], &Vec::new()).withheld().is_some() && load(&[], &Vec::new()).elasticity(|_, _| 1.0).is_none());
+    assert!(
+        load(&[], &Vec::new()).withheld().is_some()
+            && load(&[], &Vec::new()).elasticities(1, |_, _, _| 1.0).slopes[0].is_none()
+    );
 }
 
 /// Samples that are all at one end of the load have no elasticity, and none is made up.
@@ -94,8 +104,10 @@ fn what_cannot_be_told_from_time_is_withheld() {
 fn samples_of_one_interval_have_no_elasticity() {
     let (numbers, requests) = hump(2.0);
     let load = load(&numbers, &requests);
-    assert_eq!(load.elasticity(|_, _| 0.0), None);
-    assert_eq!(load.elasticity(|number, _| f64::from(u8::from(number == 0))), None);
+    let of = |samples: &dyn Fn(u64) -> f64| load.elasticities(1, |_, number, _| samples(number)).slopes[0];
+    assert_eq!(of(&|_| 0.0), None);
+    assert_eq!(of(&|number| f64::from(u8::from(number == 0))), None);
+    assert!(of(&|number| f64::from(u8::from(number.is_multiple_of(2)))).is_some());
     let (low, high) = load.thirds();
     assert!(low.contains(&0) && low.contains(&29) && high.contains(&15) && low.len() == 10 && high.len() == 10);
 }
@@ -103,27 +115,29 @@ fn samples_of_one_interval_have_no_elasticity() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Units of requests and pods of other sizes change nothing; one more power of the load is one more elasticity.
+    /// Units of requests change nothing.
     #[test]
     fn law_elasticity_is_free_of_units(
         counts in proptest::collection::vec(proptest::collection::vec(1..60_u32, 4), 30),
-        factors in proptest::array::uniform4(0.1..10.0_f64),
         unit in 0.01..100.0_f64,
     ) {
         let (numbers, requests) = hump(2.0);
         let samples: Table = counts.iter().map(|row| row.iter().map(|&count| f64::from(count)).collect()).collect();
-        let one = slope(&numbers, &requests, &samples).expect("a slope");
         let more: Table = requests.iter().map(|row| row.iter().map(|requests| unit * requests).collect()).collect();
-        let other = slope(&numbers, &more, &samples).expect("a slope");
+        let [one, other] = [&requests, &more].map(|requests| elasticities(&numbers, requests, std::slice::from_ref(&samples)));
+        let [one, other] = [one, other].map(|of| of.slopes[0].expect("a slope"));
         prop_assert!((one.value - other.value).abs() < 1e-9 && (one.error - other.error).abs() < 1e-9);
-        // The level of each pod is its own, so that pods that need more for a request change no slope of theirs.
-        let of_pods: Table = samples.iter().map(|row| row.iter().zip(factors).map(|(count, factor)| count * factor).collect()).collect();
-        let each: Vec<f64> = (0..4).filter_map(|pod| {
-            let alone = |table: &Table| -> Table { table.iter().map(|row| (0..4).map(|one| if one == pod { row[one] } else { 0.0 }).collect()).collect() };
-            let slopes = [&samples, &of_pods].map(|table| slope(&numbers, &requests, &alone(table)).map(|slope| slope.value));
-            Some((slopes[0]? - slopes[1]?).abs())
-        }).collect();
-        prop_assert!(each.iter().all(|off| *off < 1e-9), "{each:?}");
+    }
+
+    /// One more power of the load in what a request costs is one more elasticity; the levels of pods are none of it.
+    #[test]
+    fn law_a_power_of_the_load_is_an_elasticity(power in -2.0..2.0_f64, levels in proptest::array::uniform4(0.1..10.0_f64)) {
+        let (numbers, requests) = hump(2.0);
+        let load = |row: &Vec<f64>| row.iter().sum::<f64>() / 4.0;
+        let of_row = |row: &Vec<f64>| row.iter().zip(levels).map(|(requests, level)| level * requests * load(row).powf(power)).collect();
+        let samples: Table = requests.iter().map(of_row).collect();
+        let fitted = elasticities(&numbers, &requests, &[samples]).slopes[0];
+        prop_assert!(fitted.is_some_and(|slope| (slope.value - power).abs() < 1e-9), "{fitted:?}");
     }
 
     /// p < .05 exactly if the interval leaves out 0, at a band of 0.
@@ -131,8 +145,8 @@ proptest! {
     fn law_interval_of_a_slope_is_its_test(value in -3.0..3.0_f64, error in 0.01..2.0_f64, df in 1.0..40.0_f64) {
         let slope = Slope { value, error, df };
         let (low, high) = slope.interval(0.95);
-        let outside = low > 0.0 || high < 0.0;
-        prop_assert!(low.min(-high).abs() < 1e-8 || low.abs() < 1e-8 || high.abs() < 1e-8 || outside == (slope.ln_p(0.0) < 0.05_f64.ln()));
+        let near = low.abs() < 1e-8 || high.abs() < 1e-8;
+        prop_assert!(near || (low > 0.0 || high < 0.0) == (slope.ln_p(0.0) < 0.05_f64.ln()));
         let difference = slope.less(Slope { value: 0.0, error, df });
         prop_assert!((difference.error - error * 2.0_f64.sqrt()).abs() < 1e-12 && (difference.df - 2.0 * df).abs() < 1e-9);
     }
