@@ -8,12 +8,17 @@ mod broker;
 mod collector;
 #[path = "kafka/faults.rs"]
 mod faults;
+#[path = "../../connectors/tests/support/hook.rs"]
+#[expect(dead_code, reason = "other tests let it fail in more ways")]
+mod hook;
 #[path = "kafka/metrics.rs"]
 mod metrics;
 #[path = "../../connectors/formats/tests/formats/metrics_proto.rs"]
 mod metrics_proto;
 #[path = "kafka/program.rs"]
 mod program;
+#[path = "kafka/receivers.rs"]
+mod receivers;
 #[path = "kafka/results.rs"]
 mod results;
 #[path = "kafka/same_rows.rs"]

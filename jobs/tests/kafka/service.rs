@@ -13,7 +13,7 @@ use crate::results::{Results, of_folder};
 
 const PATIENCE: Duration = Duration::from_secs(90);
 
-fn wait_for(what: &str, log: &Path, mut holds: impl FnMut() -> bool) {
+pub fn wait_for(what: &str, log: &Path, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < deadline, "{what} did not happen; the log:\n{}", fs::read_to_string(log).unwrap());
@@ -22,13 +22,13 @@ fn wait_for(what: &str, log: &Path, mut holds: impl FnMut() -> bool) {
 }
 
 /// Sends a signal and gives the exit code.
-fn stop(mut service: Child, signal: &str) -> Option<i32> {
+pub fn stop(mut service: Child, signal: &str) -> Option<i32> {
     let sent = Command::new("kill").args(["-s", signal, &service.id().to_string()]).status().unwrap();
     assert!(sent.success());
     service.wait().unwrap().code()
 }
 
-fn generate(topic: &str, duration: &str, partitions_used: &str) {
+pub fn generate(topic: &str, duration: &str, partitions_used: &str) {
     let shape = [
         "--seed",
         "3",
@@ -47,7 +47,7 @@ fn generate(topic: &str, duration: &str, partitions_used: &str) {
     succeed(&[&to_topic[..], &shape].concat());
 }
 
-fn watch<'a>(topic: &'a str, output: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+pub fn watch<'a>(topic: &'a str, output: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     let own = ["watch", "--brokers", brokers(), "--topic", topic, "--format", "delta", "--output", text(output)];
     let settings =
         ["--alerts-topic", "", "--flush", "60s", "--window", "4m", "--idle-after", "1s", "--report-every", "2m"];
