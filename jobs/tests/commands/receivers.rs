@@ -1,14 +1,16 @@
 //! Receivers of the whole program: one alert for one cause, which ends when the rules clear it.
 
 use std::fs;
-use std::path::Path;
+use std::io::{BufRead, BufReader, Lines};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::alertmanager::Alertmanager;
 use crate::hook::Hook;
-use crate::program::run;
+use crate::program::{run, run_with};
 
 /// A fleet in which one function is 40 % more expensive in two cells of the canary.
 fn fleet(folder: &Path) {
@@ -89,4 +91,49 @@ fn receivers_are_tested_by_name() {
     let unknown = test(&["caht"]);
     assert_eq!(unknown.code, 2);
     assert!(unknown.stderr.contains("chat, gone"), "{}", unknown.stderr);
+}
+
+/// A webhook over HTTPS, whose certificate only those trust who are told to.
+struct Https {
+    server: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    port: String,
+}
+
+impl Https {
+    fn start() -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/tls");
+        let mut server =
+            Command::new("python3").arg(folder.join("server.py")).arg(&folder).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+        let port = lines.next().unwrap().unwrap();
+        Self { server, lines, port }
+    }
+
+    fn certificate() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/tls/localhost.pem")
+    }
+}
+
+impl Drop for Https {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+#[test]
+fn https_needs_a_certificate_that_is_trusted() {
+    let (mut hook, scratch) = (Https::start(), TempDir::new().unwrap());
+    let config = scratch.path().join("fleetdiff.toml");
+    let url = format!("https://127.0.0.1:{}/hunter2", hook.port);
+    fs::write(&config, format!("[[receivers]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"{url}\"\n")).unwrap();
+    let test = ["test-receivers", "--config", config.to_str().unwrap()];
+    let stranger = run(&test);
+    assert_eq!(stranger.code, 1, "{}", stranger.stdout);
+    assert!(stranger.stdout.contains("certificate"), "it says why: {}", stranger.stdout);
+    let trusting = run_with(&test, &[("SSL_CERT_FILE", Https::certificate().to_str().unwrap())]);
+    assert_eq!(trusting.code, 0, "{}{}", trusting.stdout, trusting.stderr);
+    let body = hook.lines.next().unwrap().unwrap();
+    assert!(body.contains("test"), "{body}");
 }
