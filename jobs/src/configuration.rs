@@ -47,7 +47,7 @@ impl Configuration {
         for (name, value) in variables {
             if let Some(key) = KEYS.iter().find(|key| key.variable() == name) {
                 if !(key.set_text)(self, &value) {
-                    problems.push(Problem::value(&name, key, &value));
+                    problems.push(Problem::value(&name, key.path, key.expected, &value));
                 }
             } else if let Some(property) = name.strip_prefix("FLEETDIFF_KAFKA_CLIENT_") {
                 self.kafka.client.properties.insert(property.to_lowercase().replace('_', "."), value);

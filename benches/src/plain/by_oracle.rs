@@ -1,7 +1,8 @@
 //! The same rows by the statistics of the oracle, which share nothing with those of the dataflow.
 
 use fleetdiff_oracle::statistics::fano::fano;
-use fleetdiff_oracle::statistics::levels::{ArmData, Model, strata_test};
+use fleetdiff_oracle::statistics::geometry::ArmData;
+use fleetdiff_oracle::statistics::levels::{Model, strata_test};
 use fleetdiff_oracle::statistics::normalization::scales;
 use fleetdiff_oracle::statistics::rows::{Rows, rows_of_cell};
 use fleetdiff_schemas::number::float;

@@ -79,7 +79,7 @@ impl<S> Flags<S> {
     pub(crate) fn apply(&self, configuration: &mut Configuration, problems: &mut Vec<Problem>) {
         for (key, value) in &self.given {
             if !(key.set_text)(configuration, value) {
-                problems.push(Problem::value(&format!("--{}", key.flag), key, value));
+                problems.push(Problem::value(&format!("--{}", key.flag), key.path, key.expected, value));
             }
         }
     }

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use super::keys::Key;
-
 /// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
@@ -17,9 +15,9 @@ pub(crate) struct Problem {
 
 impl Problem {
     /// A value that the key does not take.
-    pub(crate) fn value(place: &str, key: &Key, value: &str) -> Self {
-        let what = format!("{value:?} is not {}", key.expected);
-        Self { place: Some(place.to_owned()), key: key.path.to_owned(), what }
+    pub(crate) fn value(place: &str, key: &str, expected: &str, value: &str) -> Self {
+        let what = format!("{value:?} is not {expected}");
+        Self { place: Some(place.to_owned()), key: key.to_owned(), what }
     }
 }
 

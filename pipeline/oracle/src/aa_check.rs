@@ -9,8 +9,9 @@ use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 
+use super::arms::kept_or_all;
 use super::counts::{Archive, ArmCounts, BASE, Cell, HEAD};
-use super::evidence::{Evidence, Using, judge, kept_or_all};
+use super::evidence::{Evidence, Using, judge};
 use super::statistics::families::two_level;
 use super::timeline::Open;
 

@@ -5,8 +5,9 @@ use fleetdiff_schemas::number::table_count;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{CellRow, EvidenceRow, SharedFigures};
 
+use super::arms::{column, kept_of, pods_of_bucket};
 use super::counts::{BASE, BucketCounts, Cell, HEAD};
-use super::evidence::{Evidence, column, kept_of, pods_of_bucket};
+use super::evidence::Evidence;
 use super::row::Line;
 use super::statistics::levels::StrataTest;
 

@@ -4,8 +4,8 @@
 //! same rows as the oracle. Both implement `docs/semantics.md` and share only the types of `fleetdiff_schemas` and the
 //! configuration. Nothing here is incremental or clever, and each look sums all counted samples again. Modules follow
 //! the page: records to counted samples ([`admission`], [`snapshots`], sections 1 and 2), one service's hops
-//! ([`timeline`], 3), whose samples ([`counts`], 4), evidence and columns ([`evidence`], [`row`], [`requests`],
-//! [`pods`], 5), reports ([`report`], [`aa_check`], 6 and 7) with the counts behind them ([`behind`], 16), flags ([`family`], [`live`], 8), verdicts ([`verdicts`],
+//! ([`timeline`], 3), whose samples ([`counts`], 4), evidence and columns ([`arms`], [`rates`], [`evidence`], [`row`], [`requests`],
+//! [`pods`], 5), reports ([`report`], [`aa_check`], 6 and 7) with the counts behind them ([`behind`], 16), flags ([`family`], [`live`], 8) with what they hold ([`held`], [`holding`], 14), verdicts ([`verdicts`],
 //! 9), causes ([`causes`], [`explained`], 11), bases that are history ([`history`], 13). [`compare`] compares two
 //! results.
 //!
@@ -14,6 +14,7 @@
 mod aa_check;
 mod admission;
 mod agreement;
+mod arms;
 mod behind;
 mod causes;
 mod counts;
@@ -22,9 +23,11 @@ mod explained;
 mod family;
 mod held;
 mod history;
+mod holding;
 mod imbalance;
 mod live;
 mod pods;
+mod rates;
 mod report;
 mod requests;
 mod row;

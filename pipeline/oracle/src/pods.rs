@@ -6,8 +6,9 @@ use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::verdict::{Support, Verdict};
 
+use super::arms::{column, kept_or_all};
 use super::counts::{Archive, BASE, Cell, HEAD, PodCounts};
-use super::evidence::{Evidence, column, kept_or_all};
+use super::evidence::Evidence;
 use super::row::{About, Line, untested};
 use super::statistics::outliers::{PodSamples, outlying_pods};
 use super::statistics::rare::{RareArm, ln_p_rare};

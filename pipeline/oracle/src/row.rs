@@ -10,9 +10,10 @@ use fleetdiff_schemas::rows::{ArmFigures, CellKey, CellRow, ComparisonKey, Inter
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
 
+use super::arms::support;
 use super::counts::{Archive, BASE, HEAD};
-use super::evidence::{CellTest, Evidence, support};
-use super::requests::Rate;
+use super::evidence::{CellTest, Evidence};
+use super::rates::Rate;
 use super::statistics::always_valid::{ln_e, ln_p_always_valid};
 use super::statistics::g::{g_share, ln_p_iid};
 use super::statistics::levels::StrataTest;

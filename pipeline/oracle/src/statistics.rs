@@ -15,7 +15,7 @@ pub mod deviance;
 pub mod families;
 pub mod fano;
 pub mod g;
-mod geometry;
+pub mod geometry;
 pub mod hidden;
 pub mod levels;
 pub mod normalization;

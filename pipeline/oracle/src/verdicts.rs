@@ -12,7 +12,7 @@ use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, Scope};
 use super::counts::{BASE, HEAD};
 use super::family::{Live, LookAt, Looked, RowId, Selected};
 use super::imbalance::over_all;
-use super::requests::Rate;
+use super::rates::Rate;
 use super::row::range;
 use super::statistics::normalization::Scales;
 

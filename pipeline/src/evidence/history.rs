@@ -54,7 +54,7 @@ pub fn history_report(view: &CellView<'_>, kinds: &[CountKind]) -> Option<(Vec<K
             history: Some(history.words()),
             ..view.frame(Scope::Window, kind, &arms, support)
         };
-        let young_tests = young.map(|young| young.all_tests(view, kind));
+        let young_tests = young.map(|young| young.all_tests(kind));
         let of_kind = rows_of_kind(view, &arms, &frame, (shares.as_ref(), young_tests));
         let equivalent_share = equivalent_share(view, &arms, support, &of_kind, &base_self);
         let mut look =

@@ -336,7 +336,7 @@ impl<'l> Looking<'l, '_> {
         if places.is_empty() {
             return YoungTests::default();
         }
-        young.tests(self.view, kind, &Vec::from_iter(places))
+        young.tests(kind, &Vec::from_iter(places))
     }
 
     /// The rows of some tested functions, each by the cell's number and the index in the tests, ascending by that.

@@ -84,7 +84,7 @@ pub fn report(view: &CellView<'_>, scope: Scope, kinds: &[CountKind], memory: &L
             requests: per_request.as_ref(),
             family: (scope == Scope::Epoch).then_some((family, view.comparison.epoch)),
             pods: pods.as_ref().filter(|_| !one_by_one).map(|pods| pods.evidence(view, kind, support)),
-            young: young.map(|young| young.all_tests(view, kind)),
+            young: young.map(|young| young.all_tests(kind)),
         };
         let (mut of_kind, rare_of_kind) = evidence.rows(view.q);
         if let (CountKind::SelfCount, Some(all)) = (kind, &all) {

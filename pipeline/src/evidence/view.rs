@@ -12,7 +12,7 @@ use fleetdiff_schemas::verdict::{Scope, Support};
 use super::arms::CellArms;
 use super::row::RowFrame;
 use super::strata_detail::StrataDetail;
-use super::young::YoungArms;
+use super::young::{Thresholds, YoungArms};
 use crate::counts::cell::CellCounts;
 
 /// One cell as an evaluation sees it.
@@ -51,7 +51,9 @@ pub struct CellView<'a> {
 impl<'a> CellView<'a> {
     /// The young pods of both arms, if these arms have pods of different ages and history has some of the base.
     pub fn young_beside(&self, arms: &CellArms<'_>) -> Option<&YoungArms<'a>> {
-        let young = || YoungArms::of(self.counts, &self.comparison.id, self.clock);
+        let Self { untested, min_count, min_effect, .. } = *self;
+        let thresholds = Thresholds { untested, min_count, min_effect };
+        let young = || YoungArms::of(self.counts, &self.comparison.id, self.clock, thresholds);
         if arms.across_ages { self.young_arms.get_or_init(young).as_ref() } else { None }
     }
 

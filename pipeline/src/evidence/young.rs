@@ -26,7 +26,6 @@ use super::arms::CellArms;
 use super::row::{RowEvidence, known};
 use super::snapshot::Snapshot;
 use super::tests::{ShareRows, ShareTests};
-use super::view::CellView;
 use crate::counts::cell::CellCounts;
 use crate::counts::functions::CellFunctions;
 
@@ -36,8 +35,20 @@ use crate::counts::functions::CellFunctions;
 pub struct YoungArms<'a> {
     arms: CellArms<'a>,
     functions: &'a CellFunctions,
+    thresholds: Thresholds,
     own: OfKind,
     total: OfKind,
+}
+
+/// What is tested in a cell, and against what.
+#[derive(Clone, Copy, Debug)]
+pub struct Thresholds {
+    /// The cell's number of the function that is never tested.
+    pub untested: Option<usize>,
+    /// Smallest combined count that is tested.
+    pub min_count: f64,
+    /// Smallest change that can be significant.
+    pub min_effect: f64,
 }
 
 /// One kind of count, over all functions.
@@ -63,27 +74,32 @@ struct YoungTest {
 
 impl<'a> YoungArms<'a> {
     /// `None` if history has no young pods of the base of any age and kind of machine that the head's young pods have.
-    pub fn of(counts: &'a CellCounts, comparison: &ComparisonId, clock: HopClock) -> Option<Self> {
+    pub fn of(
+        counts: &'a CellCounts,
+        comparison: &ComparisonId,
+        clock: HopClock,
+        thresholds: Thresholds,
+    ) -> Option<Self> {
         counts.archive().keeping()?;
         let arms = CellArms::of_young(counts, comparison, clock);
         let (own, total) = (OfKind::default(), OfKind::default());
-        (arms.kept > 0).then_some(Self { arms, functions: counts.functions(), own, total })
+        (arms.kept > 0).then_some(Self { arms, functions: counts.functions(), thresholds, own, total })
     }
 
     /// The tests of the functions at these places in columns, ascending.
-    pub fn tests(&self, view: &CellView<'_>, kind: CountKind, places: &[usize]) -> YoungTests {
+    pub fn tests(&self, kind: CountKind, places: &[usize]) -> YoungTests {
         if self.arms.support() == Support::Untestable {
             return YoungTests::default();
         }
-        let scales = Scales::of(self.measured(view, CountKind::SelfCount), None);
-        let shares = ShareTests::at(&self.arms.contrast(kind, view.untested), self.measured(view, kind), places);
+        let scales = Scales::of(self.measured(CountKind::SelfCount), None);
+        let shares = ShareTests::at(&self.arms.contrast(kind, self.thresholds.untested), self.measured(kind), places);
         let hash = |place: &usize| self.functions.entries()[self.functions.number(*place)].0;
-        YoungTests::of(places.iter().map(hash), &shares.rows(&scales, view.min_effect))
+        YoungTests::of(places.iter().map(hash), &shares.rows(&scales, self.thresholds.min_effect))
     }
 
     /// The tests of all functions of the cell.
-    pub fn all_tests(&self, view: &CellView<'_>, kind: CountKind) -> &YoungTests {
-        let all = || self.tests(view, kind, &(0..self.functions.len()).collect::<Vec<_>>());
+    pub fn all_tests(&self, kind: CountKind) -> &YoungTests {
+        let all = || self.tests(kind, &(0..self.functions.len()).collect::<Vec<_>>());
         self.of_kind(kind).tests.get_or_init(all)
     }
 
@@ -92,9 +108,9 @@ impl<'a> YoungArms<'a> {
         Snapshot::of(self.functions, &self.arms)
     }
 
-    fn measured(&self, view: &CellView<'_>, kind: CountKind) -> &Tests {
-        let contrast = || self.arms.contrast(kind, view.untested);
-        let measure = || ShareTests::measure(contrast(), view.min_count, None).tests;
+    fn measured(&self, kind: CountKind) -> &Tests {
+        let contrast = || self.arms.contrast(kind, self.thresholds.untested);
+        let measure = || ShareTests::measure(contrast(), self.thresholds.min_count, None).tests;
         self.of_kind(kind).measured.get_or_init(measure)
     }
 

@@ -3,8 +3,13 @@
 //! An interval that comes from the test itself cannot contradict it: p(c) < .05 exactly if the 95 % interval leaves out c, with
 //! two pods as with two hundred, and where an arm has no sample of the function (then it is open on that side).
 
-use crate::deviance::LevelTests;
-use crate::effect::LnInterval;
+use crate::deviance::{LevelTests, Levels};
+use crate::effect::{EQUIVALENCE_LN, LnInterval};
+
+/// ln(1 - [`EQUIVALENCE_LEVEL`]).
+const LN_P_EQUIVALENT: f64 = -std::f64::consts::LN_10;
+/// Chi-square with one degree of freedom that is passed with p = .1: F with any other has its own beyond.
+const CHI_SQUARE_EQUIVALENT: f64 = 2.705_543_454_095_404;
 
 /// Bounds are looked for within this distance in logarithm: exp(40) is 2e17.
 const FAR: f64 = 40.0;
@@ -49,6 +54,22 @@ impl LevelTests {
         }
         let step = critical * libm::sqrt(self.variance());
         root(point, inside, far, self.levels.theta() + sign * step)
+    }
+}
+
+impl Levels {
+    /// Whether a function is shown to be unchanged against a scale: its interval of [`EQUIVALENCE_LEVEL`] lies within +-ln 1.05.
+    ///
+    /// Without the interval: both ends of the band are rejected. False where not tested.
+    #[must_use]
+    pub fn is_equivalent(&self, ln_scale: f64) -> bool {
+        let ends = [-EQUIVALENCE_LN, EQUIVALENCE_LN].map(|end| libm::exp(ln_scale + end));
+        let ratio = self.arms.head.share / self.arms.base.share;
+        if !(ends[0] < ratio && ratio < ends[1]) {
+            return false;
+        }
+        let may = ends.iter().all(|&end| self.deviance_at_most(end) >= CHI_SQUARE_EQUIVALENT);
+        may && ends.iter().all(|&end| self.ln_p(end) <= LN_P_EQUIVALENT)
     }
 }
 

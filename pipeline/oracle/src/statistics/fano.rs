@@ -1,6 +1,6 @@
 //! Clumps in time: how much more the counts of a function vary from hop to hop, within pods, than by chance.
 
-use super::levels::ArmData;
+use super::geometry::ArmData;
 
 /// Variance over mean of hop counts given the bucket's total, at least 1, by function (`fano`).
 ///

@@ -1,9 +1,21 @@
 //! What follows from exposures alone: weights of pods, the weight of strata, leverage, degrees of freedom.
 
-use super::levels::ArmData;
+/// Classes of tau^2 x the pooled share x the samples of a pod, by which pods are weighted.
+pub(super) const CLASSES: [f64; 7] = [0.0, 0.25, 1.0, 4.0, 16.0, 64.0, 256.0];
 
 /// A bucket with less than this of its own weight left has no residual.
 const ALONE: f64 = 1e-9;
+
+/// The counts of one arm of a cell.
+#[derive(Clone, Debug, Default)]
+pub struct ArmData {
+    /// Count by stratum, bucket, function.
+    pub counts: Vec<Vec<Vec<f64>>>,
+    /// Samples, or requests, by stratum, bucket. A bucket without any has no counts there.
+    pub exposure: Vec<Vec<f64>>,
+    /// Distinct pods by bucket, over the strata that both arms share.
+    pub pods: Vec<f64>,
+}
 
 /// Both arms in the strata that they share, in which each has exposure.
 pub(super) struct Shared {

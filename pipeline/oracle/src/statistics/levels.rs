@@ -6,14 +6,12 @@ pub use super::fano::fano;
 pub use super::priors::{GroupPrior, Prior};
 
 use super::deviance::deviance;
-use super::geometry::{ArmGeometry, Geometry, Shared};
+use super::geometry::{ArmData, ArmGeometry, CLASSES, Geometry, Shared};
 use super::one_pod::{Without, without_each};
 use super::priors::{self, Dispersion, median};
 use super::spread;
 use super::tails::{ln_f1_tail, root, t_of_tail};
 
-/// Classes of tau^2 x the pooled share x the samples of a pod, by which pods are weighted.
-pub(super) const CLASSES: [f64; 7] = [0.0, 0.25, 1.0, 4.0, 16.0, 64.0, 256.0];
 /// With fewer samples in an arm a function tells nothing of that arm's spread.
 const MIN_PRIOR: f64 = 10.0;
 
@@ -24,17 +22,6 @@ pub enum Model {
     Share,
     /// Requests.
     Rate,
-}
-
-/// The counts of one arm of a cell.
-#[derive(Clone, Debug, Default)]
-pub struct ArmData {
-    /// Count by stratum, bucket, function.
-    pub counts: Vec<Vec<Vec<f64>>>,
-    /// Samples, or requests, by stratum, bucket. A bucket without any has no counts there.
-    pub exposure: Vec<Vec<f64>>,
-    /// Distinct pods by bucket, over the strata that both arms share.
-    pub pods: Vec<f64>,
 }
 
 /// What a test takes from all functions together, which may be held from one look to the next.

@@ -1,7 +1,6 @@
 //! The effect with each bucket of a small arm left out in turn.
 
-use super::geometry::{Shared, weights};
-use super::levels::CLASSES;
+use super::geometry::{CLASSES, Shared, weights};
 
 /// An arm with so many buckets is not made by one of them.
 const FEW: usize = 5;

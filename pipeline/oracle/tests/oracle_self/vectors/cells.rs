@@ -1,7 +1,8 @@
 //! The test of a cell, its scales, rows and family.
 
 use fleetdiff_oracle::statistics::families::{weighted_bh, weights};
-use fleetdiff_oracle::statistics::levels::{ArmData, Held, Model, StrataTest, fano, strata_test};
+use fleetdiff_oracle::statistics::geometry::ArmData;
+use fleetdiff_oracle::statistics::levels::{Held, Model, StrataTest, fano, strata_test};
 use fleetdiff_oracle::statistics::normalization::{Moved, Scales, admissible, modes, scales};
 use fleetdiff_oracle::statistics::rows::{Rows, rows_of_cell};
 use serde_json::Value;
