@@ -61,8 +61,8 @@ fn measure(sides: &Sides<Vec<Recording>>, slower: &[&str], passes: usize) {
         "\n{} runs a side, {} stacks in {} and {} samples; {} functions, {} called by self counts ({found} of the {} that cost more) and {} by total; {} nodes",
         compared.runs.base,
         sides.base.iter().chain(&sides.head).map(|run| stacks(run).len()).sum::<usize>(),
-        compared.samples.base,
-        compared.samples.head,
+        compared.totals().base,
+        compared.totals().head,
         compared.of_kind(CountKind::SelfCount).count(),
         significant(CountKind::SelfCount),
         slower.len(),
@@ -133,7 +133,7 @@ fn agree(compared: &Compared, plain: &Counts<'_>) {
         for finding in findings {
             assert_eq!(
                 plain.get(&*finding.function).map(|counts| counts[place]),
-                Some(finding.count),
+                finding.count,
                 "{}",
                 finding.function
             );

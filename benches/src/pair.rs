@@ -114,10 +114,11 @@ fn runs(side: &[Recording]) -> Vec<Run<'_>> {
 /// The report that the program makes of a comparison, but for classes of frames.
 #[must_use]
 pub fn report(compared: &Compared, tree: CallTree) -> Report {
-    let side = |label: &str, samples, runs| ReportSide {
+    let totals = compared.totals();
+    let side = |label: &str, samples: u64, runs| ReportSide {
         label: label.to_owned(),
         runs: u32::try_from(runs).unwrap_or(u32::MAX),
-        samples,
+        samples: Some(samples),
         sample_type: "cpu".to_owned(),
         unit: "samples".to_owned(),
         total: float(samples),
@@ -126,9 +127,9 @@ pub fn report(compared: &Compared, tree: CallTree) -> Report {
     Report {
         title: "head against base".to_owned(),
         headline: "What differs.".to_owned(),
-        base: side("base", compared.samples.base, compared.runs.base),
-        head: side("head", compared.samples.head, compared.runs.head),
-        head_weight: float(compared.samples.base) / float(compared.samples.head),
+        base: side("base", totals.base, compared.runs.base),
+        head: side("head", totals.head, compared.runs.head),
+        head_weight: float(totals.base) / float(totals.head),
         functions: compared
             .of_kind(CountKind::SelfCount)
             .filter(|finding| finding.functions.is_none())

@@ -4,7 +4,7 @@
 //! is measured, and a change must exceed it. So the runs of both sides go through the dataflow of fleets, as pods of
 //! two builds in one cell, and its rows are the findings. With a single run on a side, the variation between runs is
 //! unknown. Then samples decide (`compare/single.rs`), relative to what most functions show together, and the output
-//! says so.
+//! says so. Times that nobody can count are compared as weights, between many runs only (`compare/times.rs`).
 
 mod background;
 pub mod contained;
@@ -16,9 +16,10 @@ mod replicates;
 mod settings;
 mod single;
 pub mod sums;
+pub mod times;
 mod weights;
 
-use fleetdiff_formats::reading::FILTERED;
+use fleetdiff_formats::reading::{FILTERED, Values};
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::verdict::Scope;
 
@@ -37,19 +38,31 @@ pub use fleetdiff_formats::reading::Weights;
 /// See [`NotCompared`].
 pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Compared, NotCompared> {
     let profile_type = one_type(sides)?;
-    let samples = Sides { base: total(&sides.base), head: total(&sides.head) };
-    for (side, samples) in [("base", samples.base), ("head", samples.head)] {
+    let values = times::measure_of(sides)?;
+    let totals = Sides { base: total(&sides.base), head: total(&sides.head) };
+    for (side, samples) in [("base", totals.base), ("head", totals.head)] {
         if samples == 0 {
             return Err(NotCompared::Empty(side));
         }
     }
+    let times = match values {
+        Values::Samples => None,
+        Values::Times => {
+            times::check(sides, settings)?;
+            Some(times::Measured::of(sides))
+        }
+    };
     let overlap = Overlap::of(sides);
     if overlap.is_too_small() {
         return Err(NotCompared::DifferentPrograms(overlap));
     }
     // The article has no floor.
-    let min_count = if settings.method == Method::Article { 1 } else { settings.min_count };
-    let rows = replicates::rows(sides, &Settings { min_count, ..*settings })?;
+    let min_count = match (times, settings.method) {
+        (Some(times), _) => times.fewest_grains(sides),
+        (None, Method::Article) => 1,
+        (None, Method::Honest) => settings.min_count,
+    };
+    let rows = replicates::rows(sides, &Settings { min_count, ..*settings }, times)?;
     // Samples that a filter left out are part of the whole, but of no function.
     let of_functions = rows.iter().filter(|row| row.scope == Scope::Window && row.function != FILTERED);
     let mut findings: Vec<Finding> = of_functions.map(Finding::of).collect();
@@ -57,15 +70,17 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
     let spread = Spread::of(runs);
     let mut background = None;
     match settings.method {
-        Method::Article => single::test_as_the_article(&mut findings, samples),
-        Method::Honest if spread == Spread::Unknown => {
-            background = Some(single::test(&mut findings, samples, settings))
-        }
+        Method::Article => single::test_as_the_article(&mut findings, totals),
+        Method::Honest if spread == Spread::Unknown => background = Some(single::test(&mut findings, totals, settings)),
         Method::Honest => {}
+    }
+    if let Some(times) = times {
+        times::without_counts(&mut findings, sides, times.floor);
     }
     let weights = weights::weigh(&mut findings, sides)?;
     findings.sort_by(Finding::by_importance);
-    Ok(Compared { profile_type, runs, samples, weights, spread, background, overlap, findings })
+    let samples = Some(totals).filter(|_| times.is_none());
+    Ok(Compared { profile_type, runs, samples, times, weights, spread, background, overlap, findings })
 }
 
 fn one_type(sides: &Sides<Vec<Recording>>) -> Result<ProfileType, NotCompared> {

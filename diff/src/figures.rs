@@ -1,5 +1,7 @@
 //! Figures as numbers and as text.
 
+use fleetdiff_formats::reading::Values;
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::rows::Interval;
 
 use crate::compare::finding::Finding;
@@ -29,10 +31,38 @@ pub fn ratio(ratio: Interval) -> String {
 
 /// The ratio of a function, or the only side that has it.
 pub fn ratio_or_side(finding: &Finding) -> String {
-    match (finding.ratio, finding.count.base, finding.count.head) {
+    let amount = finding.amount();
+    match (finding.ratio, amount.base, amount.head) {
         (Some(of), ..) => ratio(of),
         (None, 0, 1..) => "new".to_owned(),
         (None, 1.., 0) => "gone".to_owned(),
         _ => "-".to_owned(),
     }
+}
+
+/// Samples as a number, or nanoseconds in the largest unit of which it is one at least.
+///
+/// ```
+/// use fleetdiff_diff::figures::figure;
+/// use fleetdiff_formats::reading::Values;
+/// assert_eq!(figure(Values::Samples, 1_234), "1,234");
+/// assert_eq!(figure(Values::Times, 1_234_000_000), "1.23 s");
+/// assert_eq!([figure(Values::Times, 940), figure(Values::Times, 0)], ["940 ns", "0 s"]);
+/// ```
+pub fn figure(values: Values, value: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    if values == Values::Samples {
+        return grouped(value);
+    }
+    match UNITS.iter().find(|(unit, _)| value >= *unit) {
+        Some((unit, name)) => format!("{:.2} {name}", float(value) / float(*unit)),
+        None if value == 0 => "0 s".to_owned(),
+        None => format!("{value} ns"),
+    }
+}
+
+/// The same with what it is a figure of: `1,234 samples`, `1.23 s`.
+pub fn amount(values: Values, value: u64) -> String {
+    let figure = figure(values, value);
+    if values == Values::Samples { format!("{figure} samples") } else { figure }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fleetdiff_formats::reading::Values;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::Verdict;
 use serde::Serialize;
@@ -25,8 +26,15 @@ pub struct Report {
     pub head_weight: f64,
     /// At most one row per function. A frame without a row is shown as not tested.
     pub functions: Vec<Function>,
-    /// The stacks of both sides.
+    /// The stacks of both sides; their counts are samples, or nanoseconds where the sides have no samples.
     pub tree: CallTree,
+}
+
+impl Report {
+    /// What the counts of the tree are.
+    pub(crate) fn values(&self) -> Values {
+        if self.base.samples.is_some() && self.head.samples.is_some() { Values::Samples } else { Values::Times }
+    }
 }
 
 /// One side, as the page names it.
@@ -36,8 +44,8 @@ pub struct ReportSide {
     pub label: String,
     /// Replicates.
     pub runs: u32,
-    /// Raw samples of all runs.
-    pub samples: u64,
+    /// Raw samples of all runs; none where times are compared, of which nobody knows how many samples they are.
+    pub samples: Option<u64>,
     /// What was sampled: `cpu`, `heap`.
     pub sample_type: String,
     /// The unit of `total`: `nanoseconds`, `bytes`, `count`.
@@ -73,10 +81,10 @@ pub struct Function {
     pub reason: Option<String>,
     /// Whether the change is significant. Only significant functions are drawn in colour.
     pub significant: bool,
-    /// Raw samples over all runs of the base.
-    pub base_count: u64,
-    /// Raw samples over all runs of the head.
-    pub head_count: u64,
+    /// Raw samples over all runs of the base; none where times are compared.
+    pub base_count: Option<u64>,
+    /// Raw samples over all runs of the head; none where times are compared.
+    pub head_count: Option<u64>,
     /// Share of the base's samples, 0 to 1.
     pub base_share: f64,
     /// Share of the head's samples, 0 to 1.
@@ -99,8 +107,8 @@ impl Function {
             verdict: finding.verdict,
             reason,
             significant: finding.verdict.is_significant(),
-            base_count: finding.count.base,
-            head_count: finding.count.head,
+            base_count: finding.count.map(|count| count.base),
+            head_count: finding.count.map(|count| count.head),
             base_share: finding.share.base,
             head_share: finding.share.head,
             ratio: finding.ratio.map(|ratio| Ratio { estimate: ratio.value, low: ratio.low, high: ratio.high }),

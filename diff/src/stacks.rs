@@ -36,8 +36,8 @@ pub(crate) fn of_side(side: &[Recording]) -> Result<BTreeMap<Path<'_>, u64>, NoS
 /// The stacks of one side with their weights, none of them 0; runs without weights have none.
 pub(crate) fn weights_of_side(side: &[Recording]) -> Result<BTreeMap<Path<'_>, u64>, NoStacks> {
     let mut sums = BTreeMap::new();
-    let weighed = side.iter().filter_map(|run| Some((run, run.weights.as_ref()?)));
-    weighed.into_iter().try_for_each(|(run, weights)| add(&mut sums, &weights.profile, &run.label))?;
+    let weighed = side.iter().filter_map(|run| Some((run, run.weighed()?.1)));
+    weighed.into_iter().try_for_each(|(run, weights)| add(&mut sums, weights, &run.label))?;
     Ok(sums)
 }
 

@@ -8,7 +8,10 @@ mod legend;
 use std::fmt::Write;
 
 use self::legend::MARGIN;
+use fleetdiff_formats::reading::Values;
+
 use crate::escape::for_text;
+use crate::figures::amount;
 use crate::flame::{Node, place};
 use crate::paint::{Colours, Paint, Painter, Palette, Scheme, changes, count, weights};
 use crate::report::{FrameClass, Function, Report};
@@ -135,11 +138,11 @@ impl<'a> Picture<'a> {
         let whole = self.totals.first().copied().unwrap_or_default();
         let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { 100.0 * count(part) / count(whole) };
         let mut words = format!(
-            "{}: base {} samples ({:.2} %), head {} samples ({:.2} %)",
+            "{}: base {} ({:.2} %), head {} ({:.2} %)",
             self.report.tree.name(frame.node),
-            frame.total.base,
+            of(self.report.values(), frame.total.base),
             share(frame.total.base, whole.base),
-            frame.total.head,
+            of(self.report.values(), frame.total.head),
             share(frame.total.head, whole.head),
         );
         if let Some(row) = function {
@@ -184,4 +187,12 @@ fn label(name: &str, width: f64) -> Option<String> {
     }
     let letters = (3..short.chars().count()).rev().find(|&letters| fits(letters + 1))?;
     Some(short.chars().take(letters).chain(['…']).collect())
+}
+
+/// Samples or a time, with its unit.
+fn of(values: Values, value: u64) -> String {
+    match values {
+        Values::Samples => format!("{value} samples"),
+        Values::Times => amount(values, value),
+    }
 }

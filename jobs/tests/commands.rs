@@ -21,6 +21,8 @@ mod diff;
 mod diff_exports;
 #[path = "commands/diff_reading.rs"]
 mod diff_reading;
+#[path = "commands/diff_times.rs"]
+mod diff_times;
 #[path = "commands/history.rs"]
 mod history;
 #[path = "../../connectors/tests/support/hook.rs"]

@@ -32,11 +32,13 @@ pub enum Reason {
     IndexOutOfRange,
     /// Its unit does not fit its type.
     UnitMismatch,
+    /// Its values are times, and nobody knows how long it is from one sample to the next.
+    UnknownPeriod,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Truncated,
         Self::Malformed,
         Self::UnsupportedVersion,
@@ -50,6 +52,7 @@ impl Reason {
         Self::UnsupportedType,
         Self::IndexOutOfRange,
         Self::UnitMismatch,
+        Self::UnknownPeriod,
     ];
 
     /// Its name in tables.
@@ -68,6 +71,7 @@ impl Reason {
             Self::UnsupportedType => "unsupported_type",
             Self::IndexOutOfRange => "index_out_of_range",
             Self::UnitMismatch => "unit_mismatch",
+            Self::UnknownPeriod => "unknown_period",
         }
     }
 }

@@ -17,6 +17,18 @@ pub(super) struct Columns<'a> {
     pub(super) period: i64,
 }
 
+impl Columns<'_> {
+    /// The same, in this unit where they name none.
+    pub(super) fn in_unit(mut self, unit: Option<Unit>) -> Self {
+        for (_, column_unit) in &mut self.kinds {
+            if column_unit.is_empty() {
+                *column_unit = unit.map_or("", Unit::name);
+            }
+        }
+        self
+    }
+}
+
 /// Which columns hold the raw samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Counts {
@@ -45,6 +57,8 @@ const SAMPLES: [&str; 3] = ["samples", "sample", ""];
 
 impl Counts {
     /// Chooses the columns for a profile type. The unit of `measure` stands in for a column's unit where the file names none.
+    /// Where times are taken as they are, any column will do that tells which rows there are: the times stand beside it
+    /// ([`weight_column`]).
     ///
     /// | type | columns, first that is there |
     /// |---|---|
@@ -58,12 +72,8 @@ impl Counts {
     ///
     /// NB: Go multiplies contentions by its sampling rate (1 in 5, say) and does not write the rate down, so that these
     /// counts may be multiples of what was sampled; the dispersion between pods sees it, a test that trusts counts does not.
-    pub(super) fn choose(mut columns: Columns<'_>, measure: Measure) -> Result<Self, Rejection> {
-        for (_, column_unit) in &mut columns.kinds {
-            if column_unit.is_empty() {
-                *column_unit = measure.unit.map_or("", Unit::name);
-            }
-        }
+    pub(super) fn choose(columns: Columns<'_>, measure: Measure) -> Result<Self, Rejection> {
+        let columns = columns.in_unit(measure.unit);
         let kind = measure.profile_type;
         let kinds = &columns.kinds;
         let find = |name: &str, unit: &str| kinds.iter().position(|column| *column == (name, unit));
@@ -168,7 +178,7 @@ fn not_negative(value: i64) -> Result<u64, Rejection> {
 }
 
 /// A column of time, and what is said of its tick.
-fn time(columns: &Columns<'_>, Measure { profile_type, period, .. }: Measure) -> Option<Counts> {
+fn time(columns: &Columns<'_>, Measure { profile_type, period, values, .. }: Measure) -> Option<Counts> {
     let scale_of = |unit: &str| unit.parse::<Unit>().ok().and_then(Unit::nanoseconds);
     let (column, scale) = columns.kinds.iter().enumerate().find_map(|(place, (name, unit))| {
         scale_of(unit).filter(|_| is_of(profile_type, name)).map(|scale| (place, scale))
@@ -177,7 +187,7 @@ fn time(columns: &Columns<'_>, Measure { profile_type, period, .. }: Measure) ->
         columns.period_type.and_then(|(_, unit)| if unit.is_empty() { Some(scale) } else { scale_of(unit) });
     let own = period_scale.and_then(|scale| columns.period.checked_mul(scale)).map_or(0, |own| own.max(0));
     let (scale, own) = (scale.unsigned_abs(), own.unsigned_abs());
-    Some(Counts::Time { column, clock: Clock { kind: profile_type, scale, declared: period, own } })
+    Some(Counts::Time { column, clock: Clock { kind: profile_type, scale, declared: period, own, values } })
 }
 
 fn no_column(kind: ProfileType, columns: &Columns<'_>) -> Rejection {

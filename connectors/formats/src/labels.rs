@@ -9,6 +9,7 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use crate::period::Period;
+use crate::reading::Values;
 
 /// What values are measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -161,7 +162,7 @@ impl Labels {
 
     /// What the labels say of the values of a record.
     pub(super) fn measure(&self) -> Measure {
-        Measure { profile_type: self.profile_type, unit: self.unit, period: self.period }
+        Measure { profile_type: self.profile_type, unit: self.unit, period: self.period, values: Values::Samples }
     }
 
     /// The profile of a record that holds one; `own` is the window that the record itself names.
@@ -191,6 +192,8 @@ pub(super) struct Measure {
     pub(super) unit: Option<Unit>,
     /// How long it is from one sample to the next.
     pub(super) period: Option<Period>,
+    /// Whether that must be known.
+    pub(super) values: Values,
 }
 
 /// The rejection of what holds no counts.
@@ -264,7 +267,7 @@ fn ownerless(
     own: Option<TimeRange>,
     read: impl FnOnce(Measure) -> Result<Contents, Rejection>,
 ) -> Rejection {
-    let measured_as = |profile_type| Measure { profile_type, unit: None, period: None };
+    let measured_as = |profile_type| Measure { profile_type, unit: None, period: None, values: Values::Samples };
     let contents = fault.profile_type.and_then(|profile_type| read(measured_as(profile_type)).ok());
     let countable = contents.and_then(|contents| contents.checked(Temporality::Delta).ok());
     Rejection {

@@ -1,7 +1,8 @@
 //! Bytes to profiles: each format is a file here behind [`Decode`], and none of them knows what carried the bytes.
 //!
 //! What the transport knows about a record (whose it is, when, of which type) comes as [`Labels`]; a format adds what
-//! the bytes themselves say. Every count that leaves here is a number of raw samples, never bytes or nanoseconds.
+//! the bytes themselves say. Every count that leaves here is a number of raw samples, never bytes or nanoseconds, unless a
+//! comparison of files asks for times ([`reading::Values`]).
 //! A bad record becomes a [`Rejection`](fleetdiff_schemas::rejected::Rejection); nothing here panics, and memory is bounded by
 //! [`Options::max_bytes`] and [`Options::max_built_bytes`]. Which attributes name a pod is known to [`identity`], for formats that carry attributes and for
 //! transports alike.

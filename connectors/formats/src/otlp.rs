@@ -34,6 +34,7 @@ use crate::decode::{Decode, Options};
 use crate::labels::{Labels, countable};
 use crate::names::Naming;
 use crate::parts::{Parts, gathered};
+use crate::reading::Values;
 use crate::wire::fields;
 
 pub(super) use details::{PartDetails, StackDetails};
@@ -61,10 +62,16 @@ impl Decoder {
     }
 
     /// The profiles of a record that can be counted, with what stands beside their stacks.
-    pub(super) fn profiles_with_details(&mut self, bytes: &[u8]) -> Vec<(Result<Profile, Rejection>, PartDetails)> {
+    pub(super) fn profiles_with_details(
+        &mut self,
+        bytes: &[u8],
+        values: Values,
+    ) -> Vec<(Result<Profile, Rejection>, PartDetails)> {
         let message = decompress(bytes, self.options.max_bytes);
         let parts = message.and_then(|message| {
-            parts(&message, &self.options, &mut self.naming, |record, resources| record.read_with_details(resources))
+            parts(&message, &self.options, &mut self.naming, |record, resources| {
+                record.read_with_details(resources, values)
+            })
         });
         let parts = parts.unwrap_or_else(|fault| vec![(Err(fault), PartDetails::default())]);
         let mut counted = Parts::default();
@@ -89,7 +96,7 @@ fn parts<T>(
     message: &[u8],
     options: &Options,
     naming: &mut Naming,
-    read: for<'d, 'a> fn(Record<'d, 'a>, &[&'a [u8]]) -> T,
+    read: impl for<'d, 'a> FnOnce(Record<'d, 'a>, &[&'a [u8]]) -> T,
 ) -> Result<T, Rejection> {
     if message.first() == Some(&b'{') {
         let detail = "JSON, expected protobuf: set the exporter's encoding to otlp_proto";

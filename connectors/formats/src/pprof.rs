@@ -122,7 +122,7 @@ pub(crate) fn read(record: &Record<'_>, options: &Options, observed: &mut Observ
     if tables.says_nothing() {
         return Ok(());
     }
-    let meaning = tables.meaning()?;
+    let meaning = tables.meaning()?.in_unit(record.measure.unit);
     let weighed = weight_column(&meaning, record.measure.profile_type);
     let counts = Counts::choose(meaning, record.measure)?.settled(|column| tables.values(column))?;
     observed.period = counts.found().map(Divisor::Time);

@@ -6,6 +6,9 @@
 //! all that it knows of its samples (`observed.rs`), and what is then read of them is decided once for all formats:
 //! `reading/selection.rs` says which samples, `reading/naming.rs` names their frames.
 //!
+//! Where nobody knows the period of times, a comparison may read them as they are ([`Values::Times`]): any format that weighs its
+//! samples by times can then be read, and `reading/times_as_weights.rs` puts the times where counts are.
+//!
 //! Law: the [`Reading`] that asks for nothing gives the profiles that the format's decoder gives, bit for bit.
 
 mod chosen;
@@ -17,6 +20,7 @@ mod query;
 mod run;
 mod selection;
 mod times;
+mod times_as_weights;
 
 use fleetdiff_schemas::rejected::Rejection;
 
@@ -24,7 +28,7 @@ use crate::budget::Budget;
 use crate::compression::decompress;
 use crate::decode::Options;
 use crate::format::Format;
-use crate::labels::Labels;
+use crate::labels::{Labels, Measure};
 use crate::names::Naming;
 use crate::observed::Observed;
 use crate::record::Record;
@@ -34,7 +38,7 @@ use crate::{cpuprofile, folded, perf_script, pprof, speedscope};
 pub use crate::observed::Divisor;
 pub use keys::{Key, Keys};
 pub use numbers::Numbers;
-pub use query::{FILTERED, Filters, Parent, Percentage, Reading};
+pub use query::{FILTERED, Filters, Parent, Percentage, Reading, Values};
 pub use run::{Run, Unread, Weights};
 pub use times::Times;
 
@@ -64,8 +68,8 @@ impl Reading {
                 let budget = Budget::of(text.len(), options.max_built_bytes);
                 let mut observed = Observed::new(&mut naming, &budget);
                 observed.times_wanted = self.times.is_some() || self.crop.is_some();
-                let record = Record { text: &text, budget, measure: labels.measure() };
-                read(&record, options, &mut observed)?;
+                let measure = Measure { values: self.values, ..labels.measure() };
+                read(&Record { text: &text, budget, measure }, options, &mut observed)?;
                 chosen::run(self, observed, |contents, own| labels.profile(contents, own))
             }),
         };

@@ -25,6 +25,7 @@ use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use crate::period::{Period, SHORTEST, length};
+use crate::reading::Values;
 
 /// The fewest values that show a tick.
 const ENOUGH: u64 = 20;
@@ -44,6 +45,8 @@ pub(crate) struct Clock {
     pub(crate) declared: Option<Period>,
     /// The profile's own period in nanoseconds; 0 if it has none.
     pub(crate) own: u64,
+    /// Times are taken as they are, a nanosecond a count: no tick is needed.
+    pub(crate) values: Values,
 }
 
 /// What was found in values.
@@ -99,13 +102,16 @@ impl Clock {
     /// The tick of these values.
     ///
     /// # Errors
-    /// `unit_mismatch` if it is neither known nor found, or if values are too short for one that is declared.
+    /// `unknown_period` if it is neither known nor found, `unit_mismatch` if values are too short for one that is declared.
     pub(crate) fn ticks(self, values: impl Iterator<Item = Result<u64, Rejection>>) -> Result<Ticks, Rejection> {
         let mut seen = Seen::default();
         for value in values {
             seen.take(value?, self);
         }
         let ticks = |tick, found| Ticks { scale: self.scale, tick, carried: None, found };
+        if self.values == Values::Times {
+            return Ok(ticks(1, None));
+        }
         if let Some(declared) = self.declared {
             seen.check_declared(declared, self.kind)?;
             let carried = Some(u128::from(declared.nanoseconds() / 2));
@@ -210,9 +216,8 @@ impl Seen {
         Err(Rejection::new(Reason::UnitMismatch, detail))
     }
 
-    /// Why the values cannot be counted.
-    ///
-    /// NB: here they are known to be weights without counts: a test that needs no counts could take them.
+    /// Why the values cannot be counted. They can still be compared as weights: see
+    /// [`Values`](crate::reading::Values).
     fn tickless(&self, clock: Clock) -> Rejection {
         let Self { rows, odd, .. } = self;
         let own = match clock.own {
@@ -228,7 +233,7 @@ impl Seen {
             length(self.most),
             length(self.divisor),
         );
-        Rejection::new(Reason::UnitMismatch, detail)
+        Rejection::new(Reason::UnknownPeriod, detail)
     }
 }
 

@@ -58,6 +58,8 @@ mod reading_otlp;
 mod reading_perf_script;
 #[path = "formats/reading_pprof.rs"]
 mod reading_pprof;
+#[path = "formats/reading_times.rs"]
+mod reading_times;
 #[path = "formats/speedscope.rs"]
 mod speedscope;
 #[path = "formats/units.rs"]

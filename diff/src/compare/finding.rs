@@ -18,9 +18,9 @@ pub struct Finding {
     pub functions: Option<i64>,
     /// Where on a stack it is counted.
     pub count_kind: CountKind,
-    /// Samples of all runs.
-    pub count: Sides<u64>,
-    /// Their weights, if every run has weights. Tests use samples, never weights.
+    /// Samples of all runs; none where times are compared.
+    pub count: Option<Sides<u64>>,
+    /// Their weights, if every run has weights. Tests use samples, never weights, unless times are compared.
     pub weight: Option<Sides<u64>>,
     /// Share of the side's samples, 0 to 1.
     pub share: Sides<f64>,
@@ -52,6 +52,11 @@ impl Finding {
         }
     }
 
+    /// What it has of each side: samples, or, where times are compared, nanoseconds.
+    pub fn amount(&self) -> Sides<u64> {
+        self.count.or(self.weight).unwrap_or_default()
+    }
+
     /// Whether its share has moved by more than 1 % of itself, whatever the tests say.
     pub fn has_shifted(&self) -> bool {
         let Sides { base, head } = self.share;
@@ -65,7 +70,7 @@ impl Finding {
             function: row.function.as_str().into(),
             functions: row.functions,
             count_kind: row.count_kind,
-            count: Sides { base: count(row.base.count), head: count(row.head.count) },
+            count: Some(Sides { base: count(row.base.count), head: count(row.head.count) }),
             weight: None,
             share: Sides { base: row.base.share.unwrap_or(0.0), head: row.head.share.unwrap_or(0.0) },
             ratio: row.adjusted_ratio,

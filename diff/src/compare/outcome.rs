@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use fleetdiff_formats::reading::Values;
 use fleetdiff_pipeline::run::RunError;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 
 use super::finding::Finding;
 use super::overlap::Overlap;
+use super::times::{FEWEST_RUNS, Measured};
 use crate::sides::Sides;
 
 /// The total weight.
@@ -46,8 +48,10 @@ pub struct Compared {
     pub profile_type: ProfileType,
     /// Runs of each side.
     pub runs: Sides<usize>,
-    /// Samples of each side.
-    pub samples: Sides<u64>,
+    /// Samples of each side; none where times are compared.
+    pub samples: Option<Sides<u64>>,
+    /// What was measured of times, where they are compared.
+    pub times: Option<Measured>,
     /// What weights are, and the total of each side, if every run has weights.
     pub weights: Option<Weighed>,
     /// What is known about the variation between runs.
@@ -63,6 +67,16 @@ pub struct Compared {
 }
 
 impl Compared {
+    /// What is compared: samples, or, where nobody can count them, their times in nanoseconds ([`times`](super::times)).
+    pub fn totals(&self) -> Sides<u64> {
+        self.samples.or_else(|| self.weights.as_ref().map(|weights| weights.totals)).unwrap_or_default()
+    }
+
+    /// What the figures of [`Compared::totals`] and [`Finding::amount`] are.
+    pub fn values(&self) -> Values {
+        if self.samples.is_some() { Values::Samples } else { Values::Times }
+    }
+
     /// The findings of one kind, in their order.
     pub fn of_kind(&self, kind: CountKind) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(move |finding| finding.count_kind == kind)
@@ -99,6 +113,20 @@ pub enum NotCompared {
         /// What those are.
         other_unit: Arc<str>,
     },
+    /// Runs of which some are of samples and some of times.
+    #[error("{counted} counts samples, and {timed} has times that cannot be counted")]
+    CountsAndTimes {
+        /// A run of samples.
+        counted: String,
+        /// A run of times.
+        timed: String,
+    },
+    /// Times, and too few runs to compare them by.
+    #[error("times without a period can be compared by how runs differ among each other, with {FEWEST_RUNS} runs of each side or more: base has {}, head {}", .0.base, .0.head)]
+    FewRuns(Sides<usize>),
+    /// Times, and a method that needs counts.
+    #[error("the article's rule needs counts of samples, and the files have times without a period")]
+    NeedsCounts,
     /// Profiles of different programs.
     #[error("base and head have {} of {} functions in common, and {:.1} % of their samples: these are profiles of different programs", .0.common, .0.fewer, 100.0 * .0.samples)]
     DifferentPrograms(Overlap),

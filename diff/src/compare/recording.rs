@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use fleetdiff_formats::reading::Weights;
+use fleetdiff_formats::reading::{Values, Weights};
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporality};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
+
+use super::times;
 
 /// What one run recorded.
 #[derive(Clone, Debug)]
@@ -16,6 +18,8 @@ pub struct Recording {
     pub profile: Profile,
     /// What the profiler wrote in addition to samples, if that was read too.
     pub weights: Option<Weights>,
+    /// What the counts of the stacks are: samples, or nanoseconds of which nobody knows how many samples they are.
+    pub values: Values,
 }
 
 impl Recording {
@@ -35,7 +39,15 @@ impl Recording {
             names,
             samples: Samples::Stacks(stacks),
         };
-        Self { label: label.into(), profile, weights: None }
+        Self { label: label.into(), profile, weights: None, values: Values::Samples }
+    }
+
+    /// What its stacks weigh, with the unit, if that is known.
+    pub(crate) fn weighed(&self) -> Option<(Arc<str>, &Profile)> {
+        match self.values {
+            Values::Samples => self.weights.as_ref().map(|weights| (Arc::clone(&weights.unit), &weights.profile)),
+            Values::Times => Some((times::UNIT.into(), &self.profile)),
+        }
     }
 }
 

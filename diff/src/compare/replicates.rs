@@ -1,5 +1,6 @@
 //! The runs of both sides through the dataflow of fleets, as pods of two builds.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use super::recording::Recording;
 use super::settings::Settings;
+use super::times;
 use crate::sides::Sides;
 
 const BASE: &str = "base";
@@ -23,7 +25,11 @@ const WHEN: TimeRange =
     TimeRange { start: Nanos::from_seconds(1_000_001_000), end: Nanos::from_seconds(1_000_001_002) };
 
 /// The rows of the one cell.
-pub(super) fn rows(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Vec<CellRow>, RunError> {
+pub(super) fn rows(
+    sides: &Sides<Vec<Recording>>,
+    settings: &Settings,
+    times: Option<times::Measured>,
+) -> Result<Vec<CellRow>, RunError> {
     let config = Config {
         warm_up: Nanos(0),
         history: Nanos(0),
@@ -36,17 +42,21 @@ pub(super) fn rows(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result
         ..Config::default()
     };
     // One worker reads, since there is only one moment.
-    Ok(run_in_memory(&config, vec![records(profiles(sides))], 1)?.cells)
+    Ok(run_in_memory(&config, vec![records(profiles(sides, times))], 1)?.cells)
 }
 
 /// Each run as the profile of a separate pod, in a separate bucket as long as there are free ones.
-fn profiles(sides: &Sides<Vec<Recording>>) -> Vec<Profile> {
+fn profiles(sides: &Sides<Vec<Recording>>, times: Option<times::Measured>) -> Vec<Profile> {
     let mut profiles = Vec::new();
     for (build, side) in [(BASE, &sides.base), (HEAD, &sides.head)] {
         let mut taken = BTreeSet::new();
         for recording in side {
             let pod = pod(&recording.label, &mut taken);
-            profiles.push(profile_of(build, pod, &recording.profile));
+            let profile = match times {
+                None => Cow::Borrowed(&recording.profile),
+                Some(times) => Cow::Owned(times.in_grains(&recording.profile)),
+            };
+            profiles.push(profile_of(build, pod, &profile));
         }
     }
     profiles

@@ -158,7 +158,7 @@ pub(crate) fn test_as_the_article(findings: &mut [Finding], samples: Sides<u64>)
 }
 
 fn is_tested(finding: &Finding, samples: Sides<u64>, settings: &Settings) -> bool {
-    let both = finding.count.base + finding.count.head;
+    let both = finding.amount().base + finding.amount().head;
     let named = ![RARE, UNSYMBOLISED].contains(&&*finding.function);
     named && both >= settings.min_count && both > 0 && both < samples.base + samples.head
 }
@@ -176,8 +176,8 @@ struct Pair {
 impl Pair {
     fn of(finding: &Finding, samples: Sides<u64>) -> Self {
         Self {
-            head: float(finding.count.head),
-            base: float(finding.count.base),
+            head: float(finding.amount().head),
+            base: float(finding.amount().base),
             all_head: float(samples.head),
             all_base: float(samples.base),
             tau2: 0.0,

@@ -25,7 +25,7 @@ impl<'a> Sums<'a> {
 
     /// The weights of all runs of a side; runs without weights add nothing.
     pub(crate) fn of_weights(side: &'a [Recording]) -> Self {
-        Self::of_profiles(side.iter().filter_map(|run| Some(&run.weights.as_ref()?.profile)))
+        Self::of_profiles(side.iter().filter_map(|run| Some(run.weighed()?.1)))
     }
 
     fn of_profiles(profiles: impl Iterator<Item = &'a Profile>) -> Self {

@@ -1,7 +1,5 @@
 //! The weight of each function's samples: bytes, nanoseconds, periods.
 
-use std::sync::Arc;
-
 use fleetdiff_schemas::rows::RARE;
 
 use super::finding::Finding;
@@ -14,12 +12,12 @@ use crate::sides::Sides;
 /// none.
 pub(super) fn weigh(findings: &mut [Finding], sides: &Sides<Vec<Recording>>) -> Result<Option<Weighed>, NotCompared> {
     let all = || sides.base.iter().chain(&sides.head);
-    let Some((first, unit)) = all().find_map(|run| Some((run, &run.weights.as_ref()?.unit))) else { return Ok(None) };
+    let Some((first, unit)) = all().find_map(|run| Some((run, run.weighed()?.0))) else { return Ok(None) };
     for other in all() {
-        match &other.weights {
+        match other.weighed() {
             None => return Ok(None),
-            Some(weights) if weights.unit != *unit => {
-                let (first_unit, other_unit) = (Arc::clone(unit), Arc::clone(&weights.unit));
+            Some((other_unit, _)) if other_unit != unit => {
+                let first_unit = unit;
                 return Err(NotCompared::Units {
                     first: first.label.clone(),
                     first_unit,
@@ -35,5 +33,5 @@ pub(super) fn weigh(findings: &mut [Finding], sides: &Sides<Vec<Recording>>) -> 
         let of = |sums: &Sums<'_>| sums.of(finding.count_kind, &finding.function);
         finding.weight = Some(Sides { base: of(&base), head: of(&head) });
     }
-    Ok(Some(Weighed { unit: Arc::clone(unit), totals: Sides { base: base.whole(), head: head.whole() } }))
+    Ok(Some(Weighed { unit, totals: Sides { base: base.whole(), head: head.whole() } }))
 }

@@ -60,15 +60,15 @@ const KINDS: &[&str] = &["self", "total"];
 
 /// Every column, in the order of files.
 pub const COLUMNS: [Column; 18] = [
-    Column::new("function", Kind::Text, "", "Name of the function; _rare stands for all below the floor of samples, _unsymbolised for frames without a symbol.", |row| Value::Text(&row.function)),
+    Column::new("function", Kind::Text, "", "Name of the function; _rare stands for all below the floor of samples or time, _unsymbolised for frames without a symbol.", |row| Value::Text(&row.function)),
     Column::new("functions", Kind::Count, "functions", "For _rare: how many functions it stands for.", |row| row.functions.map_or(Value::Null, Value::Count)).or_null(),
     Column::new("count_kind", Kind::Name(KINDS), "", "Where on a stack the function is counted: at its leaf (self) or anywhere, once (total).", |row| Value::Text(row.count_kind.name())),
-    Column::new("base_count", Kind::Count, "samples", "Samples of all runs of the base.", |row| whole(row.count.base)),
-    Column::new("head_count", Kind::Count, "samples", "Samples of all runs of the head.", |row| whole(row.count.head)),
-    Column::new("base_weight", Kind::Count, "weights_unit", "What the base's samples stand for, where every run says it; tests look at samples alone.", |row| weight(row, |sides| sides.base)).or_null(),
-    Column::new("head_weight", Kind::Count, "weights_unit", "What the head's samples stand for, where every run says it; tests look at samples alone.", |row| weight(row, |sides| sides.head)).or_null(),
-    Column::new("base_share", Kind::Number, "1", "Share of the base's samples, 0 to 1. Of _rare among total counts the sum over its functions, which may be more.", |row| Value::Number(row.share.base)),
-    Column::new("head_share", Kind::Number, "1", "Share of the head's samples, 0 to 1. Of _rare among total counts the sum over its functions, which may be more.", |row| Value::Number(row.share.head)),
+    Column::new("base_count", Kind::Count, "samples", "Samples of all runs of the base; null where times without a period are compared.", |row| count(row, |sides| sides.base)).or_null(),
+    Column::new("head_count", Kind::Count, "samples", "Samples of all runs of the head; null where times without a period are compared.", |row| count(row, |sides| sides.head)).or_null(),
+    Column::new("base_weight", Kind::Count, "weights_unit", "What the base's samples stand for, where every run says it; tests look at samples alone, unless times without a period are compared.", |row| weight(row, |sides| sides.base)).or_null(),
+    Column::new("head_weight", Kind::Count, "weights_unit", "What the head's samples stand for, where every run says it; tests look at samples alone, unless times without a period are compared.", |row| weight(row, |sides| sides.head)).or_null(),
+    Column::new("base_share", Kind::Number, "1", "Share of the base's samples or time, 0 to 1. Of _rare among total counts the sum over its functions, which may be more.", |row| Value::Number(row.share.base)),
+    Column::new("head_share", Kind::Number, "1", "Share of the head's samples or time, 0 to 1. Of _rare among total counts the sum over its functions, which may be more.", |row| Value::Number(row.share.head)),
     Column::new("adjusted_ratio", Kind::Number, "1", "Head's share over base's share after the normalization factor; null where a side lacks the function or nothing was tested.", |row| ratio(row, |ratio| ratio.value)).or_null(),
     Column::new("adjusted_ratio_low", Kind::Number, "1", "Lower end of its 95 % interval.", |row| ratio(row, |ratio| ratio.low)).or_null(),
     Column::new("adjusted_ratio_high", Kind::Number, "1", "Upper end of its 95 % interval.", |row| ratio(row, |ratio| ratio.high)).or_null(),
@@ -87,6 +87,10 @@ pub(super) fn saturated(count: u64) -> i64 {
 
 fn whole(count: u64) -> Value<'static> {
     Value::Count(saturated(count))
+}
+
+fn count(finding: &Finding, of: fn(Sides<u64>) -> u64) -> Value<'static> {
+    finding.count.map_or(Value::Null, |sides| whole(of(sides)))
 }
 
 fn weight(finding: &Finding, of: fn(Sides<u64>) -> u64) -> Value<'static> {

@@ -2,20 +2,22 @@
 //!
 //! Findings have the members of [`COLUMNS`], null where unknown. JSON has no infinity: an infinite number is null too.
 
+use fleetdiff_formats::reading::Values;
 use fleetdiff_schemas::tables::Value;
 use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
 
 use super::columns::{COLUMNS, saturated};
 use super::{Export, NotExported};
-use crate::compare::{Finding, Method, Settings, Spread};
+use crate::compare::times::{Measured, NOTE};
+use crate::compare::{Compared, Finding, Method, Settings, Spread};
 use crate::sides::Sides;
 
 /// The JSON Schema (2020-12) of the document.
 pub const JSON_SCHEMA: &str = include_str!("../../diff.schema.json");
 
 /// Version of the document; it is increased when a member changes its name or meaning.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 /// The document, with a line end behind it.
 ///
@@ -52,6 +54,8 @@ struct Summary<'a> {
     headline: &'a str,
     count_kind: &'static str,
     profile_type: &'static str,
+    measure: &'static str,
+    note: Option<&'static str>,
     base: Side<'a>,
     head: Side<'a>,
     weights_unit: Option<&'a str>,
@@ -69,7 +73,7 @@ struct Tool {
 struct Side<'a> {
     labels: &'a [&'a str],
     runs: usize,
-    samples: i64,
+    samples: Option<i64>,
     weight: Option<i64>,
 }
 
@@ -85,7 +89,8 @@ struct Decided {
     method: &'static str,
     q: f64,
     min_effect: f64,
-    min_count: u64,
+    min_count: Option<u64>,
+    min_share: Option<f64>,
 }
 
 impl<'a> Summary<'a> {
@@ -95,7 +100,7 @@ impl<'a> Summary<'a> {
         let side = |labels: &'a [&'a str], of: fn(Sides<u64>) -> u64, runs| Side {
             labels,
             runs,
-            samples: saturated(of(compared.samples)),
+            samples: compared.samples.map(|samples| saturated(of(samples))),
             weight: weights.map(|weights| saturated(of(weights.totals))),
         };
         Self {
@@ -104,23 +109,35 @@ impl<'a> Summary<'a> {
             headline,
             count_kind: count_kind.name(),
             profile_type: compared.profile_type.name(),
+            measure: if is_timed(compared) { "time" } else { "samples" },
+            note: is_timed(compared).then_some(NOTE),
             base: side(&labels.base, |sides| sides.base, compared.runs.base),
             head: side(&labels.head, |sides| sides.head, compared.runs.head),
             weights_unit: weights.map(|weights| &*weights.unit),
             spread: SpreadOfRuns { known: known(compared.spread), background: compared.background, sentence: spread },
-            settings: Decided::of(settings),
+            settings: Decided::of(settings, compared.times),
         }
     }
 }
 
 impl Decided {
-    fn of(settings: &Settings) -> Self {
+    fn of(settings: &Settings, times: Option<Measured>) -> Self {
         let method = match settings.method {
             Method::Honest => "honest",
             Method::Article => "article",
         };
-        Self { method, q: settings.q, min_effect: settings.min_effect, min_count: settings.min_count }
+        Self {
+            method,
+            q: settings.q,
+            min_effect: settings.min_effect,
+            min_count: times.is_none().then_some(settings.min_count),
+            min_share: times.map(|times| times.floor),
+        }
     }
+}
+
+fn is_timed(compared: &Compared) -> bool {
+    compared.values() == Values::Times
 }
 
 fn known(spread: Spread) -> &'static str {

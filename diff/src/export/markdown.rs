@@ -7,13 +7,15 @@ mod escape;
 
 use std::fmt::Write;
 
+use fleetdiff_formats::reading::Values;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 
 use self::escape::{code, text};
 use super::Export;
 use crate::compare::Finding;
-use crate::figures::{grouped, ratio_or_side};
+use crate::compare::times::NOTE;
+use crate::figures::{amount, grouped, ratio_or_side};
 
 /// Most characters of a comment.
 pub const LONGEST: usize = 60_000;
@@ -53,14 +55,15 @@ fn behind(export: &Export<'_>) -> String {
         CountKind::Total => "anywhere on the stack (total)",
     };
     let side = |name: &str, samples: u64, runs: usize| {
-        format!("{name} {} samples in {} run{}", grouped(samples), grouped(runs), if runs == 1 { "" } else { "s" })
+        let all = amount(compared.values(), samples);
+        format!("{name} {all} in {} run{}", grouped(runs), if runs == 1 { "" } else { "s" })
     };
-    let (base, head) = (
-        side("base", compared.samples.base, compared.runs.base),
-        side("head", compared.samples.head, compared.runs.head),
-    );
+    let totals = compared.totals();
+    let (base, head) = (side("base", totals.base, compared.runs.base), side("head", totals.head, compared.runs.head));
     let mut figures = format!("{}, functions {counted}: {base}, {head}", text(compared.profile_type.name(), SENTENCE));
-    if let Some(weights) = &compared.weights {
+    if compared.values() == Values::Times {
+        let _ = write!(figures, ". {}", NOTE.trim_end_matches('.'));
+    } else if let Some(weights) = &compared.weights {
         let totals = weights.totals;
         let _ = write!(
             figures,

@@ -2,7 +2,7 @@
 //!
 //! The metadata of each Arrow field holds the column's `description`, and its `unit` if it has one. The file's
 //! key-value metadata holds what applies to the whole: `fleetdiff.headline`, `fleetdiff.base_samples`,
-//! `fleetdiff.head_samples`, `fleetdiff.program_version`, and all of it as the JSON document without findings in
+//! `fleetdiff.head_samples` (unless times are compared), `fleetdiff.program_version`, and all of it as the JSON document without findings in
 //! `fleetdiff.diff`.
 
 use std::collections::HashMap;
@@ -58,14 +58,19 @@ pub(crate) fn schema() -> Schema {
 
 fn metadata(export: &Export<'_>) -> Result<Vec<KeyValue>, NotExported> {
     let samples = export.compared.samples;
+    let counted = samples.map(|samples| {
+        [("fleetdiff.base_samples", samples.base.to_string()), ("fleetdiff.head_samples", samples.head.to_string())]
+    });
     let entries = [
         ("fleetdiff.program_version", env!("CARGO_PKG_VERSION").to_owned()),
         ("fleetdiff.headline", export.headline.to_owned()),
-        ("fleetdiff.base_samples", samples.base.to_string()),
-        ("fleetdiff.head_samples", samples.head.to_string()),
         ("fleetdiff.diff", json::head(export)?),
     ];
-    Ok(entries.into_iter().map(|(key, value)| KeyValue::new(key.to_owned(), value)).collect())
+    Ok(entries
+        .into_iter()
+        .chain(counted.into_iter().flatten())
+        .map(|(key, value)| KeyValue::new(key.to_owned(), value))
+        .collect())
 }
 
 fn array(column: &Column, findings: &[Finding]) -> Result<ArrayRef, NotExported> {

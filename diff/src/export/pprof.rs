@@ -10,11 +10,14 @@
 //! | mutex, block | `contentions/count` |
 //! | heap | `alloc_objects/count`, and `alloc_space/bytes`, 0 where it is unknown |
 //! | live_heap | `inuse_objects/count`, and `inuse_space/bytes`, 0 where it is unknown |
+//!
+//! Times without a period are one column, `cpu/nanoseconds` and the like, again without a period.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_formats::compression::gzip;
 use fleetdiff_formats::pprof::proto::{Function, Line, Location, Profile, Sample, ValueType};
+use fleetdiff_formats::reading::Values;
 use fleetdiff_schemas::profile::ProfileType;
 use prost::Message;
 
@@ -34,8 +37,10 @@ pub fn pprof(sides: &Sides<Vec<Recording>>, export: &Export<'_>) -> Result<Sides
 
 /// What the columns of both files are.
 struct Columns<'a> {
-    /// Type of the column of samples, whose unit is `count`.
-    samples: &'static str,
+    /// Type and unit of the column of samples, or of times that nobody can count.
+    samples: (&'static str, &'static str),
+    /// Whether the values of that are samples, so that a period of one sample is right.
+    counted: bool,
     /// Type and unit of the column beside it.
     beside: Option<(&'a str, &'a str)>,
     /// Whether values for it are known.
@@ -44,6 +49,10 @@ struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     fn of(compared: &'a Compared) -> Self {
+        if compared.values() == Values::Times {
+            let times = (compared.profile_type.name(), "nanoseconds");
+            return Self { samples: times, counted: false, beside: None, weighed: false };
+        }
         let (samples, space) = match compared.profile_type {
             ProfileType::Cpu | ProfileType::Wall | ProfileType::OffCpu => ("samples", None),
             ProfileType::Mutex | ProfileType::Block => ("contentions", None),
@@ -52,7 +61,7 @@ impl<'a> Columns<'a> {
         };
         let weights =
             compared.weights.as_ref().map(|weights| weights.unit.split_once('/').unwrap_or((&weights.unit, "count")));
-        Self { samples, beside: weights.or(space), weighed: weights.is_some() }
+        Self { samples: (samples, "count"), counted: true, beside: weights.or(space), weighed: weights.is_some() }
     }
 
     fn file(&self, side: &str, runs: &[Recording]) -> Result<Vec<u8>, NotExported> {
@@ -79,14 +88,14 @@ impl<'a> Columns<'a> {
 
     fn describe(&self, strings: &mut Strings) -> Profile {
         let mut column = |name: &str, unit: &str| ValueType { r#type: strings.place(name), unit: strings.place(unit) };
-        let samples = column(self.samples, "count");
+        let samples = column(self.samples.0, self.samples.1);
         let beside = self.beside.map(|(name, unit)| column(name, unit));
         // A viewer shows the last column first unless the file names another; an empty column must not be shown first.
         let shown = beside.filter(|_| self.weighed).unwrap_or(samples);
         Profile {
             sample_type: std::iter::once(samples).chain(beside).collect(),
-            period_type: Some(samples),
-            period: 1,
+            period_type: self.counted.then_some(samples),
+            period: i64::from(self.counted),
             default_sample_type: shown.r#type,
             ..Profile::default()
         }

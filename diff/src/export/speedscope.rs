@@ -1,10 +1,12 @@
 //! Stacks of both sides as the JSON of speedscope: two profiles, base and head, over one table of frames.
 //!
-//! Weights are the sums of raw samples of all runs of a side, without a unit. NB: fleetdiff itself reads the profiles
+//! Weights are the sums of raw samples of all runs of a side, without a unit; of times without
+//! a period, the sums of nanoseconds. NB: fleetdiff itself reads the profiles
 //! of one file as threads of one process and sums them; to compare the two sides again, keep the original profiles.
 
 use std::collections::BTreeMap;
 
+use fleetdiff_formats::reading::Values;
 use serde::Serialize;
 
 use super::{NotExported, columns::saturated};
@@ -20,8 +22,10 @@ const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 /// [`NotExported::NoStacks`] for a run that came without stacks.
 pub fn speedscope(sides: &Sides<Vec<Recording>>, name: &str) -> Result<String, NotExported> {
     let (base, head) = (stacks::of_side(&sides.base)?, stacks::of_side(&sides.head)?);
+    let is_timed = sides.base.iter().chain(&sides.head).any(|run| run.values == Values::Times);
+    let unit = if is_timed { "nanoseconds" } else { "none" };
     let mut frames = Frames::default();
-    let profiles = [frames.profile("base", &base), frames.profile("head", &head)];
+    let profiles = [frames.profile("base", unit, &base), frames.profile("head", unit, &head)];
     let file = File {
         schema: SCHEMA,
         exporter: concat!("fleetdiff@", env!("CARGO_PKG_VERSION")),
@@ -76,11 +80,11 @@ struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    fn profile(&mut self, name: &'static str, stacks: &BTreeMap<Path<'a>, u64>) -> Profile {
+    fn profile(&mut self, name: &'static str, unit: &'static str, stacks: &BTreeMap<Path<'a>, u64>) -> Profile {
         let samples = stacks.keys().map(|path| path.iter().map(|name| self.place(name)).collect()).collect();
         let weights: Vec<i64> = stacks.values().map(|count| saturated(*count)).collect();
         let end_value = weights.iter().fold(0i64, |sum, weight| sum.saturating_add(*weight));
-        Profile { kind: "sampled", name, unit: "none", start_value: 0, end_value, samples, weights }
+        Profile { kind: "sampled", name, unit, start_value: 0, end_value, samples, weights }
     }
 
     fn place(&mut self, name: &'a str) -> usize {

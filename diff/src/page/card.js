@@ -10,7 +10,7 @@ function element(tag, text, className) {
   return made;
 }
 
-/** Samples of a frame, by side: the average of its runs, and the share of all. */
+/** Samples or time of a frame, by side: the average of its runs, and the share of all. */
 function figuresOf(node) {
   const { tree } = state;
   const side = (totals, of) => ({
@@ -22,7 +22,7 @@ function figuresOf(node) {
 
 const perRun = (side) => (side.runs === 1 ? '' : ' a run');
 
-const of = (side, share, samples) => `${percent(share)} of ${side} (${count(samples)})`;
+const of = (side, share, samples) => `${percent(share)} of ${side}${samples === null ? '' : ` (${count(samples)})`}`;
 
 /** The lines of a card about the test of a function: [term, words]. */
 function findings(row) {
@@ -42,8 +42,8 @@ function fillCard(node) {
   const { base, head, change } = figuresOf(node);
   const list = element('dl');
   const line = (term, words) => list.append(element('dt', term), element('dd', words));
-  line('base', `${count(base.average)} samples${perRun(data.base)}, ${percent(base.share)}`);
-  line('head', `${count(head.average)} samples${perRun(data.head)}, ${percent(head.share)}`);
+  line('base', `${quantity(base.average)}${perRun(data.base)}, ${percent(base.share)}`);
+  line('head', `${quantity(head.average)}${perRun(data.head)}, ${percent(head.share)}`);
   line('this frame', `${signedPercent(change)} of the base’s total`);
   if (node > 0) findings(rowOfName[name]).forEach(([term, words]) => line(term, words));
   const title = element('strong', names[name]);
@@ -71,7 +71,7 @@ function spoken(node) {
   const name = tree.name[node];
   const { base, head } = figuresOf(node);
   const shares = `base ${percent(base.share)}, head ${percent(head.share)}`;
-  if (node === 0) return `${names[name]}: every sample. Level 0.`;
+  if (node === 0) return `${names[name]}: ${isTimed ? 'all time' : 'every sample'}. Level 0.`;
   const row = rowOfName[name];
   const found = findings(row).filter(([term]) => term !== 'function').map(([term, words]) => `${term}: ${words}`);
   return `${names[name]}. Level ${tree.depth[node]}. This frame: ${shares}. ${found.join('. ')}.`;

@@ -21,6 +21,9 @@ const isSignificant = (name) => rowOfName[name]?.significant ?? false;
 /** Verdicts that are conclusive without being significant. */
 const KNOWN = new Set(['equivalent', 'compositional']);
 
+/** Whether the figures are times in nanoseconds, of which nobody knows how many samples they are. */
+const isTimed = data.base.samples === null;
+
 /** How much a sample of each side counts for a width, by whose widths are shown. */
 const SIDES = {
   base: [data.weights[0], 0],

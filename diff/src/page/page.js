@@ -5,7 +5,8 @@ function tellSides() {
     const side = data[key];
     const box = document.getElementById(`side-${key}`);
     const stands = side.unit === 'samples' ? ` of ${side.sample_type}` : `, ${amount(side.total, side.unit)} of ${side.sample_type}`;
-  const figures = `${runs(side)}, ${count(side.samples)} samples${stands}`;
+    const counted = isTimed ? '' : `, ${count(side.samples)} samples`;
+    const figures = `${runs(side)}${counted}${stands}`;
     box.replaceChildren(element('span', key, 'which'), element('strong', side.label), element('span', figures));
   }
 }

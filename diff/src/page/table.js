@@ -39,8 +39,8 @@ function tableRow(row, reach) {
 
 /** Shown instead of a ratio that cannot be computed. */
 function presence(row) {
-  if (row.base_count === 0) return 'new';
-  return row.head_count === 0 ? 'gone' : '';
+  if (row.base_share === 0) return 'new';
+  return row.head_share === 0 ? 'gone' : '';
 }
 
 function pictureCell(row, reach) {

@@ -69,3 +69,6 @@ function amount(value, unit) {
   const scale = SCALES[unit]?.find(([size]) => value >= size);
   return scale ? `${count(value / scale[0])} ${scale[1]}` : `${count(value)} ${unit === 'count' ? '' : unit}`.trim();
 }
+
+/** What a frame holds: samples, or a time. */
+const quantity = (value) => (isTimed ? amount(value, 'nanoseconds') : `${count(value)} samples`);

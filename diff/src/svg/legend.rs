@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use crate::escape::for_text;
 use crate::paint::Colours;
-use crate::report::Report;
+use crate::report::{Report, ReportSide};
+use crate::svg::of;
 
 /// Left and right of all that is drawn, in pixels.
 pub(super) const MARGIN: f64 = 10.0;
@@ -36,15 +37,13 @@ pub(super) fn legend(report: &Report, colours: &Colours, strongest: f64) -> Stri
     };
     line(22.0, "font-size=\"15\" font-weight=\"bold\" fill=\"#111111\"", &report.title);
     line(41.0, "font-size=\"12\" fill=\"#111111\"", &report.headline);
-    let sides = format!(
-        "base: {} ({} runs, {} samples)   head: {} ({} runs, {} samples)   widths: average of both",
-        report.base.label,
-        report.base.runs,
-        report.base.samples,
-        report.head.label,
-        report.head.runs,
-        report.head.samples
-    );
+    let side = |name: &str, side: &ReportSide, whole: u64| {
+        let whole = of(report.values(), side.samples.unwrap_or(whole));
+        format!("{name}: {} ({} runs, {whole})", side.label, side.runs)
+    };
+    let whole = report.tree.totals().first().copied().unwrap_or_default();
+    let (base, head) = (side("base", &report.base, whole.base), side("head", &report.head, whole.head));
+    let sides = format!("{base}   {head}   widths: average of both");
     line(58.0, "fill=\"#555555\"", &sides);
     keys(&mut text, colours, strongest);
     text

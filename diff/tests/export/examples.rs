@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fleetdiff_diff::compare::{Compared, Finding, Recording, Settings, Weights, compare};
 use fleetdiff_diff::export::Export;
 use fleetdiff_diff::flame::Sides;
+use fleetdiff_formats::reading::Values;
 use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType, Samples, Stack};
 use fleetdiff_schemas::rows::Interval;
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
@@ -39,7 +40,12 @@ pub fn run(label: &str, stacks: &[(&str, u64)]) -> Recording {
     let stacks: Vec<(Vec<String>, u64)> = stacks.iter().map(|(stack, count)| (frames(stack), *count)).collect();
     let stacks: Vec<(Vec<&str>, u64)> =
         stacks.iter().map(|(frames, count)| (frames.iter().map(String::as_str).collect(), *count)).collect();
-    Recording { label: label.to_owned(), profile: profile(ProfileType::Cpu, &stacks), weights: None }
+    Recording {
+        label: label.to_owned(),
+        profile: profile(ProfileType::Cpu, &stacks),
+        weights: None,
+        values: Values::Samples,
+    }
 }
 
 /// The same run, with a weight for each sample.
@@ -170,7 +176,7 @@ pub fn findings() -> impl Strategy<Value = Finding> {
             function: function.into(),
             functions,
             count_kind: if own { CountKind::SelfCount } else { CountKind::Total },
-            count: Sides { base: count[0], head: count[1] },
+            count: Some(Sides { base: count[0], head: count[1] }),
             weight: weight.map(|[base, head]| Sides { base, head }),
             share: Sides { base, head },
             ratio,

@@ -66,7 +66,10 @@ fn the_document_says_what_was_found() {
         document["base"],
         value!({"labels": ["v1.folded", "v1.folded", "v1.folded"], "runs": 3, "samples": 25_620, "weight": 25_620 * 500_250u64})
     );
-    assert_eq!(document["settings"], value!({"method": "honest", "q": 0.05, "min_effect": 0.01, "min_count": 30}));
+    assert_eq!(
+        document["settings"],
+        value!({"method": "honest", "q": 0.05, "min_effect": 0.01, "min_count": 30, "min_share": null})
+    );
     let findings = document["findings"].as_array().unwrap();
     let encode = findings.iter().find(|row| row["function"] == "encode" && row["count_kind"] == "total").unwrap();
     assert_eq!(

@@ -184,7 +184,7 @@ fn report(pair: &Pair) -> Report {
     sides[0].runs = runs(&base);
     sides[1].runs = runs(&head);
     let float = |count: u64| f64::from(u32::try_from(count).unwrap());
-    sides.iter_mut().for_each(|side| side.total = float(side.samples) * pair.period);
+    sides.iter_mut().for_each(|side| side.total = float(side.samples.unwrap()) * pair.period);
     let whole = |all: u64, pods: &[Pod]| float(all) / f64::from(runs(pods));
     let [base_side, head_side] = sides;
     Report {

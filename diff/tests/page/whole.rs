@@ -160,6 +160,27 @@ fn the_address_keeps_what_is_looked_at() {
     assert!(other.complaints().is_empty());
 }
 
+/// Sides without counts of samples: all figures are times.
+#[test]
+fn times_are_shown_with_their_unit() {
+    let mut report = reports::small();
+    (report.base.samples, report.head.samples) = (None, None);
+    for function in &mut report.functions {
+        (function.base_count, function.head_count) = (None, None);
+    }
+    let mut browser = Browser::start(900, 700, 1);
+    browser.open(&page(&report).unwrap(), "");
+    assert_eq!(browser.text("document.querySelector('#side-base span:last-child').textContent"), "1 run, 1 s of cpu");
+    browser.evaluate(&format!("fillCard({})", node("main;poll")));
+    let card = browser.text("card.textContent");
+    assert!(card.contains("400 ns, 40.0 %") && card.contains("40.0 % of base, 27.0 % of head"), "{card}");
+    assert!(!card.contains("samples"), "{card}");
+    assert_eq!(browser.text("spoken(0)"), "all: all time. Level 0.");
+    let table = browser.text("document.getElementById('significant').innerText");
+    assert!(table.contains("new"), "compress is new by its share: {table}");
+    assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
+}
+
 /// Both sides empty, and one side empty: still a page, on which every key may be pressed.
 #[test]
 fn sides_without_samples_are_a_page() {

@@ -14,6 +14,7 @@ use std::io::Write;
 
 use fleetdiff_diff::compare::{NotCompared, Recording, compare};
 use fleetdiff_diff::flame::Sides;
+use fleetdiff_formats::reading::Values;
 
 pub(crate) use self::arguments::DiffArgs;
 use self::columns::Column;
@@ -32,6 +33,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     output::check(args)?;
     let Read { sides, notes } = read(&args.files, args.columns.declared())?;
     args.columns.check(sides.head.len())?;
+    check_floor(&sides, args)?;
     notes::print(&notes, args);
     if args.columns.splits_heads() {
         return each_head(sides, args);
@@ -40,6 +42,21 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     output::write(&sides, &compared, args)?;
     notes::print(&notes::of(&sides, &compared, args), args);
     Ok(())
+}
+
+/// Refuses a floor of samples where there are none.
+fn check_floor(sides: &Sides<Vec<Recording>>, args: &DiffArgs) -> Result<(), Failure> {
+    #[derive(Debug, thiserror::Error)]
+    #[error("--min-count {0} is a number of samples, and the files have times without a period")]
+    struct NoSamples(u64);
+    let timed = sides.base.iter().any(|run| run.values == Values::Times);
+    match args.min_count.filter(|_| timed) {
+        Some(floor) => Err(Failure::usage(
+            NoSamples(floor),
+            "remove it, or say how long it is from one sample to the next with --period, as in --period 10ms",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Compares each head separately with the base, and writes a column for each.
@@ -68,6 +85,11 @@ fn explained(failure: NotCompared) -> Failure {
         NotCompared::DifferentPrograms(_) => {
             "check that both sides are profiles of the same program and type, with symbols"
         }
+        NotCompared::CountsAndTimes { .. } => "say how long it is from one sample to the next with --period",
+        NotCompared::FewRuns(_) => {
+            "give more runs of each side, or say how long it is from one sample to the next with --period, as in --period 10ms; --columns compares each head file by itself"
+        }
+        NotCompared::NeedsCounts => "say how long it is from one sample to the next with --period, as in --period 10ms",
         NotCompared::Failed(_) => return Failure::from(failure),
     };
     Failure::with_hint(failure, hint)

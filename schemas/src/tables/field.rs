@@ -228,6 +228,7 @@ const REASONS: [&str; Reason::ALL.len()] = [
     "unsupported_type",
     "index_out_of_range",
     "unit_mismatch",
+    "unknown_period",
 ];
 
 #[cfg(test)]

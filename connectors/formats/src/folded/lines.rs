@@ -89,10 +89,10 @@ fn give<S: SampleSink>(frames: Vec<u32>, count: u64, details: SampleDetails, sin
 
 /// What is said of the tick, if the unit is one of time and the type one of clocks.
 fn clock(measure: Measure, unit: Unit) -> Option<Clock> {
-    let Measure { profile_type: kind, period: declared, .. } = measure;
+    let Measure { profile_type: kind, period: declared, values, .. } = measure;
     let ticked = matches!(kind, ProfileType::Cpu | ProfileType::Wall | ProfileType::OffCpu);
     let scale = unit.nanoseconds().filter(|_| ticked)?.unsigned_abs();
-    Some(Clock { kind, scale, declared, own: 0 })
+    Some(Clock { kind, scale, declared, own: 0, values })
 }
 
 fn no_samples(unit: Unit) -> Rejection {

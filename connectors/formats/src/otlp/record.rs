@@ -21,6 +21,7 @@ use crate::decode::Options;
 use crate::labels::Contents;
 use crate::names::Naming;
 use crate::parts::Parts;
+use crate::reading::Values;
 use crate::wire::fields;
 
 /// What a part is counted as besides what it holds.
@@ -36,6 +37,8 @@ pub(super) struct Record<'d, 'a> {
     parts: Parts<Profile>,
     /// What stands beside the stacks of each part, if that is asked for; nothing for one that is no profile.
     details: Option<Vec<PartDetails>>,
+    /// Whether the tick of times must be known.
+    values: Values,
 }
 
 /// Whose the profiles of a scope are.
@@ -64,15 +67,24 @@ impl<'d, 'a> Record<'d, 'a> {
         naming: &'d mut Naming,
     ) -> Result<Self, Rejection> {
         let symbols = Symbols::of(dictionary, &options.cohort_label, naming, &budget)?;
-        Ok(Self { dictionary, symbols, budget, options, parts: Parts::default(), details: None })
+        Ok(Self {
+            dictionary,
+            symbols,
+            budget,
+            options,
+            parts: Parts::default(),
+            details: None,
+            values: Values::Samples,
+        })
     }
 
     /// Its parts, at least one, and what stands beside the stacks of each.
     pub(super) fn read_with_details(
         mut self,
         resources: &[&'a [u8]],
+        values: Values,
     ) -> Vec<(Result<Profile, Rejection>, PartDetails)> {
-        self.details = Some(Vec::new());
+        (self.details, self.values) = (Some(Vec::new()), values);
         self.read_all(resources);
         let details = self.details.take().unwrap_or_default();
         self.into_parts(details)
@@ -220,7 +232,8 @@ impl<'d, 'a> Record<'d, 'a> {
         let own = OwnAttributes { what: "attribute", lookup: &|name| owner.attribute(&group.columns, name) };
         let mut details = self.details.is_some().then(PartDetails::default);
         let stacks = own.period().and_then(|period| {
-            let mut walk = Walk { symbols: &mut self.symbols, budget: &self.budget, details: details.as_mut() };
+            let (details, values) = (details.as_mut(), self.values);
+            let mut walk = Walk { symbols: &mut self.symbols, budget: &self.budget, details, values };
             walk.stacks(group, period)
         });
         if let Some((all, details)) = self.details.as_mut().zip(details) {

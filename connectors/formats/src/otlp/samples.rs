@@ -15,6 +15,7 @@ use crate::budget::Budget;
 use crate::counts::{Columns, Counts, sampled_allocations, weight_column};
 use crate::labels::Measure;
 use crate::period::Period;
+use crate::reading::Values;
 use crate::ticks::{Clock, FoundPeriod, Ticks};
 
 /// What a row of allocations is counted as until it is joined.
@@ -26,12 +27,14 @@ pub(super) struct Walk<'s, 'd, 'a> {
     pub(super) budget: &'s Budget,
     /// What stands beside the stacks, if that is asked for.
     pub(super) details: Option<&'s mut PartDetails>,
+    /// Whether the tick of times must be known.
+    pub(super) values: Values,
 }
 
 impl<'a> Walk<'_, '_, 'a> {
     /// The stacks of a group, those without a raw sample left out.
     pub(super) fn stacks(&mut self, group: &Group<'a>, period: Option<Period>) -> Result<Vec<Stack>, Rejection> {
-        match choose(group, period) {
+        match choose(group, period, self.values) {
             Ok(Counts::Column(column)) => self.of_column(group, column, Rule::Count),
             Ok(Counts::Time { column, clock }) => {
                 let ticks = ticks(group, column, clock, self.budget)?;
@@ -183,8 +186,8 @@ fn weight_at(weights: &ProfileHead<'_>, place: usize, row: &SampleRow, other: &m
 }
 
 /// The columns that hold raw samples.
-fn choose(group: &Group<'_>, period: Option<Period>) -> Result<Counts, Rejection> {
-    Counts::choose(columns_of(group), Measure { profile_type: group.profile_type, unit: None, period })
+fn choose(group: &Group<'_>, period: Option<Period>, values: Values) -> Result<Counts, Rejection> {
+    Counts::choose(columns_of(group), Measure { profile_type: group.profile_type, unit: None, period, values })
 }
 
 /// The tick of a column of time, in the rows that do not say when each of their samples was taken.

@@ -6,9 +6,9 @@ use fleetdiff_schemas::profile::{Profile, Samples, Stack};
 use fleetdiff_schemas::rejected::Rejection;
 use fleetdiff_schemas::time::TimeRange;
 
-use super::query::Reading;
+use super::query::{Reading, Values};
 use super::run::{Run, Unread, Weights};
-use super::{naming, selection};
+use super::{naming, selection, times_as_weights};
 use crate::budget::{ALLOCATION, Budget};
 use crate::labels::Contents;
 use crate::observed::Observed;
@@ -20,6 +20,9 @@ pub(super) fn run(
     profile: impl FnOnce(Contents, Option<TimeRange>) -> Result<Profile, Rejection>,
 ) -> Result<Run, Unread> {
     let (timed, window, period) = (observed.span.is_some(), observed.window, observed.period);
+    if reading.values == Values::Times {
+        times_as_weights::put(&mut observed)?;
+    }
     selection::check_keys(reading, &observed)?;
     let passed = selection::select(reading, &mut observed)?;
     let unit = observed.unit.take().filter(|_| observed.samples.iter().all(|sample| sample.details.weight.is_some()));

@@ -14,6 +14,17 @@ use super::times::Times;
 /// The one frame of samples that a filter left out and that still count: see [`Percentage::Absolute`].
 pub const FILTERED: &str = "[filtered]";
 
+/// What the counts of a profile are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Values {
+    /// Samples; times without a known period are refused.
+    #[default]
+    Samples,
+    /// Nanoseconds, as the file weighs its samples: weights, and no numbers of anything that was seen. Files that only count are
+    /// refused.
+    Times,
+}
+
 /// What is read of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
@@ -31,6 +42,8 @@ pub struct Reading {
     pub crop: Option<Nanos>,
     /// Whether each chain of calls becomes one frame, its functions joined by `;`, so that chains are compared like functions.
     pub stream: bool,
+    /// What is counted.
+    pub values: Values,
 }
 
 /// Which callers [`Key::Parent`](super::Key::Parent) looks for, by a pattern.
@@ -93,5 +106,6 @@ impl Reading {
             && self.times.is_none()
             && self.crop.is_none()
             && !self.stream
+            && self.values == Values::Samples
     }
 }

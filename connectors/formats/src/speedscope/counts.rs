@@ -3,7 +3,8 @@
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::document::{Kind, Part, ValueUnit};
-use crate::labels::Unit;
+use crate::labels::{Measure, Unit};
+use crate::reading::Values;
 
 /// How far weights of one period may lie apart, as a part of the largest: the error of a number printed with few digits.
 const SAME_PERIOD: f64 = 1e-6;
@@ -15,6 +16,8 @@ pub(super) enum Counting {
     Weights,
     /// Each entry of a sampled profile is one sample; lengths of time between events are none.
     Entries,
+    /// The same, but lengths between events and entries of any length will do: they weigh what they last.
+    Lengths,
 }
 
 impl Counting {
@@ -22,8 +25,8 @@ impl Counting {
     /// weights of time that each entry is one sample whatever its weight.
     ///
     /// # Errors
-    /// `unit_mismatch` if they hold different units, bytes, or times that are no common period.
-    pub(super) fn of(parts: &[Part<'_>], unit: Option<Unit>) -> Result<Self, Rejection> {
+    /// `unit_mismatch` if they hold different units or bytes, `unknown_period` if times that are no common period.
+    pub(super) fn of(parts: &[Part<'_>], Measure { unit, values, .. }: Measure) -> Result<Self, Rejection> {
         let Some(first) = parts.first() else { return Err(Rejection::new(Reason::Empty, "the file holds no profile")) };
         if let Some(other) = parts.iter().find(|part| part.unit != first.unit) {
             let detail =
@@ -35,6 +38,7 @@ impl Counting {
             (ValueUnit::Bytes, _) | (ValueUnit::None, Some(Unit::Bytes)) => {
                 Err(unit_mismatch("weights in bytes are no samples; pprof holds what turns them into samples"))
             }
+            _ if values == Values::Times => Ok(Self::Lengths),
             (_, Some(Unit::Count)) => Ok(Self::Entries),
             _ => one_period(parts).map(|()| Self::Entries),
         }
@@ -44,16 +48,16 @@ impl Counting {
     pub(super) fn samples(self, weight: f64) -> Result<u64, Rejection> {
         match self {
             Self::Weights => whole(weight),
-            Self::Entries if weight < 0.0 => Err(negative(weight)),
-            Self::Entries => Ok(u64::from(weight > 0.0)),
+            Self::Entries | Self::Lengths if weight < 0.0 => Err(negative(weight)),
+            Self::Entries | Self::Lengths => Ok(u64::from(weight > 0.0)),
         }
     }
 
-    /// Whether lengths between events are samples.
+    /// Whether lengths between events can be read.
     pub(super) fn lengths(self) -> Result<(), Rejection> {
         match self {
-            Self::Weights => Ok(()),
-            Self::Entries => Err(unit_mismatch(
+            Self::Weights | Self::Lengths => Ok(()),
+            Self::Entries => Err(unknown_period(
                 "an evented profile holds lengths of time and no samples; sample the program, or write pprof",
             )),
         }
@@ -61,7 +65,7 @@ impl Counting {
 }
 
 /// A weight that is a count.
-pub(super) fn whole(weight: f64) -> Result<u64, Rejection> {
+fn whole(weight: f64) -> Result<u64, Rejection> {
     /// 2^53, to which each whole number has its own float.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if weight < 0.0 {
@@ -90,9 +94,9 @@ fn one_period(parts: &[Part<'_>]) -> Result<(), Rejection> {
     let hint = "write counts (unit none) or pprof, or label the unit count if each entry is one sample";
     match number {
         0 => Ok(()),
-        1 => Err(unit_mismatch(&format!("a single weight of {most} does not tell how many samples it is; {hint}"))),
+        1 => Err(unknown_period(&format!("a single weight of {most} does not tell how many samples it is; {hint}"))),
         _ if most - least <= most * SAME_PERIOD => Ok(()),
-        _ => Err(unit_mismatch(&format!("weights from {least} to {most} are no samples of one period; {hint}"))),
+        _ => Err(unknown_period(&format!("weights from {least} to {most} are no samples of one period; {hint}"))),
     }
 }
 
@@ -102,4 +106,8 @@ fn negative(weight: f64) -> Rejection {
 
 fn unit_mismatch(detail: &str) -> Rejection {
     Rejection::new(Reason::UnitMismatch, detail)
+}
+
+fn unknown_period(detail: &str) -> Rejection {
+    Rejection::new(Reason::UnknownPeriod, detail)
 }

@@ -3,10 +3,11 @@
 use fleetdiff_schemas::profile::Stack;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
-use super::counts::{Counting, whole};
+use super::counts::Counting;
 use super::document::{Event, EventKind, File, Kind, Part};
 use crate::budget::Budget;
 use crate::json::{self, Lists};
+use crate::labels::Unit;
 use crate::record::Record;
 use crate::sink::{FrameDetails, SampleDetails, SampleSink};
 
@@ -35,7 +36,7 @@ pub(crate) fn read<S: SampleSink>(
     broken: &mut Vec<BrokenThread>,
 ) -> Result<(), Rejection> {
     let file: File<'_> = json::read("speedscope file", record.text, &record.budget)?;
-    let counting = Counting::of(&file.profiles, record.measure.unit)?;
+    let counting = Counting::of(&file.profiles, record.measure)?;
     let mut frames = record.budget.list(file.shared.frames.len())?;
     for frame in file.shared.frames.iter() {
         let line = if S::KEEPS_DETAILS { frame.source_line() } else { None };
@@ -43,7 +44,8 @@ pub(crate) fn read<S: SampleSink>(
         let details = FrameDetails { symbol, line: line.as_deref(), ..FrameDetails::default() };
         frames.push(sink.frame(&frame.full_name(), details)?);
     }
-    let scale = file.profiles.first().and_then(|part| part.unit.nanoseconds());
+    let labelled = record.measure.unit.filter(|_| counting == Counting::Lengths).and_then(Unit::nanoseconds);
+    let scale = file.profiles.first().and_then(|part| part.unit.nanoseconds()).or(labelled);
     let entries = Entries { counting, frames: &frames, scale, budget: &record.budget };
     for (part, number) in file.profiles.iter().zip(1u64..) {
         let before = sink.len();
@@ -83,14 +85,21 @@ impl Entries<'_> {
             }
             (Kind::Evented, _, _, Some(events)) => {
                 self.counting.lengths()?;
-                evented(events, self.frames, |frames, count| {
+                evented(events, self.frames, |frames, length| {
                     self.budget.take(size_of_val(frames))?;
-                    sink.sample(Stack { frames: frames.to_vec(), count, cohort: None }, thread)
+                    let count = self.counting.samples(length)?;
+                    let details = SampleDetails { weight: self.nanoseconds(length), ..thread };
+                    sink.sample(Stack { frames: frames.to_vec(), count, cohort: None }, details)
                 })
             }
             (Kind::Sampled, ..) => Err(malformed("a sampled profile without samples or weights")),
             (Kind::Evented, ..) => Err(malformed("an evented profile without events")),
         }
+    }
+
+    /// A length in nanoseconds, if it is of time.
+    fn nanoseconds(&self, length: f64) -> Option<u64> {
+        self.scale.and_then(|scale| u64::try_from(rounded(length, scale)).ok())
     }
 
     fn sampled<S: SampleSink>(
@@ -104,7 +113,6 @@ impl Entries<'_> {
         if samples.len() != weights.len() {
             return Err(malformed(&format!("{} samples with {} weights", samples.len(), weights.len())));
         }
-        let nanoseconds = |value: f64| self.scale.map(|scale| rounded(value, scale));
         let mut at = start;
         for (sample, weight) in samples.iter().zip(weights) {
             let mut frames = self.budget.list(sample.len())?;
@@ -112,8 +120,8 @@ impl Entries<'_> {
                 frames.push(name_of(*frame, self.frames)?);
             }
             let count = self.counting.samples(*weight)?;
-            let weighs = nanoseconds(*weight).and_then(|weight| u64::try_from(weight).ok());
-            let details = SampleDetails { at: nanoseconds(at), weight: weighs, ..thread };
+            let moment = self.scale.map(|scale| rounded(at, scale));
+            let details = SampleDetails { at: moment, weight: self.nanoseconds(*weight), ..thread };
             sink.sample(Stack { frames, count, cohort: None }, details)?;
             at += weight;
         }
@@ -125,7 +133,7 @@ impl Entries<'_> {
 fn evented(
     events: &[Event],
     names: &[u32],
-    mut push: impl FnMut(&[u32], u64) -> Result<(), Rejection>,
+    mut push: impl FnMut(&[u32], f64) -> Result<(), Rejection>,
 ) -> Result<(), Rejection> {
     let mut stack: Vec<u32> = Vec::new();
     let mut last = events.first().map_or(0.0, |event| event.at);
@@ -135,7 +143,7 @@ fn evented(
             return Err(malformed(&format!("event {number} lies before the one before it")));
         }
         if !stack.is_empty() {
-            push(&stack, whole(length)?)?;
+            push(&stack, length)?;
         }
         last = event.at;
         let name = name_of(event.frame, names)?;

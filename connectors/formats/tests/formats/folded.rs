@@ -122,7 +122,12 @@ fn values_that_are_no_counts_are_refused() {
         let unit_label = Ok(Labels { unit: Some(unit), ..labels(ProfileType::Cpu) });
         let found =
             part(&mut *decoder, b"main 8", &unit_label).map(|profile| profile.total()).map_err(|fault| fault.reason);
-        assert_eq!(found, if unit == Unit::Count { Ok(8) } else { Err(Reason::UnitMismatch) });
+        let expected = match unit {
+            Unit::Count => Ok(8),
+            Unit::Bytes => Err(Reason::UnitMismatch),
+            _ => Err(Reason::UnknownPeriod),
+        };
+        assert_eq!(found, expected);
     }
 }
 

@@ -147,7 +147,7 @@ fn each_type_counts_raw_samples() {
         (vec![samples, cpu], ("cpu", 10_000_000), 10, vec![], vec![Ok((Cpu, Delta, 3))]),
         (vec![cpu, samples], none, 0, vec![], vec![Ok((Cpu, Delta, 3))]),
         (vec![cpu], ("cpu", 10_000_000), 10, vec![], vec![Ok((Cpu, Delta, 5))]),
-        (vec![cpu], none, 10, vec![], vec![Err(Reason::UnitMismatch)]),
+        (vec![cpu], none, 10, vec![], vec![Err(Reason::UnknownPeriod)]),
         (vec![samples], ("wall", 10), 10, vec![], vec![Ok((Wall, Delta, 3))]),
         (vec![samples, ("time", "nanoseconds", &[9], &[])], none, 10, vec![], vec![Ok((Wall, Delta, 3))]),
         (vec![samples], ("cpu", 10), 10, attribute("fleetdiff.profile_type", "off_cpu"), vec![Ok((OffCpu, Delta, 3))]),
@@ -165,7 +165,7 @@ fn each_type_counts_raw_samples() {
         (vec![("cpu", "nanoseconds", &[], &[1, 2])], ("cpu", 10_000_000), 10, vec![], vec![Ok((Cpu, Delta, 2))]),
         (vec![events], none, 10, vec![], vec![Ok((OffCpu, Delta, 2))]),
         (vec![("events", "nanoseconds", &[4], &[1])], none, 10, vec![], vec![Ok((OffCpu, Delta, 1))]),
-        (vec![("off_cpu", "nanoseconds", &[4], &[])], none, 10, vec![], vec![Err(Reason::UnitMismatch)]),
+        (vec![("off_cpu", "nanoseconds", &[4], &[])], none, 10, vec![], vec![Err(Reason::UnknownPeriod)]),
         (vec![samples, events], ("cpu", 1), 10, vec![], vec![Ok((Cpu, Delta, 3)), Ok((OffCpu, Delta, 2))]),
         // Two objects of 512 KiB at a period of 512 KiB: 2 x (1 - 1/e) were drawn.
         (

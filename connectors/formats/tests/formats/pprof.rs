@@ -104,7 +104,7 @@ fn each_type_counts_raw_samples() {
         (Cpu, columns(&samples, &[3, 70], none), Ok(3)),
         (Cpu, columns(&samples[1..], &[30_000_000], ("cpu", "nanoseconds", 10_000_000)), Ok(3)),
         (Cpu, columns(&[("cpu", "microseconds")], &[30_001], ("cpu", "milliseconds", 10)), Ok(3)),
-        (Cpu, columns(&samples[1..], &[30_000_000], none), Err(Reason::UnitMismatch)),
+        (Cpu, columns(&samples[1..], &[30_000_000], none), Err(Reason::UnknownPeriod)),
         (Cpu, columns(&[("alloc_objects", "count")], &[3], none), Err(Reason::UnitMismatch)),
         (Wall, columns(&[("wall", "nanoseconds"), ("events", "count")], &[9, 4], none), Ok(4)),
         (Wall, columns(&heap, &[0, 9, 9], ("space", "bytes", 524_288)), Err(Reason::UnitMismatch)),

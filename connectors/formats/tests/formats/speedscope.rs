@@ -68,7 +68,7 @@ fn times_that_are_no_period_are_refused() {
     let single = sampled("seconds", &[(json!([[0]]), json!([30]))]);
     for (file, samples) in [(&uneven, 3), (&single, 1)] {
         let fault = decode(file).unwrap_err();
-        assert_eq!(fault.reason, Reason::UnitMismatch);
+        assert_eq!(fault.reason, Reason::UnknownPeriod);
         assert!(fault.detail.contains("unit count"), "{fault:?}");
         let counted = decode_all(Some(Unit::Count), file).remove(0).unwrap();
         assert_eq!(counted.total(), samples);
@@ -83,8 +83,10 @@ fn other_measures_are_refused() {
     let timed = EVENTED.replace("\"none\"", "\"milliseconds\"");
     let mut both: Value = serde_json::from_str(SPEEDSCOPE).unwrap();
     both["profiles"][1]["unit"] = json!("none");
-    for file in [bytes, timed, both.to_string()] {
-        assert_eq!(decode(&file).unwrap_err().reason, Reason::UnitMismatch, "{file}");
+    for (file, reason) in
+        [(bytes, Reason::UnitMismatch), (timed, Reason::UnknownPeriod), (both.to_string(), Reason::UnitMismatch)]
+    {
+        assert_eq!(decode(&file).unwrap_err().reason, reason, "{file}");
     }
     let counts = sampled("none", &[(json!([[0]]), json!([512]))]);
     assert_eq!(decode_all(Some(Unit::Bytes), &counts)[0].as_ref().unwrap_err().reason, Reason::UnitMismatch);

@@ -72,7 +72,7 @@ fn regression_a_period_of_a_second_over_ticks_of_ten_milliseconds() {
     assert_eq!(total(CPU, &scaled(&counts, 10 * MS), 1_000 * MS, ProfileType::Cpu), Ok(37));
     let few = &scaled(&counts, 10 * MS)[3..];
     assert_eq!(few.len(), 19);
-    assert_eq!(total(CPU, few, 1_000 * MS, ProfileType::Cpu), Err(Reason::UnitMismatch), "too few to be sure");
+    assert_eq!(total(CPU, few, 1_000 * MS, ProfileType::Cpu), Err(Reason::UnknownPeriod), "too few to be sure");
     let run = read(CPU, &scaled(&counts, 10 * MS), 1_000 * MS);
     let found = FoundPeriod { period: "10ms".parse().unwrap(), values: 22 };
     assert_eq!((run.period, run.profile.total()), (Some(Divisor::Time(found)), 37));
@@ -86,7 +86,7 @@ fn regression_a_period_of_one_microsecond() {
     assert_eq!(total(wall, &scaled(&counts, 10_000), 1, ProfileType::Wall), Ok(375));
     assert_eq!(
         total(wall, &scaled(&counts, 1_000), 1, ProfileType::Wall),
-        Err(Reason::UnitMismatch),
+        Err(Reason::UnknownPeriod),
         "whole milliseconds"
     );
 }
@@ -97,7 +97,7 @@ fn regression_measured_times_are_no_counts() {
     let measured: Vec<i64> = [vec![9 * MS; 777], vec![10 * MS; 91], vec![18 * MS; 65], vec![20 * MS]].concat();
     let bytes = file(CPU, &measured, 1);
     let fault = counts(Format::Pprof, &bytes, declaring(ProfileType::Cpu, None)).unwrap_err();
-    assert_eq!(fault.reason, Reason::UnitMismatch);
+    assert_eq!(fault.reason, Reason::UnknownPeriod);
     for part in
         ["its period of 1 ns is no profiler's", "934 values from 9 ms to 20 ms", "--period", "\"period\": \"10ms\""]
     {
@@ -113,9 +113,9 @@ fn regression_measured_times_are_no_counts() {
 fn a_period_that_most_values_are_no_multiples_of_is_none() {
     let fits = |values: &[i64], period| total(CPU, values, period, ProfileType::Cpu);
     assert_eq!(fits(&[52_631_578, 3 * 52_631_578], 52_631_578), Ok(4));
-    assert_eq!(fits(&[10 * MS, 31 * MS], 10 * MS), Err(Reason::UnitMismatch));
+    assert_eq!(fits(&[10 * MS, 31 * MS], 10 * MS), Err(Reason::UnknownPeriod));
     assert_eq!(fits(&[10 * MS, 30 * MS + 90_000], 10 * MS), Ok(4));
-    assert_eq!(fits(&[10 * MS, 4 * MS], 10 * MS), Err(Reason::UnitMismatch), "one that rounds to 0");
+    assert_eq!(fits(&[10 * MS, 4 * MS], 10 * MS), Err(Reason::UnknownPeriod), "one that rounds to 0");
     assert_eq!(fits(&[vec![10 * MS; 9], vec![4 * MS]].concat(), 10 * MS), Ok(9), "one in ten");
     assert_eq!(fits(&[10 * MS, -1], 10 * MS), Err(Reason::NegativeValue));
     assert_eq!(fits(&[0, 0], 0), Err(Reason::Empty));
@@ -134,10 +134,10 @@ fn what_can_be_something_else_than_a_tick_is_none() {
         (all(9_999), "no profiler looks so often"),
         (scaled(&rows(0, &[2; 40]), 5 * MS).into_iter().chain([15 * MS]).collect(), "nothing was seen once"),
     ] {
-        assert_eq!(total(wall, &values, 0, ProfileType::Wall), Err(Reason::UnitMismatch), "{what}");
+        assert_eq!(total(wall, &values, 0, ProfileType::Wall), Err(Reason::UnknownPeriod), "{what}");
     }
     assert_eq!(total(wall, &all(20 * MS), 0, ProfileType::Wall), Ok(35));
-    assert_eq!(total(("off_cpu", "nanoseconds"), &all(20 * MS), 0, ProfileType::OffCpu), Err(Reason::UnitMismatch));
+    assert_eq!(total(("off_cpu", "nanoseconds"), &all(20 * MS), 0, ProfileType::OffCpu), Err(Reason::UnknownPeriod));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn off_cpu_time_in_microseconds_becomes_samples_of_a_declared_period() {
         assert_eq!(of(Some(unit), Some("10ms")), Ok(vec![10, 1]), "109.9 ms, to the nearest: 11");
         assert_eq!(of(Some(unit), Some("1ms")), Ok(vec![100, 5, 3, 2]), "none of the 109.9 ms is lost");
         let fault = of(Some(unit), None).unwrap_err();
-        assert!(fault.reason == Reason::UnitMismatch && fault.detail.contains("--period"), "{fault:?}");
+        assert!(fault.reason == Reason::UnknownPeriod && fault.detail.contains("--period"), "{fault:?}");
     }
     assert_eq!(of(None, None).unwrap().iter().sum::<u64>(), 109_900);
     let heap = Labels { unit: Some(Unit::Microseconds), ..declaring(ProfileType::Heap, Some("10ms")) };
@@ -212,9 +212,9 @@ fn otlp_knows_the_same_rules() {
     };
     let ticks = scaled(&rows(20, &[2, 3]), 10 * MS);
     assert_eq!(of(&ticks, 1_000 * MS, None), Ok(25));
-    assert_eq!(of(&ticks[5..], 1_000 * MS, None), Err(Reason::UnitMismatch));
+    assert_eq!(of(&ticks[5..], 1_000 * MS, None), Err(Reason::UnknownPeriod));
     assert_eq!(of(&ticks[5..], 1_000 * MS, Some("10ms")), Ok(20));
-    assert_eq!(of(&[9 * MS, 10 * MS], 1, None), Err(Reason::UnitMismatch));
+    assert_eq!(of(&[9 * MS, 10 * MS], 1, None), Err(Reason::UnknownPeriod));
     assert_eq!(of(&[9 * MS, 10 * MS], 1, Some("ten")), Err(Reason::UnitMismatch));
 }
 
@@ -270,7 +270,7 @@ proptest! {
                 prop_assert_eq!(counts, values.iter().map(|value| (value / found).unsigned_abs()).collect::<Vec<u64>>());
             }
             Err(Unread::Rejected(fault)) => {
-                prop_assert_eq!(fault.reason, Reason::UnitMismatch);
+                prop_assert_eq!(fault.reason, Reason::UnknownPeriod);
                 let sure = values.len() >= 20 && odd.is_none() && values.contains(&tick) && tick != MS;
                 prop_assert!(!(sure && (10_000..=100_000_000).contains(&tick)), "{}", fault.detail);
             }
@@ -281,7 +281,7 @@ proptest! {
     /// Times that were measured in nanoseconds show no tick.
     #[test]
     fn measured_times_show_none(values in vec(1i64..1_000_000_000, 2..200)) {
-        prop_assert_eq!(total(CPU, &values, 1, ProfileType::Cpu), Err(Reason::UnitMismatch));
+        prop_assert_eq!(total(CPU, &values, 1, ProfileType::Cpu), Err(Reason::UnknownPeriod));
     }
 }
 

@@ -39,9 +39,9 @@ pub(crate) struct DiffArgs {
     /// False-discovery rate, between 0 and 1
     #[arg(long, value_name = "RATE", help_heading = DECISION, default_value_t = 0.05)]
     pub(crate) q: f64,
-    /// Fewest samples of both sides together for which a function is tested
-    #[arg(long, value_name = "SAMPLES", help_heading = DECISION, default_value_t = 30)]
-    pub(crate) min_count: u64,
+    /// Fewest samples of both sides together for which a function is tested [default: 30]. Times without a period have no samples: there, 0.1 % of all time
+    #[arg(long, value_name = "SAMPLES", help_heading = DECISION)]
+    pub(crate) min_count: Option<u64>,
     /// With one run per side: variation of functions between runs beyond that of independent samples, as a standard deviation of log
     /// ratios (0.03: 3 %); 0: none [default: the variation that most functions show]
     #[arg(long, help_heading = DECISION, value_name = "DEVIATION")]
@@ -68,7 +68,7 @@ impl DiffArgs {
             method,
             q: self.q,
             min_effect: self.min_effect,
-            min_count: self.min_count,
+            min_count: self.min_count.unwrap_or_else(|| Settings::default().min_count),
             background: self.background,
         }
     }

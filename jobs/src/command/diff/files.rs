@@ -6,9 +6,10 @@ mod warm_up;
 use std::path::PathBuf;
 
 use fleetdiff_diff::compare::Recording;
+use fleetdiff_diff::compare::times::FEWEST_RUNS;
 use fleetdiff_diff::flame::Sides;
 use fleetdiff_formats::Period;
-use fleetdiff_formats::reading::Unread;
+use fleetdiff_formats::reading::{Unread as Fault, Values};
 use fleetdiff_schemas::rejected::Reason;
 
 use self::reader::{Declared, Reader, Unreadable};
@@ -24,16 +25,67 @@ pub(crate) struct Read {
 }
 
 /// Reads all files. If no type is requested, the first file decides what is compared.
+///
+/// If the period of any is not known, all are read as times, so that both sides are measured in the same way: for that, each side needs
+/// [`FEWEST_RUNS`] runs.
 pub(crate) fn read(args: &FileArgs, period: Option<Period>) -> Result<Read, Failure> {
-    let readings = args.reading.of_files(args.base.len(), args.head.len())?;
-    let mut reader = Reader::new(args.profile_type, Declared { period, unit: args.unit });
-    let mut side = |name: &str, paths: &[PathBuf], readings: &[_]| -> Result<Vec<Recording>, Failure> {
+    match read_as(args, period, Values::Samples) {
+        Err(Unread::File(fault)) if fault.is_of_unknown_period() => {
+            read_times(args, period, &fault).unwrap_or_else(|| Err(explained(fault)))
+        }
+        other => other.map_err(Failure::from),
+    }
+}
+
+/// All files as times; nothing if they are too few.
+fn read_times(args: &FileArgs, period: Option<Period>, unknown: &Unreadable) -> Option<Result<Read, Failure>> {
+    let enough = |base: usize, head: usize| base.min(head) >= FEWEST_RUNS;
+    match read_as(args, period, Values::Times) {
+        Ok(read) => enough(read.sides.base.len(), read.sides.head.len()).then_some(Ok(read)),
+        Err(_) if !enough(args.base.len(), args.head.len()) => None,
+        Err(Unread::File(fault)) => Some(Err(Failure::with_hint(
+            Unequal { fault, unknown: unknown.to_string() },
+            "both sides must be measured in the same way: give files with times on both sides, or say how long it is from one sample to the next with --period",
+        ))),
+        Err(Unread::Other(failure)) => Some(Err(failure)),
+    }
+}
+
+/// Why nothing was read.
+enum Unread {
+    /// A file.
+    File(Unreadable),
+    /// Something else.
+    Other(Failure),
+}
+
+impl From<Unread> for Failure {
+    fn from(fault: Unread) -> Self {
+        match fault {
+            Unread::File(fault) => explained(fault),
+            Unread::Other(failure) => failure,
+        }
+    }
+}
+
+/// A file that cannot be read as times, while another can be read as nothing else.
+#[derive(Debug, thiserror::Error)]
+#[error("{fault}; but {unknown}")]
+struct Unequal {
+    fault: Unreadable,
+    unknown: String,
+}
+
+fn read_as(args: &FileArgs, period: Option<Period>, values: Values) -> Result<Read, Unread> {
+    let readings = args.reading.of_files(args.base.len(), args.head.len(), values).map_err(Unread::Other)?;
+    let mut reader = Reader::new(args.profile_type, Declared { period, unit: args.unit }, values);
+    let mut side = |name: &str, paths: &[PathBuf], readings: &[_]| -> Result<Vec<Recording>, Unread> {
         let mut runs = Vec::new();
         for (path, reading) in paths.iter().zip(readings) {
-            runs.extend(reader.runs(path, reading).map_err(explained)?);
+            runs.extend(reader.runs(path, reading).map_err(Unread::File)?);
         }
         if let Some(crop) = args.reading.crop {
-            reader.notes.extend(warm_up::leave_out(name, &mut runs, crop)?);
+            reader.notes.extend(warm_up::leave_out(name, &mut runs, crop).map_err(Unread::Other)?);
         }
         Ok(runs.into_iter().map(|run| run.recording).collect())
     };
@@ -51,26 +103,32 @@ fn explained(fault: Unreadable) -> Failure {
             "write its text: perf script -F +pid,+cpu,+period -i perf.data > run.perf_script"
         }
         Unreadable::Profile { fault, .. } => match fault {
-            Unread::Rejected(fault) if fault.reason == Reason::UnitMismatch && fault.detail.contains("--period") => {
+            Fault::Rejected(fault) if fault.reason == Reason::UnknownPeriod && fault.detail.contains("--period") => {
+                "say how long it is from one sample to the next with --period, as in --period 10ms, or give at least 5 runs of each side: then their times are compared as weights"
+            }
+            Fault::Rejected(fault) if fault.reason == Reason::UnknownPeriod => {
+                "give a format that counts samples, or give at least 5 runs of each side: then their times are compared as weights"
+            }
+            Fault::Rejected(fault) if fault.reason == Reason::UnitMismatch && fault.detail.contains("--period") => {
                 "say how long it is from one sample to the next with --period, as in --period 10ms"
             }
-            Unread::Rejected(fault) if fault.reason == Reason::UnitMismatch => {
+            Fault::Rejected(fault) if fault.reason == Reason::UnitMismatch => {
                 "choose the type with --profile-type: cpu, wall, off_cpu, heap, live_heap, mutex, block"
             }
-            Unread::Rejected(fault) if fault.reason == Reason::Empty => {
+            Fault::Rejected(fault) if fault.reason == Reason::Empty => {
                 "check how it was recorded: a program that slept, or a sampler without permission, leaves no samples"
             }
-            Unread::Rejected(_) => {
+            Fault::Rejected(_) => {
                 "the format is recognised by the name (.pb.gz, .folded, .perf_script, .speedscope, .cpuprofile, .pyroscope) or by the bytes"
             }
-            Unread::Missing(_) => {
+            Fault::Missing(_) => {
                 "write the text with more fields, as in perf script -F +pid,+cpu,+srcline, or do not ask for this (--sort, --cpu, --pid, --tid, --comms, --dsos)"
             }
-            Unread::Timeless => {
+            Fault::Timeless => {
                 "--time and --crop need a format with times: perf script, OTLP, cpuprofile, speedscope in a unit of time; --crop also takes many files per side that each have a time, as pprof does"
             }
-            Unread::OutOfTime { .. } => "choose a range within these times with --time, or crop less with --crop",
-            Unread::NothingLeft(_) => {
+            Fault::OutOfTime { .. } => "choose a range within these times with --time, or crop less with --crop",
+            Fault::NothingLeft(_) => {
                 "check that --cpu, --pid, --tid, --comms, --dsos and --symbols name what the file holds; with --percentage absolute a side may have none of it"
             }
         },

@@ -1,6 +1,8 @@
 //! The result in one sentence.
 
 use fleetdiff_diff::compare::{Compared, Finding};
+use fleetdiff_diff::figures;
+use fleetdiff_formats::reading::Values;
 use fleetdiff_schemas::verdict::Verdict;
 
 use super::arguments::{DiffArgs, MethodName};
@@ -20,10 +22,23 @@ pub(crate) fn headline(compared: &Compared, args: &DiffArgs) -> String {
 /// Computes this from findings, each of a different function.
 pub(crate) fn of(findings: &[&Finding], compared: &Compared, args: &DiffArgs) -> String {
     if findings.iter().all(|finding| finding.ln_p.is_none()) {
-        let floor = args.min_count;
+        let totals = compared.totals();
+        let (base, head, floor) = match compared.values() {
+            Values::Samples => {
+                let floor = args.decides().min_count;
+                (format!("{} samples", totals.base), totals.head.to_string(), format!("{floor} of both together"))
+            }
+            Values::Times => {
+                let time = |time| figures::amount(Values::Times, time);
+                (
+                    time(totals.base),
+                    time(totals.head),
+                    format!("{:.2} % of all time", 100.0 * compared.times.map_or(0.0, |times| times.floor)),
+                )
+            }
+        };
         return format!(
-            "not enough data: no function could be tested (base {} samples, head {}; a function needs {floor} of both together)",
-            compared.samples.base, compared.samples.head
+            "not enough data: no function could be tested (base {base}, head {head}; a function needs {floor})"
         );
     }
     let count = |holds: &dyn Fn(&Finding) -> bool| findings.iter().filter(|finding| holds(finding)).count();
@@ -38,8 +53,8 @@ pub(crate) fn of(findings: &[&Finding], compared: &Compared, args: &DiffArgs) ->
     let worth = count(&|finding| finding.verdict.is_significant() && finding.impact() >= WORTH);
     let matter = match worth {
         all if all == significant => String::new(),
-        0 => ", none by as much as 0.1 % of all samples".to_owned(),
-        some => format!(", {some} by at least 0.1 % of all samples"),
+        0 => format!(", none by as much as 0.1 % of all {}", whole(compared)),
+        some => format!(", {some} by at least 0.1 % of all {}", whole(compared)),
     };
     match significant {
         0 => format!("{shifts}, none is significant"),
@@ -48,5 +63,13 @@ pub(crate) fn of(findings: &[&Finding], compared: &Compared, args: &DiffArgs) ->
             let less = significant - more;
             format!("{shifts}, {significant} are significant ({more} more expensive, {less} cheaper){matter}")
         }
+    }
+}
+
+/// What shares are of.
+fn whole(compared: &Compared) -> &'static str {
+    match compared.values() {
+        Values::Samples => "samples",
+        Values::Times => "time",
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use fleetdiff_diff::compare::contained::head_holds_base;
 use fleetdiff_diff::compare::{Compared, Overlap, Recording};
 use fleetdiff_diff::flame::Sides;
+use fleetdiff_formats::reading::Values;
 
 use super::arguments::{DiffArgs, MethodName, OutputFormat};
 use super::report;
@@ -26,8 +27,9 @@ pub(crate) fn of(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &Diff
     let Overlap { common, fewer, samples } = compared.overlap;
     if compared.overlap.is_doubtful() {
         notes.push(format!(
-            "base and head have only {common} of {fewer} functions and {:.1} % of their samples in common: are they of one program and type?",
-            100.0 * samples
+            "base and head have only {common} of {fewer} functions and {:.1} % of their {} in common: are they of one program and type?",
+            100.0 * samples,
+            if compared.values() == Values::Times { "time" } else { "samples" }
         ));
     }
     if head_holds_base(sides) {

@@ -3,18 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fleetdiff_diff::compare::times::NOTE;
 use fleetdiff_diff::compare::{Compared, Finding, Recording, Spread};
 use fleetdiff_diff::flame::{CallTree, Run, Sides};
 use fleetdiff_diff::page::{FrameClass, Function, Report, ReportSide};
 use fleetdiff_formats::names::FrameClass as NameClass;
+use fleetdiff_formats::reading::Values;
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, Samples};
 
 use super::arguments::DiffArgs;
 use super::headline;
 
-/// Warning if the variation between runs is not known well.
+/// Warning if the variation between runs is not known well, or nothing but that is.
 pub(crate) fn caution(compared: &Compared) -> String {
+    if compared.values() == Values::Times {
+        return NOTE.to_owned();
+    }
     match (compared.spread, compared.background) {
         (Spread::Unknown, Some(background)) if background > 0.0 => format!(
             "With one run per side, the variation between runs is unknown. Most functions differ by {:.1} % here beyond what independent samples do; only a larger difference is significant. Two or more runs per side measure the variation.",
@@ -34,18 +39,18 @@ pub(crate) fn caution(compared: &Compared) -> String {
 
 /// The page's contents.
 pub(crate) fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &DiffArgs) -> Report {
-    let side = |recordings: &[Recording], samples, weight: Option<u64>| {
+    let totals = compared.totals();
+    let side = |recordings: &[Recording], of: fn(Sides<u64>) -> u64| {
         let (sample_type, unit) = stands_for(compared);
         ReportSide {
             label: label(recordings),
             runs: u32::try_from(recordings.len()).unwrap_or(u32::MAX),
-            samples,
+            samples: compared.samples.map(of),
             sample_type: sample_type.to_owned(),
             unit: unit.to_owned(),
-            total: float(weight.unwrap_or(samples)),
+            total: float(of(compared.weights.as_ref().map_or(totals, |weighed| weighed.totals))),
         }
     };
-    let weights = compared.weights.as_ref().map(|weighed| weighed.totals);
     let average = |samples: u64, runs: usize| float(samples) / float(u64::try_from(runs).unwrap_or(u64::MAX));
     let [base, head] = [&sides.base, &sides.head];
     let runs = |recordings| -> Vec<Run<'_>> { <[Recording]>::iter(recordings).filter_map(run).collect() };
@@ -53,10 +58,9 @@ pub(crate) fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &
     Report {
         title: format!("{} against {}", label(head), label(base)),
         headline: format!("{}. {}", headline::of(&chosen, compared, args), caution(compared)).trim_end().to_owned(),
-        base: side(base, compared.samples.base, weights.map(|totals| totals.base)),
-        head: side(head, compared.samples.head, weights.map(|totals| totals.head)),
-        head_weight: average(compared.samples.base, compared.runs.base)
-            / average(compared.samples.head, compared.runs.head),
+        base: side(base, |sides| sides.base),
+        head: side(head, |sides| sides.head),
+        head_weight: average(totals.base, compared.runs.base) / average(totals.head, compared.runs.head),
         functions: chosen.into_iter().map(function).collect(),
         tree: CallTree::merge(&runs(base), &runs(head)),
     }
@@ -66,6 +70,7 @@ pub(crate) fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &
 /// say.
 fn stands_for(compared: &Compared) -> (&str, &str) {
     match &compared.weights {
+        _ if compared.values() == Values::Times => (compared.profile_type.name(), "nanoseconds"),
         Some(weighed) => weighed.unit.split_once('/').unwrap_or((&weighed.unit, "count")),
         None => (compared.profile_type.name(), "samples"),
     }

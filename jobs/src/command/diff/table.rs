@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use fleetdiff_diff::compare::{Compared, Finding, Recording};
-use fleetdiff_diff::figures::{grouped, ratio_or_side};
+use fleetdiff_diff::figures::{amount, figure, ratio_or_side};
 use fleetdiff_diff::flame::Sides;
+use fleetdiff_formats::reading::Values;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 
@@ -45,12 +46,10 @@ pub(crate) fn say(
 ) -> io::Result<()> {
     writeln!(out, "{}", headline(compared, args))?;
     let side = |name: &str, samples: u64, runs: usize| {
-        format!("{name} {} samples in {runs} run{}", grouped(samples), if runs == 1 { "" } else { "s" })
+        format!("{name} {} in {runs} run{}", amount(compared.values(), samples), if runs == 1 { "" } else { "s" })
     };
-    let (base, head) = (
-        side("base", compared.samples.base, compared.runs.base),
-        side("head", compared.samples.head, compared.runs.head),
-    );
+    let totals = compared.totals();
+    let (base, head) = (side("base", totals.base, compared.runs.base), side("head", totals.head, compared.runs.head));
     let counted = match args.table.count_kind {
         CountKind::SelfCount => "at the leaf of the stack (self)",
         CountKind::Total => "anywhere on the stack (total)",
@@ -71,7 +70,7 @@ pub(crate) fn say(
 fn runs(out: &mut impl Write, sides: &Sides<Vec<Recording>>) -> io::Result<()> {
     for (side, runs) in [("base", &sides.base), ("head", &sides.head)] {
         for run in runs {
-            writeln!(out, "  {side} {} {}", grouped(run.profile.total()), run.label)?;
+            writeln!(out, "  {side} {} {}", figure(run.values, run.profile.total()), run.label)?;
         }
     }
     Ok(())
@@ -80,26 +79,31 @@ fn runs(out: &mut impl Write, sides: &Sides<Vec<Recording>>) -> io::Result<()> {
 /// Rows by evidence; gives how many are not shown.
 fn evidence(out: &mut impl Write, compared: &Compared, args: &DiffArgs) -> io::Result<usize> {
     let kept: Vec<&Finding> =
-        compared.of_kind(args.table.count_kind).filter(|finding| !args.table.hides(finding.count.base)).collect();
+        compared.of_kind(args.table.count_kind).filter(|finding| !args.table.hides(finding.amount().base)).collect();
     let shown = args.table.shown(ROWS).min(kept.len());
-    let mut heads: Vec<Head> =
-        ["base", "head", "ratio", "base samples", "head samples", "ln p", "q"].map(Head::figures).into();
+    let mut heads: Vec<Head> = ["base", "head", "ratio"].map(Head::figures).into();
+    heads.extend(match compared.values() {
+        Values::Samples => ["base samples", "head samples"].map(Head::figures),
+        Values::Times => ["base time", "head time"].map(Head::figures),
+    });
+    heads.extend(["ln p", "q"].map(Head::figures));
     heads.push(Head::words("verdict"));
     heads.extend(args.table.verbose.then(|| Head::words("why")));
     heads.push(Head::words("function"));
-    let lines: Vec<Vec<String>> = kept.iter().take(shown).map(|finding| line(finding, args.table.verbose)).collect();
+    let lines: Vec<Vec<String>> =
+        kept.iter().take(shown).map(|finding| line(finding, compared.values(), args.table.verbose)).collect();
     args.table.layout().print(out, &heads, lines)?;
     Ok(kept.len() - shown)
 }
 
-fn line(finding: &Finding, verbose: bool) -> Vec<String> {
+fn line(finding: &Finding, values: Values, verbose: bool) -> Vec<String> {
     let number = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".to_owned(), show);
     let mut line = vec![
         percent(finding.share.base),
         percent(finding.share.head),
         ratio_or_side(finding),
-        grouped(finding.count.base),
-        grouped(finding.count.head),
+        figure(values, finding.amount().base),
+        figure(values, finding.amount().head),
         number(finding.ln_p, |ln_p| format!("{ln_p:.1}")),
         number(finding.q_value, |q| if q < 1e-3 { format!("{q:.0e}") } else { format!("{q:.3}") }),
         verdict(finding),

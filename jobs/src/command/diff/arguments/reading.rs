@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use fleetdiff_diff::flame::Sides;
-use fleetdiff_formats::reading::{Filters, Keys, Numbers, Parent, Percentage, Reading};
+use fleetdiff_formats::reading::{Filters, Keys, Numbers, Parent, Percentage, Reading, Values};
 use fleetdiff_schemas::time::Nanos;
 
 use super::names::Names;
@@ -67,8 +67,8 @@ fn length(text: &str) -> Result<Nanos, String> {
 
 impl ReadingArgs {
     /// The reading of each file.
-    pub(crate) fn of_files(&self, base: usize, head: usize) -> Result<Sides<Vec<Reading>>, Failure> {
-        let mut readings = vec![self.reading(); base + head];
+    pub(crate) fn of_files(&self, base: usize, head: usize, values: Values) -> Result<Sides<Vec<Reading>>, Failure> {
+        let mut readings = vec![self.reading(values); base + head];
         if let Some(times) = &self.time {
             let times = times
                 .of(base, head)
@@ -81,7 +81,7 @@ impl ReadingArgs {
         Ok(Sides { base: readings, head })
     }
 
-    fn reading(&self) -> Reading {
+    fn reading(&self, values: Values) -> Reading {
         let names = |names: &Option<Names>| names.as_ref().map(|names| names.0.clone());
         Reading {
             keys: self.sort.clone(),
@@ -101,6 +101,7 @@ impl ReadingArgs {
             times: None,
             crop: self.crop,
             stream: self.stream,
+            values,
         }
     }
 }

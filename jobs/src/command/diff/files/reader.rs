@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fleetdiff_diff::compare::{Recording, nobody};
 use fleetdiff_diff::figures::grouped;
 use fleetdiff_formats::format_of;
-use fleetdiff_formats::reading::{Divisor, Reading, Run, Unread};
+use fleetdiff_formats::reading::{Divisor, Reading, Run, Unread, Values};
 use fleetdiff_formats::{Format, FoundPeriod, Labels, Options, Period, Unit, pprof};
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
@@ -20,6 +20,9 @@ const TYPES: [ProfileType; 5] =
 
 /// Types that only the clock distinguishes.
 const CLOCKS: [ProfileType; 3] = [ProfileType::Cpu, ProfileType::Wall, ProfileType::OffCpu];
+
+/// Why a file may hold no profile of a type, but one of another.
+const OF_OTHER_TYPE: [Reason; 3] = [Reason::UnitMismatch, Reason::UnsupportedType, Reason::UnknownPeriod];
 
 /// Why a file gives no profile.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +36,13 @@ pub(crate) enum Unreadable {
     /// It holds nothing of what is requested.
     #[error("{path} {fault}", path = .path.display())]
     Profile { path: PathBuf, fault: Unread },
+}
+
+impl Unreadable {
+    /// Whether it has times, of which nobody knows the period.
+    pub(crate) fn is_of_unknown_period(&self) -> bool {
+        matches!(self, Self::Profile { fault: Unread::Rejected(fault), .. } if fault.reason == Reason::UnknownPeriod)
+    }
 }
 
 /// One run, with what is known about its time.
@@ -60,6 +70,7 @@ pub(crate) struct Reader {
     /// The same, or the type of the first file.
     wanted: Option<ProfileType>,
     declared: Declared,
+    values: Values,
     options: Options,
     /// What a reader of the result should know about the files.
     pub(crate) notes: Vec<String>,
@@ -67,8 +78,8 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Reads files for profiles of this type, or of the type that the first of them holds.
-    pub(crate) fn new(wanted: Option<ProfileType>, declared: Declared) -> Self {
-        Self { asked: wanted, wanted, declared, options: Options::default(), notes: Vec::new() }
+    pub(crate) fn new(wanted: Option<ProfileType>, declared: Declared, values: Values) -> Self {
+        Self { asked: wanted, wanted, declared, values, options: Options::default(), notes: Vec::new() }
     }
 
     /// The runs of one file: one, or as many as a record of OTLP has profiles of the type.
@@ -85,7 +96,7 @@ impl Reader {
         let several = runs.len() > 1;
         let label =
             |number: usize| if several { format!("{} #{number}", path.display()) } else { path.display().to_string() };
-        Ok((1..).zip(runs).map(|(number, run)| read_run(label(number), run)).collect())
+        Ok((1..).zip(runs).map(|(number, run)| read_run(label(number), run, self.values)).collect())
     }
 
     /// The profiles of the requested type; if none is requested, of the first type that the file holds.
@@ -101,8 +112,10 @@ impl Reader {
             let detail = format!("a {} profile, and those before it {}", clock.name(), wanted.name());
             return Err(Rejection::new(Reason::UnitMismatch, detail).into());
         }
-        let candidates =
-            TYPES.into_iter().filter(|kind| wanted.is_none_or(|wanted| wanted == *kind) && of_clock(*kind));
+        let can_be = |kind: ProfileType| self.values == Values::Samples || CLOCKS.contains(&kind);
+        let candidates = TYPES
+            .into_iter()
+            .filter(|kind| wanted.is_none_or(|wanted| wanted == *kind) && of_clock(*kind) && can_be(*kind));
         let candidates: Vec<ProfileType> = candidates.chain(wanted.filter(|wanted| !TYPES.contains(wanted))).collect();
         let mut first_fault = None;
         for kind in candidates {
@@ -112,9 +125,9 @@ impl Reader {
                     return Ok(runs);
                 }
                 Err(fault) => {
-                    let other_type = matches!(&fault, Unread::Rejected(fault) if fault.reason == Reason::UnitMismatch || fault.reason == Reason::UnsupportedType);
+                    let reason = if let Unread::Rejected(fault) = &fault { Some(fault.reason) } else { None };
                     first_fault.get_or_insert(fault);
-                    if !other_type {
+                    if !reason.is_some_and(|reason| OF_OTHER_TYPE.contains(&reason)) {
                         break;
                     }
                 }
@@ -160,9 +173,9 @@ fn divided(path: &Path, divisor: Divisor) -> String {
     }
 }
 
-fn read_run(label: String, run: Run) -> ReadRun {
+fn read_run(label: String, run: Run, values: Values) -> ReadRun {
     ReadRun {
-        recording: Recording { label, profile: run.profile, weights: run.weights },
+        recording: Recording { label, profile: run.profile, weights: run.weights, values },
         began: run.window.map(|window| window.start),
         timed: run.timed,
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use fleetdiff_diff::compare::{Compared, Recording, Settings};
 use fleetdiff_diff::export::{Export, NotExported};
 use fleetdiff_diff::flame::Sides;
+use fleetdiff_formats::reading::Values;
 
 use super::super::arguments::{DiffArgs, MethodName, OutputFormat};
 use super::super::report;
@@ -80,6 +81,7 @@ pub(crate) fn export<'a>(
 pub(crate) fn spread(compared: &Compared, args: &DiffArgs) -> String {
     match report::caution(compared) {
         _ if args.method == MethodName::Article => NOT_ASKED.to_owned(),
+        _ if compared.values() == Values::Times => KNOWN.to_owned(),
         nothing if nothing.is_empty() => KNOWN.to_owned(),
         caution => caution.trim_end_matches('.').to_owned(),
     }
