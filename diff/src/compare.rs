@@ -19,14 +19,15 @@ pub mod sums;
 pub mod times;
 mod weights;
 
-use fleetdiff_formats::reading::{FILTERED, Values};
+use fleetdiff_formats::Values;
+use fleetdiff_formats::reading::FILTERED;
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::verdict::Scope;
 
 use crate::sides::Sides;
 
 pub use self::finding::Finding;
-pub use self::outcome::{Compared, NotCompared, Spread, Weighed};
+pub use self::outcome::{Compared, FEWEST_RUNS, Measured, NotCompared, Spread, Weighed};
 pub use self::overlap::Overlap;
 pub use self::recording::{Recording, nobody};
 pub use self::settings::{Method, Settings};
@@ -49,7 +50,7 @@ pub fn compare(sides: &Sides<Vec<Recording>>, settings: &Settings) -> Result<Com
         Values::Samples => None,
         Values::Times => {
             times::check(sides, settings)?;
-            Some(times::Measured::of(sides))
+            Some(Measured::of(sides))
         }
     };
     let overlap = Overlap::of(sides);

@@ -1,6 +1,6 @@
 //! Figures as numbers and as text.
 
-use fleetdiff_formats::reading::Values;
+use fleetdiff_formats::Values;
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::rows::Interval;
 
@@ -44,7 +44,7 @@ pub fn ratio_or_side(finding: &Finding) -> String {
 ///
 /// ```
 /// use fleetdiff_diff::figures::figure;
-/// use fleetdiff_formats::reading::Values;
+/// use fleetdiff_formats::Values;
 /// assert_eq!(figure(Values::Samples, 1_234), "1,234");
 /// assert_eq!(figure(Values::Times, 1_234_000_000), "1.23 s");
 /// assert_eq!([figure(Values::Times, 940), figure(Values::Times, 0)], ["940 ns", "0 s"]);

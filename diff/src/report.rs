@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fleetdiff_formats::reading::Values;
+use fleetdiff_formats::Values;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::Verdict;
 use serde::Serialize;

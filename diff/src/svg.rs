@@ -8,7 +8,7 @@ mod legend;
 use std::fmt::Write;
 
 use self::legend::MARGIN;
-use fleetdiff_formats::reading::Values;
+use fleetdiff_formats::Values;
 
 use crate::escape::for_text;
 use crate::figures::amount;

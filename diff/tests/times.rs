@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use fleetdiff_diff::compare::times::{FEWEST_RUNS, FLOOR, UNIT};
+use fleetdiff_diff::compare::FEWEST_RUNS;
+use fleetdiff_diff::compare::times::FLOOR;
 use fleetdiff_diff::compare::{Compared, Method, NotCompared, Recording, Settings, Spread, compare};
 use fleetdiff_diff::flame::Sides;
-use fleetdiff_formats::reading::Values;
+use fleetdiff_formats::Values;
 use fleetdiff_schemas::profile::{CountKind, ProfileType, Stack};
 use fleetdiff_schemas::rows::RARE;
 use fleetdiff_schemas::verdict::Verdict;
@@ -215,7 +216,10 @@ fn no_finding_has_a_count() {
     let compared = compare(&sides, &Settings::default()).unwrap();
     assert_eq!((compared.samples, compared.spread, compared.values()), (None, Spread::Known, Values::Times));
     let weights = compared.weights.as_ref().unwrap();
-    assert_eq!((&*weights.unit, weights.totals), (UNIT, Sides { base: 180_000_000_000, head: 180_018_000_000 }));
+    assert_eq!(
+        (&*weights.unit, weights.totals),
+        ("time/nanoseconds", Sides { base: 180_000_000_000, head: 180_018_000_000 })
+    );
     for kind in CountKind::ALL {
         assert!(compared.of_kind(kind).all(|finding| finding.count.is_none() && finding.weight.is_some()), "{kind:?}");
         assert!(compared.of_kind(kind).all(|finding| &*finding.function != "rare"), "{kind:?}");

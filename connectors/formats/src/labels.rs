@@ -9,7 +9,7 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use crate::period::Period;
-use crate::reading::Values;
+use crate::values::Values;
 
 /// What values are measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

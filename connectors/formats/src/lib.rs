@@ -2,7 +2,7 @@
 //!
 //! What the transport knows about a record (whose it is, when, of which type) comes as [`Labels`]; a format adds what
 //! the bytes themselves say. Every count that leaves here is a number of raw samples, never bytes or nanoseconds, unless a
-//! comparison of files asks for times ([`reading::Values`]).
+//! comparison of files asks for times ([`Values`]).
 //! A bad record becomes a [`Rejection`](fleetdiff_schemas::rejected::Rejection); nothing here panics, and memory is bounded by
 //! [`Options::max_bytes`] and [`Options::max_built_bytes`]. Which attributes name a pod is known to [`identity`], for formats that carry attributes and for
 //! transports alike.
@@ -37,6 +37,7 @@ mod sink;
 mod speedscope;
 mod ticks;
 mod unencodable;
+mod values;
 mod wire;
 
 pub use decode::{Decode, Options};
@@ -46,3 +47,4 @@ pub use period::Period;
 pub use recognition::format_of;
 pub use ticks::FoundPeriod;
 pub use unencodable::Unencodable;
+pub use values::Values;

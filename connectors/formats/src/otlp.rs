@@ -34,7 +34,7 @@ use crate::decode::{Decode, Options};
 use crate::labels::{Labels, countable};
 use crate::names::Naming;
 use crate::parts::{Parts, gathered};
-use crate::reading::Values;
+use crate::values::Values;
 use crate::wire::fields;
 
 pub(super) use details::{PartDetails, StackDetails};

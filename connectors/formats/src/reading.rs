@@ -6,7 +6,7 @@
 //! all that it knows of its samples (`observed.rs`), and what is then read of them is decided once for all formats:
 //! `reading/selection.rs` says which samples, `reading/naming.rs` names their frames.
 //!
-//! Where nobody knows the period of times, a comparison may read them as they are ([`Values::Times`]): any format that weighs its
+//! Where nobody knows the period of times, a comparison may read them as they are ([`crate::Values::Times`]): any format that weighs its
 //! samples by times can then be read, and `reading/times_as_weights.rs` puts the times where counts are.
 //!
 //! Law: the [`Reading`] that asks for nothing gives the profiles that the format's decoder gives, bit for bit.
@@ -38,7 +38,7 @@ use crate::{cpuprofile, folded, perf_script, pprof, speedscope};
 pub use crate::observed::Divisor;
 pub use keys::{Key, Keys};
 pub use numbers::Numbers;
-pub use query::{FILTERED, Filters, Parent, Percentage, Reading, Values};
+pub use query::{FILTERED, Filters, Parent, Percentage, Reading};
 pub use run::{Run, Unread, Weights};
 pub use times::Times;
 

@@ -25,7 +25,7 @@ use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use crate::period::{Period, SHORTEST, length};
-use crate::reading::Values;
+use crate::values::Values;
 
 /// The fewest values that show a tick.
 const ENOUGH: u64 = 20;
@@ -217,7 +217,7 @@ impl Seen {
     }
 
     /// Why the values cannot be counted. They can still be compared as weights: see
-    /// [`Values`](crate::reading::Values).
+    /// [`Values`].
     fn tickless(&self, clock: Clock) -> Rejection {
         let Self { rows, odd, .. } = self;
         let own = match clock.own {

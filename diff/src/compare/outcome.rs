@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use fleetdiff_formats::reading::Values;
+use fleetdiff_formats::Values;
 use fleetdiff_pipeline::run::RunError;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 
 use super::finding::Finding;
 use super::overlap::Overlap;
-use super::times::{FEWEST_RUNS, Measured};
 use crate::sides::Sides;
 
 /// The total weight.
@@ -18,6 +17,19 @@ pub struct Weighed {
     pub unit: Arc<str>,
     /// Of each side.
     pub totals: Sides<u64>,
+}
+
+/// The fewest runs of each side that times are compared with: from here on the variation between runs is known
+/// ([`Spread::Known`]), which is all that there is.
+pub const FEWEST_RUNS: usize = 5;
+
+/// What was measured of times before their tests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// How coarse times are, in nanoseconds.
+    pub(super) grain: u64,
+    /// The part of the time of both sides together from which a function is tested, 0 to 1.
+    pub floor: f64,
 }
 
 /// What is known about the variation between runs.

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use fleetdiff_formats::reading::{Values, Weights};
+use fleetdiff_formats::Values;
+use fleetdiff_formats::reading::Weights;
 use fleetdiff_schemas::identity::Identity;
 use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporality};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
-use super::times;
+/// What weights are where times are compared.
+const UNIT_OF_TIMES: &str = "time/nanoseconds";
 
 /// What one run recorded.
 #[derive(Clone, Debug)]
@@ -46,7 +48,7 @@ impl Recording {
     pub(crate) fn weighed(&self) -> Option<(Arc<str>, &Profile)> {
         match self.values {
             Values::Samples => self.weights.as_ref().map(|weights| (Arc::clone(&weights.unit), &weights.profile)),
-            Values::Times => Some((times::UNIT.into(), &self.profile)),
+            Values::Times => Some((UNIT_OF_TIMES.into(), &self.profile)),
         }
     }
 }

@@ -12,9 +12,9 @@ use fleetdiff_schemas::profile::{Profile, Temporality};
 use fleetdiff_schemas::rows::CellRow;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
+use super::outcome::Measured;
 use super::recording::Recording;
 use super::settings::Settings;
-use super::times;
 use crate::sides::Sides;
 
 const BASE: &str = "base";
@@ -28,7 +28,7 @@ const WHEN: TimeRange =
 pub(super) fn rows(
     sides: &Sides<Vec<Recording>>,
     settings: &Settings,
-    times: Option<times::Measured>,
+    times: Option<Measured>,
 ) -> Result<Vec<CellRow>, RunError> {
     let config = Config {
         warm_up: Nanos(0),
@@ -46,7 +46,7 @@ pub(super) fn rows(
 }
 
 /// Each run as the profile of a separate pod, in a separate bucket as long as there are free ones.
-fn profiles(sides: &Sides<Vec<Recording>>, times: Option<times::Measured>) -> Vec<Profile> {
+fn profiles(sides: &Sides<Vec<Recording>>, times: Option<Measured>) -> Vec<Profile> {
     let mut profiles = Vec::new();
     for (build, side) in [(BASE, &sides.base), (HEAD, &sides.head)] {
         let mut taken = BTreeSet::new();

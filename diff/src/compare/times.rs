@@ -18,25 +18,18 @@ mod grain;
 
 use std::collections::BTreeSet;
 
-use fleetdiff_formats::reading::Values;
+use fleetdiff_formats::Values;
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, Profile, Samples, Stack};
 use fleetdiff_schemas::rows::RARE;
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 
 use super::finding::Finding;
-use super::outcome::NotCompared;
+use super::outcome::{FEWEST_RUNS, Measured, NotCompared};
 use super::recording::Recording;
 use super::settings::{Method, Settings};
 use super::sums::Sums;
 use crate::sides::Sides;
-
-/// What weights are where times are compared.
-pub const UNIT: &str = "time/nanoseconds";
-
-/// The fewest runs of each side that times are compared with: from here on the variation between runs is known
-/// ([`Spread::Known`](super::Spread::Known)), which is all that there is.
-pub const FEWEST_RUNS: usize = 5;
 
 /// The least part of all time from which a function is tested: a tenth of a percent, from which the headline says that a change matters.
 /// A profiler that looks 100 times a second sees so much of 5 v 5 runs of 30 s 30 times, which is the floor of samples.
@@ -51,18 +44,9 @@ pub const NOTE: &str = "The files have times without a period: they were compare
 /// The shortest time that is something: the shortest period that a profiler can have, in nanoseconds.
 const SHORTEST: u64 = 10_000;
 
-/// What was measured before the tests.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
-    /// How coarse times are, in nanoseconds.
-    pub(super) grain: u64,
-    /// The part of the time of both sides together from which a function is tested, 0 to 1.
-    pub floor: f64,
-}
-
 impl Measured {
     pub(super) fn of(sides: &Sides<Vec<Recording>>) -> Self {
-        let grain = grain::of(sides).max(SHORTEST);
+        let grain = grain::of(sides, FLOOR).max(SHORTEST);
         let all = float(total(&sides.base).saturating_add(total(&sides.head)));
         Self { grain, floor: FLOOR.max(GRAINS * float(grain) / all).min(1.0) }
     }

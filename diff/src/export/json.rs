@@ -2,15 +2,15 @@
 //!
 //! Findings have the members of [`COLUMNS`], null where unknown. JSON has no infinity: an infinite number is null too.
 
-use fleetdiff_formats::reading::Values;
+use fleetdiff_formats::Values;
 use fleetdiff_schemas::tables::Value;
 use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
 
 use super::columns::{COLUMNS, saturated};
 use super::{Export, NotExported};
-use crate::compare::times::{Measured, NOTE};
-use crate::compare::{Compared, Finding, Method, Settings, Spread};
+use crate::compare::times::NOTE;
+use crate::compare::{Compared, Finding, Measured, Method, Settings, Spread};
 use crate::sides::Sides;
 
 /// The JSON Schema (2020-12) of the document.

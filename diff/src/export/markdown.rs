@@ -7,7 +7,7 @@ mod escape;
 
 use std::fmt::Write;
 
-use fleetdiff_formats::reading::Values;
+use fleetdiff_formats::Values;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 

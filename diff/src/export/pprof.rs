@@ -15,9 +15,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_formats::Values;
 use fleetdiff_formats::compression::gzip;
 use fleetdiff_formats::pprof::proto::{Function, Line, Location, Profile, Sample, ValueType};
-use fleetdiff_formats::reading::Values;
 use fleetdiff_schemas::profile::ProfileType;
 use prost::Message;
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use fleetdiff_formats::reading::Values;
+use fleetdiff_formats::Values;
 use serde::Serialize;
 
 use super::{NotExported, columns::saturated};

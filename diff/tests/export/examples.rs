@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fleetdiff_diff::compare::{Compared, Finding, Recording, Settings, Weights, compare};
 use fleetdiff_diff::export::Export;
 use fleetdiff_diff::flame::Sides;
-use fleetdiff_formats::reading::Values;
+use fleetdiff_formats::Values;
 use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType, Samples, Stack};
 use fleetdiff_schemas::rows::Interval;
 use fleetdiff_schemas::verdict::{RowReason, Verdict};

@@ -14,7 +14,7 @@ use std::io::Write;
 
 use fleetdiff_diff::compare::{NotCompared, Recording, compare};
 use fleetdiff_diff::flame::Sides;
-use fleetdiff_formats::reading::Values;
+use fleetdiff_formats::Values;
 
 pub(crate) use self::arguments::DiffArgs;
 use self::columns::Column;

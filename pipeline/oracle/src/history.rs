@@ -55,7 +55,8 @@ pub(super) fn against_history(
         let compared = compared(config, archive, &open, profile_type, hop, &cells);
         let of_type = report.of_type(Scope::Window, profile_type, &compared);
         reported.evidence.extend(of_type.evidence);
-        let of_type: Vec<CellRow> = of_type.cells.into_iter().map(|row| without_unknown_figures(row, &cells, &open.base_name())).collect();
+        let of_type: Vec<CellRow> =
+            of_type.cells.into_iter().map(|row| without_unknown_figures(row, &cells, &open.base_name())).collect();
         comparisons.extend(verdicts(&at, &live, profile_type, (&cells, &compared), &of_type));
         reported.cells.extend(of_type);
     }

@@ -169,7 +169,8 @@ impl Report<'_> {
 
     /// Rows whose arms share no stratum name the strata of each arm.
     fn add_where_arms_ran(&self, lines: &mut [Line], cells: &[&Cell]) {
-        let shares_no_stratum = |line: &&mut Line| matches!(line.row.reason, Some(RowReason::NoBase | RowReason::NoCommonStratum));
+        let shares_no_stratum =
+            |line: &&mut Line| matches!(line.row.reason, Some(RowReason::NoBase | RowReason::NoCommonStratum));
         for line in lines.iter_mut().filter(shares_no_stratum) {
             let (head, base) = (ran(self.config, cells, HEAD), ran(self.config, cells, BASE));
             line.row.detail = Some(format!("head: {head}; base: {base}"));

@@ -269,7 +269,8 @@ fn sentences_say_what_the_rows_say() {
     }
     println!("over seeds 1 to {FLEETS}: {counted:?}; {named} cells of incidents");
     let seen = |advice: &Advice| counted.get(advice).is_some_and(|times| *times > 0);
-    let expected = [Advice::RollBack, Advice::Repeat, Advice::Young, Advice::Stay, Advice::Pods, Advice::Wait, Advice::Needs];
+    let expected =
+        [Advice::RollBack, Advice::Repeat, Advice::Young, Advice::Stay, Advice::Pods, Advice::Wait, Advice::Needs];
     let missing: Vec<&Advice> = expected.iter().filter(|advice| !seen(advice)).collect();
     assert!(missing.is_empty() && named > 10, "never advised: {missing:?}; {named} cells of incidents");
 }

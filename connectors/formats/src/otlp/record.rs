@@ -21,7 +21,7 @@ use crate::decode::Options;
 use crate::labels::Contents;
 use crate::names::Naming;
 use crate::parts::Parts;
-use crate::reading::Values;
+use crate::values::Values;
 use crate::wire::fields;
 
 /// What a part is counted as besides what it holds.

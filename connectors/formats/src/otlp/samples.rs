@@ -15,8 +15,8 @@ use crate::budget::Budget;
 use crate::counts::{Columns, Counts, sampled_allocations, weight_column};
 use crate::labels::Measure;
 use crate::period::Period;
-use crate::reading::Values;
 use crate::ticks::{Clock, FoundPeriod, Ticks};
+use crate::values::Values;
 
 /// What a row of allocations is counted as until it is joined.
 const ROW: usize = 128;

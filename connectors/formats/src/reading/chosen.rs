@@ -6,12 +6,13 @@ use fleetdiff_schemas::profile::{Profile, Samples, Stack};
 use fleetdiff_schemas::rejected::Rejection;
 use fleetdiff_schemas::time::TimeRange;
 
-use super::query::{Reading, Values};
+use super::query::Reading;
 use super::run::{Run, Unread, Weights};
 use super::{naming, selection, times_as_weights};
 use crate::budget::{ALLOCATION, Budget};
 use crate::labels::Contents;
 use crate::observed::Observed;
+use crate::values::Values;
 
 /// Chooses samples, names frames, and makes profiles of both.
 pub(super) fn run(

@@ -10,20 +10,10 @@ use regex::Regex;
 use super::keys::Keys;
 use super::numbers::Numbers;
 use super::times::Times;
+use crate::values::Values;
 
 /// The one frame of samples that a filter left out and that still count: see [`Percentage::Absolute`].
 pub const FILTERED: &str = "[filtered]";
-
-/// What the counts of a profile are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Values {
-    /// Samples; times without a known period are refused.
-    #[default]
-    Samples,
-    /// Nanoseconds, as the file weighs its samples: weights, and no numbers of anything that was seen. Files that only count are
-    /// refused.
-    Times,
-}
 
 /// What is read of a file.
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,4 @@
-//! Times in the place of counts: what [`Values::Times`](super::Values::Times) reads.
+//! Times in the place of counts: what [`Values::Times`](crate::Values::Times) reads.
 
 use fleetdiff_schemas::profile::MAX_SAMPLES;
 use fleetdiff_schemas::rejected::{Reason, Rejection};

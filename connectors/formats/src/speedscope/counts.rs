@@ -4,7 +4,7 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::document::{Kind, Part, ValueUnit};
 use crate::labels::{Measure, Unit};
-use crate::reading::Values;
+use crate::values::Values;
 
 /// How far weights of one period may lie apart, as a part of the largest: the error of a number printed with few digits.
 const SAME_PERIOD: f64 = 1e-6;

@@ -1,7 +1,8 @@
 //! Times in the place of counts: what a comparison reads of files whose period nobody knows.
 
+use fleetdiff_formats::Values;
 use fleetdiff_formats::pprof::proto::{Profile as Message, Sample, ValueType};
-use fleetdiff_formats::reading::{Reading, Unread, Values};
+use fleetdiff_formats::reading::{Reading, Unread};
 use fleetdiff_formats::{Format, Labels, Options, Unit};
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::Reason;

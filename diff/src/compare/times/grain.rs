@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 use fleetdiff_schemas::number::{float, length_float};
 use fleetdiff_schemas::profile::CountKind;
 
-use super::FLOOR;
 use crate::compare::recording::Recording;
 use crate::compare::sums::Sums;
 use crate::sides::Sides;
@@ -30,16 +29,16 @@ struct Varies {
 }
 
 /// The grain in nanoseconds, of the side that has the coarser times; 0 if nothing shows one.
-pub(super) fn of(sides: &Sides<Vec<Recording>>) -> u64 {
-    whole(of_side(&sides.base).max(of_side(&sides.head)))
+pub(super) fn of(sides: &Sides<Vec<Recording>>, floor: f64) -> u64 {
+    whole(of_side(&sides.base, floor).max(of_side(&sides.head, floor)))
 }
 
-fn of_side(side: &[Recording]) -> f64 {
+fn of_side(side: &[Recording], floor: f64) -> f64 {
     let runs: Vec<Sums<'_>> = side.chunks(1).map(Sums::of_samples).filter(|run| run.whole() > 0).collect();
     let mut functions = functions_of(&runs);
     functions.sort_by(|a, b| a.share.total_cmp(&b.share));
     // Up to the median of those above the floor.
-    let first = functions.partition_point(|varies| varies.share < FLOOR);
+    let first = functions.partition_point(|varies| varies.share < floor);
     functions.truncate(first + (functions.len() - first).div_ceil(2));
     let mut grains: Vec<f64> = functions.iter().map(|varies| varies.grain).collect();
     grains.sort_by(f64::total_cmp);

@@ -5,11 +5,12 @@ mod warm_up;
 
 use std::path::PathBuf;
 
+use fleetdiff_diff::compare::FEWEST_RUNS;
 use fleetdiff_diff::compare::Recording;
-use fleetdiff_diff::compare::times::FEWEST_RUNS;
 use fleetdiff_diff::flame::Sides;
 use fleetdiff_formats::Period;
-use fleetdiff_formats::reading::{Unread as Fault, Values};
+use fleetdiff_formats::Values;
+use fleetdiff_formats::reading::Unread as Fault;
 use fleetdiff_schemas::rejected::Reason;
 
 use self::reader::{Declared, Reader, Unreadable};

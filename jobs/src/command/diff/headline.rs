@@ -2,7 +2,7 @@
 
 use fleetdiff_diff::compare::{Compared, Finding};
 use fleetdiff_diff::figures;
-use fleetdiff_formats::reading::Values;
+use fleetdiff_formats::Values;
 use fleetdiff_schemas::verdict::Verdict;
 
 use super::arguments::{DiffArgs, MethodName};

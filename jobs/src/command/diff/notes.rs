@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use fleetdiff_diff::compare::contained::head_holds_base;
 use fleetdiff_diff::compare::{Compared, Overlap, Recording};
 use fleetdiff_diff::flame::Sides;
-use fleetdiff_formats::reading::Values;
+use fleetdiff_formats::Values;
 
 use super::arguments::{DiffArgs, MethodName, OutputFormat};
 use super::report;

@@ -7,8 +7,8 @@ use fleetdiff_diff::compare::times::NOTE;
 use fleetdiff_diff::compare::{Compared, Finding, Recording, Spread};
 use fleetdiff_diff::flame::{CallTree, Run, Sides};
 use fleetdiff_diff::page::{FrameClass, Function, Report, ReportSide};
+use fleetdiff_formats::Values;
 use fleetdiff_formats::names::FrameClass as NameClass;
-use fleetdiff_formats::reading::Values;
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, Samples};
 

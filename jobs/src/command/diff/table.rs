@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use fleetdiff_diff::compare::{Compared, Finding, Recording};
 use fleetdiff_diff::figures::{amount, figure, ratio_or_side};
 use fleetdiff_diff::flame::Sides;
-use fleetdiff_formats::reading::Values;
+use fleetdiff_formats::Values;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
 

@@ -2,7 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use fleetdiff_diff::flame::Sides;
-use fleetdiff_formats::reading::{Filters, Keys, Numbers, Parent, Percentage, Reading, Values};
+use fleetdiff_formats::Values;
+use fleetdiff_formats::reading::{Filters, Keys, Numbers, Parent, Percentage, Reading};
 use fleetdiff_schemas::time::Nanos;
 
 use super::names::Names;

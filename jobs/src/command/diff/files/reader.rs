@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use fleetdiff_diff::compare::{Recording, nobody};
 use fleetdiff_diff::figures::grouped;
+use fleetdiff_formats::Values;
 use fleetdiff_formats::format_of;
-use fleetdiff_formats::reading::{Divisor, Reading, Run, Unread, Values};
+use fleetdiff_formats::reading::{Divisor, Reading, Run, Unread};
 use fleetdiff_formats::{Format, FoundPeriod, Labels, Options, Period, Unit, pprof};
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};

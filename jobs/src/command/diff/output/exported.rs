@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use fleetdiff_diff::compare::{Compared, Recording, Settings};
 use fleetdiff_diff::export::{Export, NotExported};
 use fleetdiff_diff::flame::Sides;
-use fleetdiff_formats::reading::Values;
+use fleetdiff_formats::Values;
 
 use super::super::arguments::{DiffArgs, MethodName, OutputFormat};
 use super::super::report;
