@@ -6,7 +6,7 @@
 use crate::deviance::{LevelTests, Levels};
 use crate::effect::{EQUIVALENCE_LN, LnInterval};
 
-/// ln(1 - [`EQUIVALENCE_LEVEL`]).
+/// ln(1 - [`EQUIVALENCE_LEVEL`](crate::effect::EQUIVALENCE_LEVEL)).
 const LN_P_EQUIVALENT: f64 = -std::f64::consts::LN_10;
 /// Chi-square with one degree of freedom that is passed with p = .1: F with any other has its own beyond.
 const CHI_SQUARE_EQUIVALENT: f64 = 2.705_543_454_095_404;
@@ -58,7 +58,7 @@ impl LevelTests {
 }
 
 impl Levels {
-    /// Whether a function is shown to be unchanged against a scale: its interval of [`EQUIVALENCE_LEVEL`] lies within +-ln 1.05.
+    /// Whether a function is shown to be unchanged against a scale: its interval of [`EQUIVALENCE_LEVEL`](crate::effect::EQUIVALENCE_LEVEL) lies within +-ln 1.05.
     ///
     /// Without the interval: both ends of the band are rejected. False where not tested.
     #[must_use]
