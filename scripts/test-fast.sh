@@ -17,6 +17,10 @@ left_out=(
     commands       # whole runs of the program, perf
     null           # simulated fleets
     oracle         # fleets through the dataflow and through the oracle
+    oracle_self    # fleets through the oracle
+    fan_out        # fleets through the dataflow
+    incidents      # fleets through the dataflow
+    memory         # floods up to the default limits
 )
 
 targets=()

@@ -119,9 +119,12 @@ fn memory_is_bounded() -> usize {
     kibibytes >> 10
 }
 
+/// Broken records of each kind, unless `FLEETDIFF_FUZZ_RUNS` says how many: enough to reach every part of a decoder.
+pub const ENOUGH: u32 = 100_000;
+
 /// How many broken records of each kind.
 pub fn runs() -> u32 {
-    std::env::var("FLEETDIFF_FUZZ_RUNS").map_or(100_000, |runs| runs.parse().unwrap())
+    std::env::var("FLEETDIFF_FUZZ_RUNS").map_or(ENOUGH, |runs| runs.parse().unwrap())
 }
 
 /// Tries broken records; `name` is the seed, so that runs can be repeated.

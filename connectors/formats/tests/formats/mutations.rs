@@ -15,7 +15,7 @@ use fleetdiff_schemas::profile::{MAX_SAMPLES, Profile, ProfileType, Samples, Sta
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use proptest::prelude::*;
 
-use super::changes::{LIMIT, changes, run, runs};
+use super::changes::{ENOUGH, LIMIT, changes, run, runs};
 use super::examples::good;
 use super::fixtures::{labels, recorded, testdata};
 
@@ -172,7 +172,7 @@ fn recorded_profile(file: &str, format: Format) -> Profile {
     format.decoder(&Options::default()).decode(&bytes, &Ok(labels(ProfileType::Cpu))).remove(0).unwrap()
 }
 
-/// Reasons that broken records of a format must have been refused for, or the changes do not reach its decoder.
+/// Reasons that broken records of a format must have been refused for, or the changes do not reach its decoder; the first two soon.
 fn expected(format: Format) -> &'static [Reason] {
     use Reason::{
         Empty, IndexOutOfRange, Malformed, MissingIdentity, NegativeValue, TooLarge, Truncated, UnitMismatch,
@@ -195,7 +195,8 @@ fn expected(format: Format) -> &'static [Reason] {
 fn broken_records_harm_nobody(format: Format) {
     let outcomes = outcomes(format);
     assert!(outcomes.profiles > u64::from(runs() / 200), "{}: {outcomes:?}", format.name());
-    for reason in expected(format) {
+    let reasons = expected(format);
+    for reason in if runs() < ENOUGH { &reasons[..2] } else { reasons } {
         assert!(outcomes.reasons.contains(reason), "{}: {reason:?} not in {outcomes:?}", format.name());
     }
 }
