@@ -47,7 +47,7 @@ impl Spread {
     pub(super) fn of(runs: Sides<usize>) -> Self {
         match runs.base.min(runs.head) {
             0 | 1 => Self::Unknown,
-            2..=4 => Self::Tentative,
+            2..FEWEST_RUNS => Self::Tentative,
             _ => Self::Known,
         }
     }

@@ -19,7 +19,7 @@ mod grain;
 use std::collections::BTreeSet;
 
 use fleetdiff_formats::Values;
-use fleetdiff_schemas::number::float;
+use fleetdiff_schemas::number::{float, whole};
 use fleetdiff_schemas::profile::{CountKind, Profile, Samples, Stack};
 use fleetdiff_schemas::rows::RARE;
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
@@ -54,7 +54,7 @@ impl Measured {
     /// The floor in grains.
     pub(super) fn fewest_grains(self, sides: &Sides<Vec<Recording>>) -> u64 {
         let grains = (total(&sides.base).saturating_add(total(&sides.head))) / self.grain;
-        grain::whole(libm::ceil(self.floor * float(grains))).max(1)
+        whole(libm::ceil(self.floor * float(grains))).max(1)
     }
 
     /// A run with grains for nanoseconds: of all its stacks together as many as its time is, to the nearest.

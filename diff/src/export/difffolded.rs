@@ -1,7 +1,8 @@
 //! Stacks of both sides as `difffolded.pl` of FlameGraph writes them: `root;...;leaf BASE HEAD`, one line per stack,
 //! sorted.
 //!
-//! Counts are the sums of raw samples of all runs of a side, or of nanoseconds where times without a period are compared. If the sides have different numbers of samples,
+//! Counts are the sums of raw samples of all runs of a side, or of nanoseconds where times without a period are compared.
+//! If the sides have different numbers of samples,
 //! `flamegraph.pl` and `inferno-flamegraph` compare counts and not shares, unless counts are normalized first
 //! (`difffolded.pl -n`).
 //!

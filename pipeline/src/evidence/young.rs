@@ -38,6 +38,7 @@ pub struct YoungArms<'a> {
     thresholds: Thresholds,
     own: OfKind,
     total: OfKind,
+    scales: OnceCell<Scales>,
 }
 
 /// What is tested in a cell, and against what.
@@ -82,8 +83,9 @@ impl<'a> YoungArms<'a> {
     ) -> Option<Self> {
         counts.archive().keeping()?;
         let arms = CellArms::of_young(counts, comparison, clock);
-        let (own, total) = (OfKind::default(), OfKind::default());
-        (arms.kept > 0).then_some(Self { arms, functions: counts.functions(), thresholds, own, total })
+        let (functions, own, total) = (counts.functions(), OfKind::default(), OfKind::default());
+        let scales = OnceCell::new();
+        (arms.kept > 0).then_some(Self { arms, functions, thresholds, own, total, scales })
     }
 
     /// The tests of the functions at these places in columns, ascending.
@@ -91,10 +93,10 @@ impl<'a> YoungArms<'a> {
         if self.arms.support() == Support::Untestable {
             return YoungTests::default();
         }
-        let scales = Scales::of(self.measured(CountKind::SelfCount), None);
+        let scales = self.scales.get_or_init(|| Scales::of(self.measured(CountKind::SelfCount), None));
         let shares = ShareTests::at(&self.arms.contrast(kind, self.thresholds.untested), self.measured(kind), places);
         let hash = |place: &usize| self.functions.entries()[self.functions.number(*place)].0;
-        YoungTests::of(places.iter().map(hash), &shares.rows(&scales, self.thresholds.min_effect))
+        YoungTests::of(places.iter().map(hash), &shares.rows(scales, self.thresholds.min_effect))
     }
 
     /// The tests of all functions of the cell.

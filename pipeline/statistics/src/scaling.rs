@@ -122,7 +122,7 @@ impl Load {
     /// Why elasticities on this load say nothing; `None` if they do.
     #[must_use]
     pub fn withheld(&self) -> Option<Withheld> {
-        let (rise, fall) = (greatest_rise(self.of_block.iter()), greatest_rise(self.of_block.iter().rev()));
+        let (rise, fall) = self.course();
         match rise.max(fall) {
             _ if self.pods < LEAST_PODS => Some(Withheld::FewPods),
             _ if self.intervals.len() < LEAST_INTERVALS => Some(Withheld::FewIntervals),
@@ -135,8 +135,13 @@ impl Load {
     /// The factor between the blocks of highest and lowest load; 1 without any.
     #[must_use]
     pub fn span(&self) -> f64 {
-        let rise = greatest_rise(self.of_block.iter()).max(greatest_rise(self.of_block.iter().rev()));
-        libm::exp(rise)
+        let (rise, fall) = self.course();
+        libm::exp(rise.max(fall))
+    }
+
+    /// The greatest rise of ln load from a block to a later one, and the greatest fall.
+    fn course(&self) -> (f64, f64) {
+        (greatest_rise(self.of_block.iter()), greatest_rise(self.of_block.iter().rev()))
     }
 
     /// The numbers of the third of intervals with the lowest load, and of the third with the highest.

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use fleetdiff_schemas::number::{float, length_float};
+use fleetdiff_schemas::number::{float, length_float, whole};
 use fleetdiff_schemas::profile::CountKind;
 
 use crate::compare::recording::Recording;
@@ -30,7 +30,7 @@ struct Varies {
 
 /// The grain in nanoseconds, of the side that has the coarser times; 0 if nothing shows one.
 pub(super) fn of(sides: &Sides<Vec<Recording>>, floor: f64) -> u64 {
-    whole(of_side(&sides.base, floor).max(of_side(&sides.head, floor)))
+    whole(libm::round(of_side(&sides.base, floor).max(of_side(&sides.head, floor))))
 }
 
 fn of_side(side: &[Recording], floor: f64) -> f64 {
@@ -69,10 +69,4 @@ fn functions_of(runs: &[Sums<'_>]) -> Vec<Varies> {
         Varies { share, grain: squares / (share * (length_float(runs.len()) - 1.0)) }
     };
     times.into_iter().map(varies).collect()
-}
-
-/// A number that is not negative, as a whole one.
-#[expect(clippy::as_conversions, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "held at the ends")]
-pub(super) fn whole(number: f64) -> u64 {
-    libm::round(number) as u64
 }

@@ -113,7 +113,7 @@ fn one(name: &'static str, simulates: &'static str, build: Build) -> Row {
         let slopes = recorded.slopes();
         let significant = significant(&slopes);
         let plain = recorded.significant_shares();
-        let innocent = |found: &[bool]| (0..FUNCTIONS).filter(|&f| found[f] && build.truth(f) == 0.0).count() > 0;
+        let innocent = |found: &[bool]| (0..FUNCTIONS).any(|f| found[f] && build.truth(f) == 0.0);
         let covers = |(f, slope): (usize, &Option<Slope>)| {
             let (low, high) = slope.as_ref()?.interval(0.95);
             Some(low <= build.truth(f) && build.truth(f) <= high)

@@ -1,7 +1,7 @@
 //! Flags of a change that is gone: a warm-up that took longer than pods are young, or a cause that was mended.
 //!
 //! The evidence of an epoch only grows, so it does not show that a change is over; the window does. A flag has faded if, in three
-//! reports at least ten minutes spacing and with none between them that says otherwise, the 95 % interval of the window covers no
+//! reports at least ten minutes apart and with none between them that says otherwise, the 95 % interval of the window covers no
 //! change and leaves out half of the change with which the flag was raised. A report that does not test the row says otherwise too.
 
 use std::collections::{BTreeMap, BTreeSet};
