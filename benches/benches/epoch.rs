@@ -65,7 +65,7 @@ fn measure(mix: Mix, closed: u64, (looks, reports): (u32, u32)) -> String {
         milliseconds(start)
     });
     let [on_held, afresh, reports] = [on_held, afresh, reports.collect()].map(|times| Spread::of(times).to_string());
-    let columns = f64::from(u32::try_from(cell.counts.size().0 >> 10).unwrap_or(u32::MAX)) / 1024.0;
+    let columns = f64::from(u32::try_from(cell.counts.size()[0] >> 10).unwrap_or(u32::MAX)) / 1024.0;
     format!("  {closed:>13} {tests:>8} {on_held:>18} {afresh:>18} {reports:>18} {columns:>12.1}")
 }
 

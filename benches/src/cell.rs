@@ -47,7 +47,7 @@ impl OneCell {
     #[must_use]
     pub fn after(closed: u64, mix: Mix, requests: u64) -> Self {
         let table = FunctionTable::default();
-        let (mut counts, mut blocks) = (CellCounts::default(), Blocks::default());
+        let (mut counts, mut blocks) = (CellCounts::new(Config::default().clock(), None), Blocks::default());
         let fleet = Workload::new(MEDIUM, mix, 1, 1);
         let ids = table.intern(&(0..20_000).map(|f| Arc::clone(fleet.name(f))).collect::<Vec<_>>());
         let config = Config::default();

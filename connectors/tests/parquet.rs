@@ -45,6 +45,8 @@ fn all_sorted(tables: &Tables) -> Tables {
         comparisons: sorted(&tables.comparisons),
         incidents: sorted(&tables.incidents),
         verdicts: Vec::new(),
+        scaling: sorted(&tables.scaling),
+        scaling_findings: Vec::new(),
         ledger: sorted(&tables.ledger),
         rejected: sorted(&tables.rejected),
         fan_out: Vec::new(),
@@ -100,11 +102,12 @@ fn order_bytes_do_not_depend_on_the_order_of_rows() {
     shuffle(&mut generator, &mut tables.flags);
     shuffle(&mut generator, &mut tables.comparisons);
     shuffle(&mut generator, &mut tables.incidents);
+    shuffle(&mut generator, &mut tables.scaling);
     shuffle(&mut generator, &mut tables.ledger);
     shuffle(&mut generator, &mut tables.rejected);
     write(second.path(), &tables).unwrap();
     let files = files_below(first.path());
-    assert_eq!(files.len(), 7 * 4, "seven tables, four intervals of ten minutes");
+    assert_eq!(files.len(), 8 * 4, "eight tables, four intervals of ten minutes");
     assert_eq!(files, files_below(second.path()));
 }
 

@@ -9,6 +9,7 @@ mod grid;
 mod output;
 mod progress;
 mod publisher;
+mod scaling;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

@@ -105,7 +105,8 @@ impl Output {
     pub(crate) fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<(), SinkError> {
         let incidents = tables.incidents.iter().map(|row| Alert::of_incident(row, &self.guidance));
         let verdicts = tables.verdicts.iter().map(|row| Alert::of_verdict(row, &self.guidance));
-        let mut alerts = incidents.chain(verdicts).collect::<Result<Vec<_>, _>>()?;
+        let findings = tables.scaling_findings.iter().map(|row| Alert::of_scaling(row, &self.guidance));
+        let mut alerts = incidents.chain(findings).chain(verdicts).collect::<Result<Vec<_>, _>>()?;
         alerts.sort_by(|a, b| (a.sequence, &a.key).cmp(&(b.sequence, &b.key)));
         self.pending.push(tables);
         self.parquet.write(&self.pending.take_complete(clock.end_of(hop)))?;
@@ -124,7 +125,7 @@ impl Output {
 /// What a command keeps of a run.
 pub(crate) struct Kept {
     output: Option<Output>,
-    /// Rows of `comparisons` of the last look, `cells` of the last report, the current fan-out, and all flags.
+    /// Rows of `comparisons` of the last look, `cells` and `scaling` of the last report, the current fan-out, and all flags.
     pub(crate) tables: Tables,
     /// The rate of false positives so far.
     pub(crate) aa_check: AaCheckRate,
@@ -212,6 +213,9 @@ impl Sink for Keeper {
         kept.bar.set_position((hop.0 + 1).saturating_sub(kept.first.0));
         if !tables.cells.is_empty() {
             kept.tables.cells.clone_from(&tables.cells);
+        }
+        if !tables.scaling.is_empty() {
+            kept.tables.scaling.clone_from(&tables.scaling);
         }
         kept.aa_check.take(&tables.comparisons);
         if !tables.comparisons.is_empty() {

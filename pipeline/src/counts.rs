@@ -6,7 +6,7 @@
 //! until they leave the window; then they are added to the columns of what has left, or subtracted ([`cell`]).
 //! Functions are numbered once per process ([`functions`]) and once more, densely, in each cell. If profiles come as
 //! stacks, [`paths`] numbers the stacks and keeps the call tree of each build. [`archive`] keeps a part of what has
-//! left the window, by hour of the day.
+//! left the window, by hour of the day, and [`load`] what was sampled and served in each minute of it.
 
 pub(crate) mod archive;
 pub mod bucket;
@@ -14,5 +14,6 @@ pub mod cell;
 pub mod encoding;
 pub mod functions;
 pub mod ids;
+pub mod load;
 pub(crate) mod paths;
 pub(crate) mod plane;

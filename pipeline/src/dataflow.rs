@@ -50,10 +50,12 @@ pub fn build<'scope>(
     // The registry: which builds are compared, in which time blocks, and when they are evaluated.
     let plans = activity.register(ComparisonRules::new(config), config.window_hops());
 
-    // By cell: dense counts, and the results of the tests on them.
-    let (evidence, counted) = additions.count_by_cell(plans.clone(), config, Arc::clone(table)).split();
+    // By cell: dense counts, and the results of the tests on them; also how costs of single builds follow load.
+    let (evidence, beside) = additions.count_by_cell(plans.clone(), config, Arc::clone(table)).split();
+    let (counted, scaling) = beside.split();
 
-    // By comparison: false discovery over functions and cells, verdicts, the life cycle of flags; and the counts behind rows.
+    // By comparison: false discovery over functions and cells, verdicts, the life cycle of flags; and rows that affect nothing else:
+    // counts behind verdicts, and how much more the head costs under load.
     let (decisions, behind) = evidence.decide_by_comparison(plans, config).split();
 
     // The fan-out: in which cells each function is flagged, and the shortest description of them.
@@ -73,7 +75,8 @@ pub fn build<'scope>(
             // Their rows come with the incidents, with advice.
             Decision::Comparison(_) | Decision::Ended(_) => None,
         }),
-        behind.map(OutputRow::Evidence),
+        behind,
+        scaling.map(OutputRow::Scaling),
         fan_out.map(OutputRow::FanOut),
         announced,
         ledger.map(OutputRow::Ledger),

@@ -7,7 +7,7 @@
 //! and the [`splits`] of the base. [`snapshot`]
 //! carries a cell's counts to where cells are rolled up. If no base build runs any more, [`history`] compares the head
 //! with what is kept of the base. [`strata_detail`] says in words where arms ran; [`view`] is a cell as an evaluation
-//! sees it. [`others`] is what the test of one function takes from all functions.
+//! sees it. [`others`] is what the test of one function takes from all functions. [`scaling`] is how its cost follows load.
 
 mod arm_facts;
 pub mod arms;
@@ -25,6 +25,7 @@ pub mod pods;
 pub mod report;
 pub(crate) mod requests;
 pub(crate) mod row;
+pub mod scaling;
 pub mod snapshot;
 pub(crate) mod splits;
 mod strata;

@@ -17,6 +17,7 @@ pub(crate) mod naive;
 pub(crate) mod outlook;
 pub(crate) mod pods;
 pub mod requests;
+pub mod scaling;
 pub(crate) mod summary;
 pub(crate) mod table;
 pub mod verdict;

@@ -12,6 +12,8 @@ mod extremes;
 mod fading;
 #[path = "oracle/horizons.rs"]
 mod horizons;
+#[path = "oracle/load.rs"]
+mod load;
 #[path = "oracle/random.rs"]
 mod random;
 #[path = "oracle/requests.rs"]

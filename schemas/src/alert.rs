@@ -1,4 +1,4 @@
-//! What fleetdiff announces: CloudEvents 1.0 about incidents and verdicts.
+//! What fleetdiff announces: CloudEvents 1.0 about incidents, load scaling and verdicts.
 //!
 //! An alert is made from a row and holds only what the row and the configuration hold, so the same rows give the same
 //! alerts, whatever transport carried the records. Its data are the row's columns by name
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::identity::{Build, Service, stable_hash};
-use crate::rows::{CellRow, FlagRow, IncidentRow, VerdictRow};
+use crate::rows::{CellRow, FlagRow, IncidentRow, ScalingFindingRow, VerdictRow};
 use crate::tables::calendar::{date, hour, rfc3339};
 use crate::tables::{TableError, TableRow, json_object};
 use crate::time::{Hop, Nanos};
@@ -36,14 +36,22 @@ pub enum AlertType {
     IncidentSuperseded,
     /// None of the incident's flags stands any more.
     IncidentCleared,
+    /// A head scales worse than its base in a function: found, found in another cell, or over.
+    Scaling,
     /// The verdict of a comparison changed.
     Verdict,
 }
 
 impl AlertType {
     /// Every alert type.
-    pub const ALL: [Self; 5] =
-        [Self::IncidentRaised, Self::IncidentUpdated, Self::IncidentSuperseded, Self::IncidentCleared, Self::Verdict];
+    pub const ALL: [Self; 6] = [
+        Self::IncidentRaised,
+        Self::IncidentUpdated,
+        Self::IncidentSuperseded,
+        Self::IncidentCleared,
+        Self::Scaling,
+        Self::Verdict,
+    ];
 
     /// The `type` attribute of the event.
     pub fn name(self) -> &'static str {
@@ -52,6 +60,7 @@ impl AlertType {
             Self::IncidentUpdated => "dev.fleetdiff.incident.updated.v1",
             Self::IncidentSuperseded => "dev.fleetdiff.incident.superseded.v1",
             Self::IncidentCleared => "dev.fleetdiff.incident.cleared.v1",
+            Self::Scaling => "dev.fleetdiff.scaling.v1",
             Self::Verdict => "dev.fleetdiff.verdict.v1",
         }
     }
@@ -71,8 +80,8 @@ impl From<IncidentState> for AlertType {
 /// One event, ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alert {
-    /// The record key on a topic: a JSON array of service, head, base and cause, which is null for a verdict. The latest
-    /// alert of a key replaces those before it.
+    /// The record key on a topic: a JSON array of service, head, base and cause, which is null for a verdict; for scaling also of
+    /// `"scaling"` and the type of profile. The latest alert of a key replaces those before it.
     pub key: String,
     /// 16 hexadecimal digits: the stable hash of key, sequence and state.
     pub id: String,
@@ -129,7 +138,28 @@ impl Alert {
             subject: format!("{head_build} against {base_build}"),
             at: row.changed_at,
             sequence: row.sequence,
-            data: with_members(json_object(row)?, &guidance.members_of_service(service)),
+            data: with_members(json_object(row)?, &guidance.responsible(service, None)),
+        })
+    }
+
+    /// The alert of a function of which a head scales worse than its base.
+    ///
+    /// # Errors
+    /// [`TableError::NotANumber`]: the row holds NaN.
+    pub fn of_scaling(row: &ScalingFindingRow, guidance: &Guidance) -> Result<Self, TableError> {
+        let ScalingFindingRow { service, base_build, head_build, cause, profile_type, .. } = row;
+        let kind = profile_type.name();
+        let key = json!([service.as_str(), head_build.as_str(), base_build.as_str(), &**cause, "scaling", kind]);
+        let key = key.to_string();
+        Ok(Self {
+            id: id_of(&key, row.sequence, row.state.name()),
+            key,
+            alert_type: AlertType::Scaling,
+            source: source_of(service),
+            subject: format!("{head_build} against {base_build}: {cause} under load"),
+            at: row.changed_at,
+            sequence: row.sequence,
+            data: with_members(json_object(row)?, &guidance.responsible(service, Some(cause))),
         })
     }
 

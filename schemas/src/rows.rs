@@ -4,17 +4,19 @@
 mod evidence;
 pub(crate) mod incident;
 pub(crate) mod keys;
+mod scaling;
 
 pub use self::evidence::{EvidenceRow, SharedFigures};
 pub use self::incident::{IncidentRow, VerdictRow};
 pub use self::keys::{CellKey, ComparisonKey};
+pub use self::scaling::{AtLoad, ScalingBasis, ScalingFindingRow, ScalingRow};
 
 use serde::{Deserialize, Serialize};
 
 use crate::comparison::Side;
 use crate::fan_out::FanOutRow;
 use crate::identity::{Build, Service};
-use crate::profile::{CountKind, Position};
+use crate::profile::{CountKind, Position, ProfileType};
 use crate::rejected::Rejection;
 use crate::time::{Hop, Nanos};
 use crate::verdict::{BaseKind, ComparisonVerdict, FlagState, RowReason, Scope, Severity, Support, Verdict};
@@ -386,6 +388,8 @@ pub struct Tables {
     pub flags: Vec<FlagRow>,
     /// Evaluations of comparisons.
     pub comparisons: Vec<ComparisonRow>,
+    /// How the cost of functions follows load.
+    pub scaling: Vec<ScalingRow>,
     /// What became of records and samples.
     pub ledger: Vec<LedgerRow>,
     /// Rejected parts.
@@ -394,6 +398,8 @@ pub struct Tables {
     pub incidents: Vec<IncidentRow>,
     /// Changes of what is said about whole comparisons; announced, not written to files.
     pub verdicts: Vec<VerdictRow>,
+    /// Functions of which a head scales worse; announced, not written to files.
+    pub scaling_findings: Vec<ScalingFindingRow>,
     /// In which cells each function is flagged; given to commands, not written to files.
     pub fan_out: Vec<FanOutRow>,
 }
@@ -422,12 +428,23 @@ impl Tables {
         fn of_verdict(row: &VerdictRow) -> (Hop, &Service, &Build, &Build) {
             (row.sequence, &row.service, &row.base_build, &row.head_build)
         }
+        fn of_scaling(
+            row: &ScalingRow,
+        ) -> (Nanos, &Service, ProfileType, CountKind, &Build, &Option<Build>, (&CellKey, &str)) {
+            let place = (&row.cell, &*row.function);
+            (row.window_end_at, &row.service, row.profile_type, row.count_kind, &row.build, &row.base_build, place)
+        }
+        fn of_finding(row: &ScalingFindingRow) -> (Hop, &Service, ProfileType, &Build, &Build, &str) {
+            (row.sequence, &row.service, row.profile_type, &row.base_build, &row.head_build, &row.cause)
+        }
         self.cells.sort_by(|a, b| of_cell(a).cmp(&of_cell(b)));
         self.evidence.sort_by(|a, b| of_evidence(a).cmp(&of_evidence(b)));
         self.flags.sort_by(|a, b| of_flag(a).cmp(&of_flag(b)));
         self.comparisons.sort_by(|a, b| of_comparison(a).cmp(&of_comparison(b)));
         self.incidents.sort_by(|a, b| of_incident(a).cmp(&of_incident(b)));
         self.verdicts.sort_by(|a, b| of_verdict(a).cmp(&of_verdict(b)));
+        self.scaling.sort_by(|a, b| of_scaling(a).cmp(&of_scaling(b)));
+        self.scaling_findings.sort_by(|a, b| of_finding(a).cmp(&of_finding(b)));
         self.ledger.sort_by(|a, b| (a.hop_at, &a.profile_type).cmp(&(b.hop_at, &b.profile_type)));
         self.rejected.sort();
         self.fan_out.sort();

@@ -26,6 +26,7 @@ mod incidents;
 mod json;
 mod ledger;
 mod rejected;
+mod scaling;
 mod value;
 
 pub use self::value::{Kind, Value};

@@ -199,3 +199,45 @@ named_enum! {
         Info = "info",
     }
 }
+
+named_enum! {
+    /// The verdict of a row of `scaling`.
+    ScalingVerdict {
+        /// A request costs more at higher load.
+        MoreExpensive = "more_expensive_under_load",
+        /// A request costs less at higher load: part of the cost does not depend on requests.
+        Cheaper = "cheaper_under_load",
+        /// A request costs the same: the elasticity is shown to be within .05 of 0.
+        Linear = "linear",
+        /// The head's elasticity is larger than the base's.
+        ScalesWorse = "scales_worse",
+        /// The head's elasticity is smaller than the base's.
+        ScalesBetter = "scales_better",
+        /// The two elasticities are shown to be within .05 of each other.
+        ScalesEqually = "scales_equally",
+        /// Neither significant nor shown to be unchanged.
+        Inconclusive = "inconclusive",
+        /// This load can say nothing; the reason says why.
+        Withheld = "withheld",
+    }
+}
+
+named_enum! {
+    /// Why a row of `scaling` has its verdict.
+    ScalingReason {
+        /// Fewer than three pods served.
+        FewPods = "few_pods",
+        /// Fewer than twelve minutes with requests.
+        FewMinutes = "few_minutes",
+        /// Load did not move enough.
+        LoadSpanTooSmall = "load_span_too_small",
+        /// Load only rose, or only fell: whatever else changed with time looks like load.
+        LoadIsTime = "load_is_time",
+        /// Costs drift for so long that the minutes hold too little of it.
+        DriftOutlastsWindow = "drift_outlasts_window",
+        /// The number of samples missing to the floor.
+        CountNeeded = "count_needed",
+        /// All samples are at one end of the load.
+        AtOneEnd = "at_one_end",
+    }
+}

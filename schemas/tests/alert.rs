@@ -8,7 +8,7 @@ mod generated;
 
 use fleetdiff_schemas::alert::{Alert, AlertType, Guidance, GuidanceRule, JSON_SCHEMA};
 use fleetdiff_schemas::identity::stable_hash;
-use fleetdiff_schemas::rows::{FlagRow, IncidentRow, VerdictRow};
+use fleetdiff_schemas::rows::{FlagRow, IncidentRow, ScalingFindingRow, VerdictRow};
 use fleetdiff_schemas::tables::{Kind, TableRow};
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::IncidentState;
@@ -55,7 +55,9 @@ fn alerts() -> Vec<Alert> {
     let incidents: Vec<_> =
         (0..200).map(|index| Alert::of_incident(&incident(&mut generator), &some[index % 2]).unwrap()).collect();
     let verdicts = (0..200).map(|index| Alert::of_verdict(&generator.verdict(), &some[index % 2]).unwrap());
-    incidents.into_iter().chain(verdicts).collect()
+    let verdicts: Vec<_> = verdicts.collect();
+    let findings = (0..200).map(|index| Alert::of_scaling(&generator.finding(), &some[index % 2]).unwrap());
+    incidents.into_iter().chain(verdicts).chain(findings).collect()
 }
 
 #[test]
@@ -179,6 +181,8 @@ fn the_schema_has_the_columns_of_the_tables() {
     let more = [&responsible[..], &["link", "evidence", "flags"]].concat();
     assert_columns::<IncidentRow>(&schema["$defs"]["incident"], "\"incident\": {", &more);
     assert_columns::<VerdictRow>(&schema["$defs"]["verdict"], "\"verdict\": {\n      \"description\"", &responsible);
+    let heading = "\"scaling\": {\n      \"description\"";
+    assert_columns::<ScalingFindingRow>(&schema["$defs"]["scaling"], heading, &responsible);
     let types: Vec<_> = AlertType::ALL.iter().map(|kind| json!(kind.name())).collect();
     assert_eq!(schema["properties"]["type"]["enum"], json!(types));
 }

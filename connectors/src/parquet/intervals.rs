@@ -40,6 +40,7 @@ impl FlushInterval {
             earliest(&tables.flags),
             earliest(&tables.comparisons),
             earliest(&tables.incidents),
+            earliest(&tables.scaling),
             earliest(&tables.ledger),
             earliest(&tables.rejected),
         ];
@@ -86,6 +87,7 @@ impl PendingRows {
         self.rows.flags.extend(rows.flags);
         self.rows.comparisons.extend(rows.comparisons);
         self.rows.incidents.extend(rows.incidents);
+        self.rows.scaling.extend(rows.scaling);
         self.rows.ledger.extend(rows.ledger);
         self.rows.rejected.extend(rows.rejected);
     }
@@ -103,6 +105,8 @@ impl PendingRows {
             comparisons: extract(&mut self.rows.comparisons, |row| is_over(row.filed_at())),
             incidents: extract(&mut self.rows.incidents, |row| is_over(row.filed_at())),
             verdicts: Vec::new(),
+            scaling: extract(&mut self.rows.scaling, |row| is_over(row.filed_at())),
+            scaling_findings: Vec::new(),
             ledger: extract(&mut self.rows.ledger, |row| is_over(row.filed_at())),
             rejected: extract(&mut self.rows.rejected, |row| row.hop_at.is_some_and(is_over)),
             fan_out: Vec::new(),

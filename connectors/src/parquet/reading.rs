@@ -31,6 +31,8 @@ pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
         comparisons: rows_in(&folder, &mut files_found)?,
         incidents: rows_in(&folder, &mut files_found)?,
         verdicts: Vec::new(),
+        scaling: rows_in(&folder, &mut files_found)?,
+        scaling_findings: Vec::new(),
         ledger: rows_in(&folder, &mut files_found)?,
         rejected: rows_in(&folder, &mut files_found)?,
         fan_out: Vec::new(),

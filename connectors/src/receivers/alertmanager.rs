@@ -106,7 +106,7 @@ impl Board {
         self.cards.values().cloned().collect()
     }
 
-    /// Takes an event of an incident.
+    /// Takes an event of an incident or of a finding.
     pub(super) fn offer(&mut self, event: &Event, now: Nanos) {
         let labels = labels_of(event);
         let former = self.cards.values_mut().filter(|card| card.key == event.alert.key && card.labels != labels);
@@ -217,12 +217,12 @@ impl Board {
     }
 }
 
-/// What identifies the alert of an incident: nothing in it changes while the incident stands, except the severity.
+/// What identifies the alert of an incident or a finding: nothing in it changes while the incident stands, except the severity.
 fn labels_of(event: &Event) -> Labels {
     let data = &event.data;
     let severity = data.severity.map(|severity| severity.name().to_owned()).unwrap_or_default();
     let labels = [
-        ("alertname", "FleetdiffIncident".to_owned()),
+        ("alertname", if event.is_of_load() { "FleetdiffScaling" } else { "FleetdiffIncident" }.to_owned()),
         ("service", data.service.clone()),
         ("head", data.head_build.clone()),
         ("base", data.base_build.clone()),

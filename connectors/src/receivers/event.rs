@@ -45,17 +45,26 @@ impl Event {
     /// Reads an alert.
     ///
     /// # Errors
-    /// Its data are not those of an incident or a verdict.
+    /// Its data are not those of an incident, a finding or a verdict.
     pub(super) fn of(alert: &Alert) -> Result<Self, serde_json::Error> {
         Ok(Self { alert: alert.clone(), data: serde_json::from_str(&alert.data)? })
     }
 
-    /// Whether it is the last one of its incident.
+    /// Whether it is the last one of its incident or finding.
     pub(super) fn ends(&self) -> bool {
-        matches!(self.alert.alert_type, AlertType::IncidentSuperseded | AlertType::IncidentCleared)
+        match self.alert.alert_type {
+            AlertType::IncidentSuperseded | AlertType::IncidentCleared => true,
+            AlertType::Scaling => self.data.cleared_because.is_some(),
+            AlertType::IncidentRaised | AlertType::IncidentUpdated | AlertType::Verdict => false,
+        }
     }
 
-    /// When the incident was raised; for a verdict, when it changed.
+    /// Whether it says that a head scales worse with load.
+    pub(super) fn is_of_load(&self) -> bool {
+        self.alert.alert_type == AlertType::Scaling
+    }
+
+    /// When the incident or finding was raised; for a verdict, when it changed.
     pub(super) fn since(&self) -> Nanos {
         let raised = self.data.raised_at.as_deref().and_then(|at| at.parse::<jiff::Timestamp>().ok());
         let raised = raised.and_then(|at| i64::try_from(at.as_nanosecond()).ok());
@@ -67,7 +76,7 @@ impl Event {
 #[derive(Debug)]
 pub(super) struct Admission {
     filter: Filter,
-    /// Incidents that were severe enough and stand.
+    /// Keys of incidents and findings that were severe enough and stand.
     followed: BTreeSet<String>,
 }
 
@@ -85,12 +94,12 @@ impl Admission {
     }
 
     fn is_followed(&mut self, event: &Event) -> bool {
-        let Some(incident) = &event.data.incident_id else { return true };
+        let Some(severity) = event.data.severity else { return true };
+        let key = event.data.incident_id.as_ref().unwrap_or(&event.alert.key);
         // NB: severities are ordered from the most severe on.
-        let severe = event.data.severity.is_some_and(|severity| severity <= self.filter.minimum_severity);
-        if severe {
-            self.followed.insert(incident.clone());
+        if severity <= self.filter.minimum_severity {
+            self.followed.insert(key.clone());
         }
-        if event.ends() { self.followed.remove(incident) } else { self.followed.contains(incident) }
+        if event.ends() { self.followed.remove(key) } else { self.followed.contains(key) }
     }
 }

@@ -7,14 +7,18 @@ use std::sync::Arc;
 use clap::Args;
 use fleetdiff_pipeline::run;
 use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::rows::ALL_FUNCTIONS;
 use fleetdiff_schemas::source::{Source, SourceError};
-use fleetdiff_simulation::fleet::{Cells, Fleet};
+use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 
 use crate::configuration::Configuration;
 use crate::failure::Failure;
 use crate::grid;
 use crate::output::Keeper;
+use crate::scaling;
 
+/// Requests per second and pod under load, unless another number is asked for.
+const WITH_LOAD: f64 = 40.0;
 /// Heading of the flags that say what changes.
 const CHANGE: &str = "What changes in the canary";
 
@@ -23,6 +27,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff demo
   fleetdiff demo --factor 1.0 --seed 7
+  fleetdiff demo --load 2
   fleetdiff demo --regress cache::probe --cells eu-west-1:Web-Desktop --factor 1.2";
 
 /// Arguments of `demo`.
@@ -32,8 +37,16 @@ pub(crate) struct DemoArgs {
     #[arg(long, help_heading = "Fleet", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Requests per second that each pod serves; 0: requests are not counted
-    #[arg(long, help_heading = "Fleet", value_name = "PER_SECOND", default_value_t = 0.0)]
-    pub(crate) requests: f64,
+    ///
+    /// [default: 0, with --load 40]
+    #[arg(long, help_heading = "Fleet", value_name = "PER_SECOND")]
+    pub(crate) requests: Option<f64>,
+    /// Load rises to this many times what it was and falls back, twice, and the function costs more in the canary the higher it is
+    ///
+    /// At twice the load it costs 1.23 times as much per request (load to the power of 0.3). Nothing else changes, unless --factor is given.
+    /// Another function, gc::mark_object, costs the same at any load in both builds, so that shares of all others rise and fall with load
+    #[arg(long, help_heading = "Fleet", value_name = "TIMES", num_args = 0..=1, default_missing_value = "2")]
+    pub(crate) load: Option<f64>,
     /// Function that costs more in the canary; (all) for every function
     #[arg(long, help_heading = CHANGE, value_name = "FUNCTION", default_value = Fleet::DEMO_FUNCTION)]
     pub(crate) regress: String,
@@ -41,8 +54,10 @@ pub(crate) struct DemoArgs {
     #[arg(long, help_heading = CHANGE, value_name = "REGION:COHORT,...", default_value = Fleet::DEMO_CELLS)]
     pub(crate) cells: String,
     /// Factor by which the cost grows; 1.0: nothing changes
-    #[arg(long, help_heading = CHANGE, default_value_t = Fleet::DEMO_FACTOR)]
-    pub(crate) factor: f64,
+    ///
+    /// [default: 1.1, with --load 1.0]
+    #[arg(long, help_heading = CHANGE)]
+    pub(crate) factor: Option<f64>,
     /// Number of worker threads; results do not depend on it
     #[arg(long, help_heading = "Running", value_name = "THREADS", default_value_t = 2)]
     pub(crate) workers: usize,
@@ -56,11 +71,15 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let cells: Cells =
         args.cells.parse().map_err(|failure| Failure::with_hint(failure, "cells are written REGION:COHORT,..."))?;
     // Whole stacks, so that callers are explained by their callees.
-    let fleet = Fleet::demo(args.seed)
+    let factor = args.factor.unwrap_or(if args.load.is_some() { 1.0 } else { Fleet::DEMO_FACTOR });
+    let (fleet, requests) = match args.load {
+        Some(peak) => (under_load(args, &cells, peak), WITH_LOAD),
+        None => (Fleet::demo(args.seed).unchanged(), 0.0),
+    };
+    let fleet = fleet
         .stacks()
-        .unchanged()
-        .regress(args.regress.as_str(), cells, args.factor)
-        .requests_per_second(args.requests)
+        .regress(args.regress.as_str(), cells, factor)
+        .requests_per_second(args.requests.unwrap_or(requests))
         .partition_count(u32::try_from(args.workers.max(1)).unwrap_or(1))
         .try_build()?;
     let config = Config::default();
@@ -77,20 +96,35 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     run::run(&config, args.workers, Arc::new(sources), Box::new(keeper.clone()))?;
     let (tables, aa_check) = keeper.finish()?;
     let mut out = std::io::stdout().lock();
-    writeln!(
-        out,
-        "{} pods, build {} deployed beside {}; {} costs x {} in {}",
-        fleet.pods(),
-        fleet.head(),
-        fleet.base(),
-        args.regress,
-        args.factor,
-        args.cells
-    )?;
+    let (pods, head, base) = (fleet.pods(), fleet.head(), fleet.base());
+    writeln!(out, "{pods} pods, build {head} deployed beside {base}; {}", changes(args, factor))?;
     grid::print(&mut out, &tables)?;
+    scaling::print(&mut out, &tables.scaling)?;
     if let Some(folder) = &args.output {
         writeln!(out, "tables and alerts.jsonl are in {}", folder.display())?;
     }
     writeln!(out, "{aa_check}")?;
     Ok(())
+}
+
+fn under_load(args: &DemoArgs, cells: &Cells, peak: f64) -> FleetBuilder {
+    let fleet = Fleet::demo_under_load(args.seed, peak);
+    // Whatever all functions have in common is no function of its own.
+    let has_name = args.regress != ALL_FUNCTIONS;
+    if has_name { fleet.scales_worse(args.regress.as_str(), cells.clone(), Fleet::DEMO_ELASTICITY) } else { fleet }
+}
+
+/// What differs between the builds, in words.
+fn changes(args: &DemoArgs, factor: f64) -> String {
+    let DemoArgs { regress, cells, .. } = args;
+    match args.load {
+        None => format!("{regress} costs x {factor} in {cells}"),
+        Some(peak) => {
+            let power = Fleet::DEMO_ELASTICITY;
+            let also = if factor == 1.0 { String::new() } else { format!(", and x {factor}") };
+            format!(
+                "load rises {peak} times and falls back; a request costs load to the power of {power} in {regress} in {cells}{also}"
+            )
+        }
+    }
 }

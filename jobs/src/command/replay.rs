@@ -22,6 +22,7 @@ use crate::configuration::{Configuration, Flags, OfDataflow};
 use crate::failure::Failure;
 use crate::grid;
 use crate::output::{GRACE, Keeper};
+use crate::scaling;
 
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\
@@ -89,6 +90,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         writeln!(out, "{}", named::nothing_compared(&config.comparing))?;
     } else if config.method.is_calibrated() {
         grid::print(&mut out, &tables)?;
+        scaling::print(&mut out, &tables.scaling)?;
         writeln!(out, "{aa_check}")?;
     } else {
         uncalibrated::print(&mut out, &tables, config.method)?;

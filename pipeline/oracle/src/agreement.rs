@@ -20,7 +20,8 @@ const NEAR_ONE: f64 = -1.0;
 /// How many differences are listed.
 const REPORTED: usize = 12;
 /// Columns of prose, which the oracle does not write.
-const PROSE: [(&str, &str); 3] = [("comparisons", "sentence"), ("comparisons", "action"), ("rejected", "detail")];
+const PROSE: [(&str, &str); 4] =
+    [("comparisons", "sentence"), ("comparisons", "action"), ("rejected", "detail"), ("scaling", "needed")];
 
 /// How much was compared and found equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +38,10 @@ pub struct Agreement {
     pub flags: usize,
     /// Rows of `comparisons`.
     pub comparisons: usize,
+    /// Rows of `scaling`.
+    pub scaling: usize,
+    /// Of these: with a test.
+    pub scaling_tested: usize,
     /// Rows of `ledger`.
     pub ledger: usize,
     /// Rows of `rejected`.
@@ -56,6 +61,7 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
     differences.table(&expected.evidence, &got.evidence);
     differences.table(&expected.flags, &got.flags);
     differences.table(&expected.comparisons, &got.comparisons);
+    differences.table(&expected.scaling, &got.scaling);
     differences.table(&expected.ledger, &got.ledger);
     differences.table(&expected.rejected, &got.rejected);
     if differences.count > 0 {
@@ -68,6 +74,8 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
         evidence: expected.evidence.len(),
         flags: expected.flags.len(),
         comparisons: expected.comparisons.len(),
+        scaling: expected.scaling.len(),
+        scaling_tested: expected.scaling.iter().filter(|row| row.ln_p.is_some()).count(),
         ledger: expected.ledger.len(),
         rejected: expected.rejected.len(),
     })

@@ -18,8 +18,10 @@ use super::admission::{Counted, Served, folded};
 use super::timeline::{History, Open, Timeline, archived};
 
 mod ages;
+mod minutes;
 mod trees;
 
+pub(super) use minutes::{InMinute, Minutes, Place as MinutePlace, hops_of_minute};
 pub(super) use trees::Tree;
 
 /// The head's place in a pair of arms.
@@ -76,6 +78,7 @@ pub(super) struct Archive {
 #[derive(Clone, Debug)]
 struct Requests {
     origin: Origin,
+    pod: PodId,
     bucket: u8,
     count: u64,
 }
@@ -194,6 +197,7 @@ impl Archive {
             );
             Requests {
                 origin: Origin::new(config, timeline, &as_counted, &id.cohort),
+                pod: id.pod.clone(),
                 bucket: id.bucket().0,
                 count: one.count,
             }

@@ -6,7 +6,7 @@
 //! the page: records to counted samples ([`admission`], [`snapshots`], sections 1 and 2), one service's hops
 //! ([`timeline`], 3), whose samples ([`counts`], 4), evidence and columns ([`arms`], [`rates`], [`evidence`], [`row`], [`requests`],
 //! [`pods`], 5), reports ([`report`], [`aa_check`], 6 and 7) with the counts behind them ([`behind`], 16), flags ([`family`], [`live`], 8) with what they hold ([`held`], [`holding`], 14), verdicts ([`verdicts`],
-//! 9), causes ([`causes`], [`explained`], 11), bases that are history ([`history`], 13). [`compare`] compares two
+//! 9), causes ([`causes`], [`explained`], 11), bases that are history ([`history`], 13), costs under load ([`scaling`], 17). [`compare`] compares two
 //! results.
 //!
 //! For test fleets only: memory and time grow with looks x samples.
@@ -31,6 +31,7 @@ mod rates;
 mod report;
 mod requests;
 mod row;
+mod scaling;
 mod snapshots;
 pub mod statistics;
 mod timeline;
@@ -118,6 +119,9 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
                 tables.cells.extend(report.cells);
                 tables.evidence.extend(report.evidence);
             }
+        }
+        if moment.due {
+            tables.scaling.extend(scaling::rows(config, &archive, service, &moment.open, moment.hop));
         }
         for history in moment.history.iter().filter(|_| moment.report) {
             let (reported, comparisons) = against_history(config, &archive, service, history, moment.hop);

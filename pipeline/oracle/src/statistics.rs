@@ -25,6 +25,7 @@ pub mod power;
 pub mod priors;
 pub mod rare;
 pub mod rows;
+pub mod scaling;
 mod spread;
 pub mod tails;
 

@@ -55,7 +55,10 @@ pub(super) struct Moment {
     /// Comparisons whose base is history at the end of the hop.
     pub history: Vec<History>,
     pub look: bool,
+    /// Whether tables about comparisons are due.
     pub report: bool,
+    /// Whether tables about single builds are.
+    pub due: bool,
 }
 
 /// The history of one service.
@@ -116,7 +119,8 @@ pub(super) fn walk(config: &Config, counted: &[&Counted], last: Hop) -> Timeline
                 && !compared
                 && archived(config, hop).is_some_and(|since| one.closed.minus(config.window_hops()) >= since)
         });
-        let report = falls(config, config.report_every, hop, last) && !(open.is_empty() && history.is_empty());
+        let due = falls(config, config.report_every, hop, last);
+        let report = due && !(open.is_empty() && history.is_empty());
         timeline.moments.push(Moment {
             hop,
             closed,
@@ -124,6 +128,7 @@ pub(super) fn walk(config: &Config, counted: &[&Counted], last: Hop) -> Timeline
             history: history.clone(),
             look: looks,
             report,
+            due,
         });
     }
     timeline

@@ -16,6 +16,7 @@ use super::archive::{Archive, Keeping};
 use super::bucket::{Addition, Age, BucketState, StratumKey, known};
 use super::encoding::{Entry, decode};
 use super::functions::{CellFunctions, FunctionTable};
+use super::load::LoadCounts;
 use super::paths::CallTrees;
 
 /// Counts by build and bucket; only occupied buckets exist.
@@ -123,19 +124,32 @@ impl<'a> StratumCounts<'a> {
 }
 
 /// The counts of one cell.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct CellCounts {
     functions: CellFunctions,
     strata: BTreeMap<StratumKey, Stratum>,
     ring: BTreeMap<Hop, Vec<(StratumKey, Addition)>>,
     calls: CallTrees,
     archive: Archive,
+    load: LoadCounts,
 }
 
 impl CellCounts {
-    /// A cell without counts; `kept` says what is kept of what leaves the window.
-    pub fn keeping(keeping: Option<Keeping>) -> Self {
-        Self { archive: Archive::new(keeping), ..Self::default() }
+    /// A cell without counts; `keeping` says what is kept of what leaves the window.
+    pub fn new(clock: HopClock, keeping: Option<Keeping>) -> Self {
+        Self {
+            functions: CellFunctions::default(),
+            strata: BTreeMap::new(),
+            ring: BTreeMap::new(),
+            calls: CallTrees::default(),
+            archive: Archive::new(keeping),
+            load: LoadCounts::new(clock),
+        }
+    }
+
+    /// What was served and sampled minute by minute.
+    pub fn load(&self) -> &LoadCounts {
+        &self.load
     }
 
     /// What is kept after it has left the window.
@@ -176,9 +190,17 @@ impl CellCounts {
                 place(&mut self.strata, key, addition).add_entry(function, entry);
             }
         }
+        let late: Vec<Addition> =
+            additions.iter().map(|(_, addition)| addition).filter(|one| self.load.is_late(one)).cloned().collect();
         for (key, addition) in additions {
             self.ring.entry(addition.own).or_default().push((key, addition));
         }
+        self.load.add_late(&late, &self.ring, &self.functions);
+    }
+
+    /// Sums the minutes that are over once `hop` has closed, if they lie in the window, which begins with `first`.
+    pub fn close_minutes(&mut self, hop: Hop, first: Hop) {
+        self.load.close(hop, first, &self.ring, &self.functions);
     }
 
     /// Removes from the window what happened before `first`, its first hop. `epoch` is the earliest epoch of an open
@@ -247,13 +269,14 @@ impl CellCounts {
         &self.calls
     }
 
-    /// Bytes of columns and of the ring.
-    pub fn size(&self) -> (usize, usize) {
+    /// Bytes of columns, of the ring and of minutes.
+    pub fn size(&self) -> [usize; 3] {
         let columns = |arms: &Arms| arms.values().map(BucketState::size).sum::<usize>();
         let planes = self.strata.values().map(|stratum| {
             columns(&stratum.added) + if let Left::Part(left) = &stratum.left { columns(left) } else { 0 }
         });
-        (planes.sum(), self.ring.values().flatten().map(|(_, addition)| addition.functions.len()).sum())
+        let ring = self.ring.values().flatten().map(|(_, addition)| addition.functions.len()).sum();
+        [planes.sum(), ring, self.load.size()]
     }
 }
 

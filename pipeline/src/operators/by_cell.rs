@@ -9,7 +9,7 @@ use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Service, stable_hash};
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, ProfileType, UNSYMBOLISED};
-use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
+use fleetdiff_schemas::rows::{CellKey, ComparisonKey, ScalingRow};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 use serde::{Deserialize, Serialize};
@@ -31,9 +31,11 @@ use crate::evidence::held::LookTime;
 use crate::evidence::history::history_report;
 use crate::evidence::look::{KindLook, LookMemory, look};
 use crate::evidence::report::{ScopeReport, report};
+use crate::evidence::scaling::{CellScaling, ScalingFrame};
 use crate::evidence::view::CellView;
 use crate::rules::comparisons::Plan;
 use crate::rules::pods::{CellAddition, CellId};
+use crate::rules::scaling;
 
 /// The evidence of one cell for one comparison at one hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -50,6 +52,8 @@ pub struct CellEvaluation {
     pub callers: Option<CallerCounts>,
     /// Window and epoch, if this hop is a report.
     pub reports: Vec<ScopeReport>,
+    /// How much more the head's functions cost under load than the base's, in no family yet; if this hop is a report.
+    pub scaling: Vec<ScalingRow>,
 }
 
 /// What follows from the cells of one hop.
@@ -59,16 +63,40 @@ pub enum CellOutput {
     Evaluation(Box<CellEvaluation>),
     /// What was counted, for the ledger.
     Counted(Term),
+    /// How the cost of a function of one build follows load.
+    Scaling(Box<ScalingRow>),
 }
 
 impl OneOfTwo for CellOutput {
     type First = Box<CellEvaluation>;
-    type Second = Term;
+    type Second = Beside;
 
-    fn destination(self) -> To<Box<CellEvaluation>, Term> {
+    fn destination(self) -> To<Box<CellEvaluation>, Beside> {
         match self {
             Self::Evaluation(evaluation) => To::First(evaluation),
-            Self::Counted(term) => To::Second(term),
+            Self::Counted(term) => To::Second(Beside::Counted(term)),
+            Self::Scaling(row) => To::Second(Beside::Scaling(row)),
+        }
+    }
+}
+
+/// What follows from cells and concerns no comparison.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Beside {
+    /// What was counted, for the ledger.
+    Counted(Term),
+    /// How the cost of a function of one build follows load.
+    Scaling(Box<ScalingRow>),
+}
+
+impl OneOfTwo for Beside {
+    type First = Term;
+    type Second = Box<ScalingRow>;
+
+    fn destination(self) -> To<Term, Box<ScalingRow>> {
+        match self {
+            Self::Counted(term) => To::First(term),
+            Self::Scaling(row) => To::Second(row),
         }
     }
 }
@@ -176,7 +204,8 @@ impl Cells {
             *of_late += late;
             let plan = plans.iter().find(|plan| plan.service == cell.service);
             let keeping = Keeping::of(&self.config);
-            let new = || CellState { counts: CellCounts::keeping(keeping), memories: BTreeMap::new() };
+            let clock = self.config.clock();
+            let new = || CellState { counts: CellCounts::new(clock, keeping), memories: BTreeMap::new() };
             let counts = &mut self.cells.entry(cell).or_insert_with(new).counts;
             counts.add(additions, blocks, &self.table);
             // Removes from the same columns to which it has just added, while they are in cache.
@@ -206,13 +235,21 @@ impl Cells {
         let of_service = self.cells.iter_mut().filter(|(cell, _)| cell.service == plan.service);
         for (cell, state) in of_service {
             state.counts.expire(first, plan.earliest_epoch());
+            state.counts.close_minutes(hop, first);
             state.memories.retain(|id, _| plan.open.iter().any(|open| open.id == *id));
             if !(plan.look || plan.report) {
                 continue;
             }
+            let scaling =
+                (plan.report && config.method.is_calibrated()).then(|| scaling_of(cell, state, hop, plan, config));
+            for mut rows in scaling.iter().flat_map(CellScaling::rows) {
+                scaling::decide(&mut rows, config.q);
+                output.extend(rows.into_iter().map(|row| CellOutput::Scaling(Box::new(row))));
+            }
             for open in &plan.open {
-                let evaluation = evaluate(cell, state, open, at, plan, config, &self.table);
-                if !(evaluation.looks.is_empty() && evaluation.reports.is_empty()) {
+                let mut evaluation = evaluate(cell, state, open, at, plan, config, &self.table);
+                evaluation.scaling = scaling.as_ref().map(|scaling| scaling.rows_against(&open.id)).unwrap_or_default();
+                if !(evaluation.looks.is_empty() && evaluation.reports.is_empty() && evaluation.scaling.is_empty()) {
                     output.push(CellOutput::Evaluation(Box::new(evaluation)));
                 }
             }
@@ -224,6 +261,17 @@ impl Cells {
             );
         }
     }
+}
+
+/// How costs of the cell's functions follow load.
+fn scaling_of(cell: &CellId, state: &CellState, hop: Hop, plan: &Plan, config: &Config) -> CellScaling {
+    let frame = ScalingFrame {
+        service: cell.service.clone(),
+        profile_type: cell.profile_type,
+        cell: cell.cell.clone(),
+        window_end_at: config.clock().end_of(hop),
+    };
+    CellScaling::of(&state.counts, plan.open.iter().map(|open| &open.id), frame, config)
 }
 
 /// The hop that is closing, and the first hop of its time block.
@@ -286,7 +334,8 @@ fn evaluate(
     let reports = scopes.iter().filter_map(|&scope| report(&view, scope, kinds, memory)).collect();
     let watched = || memory.families.iter().flat_map(Family::watched).collect();
     let callers = plan.look.then(|| callers(&state.counts, open, watched(), paths, table)).flatten();
-    CellEvaluation { comparison: open.clone(), key: view.key, cell: view.cell, looks, callers, reports }
+    let scaling = Vec::new();
+    CellEvaluation { comparison: open.clone(), key: view.key, cell: view.cell, looks, callers, reports, scaling }
 }
 
 /// The cell compared with the history of the base, at a report; `None` if the head has no sample in it.
@@ -300,5 +349,6 @@ fn evaluate_history(
     let comparison = OpenComparison { id: id.clone(), epoch: hop };
     let view = view(cell, &state.counts, &comparison, hop, config);
     let (looks, report) = history_report(&view, &config.count_kinds)?;
-    Some(CellEvaluation { key: view.key, cell: view.cell, comparison, looks, callers: None, reports: vec![report] })
+    let (key, cell) = (view.key, view.cell);
+    Some(CellEvaluation { key, cell, comparison, looks, callers: None, reports: vec![report], scaling: Vec::new() })
 }

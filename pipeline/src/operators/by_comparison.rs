@@ -7,7 +7,7 @@ use fleetdiff_schemas::config::{Config, Method};
 use fleetdiff_schemas::identity::Service;
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, EvidenceRow, FlagRow};
+use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow, ScalingFindingRow, ScalingRow};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,7 @@ use timely::dataflow::operators::vec::Map;
 
 use super::at_close::{AtClose, Closed};
 use super::by_cell::CellEvaluation;
+use super::deliver::OutputRow;
 use super::route;
 use super::split::{OneOfTwo, To};
 use crate::evidence::imbalance::Imbalance;
@@ -27,6 +28,8 @@ use crate::rules::comparisons::Plan;
 use crate::rules::lifecycle::{LiveRule, Look};
 use crate::rules::live_family::LiveFamily;
 use crate::rules::method::Findings;
+use crate::rules::scaling::decide_differences;
+use crate::rules::scaling::findings::ScalingFindings;
 use crate::rules::summary::{Reported, SummaryFrame, summarise, summarise_history};
 use crate::rules::table::scope::{ScopeCells, TableRules};
 use crate::rules::table::{DecidedTable, SelectedRows, decide};
@@ -51,18 +54,18 @@ pub enum Decision {
 pub enum ComparisonOutput {
     /// What is decided.
     Decision(Decision),
-    /// The counts behind a row of a report.
-    Evidence(Box<EvidenceRow>),
+    /// A row that affects nothing else.
+    Row(OutputRow),
 }
 
 impl OneOfTwo for ComparisonOutput {
     type First = Decision;
-    type Second = Box<EvidenceRow>;
+    type Second = OutputRow;
 
-    fn destination(self) -> To<Decision, Box<EvidenceRow>> {
+    fn destination(self) -> To<Decision, OutputRow> {
         match self {
             Self::Decision(decision) => To::First(decision),
-            Self::Evidence(row) => To::Second(row),
+            Self::Row(row) => To::Second(row),
         }
     }
 }
@@ -92,7 +95,12 @@ impl<'scope> DecideByComparison<'scope> for StreamVec<'scope, u64, Box<CellEvalu
         let workers = u64::try_from(self.scope().peers()).unwrap_or(1);
         let plans = plans
             .flat_map(move |plan| (0..workers).map(move |worker| ComparisonInput::Plan { worker, plan: plan.clone() }));
-        let mut comparisons = Comparisons { config: config.clone(), states: BTreeMap::new(), blocks: BTreeMap::new() };
+        let mut comparisons = Comparisons {
+            config: config.clone(),
+            states: BTreeMap::new(),
+            scaling: BTreeMap::new(),
+            blocks: BTreeMap::new(),
+        };
         self.map(ComparisonInput::Evaluation).concat(plans).at_close(
             "ByComparison",
             |input| match input {
@@ -112,20 +120,27 @@ fn route_of(id: &ComparisonId) -> u64 {
 #[derive(Default)]
 struct Outcome {
     decisions: Vec<Decision>,
-    evidence: Vec<EvidenceRow>,
+    /// Rows that affect nothing else.
+    rows: Vec<OutputRow>,
 }
 
 impl Outcome {
+    /// Adds of which functions a head scales worse.
+    fn announce(&mut self, findings: Vec<ScalingFindingRow>) {
+        self.rows.extend(findings.into_iter().map(|row| OutputRow::ScalingFinding(Box::new(row))));
+    }
+
     /// Adds what a report says.
     fn report(&mut self, table: DecidedTable) {
         self.decisions.extend(table.rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
-        self.evidence.extend(table.evidence);
+        self.rows.extend(table.evidence.into_iter().map(|row| OutputRow::Evidence(Box::new(row))));
     }
 }
 
 struct Comparisons {
     config: Config,
     states: BTreeMap<ComparisonId, LiveRule>,
+    scaling: BTreeMap<ComparisonId, ScalingFindings>,
     /// First hops of each service's time blocks since the earliest open epoch.
     blocks: BTreeMap<Service, Vec<Hop>>,
 }
@@ -153,9 +168,11 @@ impl Comparisons {
                 let Some(mut live) = self.states.remove(id) else { continue };
                 outcome.decisions.extend(live.close(hop).into_iter().map(|flag| Decision::Flag(Box::new(flag))));
                 outcome.decisions.push(Decision::Ended(id.clone()));
+                outcome.announce(self.scaling.remove(id).map(|mut found| found.close(hop)).unwrap_or_default());
             }
             for open in &plan.open {
-                if let Some(cells) = evaluations.remove(&open.id) {
+                if let Some(mut cells) = evaluations.remove(&open.id) {
+                    self.decide_scaling(hop, &open.id, &mut cells, &mut outcome);
                     self.decide(hop, open, &plan, cells, &mut outcome);
                 }
             }
@@ -165,11 +182,25 @@ impl Comparisons {
                 }
             }
         }
-        let Outcome { decisions, evidence } = outcome;
+        let Outcome { decisions, rows } = outcome;
         let method = self.config.method;
         let decisions = if method.is_calibrated() { decisions } else { stated_by(method, decisions) };
-        let evidence = evidence.into_iter().map(|row| ComparisonOutput::Evidence(Box::new(row)));
-        decisions.into_iter().map(ComparisonOutput::Decision).chain(evidence).collect()
+        let rows = rows.into_iter().map(ComparisonOutput::Row);
+        decisions.into_iter().map(ComparisonOutput::Decision).chain(rows).collect()
+    }
+
+    /// How much more the head costs under load than the base, in all cells together.
+    fn decide_scaling(&mut self, hop: Hop, id: &ComparisonId, cells: &mut [CellEvaluation], outcome: &mut Outcome) {
+        let mut rows: Vec<ScalingRow> = cells.iter_mut().flat_map(|cell| cell.scaling.drain(..)).collect();
+        if rows.is_empty() {
+            return;
+        }
+        let Config { q, ref count_kinds, .. } = self.config;
+        decide_differences(&mut rows, q);
+        let clock = self.config.clock();
+        let new = || ScalingFindings::new(id.clone(), clock, q, count_kinds);
+        outcome.announce(self.scaling.entry(id.clone()).or_insert_with(new).report(hop, &rows));
+        outcome.rows.extend(rows.into_iter().map(|row| OutputRow::Scaling(Box::new(row))));
     }
 
     fn note_block(&mut self, hop: Hop, plan: &Plan) {

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow, Tables, VerdictRow,
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow, ScalingFindingRow, ScalingRow,
+    Tables, VerdictRow,
 };
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::Hop;
@@ -28,6 +29,10 @@ pub enum OutputRow {
     Incident(Box<IncidentRow>),
     /// What is said about a whole comparison.
     Verdict(Box<VerdictRow>),
+    /// Of `scaling`.
+    Scaling(Box<ScalingRow>),
+    /// A function of which a head scales worse.
+    ScalingFinding(Box<ScalingFindingRow>),
     /// Of `ledger`.
     Ledger(LedgerRow),
     /// Of `rejected`.
@@ -99,6 +104,8 @@ fn tables(rows: Vec<OutputRow>) -> Tables {
             OutputRow::Comparison(row) => tables.comparisons.push(*row),
             OutputRow::Incident(row) => tables.incidents.push(*row),
             OutputRow::Verdict(row) => tables.verdicts.push(*row),
+            OutputRow::Scaling(row) => tables.scaling.push(*row),
+            OutputRow::ScalingFinding(row) => tables.scaling_findings.push(*row),
             OutputRow::Ledger(row) => tables.ledger.push(row),
             OutputRow::Rejected(row) => tables.rejected.push(row),
             OutputRow::FanOut(row) => tables.fan_out.push(row),

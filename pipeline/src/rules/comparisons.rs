@@ -44,7 +44,7 @@ pub struct Plan {
     pub history: Vec<HistoryComparison>,
     /// Whether this hop is a look of the live rule.
     pub look: bool,
-    /// Whether the tables are written at this hop.
+    /// Whether the tables of reports are written at this hop; without a comparison those about single builds.
     pub report: bool,
 }
 
@@ -167,8 +167,7 @@ impl ServiceHistory {
         if look {
             self.counted_since_look = false;
         }
-        let report =
-            !(self.open.is_empty() && self.history.is_empty()) && (last || rules.ends_at(hop, rules.report_every));
+        let report = last || rules.ends_at(hop, rules.report_every);
         Plan {
             service: self.service.clone(),
             begins_block,

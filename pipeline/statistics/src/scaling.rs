@@ -32,29 +32,33 @@ pub const LEAST_SPAN: f64 = 1.5;
 /// Blocks of time in which the load is averaged to see its course.
 const BLOCKS: u64 = 15;
 /// The fewest intervals.
-const LEAST_INTERVALS: usize = 12;
+pub const LEAST_INTERVALS: usize = 12;
 /// The fewest pods.
-const LEAST_PODS: usize = 3;
+pub const LEAST_PODS: usize = 3;
 /// A fall (or rise) of load counts beside the opposite one from this part of it on.
 const BACK: f64 = 0.5;
 /// Newton's method ends with a step this small.
 const CLOSE: f64 = 1e-12;
 /// An elasticity beyond this is no elasticity: all samples are at one end of the load.
 const FARTHEST: f64 = 20.0;
+/// Information of less than this per sample is rounding.
+const NOTHING: f64 = 1e-12;
 /// A function with fewer samples says nothing of how long drift lasts.
 const ENOUGH: f64 = 200.0;
 /// The longest that drift is taken to last.
 const MOST_PERSISTENCE: f64 = 0.95;
 /// Fewer degrees of freedom carry no test.
-const LEAST_DF: f64 = 2.0;
+pub const LEAST_DF: f64 = 2.0;
 
 /// Requests of the pods in an interval of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadInterval {
     /// When: number of the interval, ascending. Gaps are time too.
     pub number: u64,
-    /// Requests of each pod; 0 of a pod that served none, whose samples are then left out.
+    /// Requests of each pod, or of pods that share a bucket; 0 where none were served: the samples there are then left out.
     pub requests: Vec<f64>,
+    /// Pods that served; where pods share a bucket, more than there are buckets with requests.
+    pub serving: f64,
 }
 
 /// The load of one build in one cell: what the elasticities of all functions have in common.
@@ -108,8 +112,8 @@ impl Load {
     /// are left out.
     #[must_use]
     pub fn of(intervals: impl IntoIterator<Item = LoadInterval>) -> Self {
-        let intervals: Vec<_> = intervals.into_iter().filter(|one| serving(one) > 0).collect();
-        let load = |one: &LoadInterval| libm::log(one.requests.iter().sum::<f64>() / length(serving(one)));
+        let intervals: Vec<_> = intervals.into_iter().filter(|one| one.serving > 0.0).collect();
+        let load = |one: &LoadInterval| libm::log(one.requests.iter().sum::<f64>() / one.serving);
         let loads: Vec<f64> = intervals.iter().map(load).collect();
         let middle = median(&loads);
         let ln_load: Vec<f64> = loads.iter().map(|load| load - middle).collect();
@@ -154,14 +158,20 @@ impl Load {
         (numbers(&order[..third]), numbers(&order[order.len() - third..]))
     }
 
-    /// The elasticities of so many functions, whose samples by function, interval number and pod `samples` gives.
+    /// The elasticities of so many functions, whose samples by function, interval number and pod `samples` gives; the first `telling` of
+    /// them show how long drift lasts.
     ///
     /// Checked against statsmodels and NumPy (`scaling.json`) to 1e-7. Costs intervals x pods for each function and each of some five steps.
     #[must_use]
-    pub fn elasticities(&self, functions: usize, samples: impl Fn(usize, u64, usize) -> f64) -> Elasticities {
+    pub fn elasticities(
+        &self,
+        functions: usize,
+        telling: usize,
+        samples: impl Fn(usize, u64, usize) -> f64,
+    ) -> Elasticities {
         let fitted = |function| self.fit(&|number, pod| samples(function, number, pod));
         let fits: Vec<Option<Fit>> = (0..functions).map(fitted).collect();
-        let persistence = self.persistence(&fits);
+        let persistence = self.persistence(&fits[..telling.min(functions)]);
         let lasting = (1.0 + persistence) / (1.0 - persistence);
         let intervals = length(self.intervals.len());
         let left = intervals - 2.0 * lasting;
@@ -232,11 +242,13 @@ impl Load {
     /// The root of the score: it falls with beta, so that Newton's steps, halved where they go too far, find it.
     fn root(&self, pods: &[Pod]) -> Option<f64> {
         let (mut beta, mut low, mut high) = (0.0, -FARTHEST, FARTHEST);
+        let samples: f64 = pods.iter().map(|pod| pod.samples).sum();
+        // Each pod with samples has served in one interval only, or the load never moved.
+        if self.score(pods, 0.0).1 <= NOTHING * samples {
+            return None;
+        }
         for _ in 0..100 {
             let (score, information) = self.score(pods, beta);
-            if information <= 0.0 || information.is_nan() {
-                return None;
-            }
             if score > 0.0 {
                 low = beta
             } else {
@@ -357,9 +369,13 @@ impl Slope {
     }
 }
 
-/// Pods that served in an interval.
-fn serving(one: &LoadInterval) -> usize {
-    one.requests.iter().filter(|&&requests| requests > 0.0).count()
+impl LoadInterval {
+    /// An interval in which each pod has a place of its own.
+    #[must_use]
+    pub fn of_pods(number: u64, requests: Vec<f64>) -> Self {
+        let serving = length(requests.iter().filter(|&&requests| requests > 0.0).count());
+        Self { number, requests, serving }
+    }
 }
 
 /// The mean load of blocks of time, ascending; a block without requests is left out.

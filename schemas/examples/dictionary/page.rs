@@ -1,6 +1,8 @@
 //! The page itself: one section per table, one line per column.
 
-use fleetdiff_schemas::rows::{CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow};
+use fleetdiff_schemas::rows::{
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow, ScalingRow,
+};
 use fleetdiff_schemas::tables::{Column, Kind, SCHEMA_VERSION, TableRow};
 
 /// The whole page.
@@ -23,6 +25,11 @@ pub fn dictionary() -> String {
              with its flags ([alerts.md](alerts.md)).",
             0,
         ),
+        section::<ScalingRow>(
+            "One row per function, cell and build at each report, if requests are known: how the cost of a request follows \
+             load ([semantics.md](semantics.md), section 17). A build that is compared with another has a second row for it.",
+            0,
+        ),
         section::<LedgerRow>("One row per hop and profile type: what came in and what became of it.", 0),
         section::<RejectedRow>("One row per record, or profile of a record, that was not counted.", 0),
     ];
@@ -33,7 +40,7 @@ fn introduction() -> String {
     format!(
         "<!-- Generated: cargo run -p fleetdiff-schemas --example dictionary > docs/tables.md -->\n\
          # Tables: every column\n\
-         An output folder has seven tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
+         An output folder has eight tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
          made of the same text that the files carry in their column metadata (keys `description` and `unit`). The columns\n\
          are those of schema version {SCHEMA_VERSION}, which each file names as `fleetdiff.schema_version`.\n\
          \n\

@@ -70,12 +70,8 @@ impl Guidance {
         members
     }
 
-    /// The members that the data of a verdict gain.
-    pub(super) fn members_of_service(&self, service: &Service) -> Vec<(&'static str, String)> {
-        self.responsible(service, None)
-    }
-
-    fn responsible(&self, service: &Service, function: Option<&str>) -> Vec<(&'static str, String)> {
+    /// Who is responsible for a function of a service, or for the whole of it: members that the data of every alert gain.
+    pub(super) fn responsible(&self, service: &Service, function: Option<&str>) -> Vec<(&'static str, String)> {
         let first = |rules: &[GuidanceRule]| {
             let rule = rules.iter().find(|rule| rule.fits(service.as_str(), function));
             json!(rule.map(|rule| &rule.value)).to_string()

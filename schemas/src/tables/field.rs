@@ -10,7 +10,8 @@ use crate::rejected::Reason;
 use crate::rows::Interval;
 use crate::time::{Hop, Nanos};
 use crate::verdict::{
-    BaseKind, ComparisonVerdict, FlagState, IncidentState, RowReason, Scope, Severity, Support, Verdict,
+    BaseKind, ComparisonVerdict, FlagState, IncidentState, RowReason, ScalingReason, ScalingVerdict, Scope, Severity,
+    Support, Verdict,
 };
 
 /// A type of field that a column can hold.
@@ -207,6 +208,8 @@ closed_lists! {
     FlagState: Self::NAMES, Self::from_name;
     IncidentState: Self::NAMES, Self::from_name;
     Severity: Self::NAMES, Self::from_name;
+    ScalingVerdict: Self::NAMES, Self::from_name;
+    ScalingReason: Self::NAMES, Self::from_name;
     ProfileType: &["cpu", "off_cpu", "wall", "heap", "live_heap", "mutex", "block"], |name| name.parse().ok();
     CountKind: &["self", "total"], |name| name.parse().ok();
     Measure: &["samples", "time", "alloc_space", "inuse_space", "contentions"],

@@ -282,6 +282,72 @@ impl Generator {
         }
     }
 
+    pub fn scaling(&mut self) -> ScalingRow {
+        let comparison = self.comparison();
+        let third = |g: &mut Self| AtLoad { share: g.known(Self::number), per_request: g.known(Self::number) };
+        ScalingRow {
+            service: comparison.service,
+            profile_type: comparison.profile_type,
+            measure: comparison.measure,
+            count_kind: self.one_of(&CountKind::ALL),
+            build: comparison.head_build,
+            base_build: self.known(|_| comparison.base_build),
+            cell: self.cell_key(),
+            function: self.function().into(),
+            functions: self.known(Self::count),
+            window_start_at: self.end(),
+            window_end_at: self.end(),
+            basis: ScalingBasis {
+                pods: self.count(),
+                minutes: self.count(),
+                requests: self.count(),
+                total: self.count(),
+                load_span: self.known(Self::number),
+                persistence: self.known(Self::number),
+                df: self.known(Self::number),
+            },
+            count: self.count(),
+            elasticity: self.interval(),
+            base_elasticity: self.interval(),
+            elasticity_difference: self.interval(),
+            ln_p: self.known(Self::number),
+            q_value: self.known(Self::number),
+            low: third(self),
+            high: third(self),
+            g: self.known(Self::number),
+            ln_p_iid: self.known(Self::number),
+            verdict: self.one_of(&[ScalingVerdict::Linear, ScalingVerdict::ScalesWorse]),
+            reason: self.known(|g| g.one_of(&[ScalingReason::LoadIsTime, ScalingReason::CountNeeded])),
+            needed: self.known(|_| "load must fall again".to_owned()),
+        }
+    }
+
+    pub fn finding(&mut self) -> ScalingFindingRow {
+        let comparison = self.comparison();
+        let state = self.one_of(&[FlagState::Raised, FlagState::Updated, FlagState::Cleared]);
+        ScalingFindingRow {
+            service: comparison.service,
+            profile_type: comparison.profile_type,
+            base_build: comparison.base_build,
+            head_build: comparison.head_build,
+            cause: self.function().into(),
+            state,
+            severity: Severity::Ticket,
+            raised_at: self.end(),
+            changed_at: self.end(),
+            sequence: Hop(self.below(1_000)),
+            scales_worse_in: self.names(),
+            elasticity: self.interval(),
+            base_elasticity: self.interval(),
+            elasticity_difference: self.interval(),
+            share_high_load: self.known(Self::number),
+            load_span: self.known(Self::number),
+            cleared_because: (state == FlagState::Cleared).then(|| "scales_equally".to_owned()),
+            summary: "f scales worse in v2.".to_owned(),
+            action: "Hold v2 back from peak.".to_owned(),
+        }
+    }
+
     pub fn ledger(&mut self) -> LedgerRow {
         LedgerRow {
             hop_at: self.end(),
@@ -329,6 +395,8 @@ impl Generator {
             comparisons: (0..rows).map(|_| self.comparison_row()).collect(),
             incidents: (0..rows).map(|_| self.incident()).collect(),
             verdicts: Vec::new(),
+            scaling: (0..rows).map(|_| self.scaling()).collect(),
+            scaling_findings: Vec::new(),
             ledger: (0..rows).map(|_| self.ledger()).collect(),
             rejected: (0..rows).map(|_| self.rejected()).collect(),
             fan_out: Vec::new(),

@@ -4,6 +4,8 @@
 mod cells;
 #[path = "vectors/families.rs"]
 mod families;
+#[path = "vectors/scaling.rs"]
+mod scaling;
 use fleetdiff_oracle::statistics::always_valid::{critical_z, ln_e, ln_p_always_valid};
 use fleetdiff_oracle::statistics::g::{g_share, ln_p_iid};
 use fleetdiff_oracle::statistics::outliers::{PodSamples, outlying_pods};

@@ -216,7 +216,7 @@ impl Recorded {
     }
 
     fn load(&self) -> Load {
-        let interval = |(number, requests): (u64, &Vec<f64>)| LoadInterval { number, requests: requests.clone() };
+        let interval = |(number, requests): (u64, &Vec<f64>)| LoadInterval::of_pods(number, requests.clone());
         Load::of((0..).zip(&self.requests).map(interval))
     }
 
@@ -227,7 +227,7 @@ impl Recorded {
         let at = |function: usize, minute: u64, pod: usize| {
             self.samples[enough[function]][usize::try_from(minute).unwrap_or(0)][pod]
         };
-        let found = self.load().elasticities(enough.len(), at).slopes;
+        let found = self.load().elasticities(enough.len(), enough.len(), at).slopes;
         let mut slopes = vec![None; FUNCTIONS];
         enough.iter().zip(found).for_each(|(&function, slope)| slopes[function] = slope);
         slopes

@@ -32,6 +32,15 @@ pub(super) struct Effect {
     pub(super) fraction: Option<f64>,
 }
 
+/// How the cost of a function follows load.
+#[derive(Clone, Debug)]
+pub(super) struct Elasticity {
+    pub(super) function: String,
+    /// Of the head in these cells; none: of every pod.
+    pub(super) head_in: Option<Cells>,
+    pub(super) power: f64,
+}
+
 /// How the head comes into the fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deploy {
@@ -85,6 +94,9 @@ pub(super) struct Settings {
     /// By how much (ln) functions cost more at the start of a process, and the time constant with which that decays.
     pub(super) settling: Option<(f64, Nanos)>,
     pub(super) effects: Vec<Effect>,
+    /// Load at its highest, over that at its lowest, and how long it takes to rise and fall back.
+    pub(super) load: (f64, Nanos),
+    pub(super) elasticities: Vec<Elasticity>,
     pub(super) late: f64,
     pub(super) late_by: Nanos,
     pub(super) duplicates: f64,
@@ -137,6 +149,8 @@ impl FleetBuilder {
             warm_up: Nanos::from_seconds(60),
             settling: None,
             effects: Vec::new(),
+            load: (1.0, Nanos::from_seconds(600)),
+            elasticities: Vec::new(),
             late: 0.0,
             late_by: Nanos(0),
             duplicates: 0.0,
@@ -309,10 +323,33 @@ impl FleetBuilder {
         self.with(|s| s.effects.push(Effect { function: None, cells, factor, fraction: None }))
     }
 
+    /// Lets load rise to `peak` times what it is at the start and fall back, again and again, each time within `wave` (default: it
+    /// stays). Requests and samples of every pod rise and fall with it.
+    #[must_use]
+    pub fn load(self, peak: f64, wave: Nanos) -> Self {
+        self.with(|s| s.load = (peak, wave))
+    }
+
+    /// Multiplies what `function` itself costs per request by load to this power, in both builds: -1 for a cost that does not depend on
+    /// requests.
+    #[must_use]
+    pub fn elasticity(self, function: impl Into<String>, power: f64) -> Self {
+        self.with(|s| s.elasticities.push(Elasticity { function: function.into(), head_in: None, power }))
+    }
+
+    /// The same in the head pods of `cells` alone.
+    #[must_use]
+    pub fn scales_worse(self, function: impl Into<String>, cells: Cells, power: f64) -> Self {
+        self.with(|s| s.elasticities.push(Elasticity { function: function.into(), head_in: Some(cells), power }))
+    }
+
     /// Removes every effect set so far.
     #[must_use]
     pub fn unchanged(self) -> Self {
-        self.with(|s| s.effects.clear())
+        self.with(|s| {
+            s.effects.clear();
+            s.elasticities.clear();
+        })
     }
 }
 

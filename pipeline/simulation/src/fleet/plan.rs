@@ -3,7 +3,7 @@
 use fleetdiff_schemas::identity::Cohort;
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
-use super::builder::{Effect, Settings};
+use super::builder::{Effect, Elasticity, Settings};
 use super::call_tree::{CallTree, Calls};
 use super::cells::Cells;
 use super::error::FleetError;
@@ -48,6 +48,7 @@ impl Plan {
         let tree = CallTree::new(settings.calls, settings.unknown_frames);
         let labels = if settings.cohorts_by_request { sorted(&settings.cohorts) } else { Vec::new() };
         settings.effects.iter().try_for_each(|effect| check_effect(effect, &settings, &tree))?;
+        settings.elasticities.iter().try_for_each(|one| check_elasticity(one, &settings, &tree))?;
         let pods = roster::pods_of(&settings)?;
         let hashes = match labels.as_slice() {
             [] => vec![tree.hashes(None)],
@@ -88,6 +89,31 @@ impl Plan {
             on_leaf && effect.cells.hold(&pod.region, cohort) && effect.hits(pod)
         };
         self.settings.effects.iter().filter(hit).map(|effect| effect.factor).product()
+    }
+}
+
+impl Plan {
+    /// ln of the load at a moment, over that at the start.
+    pub(super) fn ln_load(&self, moment: Nanos) -> f64 {
+        let (peak, wave) = self.settings.load;
+        let passed = moment.since(self.settings.starts_at).as_seconds() / wave.as_seconds();
+        let rise = libm::sin(std::f64::consts::PI * passed);
+        libm::log(peak) * rise * rise
+    }
+
+    /// The part of the fleet's time that has passed at a moment.
+    pub(super) fn part_passed(&self, moment: Nanos) -> f64 {
+        moment.since(self.settings.starts_at).as_seconds() / self.settings.lasts.as_seconds()
+    }
+
+    /// To which power of load the cost of a request in this function grows, for a pod and cohort.
+    pub(super) fn power(&self, pod: &Pod, cohort: &Cohort, leaf: Option<usize>) -> f64 {
+        let name = leaf.map(|function| &*self.tree.names[function]);
+        let holds = |one: &&Elasticity| {
+            let of_pod = one.head_in.as_ref().is_none_or(|cells| pod.is_head && cells.hold(&pod.region, cohort));
+            Some(&*one.function) == name && of_pod
+        };
+        self.settings.elasticities.iter().filter(holds).map(|one| one.power).sum()
     }
 }
 
@@ -153,6 +179,10 @@ fn check_numbers(settings: &Settings) -> Result<(), FleetError> {
             return Err(FleetError::OutOfRange { property, value, range: "0 to 1, without 1" });
         }
     }
+    let (peak, wave) = settings.load;
+    if !(0.01..=100.0).contains(&peak) || wave.0 < 1 {
+        return Err(FleetError::OutOfRange { property: "load", value: peak, range: "0.01 to 100" });
+    }
     let lists = [
         ("regions", settings.regions.is_empty()),
         ("cohorts", settings.cohorts.is_empty()),
@@ -167,16 +197,27 @@ fn check_numbers(settings: &Settings) -> Result<(), FleetError> {
 }
 
 fn check_effect(effect: &Effect, settings: &Settings, tree: &CallTree) -> Result<(), FleetError> {
-    let known = |name: &str| tree.function(name).is_some_and(|function| tree.self_share(function) > 0.0);
-    if let Some(function) = effect.function.as_ref().filter(|function| !known(function)) {
-        return Err(FleetError::UnknownFunction { function: function.clone() });
-    }
+    effect.function.as_ref().map_or(Ok(()), |function| check_function(function, tree))?;
+    check_cells(&effect.cells, settings)
+}
+
+fn check_elasticity(one: &Elasticity, settings: &Settings, tree: &CallTree) -> Result<(), FleetError> {
+    check_function(&one.function, tree)?;
+    one.head_in.as_ref().map_or(Ok(()), |cells| check_cells(cells, settings))
+}
+
+fn check_function(name: &str, tree: &CallTree) -> Result<(), FleetError> {
+    let is_known = tree.function(name).is_some_and(|function| tree.self_share(function) > 0.0);
+    if is_known { Ok(()) } else { Err(FleetError::UnknownFunction { function: name.to_owned() }) }
+}
+
+fn check_cells(cells: &Cells, settings: &Settings) -> Result<(), FleetError> {
     let held = |cells: &Cells| {
         let mut all =
             settings.regions.iter().flat_map(|region| settings.cohorts.iter().map(move |cohort| (region, cohort)));
         all.any(|(region, cohort)| cells.hold(region, cohort))
     };
-    match effect.cells.patterns().find(|pattern| !held(pattern)) {
+    match cells.patterns().find(|pattern| !held(pattern)) {
         Some(pattern) => Err(FleetError::UnknownCell { cell: pattern.to_string() }),
         None => Ok(()),
     }

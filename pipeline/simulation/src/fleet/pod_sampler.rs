@@ -19,6 +19,8 @@ use super::roster::{Life, Pod};
 pub(super) struct PodSampler {
     /// Expected samples of a profile by slot (label, path) in a warm process, before drift and wandering.
     means: Vec<f64>,
+    /// By slot, to which power of load a request costs more.
+    powers: Vec<f64>,
     prepared: Option<(Conditions, Sampler)>,
     wandering: Wandering,
     since_start: SinceStart,
@@ -66,8 +68,12 @@ impl PodSampler {
                 plan.tree.paths.iter().zip(&weights).map(|(path, weight)| weight * effect(path.leaf) * each).collect();
             changed
         };
+        let power = |label: &Cohort| -> Vec<f64> {
+            plan.tree.paths.iter().map(|path| plan.power(pod, label, path.leaf)).collect()
+        };
         Self {
             means: labels.iter().flat_map(mean).collect(),
+            powers: labels.iter().flat_map(power).collect(),
             prepared: None,
             wandering: Wandering::default(),
             since_start: SinceStart::default(),
@@ -128,7 +134,7 @@ impl PodSampler {
 
     fn prepare(&mut self, plan: &Plan, pod: &Pod, life: &Life, period: u64) -> &Sampler {
         let moment = plan.window(pod, period).midpoint();
-        let changing = plan.settings.drift > 0.0 || plan.settings.hop_cv > 0.0;
+        let changing = plan.settings.drift > 0.0 || plan.settings.hop_cv > 0.0 || plan.settings.load.0 != 1.0;
         let is_cold = moment < life.lived.start.plus(plan.settings.warm_up);
         let settling = settling_at(plan, moment.since(life.lived.start));
         let conditions = Conditions { is_cold, settling, period: changing.then_some(period) };
@@ -142,7 +148,9 @@ impl PodSampler {
     fn means_under(&mut self, plan: &Plan, pod: &Pod, conditions: Conditions, moment: Nanos) -> Vec<f64> {
         let costs = self.costs(plan, pod, conditions, moment);
         let of_path = plan.tree.paths.iter().map(|path| path.leaf.map_or(1.0, |leaf| costs[leaf]));
-        self.means.iter().zip(of_path.cycle()).map(|(mean, cost)| mean * cost).collect()
+        let ln_load = plan.ln_load(moment);
+        let under_load = self.powers.iter().map(|power| libm::exp(ln_load * (1.0 + power)));
+        self.means.iter().zip(of_path.cycle()).zip(under_load).map(|((mean, cost), load)| mean * cost * load).collect()
     }
 
     /// By function, the cost under these conditions relative to a warm process at the start.
@@ -153,7 +161,7 @@ impl PodSampler {
             costs.iter_mut().zip(&plan.settles).filter(|(_, settles)| **settles).for_each(|(cost, _)| *cost *= left);
         }
         let Some(period) = conditions.period else { return costs };
-        let passed = seconds(moment.since(plan.settings.starts_at)) / seconds(plan.settings.lasts);
+        let passed = plan.part_passed(moment);
         let noise = LogNormal::with_cv(plan.settings.hop_cv);
         let wandering = self.wandering.at(plan, pod, period);
         for ((cost, drift), state) in costs.iter_mut().zip(&plan.drift).zip(wandering) {
@@ -201,7 +209,7 @@ impl Wandering {
 
 fn requests(plan: &Plan, pod: &Pod, window: TimeRange, period: u64) -> Option<Requests> {
     let rate = plan.settings.requests_per_second;
-    let mean = rate * seconds(plan.settings.period) * pod.size;
+    let mean = rate * seconds(plan.settings.period) * pod.size * libm::exp(plan.ln_load(window.midpoint()));
     let mut rng: Generator = generator(pod.key, Purpose::Requests, period);
     (rate > 0.0).then(|| Requests { count: plan.ladder.draw(mean, &mut rng), window })
 }

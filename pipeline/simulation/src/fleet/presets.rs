@@ -21,6 +21,11 @@ impl Fleet {
     /// By how much.
     pub const DEMO_FACTOR: f64 = 1.10;
 
+    /// The function that costs the same at any load in [`Fleet::demo_under_load`].
+    pub const FIXED_COST: &str = "gc::mark_object";
+    /// To which power of load the cost of a request in [`Fleet::DEMO_FUNCTION`] grows there.
+    pub const DEMO_ELASTICITY: f64 = 0.3;
+
     /// The demonstration: 3 x 3 cells of 20 head and 180 base pods, but 3 and 20 in eu-west-1 x iOS-iPad; pods differ by
     /// CV 3 %; the head is deployed after a minute and watched for 30 more. `serialize_video_chunk` costs 10 % more in
     /// Android-TV in both regions of Asia; another change takes [`FleetBuilder::unchanged`] and
@@ -34,6 +39,17 @@ impl Fleet {
             .lasts(HALF_HOUR.plus(MINUTE))
             .regress(Self::DEMO_FUNCTION, hit, Self::DEMO_FACTOR)
             .folded()
+    }
+
+    /// The same under load that doubles (or rises to `peak` times what it was) and falls back within 20 minutes, twice: nothing else
+    /// changed but what [`FleetBuilder::regress`] and [`FleetBuilder::scales_worse`] say, and one function, [`Fleet::FIXED_COST`], costs the
+    /// same at any load, so that shares of all others rise and fall with load.
+    pub fn demo_under_load(seed: u64, peak: f64) -> FleetBuilder {
+        Self::demo(seed)
+            .unchanged()
+            .lasts(Nanos::from_seconds(2400).plus(MINUTE))
+            .load(peak, Nanos::from_seconds(1200))
+            .elasticity(Self::FIXED_COST, -1.0)
     }
 
     /// Nothing changed, 9 cells of 5 head and 84 base pods that differ by CV 10 %, 500 functions; both builds have been

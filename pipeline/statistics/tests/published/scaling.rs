@@ -10,13 +10,14 @@ use crate::vectors::{Compared, cases, float, floats, list};
 type Table = Vec<Vec<f64>>;
 
 fn load(numbers: &[u64], requests: &Table) -> Load {
-    let interval = |(&number, requests): (&u64, &Vec<f64>)| LoadInterval { number, requests: requests.clone() };
+    let interval = |(&number, requests): (&u64, &Vec<f64>)| LoadInterval::of_pods(number, requests.clone());
     Load::of(numbers.iter().zip(requests).map(interval))
 }
 
 fn elasticities(numbers: &[u64], requests: &Table, samples: &[Table]) -> Elasticities {
     let place = |number: u64| numbers.iter().position(|&other| other == number).expect("an interval of the load");
-    load(numbers, requests).elasticities(samples.len(), |function, number, pod| samples[function][place(number)][pod])
+    load(numbers, requests)
+        .elasticities(samples.len(), samples.len(), |function, number, pod| samples[function][place(number)][pod])
 }
 
 #[test]
@@ -95,7 +96,7 @@ fn what_cannot_be_told_from_time_is_withheld() {
     assert!((span - 1.4).abs() < 1e-12, "{span}");
     assert!(
         load(&[], &Vec::new()).withheld().is_some()
-            && load(&[], &Vec::new()).elasticities(1, |_, _, _| 1.0).slopes[0].is_none()
+            && load(&[], &Vec::new()).elasticities(1, 1, |_, _, _| 1.0).slopes[0].is_none()
     );
 }
 
@@ -104,7 +105,7 @@ fn what_cannot_be_told_from_time_is_withheld() {
 fn samples_of_one_interval_have_no_elasticity() {
     let (numbers, requests) = hump(2.0);
     let load = load(&numbers, &requests);
-    let of = |samples: &dyn Fn(u64) -> f64| load.elasticities(1, |_, number, _| samples(number)).slopes[0];
+    let of = |samples: &dyn Fn(u64) -> f64| load.elasticities(1, 1, |_, number, _| samples(number)).slopes[0];
     assert_eq!(of(&|_| 0.0), None);
     assert_eq!(of(&|number| f64::from(u8::from(number == 0))), None);
     assert!(of(&|number| f64::from(u8::from(number.is_multiple_of(2)))).is_some());

@@ -1,0 +1,78 @@
+//! Which functions cost more under load, and of which a head scales worse than its base.
+
+pub(crate) mod findings;
+
+use std::collections::BTreeMap;
+
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
+use fleetdiff_schemas::rows::{Interval, ScalingRow};
+use fleetdiff_schemas::verdict::{ScalingReason, ScalingVerdict};
+use fleetdiff_statistics::families::{bh, selected};
+use fleetdiff_statistics::scaling::BAND;
+
+/// Decides the rows of one build in one cell. Each kind of count is a Benjamini-Hochberg family.
+pub(crate) fn decide(rows: &mut [ScalingRow], q: f64) {
+    by_family(rows, |row| match row.elasticity {
+        Some(slope) if is_significant(row, q) => {
+            if slope.value > 0.0 {
+                ScalingVerdict::MoreExpensive
+            } else {
+                ScalingVerdict::Cheaper
+            }
+        }
+        Some(slope) if is_within_band(slope) => ScalingVerdict::Linear,
+        _ => ScalingVerdict::Inconclusive,
+    });
+}
+
+/// Decides the rows of a comparison in all cells; each type of profile and kind of count is a family.
+pub(crate) fn decide_differences(rows: &mut [ScalingRow], q: f64) {
+    by_family(rows, |row| match row.elasticity_difference {
+        Some(slope) if is_significant(row, q) => {
+            if slope.value > 0.0 {
+                ScalingVerdict::ScalesWorse
+            } else {
+                ScalingVerdict::ScalesBetter
+            }
+        }
+        Some(slope) if is_within_band(slope) => ScalingVerdict::ScalesEqually,
+        _ => ScalingVerdict::Inconclusive,
+    });
+}
+
+fn by_family(rows: &mut [ScalingRow], verdict: impl Fn(&ScalingRow) -> ScalingVerdict) {
+    let mut families: BTreeMap<(ProfileType, CountKind), Vec<usize>> = BTreeMap::new();
+    for (place, row) in rows.iter().enumerate().filter(|(_, row)| row.ln_p.is_some()) {
+        families.entry((row.profile_type, row.count_kind)).or_default().push(place);
+    }
+    for places in families.into_values() {
+        let ln_p: Vec<f64> = places.iter().filter_map(|&place| rows[place].ln_p).collect();
+        places.iter().zip(bh(&ln_p)).for_each(|(&place, q_value)| rows[place].q_value = Some(q_value));
+    }
+    for row in rows {
+        row.verdict = match row.reason {
+            Some(reason) if is_of_load(reason) => ScalingVerdict::Withheld,
+            Some(_) => ScalingVerdict::Inconclusive,
+            None => verdict(row),
+        };
+    }
+}
+
+fn is_significant(row: &ScalingRow, q: f64) -> bool {
+    row.q_value.is_some_and(|q_value| selected(q_value, q))
+}
+
+fn is_within_band(slope: Interval) -> bool {
+    slope.low >= -BAND && slope.high <= BAND
+}
+
+/// Whether a reason concerns every function of the build.
+fn is_of_load(reason: ScalingReason) -> bool {
+    !matches!(reason, ScalingReason::CountNeeded | ScalingReason::AtOneEnd)
+}
+
+/// What a request costs at twice the load, relative to what it costs now.
+pub fn at_twice_the_load(slope: Interval) -> Interval {
+    let Interval { value, low, high } = slope;
+    Interval { value: libm::exp2(value), low: libm::exp2(low), high: libm::exp2(high) }
+}

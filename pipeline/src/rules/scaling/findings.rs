@@ -1,0 +1,184 @@
+//! Of which functions a head scales worse than its base, from report to report of one comparison.
+//!
+//! Windows of successive reports overlap, and each is one more chance to be wrong. The r-th report with a test therefore decides at
+//! the level q/(r(r+1)); these levels add up to q.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use fleetdiff_schemas::comparison::ComparisonId;
+use fleetdiff_schemas::number::float;
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, Interval, ScalingFindingRow, ScalingRow};
+use fleetdiff_schemas::tables::TableRow;
+use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
+use fleetdiff_schemas::verdict::{FlagState, ScalingVerdict};
+use fleetdiff_statistics::families::selected;
+
+use crate::rules::advice::{change, words};
+use crate::rules::extent::extents;
+use crate::rules::scaling::at_twice_the_load;
+
+/// Why a finding is over.
+const CLOSED: &str = "comparison_closed";
+
+/// A function and the type of profile that shows it.
+type Subject = (ProfileType, Arc<str>);
+
+/// What was found so far in one comparison.
+#[derive(Debug)]
+pub(crate) struct ScalingFindings {
+    id: ComparisonId,
+    clock: HopClock,
+    q: f64,
+    /// The kind of count whose rows are announced: a caller's total follows its callee.
+    kind: CountKind,
+    /// Reports with a test, by type of profile.
+    reports: BTreeMap<ProfileType, u64>,
+    standing: BTreeMap<Subject, Finding>,
+}
+
+/// One function that scales worse.
+#[derive(Clone, Debug)]
+struct Finding {
+    raised_at: Nanos,
+    cells: BTreeSet<CellKey>,
+    /// As it was announced last.
+    last: ScalingFindingRow,
+}
+
+impl ScalingFindings {
+    /// Nothing found so far; `kinds` are those that are counted.
+    pub(crate) fn new(id: ComparisonId, clock: HopClock, q: f64, kinds: &[CountKind]) -> Self {
+        let kind = kinds.first().copied().unwrap_or(CountKind::SelfCount);
+        Self { id, clock, q, kind, reports: BTreeMap::new(), standing: BTreeMap::new() }
+    }
+
+    /// Takes the decided rows of a report, of all cells and types of profile, and gives what is to be announced.
+    pub(crate) fn report(&mut self, hop: Hop, rows: &[ScalingRow]) -> Vec<ScalingFindingRow> {
+        let rows: Vec<&ScalingRow> = rows.iter().filter(|row| row.count_kind == self.kind).collect();
+        let tested: BTreeSet<ProfileType> =
+            rows.iter().filter(|row| row.q_value.is_some()).map(|row| row.profile_type).collect();
+        for kind in tested {
+            *self.reports.entry(kind).or_default() += 1;
+        }
+        let mut of_subject: BTreeMap<Subject, Vec<&ScalingRow>> = BTreeMap::new();
+        for &row in &rows {
+            of_subject.entry((row.profile_type, Arc::clone(&row.function))).or_default().push(row);
+        }
+        let grid: BTreeSet<&CellKey> = rows.iter().map(|row| &row.cell).collect();
+        let mut changes = Vec::new();
+        // All functions together come last: they are a finding of their own only where no function is.
+        let (all, functions): (Vec<_>, Vec<_>) =
+            of_subject.into_iter().partition(|((_, function), _)| &**function == ALL_FUNCTIONS);
+        for (subject, rows) in functions.into_iter().chain(all) {
+            let is_all = &*subject.1 == ALL_FUNCTIONS;
+            let explained = is_all && self.standing.keys().any(|other| other.0 == subject.0 && *other != subject);
+            if !explained {
+                changes.extend(self.follow(hop, subject, &rows, &grid));
+            }
+        }
+        changes
+    }
+
+    /// The comparison has ended: so has everything that stands.
+    pub(crate) fn close(&mut self, hop: Hop) -> Vec<ScalingFindingRow> {
+        let standing = std::mem::take(&mut self.standing);
+        standing.into_values().map(|finding| self.cleared(hop, finding.last, CLOSED)).collect()
+    }
+
+    fn follow(
+        &mut self,
+        hop: Hop,
+        subject: Subject,
+        rows: &[&ScalingRow],
+        grid: &BTreeSet<&CellKey>,
+    ) -> Option<ScalingFindingRow> {
+        let reports = self.reports.get(&subject.0).copied().unwrap_or(0).max(1);
+        let level = self.q / (float(reports) * float(reports + 1));
+        let found = |row: &&&ScalingRow| {
+            row.verdict == ScalingVerdict::ScalesWorse && row.q_value.is_some_and(|q_value| selected(q_value, level))
+        };
+        let now: BTreeSet<CellKey> = rows.iter().filter(found).map(|row| row.cell.clone()).collect();
+        let known = self.standing.get(&subject);
+        let mut cells = known.map(|finding| finding.cells.clone()).unwrap_or_default();
+        let verdict_in = |cell: &CellKey| rows.iter().find(|row| row.cell == *cell).map(|row| row.verdict);
+        let is_over = |verdict| matches!(verdict, ScalingVerdict::ScalesEqually | ScalingVerdict::ScalesBetter);
+        if !cells.is_empty() && now.is_empty() && cells.iter().all(|cell| verdict_in(cell).is_some_and(is_over)) {
+            let finding = self.standing.remove(&subject)?;
+            return Some(self.cleared(hop, finding.last, ScalingVerdict::ScalesEqually.name()));
+        }
+        let before = cells.len();
+        cells.extend(now);
+        if cells.len() == before {
+            return None;
+        }
+        let here = rows.iter().filter(|row| cells.contains(&row.cell));
+        let size = |row: &ScalingRow| row.elasticity_difference.map_or(f64::NEG_INFINITY, |slope| slope.value);
+        let lead = here.copied().max_by(|a, b| size(a).total_cmp(&size(b)))?;
+        let raised_at = known.map_or_else(|| self.clock.end_of(hop), |finding| finding.raised_at);
+        let state = if known.is_some() { FlagState::Updated } else { FlagState::Raised };
+        let places = extents(&cells, grid.iter().copied());
+        let last = ScalingFindingRow {
+            service: self.id.service.clone(),
+            profile_type: subject.0,
+            base_build: self.id.base_name(),
+            head_build: self.id.head.clone(),
+            cause: Arc::clone(&subject.1),
+            state,
+            raised_at,
+            changed_at: self.clock.end_of(hop),
+            sequence: hop,
+            scales_worse_in: places.iter().map(ToString::to_string).collect(),
+            elasticity: lead.elasticity,
+            base_elasticity: lead.base_elasticity,
+            elasticity_difference: lead.elasticity_difference,
+            share_high_load: lead.high.share,
+            load_span: lead.basis.load_span,
+            summary: self.summary(&subject.1, &words(&places), lead),
+            action: self.action(),
+            ..ScalingFindingRow::blank()
+        };
+        self.standing.insert(subject, Finding { raised_at, cells, last: last.clone() });
+        Some(last)
+    }
+
+    fn summary(&self, function: &str, places: &str, lead: &ScalingRow) -> String {
+        let (head, base) = (&self.id.head, self.id.base_name());
+        let what = if function == ALL_FUNCTIONS { "all functions together" } else { function };
+        let at_twice = |slope: Option<Interval>| {
+            slope.map_or_else(|| "an unknown amount".to_owned(), |slope| change(at_twice_the_load(slope)))
+        };
+        format!(
+            "{what}: {head} scales worse than {base} in {places}. At twice the load a request costs {} there; in {base} {}. \
+             Load of {head} spanned a factor of {:.1}.",
+            at_twice(lead.elasticity),
+            at_twice(lead.base_elasticity),
+            lead.basis.load_span.unwrap_or(1.0),
+        )
+    }
+
+    fn action(&self) -> String {
+        let (head, base) = (&self.id.head, self.id.base_name());
+        format!(
+            "Before {head} meets peak load, compare it with {base} there, or add pods; a roll back is not urgent at low load."
+        )
+    }
+
+    fn cleared(&self, hop: Hop, last: ScalingFindingRow, because: &str) -> ScalingFindingRow {
+        let (head, base, what) = (&self.id.head, self.id.base_name(), &last.cause);
+        let why = match because {
+            CLOSED => "one of the builds has no pods any more".to_owned(),
+            _ => format!("the last minutes show that it does not cost more under load than in {base}"),
+        };
+        ScalingFindingRow {
+            state: FlagState::Cleared,
+            changed_at: self.clock.end_of(hop),
+            sequence: hop,
+            cleared_because: Some(because.to_owned()),
+            summary: format!("{what}: no longer followed in {head}, because {why}."),
+            action: "Nothing.".to_owned(),
+            ..last
+        }
+    }
+}
