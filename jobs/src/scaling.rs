@@ -55,11 +55,14 @@ fn print_subject(out: &mut impl Write, subject: &Subject<'_>, rows: &[&ScalingRo
     let tested = rows.iter().filter(|row| row.q_value.is_some()).count();
     let told = cells.len() - silent.len();
     if told > 0 {
-        let what = match (base, functions.is_empty()) {
-            (Some(_), true) => "no function scales worse",
-            (Some(_), false) => "scales worse in",
-            (None, true) => "no function costs more at higher load",
-            (None, false) => "costs more at higher load in",
+        let verb = if functions.len() < 2 { "costs" } else { "cost" };
+        let number = match functions.len() {
+            0 => "no function".to_owned(),
+            number => format!("{number} {}", plural(number, "function")),
+        };
+        let what = match base {
+            Some(base) => format!("{number} {verb} more at higher load than in {base}"),
+            None => format!("{number} {verb} more at higher load"),
         };
         writeln!(
             out,

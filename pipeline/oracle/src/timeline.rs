@@ -182,13 +182,21 @@ fn begins_block(config: &Config, presence: &Presence, hop: Hop, block: Option<Ho
     // |now/all_now - then/all_then| > 1/10, multiplied out. With no pods on either side both sides are 0.
     let moved =
         |build: &Build| 10 * (of(&now, build) * all_then).abs_diff(of(&then, build) * all_now) > all_now * all_then;
-    then.keys().chain(now.keys()).any(|build| moved(build))
+    let (old_then, old_now) = (presence.old(block), presence.old(hop));
+    // The same of old pods among those of a build.
+    let aged = |build: &Build| {
+        let (pods_then, pods_now) = (of(&then, build), of(&now, build));
+        10 * (of(&old_then, build) * pods_now).abs_diff(of(&old_now, build) * pods_then) > pods_then * pods_now
+    };
+    then.keys().chain(now.keys()).any(|build| moved(build) || aged(build))
 }
 
 /// Which pods were counted when.
 struct Presence {
     /// Hops at which a pod was counted, ascending, by build and pod.
     pods: BTreeMap<Build, BTreeMap<PodId, Vec<Hop>>>,
+    /// Hops at which a pod was counted as old.
+    old: BTreeMap<Build, BTreeMap<PodId, Vec<Hop>>>,
     /// Smallest process start among a build's profiles counted at a hop.
     starts: BTreeMap<(Build, Hop), Option<Nanos>>,
     /// All hops at which anything was counted.
@@ -200,17 +208,22 @@ struct Presence {
 impl Presence {
     fn new(config: &Config, counted: &[&Counted]) -> Self {
         let mut pods: BTreeMap<Build, BTreeMap<PodId, Vec<Hop>>> = BTreeMap::new();
+        let mut old: BTreeMap<Build, BTreeMap<PodId, Vec<Hop>>> = BTreeMap::new();
         let mut starts: BTreeMap<(Build, Hop), Option<Nanos>> = BTreeMap::new();
         for one in counted {
             let id = &one.profile.identity;
             pods.entry(id.build.clone()).or_default().entry(id.pod.clone()).or_default().push(one.applied);
+            let age = |start: Nanos| config.clock().start_of(one.own).0 - start.0;
+            if config.young.0 == 0 || id.process_start.is_none_or(|start| age(start) >= config.young.0) {
+                old.entry(id.build.clone()).or_default().entry(id.pod.clone()).or_default().push(one.applied);
+            }
             let start = starts.entry((id.build.clone(), one.applied)).or_insert(id.process_start);
             *start = [*start, id.process_start].into_iter().flatten().min();
         }
         pods.values_mut().flat_map(BTreeMap::values_mut).for_each(|hops| hops.sort_unstable());
         let hops: BTreeSet<Hop> = counted.iter().map(|one| one.applied).collect();
         let first = hops.first().copied().unwrap_or_default();
-        Self { pods, starts, hops, first, window: config.window_hops() }
+        Self { pods, old, starts, hops, first, window: config.window_hops() }
     }
 
     /// Pods of a build that were counted in the `length` hops up to `hop`.
@@ -227,6 +240,14 @@ impl Presence {
     /// Pods of each build that are present.
     fn present(&self, hop: Hop) -> BTreeMap<&Build, u64> {
         self.pods.keys().map(|build| (build, self.within(build, hop, PRESENT))).collect()
+    }
+
+    /// Of each build's present pods those that were counted as old.
+    fn old(&self, hop: Hop) -> BTreeMap<&Build, u64> {
+        let there = |hops: &&Vec<Hop>| hops.iter().any(|at| *at <= hop && at.0 + PRESENT > hop.0);
+        let count =
+            |pods: &BTreeMap<PodId, Vec<Hop>>| u64::try_from(pods.values().filter(there).count()).unwrap_or(u64::MAX);
+        self.old.iter().map(|(build, pods)| (build, count(pods))).collect()
     }
 
     /// The last hop before `hop` at which anything was counted.

@@ -12,7 +12,7 @@ use super::functions::CellFunctions;
 use super::plane::Plane;
 
 /// How long the process of a pod had been running, as far as it matters for comparing it with another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Age {
     /// Long enough to have warmed up, or of unknown age.
     Old,

@@ -64,6 +64,15 @@ pub struct HopFacts {
     pub in_window: BTreeMap<Build, u64>,
     /// Distinct pods present, by build.
     pub present: BTreeMap<Build, u64>,
+    /// Those of them that are old, by build.
+    pub old: BTreeMap<Build, u64>,
+}
+
+/// Present pods by build: all, and those that are old.
+#[derive(Clone, Debug, Default)]
+struct Mixture {
+    present: BTreeMap<Build, u64>,
+    old: BTreeMap<Build, u64>,
 }
 
 impl HopFacts {
@@ -91,7 +100,8 @@ pub struct ServiceHistory {
     returned: (Hop, BTreeSet<Build>),
     open: Vec<OpenComparison>,
     history: Vec<HistoryComparison>,
-    block: Option<(Hop, BTreeMap<Build, u64>)>,
+    /// The first hop of the block, and the pods that were present then.
+    block: Option<(Hop, Mixture)>,
     counted_since_look: bool,
 }
 
@@ -290,13 +300,27 @@ impl ServiceHistory {
             None => true,
             Some(_) if changed || rules.clock.hour_of(hop) != rules.clock.hour_of(hop.minus(1)) => true,
             Some((start, then)) => {
-                start.plus(rules.clock.hops_in(SHORTEST_BLOCK)) <= hop && some_share_moved(then, &facts.present)
+                start.plus(rules.clock.hops_in(SHORTEST_BLOCK)) <= hop
+                    && (some_share_moved(&then.present, &facts.present) || then.some_build_aged(facts))
             }
         };
         if begins {
-            self.block = Some((hop, facts.present.clone()));
+            self.block = Some((hop, Mixture { present: facts.present.clone(), old: facts.old.clone() }));
         }
         begins
+    }
+}
+
+impl Mixture {
+    /// Whether the old pods' share among those of some build differs by more than a tenth. What costs follow with load or time would
+    /// otherwise meet arms that are compared over different parts of a block: the old pods of a new build are there only at its end.
+    fn some_build_aged(&self, now: &HopFacts) -> bool {
+        let of = |pods: &BTreeMap<Build, u64>, build| pods.get(build).copied().unwrap_or(0);
+        self.present.iter().any(|(build, &then)| {
+            let (then, now_present) = (u128::from(then), u128::from(of(&now.present, build)));
+            let (old_then, old_now) = (u128::from(of(&self.old, build)), u128::from(of(&now.old, build)));
+            (old_then * now_present).abs_diff(old_now * then) * 10 > then * now_present
+        })
     }
 }
 
@@ -324,6 +348,7 @@ mod tests {
         HopFacts {
             counted: counts.keys().map(|build| (build.clone(), None)).collect(),
             in_window: counts.clone(),
+            old: counts.clone(),
             present: counts,
         }
     }
@@ -413,6 +438,21 @@ mod tests {
             [0, 0, 0],
             "no history is kept"
         );
+    }
+
+    #[test]
+    fn a_block_ends_when_the_pods_of_a_build_have_aged() {
+        let (mut history, rules) = history();
+        let young = |old: u64| HopFacts {
+            old: BTreeMap::from([("a".into(), 90), ("b".into(), old)]),
+            ..facts(&[("a", 90), ("b", 10)])
+        };
+        history.close(Hop(100), &young(0), false, &rules);
+        let mut at = |hop, old| history.close(Hop(hop), &young(old), false, &rules).begins_block;
+        assert!(!at(120, 10), "no block is shorter than five minutes");
+        assert!(!at(130, 1), "a tenth is not more than a tenth");
+        assert!(at(131, 2));
+        assert!(!at(161, 3) && at(162, 4), "shares are those of the new block's start");
     }
 
     #[test]

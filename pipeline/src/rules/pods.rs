@@ -58,6 +58,8 @@ pub struct Presence {
     pub pod: PodId,
     /// When its process began, if the sender says so.
     pub process_start: Option<Nanos>,
+    /// How old that process was at the hop of the profile.
+    pub age: Age,
 }
 
 /// Samples that were not counted, by fate.
@@ -337,6 +339,7 @@ impl PodHistory {
             build: identity.build.clone(),
             pod: identity.pod.clone(),
             process_start: identity.process_start,
+            age: rules.age(identity, profile.own),
         });
         let addition = |own, samples, requests| Addition { samples, requests, ..rules.bare(identity, own, started) };
         let cell = |cohort: &Cohort| rules.cell_of(identity, profile.profile_type, cohort);

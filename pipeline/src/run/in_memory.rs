@@ -105,6 +105,8 @@ impl Sink for Collected {
         tables.incidents.extend(rows.incidents);
         tables.verdicts.extend(rows.verdicts);
         tables.comparisons.extend(rows.comparisons);
+        tables.scaling.extend(rows.scaling);
+        tables.scaling_findings.extend(rows.scaling_findings);
         tables.ledger.extend(rows.ledger);
         tables.rejected.extend(rows.rejected);
         tables.fan_out.extend(rows.fan_out);

@@ -30,9 +30,9 @@ fn oracle_load() {
         let seconds = Nanos::from_seconds;
         let config = Config {
             hop: seconds(one_of(&[7, 10, 10, 30])),
-            window: seconds(one_of(&[700, 900, 1200, 1500])),
+            window: seconds(one_of(&[700, 1200, 1200, 1500])),
             lateness: seconds(one_of(&[30, 90])),
-            young: seconds(one_of(&[0, 60, 300])),
+            young: seconds(one_of(&[0, 60, 60, 300])),
             report_every: seconds(one_of(&[300, 420])),
             evaluate_every: seconds(420),
             min_count: u64::try_from(one_of(&[30, 30, 300])).unwrap(),
@@ -41,18 +41,18 @@ fn oracle_load() {
             ..Config::default()
         };
         println!("seed {seed}: {config:?}");
-        let peak = [1.0, 2.0, 2.5, 3.0][usize::try_from(one_of(&[0, 1, 1, 2, 2, 3])).unwrap()];
-        let plain = builder(seed).unchanged().folded().regions(["east"]).requests_per_second(25.0);
-        let wave = seconds(one_of(&[600, 900, 3000]));
-        let plain = plain.load(peak, wave).lasts(seconds(one_of(&[900, 1500, 1800]))).unknown_frames(0.02);
-        let plain = plain.elasticity("gc::mark_object", -1.0).scales_worse("cache::probe", Cells::all(), 0.9);
+        let peak = [1.0, 2.0, 2.5, 3.0][usize::try_from(one_of(&[0, 1, 2, 2, 3, 3])).unwrap()];
+        let plain = builder(seed).unchanged().folded().regions(["east"]).pods_per_cell(7, 7).requests_per_second(25.0);
+        let wave = seconds(one_of(&[600, 600, 600, 3000]));
+        let plain = plain.load(peak, wave).lasts(seconds(one_of(&[900, 1500, 1500]))).unknown_frames(0.02);
+        let plain = plain.elasticity("gc::mark_object", -1.0).scales_worse("serialize_video_chunk", Cells::all(), 1.2);
         let (builder, config) = match seed % 4 {
             0 => (plain.cohorts_by_request().hardware(["old", "new"]).deploy_after(seconds(60)), config),
             1 => {
                 let comparing = Comparing::Named { base: vec!["v40".into(), "v41".into()], head: "v42".into() };
                 (plain.other_build("v40", 4).already_deployed(), Config { comparing, ..config })
             }
-            2 => (plain.pods_per_cell(4, 2), config),
+            2 => (plain.pods_per_cell(5, 2), config),
             _ => (plain.already_deployed(), config),
         };
         let got = agreed(seed, &config, &delivered(builder).partitions(3));
@@ -62,7 +62,9 @@ fn oracle_load() {
         verdicts.extend(got.scaling.iter().map(|row| row.verdict));
         reasons.extend(got.scaling.iter().filter_map(|row| row.reason));
     }
-    println!("{rows} rows of scaling equal, {tested} of them tested: {verdicts:?}, {reasons:?}");
+    println!(
+        "{rows} rows of scaling equal over seeds 1 to {fleets}, {tested} of them tested: {verdicts:?}, {reasons:?}"
+    );
     let expected = [
         ScalingVerdict::MoreExpensive,
         ScalingVerdict::Cheaper,
@@ -78,5 +80,5 @@ fn oracle_load() {
         ScalingReason::CountNeeded,
     ];
     assert!(expected.iter().all(|reason| reasons.contains(reason)), "{reasons:?}");
-    assert!(tested > 1000 && of_all > 10, "{rows} rows, {tested} tested, {of_all} of all functions");
+    assert!(tested > 3000 && of_all > 0, "{rows} rows, {tested} tested, {of_all} of all functions");
 }

@@ -10,6 +10,7 @@ use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::generic::Operator;
 
 use super::hops::Hops;
+use crate::counts::bucket::Age;
 use crate::operators::by_pod::Activity;
 use crate::operators::route;
 use crate::rules::comparisons::PRESENT_HOPS;
@@ -20,6 +21,8 @@ use crate::rules::pods::Presence;
 pub(super) enum Horizon {
     /// [`PRESENT_HOPS`].
     Present,
+    /// The same, but only of pods that were old in it.
+    Old,
     /// The window.
     Window,
 }
@@ -47,8 +50,7 @@ impl<'scope> HeldPods<'scope> for StreamVec<'scope, u64, Activity> {
         });
         self.unary_frontier::<CapacityContainerBuilder<Vec<_>>, _, _, _>(pact, "HeldPods", move |capability, _| {
             let mut hops = Hops::new(capability);
-            let horizons = [(Horizon::Present, PRESENT_HOPS), (Horizon::Window, window_hops)];
-            let mut held = HeldPodsState { horizons, last: BTreeMap::new(), leaving: BTreeMap::new() };
+            let mut held = HeldPodsState { window_hops, last: BTreeMap::new(), leaving: BTreeMap::new() };
             move |(input, frontier), output| {
                 input.for_each_time(|time, data| {
                     data.flat_map(|batch| batch.drain(..)).for_each(|activity| hops.put(*time.time(), activity));
@@ -66,21 +68,23 @@ impl<'scope> HeldPods<'scope> for StreamVec<'scope, u64, Activity> {
 type PodOfBuild = (Service, Build, PodId);
 
 struct HeldPodsState {
-    horizons: [(Horizon, u64); 2],
-    last: BTreeMap<PodOfBuild, u64>,
+    window_hops: u64,
+    /// When each pod was last counted in a horizon.
+    last: BTreeMap<(Horizon, PodOfBuild), u64>,
     /// Pods that leave a horizon at a hop unless they were counted again.
     leaving: BTreeMap<u64, Vec<(Horizon, PodOfBuild)>>,
 }
 
 impl HeldPodsState {
     fn step(&mut self, hop: u64, activities: Vec<Activity>) -> Vec<HeldChange> {
-        let longest = self.horizons.iter().map(|(_, hops)| *hops).max().unwrap_or(0);
         let mut changes = Vec::new();
         for activity in activities {
-            let Activity::Counted(Presence { service, build, pod, .. }) = activity else { continue };
+            let Activity::Counted(Presence { service, build, pod, age, .. }) = activity else { continue };
             let key = (service, build, pod);
-            let before = self.last.insert(key.clone(), hop);
-            for (horizon, hops) in self.horizons {
+            let old = (age == Age::Old).then_some(Horizon::Old);
+            for horizon in [Horizon::Present, Horizon::Window].into_iter().chain(old) {
+                let before = self.last.insert((horizon, key.clone()), hop);
+                let hops = self.hops_of(horizon);
                 if before.is_none_or(|before| before + hops < hop) {
                     changes.push((named(&key, horizon), hop, 1));
                 }
@@ -89,21 +93,21 @@ impl HeldPodsState {
                 }
             }
         }
-        let mut forgotten = Vec::new();
         for (horizon, key) in self.leaving.remove(&hop).unwrap_or_default() {
-            let hops = self.horizons.iter().find(|(other, _)| *other == horizon).map_or(0, |(_, hops)| *hops);
-            if self.last.get(&key).is_some_and(|last| last + hops == hop) {
-                changes.push((named(&key, horizon), hop, -1));
-                if hops == longest {
-                    forgotten.push(key);
-                }
+            let held = (horizon, key);
+            if self.last.get(&held).is_some_and(|last| last + self.hops_of(horizon) == hop) {
+                changes.push((named(&held.1, horizon), hop, -1));
+                self.last.remove(&held);
             }
         }
-        // Only now: both horizons may be of one length.
-        for key in forgotten {
-            self.last.remove(&key);
-        }
         changes
+    }
+
+    fn hops_of(&self, horizon: Horizon) -> u64 {
+        match horizon {
+            Horizon::Present | Horizon::Old => PRESENT_HOPS,
+            Horizon::Window => self.window_hops,
+        }
     }
 }
 

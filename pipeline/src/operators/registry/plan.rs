@@ -110,6 +110,7 @@ impl Planner {
         let facts = self.service(&service);
         let counts = match horizon {
             Horizon::Present => &mut facts.present,
+            Horizon::Old => &mut facts.old,
             Horizon::Window => &mut facts.in_window,
         };
         let pods = u64::try_from(pods).unwrap_or(0);

@@ -182,3 +182,104 @@ impl ScalingFindings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fleetdiff_schemas::verdict::Severity;
+
+    use super::*;
+
+    /// A row of the head in a cell, with this verdict and q.
+    fn row(function: &str, cell: &str, verdict: ScalingVerdict, q_value: f64) -> ScalingRow {
+        let slope = |value: f64| Some(Interval { value, low: value - 0.1, high: value + 0.1 });
+        ScalingRow {
+            build: "v2".into(),
+            base_build: Some("v1".into()),
+            cell: CellKey { region: cell.into(), cohort: "tv".into() },
+            function: function.into(),
+            elasticity: slope(0.4),
+            base_elasticity: slope(0.0),
+            elasticity_difference: slope(if cell == "south" { 0.5 } else { 0.4 }),
+            q_value: Some(q_value),
+            verdict,
+            ..ScalingRow::blank()
+        }
+    }
+
+    fn worse(function: &str, cell: &str, q_value: f64) -> ScalingRow {
+        row(function, cell, ScalingVerdict::ScalesWorse, q_value)
+    }
+
+    fn findings() -> ScalingFindings {
+        let id = ComparisonId { service: "api".into(), base: vec!["v1".into()], head: "v2".into() };
+        ScalingFindings::new(id, HopClock::new(Nanos::from_seconds(10)), 0.05, &CountKind::ALL)
+    }
+
+    #[test]
+    fn a_finding_is_raised_grows_and_is_cleared() {
+        let mut found = findings();
+        let raised = found.report(
+            Hop(60),
+            &[worse("encode", "north", 1e-9), row("encode", "south", ScalingVerdict::Inconclusive, 0.4)],
+        );
+        let [raised] = &raised[..] else { panic!("{raised:?}") };
+        assert_eq!(
+            (raised.state, raised.severity, raised.raised_at),
+            (FlagState::Raised, Severity::Ticket, Nanos::from_seconds(610))
+        );
+        assert_eq!(raised.scales_worse_in, ["tv in north"]);
+        assert_eq!(
+            raised.summary,
+            "encode: v2 scales worse than v1 in tv in north. At twice the load a request costs 32 % more (23 to 41 %) there; in v1 \
+             0.0 % more (-6.7 to 7.2 %). Load of v2 spanned a factor of 1.0."
+        );
+        assert!(found.report(Hop(120), &[worse("encode", "north", 1e-9)]).is_empty(), "nothing new");
+        let grown = found.report(Hop(180), &[worse("encode", "north", 1e-9), worse("encode", "south", 1e-9)]);
+        let [grown] = &grown[..] else { panic!("{grown:?}") };
+        assert_eq!((grown.state, grown.raised_at), (FlagState::Updated, raised.raised_at));
+        assert_eq!(grown.scales_worse_in, ["all cells"]);
+        assert_eq!(grown.elasticity_difference.unwrap().value, 0.5, "of the worst cell");
+        let equal = |cell| row("encode", cell, ScalingVerdict::ScalesEqually, 1.0);
+        assert!(found.report(Hop(240), &[equal("north"), worse("encode", "south", 1e-9)]).is_empty());
+        let cleared = found.report(Hop(300), &[equal("north"), equal("south")]);
+        assert_eq!(
+            (cleared[0].state, cleared[0].cleared_because.as_deref()),
+            (FlagState::Cleared, Some("scales_equally"))
+        );
+        assert!(found.close(Hop(301)).is_empty(), "nothing stands");
+        found.report(Hop(360), &[worse("encode", "north", 1e-9)]);
+        assert_eq!(found.close(Hop(361))[0].cleared_because.as_deref(), Some("comparison_closed"));
+    }
+
+    #[test]
+    fn levels_of_all_reports_add_up_to_the_rate() {
+        let mut found = findings();
+        assert!(
+            found.report(Hop(60), &[worse("encode", "north", 0.03)]).is_empty(),
+            "the first report has half of .05"
+        );
+        assert_eq!(found.report(Hop(120), &[worse("decode", "north", 0.008)]).len(), 1, "the second a sixth");
+        assert!(found.report(Hop(180), &[worse("encode", "north", 0.0042)]).is_empty(), "the third a twelfth");
+        let untested = ScalingRow { q_value: None, ..row("encode", "north", ScalingVerdict::Withheld, 1.0) };
+        assert!(found.report(Hop(240), &[untested]).is_empty());
+        assert_eq!(
+            found.report(Hop(300), &[worse("encode", "north", 0.0024)]).len(),
+            1,
+            "a report without a test costs nothing"
+        );
+    }
+
+    #[test]
+    fn callers_and_all_functions_together_follow_their_cause() {
+        let mut found = findings();
+        let caller = ScalingRow { count_kind: CountKind::Total, ..worse("main", "north", 1e-9) };
+        let news =
+            found.report(Hop(60), &[worse(ALL_FUNCTIONS, "north", 1e-9), worse("encode", "north", 1e-9), caller]);
+        assert_eq!(news.iter().map(|row| &*row.cause).collect::<Vec<_>>(), ["encode"]);
+        let alone = findings().report(Hop(60), &[worse(ALL_FUNCTIONS, "north", 1e-9)]);
+        assert!(
+            alone.len() == 1 && alone[0].summary.starts_with("all functions together: v2 scales worse"),
+            "{alone:?}"
+        );
+    }
+}
