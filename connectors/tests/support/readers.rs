@@ -78,7 +78,7 @@ pub fn read(folder: &Path, expected: &Path) -> Output {
 
 /// Recomputes the significant rows of an output folder from the counts behind them.
 pub fn recompute(folder: &Path) -> Output {
-    Command::new(python()).arg(readers().join("recompute.py")).arg(folder).output().unwrap()
+    Command::new(python()).arg(examples().join("recompute.py")).arg(folder).output().unwrap()
 }
 
 /// Runs every query of a page of `docs` in `folder`, in which `out` is an output folder.
