@@ -89,7 +89,7 @@ JOIN (
 ) USING (flag_id, sequence)
 ORDER BY region, cohort;
 CREATE OR REPLACE TEMP TABLE flags_standing AS
-SELECT flag_id, region, cohort, count_kind, raised_at, state, window_end_at, severity, adjusted_ratio, explains FROM flag_rows;
+SELECT flag_id, region, cohort, count_kind, raised_at, state, window_end_at, severity, adjusted_ratio FROM flag_rows;
 FROM flags_standing;
 SELECT must(count(*) = (SELECT json_array_length(data->'$.evidence') FROM event), 'each flag of the event has a row in flags') AS "check" FROM flag_rows;
 
@@ -100,7 +100,7 @@ SEMI JOIN flag_rows USING (scope, service, profile_type, measure, count_kind, ba
 WHERE window_end_at = (SELECT max(window_end_at) FROM cells)
 ORDER BY region, cohort;
 CREATE OR REPLACE TEMP TABLE cells_of_incident AS
-SELECT region, cohort, head_pods, head_count, head_total, base_pods, base_count, base_total, adjusted_ratio, ln_p_row, ln_e, verdict, support
+SELECT region, cohort, head_pods, head_share, base_pods, base_share, adjusted_ratio, ln_p_row, ln_e, verdict, support
 FROM flagged;
 FROM cells_of_incident;
 SELECT must(count(*) = (SELECT count(*) FROM flag_rows), 'each flag has its row in cells') AS "check" FROM flagged;
