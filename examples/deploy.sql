@@ -87,7 +87,7 @@ JOIN (
     SELECT link->>'$.flag_id' AS flag_id, (link->>'$.sequence')::BIGINT AS sequence
     FROM (SELECT unnest(from_json(data->'$.evidence', '["JSON"]')) AS link FROM event)
 ) USING (flag_id, sequence)
-ORDER BY region, cohort;
+ORDER BY region, cohort, count_kind;
 CREATE OR REPLACE TEMP TABLE flags_standing AS
 SELECT flag_id, region, cohort, count_kind, raised_at, state, window_end_at, severity, adjusted_ratio FROM flag_rows;
 FROM flags_standing;
@@ -98,7 +98,7 @@ SELECT *
 FROM cells
 SEMI JOIN flag_rows USING (scope, service, profile_type, measure, count_kind, base_build, head_build, region, cohort, function)
 WHERE window_end_at = (SELECT max(window_end_at) FROM cells)
-ORDER BY region, cohort;
+ORDER BY region, cohort, count_kind;
 CREATE OR REPLACE TEMP TABLE cells_of_incident AS
 SELECT region, cohort, head_pods, head_share, base_pods, base_share, adjusted_ratio, ln_p_row, ln_e, verdict, support
 FROM flagged;
@@ -106,11 +106,11 @@ FROM cells_of_incident;
 SELECT must(count(*) = (SELECT count(*) FROM flag_rows), 'each flag has its row in cells') AS "check" FROM flagged;
 
 CREATE OR REPLACE TEMP TABLE buckets AS
-SELECT region, cohort, arm, bucket, pods, sum(count)::BIGINT AS count, sum(samples)::BIGINT AS samples, sum(count) / sum(samples) AS share
+SELECT region, cohort, count_kind, arm, bucket, pods, sum(count)::BIGINT AS count, sum(samples)::BIGINT AS samples, sum(count) / sum(samples) AS share
 FROM evidence
 SEMI JOIN flagged USING (scope, service, profile_type, measure, count_kind, base_build, head_build, region, cohort, function, window_end_at)
-GROUP BY region, cohort, arm, bucket, pods
-ORDER BY region, cohort, arm, bucket;
+GROUP BY region, cohort, count_kind, arm, bucket, pods
+ORDER BY region, cohort, count_kind, arm, bucket;
 FROM buckets LIMIT 10;
 
 
