@@ -188,6 +188,7 @@ WITH family AS (
     SELECT *, function = '(all)' AS of_all,
            sqrt(least(greatest((head_count + base_count) / (head_total + base_total), 0.0005), 0.02)) AS u
     FROM cells
+    SEMI JOIN flagged USING (service, base_build, head_build)
     WHERE scope = 'epoch' AND NOT is_roll_up AND ln_e IS NOT NULL AND window_end_at = (SELECT max(window_end_at) FROM cells)
 ),
 figures AS (SELECT count(*) AS m, count(*) FILTER (of_all) AS rows_all, avg(u) FILTER (NOT of_all) AS mean_u FROM family),
