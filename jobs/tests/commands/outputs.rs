@@ -138,7 +138,7 @@ fn the_notebook_and_its_sql_run_and_their_checks_hold() {
 
     let folder = TempDir::new().unwrap();
     let mut tables = DOCUMENTED.tables.clone();
-    tables.evidence.iter_mut().find(|row| row.function != ALL_FUNCTIONS).unwrap().count += 1;
+    tables.evidence.iter_mut().find(|row| &*row.function != ALL_FUNCTIONS).unwrap().count += 1;
     write(folder.path(), &tables);
     fs::copy(DOCUMENTED.folder.path().join("alerts.jsonl"), folder.path().join("alerts.jsonl")).unwrap();
     let done = readers::run_examples(folder.path());
