@@ -1,11 +1,11 @@
 #!/bin/bash
-# Every relative link of every Markdown file leads to a file, and so does every path written as `code` that begins with a
+# Every relative link of every Markdown file and notebook leads to a file, and so does every path written as `code` that begins with a
 # folder of the repository. Links resolve against the file that holds them, paths also against the repository.
 # Fenced blocks are skipped; so are paths with placeholders (<, *, {, blanks). Every page of docs is in the book's contents.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-folders='(schemas|pipeline|connectors|diff|jobs|benches|docs|fleets|tests|scripts|\.ci)/'
+folders='(schemas|pipeline|connectors|diff|jobs|benches|docs|examples|fleets|tests|scripts|\.ci)/'
 checked=0
 broken=0
 
@@ -39,7 +39,7 @@ while IFS= read -r -d '' file; do
         echo "${file#./}:$line: there is no $target" >&2
         broken=$((broken + 1))
     done < <(targets "$file")
-done < <(find . \( -name target -o -name .git -o -name output \) -prune -o -name '*.md' -print0)
+done < <(find . \( -name target -o -name .git -o -name output -o -name venv \) -prune -o \( -name '*.md' -o -name '*.ipynb' \) -print0)
 
 for page in docs/*.md; do
     name=${page#docs/}

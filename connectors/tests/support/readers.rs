@@ -1,11 +1,13 @@
-//! Other readers: DuckDB, polars, pandas and pyarrow read an output folder (`tests/readers`).
+//! Other readers: DuckDB, polars, pandas and pyarrow read an output folder (`tests/readers`), as do the notebook and the
+//! SQL in `examples`.
 //!
-//! Needs Python 3.11 or later with `venv`; installs the pinned readers (`tests/readers/requirements.txt`) into the
+//! Needs Python 3.11 or later with `venv`; installs the pinned packages of both (`examples/requirements.txt`) into the
 //! build folder if they are missing. `FLEETDIFF_READERS_PYTHON` names an interpreter that has them already.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::tables::{Kind, TableRow, Value};
@@ -15,19 +17,26 @@ fn readers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/readers")
 }
 
-/// An interpreter with the pinned readers.
-fn python() -> PathBuf {
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples")
+}
+
+/// An interpreter with the pinned packages, which the first test that needs it installs.
+static PYTHON: LazyLock<PathBuf> = LazyLock::new(install);
+
+fn install() -> PathBuf {
     if let Some(python) = std::env::var_os("FLEETDIFF_READERS_PYTHON") {
         return python.into();
     }
-    let requirements = fs::read_to_string(readers().join("requirements.txt")).unwrap();
+    let files = [readers(), examples()].map(|folder| folder.join("requirements.txt"));
+    let requirements = files.map(|file| fs::read_to_string(file).unwrap()).concat();
     let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readers");
     let python = environment.join("bin/python");
     let installed = environment.join("installed.txt");
     if fs::read_to_string(&installed).ok().as_deref() != Some(&requirements) {
         must(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment));
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
-        must(Command::new(&python).args(pip).arg(readers().join("requirements.txt")));
+        must(Command::new(&python).args(pip).arg(examples().join("requirements.txt")));
         fs::write(&installed, requirements).unwrap();
     }
     python
@@ -73,16 +82,21 @@ pub fn expect(expected: &Path, tables: &Tables) {
 /// Lets all four read a folder and compare it with what [`expect`] wrote.
 pub fn read(folder: &Path, expected: &Path) -> Output {
     let script = readers().join("read_output.py");
-    Command::new(python()).arg(script).arg(folder).arg("--expect").arg(expected).output().unwrap()
+    Command::new(&*PYTHON).arg(script).arg(folder).arg("--expect").arg(expected).output().unwrap()
 }
 
 /// Recomputes the significant rows of an output folder from the counts behind them.
 pub fn recompute(folder: &Path) -> Output {
-    Command::new(python()).arg(readers().join("recompute.py")).arg(folder).output().unwrap()
+    Command::new(&*PYTHON).arg(examples().join("recompute.py")).arg(folder).output().unwrap()
 }
 
 /// Runs every query of a page of `docs` in `folder`, in which `out` is an output folder.
 pub fn run_page(folder: &Path, page: &Path) -> Output {
     let script = readers().join("run_page.py");
-    Command::new(python()).arg(script).arg(page).current_dir(folder).output().unwrap()
+    Command::new(&*PYTHON).arg(script).arg(page).current_dir(folder).output().unwrap()
+}
+
+/// Runs the notebook and the SQL of `examples` on an output folder; the figures must be those that the notebook shows.
+pub fn run_examples(folder: &Path) -> Output {
+    Command::new(&*PYTHON).arg(examples().join("run.py")).arg(folder).arg("--check").output().unwrap()
 }

@@ -1,10 +1,11 @@
 """Recomputes every significant or flagged row of `cells` from the table `evidence` and compares all of its figures.
 
 The figures are those of sections 5 and 16 of docs/semantics.md: levels, dispersions (phi) with the clumping in time (f) in them,
-degrees of freedom, the statistic, its p-values, the ratio with its interval; of rows `(all)` the ratio per request. What a test
-takes from the other functions of its cell is in `evidence` as columns. Only the standard library computes; pyarrow reads.
+degrees of freedom, the statistic, its p-values, the ratio with its interval, the e-value that flags are raised by with its interval;
+of rows `(all)` the ratio per request. What a test takes from the other functions of its cell is in `evidence` as columns. Only the
+standard library computes; pyarrow reads. deploy.ipynb shows the same for one row, step by step.
 
-    readers/bin/python tests/readers/recompute.py OUTPUT
+    python examples/recompute.py OUTPUT
 """
 
 import argparse
@@ -13,6 +14,7 @@ import math
 import sys
 from collections import defaultdict
 from pathlib import Path
+from statistics import NormalDist
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +25,8 @@ KEY = (
 )
 SIGNIFICANT = ("regressed", "improved")
 CLASSES = (1 / 4, 1, 4, 16, 64, 256)
+# Spreads of the effect that the e-value bets on, equally.
+BETS = (0.05, 0.2, 0.8, 3.2)
 # The largest difference that is taken for rounding: in proportion, of ln p above -1 as it is.
 CLOSE = 1e-9
 # The same of ln p above -5: there p falls with the root of a statistic near 0, whose rounding shows.
@@ -168,6 +172,7 @@ class Test:
         self.a, self.b = [f * one for f, one in zip(self.phi, a)], [f * one for f, one in zip(self.phi, b)]
         level = sum(self.p) / 2
         r = [self.a[i] / level + self.b[i] for i in (0, 1)]
+        self.variance = sum(r)
         self.df = sum(r) ** 2 / sum(one**2 / df for one, df in zip(r, dfs))
         self.theta = -math.inf if self.p[0] == 0 else math.inf if self.p[1] == 0 else math.log(self.p[0] / self.p[1])
 
@@ -204,11 +209,37 @@ class Test:
             return near + math.log1p(math.exp(far - near)) - math.log(2)
         return math.log1p(-math.exp(near) / 2 + math.exp(far) / 2)
 
-    def interval(self):
-        """The ratio with every ratio that has p > .05."""
-        limit = bisect(lambda x: ln_tail(x, self.df) < math.log(0.05), 0.0, 1e9)
+    def quantile(self, ln_p):
+        """The statistic at which ln p is this."""
+        return bisect(lambda x: ln_tail(x, self.df) < ln_p, 0.0, 1e9)
+
+    def ln_e(self, ln_p):
+        """ln of the e-value of a row with this ln p."""
+        return ln_evidence(NormalDist().inv_cdf(max(math.exp(ln_p), 1e-300) / 2) ** 2, self.variance)
+
+    def always_valid_interval(self):
+        """The ratio with every ratio whose e-value is below 20."""
+        z2 = bisect(lambda z2: ln_evidence(z2, self.variance) > math.log(20), 0.0, 1e9)
+        return self.interval(math.log(2 * NormalDist().cdf(-math.sqrt(z2))))
+
+    def change_of_share(self, shares):
+        """The difference of two shares with its 95 % interval."""
+        half = math.sqrt(self.quantile(math.log(0.05)) * sum(a * p + b * p * p for p, a, b in zip(self.p, self.a, self.b)))
+        change = shares[0] - shares[1]
+        return change, change - half, change + half
+
+    def interval(self, ln_p=math.log(0.05)):
+        """The ratio with every ratio that has a larger p, by default one above .05."""
+        limit = self.quantile(ln_p)
         ends = (bisect(lambda x: self.statistic(math.exp(x)) > limit, self.theta, self.theta + far) for far in (-60.0, 60.0))
         return tuple(math.exp(x) for x in (self.theta, *ends))
+
+
+def ln_evidence(z2, variance):
+    """ln of the mean of what the bets return at this z^2."""
+    returns = [math.log(variance / (variance + t * t)) / 2 + z2 * t * t / (2 * (variance + t * t)) for t in BETS]
+    largest = max(returns)
+    return largest + math.log(sum(math.exp(one - largest) for one in returns) / len(BETS))
 
 
 def deviance(y, m, a, b):
@@ -227,7 +258,8 @@ def recompute(rows, row, min_effect):
     of_all = row["function"] == "(all)"
     test = Test(rows, of_all)
     if of_all:
-        return {"per_request_ln_p": test.ln_p(1.0), **with_interval("per_request_ratio", test.interval())}
+        ln_p = test.ln_p(1.0)
+        return {"per_request_ln_p": ln_p, "ln_e": test.ln_e(ln_p), **with_interval("per_request_ratio", test.interval())}
     factor, *ends = (test.arms[0].shared[name] for name in ("normalization_factor", "smallest_factor", "largest_factor"))
     found = {
         "head_count": test.arms[0].count,
@@ -241,6 +273,7 @@ def recompute(rows, row, min_effect):
         "ln_p": test.ln_p(1.0),
         "adjusted_ln_p": 0.0,
         "ln_p_row": 0.0,
+        **with_interval("share_delta", test.change_of_share([arm.count / arm.exposure for arm in test.arms])),
     }
     # Against every admissible factor the function must have moved in the same direction.
     if all((test.theta - math.log(one)) * (test.theta - math.log(factor)) > 0 for one in ends):
@@ -249,9 +282,14 @@ def recompute(rows, row, min_effect):
         # What the base's own young pods showed is not in `evidence`.
         young = -math.inf if row["young_ln_p"] is None else row["young_ln_p"]
         found["ln_p_row"] = min(0.0, max(found["adjusted_ln_p"], found["ln_p_min_effect"], young))
+    # The e-value of what the base's own young pods showed, too.
+    if row["young_ln_p"] is None:
+        found["ln_e"] = test.ln_e(found["adjusted_ln_p"])
     if row["head_count"] > 0 and row["base_count"] > 0:
         ratio = test.interval()
         found.update(with_interval("ratio", ratio), **with_interval("adjusted_ratio", ratio, factor))
+        if row["always_valid_ratio"] is not None:
+            found.update(with_interval("always_valid_ratio", test.always_valid_interval(), factor))
     return found
 
 
@@ -273,10 +311,29 @@ def read(folder, is_wanted=None):
     return rows, files[0].metadata.metadata
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Recomputes the significant rows of an output folder from its table evidence.")
-    parser.add_argument("output", type=Path, help="the folder that fleetdiff wrote")
-    output = parser.parse_args().output
+class Comparison:
+    """What recomputing an output folder came to."""
+
+    def __init__(self):
+        self.recomputed, self.significant = 0, 0
+        # The largest difference by figure, and every difference beyond rounding in words.
+        self.largest, self.failures = defaultdict(float), []
+
+    def add(self, key, row, evidence, min_effect):
+        self.recomputed += 1
+        places = {(one["stratum"], one["arm"], one["bucket"]) for one in evidence}
+        if len(places) < len(evidence):
+            self.failures.append(f"{key}: the key of evidence is not unique")
+        for name, found in recompute(evidence, row, min_effect).items():
+            off = difference(name, found, row[name])
+            self.largest[name] = max(self.largest[name], off)
+            near_one = "ln_p" in name and found > -5
+            if not off <= (CLOSE_NEAR_ONE if near_one else CLOSE):
+                self.failures.append(f"{key}: {name} is {row[name]}, recomputed {found}")
+
+
+def compare(output):
+    """Recomputes every row of an output folder that has evidence, and compares it with the figures of `cells`."""
     behind = defaultdict(list)
     for row in read(output / "evidence")[0]:
         behind[tuple(row[name] for name in KEY)].append(row)
@@ -288,33 +345,30 @@ def main():
 
     rows, about = read(output / "cells", is_wanted)
     min_effect = json.loads(about[b"fleetdiff.configuration"])["dataflow"]["min_effect"]
-    recomputed, significant, largest, failures = 0, 0, defaultdict(float), []
+    done = Comparison()
     for row in rows:
         key = tuple(row[name] for name in KEY)
         evidence = behind.pop(key, None)
         is_significant = row["verdict"] in SIGNIFICANT and row["reason"] != "rare"
-        significant += is_significant
-        if evidence is None:
-            if is_significant:
-                failures.append(f"{key}: significant, without evidence")
-            continue
-        places = {(one["stratum"], one["arm"], one["bucket"]) for one in evidence}
-        if len(places) < len(evidence):
-            failures.append(f"{key}: the key of evidence is not unique")
-        recomputed += 1
-        for name, found in recompute(evidence, row, min_effect).items():
-            off = difference(name, found, row[name])
-            largest[name] = max(largest[name], off)
-            near_one = "ln_p" in name and found > -5
-            if not off <= (CLOSE_NEAR_ONE if near_one else CLOSE):
-                failures.append(f"{key}: {name} is {row[name]}, recomputed {found}")
-    failures += [f"{key}: evidence without a row" for key in behind]
-    for name, off in largest.items():
+        done.significant += is_significant
+        if evidence is not None:
+            done.add(key, row, evidence, min_effect)
+        elif is_significant:
+            done.failures.append(f"{key}: significant, without evidence")
+    done.failures += [f"{key}: evidence without a row" for key in behind]
+    return done
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Recomputes the significant rows of an output folder from its table evidence.")
+    parser.add_argument("output", type=Path, help="the folder that fleetdiff wrote")
+    done = compare(parser.parse_args().output)
+    for name, off in done.largest.items():
         print(f"{name}: largest difference {off:.1e}")
-    for failure in failures[:20]:
+    for failure in done.failures[:20]:
         print(f"FAILED {failure}", file=sys.stderr)
-    print(f"{recomputed} rows recomputed, {significant} of them significant, {len(failures)} failures")
-    return 1 if failures or not significant else 0
+    print(f"{done.recomputed} rows recomputed, {done.significant} of them significant, {len(done.failures)} failures")
+    return 1 if done.failures or not done.significant else 0
 
 
 if __name__ == "__main__":
