@@ -12,6 +12,7 @@ CREATE OR REPLACE TEMP VIEW evidence AS FROM 'out/evidence/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW flags AS FROM 'out/flags/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW incidents AS FROM 'out/incidents/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW comparisons AS FROM 'out/comparisons/**/*.parquet';
+CREATE OR REPLACE TEMP VIEW scaling AS FROM 'out/scaling/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW ledger AS FROM 'out/ledger/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW rejected AS FROM 'out/rejected/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW events AS
@@ -30,6 +31,7 @@ UNION ALL SELECT 'flags', count(*) FROM flags
 UNION ALL SELECT 'incidents', count(*) FROM incidents
 UNION ALL SELECT 'ledger', count(*) FROM ledger
 UNION ALL SELECT 'rejected', count(*) FROM rejected
+UNION ALL SELECT 'scaling', count(*) FROM scaling
 ORDER BY "table";
 FROM overview;
 

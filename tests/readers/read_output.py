@@ -28,6 +28,7 @@ FILED_BY = {
     "flags": "window_end_at",
     "comparisons": "window_end_at",
     "incidents": "changed_at",
+    "scaling": "window_end_at",
     "ledger": "hop_at",
     "rejected": "hop_at",
 }

@@ -73,6 +73,7 @@ pub fn expect(expected: &Path, tables: &Tables) {
         "flags": figures(&tables.flags),
         "comparisons": figures(&tables.comparisons),
         "incidents": figures(&tables.incidents),
+        "scaling": figures(&tables.scaling),
         "ledger": figures(&tables.ledger),
         "rejected": figures(&tables.rejected),
     });

@@ -7,6 +7,7 @@ use fleetdiff_schemas::rows::{ALL_FUNCTIONS, ScalingRow};
 use fleetdiff_schemas::verdict::{ScalingReason, ScalingVerdict};
 use fleetdiff_simulation::fleet::Fleet;
 
+use super::outputs::DOCUMENTED;
 use super::program::{Done, done};
 
 /// Cells in which the head scales worse.
@@ -71,7 +72,7 @@ fn load_finds_what_scales_worse_and_nothing_else() {
 
 #[test]
 fn load_that_does_not_move_says_what_is_missing() {
-    let done = run_to_output(&["demo", "--requests", "40", "--factor", "1.0"]);
+    let done = &*DOCUMENTED;
     let rows = &done.tables.scaling;
     assert!(
         rows.len() > 10_000

@@ -26,7 +26,7 @@ fn page() -> PathBuf {
 }
 
 /// The run that the page of the documentation and the notebook begin with.
-static DOCUMENTED: LazyLock<Done> = LazyLock::new(|| {
+pub static DOCUMENTED: LazyLock<Done> = LazyLock::new(|| {
     let text = fs::read_to_string(page()).unwrap();
     let command = text.lines().find_map(|line| line.strip_prefix("fleetdiff demo ")).unwrap();
     let options: Vec<&str> = command.strip_suffix(" --output out").unwrap().split(' ').collect();

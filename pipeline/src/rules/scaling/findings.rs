@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(
             raised.summary,
             "encode: v2 scales worse than v1 in tv in north. At twice the load a request costs 32 % more (23 to 41 %) there; in v1 \
-             0.0 % more (-6.7 to 7.2 %). Load of v2 spanned a factor of 1.0."
+             0.0 % more (-7 to 7 %). Load of v2 spanned a factor of 1.0."
         );
         assert!(found.report(Hop(120), &[worse("encode", "north", 1e-9)]).is_empty(), "nothing new");
         let grown = found.report(Hop(180), &[worse("encode", "north", 1e-9), worse("encode", "south", 1e-9)]);
