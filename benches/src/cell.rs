@@ -48,16 +48,14 @@ impl OneCell {
     pub fn after(closed: u64, mix: Mix, requests: u64) -> Self {
         let table = FunctionTable::default();
         let (mut counts, mut blocks) = (CellCounts::new(Config::default().clock(), None), Blocks::default());
-        let fleet = Workload::new(MEDIUM, mix, 1, 1);
-        let ids = table.intern(&(0..20_000).map(|f| Arc::clone(fleet.name(f))).collect::<Vec<_>>());
+        let profiles = Profiles::new(mix, requests, &table);
         let config = Config::default();
         let (block, hops) = (Hop(closed * BLOCK), closed * BLOCK + OPEN);
         for hop in (0..hops).map(Hop) {
             if hop.0.is_multiple_of(BLOCK) {
                 blocks.begin(hop);
             }
-            let pods = fleet.pods.iter().filter(|pod| pod.cell == 0);
-            counts.add(pods.map(|pod| addition(&fleet, pod, hop, &ids, requests)).collect(), &blocks, &table);
+            counts.add(profiles.of(hop), &blocks, &table);
             counts.expire(hop.plus(1).minus(config.window_hops()), Some(Hop(0)));
         }
         let id = ComparisonId { service: "video".into(), base: vec!["base".into()], head: "head".into() };
@@ -65,7 +63,7 @@ impl OneCell {
             counts,
             comparison: OpenComparison { id, epoch: Hop(0) },
             block,
-            name: fleet.cell(0),
+            name: profiles.fleet.cell(0),
             hop: Hop(hops - 1),
             config,
         }
@@ -103,6 +101,31 @@ impl OneCell {
             method: Method::Honest,
             young_arms: OnceCell::new(),
         }
+    }
+}
+
+/// The profiles of the cell, hop by hop.
+#[derive(Debug)]
+pub struct Profiles {
+    fleet: Workload,
+    ids: Vec<FunctionId>,
+    requests: u64,
+}
+
+impl Profiles {
+    /// Those of a cell in which a pod serves `requests` requests for a thousand samples.
+    #[must_use]
+    pub fn new(mix: Mix, requests: u64, table: &FunctionTable) -> Self {
+        let fleet = Workload::new(MEDIUM, mix, 1, 1);
+        let ids = table.intern(&(0..20_000).map(|f| Arc::clone(fleet.name(f))).collect::<Vec<_>>());
+        Self { fleet, ids, requests }
+    }
+
+    /// One profile of each pod.
+    #[must_use]
+    pub fn of(&self, hop: Hop) -> Vec<Addition> {
+        let pods = self.fleet.pods.iter().filter(|pod| pod.cell == 0);
+        pods.map(|pod| addition(&self.fleet, pod, hop, &self.ids, self.requests)).collect()
     }
 }
 

@@ -168,34 +168,35 @@ fn place_of(addition: &Addition) -> (Build, Replicate) {
 struct Scratch {
     /// Self and total.
     sums: Vec<(u64, u64)>,
-    touched: Vec<usize>,
+    /// One bit for each place that was touched.
+    touched: Vec<u64>,
 }
 
 impl Scratch {
     fn add(&mut self, addition: &Addition, functions: &CellFunctions) {
+        if self.sums.len() < functions.len() {
+            self.sums.resize(functions.len(), (0, 0));
+            self.touched.resize(functions.len().div_ceil(64), 0);
+        }
         for (place, entry) in known(addition, functions) {
-            if place >= self.sums.len() {
-                self.sums.resize(place + 1, (0, 0));
-            }
             let sum = &mut self.sums[place];
-            if *sum == (0, 0) {
-                self.touched.push(place);
-            }
             *sum = (sum.0 + entry.own, sum.1 + entry.total);
+            self.touched[place / 64] |= 1 << (place % 64);
         }
     }
 
     /// The sums as bytes; nothing is left.
     fn take(&mut self) -> Vec<u8> {
-        self.touched.sort_unstable();
-        let entries: Vec<Entry> = self
-            .touched
-            .drain(..)
-            .map(|place| {
+        let mut entries = Vec::new();
+        for (word, bits) in self.touched.iter_mut().enumerate() {
+            let mut left = std::mem::take(bits);
+            while left != 0 {
+                let place = word * 64 + usize::try_from(left.trailing_zeros()).unwrap_or(0);
+                left &= left - 1;
                 let (own, total) = std::mem::take(&mut self.sums[place]);
-                Entry { function: u32::try_from(place).unwrap_or(u32::MAX), own, total }
-            })
-            .collect();
+                entries.push(Entry { function: u32::try_from(place).unwrap_or(u32::MAX), own, total });
+            }
+        }
         let mut bytes = encode(&entries);
         bytes.shrink_to_fit();
         bytes

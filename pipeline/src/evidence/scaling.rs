@@ -166,32 +166,22 @@ impl<'a> BuildLoad<'a> {
     /// The elasticities of functions with at least `min_count` samples; with self samples also that of all samples together.
     fn kind(&self, kind: CountKind, min_count: u64) -> KindScaling {
         let samples = Samples::of(self, kind, min_count.max(1));
-        let of_number: BTreeMap<u64, usize> = self.minutes.iter().map(|(number, _)| *number).zip(0..).collect();
-        let elasticities = self.load.elasticities(samples.rows(), samples.tested.len(), |row, number, replicate| {
-            float(samples.at(row, of_number[&number])[replicate])
+        let elasticities = self.load.elasticities(samples.rows(), samples.tested.len(), |row, minute, replicate| {
+            float(samples.at(row, minute)[replicate])
         });
         let (low, high) = self.load.thirds();
-        let third = |row: usize, numbers: &[u64]| {
-            let mut third = Third::default();
-            for minute in numbers.iter().map(|number| of_number[number]) {
-                third.count += samples.at(row, minute).iter().sum::<u64>();
-                for served in self.minutes[minute].1.iter().flatten() {
-                    third.samples += served.samples;
-                    third.requests += served.requests;
-                }
-            }
-            third
-        };
+        let thirds = [low, high].map(|minutes| {
+            let served = || minutes.iter().flat_map(|&minute| self.minutes[minute].1.iter().flatten());
+            let (all, requests) = (served().map(|one| one.samples).sum(), served().map(|one| one.requests).sum());
+            (minutes, Third { count: 0, samples: all, requests })
+        });
         let functions = (0..samples.rows()).zip(&elasticities.slopes).map(|(row, &slope)| {
             let (hash, name) = samples.name(row, self.counts);
-            FunctionScaling {
-                hash,
-                name,
-                count: samples.sum(row),
-                slope,
-                low: third(row, &low),
-                high: third(row, &high),
-            }
+            let [low, high] = thirds.each_ref().map(|(minutes, third)| {
+                let count = minutes.iter().flat_map(|&minute| samples.at(row, minute)).sum();
+                Third { count, ..*third }
+            });
+            FunctionScaling { hash, name, count: samples.sum(row), slope, low, high }
         });
         let drifts = || (elasticities.df < LEAST_DF).then_some(ScalingReason::DriftOutlastsWindow);
         let withheld = self.load.withheld().map(reason_of).or_else(drifts);

@@ -65,7 +65,8 @@ pub struct LoadInterval {
 #[derive(Clone, Debug)]
 pub struct Load {
     pods: usize,
-    intervals: Vec<LoadInterval>,
+    /// Those with requests, and the place of each among all that were given.
+    intervals: Vec<(usize, LoadInterval)>,
     /// ln of the load of each interval, less the median.
     ln_load: Vec<f64>,
     /// The mean of `ln_load` in each block of time.
@@ -112,13 +113,13 @@ impl Load {
     /// are left out.
     #[must_use]
     pub fn of(intervals: impl IntoIterator<Item = LoadInterval>) -> Self {
-        let intervals: Vec<_> = intervals.into_iter().filter(|one| one.serving > 0.0).collect();
+        let intervals: Vec<_> = intervals.into_iter().enumerate().filter(|(_, one)| one.serving > 0.0).collect();
         let load = |one: &LoadInterval| libm::log(one.requests.iter().sum::<f64>() / one.serving);
-        let loads: Vec<f64> = intervals.iter().map(load).collect();
+        let loads: Vec<f64> = intervals.iter().map(|(_, one)| load(one)).collect();
         let middle = median(&loads);
         let ln_load: Vec<f64> = loads.iter().map(|load| load - middle).collect();
-        let pods = intervals.first().map_or(0, |one| one.requests.len());
-        let pods = (0..pods).filter(|&pod| intervals.iter().any(|one| one.requests[pod] > 0.0)).count();
+        let pods = intervals.first().map_or(0, |(_, one)| one.requests.len());
+        let pods = (0..pods).filter(|&pod| intervals.iter().any(|(_, one)| one.requests[pod] > 0.0)).count();
         let of_block = means_of_blocks(&intervals, &ln_load);
         Self { pods, intervals, ln_load, of_block }
     }
@@ -148,18 +149,18 @@ impl Load {
         (greatest_rise(self.of_block.iter()), greatest_rise(self.of_block.iter().rev()))
     }
 
-    /// The numbers of the third of intervals with the lowest load, and of the third with the highest.
+    /// The third of intervals with the lowest load, and the third with the highest: their places among all that were given.
     #[must_use]
-    pub fn thirds(&self) -> (Vec<u64>, Vec<u64>) {
+    pub fn thirds(&self) -> (Vec<usize>, Vec<usize>) {
         let mut order: Vec<usize> = (0..self.intervals.len()).collect();
         order.sort_by(|&a, &b| self.ln_load[a].total_cmp(&self.ln_load[b]).then(a.cmp(&b)));
         let third = order.len() / 3;
-        let numbers = |places: &[usize]| places.iter().map(|&place| self.intervals[place].number).collect();
-        (numbers(&order[..third]), numbers(&order[order.len() - third..]))
+        let given = |places: &[usize]| places.iter().map(|&place| self.intervals[place].0).collect();
+        (given(&order[..third]), given(&order[order.len() - third..]))
     }
 
-    /// The elasticities of so many functions, whose samples by function, interval number and pod `samples` gives; the first `telling` of
-    /// them show how long drift lasts.
+    /// The elasticities of so many functions, whose samples by function, place of the interval among all that were given, and pod
+    /// `samples` gives; the first `telling` of them show how long drift lasts.
     ///
     /// Checked against statsmodels and NumPy (`scaling.json`) to 1e-7. Costs intervals x pods for each function and each of some five steps.
     #[must_use]
@@ -167,9 +168,9 @@ impl Load {
         &self,
         functions: usize,
         telling: usize,
-        samples: impl Fn(usize, u64, usize) -> f64,
+        samples: impl Fn(usize, usize, usize) -> f64,
     ) -> Elasticities {
-        let fitted = |function| self.fit(&|number, pod| samples(function, number, pod));
+        let fitted = |function| self.fit(&|given, pod| samples(function, given, pod));
         let fits: Vec<Option<Fit>> = (0..functions).map(fitted).collect();
         let persistence = self.persistence(&fits[..telling.min(functions)]);
         let lasting = (1.0 + persistence) / (1.0 - persistence);
@@ -202,8 +203,8 @@ impl Load {
     }
 
     /// Fits one function; `None` if it has no samples, or all of them at one end of the load.
-    fn fit(&self, samples: &impl Fn(u64, usize) -> f64) -> Option<Fit> {
-        let pods: Vec<Pod> = (0..self.intervals.first()?.requests.len()).map(|pod| self.pod(pod, samples)).collect();
+    fn fit(&self, samples: &impl Fn(usize, usize) -> f64) -> Option<Fit> {
+        let pods: Vec<Pod> = (0..self.intervals.first()?.1.requests.len()).map(|pod| self.pod(pod, samples)).collect();
         let beta = self.root(&pods)?;
         let growth = self.growth(beta);
         let mut fit = Fit { beta, ..Fit::default() };
@@ -227,16 +228,18 @@ impl Load {
         let relative: Vec<f64> = each.iter().map(OfInterval::relative).collect();
         fit.excess = relative.iter().copied().map(square).sum::<f64>() / (intervals - 2.0) - 1.0;
         let neighbours =
-            (1..each.len()).filter(|&place| self.intervals[place].number == self.intervals[place - 1].number + 1);
+            (1..each.len()).filter(|&place| self.intervals[place].1.number == self.intervals[place - 1].1.number + 1);
         let products: Vec<f64> = neighbours.map(|place| relative[place] * relative[place - 1]).collect();
         fit.next = products.iter().sum::<f64>() / length(products.len()).max(1.0);
         (fit.information > 0.0).then_some(fit)
     }
 
-    fn pod(&self, pod: usize, samples: &impl Fn(u64, usize) -> f64) -> Pod {
-        let served = self.intervals.iter().enumerate().filter(|(_, one)| one.requests[pod] > 0.0);
-        let served: Vec<_> = served.map(|(place, one)| (place, one.requests[pod], samples(one.number, pod))).collect();
-        Pod { samples: served.iter().map(|(_, _, samples)| samples).sum(), served }
+    fn pod(&self, pod: usize, samples: &impl Fn(usize, usize) -> f64) -> Pod {
+        let served = self.intervals.iter().enumerate().filter(|(_, (_, one))| one.requests[pod] > 0.0);
+        let served: Vec<_> =
+            served.map(|(place, (given, one))| (place, one.requests[pod], samples(*given, pod))).collect();
+        let at_load = served.iter().map(|&(place, _, samples)| samples * self.ln_load[place]).sum();
+        Pod { samples: served.iter().map(|(_, _, samples)| samples).sum(), at_load, served }
     }
 
     /// The root of the score: it falls with beta, so that Newton's steps, halved where they go too far, find it.
@@ -269,8 +272,7 @@ impl Load {
         let (mut score, mut information) = (0.0, 0.0);
         for pod in pods.iter().filter(|pod| pod.samples > 0.0) {
             let at = self.moments(pod, &growth);
-            let seen: f64 = pod.served.iter().map(|&(place, _, samples)| samples * self.ln_load[place]).sum();
-            score += seen - pod.samples * at.mean;
+            score += pod.at_load - pod.samples * at.mean;
             information += pod.samples * at.variance;
         }
         (score, information)
@@ -283,17 +285,24 @@ impl Load {
 
     /// How the samples of a pod are expected to lie over the load.
     fn moments(&self, pod: &Pod, growth: &[f64]) -> Moments {
-        let weights = || pod.served.iter().map(|&(place, requests, _)| (place, requests * growth[place]));
-        let sum: f64 = weights().map(|(_, weight)| weight).sum();
-        let mean = weights().map(|(place, weight)| weight * self.ln_load[place]).sum::<f64>() / sum;
-        let variance = weights().map(|(place, weight)| weight * square(self.ln_load[place] - mean)).sum::<f64>() / sum;
-        Moments { sum, mean, variance }
+        let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
+        for &(place, requests, _) in &pod.served {
+            let (weight, load) = (requests * growth[place], self.ln_load[place]);
+            sum += weight;
+            first += weight * load;
+            second += weight * load * load;
+        }
+        let mean = first / sum;
+        // Loads are centred, so that little is lost to rounding.
+        Moments { sum, mean, variance: (second / sum - square(mean)).max(0.0) }
     }
 }
 
 /// One pod's samples of a function.
 struct Pod {
     samples: f64,
+    /// Sum of samples times ln load.
+    at_load: f64,
     /// Place of each interval in which it served, its requests and its samples.
     served: Vec<(usize, f64, f64)>,
 }
@@ -379,11 +388,11 @@ impl LoadInterval {
 }
 
 /// The mean load of blocks of time, ascending; a block without requests is left out.
-fn means_of_blocks(intervals: &[LoadInterval], ln_load: &[f64]) -> Vec<f64> {
-    let Some((first, last)) = intervals.first().zip(intervals.last()) else { return Vec::new() };
+fn means_of_blocks(intervals: &[(usize, LoadInterval)], ln_load: &[f64]) -> Vec<f64> {
+    let Some(((_, first), (_, last))) = intervals.first().zip(intervals.last()) else { return Vec::new() };
     let each = (last.number - first.number + 1).div_ceil(BLOCKS);
     let mut blocks: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
-    for (interval, load) in intervals.iter().zip(ln_load) {
+    for ((_, interval), load) in intervals.iter().zip(ln_load) {
         let (sum, number) = blocks.entry((interval.number - first.number) / each).or_default();
         (*sum, *number) = (*sum + load, *number + 1.0);
     }

@@ -224,9 +224,7 @@ impl Recorded {
     fn slopes(&self) -> Vec<Option<Slope>> {
         let is_enough = |function: &usize| self.samples[*function].iter().flatten().sum::<f64>() >= MIN_COUNT;
         let enough: Vec<usize> = (0..FUNCTIONS).filter(is_enough).collect();
-        let at = |function: usize, minute: u64, pod: usize| {
-            self.samples[enough[function]][usize::try_from(minute).unwrap_or(0)][pod]
-        };
+        let at = |function: usize, minute: usize, pod: usize| self.samples[enough[function]][minute][pod];
         let found = self.load().elasticities(enough.len(), enough.len(), at).slopes;
         let mut slopes = vec![None; FUNCTIONS];
         enough.iter().zip(found).for_each(|(&function, slope)| slopes[function] = slope);
@@ -236,8 +234,8 @@ impl Recorded {
     /// Whose shares differ between the thirds of lowest and highest load.
     fn significant_shares(&self) -> Vec<bool> {
         let (low, high) = self.load().thirds();
-        let counts = |minutes: &[u64]| -> Vec<u64> {
-            let minutes: BTreeSet<usize> = minutes.iter().filter_map(|&minute| usize::try_from(minute).ok()).collect();
+        let counts = |minutes: &[usize]| -> Vec<u64> {
+            let minutes: BTreeSet<usize> = minutes.iter().copied().collect();
             let sum = |samples: &Vec<Vec<f64>>| minutes.iter().flat_map(|&minute| &samples[minute]).sum::<f64>();
             self.samples.iter().map(|samples| whole(sum(samples))).collect()
         };

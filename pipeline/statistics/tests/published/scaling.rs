@@ -15,9 +15,8 @@ fn load(numbers: &[u64], requests: &Table) -> Load {
 }
 
 fn elasticities(numbers: &[u64], requests: &Table, samples: &[Table]) -> Elasticities {
-    let place = |number: u64| numbers.iter().position(|&other| other == number).expect("an interval of the load");
-    load(numbers, requests)
-        .elasticities(samples.len(), samples.len(), |function, number, pod| samples[function][place(number)][pod])
+    let functions = samples.len();
+    load(numbers, requests).elasticities(functions, functions, |function, place, pod| samples[function][place][pod])
 }
 
 #[test]
@@ -105,10 +104,10 @@ fn what_cannot_be_told_from_time_is_withheld() {
 fn samples_of_one_interval_have_no_elasticity() {
     let (numbers, requests) = hump(2.0);
     let load = load(&numbers, &requests);
-    let of = |samples: &dyn Fn(u64) -> f64| load.elasticities(1, 1, |_, number, _| samples(number)).slopes[0];
+    let of = |samples: &dyn Fn(usize) -> f64| load.elasticities(1, 1, |_, minute, _| samples(minute)).slopes[0];
     assert_eq!(of(&|_| 0.0), None);
-    assert_eq!(of(&|number| f64::from(u8::from(number == 0))), None);
-    assert!(of(&|number| f64::from(u8::from(number.is_multiple_of(2)))).is_some());
+    assert_eq!(of(&|minute| f64::from(u8::from(minute == 0))), None);
+    assert!(of(&|minute| f64::from(u8::from(minute.is_multiple_of(2)))).is_some());
     let (low, high) = load.thirds();
     assert!(low.contains(&0) && low.contains(&29) && high.contains(&15) && low.len() == 10 && high.len() == 10);
 }
