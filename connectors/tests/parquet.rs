@@ -120,7 +120,7 @@ fn what_is_written_already_is_done() {
     let again = write(folder.path(), &tables).unwrap();
     assert!(first.files.iter().all(|file| file.created) && again.files.iter().all(|file| !file.created));
     assert_eq!(files_below(folder.path()), before);
-    assert_eq!(first.files.iter().map(|file| file.rows).sum::<usize>(), 7 * 50);
+    assert_eq!(first.files.iter().map(|file| file.rows).sum::<usize>(), 8 * 50);
 }
 
 #[test]
@@ -214,10 +214,10 @@ fn the_first_interval_has_a_file_of_every_table() {
     let ledger = |seconds| LedgerRow { hop_at: Nanos::from_seconds(seconds), ..LedgerRow::default() };
     output.write(&Tables { ledger: vec![ledger(START_SECONDS)], ..Tables::default() }).unwrap();
     let paths: Vec<String> = files_below(folder.path()).keys().map(|path| path.display().to_string()).collect();
-    let expected = ["cells", "comparisons", "evidence", "flags", "incidents", "ledger", "rejected"];
+    let expected = ["cells", "comparisons", "evidence", "flags", "incidents", "ledger", "rejected", "scaling"];
     assert_eq!(paths, expected.map(|table| format!("{table}/date=2026-03-01/hour=09/1772358000.parquet")));
     output.write(&Tables { ledger: vec![ledger(START_SECONDS + 600)], ..Tables::default() }).unwrap();
-    assert_eq!(files_below(folder.path()).len(), 8, "later intervals have files of rows alone");
+    assert_eq!(files_below(folder.path()).len(), 9, "later intervals have files of rows alone");
     assert_eq!(read_tables(folder.path()).unwrap().ledger.len(), 2);
 }
 

@@ -53,8 +53,8 @@ fn print_subject(out: &mut impl Write, subject: &Subject<'_>, rows: &[&ScalingRo
     let about = base.map_or_else(|| build.to_string(), |base| format!("{build} against {base}"));
     let functions = ranked(rows, found);
     let tested = rows.iter().filter(|row| row.q_value.is_some()).count();
-    let told = cells.len() - silent.len();
-    if told > 0 {
+    let tested_in = cells.len() - silent.len();
+    if tested_in > 0 {
         let verb = if functions.len() < 2 { "costs" } else { "cost" };
         let number = match functions.len() {
             0 => "no function".to_owned(),
@@ -66,7 +66,7 @@ fn print_subject(out: &mut impl Write, subject: &Subject<'_>, rows: &[&ScalingRo
         };
         writeln!(
             out,
-            "{about}: {what} ({tested} rows tested in {told} of {} {})",
+            "{about}: {what} ({tested} rows tested in {tested_in} of {} {})",
             cells.len(),
             plural(cells.len(), "cell")
         )?;
@@ -80,7 +80,7 @@ fn print_subject(out: &mut impl Write, subject: &Subject<'_>, rows: &[&ScalingRo
     if let Some(row) = withheld.first() {
         let needed = row.needed.as_deref().unwrap_or("more data");
         let places = words(&extents(silent.iter().copied(), cells.iter().copied()));
-        writeln!(out, "{about}: nothing can be told in {places}; needed: {needed}")?;
+        writeln!(out, "{about}: nothing can be said in {places}; needed: {needed}")?;
     }
     Ok(())
 }

@@ -71,7 +71,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let cells: Cells =
         args.cells.parse().map_err(|failure| Failure::with_hint(failure, "cells are written REGION:COHORT,..."))?;
     // Whole stacks, so that callers are explained by their callees.
-    let factor = args.factor.unwrap_or(if args.load.is_some() { 1.0 } else { Fleet::DEMO_FACTOR });
+    let unasked = if args.load.is_some() { 1.0 } else { Fleet::DEMO_FACTOR };
+    let factor = args.factor.unwrap_or(unasked);
     let (fleet, requests) = match args.load {
         Some(peak) => (under_load(args, &cells, peak), WITH_LOAD),
         None => (Fleet::demo(args.seed).unchanged(), 0.0),
@@ -121,7 +122,7 @@ fn changes(args: &DemoArgs, factor: f64) -> String {
         None => format!("{regress} costs x {factor} in {cells}"),
         Some(peak) => {
             let power = Fleet::DEMO_ELASTICITY;
-            let also = if factor == 1.0 { String::new() } else { format!(", and x {factor}") };
+            let also = args.factor.map_or_else(String::new, |factor| format!(", and x {factor}"));
             format!(
                 "load rises {peak} times and falls back; a request costs load to the power of {power} in {regress} in {cells}{also}"
             )

@@ -82,99 +82,134 @@ struct Function {
     g: Option<f64>,
 }
 
-type Kept<'a> = Vec<(u64, BTreeMap<&'a MinutePlace, &'a InMinute>)>;
+/// What counts of some builds: minutes in which they served, and the pods that did.
+struct Kept<'a> {
+    kind: CountKind,
+    minutes: Vec<(u64, BTreeMap<&'a MinutePlace, &'a InMinute>)>,
+    places: BTreeSet<&'a MinutePlace>,
+}
 
-impl Measured {
-    fn of(config: &Config, archive: &Archive, minutes: &Minutes, builds: &[Build], kind: CountKind) -> Option<Self> {
+impl<'a> Kept<'a> {
+    fn of(minutes: &'a Minutes, builds: &[Build], kind: CountKind) -> Self {
         let kept = minutes.iter().map(|(number, places)| {
             let served = places.iter().filter(|((build, _, _), one)| builds.contains(build) && one.requests > 0);
             (*number, served.collect::<BTreeMap<_, _>>())
         });
-        let kept: Kept<'_> = kept.filter(|(_, served)| !served.is_empty()).collect();
-        let first = kept.first()?.0;
-        let places: BTreeSet<&MinutePlace> = kept.iter().flat_map(|(_, served)| served.keys().copied()).collect();
-        let course = Course::of(
-            kept.iter()
-                .map(|(number, served)| {
-                    let requests =
-                        places.iter().map(|place| served.get(place).map_or(0.0, |one| float(one.requests))).collect();
-                    let serving: BTreeSet<&PodId> = served.values().flat_map(|one| &one.pods).collect();
-                    (*number, requests, length_float(serving.len()))
-                })
-                .collect(),
-        );
-        let count_of =
-            |one: &InMinute, function: usize| one.functions.get(&function).map_or(0, |counts| counts[column(kind)]);
-        let sum_of = |function: usize| -> u64 {
-            kept.iter().flat_map(|(_, served)| served.values()).map(|one| count_of(one, function)).sum()
+        let minutes: Vec<_> = kept.filter(|(_, served)| !served.is_empty()).collect();
+        let places = minutes.iter().flat_map(|(_, served)| served.keys().copied()).collect();
+        Self { kind, minutes, places }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &InMinute> {
+        self.minutes.iter().flat_map(|(_, served)| served.values().copied())
+    }
+
+    fn course(&self) -> Course {
+        let minute = |(number, served): &(u64, BTreeMap<&MinutePlace, &InMinute>)| {
+            let requests = self.places.iter().map(|place| served.get(place).map_or(0.0, |one| float(one.requests)));
+            let serving: BTreeSet<&PodId> = served.values().flat_map(|one| &one.pods).collect();
+            (*number, requests.collect(), length_float(serving.len()))
         };
-        let sums: Vec<u64> = (0..archive.names.len()).map(sum_of).collect();
-        let tested: Vec<usize> = (0..sums.len()).filter(|&f| sums[f] >= config.min_count.max(1)).collect();
-        let rare: Vec<u64> = sums.iter().copied().filter(|&sum| sum > 0 && sum < config.min_count.max(1)).collect();
-        let mut named: Vec<Option<usize>> = tested.iter().copied().map(Some).collect();
-        named.extend((kind == CountKind::SelfCount).then_some(None));
-        let count = |one: &InMinute, function: Option<usize>| match function {
-            Some(function) => count_of(one, function),
-            None => one.samples,
+        Course::of(self.minutes.iter().map(minute).collect())
+    }
+
+    /// Of a function, or of all together.
+    fn count(&self, one: &InMinute, function: Option<usize>) -> u64 {
+        function
+            .map_or(one.samples, |function| one.functions.get(&function).map_or(0, |counts| counts[column(self.kind)]))
+    }
+
+    fn sum(&self, function: Option<usize>) -> u64 {
+        self.all().map(|one| self.count(one, function)).sum()
+    }
+
+    /// By minute and place.
+    fn table(&self, function: Option<usize>) -> Vec<Vec<f64>> {
+        let in_minute = |(_, served): &(u64, BTreeMap<&MinutePlace, &InMinute>)| {
+            self.places
+                .iter()
+                .map(|place| served.get(place).map_or(0.0, |one| float(self.count(one, function))))
+                .collect()
         };
-        let tables: Vec<Vec<Vec<f64>>> = named
-            .iter()
-            .map(|&function| {
-                let in_minute = |served: &BTreeMap<&MinutePlace, &InMinute>| {
-                    places
-                        .iter()
-                        .map(|place| served.get(place).map_or(0.0, |one| float(count(one, function))))
-                        .collect()
-                };
-                kept.iter().map(|(_, served)| in_minute(served)).collect()
-            })
-            .collect();
+        self.minutes.iter().map(in_minute).collect()
+    }
+
+    /// The function's samples, all samples and requests in these minutes.
+    fn within(&self, third: &[usize], function: Option<usize>) -> [u64; 3] {
+        let served = || third.iter().flat_map(|&place| self.minutes[place].1.values().copied());
+        let sum = |of: &dyn Fn(&InMinute) -> u64| served().map(of).sum::<u64>();
+        [sum(&|one| self.count(one, function)), sum(&|one| one.samples), sum(&|one| one.requests)]
+    }
+
+    fn function(
+        &self,
+        archive: &Archive,
+        function: Option<usize>,
+        slope: Option<Slope>,
+        thirds: &[Vec<usize>; 2],
+    ) -> Function {
+        let [low, high] = thirds.each_ref().map(|third| self.within(third, function));
+        let ratio = |part: u64, whole: u64| (whole > 0).then(|| float(part) / float(whole));
+        let at_load =
+            |[x, samples, requests]: [u64; 3]| AtLoad { share: ratio(x, samples), per_request: ratio(x, requests) };
+        let g = (function.is_some() && low[1] > 0 && high[1] > 0)
+            .then(|| g_share(float(high[0]), float(high[1]), float(low[0]), float(low[1])));
+        Function {
+            name: function.map_or_else(|| ALL_FUNCTIONS.into(), |function| Arc::clone(&archive.names[function])),
+            count: self.sum(function),
+            slope,
+            low: at_load(low),
+            high: at_load(high),
+            g,
+        }
+    }
+}
+
+impl Measured {
+    fn of(config: &Config, archive: &Archive, minutes: &Minutes, builds: &[Build], kind: CountKind) -> Option<Self> {
+        let kept = Kept::of(minutes, builds, kind);
+        let first = kept.minutes.first()?.0;
+        let course = kept.course();
+        let sums: Vec<u64> = (0..archive.names.len()).map(|function| kept.sum(Some(function))).collect();
+        let floor = config.min_count.max(1);
+        let tested: Vec<Option<usize>> = (0..sums.len()).filter(|&f| sums[f] >= floor).map(Some).collect();
+        let rare = || sums.iter().filter(|&&sum| sum > 0 && sum < floor);
+        let named: Vec<Option<usize>> =
+            tested.iter().copied().chain((kind == CountKind::SelfCount).then_some(None)).collect();
+        let tables: Vec<Vec<Vec<f64>>> = named.iter().map(|&function| kept.table(function)).collect();
         let (persistence, df, slopes) = course.elasticities(&tables, tested.len());
         let reason = reason_of(&course, df);
-        let [low, high] = thirds(&course);
-        let functions = named.iter().zip(slopes).map(|(&function, slope)| {
-            let at = |third: &[usize]| {
-                let served = || third.iter().flat_map(|&place| kept[place].1.values());
-                let sum = |of: &dyn Fn(&InMinute) -> u64| served().map(|one| of(one)).sum::<u64>();
-                [sum(&|one| count(one, function)), sum(&|one| one.samples), sum(&|one| one.requests)]
-            };
-            let (low, high) = (at(&low), at(&high));
-            let ratio = |part: u64, whole: u64| (whole > 0).then(|| float(part) / float(whole));
-            let at_load =
-                |[x, samples, requests]: [u64; 3]| AtLoad { share: ratio(x, samples), per_request: ratio(x, requests) };
-            let g = (function.is_some() && low[1] > 0 && high[1] > 0)
-                .then(|| g_share(float(high[0]), float(high[1]), float(low[0]), float(low[1])));
-            Function {
-                name: function.map_or_else(|| ALL_FUNCTIONS.into(), |function| Arc::clone(&archive.names[function])),
-                count: kept.iter().flat_map(|(_, served)| served.values()).map(|one| count(one, function)).sum(),
-                slope,
-                low: at_load(low),
-                high: at_load(high),
-                g,
-            }
-        });
-        let all = || kept.iter().flat_map(|(_, served)| served.values());
-        let pods: BTreeSet<&PodId> = all().flat_map(|one| &one.pods).collect();
+        let thirds = thirds(&course);
+        let functions =
+            named.iter().zip(slopes).map(|(&function, slope)| kept.function(archive, function, slope, &thirds));
+        let pods: BTreeSet<&PodId> = kept.all().flat_map(|one| &one.pods).collect();
         Some(Self {
             starts_at: config.clock().start_of(Hop(first * hops_of_minute(config))),
             basis: ScalingBasis {
                 pods: table_count(pods.len()),
-                minutes: table_count(kept.len()),
-                requests: table_count(all().map(|one| one.requests).sum::<u64>()),
-                total: table_count(all().map(|one| one.samples).sum::<u64>()),
+                minutes: table_count(kept.minutes.len()),
+                requests: table_count(kept.all().map(|one| one.requests).sum::<u64>()),
+                total: table_count(kept.all().map(|one| one.samples).sum::<u64>()),
                 load_span: Some(course.rise.max(course.fall).exp()),
                 persistence: reason.is_none().then_some(persistence),
                 df: reason.is_none().then_some(df),
             },
             reason,
             functions: functions.collect(),
-            rare: (rare.len(), rare.iter().sum()),
+            rare: (rare().count(), rare().sum()),
         })
+    }
+
+    fn reason_of(&self, function: &Function) -> Option<ScalingReason> {
+        match (self.reason, function.slope) {
+            (None, None) => Some(ScalingReason::AtOneEnd),
+            (reason, _) => reason,
+        }
     }
 
     fn rows(&self, blank: &ScalingRow, config: &Config) -> Vec<ScalingRow> {
         let row = |function: &Function| {
-            let reason = self.reason.or(function.slope.is_none().then_some(ScalingReason::AtOneEnd));
+            let reason = self.reason_of(function);
             let ln_p = function.slope.filter(|_| reason.is_none()).map(Slope::ln_p);
             ScalingRow { reason, ln_p, ..self.described(function, blank) }
         };
@@ -198,9 +233,11 @@ impl Measured {
         let row = |function: &Function| {
             let other = base.functions.iter().find(|other| other.name == function.name);
             let base_slope = other.and_then(|other| other.slope);
-            let of_head = self.reason.or(function.slope.is_none().then_some(ScalingReason::AtOneEnd));
-            let lacking = if other.is_some() { ScalingReason::AtOneEnd } else { ScalingReason::CountNeeded };
-            let of_base = base.reason.or(base_slope.is_none().then_some(lacking));
+            let of_base = match other {
+                Some(other) => base.reason_of(other),
+                None => base.reason.or(Some(ScalingReason::CountNeeded)),
+            };
+            let of_head = self.reason_of(function);
             let reason = of_head.or(of_base);
             let difference = match (reason, function.slope, base_slope) {
                 (None, Some(head), Some(base)) => Some(head.less(base)),

@@ -304,7 +304,7 @@ impl KindScaling {
     fn rows(&self, frame: &ScalingFrame, build: &Build) -> Vec<ScalingRow> {
         let blank = self.blank(frame, build);
         let row = |function: &FunctionScaling| {
-            let reason = self.withheld.or(function.slope.is_none().then_some(ScalingReason::AtOneEnd));
+            let reason = self.reason_of(function);
             let tested = function.slope.filter(|_| reason.is_none());
             let needed = reason.map(|reason| self.needed(reason, build));
             ScalingRow { ln_p: tested.map(|slope| slope.ln_p(BAND)), reason, needed, ..function.described(&blank) }
@@ -330,9 +330,11 @@ impl KindScaling {
         let row = |function: &FunctionScaling| {
             let other = of_base.get(&function.hash);
             let base_slope = other.and_then(|other| other.slope);
-            let of_head = self.withheld.or(function.slope.is_none().then_some(ScalingReason::AtOneEnd));
-            let lacking = || if other.is_some() { ScalingReason::AtOneEnd } else { ScalingReason::CountNeeded };
-            let of_base = base.withheld.or_else(|| base_slope.is_none().then(lacking));
+            let of_head = self.reason_of(function);
+            let of_base = match other {
+                Some(other) => base.reason_of(other),
+                None => base.withheld.or(Some(ScalingReason::CountNeeded)),
+            };
             let reason = of_head.or(of_base);
             let difference = function.slope.zip(base_slope).filter(|_| reason.is_none());
             let difference = difference.map(|(head, base)| head.less(base));
@@ -351,6 +353,11 @@ impl KindScaling {
             }
         };
         self.functions.iter().filter(|function| function.hash != unsymbolised).map(row).collect()
+    }
+
+    /// Why a function of these builds has no verdict.
+    fn reason_of(&self, function: &FunctionScaling) -> Option<ScalingReason> {
+        self.withheld.or_else(|| function.slope.is_none().then_some(ScalingReason::AtOneEnd))
     }
 
     fn needed(&self, reason: ScalingReason, build: &Build) -> String {

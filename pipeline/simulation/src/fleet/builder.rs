@@ -94,8 +94,8 @@ pub(super) struct Settings {
     /// By how much (ln) functions cost more at the start of a process, and the time constant with which that decays.
     pub(super) settling: Option<(f64, Nanos)>,
     pub(super) effects: Vec<Effect>,
-    /// Load at its highest, over that at its lowest, and how long it takes to rise and fall back.
-    pub(super) load: (f64, Nanos),
+    /// Load at its highest, over that at its lowest, and how long it takes to rise and fall back; `None` if it stays.
+    pub(super) load: Option<(f64, Nanos)>,
     pub(super) elasticities: Vec<Elasticity>,
     pub(super) late: f64,
     pub(super) late_by: Nanos,
@@ -149,7 +149,7 @@ impl FleetBuilder {
             warm_up: Nanos::from_seconds(60),
             settling: None,
             effects: Vec::new(),
-            load: (1.0, Nanos::from_seconds(600)),
+            load: None,
             elasticities: Vec::new(),
             late: 0.0,
             late_by: Nanos(0),
@@ -327,7 +327,7 @@ impl FleetBuilder {
     /// stays). Requests and samples of every pod rise and fall with it.
     #[must_use]
     pub fn load(self, peak: f64, wave: Nanos) -> Self {
-        self.with(|s| s.load = (peak, wave))
+        self.with(|s| s.load = Some((peak, wave)))
     }
 
     /// Multiplies what `function` itself costs per request by load to this power, in both builds: -1 for a cost that does not depend on

@@ -95,7 +95,7 @@ impl Plan {
 impl Plan {
     /// ln of the load at a moment, over that at the start.
     pub(super) fn ln_load(&self, moment: Nanos) -> f64 {
-        let (peak, wave) = self.settings.load;
+        let Some((peak, wave)) = self.settings.load else { return 0.0 };
         let passed = moment.since(self.settings.starts_at).as_seconds() / wave.as_seconds();
         let rise = libm::sin(std::f64::consts::PI * passed);
         libm::log(peak) * rise * rise
@@ -179,8 +179,7 @@ fn check_numbers(settings: &Settings) -> Result<(), FleetError> {
             return Err(FleetError::OutOfRange { property, value, range: "0 to 1, without 1" });
         }
     }
-    let (peak, wave) = settings.load;
-    if !(0.01..=100.0).contains(&peak) || wave.0 < 1 {
+    if let Some((peak, _)) = settings.load.filter(|(peak, wave)| !(0.01..=100.0).contains(peak) || wave.0 < 1) {
         return Err(FleetError::OutOfRange { property: "load", value: peak, range: "0.01 to 100" });
     }
     let lists = [

@@ -134,7 +134,7 @@ impl PodSampler {
 
     fn prepare(&mut self, plan: &Plan, pod: &Pod, life: &Life, period: u64) -> &Sampler {
         let moment = plan.window(pod, period).midpoint();
-        let changing = plan.settings.drift > 0.0 || plan.settings.hop_cv > 0.0 || plan.settings.load.0 != 1.0;
+        let changing = plan.settings.drift > 0.0 || plan.settings.hop_cv > 0.0 || plan.settings.load.is_some();
         let is_cold = moment < life.lived.start.plus(plan.settings.warm_up);
         let settling = settling_at(plan, moment.since(life.lived.start));
         let conditions = Conditions { is_cold, settling, period: changing.then_some(period) };
