@@ -26,21 +26,26 @@ pub(crate) fn print(out: &mut impl Write, rows: &[ScalingRow]) -> io::Result<()>
         let subject = (&row.service, row.profile_type, &row.build, row.base_build.as_ref());
         subjects.entry(subject).or_default().push(row);
     }
-    let mut heading = None;
-    // Comparisons first: they are what a deploy is about.
-    let (compared, single): (Vec<_>, Vec<_>) = subjects.into_iter().partition(|(subject, _)| subject.3.is_some());
-    for (subject, rows) in compared.into_iter().chain(single) {
-        if heading.replace((subject.0, subject.1)) != Some((subject.0, subject.1)) {
-            print_heading(out, &subject, kind)?;
+    let mut of_types: BTreeMap<(&Service, ProfileType), Vec<(Subject<'_>, Vec<&ScalingRow>)>> = BTreeMap::new();
+    for (subject, rows) in subjects {
+        of_types.entry((subject.0, subject.1)).or_default().push((subject, rows));
+    }
+    for ((service, profile_type), mut subjects) in of_types {
+        let heading = format!("\n{service} {} ({} samples) under load", profile_type.name(), kind.name());
+        let mut all = subjects.iter().flat_map(|(_, rows)| rows);
+        if all.clone().all(|row| row.q_value.is_none()) {
+            let needed = all.find_map(|row| row.needed.as_deref().filter(|_| row.verdict == ScalingVerdict::Withheld));
+            writeln!(out, "{heading}: nothing can be said; needed: {}", needed.unwrap_or("more samples"))?;
+            continue;
         }
-        print_subject(out, &subject, &rows)?;
+        writeln!(out, "{heading}\n")?;
+        // Comparisons first: they are what a deploy is about.
+        subjects.sort_by_key(|(subject, _)| subject.3.is_none());
+        for (subject, rows) in &subjects {
+            print_subject(out, subject, rows)?;
+        }
     }
     Ok(())
-}
-
-fn print_heading(out: &mut impl Write, subject: &Subject<'_>, kind: CountKind) -> io::Result<()> {
-    let (service, profile_type, ..) = subject;
-    writeln!(out, "\n{service} {} ({} samples) under load\n", profile_type.name(), kind.name())
 }
 
 fn print_subject(out: &mut impl Write, subject: &Subject<'_>, rows: &[&ScalingRow]) -> io::Result<()> {

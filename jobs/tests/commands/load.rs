@@ -84,5 +84,5 @@ fn load_that_does_not_move_says_what_is_missing() {
     assert!(rows.iter().any(|row| row.reason == Some(ScalingReason::LoadSpanTooSmall)
         && row.elasticity.is_some()
         && row.high.per_request.is_some()));
-    assert!(done.run.stdout.contains("v41: nothing can be said in all cells; needed: load of v41 that differs by a factor of 1.5 within the window; it differed by 1.0"), "{}", done.run.stdout);
+    assert!(done.run.stdout.contains("video-delivery cpu (self samples) under load: nothing can be said; needed: load of v41 that differs by a factor of 1.5 within the window; it differed by 1.0"), "{}", done.run.stdout);
 }
