@@ -7,7 +7,7 @@ use fleetdiff_pipeline::rules::advice::{change, plural, words};
 use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_pipeline::rules::scaling::at_twice_the_load;
 use fleetdiff_schemas::identity::{Build, Service};
-use fleetdiff_schemas::profile::{CountKind, ProfileType};
+use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, Interval, ScalingRow};
 use fleetdiff_schemas::verdict::ScalingVerdict;
 
