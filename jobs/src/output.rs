@@ -18,7 +18,7 @@ use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::{Hop, HopClock, TimeRange};
 use indicatif::ProgressBar;
 
-use crate::aa_check::AaCheckRate;
+use fleetdiff_report::AaCheckRate;
 use crate::progress::bar_of_hops;
 
 /// Event time that one file of a bounded run spans.
