@@ -35,10 +35,10 @@ pub fn html(document: &Document) -> Result<String, Unwritable> {
     Ok(environment.get_template("page")?.render(variables)?)
 }
 
-/// Text without the control characters that a page cannot show.
+/// Text without the control characters that a page cannot show; no line ends between a number and its percent sign.
 fn printable(text: &str) -> String {
     let shown = |character: char| {
         if character.is_control() && character != '\n' { '\u{fffd}' } else { character }
     };
-    text.chars().map(shown).collect()
+    text.chars().map(shown).collect::<String>().replace(" %", "\u{a0}%")
 }

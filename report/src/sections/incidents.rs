@@ -31,12 +31,15 @@ pub(crate) fn section(
     if incidents.is_empty() {
         return Ok(None);
     }
-    let mut blocks = vec![paragraph(vec![words(format!(
-        "{} {}, ranked by how much of all samples they move. An incident is all that one cause does: its cells, and the callers \
-         that move with it.",
-        grouped(incidents.len()),
-        advice::plural(incidents.len(), "incident")
-    ))])];
+    let introduction = match incidents.len() {
+        1 => "One incident. An incident is all that one cause does: its cells, and the callers that move with it.".to_owned(),
+        number => format!(
+            "{} incidents, ranked by how much of all samples they move. An incident is all that one cause does: its cells, and the \
+             callers that move with it.",
+            grouped(number)
+        ),
+    };
+    let mut blocks = vec![paragraph(vec![words(introduction)])];
     if incidents.len() > 1 {
         blocks.push(ranking(&incidents, references));
     }

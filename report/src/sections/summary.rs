@@ -8,10 +8,10 @@ use fleetdiff_schemas::verdict::{BaseKind, IncidentState};
 
 use crate::chart::Undrawn;
 use crate::comparison::{Comparison, Incident};
-use crate::document::{Block, Fact, Section, Span, Text, words};
-use crate::figures::{count, figure, instant, quote};
+use crate::document::{Block, Fact, Section, Text, words};
+use crate::figures::{count, figure, instant, quote, total};
 use crate::records::Filed;
-use crate::references::References;
+use crate::references::{Literal, References};
 
 /// Incidents whose sentences are shown here; the others are counted.
 const SHOWN: usize = 3;
@@ -147,13 +147,23 @@ fn based_on(
         count(row.base_total, citation, "base_total"),
     ];
     if let Some(looks) = comparison.looks(key, row.base_kind) {
-        text.push(words(format!(
-            "; {} looks from {} to {}.",
-            grouped(looks.number),
-            instant(looks.first),
-            instant(looks.last)
-        )));
+        text.push(words("; "));
+        text.push(total(looks.number, references.count::<ComparisonRow>(every_look(comparison, row))));
+        text.push(words(format!(" looks from {} to {}.", instant(looks.first), instant(looks.last))));
     }
-    text.retain(|span| !matches!(span, Span::Words { text } if text.is_empty()));
     text
+}
+
+/// What the rows over all cells of every look have in common.
+fn every_look(comparison: &Comparison<'_>, row: &ComparisonRow) -> Vec<(&'static str, Literal)> {
+    let text = |text: &str| Literal::Text(text.to_owned());
+    let mut filter = comparison.subject.filter();
+    filter.extend([
+        ("profile_type", text(row.comparison.profile_type.name())),
+        ("count_kind", text(row.count_kind.name())),
+        ("region", text(row.cell.region.as_str())),
+        ("cohort", text(row.cell.cohort.as_str())),
+        ("base_kind", text(row.base_kind.name())),
+    ]);
+    filter
 }

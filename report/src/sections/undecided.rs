@@ -55,8 +55,8 @@ fn introduction(key: &ComparisonKey, open: usize, all: usize) -> Text {
         format!("{open} of {all} {} could not be decided", plural(all, "cell"))
     };
     vec![words(format!(
-        "{} profiles: {decided}. How small a change each cell would have shown is known for each function; here it is that of the \
-         function with most samples.",
+        "{} profiles: {decided}. For the function with most samples: the smallest change that each cell would have shown, with \
+         probability 0.8, and what is missing until 5 % would show. Functions with fewer samples need more.",
         key.profile_type.name()
     ))]
 }
@@ -70,7 +70,7 @@ fn by_cell(
     references: &mut References,
 ) -> Block {
     let head =
-        ["cell", "verdict", "functions tested", "unchanged", "largest function", "change it would show", "time or pods left for 5 %"];
+        ["cell", "verdict", "functions tested", "unchanged", "largest function", "smallest change it shows", "missing until 5 % shows"];
     let rows = cells.iter().map(|verdict| {
         let row = &verdict.row;
         let citation = references.row(verdict);
@@ -122,9 +122,9 @@ fn left(filed: &Filed<CellRow>, references: &mut References) -> Cell {
     let citation = references.row(filed);
     match (filed.row.seconds_to_significance, filed.row.pods_needed) {
         (Some(time), _) if time.is_finite() => {
-            let needs = Cell::of(vec![seconds(time, citation, "seconds_to_significance"), words(" of samples in all")]);
+            let needs = Cell::of(vec![seconds(time, citation, "seconds_to_significance"), words(" of samples since the start")]);
             let seen = filed.row.window_end_at.since(filed.row.window_start_at).as_seconds();
-            if time <= seen { Cell::of(vec![figure("none: it would show".to_owned(), citation, &[])]) } else { needs }
+            if time <= seen { Cell::of(vec![figure("nothing: it would show".to_owned(), citation, &[])]) } else { needs }
         }
         (Some(_), Some(pods)) => {
             Cell::of(vec![count(pods, citation, "pods_needed"), words(" more pods of the head")])

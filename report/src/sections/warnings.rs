@@ -38,8 +38,8 @@ pub(crate) fn section(
     }
     if !rows.is_empty() {
         blocks.push(paragraph(vec![words(
-            "The arms differ by more than the build. No statistic can separate these differences from it; incidents in cells where \
-             pods differ by them are tickets, not pages.",
+            "The builds differ by more than their code, and no statistic can separate that from it. In a cell where the base's own pods \
+             differ by such a thing, incidents are tickets, not pages.",
         )]));
         blocks.push(crate::document::Block::Table(Table {
             caption: "Warnings of the last report".to_owned(),
