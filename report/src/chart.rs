@@ -21,7 +21,7 @@ pub(crate) use pods::{Bucket, Lane, pods};
 use crate::document::Tone;
 
 /// Width of a picture in pixels of the page.
-const WIDTH: u32 = 400;
+const WIDTH: u32 = 380;
 /// Units of a picture a pixel: plotters places everything at whole units.
 const UNITS: u32 = 4;
 /// Height of text in pixels.

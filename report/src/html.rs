@@ -1,6 +1,7 @@
 //! The document as one page: no script, no network, no other files. It follows the light or dark scheme of its reader, and is light
 //! on paper.
 
+use fleetdiff_diff::escape::for_text;
 use fleetdiff_diff::page::policy;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
@@ -26,6 +27,7 @@ pub fn html(document: &Document) -> Result<String, Unwritable> {
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.add_filter("printable", printable);
+    environment.add_filter("name", name);
     environment.add_template("page", PAGE)?;
     let variables = context! {
         report => Value::from(Serde(document)),
@@ -41,4 +43,9 @@ fn printable(text: &str) -> String {
         if character.is_control() && character != '\n' { '\u{fffd}' } else { character }
     };
     text.chars().map(shown).collect::<String>().replace(" %", "\u{a0}%")
+}
+
+/// A name, which may break after its parts; the breaks are not copied with it.
+fn name(text: &str) -> Value {
+    Value::from_safe_string(for_text(text).replace("::", "::<wbr>").replace('_', "_<wbr>"))
 }
