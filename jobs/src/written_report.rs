@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::parquet::OutputReader;
 use fleetdiff_report::{Document, Records, Subject, document, html, markdown};
-use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow,
-};
+use fleetdiff_schemas::rows::{CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow};
 
 use crate::failure::Failure;
 

@@ -66,11 +66,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// The verdicts of its cells at the last look. Where nothing but the row over all cells is there, that is the only cell.
-    pub(crate) fn cells(
-        &self,
-        key: &ComparisonKey,
-        base: BaseKind,
-    ) -> BTreeMap<&'a CellKey, &'a Filed<ComparisonRow>> {
+    pub(crate) fn cells(&self, key: &ComparisonKey, base: BaseKind) -> BTreeMap<&'a CellKey, &'a Filed<ComparisonRow>> {
         let kind = self.kind(key, base);
         let of_kind = self.last_rows(key, base).filter(|filed| filed.row.count_kind == kind);
         let mut cells: BTreeMap<_, _> = of_kind.map(|filed| (&filed.row.cell, filed)).collect();
@@ -186,9 +182,8 @@ impl<'a> Comparison<'a> {
 impl<'a> Incident<'a> {
     fn of(mut rows: Vec<&'a Filed<IncidentRow>>) -> Option<Self> {
         rows.sort_by_key(|filed| filed.row.sequence);
-        let is_open = |filed: &&&Filed<IncidentRow>| {
-            matches!(filed.row.state, IncidentState::Raised | IncidentState::Updated)
-        };
+        let is_open =
+            |filed: &&&Filed<IncidentRow>| matches!(filed.row.state, IncidentState::Raised | IncidentState::Updated);
         let last = *rows.last()?;
         let standing = rows.iter().rfind(is_open).copied().unwrap_or(last);
         Some(Self { raised: rows[0], standing, ended: (!is_open(&&last)).then_some(last) })

@@ -253,9 +253,7 @@ fn texts_of(block: &Block) -> Vec<&Text> {
     match block {
         Block::Heading { text, .. } | Block::Paragraph { text } => vec![text],
         Block::Facts { facts } => facts.iter().map(|fact| &fact.answer).collect(),
-        Block::Table(table) => {
-            table.head.iter().chain(table.rows.iter().flatten().map(|cell| &cell.text)).collect()
-        }
+        Block::Table(table) => table.head.iter().chain(table.rows.iter().flatten().map(|cell| &cell.text)).collect(),
         Block::Charts { charts } => charts.iter().flat_map(|chart| [&chart.title, &chart.caption]).collect(),
     }
 }

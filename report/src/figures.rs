@@ -13,8 +13,7 @@ use crate::references::Citation;
 pub(crate) type Columns = [&'static str; 3];
 
 pub(crate) const ADJUSTED_RATIO: Columns = ["adjusted_ratio", "adjusted_ratio_low", "adjusted_ratio_high"];
-pub(crate) const PER_REQUEST_RATIO: Columns =
-    ["per_request_ratio", "per_request_ratio_low", "per_request_ratio_high"];
+pub(crate) const PER_REQUEST_RATIO: Columns = ["per_request_ratio", "per_request_ratio_low", "per_request_ratio_high"];
 pub(crate) const ALWAYS_VALID_RATIO: Columns =
     ["always_valid_ratio", "always_valid_ratio_low", "always_valid_ratio_high"];
 pub(crate) const SHARE_DELTA: Columns = ["share_delta", "share_delta_low", "share_delta_high"];

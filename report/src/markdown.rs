@@ -26,7 +26,9 @@ pub fn markdown(document: &Document) -> String {
         part.sections.iter().for_each(|section| write_section(&mut page, section));
     }
     document.folder.iter().for_each(|section| write_section(&mut page, section));
-    page.push_str("## Rows\n\nEach figure comes from a row of the output folder. Run a statement with DuckDB there.\n\n");
+    page.push_str(
+        "## Rows\n\nEach figure comes from a row of the output folder. Run a statement with DuckDB there.\n\n",
+    );
     document.references.iter().for_each(|reference| footnote(&mut page, reference));
     page
 }

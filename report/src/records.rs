@@ -111,8 +111,7 @@ impl Records {
         self.cells.retain(|Filed { row, .. }| {
             let is_last = last_report.get(&(row.comparison.clone(), row.scope)) == Some(&row.window_end_at);
             let is_cause = || {
-                row.scope == Scope::Epoch
-                    && causes.contains(&(Subject::of_key(&row.comparison), row.function.clone()))
+                row.scope == Scope::Epoch && causes.contains(&(Subject::of_key(&row.comparison), row.function.clone()))
             };
             !row.is_roll_up && (is_last || is_cause())
         });

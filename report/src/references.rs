@@ -107,11 +107,7 @@ impl References {
     }
 
     /// Cites the sum of a column over the rows with these values, in all files.
-    pub(crate) fn sum<R: TableRow>(
-        &mut self,
-        column: &'static str,
-        filter: Vec<(&'static str, Literal)>,
-    ) -> Citation {
+    pub(crate) fn sum<R: TableRow>(&mut self, column: &'static str, filter: Vec<(&'static str, Literal)>) -> Citation {
         self.cite(R::TABLE, every_file(R::TABLE), filter, Takes::Sum(column))
     }
 

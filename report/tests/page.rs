@@ -169,21 +169,3 @@ fn verdicts_are_words() {
     assert!(cells[0][1].as_str().unwrap().ends_with("regressed"), "{cells}");
     assert!(cells[0][1].as_str().unwrap().starts_with('+'), "{cells}");
 }
-#[test]
-fn zz_looks() {
-    let html = std::fs::read_to_string("/tmp/repdemo/out/report.html").unwrap();
-    let mut b = Browser::start(1200, 3300, 1);
-    b.open(&html, "");
-    b.screenshot(std::path::Path::new("/tmp/repdemo/l.png"));
-    b.prefer("dark");
-    b.settle();
-    b.screenshot(std::path::Path::new("/tmp/repdemo/d.png"));
-    std::fs::write("/tmp/repdemo/p.pdf", b.print()).unwrap();
-    b.resize(390, 6200, 1);
-    b.prefer("light");
-    b.settle();
-    b.screenshot(std::path::Path::new("/tmp/repdemo/ph.png"));
-    b.resize(688, 2400, 1);
-    b.show_as("print");
-    b.screenshot(std::path::Path::new("/tmp/repdemo/pr.png"));
-}

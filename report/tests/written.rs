@@ -1,9 +1,9 @@
 //! What a report says, and that each of its figures is that of the row that it cites.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "support/fleets.rs"]
-mod fleets;
 #[path = "written/cited.rs"]
 mod cited;
+#[path = "support/fleets.rs"]
+mod fleets;
 #[path = "written/said.rs"]
 mod said;

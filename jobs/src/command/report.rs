@@ -91,7 +91,8 @@ fn chosen(records: &Records, names: &[String]) -> Result<Vec<Subject>, Failure> 
     }
     let is_named = |subject: &Subject, name: &String| subject.is_named(name);
     if let Some(unknown) = names.iter().find(|name| !all.iter().any(|subject| is_named(subject, name))) {
-        let there: Vec<String> = all.iter().map(|subject| format!("{} ({})", subject.builds(), subject.service)).collect();
+        let there: Vec<String> =
+            all.iter().map(|subject| format!("{} ({})", subject.builds(), subject.service)).collect();
         return Err(Failure::usage(
             format!("the folder has no comparison {unknown}"),
             format!("it has {}", there.join(", ")),

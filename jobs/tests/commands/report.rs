@@ -15,7 +15,11 @@ fn the_report_of_the_demo_says_what_to_do() {
     for file in [&first, &second, &markdown] {
         let run = run(&["report", folder, "--output", file.to_str().unwrap()]);
         assert_eq!(run.code, 0, "{}", run.stderr);
-        assert!(run.stdout.starts_with("video-delivery: v42 against v41: regressed\nthe report is in "), "{}", run.stdout);
+        assert!(
+            run.stdout.starts_with("video-delivery: v42 against v41: regressed\nthe report is in "),
+            "{}",
+            run.stdout
+        );
     }
     let page = fs::read(&first).unwrap();
     assert!(page.starts_with(b"<!doctype html>"));

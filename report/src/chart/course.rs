@@ -124,16 +124,13 @@ pub(crate) fn course(course: &Course, describes: &str) -> Result<String, Undrawn
                 PathElement::new(ends.to_vec(), stroke(ink, 2))
             });
             chart.draw_series(intervals).map_err(Undrawn::of)?;
-            let dots: Vec<_> =
-                line.iter().map(|dot| Circle::new(*dot, 4 * UNITS, ink.colour().filled())).collect();
+            let dots: Vec<_> = line.iter().map(|dot| Circle::new(*dot, 4 * UNITS, ink.colour().filled())).collect();
             chart.draw_series([PathElement::new(line, stroke(ink, 2))]).map_err(Undrawn::of)?;
             chart.draw_series(dots).map_err(Undrawn::of)?;
         }
         let range = axis.range();
-        let corner = (
-            minutes(course.raised_at) + (span.end - span.start) * 0.015,
-            range.end - (range.end - range.start) * 0.03,
-        );
+        let corner =
+            (minutes(course.raised_at) + (span.end - span.start) * 0.015, range.end - (range.end - range.start) * 0.03);
         let raised = Text::new("raised", corner, written(ink, HPos::Left));
         chart.draw_series([raised]).map_err(Undrawn::of)?;
         Ok(())

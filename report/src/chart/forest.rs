@@ -80,8 +80,7 @@ pub(crate) fn forest(rows: &[Effect], describes: &str) -> Result<String, Undrawn
             let interval = PathElement::new(ends, stroke(Ink::of(row.tone), 2));
             chart.draw_series([interval]).map_err(Undrawn::of)?;
             let colour = Ink::of(row.tone).colour();
-            let (radius, style) =
-                if row.is_flagged { (5, colour.filled()) } else { (4, stroke(Ink::of(row.tone), 2)) };
+            let (radius, style) = if row.is_flagged { (5, colour.filled()) } else { (4, stroke(Ink::of(row.tone), 2)) };
             let estimate = Circle::new((axis.place(ratio.value), line), radius * UNITS, style);
             chart.draw_series([estimate]).map_err(Undrawn::of)?;
         }

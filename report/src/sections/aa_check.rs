@@ -14,10 +14,7 @@ use crate::figures::total;
 use crate::references::{Literal, References};
 use crate::subject::Subject;
 
-pub(crate) fn section(
-    comparison: &Comparison<'_>,
-    references: &mut References,
-) -> Result<Option<Section>, Undrawn> {
+pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) -> Result<Option<Section>, Undrawn> {
     let title = Some("Is the method right on this fleet?".to_owned());
     let checked: Vec<ComparisonRow> = comparison
         .records

@@ -126,7 +126,8 @@ impl<'a> Known<'a> {
 
     /// Its rows as a table.
     pub(crate) fn table(&self, comparison: &Comparison<'_>, most: usize, references: &mut References) -> Block {
-        let head = ["cell", "verdict", "head / base", "share of head", "share of base", "change of share", "pods", "samples"];
+        let head =
+            ["cell", "verdict", "head / base", "share of head", "share of base", "change of share", "pods", "samples"];
         let rows = self.in_order().into_iter().take(most).map(|(cell, of)| {
             let (row, citation) = (of.row, of.cite(references));
             let place = comparison.places(self.key, BaseKind::Concurrent, [cell]);

@@ -49,7 +49,8 @@ pub(crate) fn section(records: &Records, references: &mut References) -> Option<
 fn ledger(records: &Records, references: &mut References) -> Block {
     let types: Vec<(&String, &LedgerRow)> = records.ledger.iter().collect();
     let is_shown = |line: &&Line| {
-        let is_always = ["records_consumed", "records_rejected", "samples_received", "samples_counted"].contains(&line.0);
+        let is_always =
+            ["records_consumed", "records_rejected", "samples_received", "samples_counted"].contains(&line.0);
         is_always || types.iter().any(|(_, row)| line.2(row) != 0)
     };
     let rows = LINES.iter().filter(is_shown).map(|(column, meaning, value)| {

@@ -14,10 +14,7 @@ use crate::records::Filed;
 use crate::references::References;
 use crate::verdicts;
 
-pub(crate) fn section(
-    comparison: &Comparison<'_>,
-    references: &mut References,
-) -> Result<Option<Section>, Undrawn> {
+pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) -> Result<Option<Section>, Undrawn> {
     let base = comparison.base_kind();
     let incidents = comparison.incidents();
     let lead = incidents.first().and_then(|incident| known(comparison, incident));
@@ -57,12 +54,7 @@ fn introduction(key: &ComparisonKey, lead: Option<&Known<'_>>) -> Text {
 }
 
 /// The leading change in one cell.
-fn of_function(
-    lead: &Known<'_>,
-    cell: &CellKey,
-    verdict: &Filed<ComparisonRow>,
-    references: &mut References,
-) -> Cell {
+fn of_function(lead: &Known<'_>, cell: &CellKey, verdict: &Filed<ComparisonRow>, references: &mut References) -> Cell {
     let Some(of_cell) = lead.cells.get(cell) else {
         let citation = references.row(verdict);
         let too_rare = verdicts::too_rare();
@@ -77,8 +69,7 @@ fn of_function(
     };
     let word = of_cell.verdict();
     let tone = word.tone;
-    let text: Text =
-        change.into_iter().chain([words(" ")]).chain([Span::Verdict(word)]).collect();
+    let text: Text = change.into_iter().chain([words(" ")]).chain([Span::Verdict(word)]).collect();
     Cell::of(text).toned(tone)
 }
 

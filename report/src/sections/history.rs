@@ -15,10 +15,7 @@ use crate::verdicts;
 /// Rows that are listed; the others are counted.
 const SHOWN: usize = 40;
 
-pub(crate) fn section(
-    comparison: &Comparison<'_>,
-    references: &mut References,
-) -> Result<Option<Section>, Undrawn> {
+pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) -> Result<Option<Section>, Undrawn> {
     let mut blocks = Vec::new();
     for key in comparison.keys.iter().copied() {
         let Some(verdict) = comparison.over_all(key, BaseKind::History) else { continue };

@@ -9,9 +9,7 @@ use super::by_cell::{Known, known};
 use super::{course, pods};
 use crate::chart::{Undrawn, forest};
 use crate::comparison::{Comparison, Incident};
-use crate::document::{
-    Block, Cell, Chart, Fact, Section, Shape, Table, Text, Tone, Verdict, name, paragraph, words,
-};
+use crate::document::{Block, Cell, Chart, Fact, Section, Shape, Table, Text, Tone, Verdict, name, paragraph, words};
 use crate::figures::{EFFECT, instant, points, quote, ratio};
 use crate::records::Filed;
 use crate::references::References;
@@ -23,16 +21,14 @@ const CELLS: usize = 40;
 /// Most names of functions that move with a cause.
 const EXPLAINED: usize = 12;
 
-pub(crate) fn section(
-    comparison: &Comparison<'_>,
-    references: &mut References,
-) -> Result<Option<Section>, Undrawn> {
+pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) -> Result<Option<Section>, Undrawn> {
     let incidents = comparison.incidents();
     if incidents.is_empty() {
         return Ok(None);
     }
     let introduction = match incidents.len() {
-        1 => "One incident. An incident is all that one cause does: its cells, and the callers that move with it.".to_owned(),
+        1 => "One incident. An incident is all that one cause does: its cells, and the callers that move with it."
+            .to_owned(),
         number => format!(
             "{} incidents, ranked by how much of all samples they move. An incident is all that one cause does: its cells, and the \
              callers that move with it.",
@@ -123,7 +119,8 @@ fn story(
 /// How many cells are not listed.
 fn left_out(known: &Known<'_>) -> Option<Block> {
     let more = known.cells.len().saturating_sub(CELLS);
-    let text = format!("{} more {} with smaller changes are in the table cells.", grouped(more), advice::plural(more, "cell"));
+    let text =
+        format!("{} more {} with smaller changes are in the table cells.", grouped(more), advice::plural(more, "cell"));
     (more > 0).then(|| paragraph(vec![words(text)]))
 }
 

@@ -63,8 +63,10 @@ pub(super) fn chart(
     let svg = pods(&lanes, &describes)?;
     let evidence = i64::try_from(rows.len()).unwrap_or(i64::MAX);
     let mut caption: Text = vec![
-        words("The share of the function among all samples of each bucket of pods. A dot is a bucket: pods that share a node are in one. \
-               The line is the whole build. Drawn from "),
+        words(
+            "The share of the function among all samples of each bucket of pods. A dot is a bucket: pods that share a node are in one. \
+               The line is the whole build. Drawn from ",
+        ),
         total(evidence, references.count::<EvidenceRow>(filter)),
         words(" rows of evidence."),
     ];

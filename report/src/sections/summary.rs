@@ -1,5 +1,7 @@
 //! What happened, where, how sure it is, what to do, and what it rests on: one minute for somebody who was not there.
 
+use std::collections::BTreeSet;
+
 use fleetdiff_diff::figures::grouped;
 use fleetdiff_pipeline::rules::advice::plural;
 use fleetdiff_schemas::profile::CountKind;
@@ -8,7 +10,7 @@ use fleetdiff_schemas::verdict::{BaseKind, IncidentState};
 
 use crate::chart::Undrawn;
 use crate::comparison::{Comparison, Incident};
-use crate::document::{Block, Fact, Section, Text, words};
+use crate::document::{Block, Fact, Section, Span, Text, words};
 use crate::figures::{count, figure, instant, quote, total};
 use crate::records::Filed;
 use crate::references::{Literal, References};
@@ -16,16 +18,13 @@ use crate::references::{Literal, References};
 /// Incidents whose sentences are shown here; the others are counted.
 const SHOWN: usize = 3;
 
-pub(crate) fn section(
-    comparison: &Comparison<'_>,
-    references: &mut References,
-) -> Result<Option<Section>, Undrawn> {
+pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) -> Result<Option<Section>, Undrawn> {
     let base = comparison.base_kind();
     let Some(key) = comparison.first_key(base) else { return Ok(None) };
     let Some(verdict) = comparison.over_all(key, base) else { return Ok(None) };
     let incidents = comparison.incidents();
     let mut facts = vec![Fact::new("What happened", happened(&incidents, verdict, base, references))];
-    facts.push(Fact::new("Where", places(comparison, base, references)));
+    facts.push(Fact::new("Where", places(comparison, &incidents, base, references)));
     facts.push(Fact::new("How sure", sure(&incidents, base, references)));
     facts.push(Fact::new("What to do", action(verdict, base, references)));
     facts.push(Fact::new("Based on", based_on(comparison, key, verdict, references)));
@@ -77,10 +76,22 @@ fn happened(
     text
 }
 
-/// How many cells have which verdict, by type of profile if there are several.
-fn places(comparison: &Comparison<'_>, base: BaseKind, references: &mut References) -> Text {
-    let verdicts: Vec<_> = comparison.keys.iter().filter_map(|key| comparison.over_all(key, base)).collect();
+/// Where the incidents that stand are, and how many cells have which verdict, by type of profile if there are several.
+fn places(
+    comparison: &Comparison<'_>,
+    incidents: &[Incident<'_>],
+    base: BaseKind,
+    references: &mut References,
+) -> Text {
+    let standing = incidents.iter().filter(|incident| incident.ended.is_none()).map(|incident| &incident.standing.row);
+    let named: BTreeSet<&str> =
+        standing.flat_map(|row| row.regressed_in.iter().chain(&row.improved_in)).map(String::as_str).collect();
     let mut text = Text::new();
+    if !named.is_empty() {
+        text.push(Span::Strong { text: named.into_iter().collect::<Vec<_>>().join("; ") });
+        text.push(words(". "));
+    }
+    let verdicts: Vec<_> = comparison.keys.iter().filter_map(|key| comparison.over_all(key, base)).collect();
     for verdict in &verdicts {
         if verdicts.len() > 1 {
             text.push(words(format!("{}: ", verdict.row.comparison.profile_type.name())));

@@ -15,10 +15,7 @@ use crate::records::Filed;
 use crate::references::{Literal, References};
 use crate::verdicts::{of_cell, why};
 
-pub(crate) fn section(
-    comparison: &Comparison<'_>,
-    references: &mut References,
-) -> Result<Option<Section>, Undrawn> {
+pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) -> Result<Option<Section>, Undrawn> {
     let base = comparison.base_kind();
     let scope = if base == BaseKind::History { Scope::Window } else { Scope::Epoch };
     let mut blocks = Vec::new();
@@ -69,8 +66,15 @@ fn by_cell(
     rows: &[&Filed<CellRow>],
     references: &mut References,
 ) -> Block {
-    let head =
-        ["cell", "verdict", "functions tested", "unchanged", "largest function", "smallest change it shows", "missing until 5 % shows"];
+    let head = [
+        "cell",
+        "verdict",
+        "functions tested",
+        "unchanged",
+        "largest function",
+        "smallest change it shows",
+        "missing until 5 % shows",
+    ];
     let rows = cells.iter().map(|verdict| {
         let row = &verdict.row;
         let citation = references.row(verdict);
@@ -122,13 +126,18 @@ fn left(filed: &Filed<CellRow>, references: &mut References) -> Cell {
     let citation = references.row(filed);
     match (filed.row.seconds_to_significance, filed.row.pods_needed) {
         (Some(time), _) if time.is_finite() => {
-            let needs = Cell::of(vec![seconds(time, citation, "seconds_to_significance"), words(" of samples since the start")]);
+            let needs = Cell::of(vec![
+                seconds(time, citation, "seconds_to_significance"),
+                words(" of samples since the start"),
+            ]);
             let seen = filed.row.window_end_at.since(filed.row.window_start_at).as_seconds();
-            if time <= seen { Cell::of(vec![figure("nothing: it would show".to_owned(), citation, &[])]) } else { needs }
+            if time <= seen {
+                Cell::of(vec![figure("nothing: it would show".to_owned(), citation, &[])])
+            } else {
+                needs
+            }
         }
-        (Some(_), Some(pods)) => {
-            Cell::of(vec![count(pods, citation, "pods_needed"), words(" more pods of the head")])
-        }
+        (Some(_), Some(pods)) => Cell::of(vec![count(pods, citation, "pods_needed"), words(" more pods of the head")]),
         (Some(_), None) => Cell::of(vec![figure("no number of pods is enough".to_owned(), citation, &[])]),
         (None, _) => Cell::words("unknown"),
     }

@@ -10,10 +10,7 @@ use crate::document::{Cell, Section, Shape, Table, Text, paragraph, words};
 use crate::figures::figure;
 use crate::references::References;
 
-pub(crate) fn section(
-    comparison: &Comparison<'_>,
-    references: &mut References,
-) -> Result<Option<Section>, Undrawn> {
+pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) -> Result<Option<Section>, Undrawn> {
     let mut rows = Vec::new();
     let mut silent: BTreeSet<&str> = BTreeSet::new();
     for key in comparison.keys.iter().copied() {

@@ -15,9 +15,8 @@ use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 use tempfile::TempDir;
 
 /// One function costs 40 % more in one of two cohorts.
-pub static REGRESSED: LazyLock<Tables> = LazyLock::new(|| {
-    rows(small().regress(Fleet::DEMO_FUNCTION, Cells::cohort("tv"), 1.4).build(), &config())
-});
+pub static REGRESSED: LazyLock<Tables> =
+    LazyLock::new(|| rows(small().regress(Fleet::DEMO_FUNCTION, Cells::cohort("tv"), 1.4).build(), &config()));
 
 /// Nothing changed.
 pub static UNCHANGED: LazyLock<Tables> = LazyLock::new(|| rows(small().build(), &config()));

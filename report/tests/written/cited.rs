@@ -78,7 +78,9 @@ fn check(figure: &Figure, reference: &Reference, tables: &Tables) -> usize {
         return 0;
     }
     let shown = numbers(&figure.text);
-    if let [seconds] = &expected[..] && figure.columns == ["seconds_to_significance"] {
+    if let [seconds] = &expected[..]
+        && figure.columns == ["seconds_to_significance"]
+    {
         let unit = match figure.text.split(' ').next_back().unwrap().trim_end_matches('s') {
             "second" => 1.0,
             "minute" => 60.0,
@@ -129,7 +131,8 @@ fn sentences_are_those_of_their_rows() {
     for sentence in [&last.summary, &last.impact, &last.confidence] {
         assert!(quoted.contains(&sentence.as_str()), "{sentence}");
     }
-    let over_all = REGRESSED.comparisons.iter().filter(|row| row.cell.is_over_all()).max_by_key(|row| row.window_end_at);
+    let over_all =
+        REGRESSED.comparisons.iter().filter(|row| row.cell.is_over_all()).max_by_key(|row| row.window_end_at);
     assert!(quoted.contains(&over_all.unwrap().action.as_deref().unwrap()));
 }
 

@@ -111,7 +111,9 @@ fn names_are_no_markup_in_markdown() {
     let (mut cited, mut defined, mut code) = (0, 0, 0);
     for node in root.descendants() {
         match &node.data().value {
-            NodeValue::HtmlBlock(_) | NodeValue::HtmlInline(_) | NodeValue::Link(_) => panic!("{:?}", node.data().value),
+            NodeValue::HtmlBlock(_) | NodeValue::HtmlInline(_) | NodeValue::Link(_) => {
+                panic!("{:?}", node.data().value)
+            }
             NodeValue::FootnoteReference(_) => cited += 1,
             NodeValue::FootnoteDefinition(_) => defined += 1,
             NodeValue::Code(span) => code += usize::from(span.literal.contains("hurt()")),
