@@ -81,7 +81,6 @@ fn mark(citation: Citation) -> String {
 }
 
 /// A text on one line, in which no name is markup.
-#[expect(clippy::ptr_arg, reason = "a text is a list of spans")]
 fn sentence(text: &Text) -> String {
     let spans = text.iter().map(|span| match span {
         Span::Words { text } => escaped(text, WHOLE),
@@ -101,7 +100,7 @@ fn footnote(page: &mut String, reference: &Reference) {
     let longest = sql.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let _ = writeln!(page, "{}: Table {table}, {selects}, in {}", mark(*number), code(file));
-    page.push_str("\n");
+    page.push('\n');
     let _ = writeln!(page, "    {fence}sql");
     for line in sql.lines() {
         let _ = writeln!(page, "    {line}");

@@ -2,6 +2,7 @@
 
 use fleetdiff_schemas::rows::Interval;
 use fleetdiff_schemas::time::Nanos;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
@@ -98,16 +99,8 @@ pub(crate) fn course(course: &Course, describes: &str) -> Result<String, Undrawn
             .light_line_style(TRANSPARENT)
             .draw()
             .map_err(Undrawn::of)?;
+        bands(&mut chart, course)?;
         let ink = Ink::of(course.tone);
-        let band = ink.colour().mix(0.22).filled();
-        for epoch in course.epochs() {
-            let always: Vec<(f64, Interval)> =
-                epoch.iter().filter_map(|moment| Some((minutes(moment.at), moment.always?))).collect();
-            let upper = always.iter().map(|(at, of)| (*at, axis.place(of.high)));
-            let lower = always.iter().rev().map(|(at, of)| (*at, axis.place(of.low)));
-            let edge: Vec<(f64, f64)> = upper.chain(lower).collect();
-            chart.draw_series([Polygon::new(edge, band)]).map_err(Undrawn::of)?;
-        }
         let lines = [
             PathElement::new(vec![(span.start, axis.place(1.0)), (span.end, axis.place(1.0))], stroke(Ink::Soft, 1)),
             PathElement::new(
@@ -116,18 +109,7 @@ pub(crate) fn course(course: &Course, describes: &str) -> Result<String, Undrawn
             ),
         ];
         chart.draw_series(lines).map_err(Undrawn::of)?;
-        for epoch in course.epochs() {
-            let line: Vec<(f64, f64)> =
-                epoch.iter().map(|moment| (minutes(moment.at), axis.place(moment.ratio.value))).collect();
-            let intervals = epoch.iter().map(|Moment { at, ratio, .. }| {
-                let ends = [ratio.low, ratio.high].map(|end| (minutes(*at), axis.place(end)));
-                PathElement::new(ends.to_vec(), stroke(ink, 2))
-            });
-            chart.draw_series(intervals).map_err(Undrawn::of)?;
-            let dots: Vec<_> = line.iter().map(|dot| Circle::new(*dot, 4 * UNITS, ink.colour().filled())).collect();
-            chart.draw_series([PathElement::new(line, stroke(ink, 2))]).map_err(Undrawn::of)?;
-            chart.draw_series(dots).map_err(Undrawn::of)?;
-        }
+        lines_of(&mut chart, course)?;
         let range = axis.range();
         let corner =
             (minutes(course.raised_at) + (span.end - span.start) * 0.015, range.end - (range.end - range.start) * 0.03);
@@ -135,4 +117,41 @@ pub(crate) fn course(course: &Course, describes: &str) -> Result<String, Undrawn
         chart.draw_series([raised]).map_err(Undrawn::of)?;
         Ok(())
     })
+}
+
+/// The plane of the picture: minutes across, places of ratios up.
+type Plane<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// The band of each epoch.
+fn bands(chart: &mut Plane<'_, '_>, course: &Course) -> Result<(), Undrawn> {
+    let axis = course.axis();
+    let ink = Ink::of(course.tone);
+    let band = ink.colour().mix(0.22).filled();
+    for epoch in course.epochs() {
+        let always: Vec<(f64, Interval)> =
+            epoch.iter().filter_map(|moment| Some((minutes(moment.at), moment.always?))).collect();
+        let upper = always.iter().map(|(at, of)| (*at, axis.place(of.high)));
+        let lower = always.iter().rev().map(|(at, of)| (*at, axis.place(of.low)));
+        let edge: Vec<(f64, f64)> = upper.chain(lower).collect();
+        chart.draw_series([Polygon::new(edge, band)]).map_err(Undrawn::of)?;
+    }
+    Ok(())
+}
+
+/// The estimates of each epoch with their intervals.
+fn lines_of(chart: &mut Plane<'_, '_>, course: &Course) -> Result<(), Undrawn> {
+    let (axis, ink) = (course.axis(), Ink::of(course.tone));
+    for epoch in course.epochs() {
+        let line: Vec<(f64, f64)> =
+            epoch.iter().map(|moment| (minutes(moment.at), axis.place(moment.ratio.value))).collect();
+        let intervals = epoch.iter().map(|Moment { at, ratio, .. }| {
+            let ends = [ratio.low, ratio.high].map(|end| (minutes(*at), axis.place(end)));
+            PathElement::new(ends.to_vec(), stroke(ink, 2))
+        });
+        chart.draw_series(intervals).map_err(Undrawn::of)?;
+        let dots: Vec<_> = line.iter().map(|dot| Circle::new(*dot, 4 * UNITS, ink.colour().filled())).collect();
+        chart.draw_series([PathElement::new(line, stroke(ink, 2))]).map_err(Undrawn::of)?;
+        chart.draw_series(dots).map_err(Undrawn::of)?;
+    }
+    Ok(())
 }
