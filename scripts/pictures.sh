@@ -26,10 +26,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p docs/images
 
-# shoot PAGE SIZE PICTURE: a page as PNG, SIZE being WIDTH,HEIGHT.
+# shoot PAGE SIZE PICTURE [OPTION...]: a page as PNG, SIZE being WIDTH,HEIGHT, with more options of the browser.
 shoot() {
     "$browser" --headless=new --no-sandbox --disable-gpu --hide-scrollbars --force-color-profile=srgb \
-        --user-data-dir="$work/profile" --window-size="$2" --screenshot="$3" "file://$1" 2>"$work/browser.log" || {
+        --user-data-dir="$work/profile" --window-size="$2" --screenshot="$3" "${@:4}" "file://$1" 2>"$work/browser.log" || {
         cat "$work/browser.log" >&2
         exit 1
     }
@@ -68,7 +68,7 @@ shoot "$work/demo.html" "980,$(cat "$work/demo.html.height")" docs/images/demo.p
 
 # The top of the report of that demo.
 "$program" demo --output "$work/out" --report >/dev/null 2>&1
-shoot "$work/out/report.html" 1100,1480 docs/images/report.png
+shoot "$work/out/report.html" 940,1430 docs/images/report.png --force-device-scale-factor=0.8
 
 for picture in docs/images/*.png; do
     size=$(stat -c %s "$picture")

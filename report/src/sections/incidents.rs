@@ -93,8 +93,11 @@ fn story(
 ) -> Result<Vec<Block>, Undrawn> {
     let row = &incident.standing.row;
     let title = vec![name(advice::name(&row.cause))];
-    let mut blocks = vec![Block::Heading { text: title, verdict: standing(incident) }, facts(incident, references)];
-    let Some(known) = known(comparison, incident) else { return Ok(blocks) };
+    let mut blocks = vec![Block::Heading { text: title, verdict: standing(incident) }];
+    let Some(known) = known(comparison, incident) else {
+        blocks.push(facts(incident, references));
+        return Ok(blocks);
+    };
     let effects = known.effects(comparison, CELLS);
     let mut charts = Vec::new();
     if effects.iter().any(|effect| effect.ratio.is_some()) {
@@ -111,6 +114,7 @@ fn story(
     charts.extend(course::chart(comparison, incident, &known, references)?);
     charts.extend(pods::chart(comparison, &known, references)?);
     blocks.push(Block::Charts { charts });
+    blocks.push(facts(incident, references));
     blocks.push(known.table(comparison, CELLS, references));
     blocks.extend(left_out(&known));
     Ok(blocks)
