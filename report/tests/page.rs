@@ -13,7 +13,7 @@ mod fleets;
 
 use browser::Browser;
 use fleetdiff_report::html;
-use fleets::{REGRESSED, ROLLED_OUT, UNCHANGED, renamed, report};
+use fleets::{REGRESSED, ROLLED_OUT, UNCHANGED, doubled, renamed, report};
 
 /// A phone in portrait.
 const PHONE: (u32, u32) = (390, 844);
@@ -156,6 +156,22 @@ fn names_stay_text() {
     assert!(titles.as_array().unwrap().iter().any(|title| *title == whole), "{titles}");
     assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
     assert!(overflow(&mut browser) <= 0.0, "the page is {} pixels too wide", overflow(&mut browser));
+}
+
+#[test]
+fn several_comparisons_begin_with_a_list_of_them() {
+    let mut browser = Browser::start(PHONE.0, PHONE.1, 1);
+    browser.open(&html(&report(&doubled(&REGRESSED, "v43"))).unwrap(), "");
+    let list = browser.evaluate("[...document.querySelectorAll('.contents li')].map((item) => item.innerText)");
+    assert_eq!(
+        list,
+        serde_json::json!(["video-delivery: v42 against v41 regressed", "video-delivery: v43 against v41 regressed"])
+    );
+    let second = browser.text(
+        "(() => { const a = document.querySelectorAll('.contents a')[1]; a.click(); return document.querySelector(':target h1').innerText; })()",
+    );
+    assert!(second.starts_with("video-delivery: v43 against v41"), "{second}");
+    assert!(overflow(&mut browser) <= 0.0);
 }
 
 /// What is cheaper, equivalent and open has words, not colours alone.

@@ -89,7 +89,7 @@ pub fn report(tables: &Tables) -> Document {
     document(&records, &subjects).unwrap()
 }
 
-/// The same rows with another name of the changed function, and of a region.
+/// The same rows with another name for the changed function, and of a region.
 pub fn renamed(tables: &Tables, function: &str, region: &str) -> Tables {
     let mut tables = tables.clone();
     let new_name = |name: &str| name.replace(Fleet::DEMO_FUNCTION, function);
@@ -113,4 +113,21 @@ pub fn renamed(tables: &Tables, function: &str, region: &str) -> Tables {
         row.explains.push(format!("{function} (total)"));
     }
     tables
+}
+
+/// The same rows, and once more with another head.
+pub fn doubled(tables: &Tables, head: &str) -> Tables {
+    let mut all = tables.clone();
+    let mut more = tables.clone();
+    more.cells.iter_mut().for_each(|row| row.comparison.head_build = head.into());
+    more.evidence.iter_mut().for_each(|row| row.comparison.head_build = head.into());
+    more.flags.iter_mut().for_each(|flag| flag.row.comparison.head_build = head.into());
+    more.comparisons.iter_mut().for_each(|row| row.comparison.head_build = head.into());
+    more.incidents.iter_mut().for_each(|row| row.head_build = head.into());
+    all.cells.extend(more.cells);
+    all.evidence.extend(more.evidence);
+    all.flags.extend(more.flags);
+    all.comparisons.extend(more.comparisons);
+    all.incidents.extend(more.incidents);
+    all
 }

@@ -7,7 +7,7 @@ use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::verdict::ComparisonVerdict;
 use fleetdiff_simulation::fleet::Fleet;
 
-use super::fleets::{REGRESSED, ROLLED_OUT, UNCHANGED, renamed, report};
+use super::fleets::{REGRESSED, ROLLED_OUT, UNCHANGED, doubled, renamed, report};
 
 /// The Markdown of a report without marks.
 fn plain(tables: &Tables) -> String {
@@ -44,6 +44,21 @@ fn a_regression_is_told_from_verdict_to_ledger() {
         "Every sample that came in is accounted for",
     ] {
         assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+/// Each part has its own rows: figures of one comparison never stand under another.
+#[test]
+fn comparisons_of_one_folder_are_kept_apart() {
+    let document = report(&doubled(&REGRESSED, "v43"));
+    let titles: Vec<&str> = document.parts.iter().map(|part| part.title.as_str()).collect();
+    assert_eq!(titles, ["video-delivery: v42 against v41", "video-delivery: v43 against v41"]);
+    for (part, (own, other)) in document.parts.iter().zip([("v42", "v43"), ("v43", "v42")]) {
+        let alone = Document { parts: vec![part.clone()], folder: Vec::new(), ..document.clone() };
+        for figure in alone.figures() {
+            let sql = &document.references[figure.citation.0 - 1].sql;
+            assert!(sql.contains(own) && !sql.contains(other), "{own}: {sql}");
+        }
     }
 }
 
