@@ -116,8 +116,10 @@ pub struct Cell {
 pub struct Chart {
     /// What it shows.
     pub title: Text,
-    /// How it is read, and where its figures are.
+    /// How it is read; not said where there is no picture.
     pub caption: Text,
+    /// What it says in figures and names, for those who cannot see it too.
+    pub says: Text,
     /// The picture as an SVG element.
     pub svg: String,
 }
@@ -254,6 +256,8 @@ fn texts_of(block: &Block) -> Vec<&Text> {
         Block::Heading { text, .. } | Block::Paragraph { text } => vec![text],
         Block::Facts { facts } => facts.iter().map(|fact| &fact.answer).collect(),
         Block::Table(table) => table.head.iter().chain(table.rows.iter().flatten().map(|cell| &cell.text)).collect(),
-        Block::Charts { charts } => charts.iter().flat_map(|chart| [&chart.title, &chart.caption]).collect(),
+        Block::Charts { charts } => {
+            charts.iter().flat_map(|chart| [&chart.title, &chart.caption, &chart.says]).collect()
+        }
     }
 }

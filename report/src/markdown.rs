@@ -53,8 +53,8 @@ fn write_section(page: &mut String, section: &Section) {
             }
             Block::Table(table) => write_table(page, table),
             Block::Charts { charts } => {
-                for chart in charts {
-                    let _ = writeln!(page, "- {}: {}", sentence(&chart.title), sentence(&chart.caption).trim_end());
+                for chart in charts.iter().filter(|chart| !chart.says.is_empty()) {
+                    let _ = writeln!(page, "- {}: {}", sentence(&chart.title), sentence(&chart.says).trim());
                 }
                 page.push('\n');
             }

@@ -142,7 +142,10 @@ impl<'a> Known<'a> {
             vec![
                 Cell::words(place),
                 Cell::of(vec![Span::Verdict(of.verdict())]),
-                row.effect().map_or_else(unknown, |effect| Cell::of(vec![ratio(effect, citation, of.columns())])),
+                row.effect().map_or_else(
+                    || Cell::words(one_sided(row.head.count, row.base.count)),
+                    |effect| Cell::of(vec![ratio(effect, citation, of.columns())]),
+                ),
                 share(row.head.share, "head_share"),
                 share(row.base.share, "base_share"),
                 row.share_delta.map_or_else(unknown, |delta| Cell::of(vec![points(delta, citation)])),
@@ -156,5 +159,14 @@ impl<'a> Known<'a> {
             head: head.map(|title| vec![words(title)]).to_vec(),
             rows: rows.collect(),
         })
+    }
+}
+
+/// Why there is no ratio.
+fn one_sided(head: i64, base: i64) -> &'static str {
+    match (head, base) {
+        (1.., 0) => "only in the head",
+        (0, 1..) => "only in the base",
+        _ => "not tested",
     }
 }

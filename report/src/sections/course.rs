@@ -42,15 +42,16 @@ pub(super) fn chart(
     let place = place(comparison, known).unwrap_or_default();
     let describes = format!("{} in {place}: head divided by base at {} reports", known.cause, rows.len());
     let title = vec![words(format!("How it went over time, in {place}"))];
-    Ok(Some(Chart { title, caption: caption(&rows, references), svg: course(&drawn, &describes)? }))
+    let caption = vec![words(
+        "Head divided by base since the comparison opened, at each report (UTC), with 95 % intervals. The band holds however often \
+         and whenever one looks:",
+    )];
+    Ok(Some(Chart { title, caption, says: figures(&rows, references), svg: course(&drawn, &describes)? }))
 }
 
-/// What the picture shows, and its figures.
-fn caption(rows: &[&Filed<CellRow>], references: &mut References) -> Text {
-    let mut text = vec![words(
-        "Head divided by base since the comparison opened, at each report (UTC), with 95 % intervals. The band holds however often \
-         and whenever one looks: ",
-    )];
+/// The figures of the band.
+fn figures(rows: &[&Filed<CellRow>], references: &mut References) -> Text {
+    let mut text = Text::new();
     let most = if rows.len() > WRITTEN { vec![rows[0], rows[rows.len() - 1]] } else { rows.to_vec() };
     for (place, filed) in most.into_iter().enumerate() {
         if place > 0 {

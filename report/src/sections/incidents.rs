@@ -61,7 +61,8 @@ fn ranking(incidents: &[Incident<'_>], references: &mut References) -> Block {
             Cell::of(vec![name(advice::name(&row.cause))]),
             Cell::verdict(standing(incident)),
             Cell::words(row.regressed_in.iter().chain(&row.improved_in).cloned().collect::<Vec<_>>().join(", ")),
-            row.effect.map_or_else(unknown, |effect| Cell::of(vec![ratio(effect, citation, EFFECT)])),
+            row.effect
+                .map_or_else(|| Cell::words(one_sided(row)), |effect| Cell::of(vec![ratio(effect, citation, EFFECT)])),
             row.share_delta.map_or_else(unknown, |delta| Cell::of(vec![points(delta, citation)])),
             Cell::words(instant(row.raised_at)),
         ]
@@ -73,6 +74,11 @@ fn ranking(incidents: &[Incident<'_>], references: &mut References) -> Block {
         rows: rows.collect(),
         head: head.map(|title| vec![words(title)]).to_vec(),
     })
+}
+
+/// Why there is no ratio: only one build has the cause.
+fn one_sided(row: &IncidentRow) -> &'static str {
+    if row.regressed_in.is_empty() { "only in the base" } else { "only in the head" }
 }
 
 /// What an incident is now, in a word.
@@ -108,6 +114,7 @@ fn story(
                 "Head divided by base, with 95 % intervals; right of the line at x 1 is more expensive. Filled: flagged. The figures \
                  are in the table below.",
             )],
+            says: Text::new(),
             svg: forest(&effects, &describes)?,
         });
     }

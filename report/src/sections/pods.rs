@@ -62,16 +62,16 @@ pub(super) fn chart(
     let describes = format!("Share of {} in each bucket of pods in {place}", known.cause);
     let svg = pods(&lanes, &describes)?;
     let evidence = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-    let mut caption: Text = vec![
+    let caption: Text = vec![
         words(
-            "The share of the function among all samples of each bucket of pods. A dot is a bucket: pods that share a node are in one. \
-               The line is the whole build. Drawn from ",
+            "The share of the function among all samples of each bucket of pods. A dot is a bucket: pods that share a node are in \
+             one. The line is the whole build. Drawn from ",
         ),
         total(evidence, references.count::<EvidenceRow>(filter)),
         words(" rows of evidence."),
     ];
-    caption.extend(outliers(comparison, known, references));
-    Ok(Some(Chart { title: vec![words(format!("Pods, in {place}"))], caption, svg }))
+    let says = outliers(comparison, known, references);
+    Ok(Some(Chart { title: vec![words(format!("Pods, in {place}"))], caption, says, svg }))
 }
 
 /// What the rows of evidence of one row of `cells` have in common.
@@ -112,7 +112,7 @@ fn outliers(comparison: &Comparison<'_>, known: &Known<'_>, references: &mut Ref
     for filed in named {
         let at = comparison.places(known.key, fleetdiff_schemas::verdict::BaseKind::Concurrent, [&filed.row.cell]);
         let citation = references.row(filed);
-        text.push(words(" "));
+        text.extend((!text.is_empty()).then(|| words(" ")));
         text.push(crate::figures::figure(format!("Outlying in {at}"), citation, &[]));
         text.push(words(": "));
         for (place, pod) in filed.row.outlying_pods.iter().enumerate() {
@@ -122,7 +122,7 @@ fn outliers(comparison: &Comparison<'_>, known: &Known<'_>, references: &mut Ref
         text.push(words("."));
     }
     if text.is_empty() {
-        text.push(words(" No single pod was found to differ from the others of its build."));
+        text.push(words("No single pod was found to differ from the others of its build."));
     }
     text
 }
