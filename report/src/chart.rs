@@ -24,6 +24,8 @@ use crate::document::Tone;
 const WIDTH: u32 = 380;
 /// Units of a picture a pixel: plotters places everything at whole units.
 const UNITS: u32 = 4;
+/// Room at the left and right end of an axis, where half of a label stands over, in pixels.
+const EDGE: u32 = 22;
 /// Height of text in pixels.
 const TEXT: u32 = 13;
 /// plotters divides the size of a font by this.

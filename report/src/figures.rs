@@ -66,6 +66,11 @@ pub(crate) fn instant(at: Nanos) -> String {
     format!("{} {} UTC", text.get(..10).unwrap_or_default(), text.get(11..19).unwrap_or_default())
 }
 
+/// The time of day of an instant, to the second: `09:16:50`.
+pub(crate) fn second(at: Nanos) -> String {
+    rfc3339(at).get(11..19).unwrap_or_default().to_owned()
+}
+
 /// The time of day of an instant, to the minute: `09:16`.
 pub(crate) fn minute(at: Nanos) -> String {
     rfc3339(at).get(11..16).unwrap_or_default().to_owned()

@@ -4,6 +4,7 @@
 #[path = "written/cited.rs"]
 mod cited;
 #[path = "support/fleets.rs"]
+#[expect(dead_code, reason = "other tests draw them")]
 mod fleets;
 #[path = "written/said.rs"]
 mod said;

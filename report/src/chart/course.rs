@@ -6,14 +6,17 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::{Ink, RatioAxis, UNITS, Undrawn, picture, stroke, written};
+use super::{EDGE, Ink, RatioAxis, UNITS, Undrawn, picture, stroke, written};
 use crate::document::Tone;
-use crate::figures::minute;
+use crate::figures::{minute, second};
 
 /// Height of the picture in pixels.
 const HEIGHT: u32 = 250;
 /// Seconds of a unit of the axis of time.
 const MINUTE: f64 = 60.0;
+
+/// Minutes below which an axis shows seconds.
+const SHORT: f64 = 6.0;
 
 /// What was known at one report.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,11 +68,12 @@ fn minutes(at: Nanos) -> f64 {
     at.as_seconds() / MINUTE
 }
 
-/// The time of day of a place on the axis.
-fn time_of_day(place: f64) -> String {
+/// The time of day of a place on the axis, to the second if the axis is short.
+fn time_of_day(place: f64, is_short: bool) -> String {
     // NB: places lie between instants, so they can be instants.
     let seconds = fleetdiff_schemas::number::whole(place * MINUTE);
-    minute(Nanos::from_seconds(i64::try_from(seconds).unwrap_or(0)))
+    let at = Nanos::from_seconds(i64::try_from(seconds).unwrap_or(0));
+    if is_short { second(at) } else { minute(at) }
 }
 
 /// The picture.
@@ -78,17 +82,18 @@ pub(crate) fn course(course: &Course, describes: &str) -> Result<String, Undrawn
         let (axis, span) = (course.axis(), course.span());
         let mut chart = ChartBuilder::on(area)
             .margin_left(2 * UNITS)
-            .margin_right(8 * UNITS)
+            .margin_right(EDGE * UNITS)
             .margin_top(10 * UNITS)
             .x_label_area_size(28 * UNITS)
             .y_label_area_size(52 * UNITS)
             .build_cartesian_2d(span.clone(), axis.range())
             .map_err(Undrawn::of)?;
-        let (time, label) = (|place: &f64| time_of_day(*place), |place: &f64| axis.label(*place));
+        let is_short = span.end - span.start < SHORT;
+        let (time, label) = (|place: &f64| time_of_day(*place, is_short), |place: &f64| axis.label(*place));
         chart
             .configure_mesh()
             .disable_x_mesh()
-            .x_labels(6)
+            .x_labels(if is_short { 4 } else { 6 })
             .y_labels(6)
             .x_label_formatter(&time)
             .y_label_formatter(&label)

@@ -7,7 +7,7 @@ use fleetdiff_schemas::rows::Interval;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::{Ink, RatioAxis, UNITS, Undrawn, picture, printable, stroke, written};
+use super::{EDGE, Ink, RatioAxis, UNITS, Undrawn, picture, printable, stroke, written};
 use crate::document::Tone;
 
 /// Height of a row in pixels: a line of text above the interval.
@@ -44,8 +44,8 @@ pub(crate) fn forest(rows: &[Effect], describes: &str) -> Result<String, Undrawn
         let axis = RatioAxis::of(rows.iter().filter_map(|row| row.ratio));
         let bottom = length_float(rows.len());
         let mut chart = ChartBuilder::on(area)
-            .margin_left(6 * UNITS)
-            .margin_right(6 * UNITS)
+            .margin_left(EDGE * UNITS)
+            .margin_right(EDGE * UNITS)
             .x_label_area_size(AXIS * UNITS)
             .build_cartesian_2d(axis.range(), bottom..0.0)
             .map_err(Undrawn::of)?;

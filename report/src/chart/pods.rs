@@ -4,7 +4,7 @@ use fleetdiff_schemas::number::{length_float, signed_float};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::{Ink, UNITS, Undrawn, picture, printable, stroke, trimmed, written};
+use super::{EDGE, Ink, UNITS, Undrawn, picture, printable, stroke, trimmed, written};
 use crate::document::Tone;
 
 /// Height of a lane in pixels.
@@ -43,8 +43,8 @@ pub(crate) fn pods(lanes: &[Lane], describes: &str) -> Result<String, Undrawn> {
         let room = ((high - low) * 0.06).max(0.01);
         let (low, high) = ((low - room).max(0.0), high + room);
         let mut chart = ChartBuilder::on(area)
-            .margin_left(6 * UNITS)
-            .margin_right(10 * UNITS)
+            .margin_left(EDGE * UNITS)
+            .margin_right(EDGE * UNITS)
             .x_label_area_size(AXIS * UNITS)
             .build_cartesian_2d(low..high, length_float(lanes.len())..0.0)
             .map_err(Undrawn::of)?;

@@ -8,7 +8,7 @@ use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_report::{Document, Records, Subject, document};
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow, Tables,
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, Interval, LedgerRow, RejectedRow, Tables,
 };
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
@@ -130,4 +130,15 @@ pub fn doubled(tables: &Tables, head: &str) -> Tables {
     all.comparisons.extend(more.comparisons);
     all.incidents.extend(more.incidents);
     all
+}
+
+/// The same rows with a change of the function by a factor of ten, whose axis has a label at its very end.
+pub fn stretched(tables: &Tables) -> Tables {
+    let mut tables = tables.clone();
+    for row in tables.cells.iter_mut().filter(|row| row.function == Fleet::DEMO_FUNCTION) {
+        let [value, low, high] =
+            if row.cell.cohort.as_str() == "tv" { [10.64, 7.84, 14.61] } else { [1.48, 0.97, 2.21] };
+        row.adjusted_ratio = row.adjusted_ratio.map(|_| Interval { value, low, high });
+    }
+    tables
 }
