@@ -1,8 +1,8 @@
 //! A report per comparison: what happened, where, how sure that is, and what to do, for somebody who was not there.
 //!
-//! [`Records`] takes the rows of an output folder file by file and keeps what may be shown. [`document`] makes one
-//! [`Document`] of them, section by section (`sections`), in which every figure cites the row that it comes from. [`html`] and
-//! [`markdown`] write that document; they compute nothing, so they cannot disagree. The same rows give the same bytes.
+//! [`Records`] takes the rows of an output folder file by file and keeps what may be shown. [`document()`] makes one
+//! [`Document`] of them, section by section (`sections`), in which every figure cites the row that it comes from. [`html()`] and
+//! [`markdown()`] write that document; they compute nothing, so they cannot disagree. The same rows give the same bytes.
 
 mod aa_check;
 mod chart;

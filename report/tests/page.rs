@@ -154,6 +154,15 @@ fn names_stay_text() {
     let titles = browser.evaluate("[...document.querySelectorAll('svg title')].map((title) => title.textContent)");
     let whole = format!("tv in {region}");
     assert!(titles.as_array().unwrap().iter().any(|title| *title == whole), "{titles}");
+    let over = browser.evaluate(
+        "[...document.querySelectorAll('svg')].flatMap((svg) => {
+            const texts = [...svg.querySelectorAll('text')].map((text) => [text.getBoundingClientRect(), text.lastChild.textContent]);
+            return texts.flatMap(([a, one], place) => texts.slice(place + 1)
+                .filter(([b]) => a.left < b.right && b.left < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom)
+                .map(([, other]) => [one, other]));
+        })",
+    );
+    assert_eq!(over.as_array().unwrap().len(), 0, "texts of a picture over each other: {over}");
     assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
     assert!(overflow(&mut browser) <= 0.0, "the page is {} pixels too wide", overflow(&mut browser));
 }

@@ -7,7 +7,7 @@ use fleetdiff_schemas::rows::Interval;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::{EDGE, Ink, RatioAxis, UNITS, Undrawn, picture, printable, stroke, written};
+use super::{EDGE, Ink, RatioAxis, UNITS, Undrawn, WIDTH, picture, printable, stroke, written};
 use crate::document::Tone;
 
 /// Height of a row in pixels: a line of text above the interval.
@@ -15,7 +15,13 @@ const ROW: u32 = 38;
 /// Height of the axis.
 const AXIS: u32 = 30;
 /// Most characters of a row's name beside its figures.
-const NAME: usize = 32;
+const NAME: usize = 30;
+/// Height of a row in units of the picture.
+const ROW_UNITS: i32 = (ROW * UNITS).cast_signed();
+/// Room beside texts, in units.
+const MARGIN: i32 = (4 * UNITS).cast_signed();
+/// The right edge of the picture, in units.
+const RIGHT: i32 = (WIDTH * UNITS).cast_signed();
 
 /// One row.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,15 +72,15 @@ pub(crate) fn forest(rows: &[Effect], describes: &str) -> Result<String, Undrawn
         let still = PathElement::new(vec![(one, 0.0), (one, bottom)], stroke(Ink::Soft, 1));
         chart.draw_series([still]).map_err(Undrawn::of)?;
         for (place, (row, (short, _))) in rows.iter().zip(&names).enumerate() {
-            let (text, line) = (length_float(place) + 0.3, length_float(place) + 0.72);
+            let line = length_float(place) + 0.72;
             let figures = row.ratio.map_or_else(|| "not tested".to_owned(), effect_of);
-            let range = axis.range();
             let ink = if row.is_flagged { Ink::Text } else { Ink::Soft };
+            let top = i32::try_from(place).unwrap_or(0) * ROW_UNITS + ROW_UNITS * 3 / 10;
             let texts = [
-                Text::new(short.clone(), (range.start, text), written(ink, HPos::Left)),
-                Text::new(figures, (range.end, text), written(ink, HPos::Right)),
+                Text::new(short.clone(), (MARGIN, top), written(ink, HPos::Left)),
+                Text::new(figures, (RIGHT - MARGIN, top), written(ink, HPos::Right)),
             ];
-            chart.draw_series(texts).map_err(Undrawn::of)?;
+            texts.iter().try_for_each(|text| area.draw(text)).map_err(Undrawn::of)?;
             let Some(ratio) = row.ratio else { continue };
             let ends = vec![(axis.place(ratio.low), line), (axis.place(ratio.high), line)];
             let interval = PathElement::new(ends, stroke(Ink::of(row.tone), 2));
