@@ -1,5 +1,6 @@
 #!/bin/bash
-# Redraws the pictures of README.md: the output of `fleetdiff diff` and `fleetdiff demo`, as PNG under docs/images.
+# Redraws the pictures of the documentation: the output of `fleetdiff diff`, `fleetdiff demo` and `fleetdiff report`, as PNG under
+# docs/images.
 #
 #   scripts/pictures.sh [FLEETDIFF]      the program to draw with; target/release/fleetdiff by default
 #
@@ -25,10 +26,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p docs/images
 
-# shoot PAGE SIZE PICTURE: a page as PNG, SIZE being WIDTH,HEIGHT.
+# shoot PAGE SIZE PICTURE [OPTION...]: a page as PNG, SIZE being WIDTH,HEIGHT, with more options of the browser.
 shoot() {
     "$browser" --headless=new --no-sandbox --disable-gpu --hide-scrollbars --force-color-profile=srgb \
-        --user-data-dir="$work/profile" --window-size="$2" --screenshot="$3" "file://$1" 2>"$work/browser.log" || {
+        --user-data-dir="$work/profile" --window-size="$2" --screenshot="$3" "${@:4}" "file://$1" 2>"$work/browser.log" || {
         cat "$work/browser.log" >&2
         exit 1
     }
@@ -64,6 +65,10 @@ open(sys.argv[2], "w").write(
 open(sys.argv[2] + ".height", "w").write(str(int(40 + 21.75 * (text.count("\n") + 1) + 0.999)))
 PYTHON
 shoot "$work/demo.html" "980,$(cat "$work/demo.html.height")" docs/images/demo.png
+
+# The top of the report of that demo.
+"$program" demo --output "$work/out" --report >/dev/null 2>&1
+shoot "$work/out/report.html" 940,1430 docs/images/report.png --force-device-scale-factor=0.8
 
 for picture in docs/images/*.png; do
     size=$(stat -c %s "$picture")

@@ -14,6 +14,7 @@ left_out=(
     parquet_readers # Python with readers
     receivers      # a real Alertmanager
     page           # a browser
+    written        # fleets through the dataflow
     commands       # whole runs of the program, perf
     null           # simulated fleets
     oracle         # fleets through the dataflow and through the oracle

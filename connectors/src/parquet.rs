@@ -26,7 +26,7 @@ mod intervals;
 mod reading;
 
 pub use intervals::{FlushInterval, PendingRows};
-pub use reading::{read_table, read_tables};
+pub use reading::{OutputReader, read_table, read_tables};
 
 use encoding::FileMetadata;
 use folder::Folder;

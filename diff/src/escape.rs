@@ -18,7 +18,7 @@ pub(crate) fn for_script(json: &str) -> String {
 }
 
 /// Text as HTML and as XML, for an element or a quoted attribute.
-pub(crate) fn for_text(text: &str) -> String {
+pub fn for_text(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

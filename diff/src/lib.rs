@@ -6,7 +6,7 @@
 
 pub mod columns;
 pub mod compare;
-mod escape;
+pub mod escape;
 pub mod export;
 pub mod figures;
 pub mod flame;

@@ -60,8 +60,8 @@ pub fn page(report: &Report) -> Result<String, Unwritable> {
     }))
 }
 
-/// Nothing may be fetched, and only scripts and styles with a known hash are used.
-fn policy(script: &str, style: &str) -> String {
+/// A content security policy: nothing may be fetched, and only this script and this style are used.
+pub fn policy(script: &str, style: &str) -> String {
     let hash = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
     format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",

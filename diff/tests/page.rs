@@ -20,6 +20,7 @@ mod speed;
 mod whole;
 
 #[path = "support/browser.rs"]
+#[expect(dead_code, reason = "reports are also printed")]
 mod browser;
 #[path = "support/reports.rs"]
 mod reports;

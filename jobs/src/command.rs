@@ -10,6 +10,7 @@ mod man;
 mod power;
 mod publish;
 mod replay;
+mod report;
 mod test_receivers;
 mod watch;
 
@@ -39,6 +40,14 @@ pub(crate) enum Command {
     /// Run a recorded fleet through the dataflow and print what it finds
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
+    /// Write a report of an output folder: what happened, where, how sure that is, and what to do
+    ///
+    /// The report has the verdict of each comparison, what to do, a grid of cells, each incident with pictures, what could not be
+    /// decided and why, the A/A check, and what data were left out. Every figure leads to the row that it comes from.
+    ///
+    /// It follows from the tables alone, so it can be written at any time, and the same tables give the same report.
+    #[command(after_help = report::EXAMPLES)]
+    Report(report::ReportArgs),
     /// Run the service: read profiles from Kafka, write Parquet tables and send alerts
     ///
     /// Without --until-end, the service runs until SIGINT or SIGTERM. All alerts have then been sent up to the
@@ -115,6 +124,7 @@ impl Command {
         match self {
             Self::Demo(args) => demo::run(args),
             Self::Replay(args) => replay::run(args),
+            Self::Report(args) => report::run(args),
             Self::Watch(args) => watch::run(args),
             Self::TestReceivers(args) => test_receivers::run(args),
             Self::Publish(args) => publish::run(args),

@@ -8,7 +8,8 @@ mod uniform;
 use std::io::{self, Write};
 
 use fleetdiff_pipeline::rules::advice::share_delta;
-use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, Tables};
+use fleetdiff_report::{Tone, Verdict as Word, verdicts};
+use fleetdiff_schemas::rows::{CellKey, ComparisonKey, Tables};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Verdict};
 
 use crate::columns::{Column, aligned};
@@ -78,36 +79,28 @@ fn grid_of(findings: &Findings<'_>) -> Grid {
 /// The change of a function's share in one cell, and its verdict.
 fn of_function(flagged: &FlaggedFunction<'_>, cell: &CellKey) -> Entry {
     let row = flagged.rows.get(cell).copied();
-    let (word, colour) = match flagged.states.get(cell) {
-        Some(FanOutState::Regressed) => ("regressed", Colour::Red),
-        Some(FanOutState::Improved) => ("improved", Colour::Green),
-        _ => row.map_or(("too rare to test", Colour::Yellow), in_a_word),
+    let Word { word, tone } = match flagged.states.get(cell) {
+        Some(FanOutState::Regressed) => verdicts::of_row(Verdict::Regressed),
+        Some(FanOutState::Improved) => verdicts::of_row(Verdict::Improved),
+        _ => row.map_or_else(verdicts::too_rare, |row| verdicts::of_row(row.verdict)),
     };
-    Entry { figure: row.and_then(share_delta).unwrap_or_else(|| "-".to_owned()), word: word.to_owned(), colour }
+    Entry { figure: row.and_then(share_delta).unwrap_or_else(|| "-".to_owned()), word, colour: colour(tone) }
 }
 
-fn in_a_word(row: &CellRow) -> (&'static str, Colour) {
-    match row.verdict {
-        Verdict::Equivalent => ("no change", Colour::Faint),
-        Verdict::Compositional => ("compositional", Colour::Faint),
-        Verdict::SomePodsOutlying => ("some pods outlying", Colour::Yellow),
-        Verdict::Regressed => ("regressed", Colour::Red),
-        Verdict::Improved => ("improved", Colour::Green),
-        Verdict::NotComparable => ("not comparable", Colour::Yellow),
-        Verdict::Inconclusive | Verdict::Untestable | Verdict::TooRare => ("inconclusive", Colour::Yellow),
+/// The colour of a verdict's meaning.
+fn colour(tone: Tone) -> Colour {
+    match tone {
+        Tone::More => Colour::Red,
+        Tone::Less => Colour::Green,
+        Tone::Same => Colour::Faint,
+        Tone::Open => Colour::Yellow,
     }
 }
 
 fn of_cell(verdict: ComparisonVerdict, equivalent: Option<f64>) -> Entry {
-    let (word, colour) = match verdict {
-        ComparisonVerdict::Clean => ("no change", Colour::Faint),
-        ComparisonVerdict::Inconclusive => ("inconclusive", Colour::Yellow),
-        ComparisonVerdict::NotComparable => ("not comparable", Colour::Yellow),
-        ComparisonVerdict::Regressed => ("regressed", Colour::Red),
-        ComparisonVerdict::Improved => ("improved", Colour::Green),
-    };
+    let Word { word, tone } = verdicts::of_cell(verdict);
     let figure = equivalent.map_or_else(|| "-".to_owned(), |share| format!("{:.0} % equivalent", share * 100.0));
-    Entry { figure, word: word.to_owned(), colour }
+    Entry { figure, word, colour: colour(tone) }
 }
 
 /// A line for each significant function except the worst.

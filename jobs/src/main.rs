@@ -1,6 +1,5 @@
 //! The fleetdiff program: which function got slower, in which region and cohort, by how much, with an interval.
 
-mod aa_check;
 mod columns;
 mod command;
 mod configuration;
@@ -10,6 +9,7 @@ mod output;
 mod progress;
 mod publisher;
 mod scaling;
+mod written_report;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

@@ -18,8 +18,8 @@ use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::{Hop, HopClock, TimeRange};
 use indicatif::ProgressBar;
 
-use crate::aa_check::AaCheckRate;
 use crate::progress::bar_of_hops;
+use fleetdiff_report::AaCheckRate;
 
 /// Event time that one file of a bounded run spans.
 const FLUSH: Duration = Duration::from_secs(600);

@@ -44,6 +44,8 @@ mod program;
 mod receivers;
 #[path = "commands/replay.rs"]
 mod replay;
+#[path = "commands/report.rs"]
+mod report;
 #[path = "commands/same_formats.rs"]
 mod same_formats;
 #[path = "commands/words.rs"]

@@ -1,6 +1,6 @@
 //! An output folder read back as rows.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema};
@@ -14,6 +14,56 @@ use super::encoding::{SCHEMA_VERSION_KEY, described};
 use super::folder::Folder;
 use crate::output::{OutputError, READABLE_HINT};
 
+/// An output folder that is read table by table, and file by file: a long run has more rows than fit into memory.
+pub struct OutputReader {
+    folder: Folder,
+    root: PathBuf,
+    files_found: usize,
+}
+
+impl OutputReader {
+    /// Opens a folder.
+    ///
+    /// # Errors
+    /// [`OutputError::Unreadable`]: there is no such folder.
+    pub fn open(root: &Path) -> Result<Self, OutputError> {
+        Ok(Self { folder: Folder::open(root)?, root: root.to_owned(), files_found: 0 })
+    }
+
+    /// Hands each file of a table to `take`, by time: its path below the folder, and its rows by key. Instants come back as
+    /// they were written, cut to microseconds. A table without a folder has no files.
+    ///
+    /// # Errors
+    /// [`OutputError::Unreadable`]: a file is damaged, has other columns or a value that does not fit its column.
+    /// [`OutputError::UnsupportedVersion`]: a file was written with another version of the tables.
+    pub fn for_each_file<R: TableRow>(&mut self, mut take: impl FnMut(&str, Vec<R>)) -> Result<(), OutputError> {
+        for path in self.folder.files_of(R::TABLE)? {
+            self.files_found += 1;
+            take(&path, read_file(self.folder.read(&path)?, &self.folder.display(&path))?);
+        }
+        Ok(())
+    }
+
+    /// Every row of a table.
+    fn rows<R: TableRow>(&mut self) -> Result<Vec<R>, OutputError> {
+        let mut rows = Vec::new();
+        self.for_each_file(|_, of_file| rows.extend(of_file))?;
+        Ok(rows)
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// [`OutputError::Unreadable`]: none of the tables that were read has a file.
+    pub fn finish(self) -> Result<(), OutputError> {
+        if self.files_found > 0 {
+            return Ok(());
+        }
+        let detail = "it holds none of fleetdiff's tables".to_owned();
+        Err(OutputError::Unreadable { path: self.root.display().to_string(), detail, hint: READABLE_HINT })
+    }
+}
+
 /// Reads every row of an output folder, by table, time of the file and key. Instants come back as they were written, cut
 /// to microseconds. A table without a folder has no rows.
 ///
@@ -22,25 +72,21 @@ use crate::output::{OutputError, READABLE_HINT};
 /// columns or a value that does not fit its column.
 /// [`OutputError::UnsupportedVersion`]: a file was written with another version of the tables.
 pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
-    let folder = Folder::open(root)?;
-    let mut files_found = 0;
+    let mut reader = OutputReader::open(root)?;
     let tables = Tables {
-        cells: rows_in(&folder, &mut files_found)?,
-        evidence: rows_in(&folder, &mut files_found)?,
-        flags: rows_in(&folder, &mut files_found)?,
-        comparisons: rows_in(&folder, &mut files_found)?,
-        incidents: rows_in(&folder, &mut files_found)?,
+        cells: reader.rows()?,
+        evidence: reader.rows()?,
+        flags: reader.rows()?,
+        comparisons: reader.rows()?,
+        incidents: reader.rows()?,
         verdicts: Vec::new(),
-        scaling: rows_in(&folder, &mut files_found)?,
+        scaling: reader.rows()?,
         scaling_findings: Vec::new(),
-        ledger: rows_in(&folder, &mut files_found)?,
-        rejected: rows_in(&folder, &mut files_found)?,
+        ledger: reader.rows()?,
+        rejected: reader.rows()?,
         fan_out: Vec::new(),
     };
-    if files_found == 0 {
-        let detail = "it holds none of fleetdiff's tables".to_owned();
-        return Err(OutputError::Unreadable { path: root.display().to_string(), detail, hint: READABLE_HINT });
-    }
+    reader.finish()?;
     Ok(tables)
 }
 
@@ -49,19 +95,10 @@ pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
 /// # Errors
 /// See [`read_tables`].
 pub fn read_table<R: TableRow>(root: &Path) -> Result<Vec<R>, OutputError> {
-    rows_in(&Folder::open(root)?, &mut 0)
+    OutputReader::open(root)?.rows()
 }
 
-fn rows_in<R: TableRow>(folder: &Folder, files_found: &mut usize) -> Result<Vec<R>, OutputError> {
-    let mut rows = Vec::new();
-    for path in folder.files_of(R::TABLE)? {
-        *files_found += 1;
-        read_file(folder.read(&path)?, &folder.display(&path), &mut rows)?;
-    }
-    Ok(rows)
-}
-
-fn read_file<R: TableRow>(file: Bytes, path: &str, rows: &mut Vec<R>) -> Result<(), OutputError> {
+fn read_file<R: TableRow>(file: Bytes, path: &str) -> Result<Vec<R>, OutputError> {
     let unreadable = |detail: String| OutputError::Unreadable { path: path.to_owned(), detail, hint: READABLE_HINT };
     let footer = described(&file).ok_or_else(|| unreadable("it is not a whole Parquet file".to_owned()))?;
     check_version(footer.get(SCHEMA_VERSION_KEY), path)?;
@@ -69,11 +106,12 @@ fn read_file<R: TableRow>(file: Bytes, path: &str, rows: &mut Vec<R>) -> Result<
     if !has_columns_of::<R>(builder.schema()) {
         return Err(unreadable(format!("its columns are not those of the table {}", R::TABLE)));
     }
+    let mut rows = Vec::new();
     for batch in builder.build().map_err(|error| unreadable(error.to_string()))? {
         let batch = batch.map_err(|error| unreadable(error.to_string()))?;
         rows.extend(rows_of(&batch, path)?);
     }
-    Ok(())
+    Ok(rows)
 }
 
 /// Whether names, types and nulls are those of the table; the descriptions of fields may differ.

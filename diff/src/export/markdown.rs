@@ -3,7 +3,7 @@
 //!
 //! A comment may have 65,536 characters; this one stays below [`LONGEST`], whatever the names.
 
-mod escape;
+pub mod escape;
 
 use std::fmt::Write;
 

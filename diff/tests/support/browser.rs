@@ -156,6 +156,19 @@ impl Browser {
         fs::write(file, bytes.unwrap()).unwrap();
     }
 
+    /// Shows the page as it is printed; `screen` shows it as on a screen again.
+    pub fn show_as(&mut self, medium: &str) {
+        self.call("Emulation.setEmulatedMedia", json!({"media": medium}));
+        self.settle();
+    }
+
+    /// The page on paper, as a PDF.
+    pub fn print(&mut self) -> Vec<u8> {
+        let answer = self.call("Page.printToPDF", json!({"printBackground": true, "preferCSSPageSize": true}));
+        let data = answer["data"].as_str().unwrap();
+        base64::Engine::decode(&base64::engine::general_purpose::STANDARD, data).unwrap()
+    }
+
     /// Calls a method of the protocol and waits for its result; what happens meanwhile is remembered.
     fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.last_id += 1;

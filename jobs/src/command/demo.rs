@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::grid;
 use crate::output::Keeper;
 use crate::scaling;
+use crate::written_report;
 
 /// Requests per second and pod under load, unless another number is asked for.
 const WITH_LOAD: f64 = 40.0;
@@ -26,6 +27,7 @@ const CHANGE: &str = "What changes in the canary";
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   fleetdiff demo
+  fleetdiff demo --output out --report
   fleetdiff demo --factor 1.0 --seed 7
   fleetdiff demo --load 2
   fleetdiff demo --regress cache::probe --cells eu-west-1:Web-Desktop --factor 1.2";
@@ -64,6 +66,9 @@ pub(crate) struct DemoArgs {
     /// Folder for Parquet tables and alerts.jsonl; must not hold the output of another run
     #[arg(long, help_heading = "Output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    /// Also write report.html and report.md into the output folder
+    #[arg(long, help_heading = "Output", requires = "output")]
+    pub(crate) report: bool,
 }
 
 /// Runs the demonstration and prints the fan-out grid and the verdict in words.
@@ -103,6 +108,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     scaling::print(&mut out, &tables.scaling)?;
     if let Some(folder) = &args.output {
         writeln!(out, "tables and alerts.jsonl are in {}", folder.display())?;
+        if args.report {
+            written_report::announce(&mut out, &written_report::write_all(folder)?)?;
+        }
     }
     writeln!(out, "{aa_check}")?;
     Ok(())

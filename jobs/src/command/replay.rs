@@ -23,6 +23,7 @@ use crate::failure::Failure;
 use crate::grid;
 use crate::output::{GRACE, Keeper};
 use crate::scaling;
+use crate::written_report;
 
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\
@@ -55,6 +56,9 @@ pub(crate) struct ReplayArgs {
     /// Folder for Parquet tables and alerts.jsonl; must not hold the output of another run
     #[arg(long, help_heading = "Output", value_name = "DIR")]
     pub(crate) output: PathBuf,
+    /// Also write report.html and report.md into the output folder
+    #[arg(long, help_heading = "Output")]
+    pub(crate) report: bool,
     /// Also send incidents to the receivers of the configuration file; without it nobody is notified
     #[arg(long, help_heading = "Output", requires = "config")]
     pub(crate) receivers: bool,
@@ -97,6 +101,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     }
     let written = if config.method.is_calibrated() { "tables and alerts.jsonl" } else { "tables" };
     writeln!(out, "{written} are in {}", args.output.display())?;
+    if args.report {
+        written_report::announce(&mut out, &written_report::write_all(&args.output)?)?;
+    }
     Ok(())
 }
 

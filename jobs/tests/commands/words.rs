@@ -61,6 +61,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
 const HELP: &[&str] = &[
     "demo",
     "replay",
+    "report",
     "watch",
     "test-receivers",
     "publish",

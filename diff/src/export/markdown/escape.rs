@@ -2,14 +2,14 @@
 
 /// Most characters shown of a name; the middle of a longer name is left out, since its ends identify the package and
 /// the function.
-pub(super) const NAME: usize = 80;
+pub const NAME: usize = 80;
 
 /// A name as a code span that is safe in a cell of a table.
 ///
 /// The fence is longer than any run of backticks within. A `|` must be escaped even in a code span, since the cell is
 /// cut out first. The number of backslashes before it must be odd; otherwise the last of them would be escaped instead
 /// of it.
-pub(super) fn code(name: &str) -> String {
+pub fn code(name: &str) -> String {
     let name = shortened(name, NAME);
     let mut body = String::with_capacity(name.len());
     let (mut fence, mut ticks, mut backslashes) = (1, 0, 0usize);
@@ -34,7 +34,7 @@ pub(super) fn code(name: &str) -> String {
 }
 
 /// A sentence in which nothing is markup, of at most `most` characters before escapes.
-pub(super) fn text(sentence: &str, most: usize) -> String {
+pub fn text(sentence: &str, most: usize) -> String {
     let mut escaped = String::with_capacity(sentence.len());
     for character in shortened(sentence, most).chars() {
         match character {
@@ -54,7 +54,7 @@ fn ends_a_line(character: char) -> bool {
 }
 
 /// At most `most` characters, with the middle left out.
-fn shortened(text: &str, most: usize) -> String {
+pub fn shortened(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {
         return text.to_owned();

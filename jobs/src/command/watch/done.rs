@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::time::Hop;
 
-use crate::aa_check::AaCheckRate;
+use fleetdiff_report::AaCheckRate;
 
 /// What was done so far.
 #[derive(Clone, Debug, Default)]

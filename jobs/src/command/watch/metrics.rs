@@ -156,7 +156,7 @@ fn advance(counter: &Counter, all: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aa_check::AaCheckRate;
+    use fleetdiff_report::AaCheckRate;
     use fleetdiff_schemas::rejected::Reason;
     use fleetdiff_schemas::time::{Hop, Nanos};
 

@@ -8,18 +8,18 @@ use fleetdiff_statistics::intervals::wilson;
 
 /// Tests of one half of the baseline against the other, and how many of them were significant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct AaCheckRate {
+pub struct AaCheckRate {
     /// Reports that had such tests.
-    pub(crate) reports: u64,
+    pub reports: u64,
     /// Tests, of all kinds of count.
-    pub(crate) tests: u64,
+    pub tests: u64,
     /// Significant ones, each a false positive.
-    pub(crate) flags: u64,
+    pub flags: u64,
 }
 
 impl AaCheckRate {
     /// Adds the rows of one evaluation: those over all cells hold the sums of their cells.
-    pub(crate) fn take(&mut self, rows: &[ComparisonRow]) {
+    pub fn take(&mut self, rows: &[ComparisonRow]) {
         let over_all = rows.iter().filter(|row| row.cell.is_over_all());
         let checked: Vec<(i64, i64)> =
             over_all.filter_map(|row| Some((row.aa_check_tests?, row.aa_check_flags?))).collect();
@@ -30,7 +30,7 @@ impl AaCheckRate {
 
     /// The rate with its 95 % interval (Wilson), each 0..1; `None` before the first test. Windows of reports overlap,
     /// so the interval assumes more independence than there is.
-    pub(crate) fn rate(&self) -> Option<(f64, f64, f64)> {
+    pub fn rate(&self) -> Option<(f64, f64, f64)> {
         let interval = wilson(self.flags, self.tests, 0.95);
         (self.tests > 0).then_some((ratio(self.flags, self.tests), interval.low, interval.high))
     }

@@ -1,0 +1,190 @@
+//! Incidents, ranked by what they cost: what each did in which cell, with pictures of it.
+
+use fleetdiff_diff::figures::grouped;
+use fleetdiff_pipeline::rules::advice;
+use fleetdiff_schemas::rows::IncidentRow;
+use fleetdiff_schemas::verdict::{BaseKind, IncidentState, Severity};
+
+use super::by_cell::{Known, known};
+use super::{course, pods};
+use crate::chart::{Undrawn, forest};
+use crate::comparison::{Comparison, Incident};
+use crate::document::{Block, Cell, Chart, Fact, Section, Shape, Table, Text, Tone, Verdict, name, paragraph, words};
+use crate::figures::{EFFECT, instant, points, quote, ratio};
+use crate::records::Filed;
+use crate::references::References;
+
+/// Incidents that are shown in full; the others have a line in the table of all.
+const SHOWN: usize = 12;
+/// Most cells of one incident that are drawn and listed.
+const CELLS: usize = 40;
+/// Most names of functions that move with a cause.
+const EXPLAINED: usize = 12;
+
+pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) -> Result<Option<Section>, Undrawn> {
+    let incidents = comparison.incidents();
+    if incidents.is_empty() {
+        return Ok(None);
+    }
+    let introduction = match incidents.len() {
+        1 => "One incident. An incident is all that one cause does: its cells, and the callers that move with it."
+            .to_owned(),
+        number => format!(
+            "{} incidents, ranked by how much of all samples they move. An incident is all that one cause does: its cells, and the \
+             callers that move with it.",
+            grouped(number)
+        ),
+    };
+    let mut blocks = vec![paragraph(vec![words(introduction)])];
+    if incidents.len() > 1 {
+        blocks.push(ranking(&incidents, references));
+    }
+    // NB: what another incident explains has no story of its own.
+    let told = incidents.iter().filter(|incident| !is_superseded(incident));
+    for incident in told.take(SHOWN) {
+        blocks.extend(story(comparison, incident, references)?);
+    }
+    Ok(Some(Section { title: Some("Incidents".to_owned()), blocks }))
+}
+
+fn is_superseded(incident: &Incident<'_>) -> bool {
+    incident.ended.is_some_and(|end| end.row.state == IncidentState::Superseded)
+}
+
+/// All incidents, a line each.
+fn ranking(incidents: &[Incident<'_>], references: &mut References) -> Block {
+    let rows = incidents.iter().map(|incident| {
+        let row = &incident.standing.row;
+        let citation = references.row(incident.standing);
+        let unknown = || Cell::words("unknown");
+        vec![
+            Cell::of(vec![name(advice::name(&row.cause))]),
+            Cell::verdict(standing(incident)),
+            Cell::words(row.regressed_in.iter().chain(&row.improved_in).cloned().collect::<Vec<_>>().join(", ")),
+            row.effect
+                .map_or_else(|| Cell::words(one_sided(row)), |effect| Cell::of(vec![ratio(effect, citation, EFFECT)])),
+            row.share_delta.map_or_else(unknown, |delta| Cell::of(vec![points(delta, citation)])),
+            Cell::words(instant(row.raised_at)),
+        ]
+    });
+    let head = ["cause", "state", "where", "head / base", "change of share", "raised"];
+    Block::Table(Table {
+        caption: "All incidents".to_owned(),
+        shape: Shape::List,
+        rows: rows.collect(),
+        head: head.map(|title| vec![words(title)]).to_vec(),
+    })
+}
+
+/// Why there is no ratio: only one build has the cause.
+fn one_sided(row: &IncidentRow) -> &'static str {
+    if row.regressed_in.is_empty() { "only in the base" } else { "only in the head" }
+}
+
+/// What an incident is now, in a word.
+fn standing(incident: &Incident<'_>) -> Verdict {
+    match incident.ended.map(|end| end.row.state) {
+        Some(IncidentState::Superseded) => Verdict::new("explained by another", Tone::Same),
+        Some(_) => Verdict::new("ended", Tone::Same),
+        None if incident.standing.row.severity == Severity::Info => Verdict::new("improved", Tone::Less),
+        None => Verdict::new(format!("regressed, {}", incident.standing.row.severity.name()), Tone::More),
+    }
+}
+
+/// One incident in full.
+fn story(
+    comparison: &Comparison<'_>,
+    incident: &Incident<'_>,
+    references: &mut References,
+) -> Result<Vec<Block>, Undrawn> {
+    let row = &incident.standing.row;
+    let title = vec![name(advice::name(&row.cause))];
+    let mut blocks = vec![Block::Heading { text: title, verdict: standing(incident) }];
+    let Some(known) = known(comparison, incident) else {
+        blocks.push(facts(incident, references));
+        return Ok(blocks);
+    };
+    let effects = known.effects(comparison, CELLS);
+    let mut charts = Vec::new();
+    if effects.iter().any(|effect| effect.ratio.is_some()) {
+        let describes = format!("{} in {} cells: head divided by base, with 95 % intervals", row.cause, effects.len());
+        charts.push(Chart {
+            title: vec![words("Where it changed, cell by cell")],
+            caption: vec![words(
+                "Head divided by base, with 95 % intervals; right of the line at x 1 is more expensive. Filled: flagged. The figures \
+                 are in the table below.",
+            )],
+            says: Text::new(),
+            svg: forest(&effects, &describes)?,
+        });
+    }
+    charts.extend(course::chart(comparison, incident, &known, references)?);
+    charts.extend(pods::chart(comparison, &known, references)?);
+    blocks.push(Block::Charts { charts });
+    blocks.push(facts(incident, references));
+    blocks.push(known.table(comparison, CELLS, references));
+    blocks.extend(left_out(&known));
+    Ok(blocks)
+}
+
+/// How many cells are not listed.
+fn left_out(known: &Known<'_>) -> Option<Block> {
+    let more = known.cells.len().saturating_sub(CELLS);
+    let text =
+        format!("{} more {} with smaller changes are in the table cells.", grouped(more), advice::plural(more, "cell"));
+    (more > 0).then(|| paragraph(vec![words(text)]))
+}
+
+fn facts(incident: &Incident<'_>, references: &mut References) -> Block {
+    let (filed, row) = (incident.standing, &incident.standing.row);
+    let citation = references.row(filed);
+    let mut facts = vec![Fact::new("What", vec![quote(&row.summary, citation, "summary")])];
+    if let Some(end) = incident.ended {
+        let ended = quote(&end.row.summary, references.row(end), "summary");
+        facts.push(Fact::new("Ended", vec![words(format!("{}: ", instant(end.row.changed_at))), ended]));
+    }
+    facts.push(Fact::new("Costs", vec![quote(&row.impact, citation, "impact")]));
+    facts.push(Fact::new("How sure", vec![quote(&row.confidence, citation, "confidence")]));
+    facts.push(Fact::new("Since", since(incident, references)));
+    if !row.explains.is_empty() {
+        facts.push(Fact::new("Moves with it", explained(row)));
+    }
+    Block::Facts { facts }
+}
+
+/// When it was raised, and when it changed last.
+fn since(incident: &Incident<'_>, references: &mut References) -> Text {
+    let raised: &Filed<IncidentRow> = incident.raised;
+    let link = |filed: &Filed<IncidentRow>, at, references: &mut References| {
+        crate::figures::figure(instant(at), references.row(filed), &[])
+    };
+    let mut text = vec![words("raised "), link(raised, raised.row.raised_at, references)];
+    if incident.standing.row.sequence != raised.row.sequence {
+        text.push(words(", last changed "));
+        text.push(link(incident.standing, incident.standing.row.changed_at, references));
+    }
+    text
+}
+
+/// Functions that move only because the cause does.
+fn explained(row: &IncidentRow) -> Text {
+    let mut text = Text::new();
+    for (place, explained) in row.explains.iter().take(EXPLAINED).enumerate() {
+        if place > 0 {
+            text.push(words(", "));
+        }
+        text.push(name(explained.as_str()));
+    }
+    let more = row.explains.len().saturating_sub(EXPLAINED);
+    if more > 0 {
+        text.push(words(format!(" and {more} more")));
+    }
+    text.push(words(". They changed because of it and have no incident of their own."));
+    text
+}
+
+/// The cell with the largest flagged change, in words.
+pub(super) fn place(comparison: &Comparison<'_>, known: &Known<'_>) -> Option<String> {
+    let (cell, _) = known.in_order().into_iter().next()?;
+    Some(comparison.places(known.key, BaseKind::Concurrent, [cell]))
+}

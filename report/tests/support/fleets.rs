@@ -1,0 +1,144 @@
+//! Output folders of synthetic fleets, written as Parquet and read back as the program does.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use fleetdiff_connectors::parquet::{OutputReader, ParquetOutput};
+use fleetdiff_pipeline::run::in_memory::run_in_memory;
+use fleetdiff_report::{Document, Records, Subject, document};
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::rows::{
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, Interval, LedgerRow, RejectedRow, Tables,
+};
+use fleetdiff_schemas::time::Nanos;
+use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
+use tempfile::TempDir;
+
+/// One function costs 40 % more in one of two cohorts.
+pub static REGRESSED: LazyLock<Tables> =
+    LazyLock::new(|| rows(small().regress(Fleet::DEMO_FUNCTION, Cells::cohort("tv"), 1.4).build(), &config()));
+
+/// Nothing changed.
+pub static UNCHANGED: LazyLock<Tables> = LazyLock::new(|| rows(small().build(), &config()));
+
+/// One function costs twice as much in one of two cells, and all pods are replaced within seven minutes.
+pub static ROLLED_OUT: LazyLock<Tables> = LazyLock::new(|| {
+    let fleet = Fleet::seeded(7)
+        .regions(["east"])
+        .cohorts(["tv", "web"])
+        .pods_per_cell(0, 8)
+        .samples_per_second(60.0)
+        .starts_at(Nanos::from_seconds(1_772_528_400))
+        .rollout(Nanos::from_seconds(240), Nanos::from_seconds(420))
+        .lasts(Nanos::from_seconds(1500))
+        .regress(Fleet::DEMO_FUNCTION, Cells::cohort("tv"), 2.0)
+        .stacks()
+        .build();
+    let seconds = Nanos::from_seconds;
+    let (window, history_every) = (seconds(300), seconds(20));
+    rows(fleet, &Config { window, history_every, evaluate_every: seconds(60), ..config() })
+});
+
+fn small() -> FleetBuilder {
+    Fleet::seeded(3)
+        .regions(["north", "south"])
+        .cohorts(["tv", "web"])
+        .pods_per_cell(6, 12)
+        .cell("south", "web", 2, 12)
+        .samples_per_second(60.0)
+        .lasts(Nanos::from_seconds(1200))
+        .stacks()
+}
+
+fn config() -> Config {
+    Config { report_every: Nanos::from_seconds(300), ..Config::default() }
+}
+
+fn rows(fleet: Fleet, config: &Config) -> Tables {
+    run_in_memory(config, fleet.partitions(1), 1).unwrap()
+}
+
+/// An output folder with these rows.
+pub fn written(tables: &Tables) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let mut output = ParquetOutput::create(folder.path(), "{}".to_owned(), Duration::from_secs(600)).unwrap();
+    output.write(tables).unwrap();
+    folder
+}
+
+/// What a report needs of these rows, by way of Parquet files.
+pub fn records(tables: &Tables) -> Records {
+    let folder = written(tables);
+    let mut records = Records::default();
+    let mut reader = OutputReader::open(folder.path()).unwrap();
+    reader.for_each_file::<IncidentRow>(|file, rows| records.take_incidents(file, rows)).unwrap();
+    reader.for_each_file::<FlagRow>(|file, rows| records.take_flags(file, rows)).unwrap();
+    reader.for_each_file::<ComparisonRow>(|file, rows| records.take_comparisons(file, rows)).unwrap();
+    reader.for_each_file::<CellRow>(|file, rows| records.take_cells(file, rows)).unwrap();
+    reader.for_each_file::<EvidenceRow>(|file, rows| records.take_evidence(file, rows)).unwrap();
+    reader.for_each_file::<LedgerRow>(|_, rows| records.take_ledger(&rows)).unwrap();
+    reader.for_each_file::<RejectedRow>(|_, rows| records.take_rejected(&rows)).unwrap();
+    reader.finish().unwrap();
+    records
+}
+
+/// The report of every comparison of these rows.
+pub fn report(tables: &Tables) -> Document {
+    let records = records(tables);
+    let subjects: Vec<Subject> = records.subjects().into_iter().collect();
+    document(&records, &subjects).unwrap()
+}
+
+/// The same rows with another name for the changed function, and of a region.
+pub fn renamed(tables: &Tables, function: &str, region: &str) -> Tables {
+    let mut tables = tables.clone();
+    let new_name = |name: &str| name.replace(Fleet::DEMO_FUNCTION, function);
+    let new_region = |cell: &mut fleetdiff_schemas::rows::CellKey| {
+        if cell.region.as_str() == "north" {
+            cell.region = region.into();
+        }
+    };
+    for row in tables.cells.iter_mut().chain(tables.flags.iter_mut().map(|flag| &mut flag.row)) {
+        row.function = new_name(&row.function);
+        new_region(&mut row.cell);
+    }
+    for row in &mut tables.evidence {
+        row.function = new_name(&row.function).into();
+        new_region(&mut row.cell);
+    }
+    tables.comparisons.iter_mut().for_each(|row| new_region(&mut row.cell));
+    for row in &mut tables.incidents {
+        row.cause = new_name(&row.cause);
+        row.summary = new_name(&row.summary);
+        row.explains.push(format!("{function} (total)"));
+    }
+    tables
+}
+
+/// The same rows, and once more with another head.
+pub fn doubled(tables: &Tables, head: &str) -> Tables {
+    let mut all = tables.clone();
+    let mut more = tables.clone();
+    more.cells.iter_mut().for_each(|row| row.comparison.head_build = head.into());
+    more.evidence.iter_mut().for_each(|row| row.comparison.head_build = head.into());
+    more.flags.iter_mut().for_each(|flag| flag.row.comparison.head_build = head.into());
+    more.comparisons.iter_mut().for_each(|row| row.comparison.head_build = head.into());
+    more.incidents.iter_mut().for_each(|row| row.head_build = head.into());
+    all.cells.extend(more.cells);
+    all.evidence.extend(more.evidence);
+    all.flags.extend(more.flags);
+    all.comparisons.extend(more.comparisons);
+    all.incidents.extend(more.incidents);
+    all
+}
+
+/// The same rows with a change of the function by a factor of ten, whose axis has a label at its very end.
+pub fn stretched(tables: &Tables) -> Tables {
+    let mut tables = tables.clone();
+    for row in tables.cells.iter_mut().filter(|row| row.function == Fleet::DEMO_FUNCTION) {
+        let [value, low, high] =
+            if row.cell.cohort.as_str() == "tv" { [10.64, 7.84, 14.61] } else { [1.48, 0.97, 2.21] };
+        row.adjusted_ratio = row.adjusted_ratio.map(|_| Interval { value, low, high });
+    }
+    tables
+}
