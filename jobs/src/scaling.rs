@@ -17,6 +17,9 @@ const LINES: usize = 5;
 /// What the rows of one build, or of one comparison, are about.
 type Subject<'a> = (&'a Service, ProfileType, &'a Build, Option<&'a Build>);
 
+/// A subject with its rows.
+type Described<'a> = (Subject<'a>, Vec<&'a ScalingRow>);
+
 /// Prints, for each comparison, of which functions the head scales worse, and for each build what costs more under load. Of the kinds of
 /// count the first is used: callers follow their callees.
 pub(crate) fn print(out: &mut impl Write, rows: &[ScalingRow]) -> io::Result<()> {
@@ -26,7 +29,7 @@ pub(crate) fn print(out: &mut impl Write, rows: &[ScalingRow]) -> io::Result<()>
         let subject = (&row.service, row.profile_type, &row.build, row.base_build.as_ref());
         subjects.entry(subject).or_default().push(row);
     }
-    let mut of_types: BTreeMap<(&Service, ProfileType), Vec<(Subject<'_>, Vec<&ScalingRow>)>> = BTreeMap::new();
+    let mut of_types: BTreeMap<(&Service, ProfileType), Vec<Described<'_>>> = BTreeMap::new();
     for (subject, rows) in subjects {
         of_types.entry((subject.0, subject.1)).or_default().push((subject, rows));
     }

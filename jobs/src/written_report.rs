@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::parquet::OutputReader;
 use fleetdiff_report::{Document, Records, Subject, document, html, markdown};
-use fleetdiff_schemas::rows::{CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow};
+use fleetdiff_schemas::rows::{
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow, ScalingRow,
+};
 
 use crate::failure::Failure;
 
@@ -48,6 +50,7 @@ pub(crate) fn read(folder: &Path) -> Result<Records, OutputError> {
     reader.for_each_file::<ComparisonRow>(|file, rows| records.take_comparisons(file, rows))?;
     reader.for_each_file::<CellRow>(|file, rows| records.take_cells(file, rows))?;
     reader.for_each_file::<EvidenceRow>(|file, rows| records.take_evidence(file, rows))?;
+    reader.for_each_file::<ScalingRow>(|file, rows| records.take_scaling(file, rows))?;
     reader.for_each_file::<LedgerRow>(|_, rows| records.take_ledger(&rows))?;
     reader.for_each_file::<RejectedRow>(|_, rows| records.take_rejected(&rows))?;
     reader.finish()?;

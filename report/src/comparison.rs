@@ -9,7 +9,7 @@ use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, Fl
 use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, FlagState, IncidentState, Scope};
 
 use crate::document::Verdict;
-use crate::records::{Filed, Looks, Records};
+use crate::records::{Filed, Load, Looks, Records};
 use crate::subject::Subject;
 use crate::verdicts;
 
@@ -74,6 +74,12 @@ impl<'a> Comparison<'a> {
             cells.retain(|cell, _| !cell.is_over_all());
         }
         cells
+    }
+
+    /// How costs follow load, by type of profile.
+    pub(crate) fn load(&self) -> impl Iterator<Item = &'a Load> {
+        let of_subject = self.records.load.iter().filter(|((subject, _), _)| subject == self.subject);
+        of_subject.map(|(_, load)| load)
     }
 
     /// Some cells in the fewest words.

@@ -7,13 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::rows::{
-    CellKey, CellRow, ComparisonKey, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow,
+    ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow,
+    RejectedRow, ScalingRow,
 };
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{BaseKind, Scope};
+use fleetdiff_schemas::verdict::{BaseKind, ScalingVerdict, Scope};
 
 use crate::subject::Subject;
 
@@ -46,10 +47,24 @@ pub struct Records {
     pub(crate) cells: Vec<Filed<CellRow>>,
     last_report: BTreeMap<(ComparisonKey, Scope), Nanos>,
     pub(crate) evidence: Vec<Filed<EvidenceRow>>,
+    /// How costs follow load, by what is compared and type of profile.
+    pub(crate) load: BTreeMap<(Subject, ProfileType), Load>,
     /// Sums by type of profile.
     pub(crate) ledger: BTreeMap<String, LedgerRow>,
     pub(crate) rejected: BTreeMap<Reason, Rejections>,
     causes: BTreeSet<(Subject, String)>,
+}
+
+/// How costs follow load in one comparison, at the last report.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Load {
+    pub(crate) profile_type: ProfileType,
+    at: Nanos,
+    kind: CountKind,
+    /// Rows that were tested, of the first kind of count.
+    pub(crate) tested: i64,
+    /// Rows of functions that scale worse, and one for each cell whose load says nothing.
+    pub(crate) rows: Vec<Filed<ScalingRow>>,
 }
 
 /// The looks at one comparison.
@@ -128,6 +143,30 @@ impl Records {
         });
         let wanted: Vec<EvidenceRow> = wanted.collect();
         self.evidence.extend(filed(file, wanted));
+    }
+
+    /// Takes a file of `scaling`.
+    pub fn take_scaling(&mut self, file: &str, rows: Vec<ScalingRow>) {
+        for filed in filed(file, rows) {
+            let row = &filed.row;
+            let Some(base) = row.base_build.clone() else { continue };
+            let subject = Subject { service: row.service.clone(), head: row.build.clone(), base };
+            let (at, kind, profile_type) = (row.window_end_at, row.count_kind, row.profile_type);
+            let new = Load { profile_type, at, kind, tested: 0, rows: Vec::new() };
+            let load = self.load.entry((subject, profile_type)).or_insert_with(|| new.clone());
+            // The last report, and self counts where there are any.
+            if at > load.at || (at == load.at && kind < load.kind) {
+                *load = new;
+            }
+            if (at, kind) != (load.at, load.kind) {
+                continue;
+            }
+            load.tested += i64::from(row.q_value.is_some());
+            let is_silent = row.verdict == ScalingVerdict::Withheld && &*row.function == ALL_FUNCTIONS;
+            if row.verdict == ScalingVerdict::ScalesWorse || is_silent {
+                load.rows.push(filed);
+            }
+        }
     }
 
     /// Takes rows of `ledger`.

@@ -7,6 +7,7 @@ mod data_quality;
 mod grid;
 mod history;
 mod incidents;
+mod load;
 mod pods;
 mod summary;
 mod undecided;
@@ -25,10 +26,11 @@ type OfComparison = fn(&Comparison<'_>, &mut References) -> Result<Option<Sectio
 type OfFolder = fn(&Records, &mut References) -> Option<Section>;
 
 /// The sections of a comparison, in order.
-pub(crate) const OF_COMPARISON: [OfComparison; 7] = [
+pub(crate) const OF_COMPARISON: [OfComparison; 8] = [
     summary::section,
     grid::section,
     incidents::section,
+    load::section,
     undecided::section,
     history::section,
     warnings::section,

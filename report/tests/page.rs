@@ -9,6 +9,7 @@
 #[expect(dead_code, reason = "other tests press keys and point")]
 mod browser;
 #[path = "support/fleets.rs"]
+#[expect(dead_code, reason = "the tests of what is written use all of them")]
 mod fleets;
 
 use browser::Browser;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::identity::MERGED;
-use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow};
 
 use super::by_cell::{Known, known};
 use crate::chart::Undrawn;
@@ -41,6 +41,10 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
 
 fn introduction(key: &ComparisonKey, lead: Option<&Known<'_>>) -> Text {
     match lead {
+        Some(lead) if lead.cause == ALL_FUNCTIONS => vec![words(format!(
+            "{} profiles: how many times as much a request costs in each cell, all functions together, and whether that is a change.",
+            key.profile_type.name()
+        ))],
         Some(lead) => vec![
             words(format!("{} profiles: by how much the share of ", key.profile_type.name())),
             name(lead.cause),

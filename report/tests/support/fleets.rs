@@ -6,9 +6,9 @@ use std::time::Duration;
 use fleetdiff_connectors::parquet::{OutputReader, ParquetOutput};
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_report::{Document, Records, Subject, document};
-use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, Interval, LedgerRow, RejectedRow, Tables,
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, Interval, LedgerRow, RejectedRow, ScalingRow, Tables,
 };
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
@@ -37,6 +37,25 @@ pub static ROLLED_OUT: LazyLock<Tables> = LazyLock::new(|| {
     let seconds = Nanos::from_seconds;
     let (window, history_every) = (seconds(300), seconds(20));
     rows(fleet, &Config { window, history_every, evaluate_every: seconds(60), ..config() })
+});
+
+/// Load doubles and falls back, twice; in one of two cohorts a function costs more in the head the higher it is.
+pub static UNDER_LOAD: LazyLock<Tables> = LazyLock::new(|| {
+    let fleet = Fleet::seeded(5)
+        .regions(["north"])
+        .cohorts(["tv", "web"])
+        .pods_per_cell(6, 8)
+        .samples_per_second(60.0)
+        .requests_per_second(20.0)
+        .already_deployed()
+        .load(2.0, Nanos::from_seconds(600))
+        .elasticity(Fleet::FIXED_COST, -1.0)
+        .scales_worse(Fleet::DEMO_FUNCTION, Cells::cohort("tv"), 1.0)
+        .lasts(Nanos::from_seconds(1500))
+        .stacks()
+        .build();
+    let comparing = Comparing::Named { base: vec!["v41".into()], head: "v42".into() };
+    rows(fleet, &Config { comparing, ..config() })
 });
 
 fn small() -> FleetBuilder {
@@ -76,6 +95,7 @@ pub fn records(tables: &Tables) -> Records {
     reader.for_each_file::<ComparisonRow>(|file, rows| records.take_comparisons(file, rows)).unwrap();
     reader.for_each_file::<CellRow>(|file, rows| records.take_cells(file, rows)).unwrap();
     reader.for_each_file::<EvidenceRow>(|file, rows| records.take_evidence(file, rows)).unwrap();
+    reader.for_each_file::<ScalingRow>(|file, rows| records.take_scaling(file, rows)).unwrap();
     reader.for_each_file::<LedgerRow>(|_, rows| records.take_ledger(&rows)).unwrap();
     reader.for_each_file::<RejectedRow>(|_, rows| records.take_rejected(&rows)).unwrap();
     reader.finish().unwrap();

@@ -7,7 +7,7 @@ use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::verdict::ComparisonVerdict;
 use fleetdiff_simulation::fleet::Fleet;
 
-use super::fleets::{REGRESSED, ROLLED_OUT, UNCHANGED, doubled, renamed, report};
+use super::fleets::{REGRESSED, ROLLED_OUT, UNCHANGED, UNDER_LOAD, doubled, renamed, report};
 
 /// The Markdown of a report without marks.
 fn plain(tables: &Tables) -> String {
@@ -77,6 +77,21 @@ fn where_nothing_is_flagged_the_report_says_what_was_tested() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("oll back"), "{text}");
+}
+
+#[test]
+fn what_scales_worse_is_named_and_nothing_else() {
+    let text = plain(&UNDER_LOAD);
+    let (_, section) = text.split_once("## Under load").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    assert!(section.contains("cpu: 2 of 616 tested rows"), "{section}");
+    let rows: Vec<&str> = section.lines().filter(|line| line.contains("elasticity ")).collect();
+    let [function, all] = &rows[..] else { panic!("{section}") };
+    assert!(function.starts_with("| `serialize_video_chunk` | all of tv | "), "{function}");
+    assert!(all.starts_with("| all functions together | all of tv | "), "{all}");
+    // Where load does not move, the section says what is missing.
+    let flat = plain(&REGRESSED);
+    assert!(!flat.contains("## Under load"), "no requests are counted there: {flat}");
 }
 
 #[test]

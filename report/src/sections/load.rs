@@ -1,0 +1,132 @@
+//! What costs more under load in the head than in the base.
+
+use std::collections::BTreeMap;
+
+use fleetdiff_pipeline::rules::advice::change;
+use fleetdiff_pipeline::rules::scaling::at_twice_the_load;
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, Interval, ScalingRow};
+use fleetdiff_schemas::verdict::{BaseKind, ScalingVerdict};
+
+use crate::chart::Undrawn;
+use crate::comparison::Comparison;
+use crate::document::{Block, Cell, Section, Shape, Table, Text, Tone, name, paragraph, words};
+use crate::figures::{count, figure, percent, quote};
+use crate::records::Filed;
+use crate::references::{Citation, References};
+
+/// Rows that are shown; the others are counted.
+const SHOWN: usize = 20;
+const ELASTICITY: [&str; 3] = ["elasticity", "elasticity_low", "elasticity_high"];
+const BASE_ELASTICITY: [&str; 3] = ["base_elasticity", "base_elasticity_low", "base_elasticity_high"];
+
+pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) -> Result<Option<Section>, Undrawn> {
+    let mut blocks = Vec::new();
+    for filed in comparison.load() {
+        let rows: Vec<&Filed<ScalingRow>> = filed.rows.iter().collect();
+        let (worse, silent): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|filed| filed.row.verdict == ScalingVerdict::ScalesWorse);
+        let builds = (comparison.subject.head.as_str(), comparison.subject.base.as_str());
+        let kind = filed.profile_type.name();
+        if filed.tested > 0 {
+            let number = if worse.is_empty() { "none".to_owned() } else { worse.len().to_string() };
+            blocks.push(paragraph(vec![words(format!(
+                "{kind}: {number} of {} tested rows (one for each function and cell) cost more at higher load in {} than in {}.",
+                filed.tested, builds.0, builds.1
+            ))]));
+        }
+        if !worse.is_empty() {
+            blocks.push(table(comparison, worse, references));
+        }
+        blocks.extend(unknown(comparison, &silent, references));
+    }
+    Ok((!blocks.is_empty()).then(|| Section { title: Some("Under load".to_owned()), blocks }))
+}
+
+/// Functions that scale worse, the largest difference first.
+fn table(comparison: &Comparison<'_>, mut worse: Vec<&Filed<ScalingRow>>, references: &mut References) -> Block {
+    let size = |filed: &Filed<ScalingRow>| filed.row.elasticity_difference.map_or(0.0, |slope| slope.low);
+    worse.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    let rows = worse.into_iter().take(SHOWN).map(|filed| {
+        let (row, citation) = (&filed.row, references.row(filed));
+        let function =
+            if &*row.function == ALL_FUNCTIONS { words("all functions together") } else { name(&*row.function) };
+        let cost = |slope, columns| Cell::of(at_twice(slope, citation, columns));
+        let per_request = |value: Option<f64>, column| {
+            value.map_or_else(|| words("unknown"), |value| figure(format!("{value:.3}"), citation, &[column]))
+        };
+        vec![
+            Cell::of(vec![function]),
+            Cell::words(place(comparison, &row.cell)),
+            cost(row.elasticity, ELASTICITY).toned(Tone::More),
+            cost(row.base_elasticity, BASE_ELASTICITY),
+            Cell::of(vec![
+                per_request(row.low.per_request, "per_request_low_load"),
+                words(" to "),
+                per_request(row.high.per_request, "per_request_high_load"),
+            ]),
+            row.high.share.map_or_else(
+                || Cell::words("unknown"),
+                |share| Cell::of(vec![percent(share, citation, "share_high_load")]),
+            ),
+            row.basis.load_span.map_or_else(
+                || Cell::words("unknown"),
+                |span| Cell::of(vec![figure(format!("{span:.2} times"), citation, &["load_span"])]),
+            ),
+            Cell::of(vec![
+                count(row.basis.pods, citation, "pods"),
+                words(", "),
+                count(row.basis.minutes, citation, "minutes"),
+            ]),
+        ]
+    });
+    Block::Table(Table {
+        caption: "Functions that cost more under load".to_owned(),
+        shape: Shape::List,
+        head: [
+            "function",
+            "cell",
+            "a request at twice the load, head",
+            "the same, base",
+            "samples a request, low to high load",
+            "share at high load",
+            "load spanned",
+            "pods, minutes",
+        ]
+        .map(|title| vec![words(title)])
+        .to_vec(),
+        rows: rows.collect(),
+    })
+}
+
+/// What a request costs at twice the load, and the elasticity that says so.
+fn at_twice(slope: Option<Interval>, citation: Citation, columns: [&'static str; 3]) -> Text {
+    let Some(slope) = slope else { return vec![words("unknown")] };
+    let Interval { value, low, high } = slope;
+    let elasticity = figure(format!("{value:.2} ({low:.2} to {high:.2})"), citation, &columns);
+    vec![words(format!("{}: elasticity ", change(at_twice_the_load(slope)))), elasticity]
+}
+
+/// Cells whose load says nothing, by what would settle it.
+fn unknown(comparison: &Comparison<'_>, silent: &[&Filed<ScalingRow>], references: &mut References) -> Vec<Block> {
+    let mut by_need: BTreeMap<&str, (&Filed<ScalingRow>, Vec<&CellKey>)> = BTreeMap::new();
+    for filed in silent {
+        let Some(reason) = filed.row.reason else { continue };
+        by_need.entry(reason.name()).or_insert((filed, Vec::new())).1.push(&filed.row.cell);
+    }
+    let sentence = |(filed, cells): (&Filed<ScalingRow>, Vec<&CellKey>)| {
+        let places = cells.into_iter().map(|cell| place(comparison, cell)).collect::<Vec<_>>().join(", ");
+        let kind = filed.row.profile_type.name();
+        let citation = references.row(filed);
+        let needed = filed.row.needed.as_deref().unwrap_or("more data");
+        paragraph(vec![
+            words(format!("{kind}: how costs follow load cannot be said in {places}. Needed: ")),
+            quote(needed, citation, "needed"),
+        ])
+    };
+    by_need.into_values().map(sentence).collect()
+}
+
+fn place(comparison: &Comparison<'_>, cell: &CellKey) -> String {
+    let key = comparison.first_key(BaseKind::Concurrent);
+    key.map_or_else(String::new, |key| comparison.places(key, BaseKind::Concurrent, [cell]))
+}
