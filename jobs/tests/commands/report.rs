@@ -29,7 +29,7 @@ fn the_report_of_the_demo_says_what_to_do() {
         "# video-delivery: v42 against v41: **regressed**",
         "Roll back v42 in Android-TV in ap-south-1 and ap-southeast-1.",
         "1 of 9 cells could not be decided",
-        "12 more pods of v42 (3 now)",
+        "20 more pods of v42 (3 now)",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
