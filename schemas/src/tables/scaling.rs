@@ -143,15 +143,16 @@ fn columns_of_thirds() -> Vec<Column<ScalingRow>> {
         "share_low_load" in "1": low.share =>
             "Share of the function among all samples in the third of the minutes with the lowest load, 0 to 1. Null \
              without samples there.",
-        "share_high_load" in "1": high.share => "The same in the third with the highest load.",
+        "share_high_load" in "1": high.share => "The same in the third with the highest load; null without samples there.",
         "per_request_low_load" in "samples/request": low.per_request =>
             "Samples of the function per request in the third of the minutes with the lowest load. Null without \
              requests there.",
-        "per_request_high_load" in "samples/request": high.per_request => "The same in the third with the highest load.",
+        "per_request_high_load" in "samples/request": high.per_request => "The same in the third with the highest load; null without requests there.",
         "g" in "nats*2": g =>
             "Log-likelihood ratio of the two shares, as `g` in `cells`. It decides nothing: one function whose cost does \
-             not follow requests moves the shares of all others.",
-        "ln_p_iid" in "nats": ln_p_iid => "Natural logarithm of the p-value of `g` if samples were independent.",
+             not follow requests moves the shares of all others. Null for `(all)` and `_rare`, and without samples in one \
+             of the thirds.",
+        "ln_p_iid" in "nats": ln_p_iid => "Natural logarithm of the p-value of `g` if samples were independent; null where `g` is.",
     )
 }
 
@@ -236,11 +237,11 @@ fn columns_of_found() -> Vec<Column<ScalingFindingRow>> {
         "scales_worse_in": scales_worse_in =>
             "Where it was found, in the fewest words, such as `Android-TV in ap-south-1 and ap-southeast-1`. Never empty.",
         "elasticity" in "1" +-: elasticity =>
-            "`elasticity` of the row of `scaling` with the largest difference among these cells.",
-        "base_elasticity" in "1" +-: base_elasticity => "`base_elasticity` of that row.",
-        "elasticity_difference" in "1" +-: elasticity_difference => "`elasticity_difference` of that row.",
-        "share_high_load" in "1": share_high_load => "`share_high_load` of that row.",
-        "load_span" in "1": load_span => "`load_span` of that row.",
+            "`elasticity` of the row of `scaling` with the largest difference among these cells, never null.",
+        "base_elasticity" in "1" +-: base_elasticity => "`base_elasticity` of that row, never null.",
+        "elasticity_difference" in "1" +-: elasticity_difference => "`elasticity_difference` of that row, never null.",
+        "share_high_load" in "1": share_high_load => "`share_high_load` of that row; null where that is.",
+        "load_span" in "1": load_span => "`load_span` of that row; null where that is.",
         "cleared_because": cleared_because =>
             "Why it was cleared: `comparison_closed` or `scales_equally`. Null unless the state is `cleared`.",
         "summary": summary => "What was found, where and by how much, in a sentence that can be read alone.",
