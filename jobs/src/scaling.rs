@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use fleetdiff_pipeline::rules::advice::{change, plural, words};
 use fleetdiff_pipeline::rules::extent::extents;
-use fleetdiff_pipeline::rules::scaling::at_twice_the_load;
+use fleetdiff_pipeline::rules::scaling::{at_twice_the_load, name};
 use fleetdiff_schemas::identity::{Build, Service};
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, Interval, ScalingRow};
@@ -14,28 +14,24 @@ use fleetdiff_schemas::verdict::ScalingVerdict;
 /// Functions with their own line; the rest is counted.
 const LINES: usize = 5;
 
-/// What the rows of one build, or of one comparison, are about.
-type Subject<'a> = (&'a Service, ProfileType, &'a Build, Option<&'a Build>);
+/// What rows are about: a build, and the base with which it is compared.
+type Subject<'a> = (&'a Build, Option<&'a Build>);
 
-/// A subject with its rows.
-type Described<'a> = (Subject<'a>, Vec<&'a ScalingRow>);
+/// Rows by what they are about.
+type Subjects<'a> = BTreeMap<Subject<'a>, Vec<&'a ScalingRow>>;
 
 /// Prints, for each comparison, of which functions the head scales worse, and for each build what costs more under load. Of the kinds of
 /// count the first is used: callers follow their callees.
 pub(crate) fn print(out: &mut impl Write, rows: &[ScalingRow]) -> io::Result<()> {
     let Some(kind) = rows.iter().map(|row| row.count_kind).min() else { return Ok(()) };
-    let mut subjects: BTreeMap<Subject<'_>, Vec<&ScalingRow>> = BTreeMap::new();
+    let mut of_types: BTreeMap<(&Service, ProfileType), Subjects<'_>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.count_kind == kind) {
-        let subject = (&row.service, row.profile_type, &row.build, row.base_build.as_ref());
-        subjects.entry(subject).or_default().push(row);
+        let subject = (&row.build, row.base_build.as_ref());
+        of_types.entry((&row.service, row.profile_type)).or_default().entry(subject).or_default().push(row);
     }
-    let mut of_types: BTreeMap<(&Service, ProfileType), Vec<Described<'_>>> = BTreeMap::new();
-    for (subject, rows) in subjects {
-        of_types.entry((subject.0, subject.1)).or_default().push((subject, rows));
-    }
-    for ((service, profile_type), mut subjects) in of_types {
+    for ((service, profile_type), subjects) in of_types {
         let heading = format!("\n{service} {} ({} samples) under load", profile_type.name(), kind.name());
-        let mut all = subjects.iter().flat_map(|(_, rows)| rows);
+        let mut all = subjects.values().flatten();
         if all.clone().all(|row| row.q_value.is_none()) {
             let needed = all.find_map(|row| row.needed.as_deref().filter(|_| row.verdict == ScalingVerdict::Withheld));
             writeln!(out, "{heading}: nothing can be said; needed: {}", needed.unwrap_or("more samples"))?;
@@ -43,8 +39,8 @@ pub(crate) fn print(out: &mut impl Write, rows: &[ScalingRow]) -> io::Result<()>
         }
         writeln!(out, "{heading}\n")?;
         // Comparisons first: they are what a deploy is about.
-        subjects.sort_by_key(|(subject, _)| subject.3.is_none());
-        for (subject, rows) in &subjects {
+        let (compared, single): (Vec<_>, Vec<_>) = subjects.iter().partition(|((_, base), _)| base.is_some());
+        for (subject, rows) in compared.into_iter().chain(single) {
             print_subject(out, subject, rows)?;
         }
     }
@@ -52,7 +48,7 @@ pub(crate) fn print(out: &mut impl Write, rows: &[ScalingRow]) -> io::Result<()>
 }
 
 fn print_subject(out: &mut impl Write, subject: &Subject<'_>, rows: &[&ScalingRow]) -> io::Result<()> {
-    let (_, _, build, base) = *subject;
+    let (build, base) = *subject;
     let found = if base.is_some() { ScalingVerdict::ScalesWorse } else { ScalingVerdict::MoreExpensive };
     let cells: BTreeSet<&CellKey> = rows.iter().map(|row| &row.cell).collect();
     let withheld: Vec<&ScalingRow> =
@@ -110,16 +106,12 @@ fn ranked<'a>(rows: &[&'a ScalingRow], verdict: ScalingVerdict) -> Vec<(&'a str,
 
 /// The lower end of the elasticity, or of the difference, times the share at peak.
 fn surely_added(row: &ScalingRow) -> f64 {
-    slope(row).map_or(0.0, |slope| slope.low * row.high.share.unwrap_or(1.0))
-}
-
-fn slope(row: &ScalingRow) -> Option<Interval> {
-    if row.base_build.is_some() { row.elasticity_difference } else { row.elasticity }
+    row.slope().map_or(0.0, |slope| slope.low * row.high.share.unwrap_or(1.0))
 }
 
 /// One function: by how much, and where.
 fn line(function: &str, rows: &[&ScalingRow], cells: &BTreeSet<&CellKey>) -> String {
-    let name = if function == ALL_FUNCTIONS { "all functions together" } else { function };
+    let name = name(function);
     let places = words(&extents(rows.iter().map(|row| &row.cell), cells.iter().copied()));
     let lead = rows.iter().copied().max_by(|a, b| surely_added(a).total_cmp(&surely_added(b)));
     let at_twice = |slope: Option<Interval>| slope.map_or_else(String::new, |slope| change(at_twice_the_load(slope)));

@@ -92,6 +92,8 @@ struct BuildLoad<'a> {
     load: Load,
     /// Minutes with requests, ascending, and what each replicate served and cost there.
     minutes: Vec<(u64, Vec<Option<&'a Served>>)>,
+    /// Samples by place of the function, in all minutes: self and total.
+    sums: Vec<[u64; 2]>,
     /// When the first of them began.
     starts_at: Nanos,
     basis: ScalingBasis,
@@ -160,7 +162,11 @@ impl<'a> BuildLoad<'a> {
             persistence: None,
             df: None,
         };
-        Some(Self { counts, load, minutes, starts_at, basis })
+        let mut sums = vec![[0; 2]; counts.functions().len()];
+        for (place, entry) in all().flat_map(|one| one.counts()) {
+            sums[place] = [sums[place][0] + entry.own, sums[place][1] + entry.total];
+        }
+        Some(Self { counts, load, minutes, sums, starts_at, basis })
     }
 
     /// The elasticities of functions with at least `min_count` samples; with self samples also that of all samples together.
@@ -242,8 +248,8 @@ impl Samples {
             CountKind::Total => entry.total,
         };
         let functions = load.counts.functions();
-        let mut sums = vec![0; functions.len()];
-        load.each(|_, _, place, entry| sums[place] += count_of(entry));
+        let sums: Vec<u64> =
+            load.sums.iter().map(|&[own, total]| if kind == CountKind::SelfCount { own } else { total }).collect();
         let mut tested: Vec<usize> = (0..sums.len()).filter(|&place| sums[place] >= min_count).collect();
         tested.sort_unstable_by_key(|&place| functions.number(place));
         let rare = || sums.iter().filter(|&&sum| sum > 0 && sum < min_count);

@@ -28,7 +28,7 @@ use crate::rules::comparisons::Plan;
 use crate::rules::lifecycle::{LiveRule, Look};
 use crate::rules::live_family::LiveFamily;
 use crate::rules::method::Findings;
-use crate::rules::scaling::decide_differences;
+use crate::rules::scaling;
 use crate::rules::scaling::findings::ScalingFindings;
 use crate::rules::summary::{Reported, SummaryFrame, summarise, summarise_history};
 use crate::rules::table::scope::{ScopeCells, TableRules};
@@ -196,7 +196,7 @@ impl Comparisons {
             return;
         }
         let Config { q, ref count_kinds, .. } = self.config;
-        decide_differences(&mut rows, q);
+        scaling::decide(&mut rows, q);
         let clock = self.config.clock();
         let new = || ScalingFindings::new(id.clone(), clock, q, count_kinds);
         outcome.announce(self.scaling.entry(id.clone()).or_insert_with(new).report(hop, &rows));

@@ -5,42 +5,14 @@ pub(crate) mod findings;
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
-use fleetdiff_schemas::rows::{Interval, ScalingRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Interval, ScalingRow};
 use fleetdiff_schemas::verdict::{ScalingReason, ScalingVerdict};
 use fleetdiff_statistics::families::{bh, selected};
 use fleetdiff_statistics::scaling::BAND;
 
-/// Decides the rows of one build in one cell. Each kind of count is a Benjamini-Hochberg family.
+/// Decides rows that are families together: of one build in one cell, or of one comparison in all cells. Each type of profile and kind of
+/// count is a Benjamini-Hochberg family.
 pub(crate) fn decide(rows: &mut [ScalingRow], q: f64) {
-    by_family(rows, |row| match row.elasticity {
-        Some(slope) if is_significant(row, q) => {
-            if slope.value > 0.0 {
-                ScalingVerdict::MoreExpensive
-            } else {
-                ScalingVerdict::Cheaper
-            }
-        }
-        Some(slope) if is_within_band(slope) => ScalingVerdict::Linear,
-        _ => ScalingVerdict::Inconclusive,
-    });
-}
-
-/// Decides the rows of a comparison in all cells; each type of profile and kind of count is a family.
-pub(crate) fn decide_differences(rows: &mut [ScalingRow], q: f64) {
-    by_family(rows, |row| match row.elasticity_difference {
-        Some(slope) if is_significant(row, q) => {
-            if slope.value > 0.0 {
-                ScalingVerdict::ScalesWorse
-            } else {
-                ScalingVerdict::ScalesBetter
-            }
-        }
-        Some(slope) if is_within_band(slope) => ScalingVerdict::ScalesEqually,
-        _ => ScalingVerdict::Inconclusive,
-    });
-}
-
-fn by_family(rows: &mut [ScalingRow], verdict: impl Fn(&ScalingRow) -> ScalingVerdict) {
     let mut families: BTreeMap<(ProfileType, CountKind), Vec<usize>> = BTreeMap::new();
     for (place, row) in rows.iter().enumerate().filter(|(_, row)| row.ln_p.is_some()) {
         families.entry((row.profile_type, row.count_kind)).or_default().push(place);
@@ -49,12 +21,25 @@ fn by_family(rows: &mut [ScalingRow], verdict: impl Fn(&ScalingRow) -> ScalingVe
         let ln_p: Vec<f64> = places.iter().filter_map(|&place| rows[place].ln_p).collect();
         places.iter().zip(bh(&ln_p)).for_each(|(&place, q_value)| rows[place].q_value = Some(q_value));
     }
-    for row in rows {
-        row.verdict = match row.reason {
-            Some(reason) if is_of_load(reason) => ScalingVerdict::Withheld,
-            Some(_) => ScalingVerdict::Inconclusive,
-            None => verdict(row),
-        };
+    rows.iter_mut().for_each(|row| row.verdict = verdict(row, q));
+}
+
+fn verdict(row: &ScalingRow, q: f64) -> ScalingVerdict {
+    let [more, less, same] = match row.base_build {
+        Some(_) => [ScalingVerdict::ScalesWorse, ScalingVerdict::ScalesBetter, ScalingVerdict::ScalesEqually],
+        None => [ScalingVerdict::MoreExpensive, ScalingVerdict::Cheaper, ScalingVerdict::Linear],
+    };
+    match (row.reason, row.slope()) {
+        (Some(reason), _) if is_of_load(reason) => ScalingVerdict::Withheld,
+        (None, Some(slope)) if is_significant(row, q) => {
+            if slope.value > 0.0 {
+                more
+            } else {
+                less
+            }
+        }
+        (None, Some(slope)) if is_within_band(slope) => same,
+        _ => ScalingVerdict::Inconclusive,
     }
 }
 
@@ -75,4 +60,9 @@ fn is_of_load(reason: ScalingReason) -> bool {
 pub fn at_twice_the_load(slope: Interval) -> Interval {
     let Interval { value, low, high } = slope;
     Interval { value: libm::exp2(value), low: libm::exp2(low), high: libm::exp2(high) }
+}
+
+/// A function in a sentence about load.
+pub fn name(function: &str) -> &str {
+    if function == ALL_FUNCTIONS { "all functions together" } else { function }
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use fleetdiff_pipeline::rules::advice::change;
-use fleetdiff_pipeline::rules::scaling::at_twice_the_load;
+use fleetdiff_pipeline::rules::scaling::{at_twice_the_load, name as as_said};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, Interval, ScalingRow};
 use fleetdiff_schemas::verdict::{BaseKind, ScalingVerdict};
 
 use crate::chart::Undrawn;
 use crate::comparison::Comparison;
-use crate::document::{Block, Cell, Section, Shape, Table, Text, Tone, name, paragraph, words};
+use crate::document::{Block, Cell, Section, Text, Tone, name, paragraph, words};
 use crate::figures::{count, figure, percent, quote};
 use crate::records::Filed;
 use crate::references::{Citation, References};
@@ -49,7 +49,7 @@ fn table(comparison: &Comparison<'_>, mut worse: Vec<&Filed<ScalingRow>>, refere
     let rows = worse.into_iter().take(SHOWN).map(|filed| {
         let (row, citation) = (&filed.row, references.row(filed));
         let function =
-            if &*row.function == ALL_FUNCTIONS { words("all functions together") } else { name(&*row.function) };
+            if &*row.function == ALL_FUNCTIONS { words(as_said(&row.function)) } else { name(&*row.function) };
         let cost = |slope, columns| Cell::of(at_twice(slope, citation, columns));
         let per_request = |value: Option<f64>, column| {
             value.map_or_else(|| words("unknown"), |value| figure(format!("{value:.3}"), citation, &[column]))
@@ -79,23 +79,17 @@ fn table(comparison: &Comparison<'_>, mut worse: Vec<&Filed<ScalingRow>>, refere
             ]),
         ]
     });
-    Block::Table(Table {
-        caption: "Functions that cost more under load".to_owned(),
-        shape: Shape::List,
-        head: [
-            "function",
-            "cell",
-            "a request at twice the load, head",
-            "the same, base",
-            "samples a request, low to high load",
-            "share at high load",
-            "load spanned",
-            "pods, minutes",
-        ]
-        .map(|title| vec![words(title)])
-        .to_vec(),
-        rows: rows.collect(),
-    })
+    let head = [
+        "function",
+        "cell",
+        "a request at twice the load, head",
+        "the same, base",
+        "samples a request, low to high load",
+        "share at high load",
+        "load spanned",
+        "pods, minutes",
+    ];
+    Block::list("Functions that cost more under load", &head, rows)
 }
 
 /// What a request costs at twice the load, and the elasticity that says so.

@@ -65,6 +65,13 @@ pub struct ScalingRow {
     pub needed: Option<String>,
 }
 
+impl ScalingRow {
+    /// What its verdict is about: the elasticity, or in a row of a comparison the difference of two.
+    pub fn slope(&self) -> Option<Interval> {
+        if self.base_build.is_some() { self.elasticity_difference } else { self.elasticity }
+    }
+}
+
 /// What all functions of a build in a cell have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScalingBasis {

@@ -17,7 +17,7 @@ use fleetdiff_statistics::families::selected;
 
 use crate::rules::advice::{change, words};
 use crate::rules::extent::extents;
-use crate::rules::scaling::at_twice_the_load;
+use crate::rules::scaling::{at_twice_the_load, name};
 
 /// Why a finding is over.
 const CLOSED: &str = "comparison_closed";
@@ -145,7 +145,7 @@ impl ScalingFindings {
 
     fn summary(&self, function: &str, places: &str, lead: &ScalingRow) -> String {
         let (head, base) = (&self.id.head, self.id.base_name());
-        let what = if function == ALL_FUNCTIONS { "all functions together" } else { function };
+        let what = name(function);
         let at_twice = |slope: Option<Interval>| {
             slope.map_or_else(|| "an unknown amount".to_owned(), |slope| change(at_twice_the_load(slope)))
         };
