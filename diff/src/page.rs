@@ -1,7 +1,7 @@
 //! The differential flame graph as one self-contained page: no network, no other files, the same bytes for the same
 //! report.
 //!
-//! The page is made of `page/page.html`, `page/page.css` and the scripts of `page/`, in the order of `SCRIPTS`. Its
+//! The page is made of `page/page.html`, `page/palette.css`, `page/page.css` and the scripts of `page/`, in the order of `SCRIPTS`. Its
 //! data are JSON within it. Its content security policy forbids every request and every script except its own, by hash.
 
 mod embedded;
@@ -16,7 +16,9 @@ use crate::escape::{for_script, for_text};
 pub use crate::report::{FrameClass, Function, Ratio, Report, ReportSide};
 
 const TEMPLATE: &str = include_str!("page/page.html");
-const STYLE: &str = include_str!("page/page.css");
+/// The colours that every page of fleetdiff has, light and dark.
+pub const PALETTE: &str = include_str!("page/palette.css");
+const STYLE: &str = concat!(include_str!("page/palette.css"), include_str!("page/page.css"));
 
 /// The scripts of the page in order: later ones use earlier ones.
 const SCRIPTS: [&str; 15] = [

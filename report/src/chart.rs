@@ -6,7 +6,9 @@
 
 use std::fmt;
 
+use fleetdiff_diff::escape::for_text;
 use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -18,6 +20,8 @@ pub(crate) use course::{Course, Moment, course};
 pub(crate) use forest::{Effect, forest};
 pub(crate) use pods::{Bucket, Lane, pods};
 
+use fleetdiff_schemas::number::length_float;
+
 use crate::document::Tone;
 
 /// Width of a picture in pixels of the page.
@@ -26,6 +30,8 @@ const WIDTH: u32 = 380;
 const UNITS: u32 = 4;
 /// Room at the left and right end of an axis, where half of a label stands over, in pixels.
 const EDGE: u32 = 22;
+/// Height of the axis below lanes.
+const AXIS: u32 = 30;
 /// Height of text in pixels.
 const TEXT: u32 = 13;
 /// plotters divides the size of a font by this.
@@ -112,18 +118,40 @@ fn picture(
     Ok(format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{describes}\">{svg}"))
 }
 
+/// A plain pair of axes.
+type Plane<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// An area with `rows` lanes, first on top, above one axis with these labels.
+fn above_axis<'a, 'b>(
+    area: &'a Area<'b>,
+    range: std::ops::Range<f64>,
+    rows: usize,
+    label: impl Fn(f64) -> String,
+) -> Result<Plane<'a, 'b>, Undrawn> {
+    let mut chart = ChartBuilder::on(area)
+        .margin_left(EDGE * UNITS)
+        .margin_right(EDGE * UNITS)
+        .x_label_area_size(AXIS * UNITS)
+        .build_cartesian_2d(range, length_float(rows)..0.0)
+        .map_err(Undrawn::of)?;
+    chart
+        .configure_mesh()
+        .disable_y_mesh()
+        .disable_y_axis()
+        .x_labels(5)
+        .x_label_formatter(&|place: &f64| label(*place))
+        .x_label_style(written(Ink::Soft, HPos::Center))
+        .axis_style(stroke(Ink::Line, 1))
+        .bold_line_style(stroke(Ink::Line, 1))
+        .light_line_style(TRANSPARENT)
+        .draw()
+        .map_err(Undrawn::of)?;
+    Ok(chart)
+}
+
 /// Text within an element or an attribute, as plotters writes it.
 fn escaped(text: &str) -> String {
-    text.chars()
-        .map(|character| match character {
-            '<' => "&lt;".to_owned(),
-            '>' => "&gt;".to_owned(),
-            '&' => "&amp;".to_owned(),
-            '"' => "&quot;".to_owned(),
-            '\'' => "&apos;".to_owned(),
-            other => other.to_string(),
-        })
-        .collect()
+    for_text(text).replace("&#39;", "&apos;")
 }
 
 /// Text of a picture: without the control characters that XML does not allow.

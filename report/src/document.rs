@@ -209,6 +209,14 @@ pub(crate) fn paragraph(text: Text) -> Block {
     Block::Paragraph { text }
 }
 
+impl Block {
+    /// A table of these columns, whose rows become blocks where there is little room.
+    pub(crate) fn list(caption: &str, head: &[&str], rows: impl IntoIterator<Item = Vec<Cell>>) -> Self {
+        let head = head.iter().map(|title| vec![words(*title)]).collect();
+        Self::Table(Table { caption: caption.to_owned(), shape: Shape::List, head, rows: rows.into_iter().collect() })
+    }
+}
+
 impl Fact {
     pub(crate) fn new(question: &str, answer: Text) -> Self {
         Self { question: question.to_owned(), answer }

@@ -2,7 +2,7 @@
 //! on paper.
 
 use fleetdiff_diff::escape::for_text;
-use fleetdiff_diff::page::policy;
+use fleetdiff_diff::page::{PALETTE, policy};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
@@ -29,10 +29,11 @@ pub fn html(document: &Document) -> Result<String, Unwritable> {
     environment.add_filter("printable", printable);
     environment.add_filter("name", name);
     environment.add_template("page", PAGE)?;
+    let style = [PALETTE, STYLE].concat();
     let variables = context! {
         report => Value::from(Serde(document)),
-        style => Value::from_safe_string(STYLE.to_owned()),
-        policy => policy("", STYLE),
+        policy => policy("", &style),
+        style => Value::from_safe_string(style),
     };
     Ok(environment.get_template("page")?.render(variables)?)
 }

@@ -7,13 +7,11 @@ use fleetdiff_schemas::rows::Interval;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::{EDGE, Ink, RatioAxis, UNITS, Undrawn, WIDTH, picture, printable, stroke, written};
+use super::{AXIS, Ink, RatioAxis, UNITS, Undrawn, WIDTH, above_axis, picture, printable, stroke, written};
 use crate::document::Tone;
 
 /// Height of a row in pixels: a line of text above the interval.
 const ROW: u32 = 38;
-/// Height of the axis.
-const AXIS: u32 = 30;
 /// Most characters of a row's name beside its figures.
 const NAME: usize = 30;
 /// Height of a row in units of the picture.
@@ -49,25 +47,7 @@ pub(crate) fn forest(rows: &[Effect], describes: &str) -> Result<String, Undrawn
     picture(height, describes, &names, |area| {
         let axis = RatioAxis::of(rows.iter().filter_map(|row| row.ratio));
         let bottom = length_float(rows.len());
-        let mut chart = ChartBuilder::on(area)
-            .margin_left(EDGE * UNITS)
-            .margin_right(EDGE * UNITS)
-            .x_label_area_size(AXIS * UNITS)
-            .build_cartesian_2d(axis.range(), bottom..0.0)
-            .map_err(Undrawn::of)?;
-        let label = |place: &f64| axis.label(*place);
-        chart
-            .configure_mesh()
-            .disable_y_mesh()
-            .disable_y_axis()
-            .x_labels(5)
-            .x_label_formatter(&label)
-            .x_label_style(written(Ink::Soft, HPos::Center))
-            .axis_style(stroke(Ink::Line, 1))
-            .bold_line_style(stroke(Ink::Line, 1))
-            .light_line_style(TRANSPARENT)
-            .draw()
-            .map_err(Undrawn::of)?;
+        let mut chart = above_axis(area, axis.range(), rows.len(), |place| axis.label(place))?;
         let one = axis.place(1.0);
         let still = PathElement::new(vec![(one, 0.0), (one, bottom)], stroke(Ink::Soft, 1));
         chart.draw_series([still]).map_err(Undrawn::of)?;

@@ -4,13 +4,11 @@ use fleetdiff_schemas::number::{length_float, signed_float};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::{EDGE, Ink, UNITS, Undrawn, picture, printable, stroke, trimmed, written};
+use super::{AXIS, Ink, UNITS, Undrawn, above_axis, picture, printable, stroke, trimmed, written};
 use crate::document::Tone;
 
 /// Height of a lane in pixels.
 const LANE: u32 = 92;
-/// Height of the axis.
-const AXIS: u32 = 30;
 
 /// The share of a function in one bucket of pods.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,25 +40,7 @@ pub(crate) fn pods(lanes: &[Lane], describes: &str) -> Result<String, Undrawn> {
         let (low, high) = (shares().fold(f64::INFINITY, f64::min), shares().fold(0.0, f64::max));
         let room = ((high - low) * 0.06).max(0.01);
         let (low, high) = ((low - room).max(0.0), high + room);
-        let mut chart = ChartBuilder::on(area)
-            .margin_left(EDGE * UNITS)
-            .margin_right(EDGE * UNITS)
-            .x_label_area_size(AXIS * UNITS)
-            .build_cartesian_2d(low..high, length_float(lanes.len())..0.0)
-            .map_err(Undrawn::of)?;
-        let label = |place: &f64| format!("{} %", trimmed(*place));
-        chart
-            .configure_mesh()
-            .disable_y_mesh()
-            .disable_y_axis()
-            .x_labels(5)
-            .x_label_formatter(&label)
-            .x_label_style(written(Ink::Soft, HPos::Center))
-            .axis_style(stroke(Ink::Line, 1))
-            .bold_line_style(stroke(Ink::Line, 1))
-            .light_line_style(TRANSPARENT)
-            .draw()
-            .map_err(Undrawn::of)?;
+        let mut chart = above_axis(area, low..high, lanes.len(), |place| format!("{} %", trimmed(place)))?;
         for (place, lane) in lanes.iter().enumerate() {
             let top = length_float(place);
             let ink = Ink::of(lane.tone);

@@ -8,7 +8,7 @@ use fleetdiff_schemas::verdict::{BaseKind, Scope, Severity};
 
 use crate::chart::Effect;
 use crate::comparison::{Comparison, Incident};
-use crate::document::{Block, Cell, Shape, Span, Table, Tone, Verdict, words};
+use crate::document::{Block, Cell, Span, Tone, Verdict, words};
 use crate::figures::{ADJUSTED_RATIO, Columns, PER_REQUEST_RATIO, count, percent, points, ratio};
 use crate::records::Filed;
 use crate::references::{Citation, References};
@@ -153,12 +153,7 @@ impl<'a> Known<'a> {
                 pair([(row.head.total, "head_total"), (row.base.total, "base_total")]),
             ]
         });
-        Block::Table(Table {
-            caption: "The cause in each cell".to_owned(),
-            shape: Shape::List,
-            head: head.map(|title| vec![words(title)]).to_vec(),
-            rows: rows.collect(),
-        })
+        Block::list("The cause in each cell", &head, rows)
     }
 }
 

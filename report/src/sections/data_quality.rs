@@ -3,7 +3,7 @@
 use fleetdiff_schemas::number::signed_float;
 use fleetdiff_schemas::rows::{LedgerRow, RejectedRow};
 
-use crate::document::{Block, Cell, Section, Shape, Table, Text, name, paragraph, words};
+use crate::document::{Block, Cell, Section, Text, name, paragraph, words};
 use crate::figures::total;
 use crate::records::Records;
 use crate::references::{Literal, References};
@@ -66,13 +66,9 @@ fn ledger(records: &Records, references: &mut References) -> Block {
         [Cell::words(*meaning)].into_iter().chain(of_type).collect()
     });
     let rows: Vec<Vec<Cell>> = rows.collect();
-    let head = types.iter().map(|(profile_type, _)| vec![words(profile_type.trim_start_matches('_'))]);
-    Block::Table(Table {
-        caption: "Profiles and samples".to_owned(),
-        shape: Shape::List,
-        head: [vec![words("what became of it")]].into_iter().chain(head).collect(),
-        rows,
-    })
+    let types = types.iter().map(|(profile_type, _)| profile_type.trim_start_matches('_'));
+    let head: Vec<&str> = std::iter::once("what became of it").chain(types).collect();
+    Block::list("Profiles and samples", &head, rows)
 }
 
 fn rejected(records: &Records, references: &mut References) -> Block {
@@ -84,11 +80,5 @@ fn rejected(records: &Records, references: &mut References) -> Block {
             Cell::of(vec![name(of_reason.example.as_str())]),
         ]
     });
-    let rows: Vec<Vec<Cell>> = rows.collect();
-    Block::Table(Table {
-        caption: "Rejected records by reason".to_owned(),
-        shape: Shape::List,
-        head: ["reason", "records", "example"].map(|title| vec![words(title)]).to_vec(),
-        rows,
-    })
+    Block::list("Rejected records by reason", &["reason", "records", "example"], rows)
 }

@@ -6,7 +6,7 @@ use fleetdiff_schemas::verdict::{BaseKind, Scope};
 
 use crate::chart::Undrawn;
 use crate::comparison::Comparison;
-use crate::document::{Block, Cell, Section, Shape, Span, Table, name, paragraph, words};
+use crate::document::{Block, Cell, Section, Span, name, paragraph, words};
 use crate::figures::{ADJUSTED_RATIO, points, quote, ratio};
 use crate::records::Filed;
 use crate::references::References;
@@ -64,10 +64,5 @@ fn table(comparison: &Comparison<'_>, rows: &[&Filed<CellRow>], references: &mut
         ]
     };
     let head = ["function", "cell", "verdict", "head / history", "change of share"];
-    Block::Table(Table {
-        caption: "Functions that are significant against history".to_owned(),
-        shape: Shape::List,
-        rows: rows.iter().take(SHOWN).map(of_row).collect(),
-        head: head.map(|title| vec![words(title)]).to_vec(),
-    })
+    Block::list("Functions that are significant against history", &head, rows.iter().take(SHOWN).map(of_row))
 }

@@ -9,7 +9,7 @@ use super::by_cell::{Known, known};
 use super::{course, pods};
 use crate::chart::{Undrawn, forest};
 use crate::comparison::{Comparison, Incident};
-use crate::document::{Block, Cell, Chart, Fact, Section, Shape, Table, Text, Tone, Verdict, name, paragraph, words};
+use crate::document::{Block, Cell, Chart, Fact, Section, Text, Tone, Verdict, name, paragraph, words};
 use crate::figures::{EFFECT, instant, points, quote, ratio};
 use crate::records::Filed;
 use crate::references::References;
@@ -68,12 +68,7 @@ fn ranking(incidents: &[Incident<'_>], references: &mut References) -> Block {
         ]
     });
     let head = ["cause", "state", "where", "head / base", "change of share", "raised"];
-    Block::Table(Table {
-        caption: "All incidents".to_owned(),
-        shape: Shape::List,
-        rows: rows.collect(),
-        head: head.map(|title| vec![words(title)]).to_vec(),
-    })
+    Block::list("All incidents", &head, rows)
 }
 
 /// Why there is no ratio: only one build has the cause.

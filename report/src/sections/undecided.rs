@@ -9,7 +9,7 @@ use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, RowReason, Scope, 
 
 use crate::chart::Undrawn;
 use crate::comparison::Comparison;
-use crate::document::{Block, Cell, Section, Shape, Table, Text, name, paragraph, words};
+use crate::document::{Block, Cell, Section, Text, name, paragraph, words};
 use crate::figures::{count, figure, percent, quote, seconds, total};
 use crate::records::Filed;
 use crate::references::{Literal, References};
@@ -105,12 +105,7 @@ fn by_cell(
             },
         ]
     });
-    Block::Table(Table {
-        caption: "What each cell could have shown".to_owned(),
-        shape: Shape::List,
-        rows: rows.collect(),
-        head: head.map(|title| vec![words(title)]).to_vec(),
-    })
+    Block::list("What each cell could have shown", &head, rows)
 }
 
 /// The smallest change that a row would have shown.
@@ -203,11 +198,5 @@ fn reasons_table(
         let word = reason.map_or(verdict.name(), RowReason::name).replace('_', " ");
         vec![Cell::of(counted), Cell::words(word), Cell::words(why(*verdict, *reason))]
     });
-    let rows: Vec<Vec<Cell>> = rows.collect();
-    Block::Table(Table {
-        caption: "Functions that were not decided, by reason".to_owned(),
-        shape: Shape::List,
-        head: ["functions", "reason", "what it means"].map(|title| vec![words(title)]).to_vec(),
-        rows,
-    })
+    Block::list("Functions that were not decided, by reason", &["functions", "reason", "what it means"], rows)
 }

@@ -6,7 +6,7 @@ use fleetdiff_schemas::verdict::BaseKind;
 
 use crate::chart::Undrawn;
 use crate::comparison::Comparison;
-use crate::document::{Cell, Section, Shape, Table, Text, paragraph, words};
+use crate::document::{Block, Cell, Section, Text, paragraph, words};
 use crate::figures::figure;
 use crate::references::References;
 
@@ -38,12 +38,7 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
             "The builds differ by more than their code, and no statistic can separate that from it. In a cell where the base's own pods \
              differ by such a thing, incidents are tickets, not pages.",
         )]));
-        blocks.push(crate::document::Block::Table(Table {
-            caption: "Warnings of the last report".to_owned(),
-            shape: Shape::List,
-            head: ["cell", "profiles", "warning"].map(|title| vec![words(title)]).to_vec(),
-            rows,
-        }));
+        blocks.push(Block::list("Warnings of the last report", &["cell", "profiles", "warning"], rows));
     }
     Ok((!blocks.is_empty()).then(|| Section { title: Some("What else differs between the builds".to_owned()), blocks }))
 }
