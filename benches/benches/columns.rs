@@ -8,6 +8,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use fleetdiff_benches::asked::Asked;
 use fleetdiff_benches::cell::OneCell;
 use fleetdiff_benches::spread::{Spread, milliseconds};
 use fleetdiff_benches::workload::Mix;
@@ -35,13 +36,8 @@ use fleetdiff_statistics::{CellRows, Contrast, MIN_COUNT, Measure, Model, Scales
 const REQUESTS: u64 = 500;
 
 fn main() -> ExitCode {
-    let options: Vec<String> = std::env::args().skip(1).collect();
-    let known = ["--bench", "--quick"];
-    if let Some(unknown) = options.iter().find(|option| !known.contains(&option.as_str())) {
-        let _ = writeln!(std::io::stderr(), "unknown option {unknown}; there is {}", known[1..].join(", "));
-        return ExitCode::from(2);
-    }
-    let times = if options.iter().any(|option| option == "--quick") { 5 } else { 21 };
+    let Some(asked) = Asked::given(&["--quick"]) else { return ExitCode::from(2) };
+    let times = if asked.has("--quick") { 5 } else { 21 };
     for (mix, what) in [
         (Mix::CanaryInEveryCell, "2 of 19 pods are the head's, 1 stratum"),
         (Mix::Half, "half of 19 pods are the head's, 2 strata"),

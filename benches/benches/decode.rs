@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use fleetdiff_benches::asked::Asked;
 use fleetdiff_benches::large;
 use fleetdiff_benches::spread::Spread;
 use fleetdiff_connectors::files::RecordedFleet;
@@ -38,13 +39,8 @@ struct Input {
 type Record = (Vec<u8>, Result<Labels, Rejection>);
 
 fn main() -> ExitCode {
-    let options: Vec<String> = std::env::args().skip(1).collect();
-    let known = ["--bench", "--quick"];
-    if let Some(unknown) = options.iter().find(|option| !known.contains(&option.as_str())) {
-        let _ = writeln!(std::io::stderr(), "unknown option {unknown}; there is {}", known[1]);
-        return ExitCode::from(2);
-    }
-    let passes = if options.iter().any(|option| option == "--quick") { QUICK } else { WHOLE };
+    let Some(asked) = Asked::given(&["--quick"]) else { return ExitCode::from(2) };
+    let passes = if asked.has("--quick") { QUICK } else { WHOLE };
     say(&format!("one thread, {passes} passes in turn; median [quartiles] over passes"));
     let inputs = inputs();
     // In turn, so that a disturbance of the machine affects all equally.

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use fleetdiff_benches::asked::Asked;
 use fleetdiff_benches::cell::OneCell;
 use fleetdiff_benches::spread::{Spread, milliseconds};
 use fleetdiff_benches::workload::Mix;
@@ -20,14 +21,8 @@ use fleetdiff_schemas::verdict::Scope;
 const CLOSED: [u64; 5] = [0, 1, 2, 4, 8];
 
 fn main() -> ExitCode {
-    let options: Vec<String> = std::env::args().skip(1).collect();
-    let known = ["--bench", "--quick", "--reports"];
-    if let Some(unknown) = options.iter().find(|option| !known.contains(&option.as_str())) {
-        let _ = writeln!(std::io::stderr(), "unknown option {unknown}; there are {}", known[1..].join(", "));
-        return ExitCode::from(2);
-    }
-    let has = |name: &str| options.iter().any(|option| option == name);
-    let (looks, reports) = (if has("--quick") { 5 } else { 41 }, if has("--reports") { 5 } else { 0 });
+    let Some(asked) = Asked::given(&["--quick", "--reports"]) else { return ExitCode::from(2) };
+    let (looks, reports) = (if asked.has("--quick") { 5 } else { 41 }, if asked.has("--reports") { 5 } else { 0 });
     for (mix, hardware) in [(Mix::CanaryInEveryCell, "1 kind of machine"), (Mix::Half, "2 kinds of machine")] {
         say(&format!("one cell of medium, {hardware}, self and total; median [quartiles] of {looks} looks"));
         say("  closed blocks    tests   look on held, ms    look afresh, ms         report, ms  columns, MB");

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use fleetdiff_benches::asked::Asked;
 use fleetdiff_benches::cell::Profiles;
 use fleetdiff_benches::spread::{Spread, milliseconds};
 use fleetdiff_benches::workload::Mix;
@@ -23,13 +24,8 @@ use fleetdiff_schemas::time::{Hop, HopClock};
 const MEASURED: u64 = 120;
 
 fn main() -> ExitCode {
-    let options: Vec<String> = std::env::args().skip(1).collect();
-    let known = ["--bench", "--quick"];
-    if let Some(unknown) = options.iter().find(|option| !known.contains(&option.as_str())) {
-        let _ = writeln!(std::io::stderr(), "unknown option {unknown}; there is {}", known[1]);
-        return ExitCode::from(2);
-    }
-    let quick = options.iter().any(|option| option == "--quick");
+    let Some(asked) = Asked::given(&["--quick"]) else { return ExitCode::from(2) };
+    let quick = asked.has("--quick");
     let (measured, reports) = if quick { (30, 3) } else { (MEASURED, 11) };
     for (mix, hardware) in [(Mix::CanaryInEveryCell, "1 kind of machine"), (Mix::Half, "2 kinds of machine")] {
         say(&format!("one cell of medium, {hardware}; median [quartiles] of {measured} hops and {reports} reports"));

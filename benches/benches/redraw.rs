@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use browser::Browser;
+use fleetdiff_benches::asked::Asked;
 use fleetdiff_benches::pair::{Program, report, stacks, tree};
 use fleetdiff_benches::spread::{Spread, milliseconds};
 use fleetdiff_diff::compare::{Settings, compare};
@@ -24,8 +25,7 @@ const LIMIT: f64 = 50.0;
 const REDRAWS: &str = include_str!("../../diff/tests/support/redraws.js");
 
 fn main() -> ExitCode {
-    if let Some(unknown) = std::env::args().skip(1).find(|option| option != "--bench") {
-        let _ = writeln!(std::io::stderr(), "unknown option {unknown}; there is none");
+    if Asked::given(&[]).is_none() {
         return ExitCode::from(2);
     }
     let sides = Program::seeded(1).sides(1);

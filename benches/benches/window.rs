@@ -6,6 +6,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use fleetdiff_benches::asked::Asked;
 use fleetdiff_benches::drive::{HopTime, Outcome, drive};
 use fleetdiff_benches::plain;
 use fleetdiff_benches::roof::scatter_add;
@@ -18,21 +19,17 @@ const WHOLE: (u64, u64) = (180, 60);
 const QUICK: (u64, u64) = (18, 12);
 
 fn main() -> ExitCode {
-    let options: Vec<String> = std::env::args().skip(1).collect();
-    let has = |name: &str| options.iter().any(|option| option == name);
-    let known = ["--bench", "--quick", "--medium", "--large", "--canary", "--every-cell", "--half"];
-    if let Some(unknown) = options.iter().find(|option| !known.contains(&option.as_str())) {
-        let _ = writeln!(std::io::stderr(), "unknown option {unknown}; there are {}", known[1..].join(", "));
+    let Some(asked) = Asked::given(&["--quick", "--medium", "--large", "--canary", "--every-cell", "--half"]) else {
         return ExitCode::from(2);
-    }
-    let (window, measured) = if has("--quick") { QUICK } else { WHOLE };
+    };
+    let (window, measured) = if asked.has("--quick") { QUICK } else { WHOLE };
     let sizes = [("--medium", MEDIUM), ("--large", LARGE)];
     let mixes = [("--canary", Mix::Canary), ("--every-cell", Mix::CanaryInEveryCell), ("--half", Mix::Half)];
-    let any_size = sizes.iter().any(|(name, _)| has(name));
-    let any_mix = mixes.iter().any(|(name, _)| has(name));
+    let any_size = sizes.iter().any(|(name, _)| asked.has(name));
+    let any_mix = mixes.iter().any(|(name, _)| asked.has(name));
     say(&format!("window of {window} hops, {measured} hops measured; median [quartiles] over hops"));
-    for (_, size) in sizes.iter().filter(|(name, _)| !any_size || has(name)) {
-        for (_, mix) in mixes.iter().filter(|(name, _)| !any_mix || has(name)) {
+    for (_, size) in sizes.iter().filter(|(name, _)| !any_size || asked.has(name)) {
+        for (_, mix) in mixes.iter().filter(|(name, _)| !any_mix || asked.has(name)) {
             measure(*size, *mix, window, measured);
         }
     }

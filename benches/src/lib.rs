@@ -10,13 +10,16 @@
 //! | What is decoded, besides recordings? | [`large`] |
 //! | What is compared on a laptop? | [`pair`] |
 //! | What are deltas compared with? | [`peer`] |
+//! | What is a bench asked for? | [`asked`] |
 //! | How are measurements summarized? | [`spread`] |
 //!
 //! `README.md` in this folder says how to read the figures.
 
+pub mod asked;
 pub mod cell;
 pub mod drive;
 pub mod large;
+
 pub mod pair;
 pub mod peer;
 pub mod plain;
