@@ -116,11 +116,14 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether one function scales worse: whatever all functions have in common is no function of its own.
+fn scales(args: &DemoArgs) -> bool {
+    args.regress != ALL_FUNCTIONS
+}
+
 fn under_load(args: &DemoArgs, cells: &Cells, peak: f64) -> FleetBuilder {
     let fleet = Fleet::demo_under_load(args.seed, peak);
-    // Whatever all functions have in common is no function of its own.
-    let has_name = args.regress != ALL_FUNCTIONS;
-    if has_name { fleet.scales_worse(args.regress.as_str(), cells.clone(), Fleet::DEMO_ELASTICITY) } else { fleet }
+    if scales(args) { fleet.scales_worse(args.regress.as_str(), cells.clone(), Fleet::DEMO_ELASTICITY) } else { fleet }
 }
 
 /// What differs between the builds, in words.
@@ -131,8 +134,10 @@ fn changes(args: &DemoArgs, factor: f64) -> String {
         Some(peak) => {
             let power = Fleet::DEMO_ELASTICITY;
             let also = args.factor.map_or_else(String::new, |factor| format!(", and x {factor}"));
+            let scaled =
+                if scales(args) { format!("load to the power of {power}") } else { "the same at any load".to_owned() };
             format!(
-                "load rises {peak} times and falls back; a request costs load to the power of {power} in {regress} in {cells}{also}"
+                "load rises to {peak} times what it was and falls back; a request costs {scaled} in {regress} in {cells}{also}"
             )
         }
     }

@@ -60,7 +60,7 @@ impl PodSampler {
         let cost = |function: usize| multipliers[function] * plan.hardware[pod.hardware][function];
         let weights: Vec<f64> = plan.tree.paths.iter().map(|path| path.share * path.leaf.map_or(1.0, cost)).collect();
         let labels = if plan.labels.is_empty() { pod.cohort.as_slice() } else { &plan.labels };
-        let samples = plan.settings.samples_per_second * seconds(plan.settings.period) * pod.size;
+        let samples = plan.settings.samples_per_second * plan.settings.period.as_seconds() * pod.size;
         let each = samples / weights.iter().sum::<f64>() / length_float(labels.len());
         let mean = |label: &Cohort| {
             let effect = |leaf: Option<usize>| if pod.is_head { plan.effect(pod, label, leaf) } else { 1.0 };
@@ -148,9 +148,12 @@ impl PodSampler {
     fn means_under(&mut self, plan: &Plan, pod: &Pod, conditions: Conditions, moment: Nanos) -> Vec<f64> {
         let costs = self.costs(plan, pod, conditions, moment);
         let of_path = plan.tree.paths.iter().map(|path| path.leaf.map_or(1.0, |leaf| costs[leaf]));
-        let ln_load = plan.ln_load(moment);
-        let under_load = self.powers.iter().map(|power| libm::exp(ln_load * (1.0 + power)));
-        self.means.iter().zip(of_path.cycle()).zip(under_load).map(|((mean, cost), load)| mean * cost * load).collect()
+        let mut means: Vec<f64> = self.means.iter().zip(of_path.cycle()).map(|(mean, cost)| mean * cost).collect();
+        if plan.settings.load.is_some() {
+            let ln_load = plan.ln_load(moment);
+            means.iter_mut().zip(&self.powers).for_each(|(mean, power)| *mean *= libm::exp(ln_load * (1.0 + power)));
+        }
+        means
     }
 
     /// By function, the cost under these conditions relative to a warm process at the start.
@@ -209,7 +212,7 @@ impl Wandering {
 
 fn requests(plan: &Plan, pod: &Pod, window: TimeRange, period: u64) -> Option<Requests> {
     let rate = plan.settings.requests_per_second;
-    let mean = rate * seconds(plan.settings.period) * pod.size * libm::exp(plan.ln_load(window.midpoint()));
+    let mean = rate * plan.settings.period.as_seconds() * pod.size * libm::exp(plan.ln_load(window.midpoint()));
     let mut rng: Generator = generator(pod.key, Purpose::Requests, period);
     (rate > 0.0).then(|| Requests { count: plan.ladder.draw(mean, &mut rng), window })
 }
@@ -241,9 +244,4 @@ fn folded(plan: &Plan, own_cohort: &Cohort, room: &mut CountRoom) -> Samples {
         }
     }
     Samples::Folded { content, cohorts }
-}
-
-#[expect(clippy::as_conversions, reason = "lengths here are of hours: exact to a nanosecond")]
-fn seconds(length: Nanos) -> f64 {
-    length.0 as f64 / 1e9
 }
