@@ -13,6 +13,8 @@ CREATE OR REPLACE TEMP VIEW flags AS FROM 'out/flags/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW incidents AS FROM 'out/incidents/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW comparisons AS FROM 'out/comparisons/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW scaling AS FROM 'out/scaling/**/*.parquet';
+CREATE OR REPLACE TEMP VIEW rings AS FROM 'out/rings/**/*.parquet';
+CREATE OR REPLACE TEMP VIEW heap AS FROM 'out/heap/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW ledger AS FROM 'out/ledger/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW rejected AS FROM 'out/rejected/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW events AS
@@ -32,6 +34,8 @@ UNION ALL SELECT 'incidents', count(*) FROM incidents
 UNION ALL SELECT 'ledger', count(*) FROM ledger
 UNION ALL SELECT 'rejected', count(*) FROM rejected
 UNION ALL SELECT 'scaling', count(*) FROM scaling
+UNION ALL SELECT 'rings', count(*) FROM rings
+UNION ALL SELECT 'heap', count(*) FROM heap
 ORDER BY "table";
 FROM overview;
 

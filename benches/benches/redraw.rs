@@ -48,6 +48,7 @@ fn chains() -> Vec<Stack> {
         frames: (0..105).map(|level| (number + level * 197) % 2_000).collect(),
         count: u64::from(number % 90) + 1,
         cohort: None,
+        value: 0,
     };
     (0..1_000).map(chain).collect()
 }

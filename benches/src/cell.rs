@@ -1,6 +1,5 @@
 //! One cell, as the dataflow would hold it after a number of closed time blocks.
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use fleetdiff_pipeline::counts::encoding::{Entry, encode};
 use fleetdiff_pipeline::counts::functions::FunctionTable;
 use fleetdiff_pipeline::counts::ids::FunctionId;
 use fleetdiff_pipeline::evidence::held::LookTime;
-use fleetdiff_pipeline::evidence::view::CellView;
+use fleetdiff_pipeline::evidence::view::{CellView, OnDemand};
 use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison};
 use fleetdiff_schemas::config::{Config, Method};
 use fleetdiff_schemas::profile::ProfileType;
@@ -99,7 +98,7 @@ impl OneCell {
             q: self.config.q,
             untested: None,
             method: Method::Honest,
-            young_arms: OnceCell::new(),
+            on_demand: OnDemand::default(),
         }
     }
 }
@@ -155,5 +154,7 @@ fn addition(fleet: &Workload, pod: &Pod, hop: Hop, ids: &[FunctionId], requests:
         requests: u64::from(fleet.size.samples) * requests / 1000,
         functions: encode(&entries),
         paths: Vec::new(),
+        values: Vec::new(),
+        value: 0,
     }
 }

@@ -85,7 +85,7 @@ impl Program {
             // Means are 60 and more, for which a normal count is as good as a Poisson one.
             let count = whole(mean + mean.sqrt() * normal(&mut draws));
             if count > 0 {
-                stacks.push(Stack { frames: frames.clone(), count, cohort: None });
+                stacks.push(Stack { frames: frames.clone(), count, cohort: None, value: 0 });
             }
         }
         Recording::of_stacks(format!("run-{seed}"), ProfileType::Cpu, Arc::clone(&self.names), stacks)

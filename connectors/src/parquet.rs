@@ -6,7 +6,7 @@
 //! with [`OutputError::Nondeterministic`].
 //!
 //! The interval in which a run begins has a file of every table, without rows if there are none, so that readers find
-//! all eight tables and their columns. Infinite numbers are stored as infinities, unknown ones as null; NaN never
+//! all ten tables and their columns. Infinite numbers are stored as infinities, unknown ones as null; NaN never
 //! occurs.
 
 use std::path::Path;
@@ -104,6 +104,8 @@ impl ParquetOutput {
         files.extend(self.write_table(&tables.comparisons, first)?);
         files.extend(self.write_table(&tables.incidents, first)?);
         files.extend(self.write_table(&tables.scaling, first)?);
+        files.extend(self.write_table(&tables.rings, first)?);
+        files.extend(self.write_table(&tables.heap, first)?);
         files.extend(self.write_table(&tables.ledger, first)?);
         files.extend(self.write_table(&tables.rejected, first)?);
         self.begun |= first.is_some();

@@ -46,7 +46,10 @@ fn all_sorted(tables: &Tables) -> Tables {
         incidents: sorted(&tables.incidents),
         verdicts: Vec::new(),
         scaling: sorted(&tables.scaling),
+        rings: sorted(&tables.rings),
         scaling_findings: Vec::new(),
+        heap: sorted(&tables.heap),
+        heap_findings: Vec::new(),
         ledger: sorted(&tables.ledger),
         rejected: sorted(&tables.rejected),
         fan_out: Vec::new(),
@@ -103,11 +106,13 @@ fn order_bytes_do_not_depend_on_the_order_of_rows() {
     shuffle(&mut generator, &mut tables.comparisons);
     shuffle(&mut generator, &mut tables.incidents);
     shuffle(&mut generator, &mut tables.scaling);
+    shuffle(&mut generator, &mut tables.rings);
+    shuffle(&mut generator, &mut tables.heap);
     shuffle(&mut generator, &mut tables.ledger);
     shuffle(&mut generator, &mut tables.rejected);
     write(second.path(), &tables).unwrap();
     let files = files_below(first.path());
-    assert_eq!(files.len(), 8 * 4, "eight tables, four intervals of ten minutes");
+    assert_eq!(files.len(), 10 * 4, "ten tables, four intervals of ten minutes");
     assert_eq!(files, files_below(second.path()));
 }
 
@@ -120,7 +125,7 @@ fn what_is_written_already_is_done() {
     let again = write(folder.path(), &tables).unwrap();
     assert!(first.files.iter().all(|file| file.created) && again.files.iter().all(|file| !file.created));
     assert_eq!(files_below(folder.path()), before);
-    assert_eq!(first.files.iter().map(|file| file.rows).sum::<usize>(), 8 * 50);
+    assert_eq!(first.files.iter().map(|file| file.rows).sum::<usize>(), 10 * 50);
 }
 
 #[test]
@@ -214,10 +219,11 @@ fn the_first_interval_has_a_file_of_every_table() {
     let ledger = |seconds| LedgerRow { hop_at: Nanos::from_seconds(seconds), ..LedgerRow::default() };
     output.write(&Tables { ledger: vec![ledger(START_SECONDS)], ..Tables::default() }).unwrap();
     let paths: Vec<String> = files_below(folder.path()).keys().map(|path| path.display().to_string()).collect();
-    let expected = ["cells", "comparisons", "evidence", "flags", "incidents", "ledger", "rejected", "scaling"];
+    let expected =
+        ["cells", "comparisons", "evidence", "flags", "heap", "incidents", "ledger", "rejected", "rings", "scaling"];
     assert_eq!(paths, expected.map(|table| format!("{table}/date=2026-03-01/hour=09/1772358000.parquet")));
     output.write(&Tables { ledger: vec![ledger(START_SECONDS + 600)], ..Tables::default() }).unwrap();
-    assert_eq!(files_below(folder.path()).len(), 9, "later intervals have files of rows alone");
+    assert_eq!(files_below(folder.path()).len(), 11, "later intervals have files of rows alone");
     assert_eq!(read_tables(folder.path()).unwrap().ledger.len(), 2);
 }
 

@@ -28,7 +28,7 @@ pub use crate::sides::Sides;
 /// use fleetdiff_diff::flame::{CallTree, Run};
 /// use fleetdiff_schemas::profile::Stack;
 /// let names = ["A".into(), "B".into(), "C".into()];
-/// let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None };
+/// let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None, value: 0 };
 /// let stacks = [stack(&[0, 2], 1), stack(&[0, 1], 1), stack(&[0, 2], 1)];
 /// let tree = CallTree::merge(&[Run { names: &names, stacks: &stacks }], &[]);
 /// let shown: Vec<_> = tree.nodes().iter().zip(tree.totals()).map(|(node, total)| (tree.name(node), total.base)).collect();

@@ -21,7 +21,8 @@ fn run(counts: &[(&str, u64)]) -> Recording {
     let names: Vec<Arc<str>> =
         ["main"].into_iter().chain(counts.iter().map(|(name, _)| *name)).map(Arc::from).collect();
     let stacks = (1..).zip(counts).filter(|(_, (_, count))| *count > 0);
-    let stacks = stacks.map(|(frame, &(_, count))| Stack { frames: vec![0, frame], count, cohort: None }).collect();
+    let stacks =
+        stacks.map(|(frame, &(_, count))| Stack { frames: vec![0, frame], count, cohort: None, value: 0 }).collect();
     Recording::of_stacks("run", ProfileType::Cpu, names.into(), stacks)
 }
 
@@ -301,7 +302,7 @@ fn published_plain_differences_are_those_of_perf() {
 #[test]
 fn sums_count_recursion_once_and_stacks_without_frames_as_no_function() {
     let mut run = run(&[("a", 1), ("b", 1)]);
-    let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None };
+    let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None, value: 0 };
     run.profile.samples = Samples::Stacks(vec![stack(&[0, 1, 2, 1], 50), stack(&[], 30), stack(&[0, 2], 20)]);
     let side = vec![run];
     let sums = Sums::of_samples(&side);
@@ -380,7 +381,7 @@ fn what_cannot_be_compared_is_an_error() {
     };
     assert_eq!((overlap.common, overlap.fewer), (1, 21));
     let mut nameless = run(&[("_unsymbolised", 100)]);
-    nameless.profile.samples = Samples::Stacks(vec![Stack { frames: vec![1], count: 100, cohort: None }]);
+    nameless.profile.samples = Samples::Stacks(vec![Stack { frames: vec![1], count: 100, cohort: None, value: 0 }]);
     assert!(
         matches!(fault(vec![nameless.clone()], vec![nameless]), NotCompared::DifferentPrograms(_)),
         "nothing has a symbol"

@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn stack(frames: &[u32], count: u64) -> Stack {
-    Stack { frames: frames.to_vec(), count, cohort: None }
+    Stack { frames: frames.to_vec(), count, cohort: None, value: 0 }
 }
 
 fn stacks() -> impl Strategy<Value = Vec<Stack>> {

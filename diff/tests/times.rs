@@ -26,8 +26,9 @@ fn run(times: &[(String, u64)]) -> Recording {
     let names: Vec<Arc<str>> =
         ["main"].into_iter().chain(times.iter().map(|(name, _)| name.as_str())).map(Arc::from).collect();
     let stacks = (1..).zip(times).filter(|(_, (_, time))| *time > 0);
-    let stacks =
-        stacks.map(|(frame, (_, time))| Stack { frames: vec![0, frame], count: *time, cohort: None }).collect();
+    let stacks = stacks
+        .map(|(frame, (_, time))| Stack { frames: vec![0, frame], count: *time, cohort: None, value: 0 })
+        .collect();
     Recording { values: Values::Times, ..Recording::of_stacks("run", ProfileType::Cpu, names.into(), stacks) }
 }
 

@@ -5,9 +5,11 @@ mod command;
 mod configuration;
 mod failure;
 mod grid;
+mod heap;
 mod output;
 mod progress;
 mod publisher;
+mod rings;
 mod scaling;
 mod written_report;
 

@@ -106,7 +106,8 @@ impl Output {
         let incidents = tables.incidents.iter().map(|row| Alert::of_incident(row, &self.guidance));
         let verdicts = tables.verdicts.iter().map(|row| Alert::of_verdict(row, &self.guidance));
         let findings = tables.scaling_findings.iter().map(|row| Alert::of_scaling(row, &self.guidance));
-        let mut alerts = incidents.chain(findings).chain(verdicts).collect::<Result<Vec<_>, _>>()?;
+        let heap = tables.heap_findings.iter().map(|row| Alert::of_heap(row, &self.guidance));
+        let mut alerts = incidents.chain(findings).chain(heap).chain(verdicts).collect::<Result<Vec<_>, _>>()?;
         alerts.sort_by(|a, b| (a.sequence, &a.key).cmp(&(b.sequence, &b.key)));
         self.pending.push(tables);
         self.parquet.write(&self.pending.take_complete(clock.end_of(hop)))?;
@@ -125,7 +126,7 @@ impl Output {
 /// What a command keeps of a run.
 pub(crate) struct Kept {
     output: Option<Output>,
-    /// Rows of `comparisons` of the last look, `cells` and `scaling` of the last report, the current fan-out, and all flags.
+    /// Rows of `comparisons` of the last look, `cells`, `scaling` and `heap` of the last report, the current fan-out, and all flags.
     pub(crate) tables: Tables,
     /// The rate of false positives so far.
     pub(crate) aa_check: AaCheckRate,
@@ -214,8 +215,14 @@ impl Sink for Keeper {
         if !tables.cells.is_empty() {
             kept.tables.cells.clone_from(&tables.cells);
         }
+        if !tables.heap.is_empty() {
+            kept.tables.heap.clone_from(&tables.heap);
+        }
         if !tables.scaling.is_empty() {
             kept.tables.scaling.clone_from(&tables.scaling);
+        }
+        if !tables.rings.is_empty() {
+            kept.tables.rings.clone_from(&tables.rings);
         }
         kept.aa_check.take(&tables.comparisons);
         if !tables.comparisons.is_empty() {

@@ -22,7 +22,7 @@ fn profile(build: &str, pod: u32, hop: i64) -> Profile {
     let stack = |function: u32| {
         let usual = u64::from(400 / (function + 1) + (pod * 7 + function * 3) % 5);
         let count = if build == "v2" && function == 3 { usual + usual / 2 } else { usual };
-        Stack { frames: vec![0, function + 1], count, cohort: None }
+        Stack { frames: vec![0, function + 1], count, cohort: None, value: 0 }
     };
     let identity = Identity {
         service: "checkout".into(),

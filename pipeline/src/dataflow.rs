@@ -56,13 +56,14 @@ pub fn build<'scope>(
 
     // By comparison: false discovery over functions and cells, verdicts, the life cycle of flags; and rows that affect nothing else:
     // counts behind verdicts, and how much more the head costs under load.
-    let (decisions, behind) = evidence.decide_by_comparison(plans, config).split();
+    let (decisions, behind) = evidence.decide_by_comparison(plans.clone(), config).split();
 
     // The fan-out: in which cells each function is flagged, and the shortest description of them.
     let fan_out = decisions.clone().fan_out(config.clock());
 
-    // Incidents: one for each cause, and one verdict for each comparison: what is announced.
-    let announced = decisions.clone().incidents(config);
+    // Incidents: one for each cause over all rings of a roll-out, and one verdict for each comparison: what is announced. Also what a
+    // function costs from ring to ring.
+    let announced = decisions.clone().incidents(plans, config);
 
     // The ledger: everything that came in is accounted for.
     let ledger = scope.concatenate([received, dropped, counted]).balance(config.clock());

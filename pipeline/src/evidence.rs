@@ -7,17 +7,19 @@
 //! and the [`splits`] of the base. [`snapshot`]
 //! carries a cell's counts to where cells are rolled up. If no base build runs any more, [`history`] compares the head
 //! with what is kept of the base. [`strata_detail`] says in words where arms ran; [`view`] is a cell as an evaluation
-//! sees it. [`others`] is what the test of one function takes from all functions. [`scaling`] is how its cost follows load.
+//! sees it. [`others`] is what the test of one function takes from all functions. [`scaling`] is how its cost follows load, [`heap`] what became of memory.
 
 mod arm_facts;
 pub mod arms;
 pub(crate) mod callers;
 pub mod family;
+pub mod heap;
 pub mod held;
 pub(crate) mod hidden;
 pub(crate) mod history;
 pub(crate) mod imbalance;
 pub(crate) mod kind;
+pub mod load;
 pub mod look;
 mod others;
 pub(crate) mod pod_by_pod;

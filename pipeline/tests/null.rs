@@ -24,6 +24,8 @@ mod history;
 mod levels;
 #[path = "null/properties.rs"]
 mod properties;
+#[path = "null/rings.rs"]
+mod rings;
 #[path = "null/seeds.rs"]
 mod seeds;
 #[path = "null/unlabelled.rs"]

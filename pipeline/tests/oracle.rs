@@ -14,10 +14,14 @@ mod fading;
 mod horizons;
 #[path = "oracle/load.rs"]
 mod load;
+#[path = "oracle/memory.rs"]
+mod memory;
 #[path = "oracle/random.rs"]
 mod random;
 #[path = "oracle/requests.rs"]
 mod requests;
+#[path = "oracle/rings.rs"]
+mod rings;
 #[path = "oracle/silences.rs"]
 mod silences;
 #[path = "oracle/unlabelled.rs"]

@@ -42,7 +42,9 @@ pub fn document(records: &Records, subjects: &[Subject]) -> Result<Document, Und
         .zip(1..)
         .map(|(subject, number)| part(records, subject, number, &mut references))
         .collect::<Result<_, _>>()?;
-    let folder = sections::OF_FOLDER.iter().filter_map(|section| section(records, &mut references)).collect();
+    let folder = sections::OF_FOLDER.iter().map(|section| section(records, &mut references));
+    let folder: Result<Vec<Option<Section>>, Undrawn> = folder.collect();
+    let folder = folder?.into_iter().flatten().collect();
     let title = match subjects {
         [only] => format!("fleetdiff report: {only}"),
         all => format!("fleetdiff report: {} comparisons", all.len()),

@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use fleetdiff_schemas::identity::Service;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::rows::{
     ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow,
-    RejectedRow, ScalingRow,
+    RejectedRow, RingRow, ScalingRow,
 };
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{BaseKind, ScalingVerdict, Scope};
@@ -49,6 +50,8 @@ pub struct Records {
     pub(crate) evidence: Vec<Filed<EvidenceRow>>,
     /// How costs follow load, by what is compared and type of profile.
     pub(crate) load: BTreeMap<(Subject, ProfileType), Load>,
+    /// What functions cost from ring to ring, by service and type of profile.
+    pub(crate) rings: BTreeMap<(Service, ProfileType), Paths>,
     /// Sums by type of profile.
     pub(crate) ledger: BTreeMap<String, LedgerRow>,
     pub(crate) rejected: BTreeMap<Reason, Rejections>,
@@ -65,6 +68,17 @@ pub(crate) struct Load {
     pub(crate) tested: i64,
     /// Rows of functions that scale worse, and one for each cell whose load says nothing.
     pub(crate) rows: Vec<Filed<ScalingRow>>,
+}
+
+/// What functions of one service cost from ring to ring, at the last report.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Paths {
+    pub(crate) service: Service,
+    pub(crate) profile_type: ProfileType,
+    at: Nanos,
+    kind: CountKind,
+    /// Rows of the first kind of count.
+    pub(crate) rows: Vec<Filed<RingRow>>,
 }
 
 /// The looks at one comparison.
@@ -165,6 +179,22 @@ impl Records {
             let is_silent = row.verdict == ScalingVerdict::Withheld && &*row.function == ALL_FUNCTIONS;
             if row.verdict == ScalingVerdict::ScalesWorse || is_silent {
                 load.rows.push(filed);
+            }
+        }
+    }
+
+    /// Takes a file of `rings`.
+    pub fn take_rings(&mut self, file: &str, rows: Vec<RingRow>) {
+        for filed in filed(file, rows) {
+            let RingRow { service, profile_type, count_kind: kind, window_end_at: at, .. } = filed.row.clone();
+            let new = Paths { service: service.clone(), profile_type, at, kind, rows: Vec::new() };
+            let paths = self.rings.entry((service, profile_type)).or_insert_with(|| new.clone());
+            // The last report, and self counts where there are any.
+            if at > paths.at || (at == paths.at && kind < paths.kind) {
+                *paths = new;
+            }
+            if (at, kind) == (paths.at, paths.kind) {
+                paths.rows.push(filed);
             }
         }
     }

@@ -9,6 +9,7 @@ mod history;
 mod incidents;
 mod load;
 mod pods;
+mod rings;
 mod summary;
 mod undecided;
 mod warnings;
@@ -23,7 +24,7 @@ use crate::references::References;
 type OfComparison = fn(&Comparison<'_>, &mut References) -> Result<Option<Section>, Undrawn>;
 
 /// Makes a section of what is known of the whole output folder.
-type OfFolder = fn(&Records, &mut References) -> Option<Section>;
+type OfFolder = fn(&Records, &mut References) -> Result<Option<Section>, Undrawn>;
 
 /// The sections of a comparison, in order.
 pub(crate) const OF_COMPARISON: [OfComparison; 8] = [
@@ -38,4 +39,4 @@ pub(crate) const OF_COMPARISON: [OfComparison; 8] = [
 ];
 
 /// The sections of the folder, in order.
-pub(crate) const OF_FOLDER: [OfFolder; 1] = [data_quality::section];
+pub(crate) const OF_FOLDER: [OfFolder; 2] = [rings::section, data_quality::section];

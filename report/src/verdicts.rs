@@ -46,6 +46,9 @@ pub(crate) fn why(verdict: Verdict, reason: Option<RowReason>) -> &'static str {
         Some(RowReason::CountNeeded) => "the function has fewer samples than a test needs; time brings them",
         Some(RowReason::Rare) => "the function is rare; its count and its pods differ, which raises no flag",
         Some(RowReason::ContradictsShare) => "the change after normalization and that of the plain share disagree",
+        Some(RowReason::LoadDiffers) => {
+            "pods of one build serve more requests, and load alone may have made the change; compare at equal load"
+        }
         Some(RowReason::OnePod) => "one pod makes the change, and without it the change is gone",
         Some(RowReason::AmbiguousScale) => "two groups of functions moved apart, and the data cannot say which one did",
         Some(RowReason::OnlyInHead) => "only the head has the function",

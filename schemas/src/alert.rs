@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::identity::{Build, Service, stable_hash};
-use crate::rows::{CellRow, FlagRow, IncidentRow, ScalingFindingRow, VerdictRow};
+use crate::rows::{CellRow, FlagRow, HeapFindingRow, IncidentRow, ScalingFindingRow, VerdictRow};
 use crate::tables::calendar::{date, hour, rfc3339};
 use crate::tables::{TableError, TableRow, json_object};
 use crate::time::{Hop, Nanos};
@@ -38,18 +38,21 @@ pub enum AlertType {
     IncidentCleared,
     /// A head scales worse than its base in a function: found, found in another cell, or over.
     Scaling,
+    /// A head leaks without allocating more: found, found in another cell, or over.
+    Heap,
     /// The verdict of a comparison changed.
     Verdict,
 }
 
 impl AlertType {
     /// Every alert type.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::IncidentRaised,
         Self::IncidentUpdated,
         Self::IncidentSuperseded,
         Self::IncidentCleared,
         Self::Scaling,
+        Self::Heap,
         Self::Verdict,
     ];
 
@@ -61,6 +64,7 @@ impl AlertType {
             Self::IncidentSuperseded => "dev.fleetdiff.incident.superseded.v1",
             Self::IncidentCleared => "dev.fleetdiff.incident.cleared.v1",
             Self::Scaling => "dev.fleetdiff.scaling.v1",
+            Self::Heap => "dev.fleetdiff.heap.v1",
             Self::Verdict => "dev.fleetdiff.verdict.v1",
         }
     }
@@ -81,7 +85,7 @@ impl From<IncidentState> for AlertType {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alert {
     /// The record key on a topic: a JSON array of service, head, base and cause, which is null for a verdict; for scaling also of
-    /// `"scaling"` and the type of profile. The latest alert of a key replaces those before it.
+    /// `"scaling"` and the type of profile, for memory, which has no cause, of `"heap"`. The latest alert of a key replaces those before it.
     pub key: String,
     /// 16 hexadecimal digits: the stable hash of key, sequence and state.
     pub id: String,
@@ -160,6 +164,25 @@ impl Alert {
             at: row.changed_at,
             sequence: row.sequence,
             data: with_members(json_object(row)?, &guidance.responsible(service, Some(cause))),
+        })
+    }
+
+    /// The alert of a head that leaks without allocating more.
+    ///
+    /// # Errors
+    /// [`TableError::NotANumber`]: the row holds NaN.
+    pub fn of_heap(row: &HeapFindingRow, guidance: &Guidance) -> Result<Self, TableError> {
+        let HeapFindingRow { service, base_build, head_build, .. } = row;
+        let key = json!([service.as_str(), head_build.as_str(), base_build.as_str(), null, "heap"]).to_string();
+        Ok(Self {
+            id: id_of(&key, row.sequence, row.state.name()),
+            key,
+            alert_type: AlertType::Heap,
+            source: source_of(service),
+            subject: format!("{head_build} against {base_build}: memory"),
+            at: row.changed_at,
+            sequence: row.sequence,
+            data: with_members(json_object(row)?, &guidance.responsible(service, None)),
         })
     }
 

@@ -31,6 +31,8 @@ pub enum Comparing {
         /// The build in question.
         head: Build,
     },
+    /// Between named builds, each against the one before it and against the first, where they run side by side.
+    Rings(Vec<Build>),
 }
 
 /// The method that decides which rows are significant.

@@ -15,7 +15,7 @@
 //!     window: TimeRange { start: Nanos::from_seconds(10), end: Nanos::from_seconds(20) },
 //!     requests: None,
 //!     names: Arc::new(["main".into(), "work".into()]),
-//!     samples: Samples::Stacks(vec![Stack { frames: vec![0, 1], count: 7, cohort: None }]),
+//!     samples: Samples::Stacks(vec![Stack { frames: vec![0, 1], count: 7, cohort: None, value: 0 }]),
 //! };
 //! let record = delta::encode(&[profile]);
 //! let read = delta::decode(&record).unwrap();

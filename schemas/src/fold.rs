@@ -18,16 +18,40 @@ use crate::profile::{Folded, FoldedFunction, Stack};
 /// ```
 /// use fleetdiff_schemas::{fold::fold_stacks, profile::Stack};
 /// let names = ["main".into(), "fib".into()];
-/// let stacks = [Stack { frames: vec![0, 1, 1], count: 3, cohort: None }];
+/// let stacks = [Stack { frames: vec![0, 1, 1], count: 3, cohort: None, value: 0 }];
 /// let folded = fold_stacks(&names, &stacks, &"all".into());
 /// assert_eq!((folded[0].samples, folded[0].functions[1].own, folded[0].functions[1].total), (3, 3, 3));
 /// ```
 pub fn fold_stacks(names: &[Arc<str>], stacks: &[Stack], default_cohort: &Cohort) -> Vec<Folded> {
-    let mut order: Vec<&Stack> = stacks.iter().filter(|stack| stack.count > 0).collect();
+    fold_by(names, stacks, default_cohort, |stack| stack.count)
+}
+
+/// Folds the values of stacks as [`fold_stacks`] folds their counts: what it gives as samples are values. Empty if no stack
+/// has a value.
+///
+/// ```
+/// use fleetdiff_schemas::{fold::fold_values, profile::Stack};
+/// let names = ["main".into(), "read".into()];
+/// let stacks = [Stack { frames: vec![0, 1], count: 3, cohort: None, value: 4096 }];
+/// let folded = fold_values(&names, &stacks, &"all".into());
+/// assert_eq!((folded[0].samples, folded[0].functions[0].own, folded[0].functions[0].total), (4096, 0, 4096));
+/// ```
+pub fn fold_values(names: &[Arc<str>], stacks: &[Stack], default_cohort: &Cohort) -> Vec<Folded> {
+    fold_by(names, stacks, default_cohort, |stack| stack.value)
+}
+
+/// What is folded of a stack.
+type OfStack = fn(&Stack) -> u64;
+
+fn fold_by(names: &[Arc<str>], stacks: &[Stack], default_cohort: &Cohort, of: OfStack) -> Vec<Folded> {
+    let mut order: Vec<&Stack> = stacks.iter().filter(|stack| of(stack) > 0).collect();
+    if order.is_empty() {
+        return Vec::new();
+    }
     if order.iter().any(|stack| stack.cohort.is_some()) {
         order.sort_by(|a, b| cohort_of(a, default_cohort).cmp(cohort_of(b, default_cohort)));
     }
-    let mut columns = Columns::new(names.len());
+    let mut columns = Columns::new(names.len(), of);
     order
         .chunk_by(|a, b| cohort_of(a, default_cohort) == cohort_of(b, default_cohort))
         .filter_map(|group| group.first().map(|first| (cohort_of(first, default_cohort), group)))
@@ -46,6 +70,7 @@ struct Columns {
     touched: Vec<u32>,
     /// Number of the current stack, from 1; a slot with this number has already been counted for the stack.
     stack: u64,
+    of: OfStack,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -56,20 +81,21 @@ struct Slot {
 }
 
 impl Columns {
-    fn new(names: usize) -> Self {
-        Self { slots: vec![Slot::default(); names], touched: Vec::new(), stack: 0 }
+    fn new(names: usize, of: OfStack) -> Self {
+        Self { slots: vec![Slot::default(); names], touched: Vec::new(), stack: 0, of }
     }
 
     fn fold(&mut self, cohort: &Cohort, stacks: &[&Stack]) -> Folded {
         let mut samples = 0u64;
         for stack in stacks {
-            samples = samples.saturating_add(stack.count);
+            samples = samples.saturating_add((self.of)(stack));
             self.add(stack);
         }
         Folded { cohort: cohort.clone(), samples, functions: self.take() }
     }
 
     fn add(&mut self, stack: &Stack) {
+        let weight = (self.of)(stack);
         self.stack += 1;
         for &frame in &stack.frames {
             let Some(slot) = slot_of(&mut self.slots, frame) else { continue };
@@ -80,10 +106,10 @@ impl Columns {
             if slot.total == 0 {
                 self.touched.push(frame);
             }
-            slot.total = slot.total.saturating_add(stack.count);
+            slot.total = slot.total.saturating_add(weight);
         }
         if let Some(leaf) = stack.frames.last().and_then(|&leaf| slot_of(&mut self.slots, leaf)) {
-            leaf.own = leaf.own.saturating_add(stack.count);
+            leaf.own = leaf.own.saturating_add(weight);
         }
     }
 
@@ -118,8 +144,9 @@ mod tests {
 
     fn stacks() -> impl Strategy<Value = Vec<Stack>> {
         let cohort = prop_oneof![Just(None), Just(Some("x".into())), Just(Some("y".into()))];
-        let stack = (proptest::collection::vec(0u32..5, 0..8), 0u64..50, cohort);
-        proptest::collection::vec(stack.prop_map(|(frames, count, cohort)| Stack { frames, count, cohort }), 0..40)
+        let stack = (proptest::collection::vec(0u32..5, 0..8), 0u64..50, cohort, 0u64..1 << 40);
+        let stack = stack.prop_map(|(frames, count, cohort, value)| Stack { frames, count, cohort, value });
+        proptest::collection::vec(stack, 0..40)
     }
 
     /// (own, total) by function, and samples, of each cohort.
@@ -156,6 +183,15 @@ mod tests {
             prop_assert!(folded.iter().all(|part| part.functions.is_sorted_by(|a, b| a.name < b.name)));
         }
 
+        /// Law: values fold as counts do.
+        #[test]
+        fn oracle_fold_of_values_equals_fold_of_counts(stacks in stacks()) {
+            let as_counts: Vec<Stack> =
+                stacks.iter().map(|stack| Stack { count: stack.value, ..stack.clone() }).collect();
+            let folded = fold_values(&names(), &stacks, &"default".into());
+            prop_assert_eq!(as_truth(&folded), slow(&as_counts));
+        }
+
         #[test]
         fn order_and_splitting_do_not_matter(stacks in stacks()) {
             let mut split: Vec<Stack> = Vec::new();
@@ -178,8 +214,10 @@ mod tests {
 
     #[test]
     fn empty_stacks_count_to_samples_only() {
-        let stacks =
-            [Stack { frames: vec![], count: 7, cohort: None }, Stack { frames: vec![9], count: 1, cohort: None }];
+        let stacks = [
+            Stack { frames: vec![], count: 7, cohort: None, value: 0 },
+            Stack { frames: vec![9], count: 1, cohort: None, value: 0 },
+        ];
         let folded = fold_stacks(&names(), &stacks, &"x".into());
         assert_eq!(folded, vec![Folded { cohort: "x".into(), samples: 8, functions: vec![] }]);
     }

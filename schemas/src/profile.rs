@@ -19,6 +19,9 @@ pub const UNSYMBOLISED: &str = "_unsymbolised";
 /// sums over profiles stay within 64 bits.
 pub const MAX_SAMPLES: u64 = 1 << 48;
 
+/// The largest value of all stacks of one profile together: 2^56. A profile that claims more is refused as `too_large`.
+pub const MAX_VALUE: u64 = 1 << 56;
+
 /// Operations that a pod served; needed for the cost of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Requests {
@@ -59,6 +62,8 @@ pub struct Stack {
     pub count: u64,
     /// The cohort of these samples, if they name one themselves.
     pub cohort: Option<Cohort>,
+    /// What these samples stand for, in the unit of [`ProfileType::value_unit`]; 0 if the profile does not say.
+    pub value: u64,
 }
 
 /// Counts of one cohort that were folded before they were sent.
@@ -141,6 +146,14 @@ impl Profile {
             at: Some(self.event_time()),
             ..Rejection::new(Reason::UnsupportedType, detail)
         })
+    }
+
+    /// The sum of the values of its stacks; 0 if it says nothing of them.
+    pub fn value(&self) -> u64 {
+        match &self.samples {
+            Samples::Stacks(stacks) => stacks.iter().fold(0, |sum, stack| sum.saturating_add(stack.value)),
+            Samples::Folded { .. } => 0,
+        }
     }
 
     /// Number of raw samples.

@@ -2,13 +2,17 @@
 //! their columns.
 
 mod evidence;
+mod heap;
 pub(crate) mod incident;
 pub(crate) mod keys;
+mod ring;
 mod scaling;
 
 pub use self::evidence::{EvidenceRow, SharedFigures};
+pub use self::heap::{HeapFace, HeapFindingRow, HeapRow};
 pub use self::incident::{IncidentRow, VerdictRow};
 pub use self::keys::{CellKey, ComparisonKey};
+pub use self::ring::{RingRow, RingStep};
 pub use self::scaling::{AtLoad, ScalingBasis, ScalingFindingRow, ScalingRow};
 
 use serde::{Deserialize, Serialize};
@@ -390,6 +394,10 @@ pub struct Tables {
     pub comparisons: Vec<ComparisonRow>,
     /// How the cost of functions follows load.
     pub scaling: Vec<ScalingRow>,
+    /// What functions cost from ring to ring of a roll-out.
+    pub rings: Vec<RingRow>,
+    /// What became of memory.
+    pub heap: Vec<HeapRow>,
     /// What became of records and samples.
     pub ledger: Vec<LedgerRow>,
     /// Rejected parts.
@@ -400,6 +408,8 @@ pub struct Tables {
     pub verdicts: Vec<VerdictRow>,
     /// Functions of which a head scales worse; announced, not written to files.
     pub scaling_findings: Vec<ScalingFindingRow>,
+    /// Heads that leak without allocating more; announced, not written to files.
+    pub heap_findings: Vec<HeapFindingRow>,
     /// In which cells each function is flagged; given to commands, not written to files.
     pub fan_out: Vec<FanOutRow>,
 }
@@ -434,8 +444,18 @@ impl Tables {
             let place = (&row.cell, &*row.function);
             (row.window_end_at, &row.service, row.profile_type, row.count_kind, &row.build, &row.base_build, place)
         }
+        fn of_ring(row: &RingRow) -> (Nanos, &Service, ProfileType, CountKind, &CellKey, &str, i64) {
+            (row.window_end_at, &row.service, row.profile_type, row.count_kind, &row.cell, &row.function, row.ring)
+        }
         fn of_finding(row: &ScalingFindingRow) -> (Hop, &Service, ProfileType, &Build, &Build, &str) {
             (row.sequence, &row.service, row.profile_type, &row.base_build, &row.head_build, &row.cause)
+        }
+        fn of_heap(row: &HeapRow) -> (Nanos, &Service, &Build, &Build, CountKind, &CellKey, &str) {
+            let place = (&row.service, &row.base_build, &row.head_build);
+            (row.window_end_at, place.0, place.1, place.2, row.count_kind, &row.cell, &row.function)
+        }
+        fn of_heap_finding(row: &HeapFindingRow) -> (Hop, &Service, &Build, &Build) {
+            (row.sequence, &row.service, &row.base_build, &row.head_build)
         }
         self.cells.sort_by(|a, b| of_cell(a).cmp(&of_cell(b)));
         self.evidence.sort_by(|a, b| of_evidence(a).cmp(&of_evidence(b)));
@@ -444,7 +464,10 @@ impl Tables {
         self.incidents.sort_by(|a, b| of_incident(a).cmp(&of_incident(b)));
         self.verdicts.sort_by(|a, b| of_verdict(a).cmp(&of_verdict(b)));
         self.scaling.sort_by(|a, b| of_scaling(a).cmp(&of_scaling(b)));
+        self.rings.sort_by(|a, b| of_ring(a).cmp(&of_ring(b)));
         self.scaling_findings.sort_by(|a, b| of_finding(a).cmp(&of_finding(b)));
+        self.heap.sort_by(|a, b| of_heap(a).cmp(&of_heap(b)));
+        self.heap_findings.sort_by(|a, b| of_heap_finding(a).cmp(&of_heap_finding(b)));
         self.ledger.sort_by(|a, b| (a.hop_at, &a.profile_type).cmp(&(b.hop_at, &b.profile_type)));
         self.rejected.sort();
         self.fan_out.sort();

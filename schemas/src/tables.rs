@@ -22,10 +22,12 @@ mod comparisons;
 mod evidence;
 mod field;
 mod flags;
+mod heap;
 mod incidents;
 mod json;
 mod ledger;
 mod rejected;
+mod rings;
 mod scaling;
 mod value;
 

@@ -95,6 +95,8 @@ named_enum! {
         Rare = "rare",
         /// The change after normalization and the change of the plain share have opposite signs.
         ContradictsShare = "contradicts_share",
+        /// The pods of the arms serve different numbers of requests, and load alone may have made the change.
+        LoadDiffers = "load_differs",
         /// One pod, named in the row, makes the change; without it the change is gone.
         OnePod = "one_pod",
         /// Two groups of functions moved apart, and the data cannot say which one stood still.
@@ -239,5 +241,70 @@ named_enum! {
         CountNeeded = "count_needed",
         /// All samples are at one end of the load.
         AtOneEnd = "at_one_end",
+    }
+}
+
+named_enum! {
+    /// Which way a figure of memory moved from base to head.
+    HeapDirection {
+        /// It is significantly higher, by more than the margin.
+        Up = "up",
+        /// It is significantly lower, by more than the margin.
+        Down = "down",
+        /// It is shown to be within the margin.
+        Flat = "flat",
+        /// Neither.
+        Unknown = "unknown",
+    }
+}
+
+named_enum! {
+    /// What allocation, memory in use and its growth say together.
+    HeapClass {
+        /// More is in use, it grows, and no more is allocated: what was freed before is kept.
+        HiddenLeak = "hidden_leak",
+        /// More is in use, it grows, and more is allocated.
+        Leak = "leak",
+        /// More is in use, and it does not grow.
+        RetentionStep = "retention_step",
+        /// More is allocated, and no more is in use.
+        Churn = "churn",
+        /// Less is allocated, and no more is in use.
+        Win = "win",
+        /// Neither changed.
+        Unchanged = "unchanged",
+        /// A figure is not known, or they fit no class.
+        Unknown = "unknown",
+    }
+}
+
+impl HeapClass {
+    /// Whether it says that something changed.
+    pub fn is_change(self) -> bool {
+        !matches!(self, Self::Unchanged | Self::Unknown)
+    }
+}
+
+named_enum! {
+    /// Why a figure of memory, or a class, is unknown.
+    HeapReason {
+        /// No profile of allocations was counted in both arms at the same time.
+        NoAllocations = "no_allocations",
+        /// No snapshot of the memory in use was counted in both arms at the same time.
+        NoSnapshots = "no_snapshots",
+        /// Profiles do not say how many bytes their samples stand for.
+        NoValues = "no_values",
+        /// Requests are not known.
+        NoRequests = "no_requests",
+        /// Fewer than two buckets of pods in an arm, on hardware and of an age that both arms have.
+        FewPods = "few_pods",
+        /// Fewer than two buckets of pods in an arm have three snapshots over five minutes.
+        NeedsTime = "needs_time",
+        /// Too few samples of the function.
+        CountNeeded = "count_needed",
+        /// Neither significant nor shown to be within the margin.
+        Imprecise = "imprecise",
+        /// All figures are known, and no class has them.
+        NoClass = "no_class",
     }
 }

@@ -8,7 +8,7 @@ mod generated;
 
 use fleetdiff_schemas::alert::{Alert, AlertType, Guidance, GuidanceRule, JSON_SCHEMA};
 use fleetdiff_schemas::identity::stable_hash;
-use fleetdiff_schemas::rows::{FlagRow, IncidentRow, ScalingFindingRow, VerdictRow};
+use fleetdiff_schemas::rows::{FlagRow, HeapFindingRow, IncidentRow, ScalingFindingRow, VerdictRow};
 use fleetdiff_schemas::tables::{Kind, TableRow};
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::IncidentState;
@@ -48,7 +48,7 @@ fn incident(generator: &mut Generator) -> IncidentRow {
     IncidentRow { flags, ..generator.incident() }
 }
 
-/// 400 alerts, of all five types.
+/// 800 alerts, of all types.
 fn alerts() -> Vec<Alert> {
     let mut generator = Generator(7);
     let some = [Guidance::default(), guidance()];
@@ -57,7 +57,9 @@ fn alerts() -> Vec<Alert> {
     let verdicts = (0..200).map(|index| Alert::of_verdict(&generator.verdict(), &some[index % 2]).unwrap());
     let verdicts: Vec<_> = verdicts.collect();
     let findings = (0..200).map(|index| Alert::of_scaling(&generator.finding(), &some[index % 2]).unwrap());
-    incidents.into_iter().chain(verdicts).chain(findings).collect()
+    let findings: Vec<_> = findings.collect();
+    let heap = (0..200).map(|index| Alert::of_heap(&generator.heap_finding(), &some[index % 2]).unwrap());
+    incidents.into_iter().chain(verdicts).chain(findings).chain(heap).collect()
 }
 
 #[test]
@@ -132,6 +134,7 @@ fn is_free_text(name: &str, value: &Value) -> bool {
         "owner",
         "runbook",
         "link",
+        "introduced_by",
         "superseded_by",
         "cleared_because",
     ];
@@ -183,6 +186,8 @@ fn the_schema_has_the_columns_of_the_tables() {
     assert_columns::<VerdictRow>(&schema["$defs"]["verdict"], "\"verdict\": {\n      \"description\"", &responsible);
     let heading = "\"scaling\": {\n      \"description\"";
     assert_columns::<ScalingFindingRow>(&schema["$defs"]["scaling"], heading, &responsible);
+    let heading = "\"heap\": {\n      \"description\"";
+    assert_columns::<HeapFindingRow>(&schema["$defs"]["heap"], heading, &responsible);
     let types: Vec<_> = AlertType::ALL.iter().map(|kind| json!(kind.name())).collect();
     assert_eq!(schema["properties"]["type"]["enum"], json!(types));
 }

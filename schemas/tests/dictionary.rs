@@ -4,8 +4,8 @@
 mod page;
 
 use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow, ScalingFindingRow, ScalingRow,
-    VerdictRow,
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow, RingRow, ScalingFindingRow,
+    ScalingRow, VerdictRow,
 };
 use fleetdiff_schemas::tables::{DESCRIPTION_KEY, Kind, TableRow, UNIT_KEY, arrow_schema_of};
 
@@ -47,6 +47,7 @@ fn every_column_has_a_sentence_a_unit_and_says_when_it_is_null() {
         + assert_described::<IncidentRow>()
         + assert_described::<VerdictRow>()
         + assert_described::<ScalingRow>()
+        + assert_described::<RingRow>()
         + assert_described::<ScalingFindingRow>()
         + assert_described::<LedgerRow>()
         + assert_described::<RejectedRow>();

@@ -138,6 +138,7 @@ fn names_are_distinct_and_instants_end_in_at() {
     assert_names_are_sound::<IncidentRow>();
     assert_names_are_sound::<VerdictRow>();
     assert_names_are_sound::<ScalingRow>();
+    assert_names_are_sound::<RingRow>();
     assert_names_are_sound::<ScalingFindingRow>();
     assert_names_are_sound::<LedgerRow>();
     assert_names_are_sound::<RejectedRow>();

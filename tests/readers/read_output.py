@@ -29,6 +29,8 @@ FILED_BY = {
     "comparisons": "window_end_at",
     "incidents": "changed_at",
     "scaling": "window_end_at",
+    "rings": "window_end_at",
+    "heap": "window_end_at",
     "ledger": "hop_at",
     "rejected": "hop_at",
 }

@@ -134,6 +134,16 @@ impl Settled {
         }
     }
 
+    /// What the raw samples of a row stand for, beside their number; 0 if no such column goes with it.
+    pub(super) fn value_of(&self, values: &[i64]) -> u64 {
+        match self {
+            Self::Allocations { bytes, .. } => {
+                values.get(*bytes).and_then(|bytes| u64::try_from(*bytes).ok()).unwrap_or(0)
+            }
+            Self::Column(_) | Self::Time { .. } => 0,
+        }
+    }
+
     /// The tick of the values, if nobody said it.
     pub(super) fn found(&self) -> Option<FoundPeriod> {
         match self {

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use fleetdiff_schemas::identity::Identity;
-use fleetdiff_schemas::profile::{MAX_SAMPLES, Profile, ProfileType, Requests, Samples, Stack, Temporality};
+use fleetdiff_schemas::profile::{MAX_SAMPLES, MAX_VALUE, Profile, ProfileType, Requests, Samples, Stack, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
@@ -228,6 +228,11 @@ impl Contents {
 
     /// These contents, if they are some and not too many. A snapshot without samples tells that the process has none yet.
     pub(super) fn checked(self, temporality: Temporality) -> Result<Self, Rejection> {
+        let value = self.stacks.iter().fold(0u64, |sum, stack| sum.saturating_add(stack.value));
+        if value > MAX_VALUE {
+            let detail = format!("values of {value} in one profile, at most {MAX_VALUE}");
+            return Err(Rejection::new(Reason::TooLarge, detail));
+        }
         match self.total() {
             0 if temporality != Temporality::Delta => Ok(self),
             0 => Err(Rejection::new(Reason::Empty, "the profile holds no sample")),

@@ -41,6 +41,8 @@ impl FlushInterval {
             earliest(&tables.comparisons),
             earliest(&tables.incidents),
             earliest(&tables.scaling),
+            earliest(&tables.rings),
+            earliest(&tables.heap),
             earliest(&tables.ledger),
             earliest(&tables.rejected),
         ];
@@ -88,6 +90,8 @@ impl PendingRows {
         self.rows.comparisons.extend(rows.comparisons);
         self.rows.incidents.extend(rows.incidents);
         self.rows.scaling.extend(rows.scaling);
+        self.rows.rings.extend(rows.rings);
+        self.rows.heap.extend(rows.heap);
         self.rows.ledger.extend(rows.ledger);
         self.rows.rejected.extend(rows.rejected);
     }
@@ -106,7 +110,10 @@ impl PendingRows {
             incidents: extract(&mut self.rows.incidents, |row| is_over(row.filed_at())),
             verdicts: Vec::new(),
             scaling: extract(&mut self.rows.scaling, |row| is_over(row.filed_at())),
+            rings: extract(&mut self.rows.rings, |row| is_over(row.filed_at())),
             scaling_findings: Vec::new(),
+            heap: extract(&mut self.rows.heap, |row| is_over(row.filed_at())),
+            heap_findings: Vec::new(),
             ledger: extract(&mut self.rows.ledger, |row| is_over(row.filed_at())),
             rejected: extract(&mut self.rows.rejected, |row| row.hop_at.is_some_and(is_over)),
             fan_out: Vec::new(),

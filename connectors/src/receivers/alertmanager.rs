@@ -222,7 +222,7 @@ fn labels_of(event: &Event) -> Labels {
     let data = &event.data;
     let severity = data.severity.map(|severity| severity.name().to_owned()).unwrap_or_default();
     let labels = [
-        ("alertname", if event.is_of_load() { "FleetdiffScaling" } else { "FleetdiffIncident" }.to_owned()),
+        ("alertname", event.alert_name().to_owned()),
         ("service", data.service.clone()),
         ("head", data.head_build.clone()),
         ("base", data.base_build.clone()),

@@ -54,14 +54,18 @@ impl Event {
     pub(super) fn ends(&self) -> bool {
         match self.alert.alert_type {
             AlertType::IncidentSuperseded | AlertType::IncidentCleared => true,
-            AlertType::Scaling => self.data.cleared_because.is_some(),
+            AlertType::Scaling | AlertType::Heap => self.data.cleared_because.is_some(),
             AlertType::IncidentRaised | AlertType::IncidentUpdated | AlertType::Verdict => false,
         }
     }
 
-    /// Whether it says that a head scales worse with load.
-    pub(super) fn is_of_load(&self) -> bool {
-        self.alert.alert_type == AlertType::Scaling
+    /// What Alertmanager is to call it.
+    pub(super) fn alert_name(&self) -> &'static str {
+        match self.alert.alert_type {
+            AlertType::Scaling => "FleetdiffScaling",
+            AlertType::Heap => "FleetdiffHeap",
+            _ => "FleetdiffIncident",
+        }
     }
 
     /// When the incident or finding was raised; for a verdict, when it changed.

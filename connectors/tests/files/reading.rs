@@ -50,7 +50,7 @@ pub fn profile(pod: &str, hop: i64) -> Profile {
         process_start: (pod != "pod-c").then_some(Nanos::from_seconds(START - 100)),
     };
     let count = hop.unsigned_abs() + 1;
-    let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None };
+    let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None, value: 0 };
     Profile {
         identity: Arc::new(identity),
         profile_type: ProfileType::Cpu,

@@ -26,6 +26,7 @@ fn profile(pod: u32, hop: u32) -> Profile {
         frames: frames.to_vec(),
         count: u64::from(count),
         cohort: cohort.map(Cohort::from),
+        value: 0,
     };
     let stacks = vec![
         stack(&[0, 1], 1 + hop, None),

@@ -74,6 +74,8 @@ pub fn expect(expected: &Path, tables: &Tables) {
         "comparisons": figures(&tables.comparisons),
         "incidents": figures(&tables.incidents),
         "scaling": figures(&tables.scaling),
+        "rings": figures(&tables.rings),
+        "heap": figures(&tables.heap),
         "ledger": figures(&tables.ledger),
         "rejected": figures(&tables.rejected),
     });

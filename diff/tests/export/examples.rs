@@ -27,6 +27,7 @@ pub fn profile(profile_type: ProfileType, stacks: &[(Vec<&str>, u64)]) -> Profil
         frames: frames.iter().map(|name| number(name)).collect(),
         count: *count,
         cohort: None,
+        value: 0,
     });
     let stacks = stacks.collect();
     Recording::of_stacks("", profile_type, names.into(), stacks).profile

@@ -57,7 +57,9 @@ fn large(stacks: impl Iterator<Item = Vec<u32>>) -> Report {
         (0..2_000).map(|number| format!("package{}/module.function{number}", number % 40).into()).collect();
     let counted = |count: fn(u64) -> u64, stacks: &[Vec<u32>]| -> Vec<Stack> {
         let numbered = (0u64..).zip(stacks);
-        numbered.map(|(number, frames)| Stack { frames: frames.clone(), count: count(number), cohort: None }).collect()
+        numbered
+            .map(|(number, frames)| Stack { frames: frames.clone(), count: count(number), cohort: None, value: 0 })
+            .collect()
     };
     let stacks: Vec<_> = stacks.collect();
     let base = counted(|number| number * 7 % 90 + 1, &stacks);

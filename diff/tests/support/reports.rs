@@ -24,7 +24,7 @@ pub fn run_of(counts: Counts<'_>) -> (Vec<Arc<str>>, Vec<Stack>) {
             u32::try_from(place).unwrap()
         });
         let frames = frames.collect();
-        stacks.push(Stack { frames, count, cohort: None });
+        stacks.push(Stack { frames, count, cohort: None, value: 0 });
     }
     (names, stacks)
 }

@@ -14,6 +14,7 @@ use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
 use crate::configuration::Configuration;
 use crate::failure::Failure;
 use crate::grid;
+use crate::heap;
 use crate::output::Keeper;
 use crate::scaling;
 use crate::written_report;
@@ -106,6 +107,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     writeln!(out, "{pods} pods, build {head} deployed beside {base}; {}", changes(args, factor))?;
     grid::print(&mut out, &tables)?;
     scaling::print(&mut out, &tables.scaling)?;
+    heap::print(&mut out, &tables.heap)?;
     if let Some(folder) = &args.output {
         writeln!(out, "tables and alerts.jsonl are in {}", folder.display())?;
         if args.report {

@@ -21,7 +21,9 @@ use fleetdiff_schemas::time::TimeRange;
 use crate::configuration::{Configuration, Flags, OfDataflow};
 use crate::failure::Failure;
 use crate::grid;
+use crate::heap;
 use crate::output::{GRACE, Keeper};
+use crate::rings;
 use crate::scaling;
 use crate::written_report;
 
@@ -94,7 +96,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         writeln!(out, "{}", named::nothing_compared(&config.comparing))?;
     } else if config.method.is_calibrated() {
         grid::print(&mut out, &tables)?;
+        rings::print(&mut out, &tables.rings)?;
         scaling::print(&mut out, &tables.scaling)?;
+        heap::print(&mut out, &tables.heap)?;
         writeln!(out, "{aa_check}")?;
     } else {
         uncalibrated::print(&mut out, &tables, config.method)?;

@@ -5,7 +5,7 @@ use fleetdiff_formats::names::Rewrites;
 use fleetdiff_schemas::alert::GuidanceRule;
 
 use super::problems::Problem;
-use super::values::Configuration;
+use super::values::{Configuration, Named};
 
 impl Configuration {
     /// The problems that no single value shows.
@@ -30,16 +30,7 @@ impl Configuration {
         need(config.q > 0.0 && config.q < 1.0, "dataflow.q", "must be between 0 and 1");
         need((0.0..10.0).contains(&config.min_effect), "dataflow.min_effect", "must be at least 0 and less than 10");
         need(config.min_head_pods > 0, "dataflow.min_head_pods", "must be at least 1");
-        need(
-            self.named.head.is_empty() || !self.named.base.is_empty(),
-            "dataflow.base",
-            "must name a build if dataflow.head does",
-        );
-        need(
-            self.named.base.is_empty() || !self.named.head.is_empty(),
-            "dataflow.head",
-            "must name a build if dataflow.base does",
-        );
+        self.named.check(&mut need);
         need((1..=1024).contains(&self.workers), "run.workers", "must be between 1 and 1024");
         need(!self.kafka.client.brokers.trim().is_empty(), "kafka.brokers", "must name a broker");
         need(!self.kafka.topic.is_empty(), "kafka.topic", "must name a topic");
@@ -69,5 +60,25 @@ impl Configuration {
         for (number, receiver) in self.receivers.iter().enumerate() {
             receiver.check(self.receivers.get(..number).unwrap_or_default(), problems);
         }
+    }
+}
+
+impl Named {
+    /// The problems of builds that are named.
+    fn check(&self, need: &mut impl FnMut(bool, &'static str, &str)) {
+        need(self.head.is_empty() || !self.base.is_empty(), "dataflow.base", "must name a build if dataflow.head does");
+        need(self.base.is_empty() || !self.head.is_empty(), "dataflow.head", "must name a build if dataflow.base does");
+        let rings = &self.rings;
+        need(
+            rings.is_empty() || self.head.is_empty(),
+            "dataflow.rings",
+            "must be empty if dataflow.head names a build",
+        );
+        let is_known = |(place, ring): (usize, &String)| rings.iter().take(place).any(|earlier| earlier == ring);
+        need(
+            rings.len() != 1 && !rings.iter().enumerate().any(is_known),
+            "dataflow.rings",
+            "must name at least two builds, and none twice",
+        );
     }
 }

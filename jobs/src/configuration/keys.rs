@@ -161,6 +161,9 @@ pub(crate) const KEYS: &[Key] = keys! {
     "dataflow.head" = named.head, ROWS, Compared "head" "BUILD":
         "Build that is the canary; needs base."
         "none: comparisons follow from deploys";
+    "dataflow.rings" = named.rings, ROWS, Compared "rings" "BUILD,...":
+        "Builds that are rolled out in this order and run side by side: each is compared with the one before it and with the first. Instead of base and head."
+        "none: rings follow from deploys";
     "dataflow.min_head_pods" = dataflow.min_head_pods, ROWS, Compared "min-head-pods" "PODS":
         "Number of pods of a new build that open a comparison."
         "one pod is not a replicate";

@@ -88,7 +88,7 @@ pub(super) const RECEIVER_KEYS: &[ReceiverKey] = receiver_keys! {
     template "\"message.json.jinja\"": "Template of the messages, for slack and webhook; relative to this file.";
     minimum_severity "\"info\"": "Only incidents of at least this severity: page, ticket or info. An incident that was sent is followed to its end.";
     services "[\"checkout*\"]": "Only these services; * stands for any text.";
-    events "[\"raised\", \"updated\", \"superseded\", \"cleared\", \"scaling\"]": "Only these events, for slack and webhook; scaling is a function that scales worse with load, verdict the verdict of a comparison.";
+    events "[\"raised\", \"updated\", \"superseded\", \"cleared\", \"scaling\", \"heap\"]": "Only these events, for slack and webhook; scaling is a function that scales worse with load, heap a hidden leak, verdict the verdict of a comparison.";
     timeout "\"10s\"": "How long a request may take.";
     resend_every "\"1m\"": "How often alerts that stand are sent again, for alertmanager; it resolves them after four times that without news.";
     queue "1000": "How many events may wait; then the latest of an incident replaces the one before it, and then the oldest is dropped.";
@@ -248,18 +248,18 @@ impl Setting for Severity {
 }
 
 /// Names of events, for short.
-const EVENTS: [(&str, AlertType); 6] = [
+const EVENTS: [(&str, AlertType); 7] = [
     ("raised", AlertType::IncidentRaised),
     ("updated", AlertType::IncidentUpdated),
     ("superseded", AlertType::IncidentSuperseded),
     ("cleared", AlertType::IncidentCleared),
     ("scaling", AlertType::Scaling),
+    ("heap", AlertType::Heap),
     ("verdict", AlertType::Verdict),
 ];
 
 impl Setting for Vec<AlertType> {
-    const EXPECTED: &'static str =
-        "a list of \"raised\", \"updated\", \"superseded\", \"cleared\", \"scaling\" and \"verdict\", at least one";
+    const EXPECTED: &'static str = "a list of \"raised\", \"updated\", \"superseded\", \"cleared\", \"scaling\", \"heap\" and \"verdict\", at least one";
 
     fn from_text(text: &str) -> Option<Self> {
         let event = |name: &str| EVENTS.iter().find(|(known, _)| *known == name.trim()).map(|(_, kind)| *kind);

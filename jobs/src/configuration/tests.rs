@@ -175,7 +175,7 @@ fn receivers_are_read_with_their_defaults_and_secrets_from_elsewhere() {
     let receivers = configuration.receivers().unwrap();
     assert_eq!(receivers[0].endpoint.to_string(), "http://am:9093");
     assert_eq!((receivers[0].resend_every.as_secs(), receivers[0].filter.minimum_severity), (15, Severity::Ticket));
-    assert_eq!((receivers[0].headers.len(), receivers[0].filter.events.len()), (1, 5));
+    assert_eq!((receivers[0].headers.len(), receivers[0].filter.events.len()), (1, 6));
     assert_eq!(receivers[1].endpoint.to_string(), "https://hooks.example");
     assert_eq!(receivers[1].filter.events, [AlertType::IncidentRaised, AlertType::Verdict]);
     assert_eq!(receivers[1].template.as_deref(), Some("{}"));

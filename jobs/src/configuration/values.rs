@@ -42,6 +42,8 @@ pub(crate) struct Named {
     pub(crate) base: Vec<String>,
     /// The build in question.
     pub(crate) head: String,
+    /// Builds of a roll-out, the earliest first.
+    pub(crate) rings: Vec<String>,
 }
 
 /// The topic of profiles.
@@ -148,7 +150,11 @@ impl Configuration {
         let named = match &config.comparing {
             Comparing::Deploys => Named::default(),
             Comparing::Named { base, head } => {
-                Named { base: base.iter().map(ToString::to_string).collect(), head: head.to_string() }
+                let base = base.iter().map(ToString::to_string).collect();
+                Named { base, head: head.to_string(), rings: Vec::new() }
+            }
+            Comparing::Rings(rings) => {
+                Named { rings: rings.iter().map(ToString::to_string).collect(), ..Named::default() }
             }
         };
         Self { dataflow: config, named, ..Self::default() }
@@ -156,11 +162,12 @@ impl Configuration {
 
     /// The settings that decide rows.
     pub(crate) fn dataflow(&self) -> Config {
-        let comparing = if self.named.head.is_empty() {
-            Comparing::Deploys
-        } else {
-            let base = self.named.base.iter().map(|build| build.as_str().into()).collect();
-            Comparing::Named { base, head: self.named.head.as_str().into() }
+        let Named { base, head, rings } = &self.named;
+        let builds = |names: &[String]| names.iter().map(|build| build.as_str().into()).collect();
+        let comparing = match (rings.is_empty(), head.is_empty()) {
+            (false, _) => Comparing::Rings(builds(rings)),
+            (true, false) => Comparing::Named { base: builds(base), head: head.as_str().into() },
+            (true, true) => Comparing::Deploys,
         };
         Config { comparing, requests_from_metrics: !self.kafka.metrics_topic.is_empty(), ..self.dataflow.clone() }
     }

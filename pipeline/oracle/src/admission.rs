@@ -361,7 +361,7 @@ pub(super) fn folded(profile: &Profile) -> BTreeMap<Cohort, FoldedCohort> {
     let name = |index: u32| usize::try_from(index).ok().and_then(|index| profile.names.get(index)).cloned();
     match &profile.samples {
         Samples::Stacks(stacks) => {
-            for stack in stacks {
+            for stack in stacks.iter().filter(|stack| stack.count > 0) {
                 let cohort = stack.cohort.clone().unwrap_or_else(|| profile.identity.cohort.clone());
                 let (all, functions) = cohorts.entry(cohort).or_default();
                 *all += stack.count;

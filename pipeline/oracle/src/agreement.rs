@@ -5,6 +5,7 @@ use std::fmt::Debug;
 
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::tables::{TableRow, Value, key_of};
+use fleetdiff_schemas::verdict::HeapClass;
 
 /// Largest relative difference of two floats, and largest absolute one near 0.
 const CLOSE: f64 = 1e-8;
@@ -42,6 +43,10 @@ pub struct Agreement {
     pub scaling: usize,
     /// Of these: with a test.
     pub scaling_tested: usize,
+    /// Rows of `heap`.
+    pub heap: usize,
+    /// Of these: with a class.
+    pub heap_classes: usize,
     /// Rows of `ledger`.
     pub ledger: usize,
     /// Rows of `rejected`.
@@ -62,6 +67,8 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
     differences.table(&expected.flags, &got.flags);
     differences.table(&expected.comparisons, &got.comparisons);
     differences.table(&expected.scaling, &got.scaling);
+    differences.table(&expected.rings, &got.rings);
+    differences.table(&expected.heap, &got.heap);
     differences.table(&expected.ledger, &got.ledger);
     differences.table(&expected.rejected, &got.rejected);
     if differences.count > 0 {
@@ -76,6 +83,8 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
         comparisons: expected.comparisons.len(),
         scaling: expected.scaling.len(),
         scaling_tested: expected.scaling.iter().filter(|row| row.ln_p.is_some()).count(),
+        heap: expected.heap.len(),
+        heap_classes: expected.heap.iter().filter(|row| row.class != HeapClass::Unknown).count(),
         ledger: expected.ledger.len(),
         rejected: expected.rejected.len(),
     })

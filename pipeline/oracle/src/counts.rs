@@ -15,12 +15,16 @@ use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Scope;
 
 use super::admission::{Counted, Served, folded};
+use super::loads::Loads;
 use super::timeline::{History, Open, Timeline, archived};
 
 mod ages;
+mod loads;
+mod memory;
 mod minutes;
 mod trees;
 
+pub(super) use memory::{Held, Holder};
 pub(super) use minutes::{InMinute, Minutes, Place as MinutePlace, hops_of_minute};
 pub(super) use trees::Tree;
 
@@ -72,6 +76,7 @@ pub(super) struct Archive {
     /// Whole stacks, as function numbers, root first; a path's number is its place here.
     pub paths: Vec<Vec<usize>>,
     stacks: Vec<(Origin, Vec<(usize, u64)>)>,
+    memory: Vec<memory::OfMemory>,
 }
 
 /// Requests that became known of one pod.
@@ -103,6 +108,8 @@ pub(super) struct Cell {
     /// In that case: the head's young pods of the window, and the base's archived ones, where both have samples. The age in
     /// minutes replaces the block.
     pub young: BTreeMap<Place, Stratum>,
+    /// The arms' loads in the window, where they differ and were asked for.
+    pub loads: Option<Loads>,
 }
 
 /// Block, hardware, and whether pods were young.
@@ -114,7 +121,7 @@ pub(super) type Stratum = [ArmCounts; 2];
 /// What a pod did within a window.
 pub(super) enum Active<'a> {
     /// It served.
-    Requests(u64),
+    Requests { pod: &'a PodId, count: u64 },
     /// It had samples.
     Pod { pod: usize, bucket: u8, own: Hop, started: Nanos, hardware: &'a Hardware, samples: u64 },
 }
@@ -206,7 +213,9 @@ impl Archive {
         let (paths, stacks) = trees::stacks(config, timeline, counted, &numbers);
         let mut numbered: Vec<(PodId, usize)> = pods.into_iter().collect();
         numbered.sort_by_key(|(_, number)| *number);
-        Self { names, pods: numbered.into_iter().map(|(pod, _)| pod).collect(), samples, requests, paths, stacks }
+        let memory = memory::of_memory(config, timeline, counted);
+        let pods = numbered.into_iter().map(|(pod, _)| pod).collect();
+        Self { names, pods, samples, requests, paths, stacks, memory }
     }
 
     /// What the pods of a comparison did within the window that ends with `hop`, by type and cell, and arm.
@@ -221,7 +230,8 @@ impl Archive {
             let Sampled { pod, bucket, started, samples, .. } = *one;
             (&one.origin, Active::Pod { pod, bucket, own: *own, started, hardware, samples })
         });
-        let requests = self.requests.iter().map(|one| (&one.origin, Active::Requests(one.count)));
+        let requests =
+            self.requests.iter().map(|one| (&one.origin, Active::Requests { pod: &one.pod, count: one.count }));
         let first = hop.plus(1).minus(config.window_hops());
         pods.chain(requests).filter_map(move |(origin, active)| {
             let arm = if origin.build == open.head { HEAD } else { BASE };

@@ -13,6 +13,7 @@ use fleetdiff_schemas::verdict::Scope;
 use super::aa_check::halves;
 use super::counts::{Active, Archive, BASE, Cell, HEAD, PodCounts, Stratum};
 use super::evidence::{Using, judge};
+use super::loads::Loads;
 use super::statistics::hidden::{Pod, hidden};
 use super::timeline::Open;
 
@@ -25,7 +26,7 @@ pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Ho
     for (place, arm, active) in archive.active(config, open, hop) {
         let arm = &mut cells.entry(place).or_default()[arm];
         match active {
-            Active::Requests(count) => arm.requests += count,
+            Active::Requests { .. } => {}
             Active::Pod { pod, bucket, own, started, hardware, samples } => {
                 arm.seen.push((pod, started, own, hardware));
                 arm.sized.push((pod, bucket, started, samples));
@@ -33,7 +34,9 @@ pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Ho
         }
     }
     let now = config.clock().end_of(hop);
-    let mut warned: Warnings = cells.iter().map(|(place, arms)| (place.clone(), warnings(config, arms, now))).collect();
+    let loads = archive.different_loads(config, open, hop);
+    let warned = cells.iter().map(|(place, arms)| (place.clone(), warnings(arms, loads.get(place), now)));
+    let mut warned: Warnings = warned.collect();
     for (place, cell) in archive.cells(config, open, Scope::Window, hop) {
         let telling = cells.get(&place).map_or_else(Vec::new, |arms| telling_in(config, archive, &cell, arms, now));
         warned.entry(place).or_default().extend(hidden_in(archive, &cell).into_iter().chain(telling));
@@ -142,7 +145,6 @@ fn hidden_in(archive: &Archive, cell: &Cell) -> Vec<String> {
 
 #[derive(Default)]
 struct Arm<'a> {
-    requests: u64,
     /// Pod, start of its process, hop, machine: one entry per profile with samples.
     seen: Vec<(usize, Nanos, Hop, &'a Hardware)>,
     /// Pod, bucket, start of its process, samples: one entry per profile with samples.
@@ -169,26 +171,20 @@ impl Arm<'_> {
         }
         pods.into_values().collect()
     }
-
-    fn load(&self, config: &Config) -> f64 {
-        let hops: BTreeSet<(usize, Hop)> = self.seen.iter().map(|(pod, _, own, _)| (*pod, *own)).collect();
-        let time = u64::try_from(hops.len()).unwrap_or(0) * u64::try_from(config.clock().width().0).unwrap_or(0);
-        float(self.requests) / (float(time) / 1e9)
-    }
 }
 
-fn warnings(config: &Config, arms: &[Arm<'_>; 2], now: Nanos) -> Vec<String> {
+fn warnings(arms: &[Arm<'_>; 2], loads: Option<&Loads>, now: Nanos) -> Vec<String> {
     let pods = [arms[HEAD].pods(), arms[BASE].pods()];
     if pods.iter().any(Vec::is_empty) {
         return Vec::new();
     }
     let mut warnings = Vec::new();
-    if arms.iter().all(|arm| arm.requests > 0) {
-        let [head, base] = [&arms[HEAD], &arms[BASE]].map(|arm| arm.load(config));
-        if head > 2.0 * base || base > 2.0 * head {
-            warnings.push(format!("requests a pod: {head:.3}/s in the head, {base:.3}/s in the base"));
-        }
-    }
+    warnings.extend(loads.map(|Loads { means: [head, base], .. }| {
+        format!(
+            "requests a pod: {head:.3}/s in the head, {base:.3}/s in the base; a change that is not shown to be larger may be the effect of load \
+             (load_differs)"
+        )
+    }));
     let ages = [HEAD, BASE].map(|arm| {
         let mut ages: Vec<i64> = pods[arm].iter().map(|(started, _)| (now.0 - started.0).max(0)).collect();
         ages.sort_unstable();

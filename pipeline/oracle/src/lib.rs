@@ -6,7 +6,7 @@
 //! the page: records to counted samples ([`admission`], [`snapshots`], sections 1 and 2), one service's hops
 //! ([`timeline`], 3), whose samples ([`counts`], 4), evidence and columns ([`arms`], [`rates`], [`evidence`], [`row`], [`requests`],
 //! [`pods`], 5), reports ([`report`], [`aa_check`], 6 and 7) with the counts behind them ([`behind`], 16), flags ([`family`], [`live`], 8) with what they hold ([`held`], [`holding`], 14), verdicts ([`verdicts`],
-//! 9), causes ([`causes`], [`explained`], 11), bases that are history ([`history`], 13), costs under load ([`scaling`], 17). [`compare`] compares two
+//! 9), causes ([`causes`], [`explained`], 11), bases that are history ([`history`], 13), costs under load ([`scaling`], 17), memory ([`mod@heap`], 19). [`compare`] compares two
 //! results.
 //!
 //! For test fleets only: memory and time grow with looks x samples.
@@ -21,15 +21,18 @@ mod counts;
 mod evidence;
 mod explained;
 mod family;
+mod heap;
 mod held;
 mod history;
 mod holding;
 mod imbalance;
 mod live;
+mod loads;
 mod pods;
 mod rates;
 mod report;
 mod requests;
+mod rings;
 mod row;
 mod scaling;
 mod snapshots;
@@ -87,6 +90,7 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
         for (_, family) in families.extract_if(.., |(open, _)| moment.closed.iter().any(|closed| same(closed, open))) {
             tables.flags.extend(family.close(config, moment.hop));
         }
+        let before = tables.cells.len();
         for open in &moment.open {
             if !families.iter().any(|(known, _)| same(known, open)) {
                 families.push((open.clone(), Live::new(service, open)));
@@ -116,12 +120,16 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
                 let report =
                     Report { config, archive: &archive, open, live, hop: moment.hop, against_history: false }.rows();
                 live.report(config, moment.hop, &report.cells);
+                tables.heap.extend(heap::rows(config, &archive, service, open, moment.hop));
                 tables.cells.extend(report.cells);
                 tables.evidence.extend(report.evidence);
             }
         }
         if moment.due {
             tables.scaling.extend(scaling::rows(config, &archive, service, &moment.open, moment.hop));
+        }
+        if moment.report {
+            tables.rings.extend(rings::rows(&moment.rings, &tables.cells[before..]));
         }
         for history in moment.history.iter().filter(|_| moment.report) {
             let (reported, comparisons) = against_history(config, &archive, service, history, moment.hop);

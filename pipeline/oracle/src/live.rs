@@ -129,7 +129,10 @@ impl Live {
     fn gather(&mut self, at: &LookAt<'_>) -> Vec<Looked> {
         let LookAt { config, archive, open, .. } = at;
         let (start_at, end_at) = range(config, open, Scope::Epoch, at.hop);
+        let loads = archive.different_loads(config, open, at.hop);
         let one = |((profile_type, cell), counts): ((ProfileType, CellKey), Cell)| {
+            let place = (profile_type, cell);
+            let (counts, cell) = (Cell { loads: loads.get(&place).copied(), ..counts }, place.1);
             let evidence = self.evidence(at, profile_type, &cell, &counts);
             let contradictory = evidence.kinds.values().filter_map(|kind| kind.test.as_ref());
             let contradictory = contradictory.flat_map(|test| &test.rows.contradicts).any(|contradicts| *contradicts);

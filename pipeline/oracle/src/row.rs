@@ -13,6 +13,7 @@ use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
 use super::arms::support;
 use super::counts::{Archive, BASE, HEAD};
 use super::evidence::{CellTest, Evidence};
+use super::loads::Loads;
 use super::rates::Rate;
 use super::statistics::always_valid::{ln_e, ln_p_always_valid};
 use super::statistics::g::{g_share, ln_p_iid};
@@ -87,7 +88,13 @@ impl Line {
 
     /// Whether nothing but its family speaks against the change.
     pub fn holds(&self) -> bool {
-        self.tested.as_ref().is_none_or(|tested| !tested.contradicts && tested.one_pod.is_none())
+        !self.may_follow_load()
+            && self.tested.as_ref().is_none_or(|tested| !tested.contradicts && tested.one_pod.is_none())
+    }
+
+    /// Whether load may have made the change.
+    fn may_follow_load(&self) -> bool {
+        self.tested.as_ref().is_some_and(|tested| tested.follows_load) || self.all.is_some_and(|all| all.follows_load)
     }
 
     /// Where young pods of the head are compared with old ones of the base, the change must also hold against what young pods
@@ -116,6 +123,9 @@ impl Line {
         match &self.tested {
             Some(tested) if tested.contradicts => {
                 (self.row.verdict, self.row.reason) = (Verdict::Inconclusive, Some(RowReason::ContradictsShare));
+            }
+            _ if self.may_follow_load() => {
+                (self.row.verdict, self.row.reason) = (Verdict::Inconclusive, Some(RowReason::LoadDiffers));
             }
             Some(Decisive { one_pod: Some(pods), .. }) => {
                 (self.row.verdict, self.row.reason) = (Verdict::SomePodsOutlying, Some(RowReason::OnePod));
@@ -158,6 +168,8 @@ pub(super) struct Decisive {
     pub share_opposes: bool,
     /// The same, and no cost per request agrees with `theta`.
     pub contradicts: bool,
+    /// No larger than the ratio of the arms' loads, as far as is known.
+    pub follows_load: bool,
     /// The pods of the bucket that makes the change alone.
     pub one_pod: Option<Vec<String>>,
     /// In an epoch, where both arms have the function: the ratio with its always-valid interval.
@@ -171,6 +183,8 @@ pub(super) struct OfAll {
     pub theta: f64,
     pub ln_e: f64,
     pub equivalent: bool,
+    /// No larger than the ratio of the arms' loads, as far as is known.
+    pub follows_load: bool,
 }
 
 /// All rows of one cell (or roll-up) and kind, without the decisions of families. A row has a verdict only if it is not
@@ -194,7 +208,7 @@ pub(super) fn lines(
         .map(|(function, counts)| match kind.place(function) {
             Some((place, test)) => {
                 let row = tested_row(config, archive, about, evidence, (function, counts), (place, test));
-                let mut line = one_line(archive, row, (function, place), test, rate);
+                let mut line = one_line(archive, evidence.loads, row, (function, place), test, rate);
                 line.hold_against_young(evidence, function);
                 line
             }
@@ -225,6 +239,7 @@ pub(super) fn lines(
 /// A tested row with its verdict, as far as no family decides it.
 fn one_line(
     archive: &Archive,
+    loads: Option<Loads>,
     mut row: CellRow,
     (function, place): (usize, usize),
     found: &CellTest,
@@ -251,6 +266,7 @@ fn one_line(
         equivalent: is_equivalent(test, place, ln_scale),
         share_opposes: rows.contradicts[place],
         contradicts: rows.contradicts[place] && !rate.is_some_and(|rate| rate.agrees(function, theta)),
+        follows_load: loads.is_some_and(|loads| loads.may_have_made(theta, variance)),
         one_pod: test.one_bucket(place, ln_scale).map(names),
         always_valid: (row.scope == Scope::Epoch && row.adjusted_ratio.is_some()).then(|| {
             around(

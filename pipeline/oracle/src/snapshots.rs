@@ -11,8 +11,8 @@ use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 use fleetdiff_schemas::config::Config;
 
-/// Samples of each stack of a cohort.
-type ByStack = BTreeMap<StackOf, u64>;
+/// Samples of each stack of a cohort, and their value.
+type ByStack = BTreeMap<StackOf, [u64; 2]>;
 /// A cohort, and the names of a stack's functions.
 type StackOf = (Cohort, Vec<Arc<str>>);
 /// One process, as far as its sender distinguishes it from others.
@@ -27,7 +27,7 @@ pub(super) struct Snapshots(BTreeMap<ProcessKey, Used>);
 struct Used {
     /// When the last was taken, and how many samples it holds.
     last: Option<(Nanos, u64)>,
-    /// The largest count of each stack in any of them since the last first snapshot.
+    /// The largest count of each stack, and its largest value, in any of them since the last first snapshot.
     largest: ByStack,
 }
 
@@ -49,7 +49,7 @@ impl Snapshots {
             return Found::Superseded;
         }
         let now = by_stack(snapshot);
-        let total: u64 = now.values().sum();
+        let total: u64 = now.values().map(|[count, _]| count).sum();
         let began = id.process_start.filter(|start| *start <= at && before.is_none_or(|(last, _)| last < *start));
         let goes_on = before.is_some_and(|(_, counted)| counted <= total);
         let since = began.or_else(|| before.filter(|_| goes_on).map(|(last, _)| last));
@@ -57,20 +57,22 @@ impl Snapshots {
         if began.is_some() || since.is_none() {
             used.largest.clear();
         }
-        let most = |stack: &StackOf| used.largest.get(stack).copied().unwrap_or(0);
+        let most = |stack: &StackOf| used.largest.get(stack).copied().unwrap_or_default();
         let found = match since {
             None => Found::First,
             Some(since) => {
-                let new = now.iter().filter_map(|(stack, count)| {
-                    Some((stack, count.checked_sub(most(stack)).filter(|more| *more > 0)?))
+                let new = now.iter().map(|(stack, [count, value])| {
+                    let [most_of_count, most_of_value] = most(stack);
+                    (stack, [count.saturating_sub(most_of_count), value.saturating_sub(most_of_value)])
                 });
+                let new = new.filter(|(_, more)| *more != [0, 0]);
                 Found::New(Arc::new(of_stacks(snapshot, new.collect())), TimeRange { start: since, end: at })
             }
         };
         used.last = Some((at, total));
-        for (stack, count) in now {
+        for (stack, now) in now {
             let largest = used.largest.entry(stack).or_default();
-            *largest = count.max(*largest);
+            largest.iter_mut().zip(now).for_each(|(largest, now)| *largest = now.max(*largest));
         }
         found
     }
@@ -82,18 +84,20 @@ fn by_stack(profile: &Profile) -> ByStack {
     let name = |frame: &u32| usize::try_from(*frame).ok().and_then(|frame| profile.names.get(frame)).cloned();
     for stack in stacks {
         let cohort = stack.cohort.clone().unwrap_or_else(|| profile.identity.cohort.clone());
-        *counts.entry((cohort, stack.frames.iter().filter_map(name).collect())).or_default() += stack.count;
+        let sums = counts.entry((cohort, stack.frames.iter().filter_map(name).collect())).or_default();
+        *sums = [sums[0] + stack.count, sums[1] + stack.value];
     }
     counts
 }
 
 /// The same profile with other stacks that use the same names.
-fn of_stacks(profile: &Profile, counts: Vec<(&StackOf, u64)>) -> Profile {
+fn of_stacks(profile: &Profile, counts: Vec<(&StackOf, [u64; 2])>) -> Profile {
     let numbers: BTreeMap<&Arc<str>, u32> = profile.names.iter().zip(0..).collect();
-    let stack = |((cohort, names), count): (&StackOf, u64)| Stack {
+    let stack = |((cohort, names), [count, value]): (&StackOf, [u64; 2])| Stack {
         frames: names.iter().filter_map(|name| numbers.get(name).copied()).collect(),
         count,
         cohort: Some(cohort.clone()),
+        value,
     };
     Profile { samples: Samples::Stacks(counts.into_iter().map(stack).collect()), ..profile.clone() }
 }

@@ -21,6 +21,7 @@ pub mod levels;
 pub mod normalization;
 mod one_pod;
 pub mod outliers;
+pub mod pod_levels;
 pub mod power;
 pub mod priors;
 pub mod rare;

@@ -54,6 +54,8 @@ pub(super) struct Moment {
     pub open: Vec<Open>,
     /// Comparisons whose base is history at the end of the hop.
     pub history: Vec<History>,
+    /// Builds in the window, in the order of rings; none where one comparison is named.
+    pub rings: Vec<Build>,
     pub look: bool,
     /// Whether tables about comparisons are due.
     pub report: bool,
@@ -92,10 +94,12 @@ pub(super) fn walk(config: &Config, counted: &[&Counted], last: Hop) -> Timeline
             one.base.iter().any(|build| presence.in_window(build, hop) > 0) && presence.in_window(&one.head, hop) > 0
         });
         open = stay;
-        registry.closed.extend(closed.iter().map(|one| one.head.clone()));
+        let over = closed.iter().filter(|one| open.iter().all(|other| other.head != one.head));
+        registry.closed.extend(over.map(|one| one.head.clone()));
         let before = open.len();
         match &config.comparing {
             Comparing::Deploys => registry.open_deploys(config, &presence, hop, &mut open),
+            Comparing::Rings(rings) => open_rings(&presence, hop, rings, &mut open),
             Comparing::Named { base, head } => open_named(&presence, hop, base, head, &mut open),
         }
         let opened = open.len() > before;
@@ -126,6 +130,7 @@ pub(super) fn walk(config: &Config, counted: &[&Counted], last: Hop) -> Timeline
             closed,
             open: open.clone(),
             history: history.clone(),
+            rings: registry.rings(config, &presence, hop),
             look: looks,
             report,
             due,
@@ -151,6 +156,23 @@ fn open_named(presence: &Presence, hop: Hop, base: &[Build], head: &Build, open:
     let there = base.iter().any(|build| presence.in_window(build, hop) > 0) && presence.in_window(head, hop) > 0;
     if open.is_empty() && there {
         open.push(Open { base: base.to_vec(), head: head.clone(), opened: hop, epoch: hop });
+    }
+}
+
+/// Rings that run: each with the last and the first of those before it.
+fn open_rings(presence: &Presence, hop: Hop, rings: &[Build], open: &mut Vec<Open>) {
+    let there: Vec<&Build> = rings.iter().filter(|build| presence.in_window(build, hop) > 0).collect();
+    for ring in 1..there.len() {
+        for base in BTreeSet::from([0, ring - 1]) {
+            open_pair(hop, there[base], there[ring], open);
+        }
+    }
+}
+
+/// Opens a comparison of two builds unless it is open.
+fn open_pair(hop: Hop, base: &Build, head: &Build, open: &mut Vec<Open>) {
+    if !open.iter().any(|one| one.head == *head && one.base == [base.clone()]) {
+        open.push(Open { base: vec![base.clone()], head: head.clone(), opened: hop, epoch: hop });
     }
 }
 
@@ -309,20 +331,38 @@ impl Registry {
         }
     }
 
+    /// Builds in the window, in the order of rings.
+    fn rings(&self, config: &Config, presence: &Presence, hop: Hop) -> Vec<Build> {
+        let mut order: Vec<&Place> = self.places.values().collect();
+        order.sort();
+        let all: Vec<Build> = match &config.comparing {
+            Comparing::Named { .. } => Vec::new(),
+            Comparing::Rings(rings) => rings.clone(),
+            Comparing::Deploys => order.into_iter().map(|place| place.name.clone()).collect(),
+        };
+        all.into_iter().filter(|build| presence.in_window(build, hop) > 0).collect()
+    }
+
     /// Opens the comparisons of deploys, in build order.
     fn open_deploys(&self, config: &Config, presence: &Presence, hop: Hop, open: &mut Vec<Open>) {
         let mut order: Vec<&Place> = self.places.values().collect();
         order.sort();
-        for head in order.iter().map(|place| &place.name) {
-            let is_head = open.iter().any(|one| one.head == *head);
-            if self.initial.contains(head) || is_head || presence.in_window(head, hop) < config.min_head_pods {
+        let pods = |place: &Place| presence.in_window(&place.name, hop);
+        for (rank, head) in order.iter().enumerate() {
+            let is_known = self.initial.contains(&head.name) || self.closed.contains(&head.name);
+            if is_known || pods(head) < config.min_head_pods.max(1) {
                 continue;
             }
-            let others = order.iter().filter(|place| place.name != *head && presence.in_window(&place.name, hop) > 0);
-            let base = others.copied().max_by_key(|place| (presence.in_window(&place.name, hop), *place));
-            let Some(base) = base.map(|place| vec![place.name.clone()]) else { continue };
-            if !self.closed.contains(head) {
-                open.push(Open { base, head: head.clone(), opened: hop, epoch: hop });
+            if !open.iter().any(|one| one.head == head.name) {
+                let others = order.iter().filter(|place| place.name != head.name && pods(place) > 0);
+                if let Some(base) = others.max_by_key(|place| (pods(place), **place)) {
+                    open_pair(hop, &base.name, &head.name, open);
+                }
+            }
+            let rings: Vec<_> =
+                order[..rank].iter().filter(|place| pods(place) >= config.min_head_pods.max(1)).collect();
+            for base in rings.last().into_iter().chain(rings.first()) {
+                open_pair(hop, &base.name, &head.name, open);
             }
         }
     }

@@ -17,11 +17,12 @@
 //! | Does the self-check see what has no label? | [`hidden`] |
 //! | Something changed: is it found, and nothing else? | [`effects`], [`fan_out`], [`minority`], [`demo`] |
 //! | Does a request cost more under load? | [`load`] |
-//! | What if one looks every ten seconds? | [`stream`], [`looks`], [`rollout`] |
+//! | Is the memory of pods compared fairly? | [`memory`] |
+//! | What if one looks every ten seconds? | [`stream`], [`looks`], [`rollout`], [`rings`] |
 //! | What if processes warm up? | [`warm_up`] |
 //!
 //! Rows of a single window give simulated bucket counts to the tests of [`fleetdiff_statistics`]. Rows of many looks
-//! give the counts so far, hop by hop, to the functions that the dataflow uses ([`looks`]). Only [`rollout`] and [`warm_up`] run the
+//! give the counts so far, hop by hop, to the functions that the dataflow uses ([`looks`]). Only [`rollout`], [`rings`] and [`warm_up`] run the
 //! dataflow itself, which takes ten to twenty times as long as everything between a count and a flag.
 
 mod chance;
@@ -35,12 +36,14 @@ mod hidden;
 mod live;
 mod load;
 mod looks;
+mod memory;
 mod minority;
 mod model;
 mod plain;
 mod quiet;
 mod rare;
 mod requests;
+mod rings;
 mod rollout;
 mod row;
 mod stream;
@@ -72,8 +75,10 @@ pub fn table() -> Vec<Row> {
         fan_out::rows(),
         minority::rows(),
         load::rows(),
+        memory::rows(),
         looks::rows(),
         rollout::rows(),
+        rings::rows(),
         warm_up::rows(),
         demo::rows(),
     ];

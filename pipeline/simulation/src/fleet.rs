@@ -31,6 +31,7 @@ mod pod_sampler;
 pub(crate) mod poisson;
 mod presets;
 pub(crate) mod random;
+mod ring;
 mod roster;
 
 use std::sync::Arc;
@@ -44,6 +45,7 @@ pub use call_tree::Calls;
 pub use cells::Cells;
 pub use delivery::{FleetSource, Partition};
 pub use error::FleetError;
+pub use ring::Ring;
 
 /// A synthetic fleet, ready to be read any number of times.
 ///

@@ -15,7 +15,7 @@ use fleetdiff_schemas::identity::{Cohort, PodId};
 use fleetdiff_schemas::profile::{Decoded, Folded, Profile, Samples, content_hash};
 use fleetdiff_schemas::source::{Polled, Source};
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_simulation::fleet::{Calls, Cells, Fleet, FleetBuilder};
+use fleetdiff_simulation::fleet::{Calls, Cells, Fleet, FleetBuilder, Ring};
 
 #[path = "fleet/events.rs"]
 mod events;
@@ -86,7 +86,7 @@ fn labelled(seed: u64) -> FleetBuilder {
 fn events(builder: FleetBuilder) -> FleetBuilder {
     builder
         .pods_per_cell(2, 3)
-        .other_build("v40", 1)
+        .ring(Ring::new("v40", 1))
         .hardware(["c7i.2xlarge", "c8g.2xlarge"])
         .pods_per_node(4)
         .requests_per_second(40.0)

@@ -385,6 +385,8 @@ mod tests {
             requests: *requests,
             functions: encode(&entries),
             paths: Vec::new(),
+            values: Vec::new(),
+            value: 0,
         }
     }
 

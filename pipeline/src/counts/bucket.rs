@@ -58,6 +58,11 @@ pub struct Addition {
     /// Samples by call path, see [`super::paths`]; empty if the profile came without stacks.
     #[serde(with = "serde_bytes")]
     pub paths: Vec<u8>,
+    /// Values of the samples by function, as `functions` has their counts; empty if the profile does not say them.
+    #[serde(with = "serde_bytes")]
+    pub values: Vec<u8>,
+    /// Their sum.
+    pub value: u64,
 }
 
 impl Addition {

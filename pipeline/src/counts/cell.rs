@@ -264,6 +264,23 @@ impl CellCounts {
         known(addition, &self.functions).map(|(place, entry)| (self.functions.number(place), entry))
     }
 
+    /// The values and counts of an addition by the cell's numbers, each by self and total.
+    pub(crate) fn entries_with_values<'a>(
+        &'a self,
+        addition: &'a Addition,
+    ) -> impl Iterator<Item = (usize, [(u64, u64); 2])> + 'a {
+        let mut counts = decode(&addition.functions).peekable();
+        let mut values = decode(&addition.values).peekable();
+        std::iter::from_fn(move || {
+            let next = counts.peek().into_iter().chain(values.peek()).map(|entry| entry.function).min()?;
+            let none = Entry { function: next, own: 0, total: 0 };
+            let count = counts.next_if(|entry| entry.function == next).unwrap_or(none);
+            let value = values.next_if(|entry| entry.function == next).unwrap_or(none);
+            Some((next, [(value.own, count.own), (value.total, count.total)]))
+        })
+        .filter_map(|(function, both)| Some((self.functions.get(function)?, both)))
+    }
+
     /// The call trees of builds, as far as an open comparison needs them.
     pub(crate) fn call_trees(&self) -> &CallTrees {
         &self.calls

@@ -231,6 +231,8 @@ mod tests {
             requests,
             functions: encode(&entries),
             paths: Vec::new(),
+            values: Vec::new(),
+            value: 0,
         }
     }
 

@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     fn stack(frames: &[u32], count: u64) -> Stack {
-        Stack { frames: frames.to_vec(), count, cohort: None }
+        Stack { frames: frames.to_vec(), count, cohort: None, value: 0 }
     }
 
     #[test]

@@ -4,19 +4,36 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::comparison::{ComparisonId, Side};
 use fleetdiff_schemas::identity::{Hardware, PodId};
-use fleetdiff_schemas::number::float;
-use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
+use fleetdiff_schemas::number::{float, length_float};
+use fleetdiff_schemas::time::{Hop, Nanos};
 
 use crate::counts::cell::CellCounts;
 
 /// An arm of a comparison in one cell within the window.
 #[derive(Debug, Default)]
 pub struct ArmFacts<'a> {
-    pub(super) requests: u64,
+    /// Of each pod.
+    requests: BTreeMap<&'a PodId, u64>,
     /// Hops at which each pod had samples.
-    active: BTreeSet<(&'a PodId, Hop)>,
+    active: BTreeMap<&'a PodId, BTreeSet<Hop>>,
     /// Those with samples.
     pub(super) pods: BTreeMap<&'a PodId, PodFacts<'a>>,
+}
+
+/// What the pods of an arm serve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Load {
+    /// Requests per hop with samples, mean over pods.
+    pub mean: f64,
+    /// Variance of the mean.
+    pub variance: f64,
+}
+
+impl Load {
+    /// Variance of ln of the mean.
+    pub fn variance_of_ln(self) -> f64 {
+        self.variance / (self.mean * self.mean)
+    }
 }
 
 /// A pod with samples.
@@ -38,9 +55,9 @@ impl<'a> ArmFacts<'a> {
         let mut arm = Self::default();
         for (key, addition) in counts.in_window().filter(|(_, addition)| comparison.side(&addition.build) == Some(side))
         {
-            arm.requests += addition.requests;
+            *arm.requests.entry(&addition.pod).or_default() += addition.requests;
             if addition.samples > 0 {
-                arm.active.insert((&addition.pod, addition.own));
+                arm.active.entry(&addition.pod).or_default().insert(addition.own);
                 let here = PodFacts {
                     bucket: addition.bucket.0,
                     started: addition.started,
@@ -54,9 +71,16 @@ impl<'a> ArmFacts<'a> {
         arm
     }
 
-    pub(super) fn requests_a_second(&self, clock: HopClock) -> f64 {
-        let hops = u64::try_from(self.active.len()).unwrap_or(u64::MAX);
-        float(self.requests) / clock.length_of(hops).as_seconds()
+    /// What its pods serve; `None` without pods or requests.
+    pub(super) fn load(&self) -> Option<Load> {
+        let of_pod = |(pod, hops): (&&PodId, &BTreeSet<Hop>)| {
+            float(self.requests.get(*pod).copied().unwrap_or(0)) / length_float(hops.len())
+        };
+        let loads: Vec<f64> = self.active.iter().map(of_pod).collect();
+        let pods = length_float(loads.len());
+        let mean = loads.iter().sum::<f64>() / pods;
+        let squares: f64 = loads.iter().map(|load| (load - mean) * (load - mean)).sum();
+        (mean > 0.0).then(|| Load { mean, variance: squares / ((pods - 1.0).max(1.0) * pods) })
     }
 
     /// The lower median over its pods.

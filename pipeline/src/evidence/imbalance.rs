@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use fleetdiff_schemas::identity::Hardware;
-use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::time::{HopClock, Nanos};
 use serde::{Deserialize, Serialize};
 
-use super::arm_facts::ArmFacts;
+use super::arm_facts::{ArmFacts, Load};
+use super::load::different_loads;
 use super::splits::Property;
 
 /// There is a warning if figures of the arms differ by more than this factor.
@@ -82,7 +82,11 @@ impl fmt::Display for Imbalance {
                 "{subject}: pods of the base with many and with few samples differ, and so do the arms in samples a pod; what \
                  is significant may be that"
             ),
-            Self::Load([head, base]) => write!(f, "{subject}: {head:.3}/s in the head, {base:.3}/s in the base"),
+            Self::Load([head, base]) => write!(
+                f,
+                "{subject}: {head:.3}/s in the head, {base:.3}/s in the base; a change that is not shown to be larger may be \
+                 the effect of load (load_differs)"
+            ),
             Self::Age([head, base]) => write!(
                 f,
                 "{subject}: half of the head's are younger than {}, of the base's than {}",
@@ -111,18 +115,15 @@ fn in_words(length: Nanos) -> String {
     }
 }
 
-/// In what the pods of the two arms differ by more than a factor of 2 within the window; nothing if an arm has no pods.
-pub fn imbalance([head, base]: &[ArmFacts<'_>; 2], clock: HopClock, now: Nanos) -> Vec<Imbalance> {
+/// In what the pods of the two arms differ by more than a factor of 2 (load: 4/3) within the window; nothing if an arm has no pods.
+pub fn imbalance(arms: &[ArmFacts<'_>; 2], clock: HopClock, now: Nanos) -> Vec<Imbalance> {
+    let [head, base] = arms;
     if head.pods.is_empty() || base.pods.is_empty() {
         return Vec::new();
     }
     let mut imbalance = Vec::new();
-    if head.requests > 0 && base.requests > 0 {
-        let load = [head, base].map(|arm| arm.requests_a_second(clock));
-        if load[0] > load[1] * float(FACTOR) || load[1] > load[0] * float(FACTOR) {
-            imbalance.push(Imbalance::Load(load));
-        }
-    }
+    let a_second = |load: Load| load.mean / clock.length_of(1).as_seconds();
+    imbalance.extend(different_loads(arms).map(|loads| Imbalance::Load(loads.map(a_second))));
     let ages = [head, base].map(|arm| Nanos(arm.median(|pod| pod.age(now)).unwrap_or(0)));
     let times = |age: Nanos| age.0.saturating_mul(i64::try_from(FACTOR).unwrap_or(i64::MAX));
     if ages[0].0 > times(ages[1]) || ages[1].0 > times(ages[0]) {
@@ -154,7 +155,8 @@ mod tests {
         assert_eq!(
             words.map(|imbalance| imbalance.to_string()),
             [
-                "requests a pod: 12.000/s in the head, 31.250/s in the base",
+                "requests a pod: 12.000/s in the head, 31.250/s in the base; a change that is not shown to be larger may \
+                 be the effect of load (load_differs)",
                 "age of pods: half of the head's are younger than 12 min, of the base's than 3.0 days",
                 "hardware: 2 of 20 pods of the head run on arm, 90 of 180 of the base",
             ]

@@ -7,11 +7,10 @@ use fleetdiff_statistics::outliers;
 use fleetdiff_statistics::requests::{all_samples, anchor, each_function};
 use serde::{Deserialize, Serialize};
 
-use super::arm_facts::ArmFacts;
-use super::arms::CellArms;
 use super::hidden::hidden;
 use super::imbalance::{Imbalance, imbalance};
 use super::kind::{KindEvidence, PodEvidence, RareRows};
+use super::load::LoadGap;
 use super::look::LookMemory;
 use super::pod_by_pod::merge_pods;
 use super::pods::WindowPods;
@@ -37,6 +36,8 @@ pub struct ScopeReport {
     pub snapshot: Snapshot,
     /// Those of young pods of both arms, if pods of different ages are compared and history has some of the base.
     pub young: Option<Snapshot>,
+    /// How the arms' loads differ.
+    pub load_gap: LoadGap,
     /// Imbalances of the arms within the window; scope `window` only.
     pub imbalance: Vec<Imbalance>,
     /// The base divided by what the arms differ in; scope `window` only.
@@ -49,8 +50,7 @@ pub struct ScopeReport {
 
 /// The rows of a cell in one scope; none if the head has no sample in it. What functions share is measured afresh.
 pub fn report(view: &CellView<'_>, scope: Scope, kinds: &[CountKind], memory: &LookMemory) -> Option<ScopeReport> {
-    let arms_of = if view.merges_strata() { CellArms::merged } else { CellArms::of };
-    let arms = arms_of(view.counts, scope, view.comparison);
+    let arms = view.arms(scope);
     if arms.figures(Side::Head).total == 0 {
         return None;
     }
@@ -104,6 +104,7 @@ pub fn report(view: &CellView<'_>, scope: Scope, kinds: &[CountKind], memory: &L
         rare,
         snapshot: Snapshot::of(view.counts.functions(), &arms),
         young: young.map(YoungArms::snapshot),
+        load_gap: view.load_gap(),
         imbalance,
         splits,
         strata_detail: view.strata_detail(&arms),
@@ -122,12 +123,12 @@ fn differences(view: &CellView<'_>, scope: Scope, pods: Option<&WindowPods>) -> 
     if scope == Scope::Epoch {
         return (Vec::new(), Vec::new());
     }
-    let arms = [Side::Head, Side::Base].map(|side| ArmFacts::of(view.counts, &view.comparison.id, side));
+    let arms = view.arm_facts();
     let now = view.clock.end_of(view.hop);
-    let mut imbalance = imbalance(&arms, view.clock, now);
+    let mut imbalance = imbalance(arms, view.clock, now);
     let Some(pods) = pods else { return (imbalance, Vec::new()) };
     imbalance.extend(hidden(pods, view.untested));
-    (imbalance, splits(&arms, now))
+    (imbalance, splits(arms, now))
 }
 
 impl WindowPods {

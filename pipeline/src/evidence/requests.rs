@@ -54,6 +54,7 @@ pub fn row_of_all(frame: &RowFrame, all: &Tests, largest: Option<f64>) -> RowEvi
     evidence.theta = levels.theta();
     evidence.from_others = Some(FromOthers::of(all, &Scales::UNCHANGED, 0, 0));
     evidence.equivalent = levels.is_equivalent(0.0);
+    evidence.follows_load = frame.load_gap.may_have_made(evidence.theta, levels.variance());
     evidence.row.support = support_of(frame.head.pods, frame.base.pods, levels.df);
     evidence.row.ln_e = known(ln_e(levels.ln_p(1.0), levels.variance()));
     evidence.row.always_valid_ln_p = largest.map(ln_p_always_valid);

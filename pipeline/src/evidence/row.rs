@@ -16,6 +16,7 @@ use fleetdiff_statistics::power::{Design, detection_z, samples_by_rule};
 use fleetdiff_statistics::tails::{ln_chi1_tail, t_quantile};
 use fleetdiff_statistics::{Arms, Levels, Tests};
 
+use super::load::LoadGap;
 use super::others::FromOthers;
 use super::tests::{ShareRows, support_of};
 
@@ -58,6 +59,8 @@ pub struct RowEvidence {
     pub equivalent: bool,
     /// Whether the plain share moved the other way, and requests do not say that the function did too.
     pub contradicts: bool,
+    /// Whether the change may be the effect of load alone.
+    pub follows_load: bool,
     /// The pods of the bucket without which the row does not hold; none if each bucket can be spared.
     pub one_pod: Vec<String>,
     /// The verdict of the first lines of the table, which need no other row.
@@ -115,6 +118,8 @@ pub struct RowFrame {
     pub strata: usize,
     /// Whether there are enough pods for a test.
     pub support: Support,
+    /// How the arms' loads differ.
+    pub load_gap: LoadGap,
     /// Length of a whole window.
     pub window_seconds: f64,
     /// Where each arm ran, in words, if they share no stratum.
@@ -161,6 +166,7 @@ impl RowFrame {
             ln_p_comp: none,
             equivalent: false,
             contradicts: false,
+            follows_load: false,
             one_pod: Vec::new(),
             decided,
             of_history: self.history.is_some(),
@@ -240,6 +246,7 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, shares: &ShareRow
     evidence.ln_p_row = rows.ln_p_row[place];
     evidence.ln_p_comp = rows.ln_p_comp[place];
     evidence.contradicts = rows.contradicts[place];
+    evidence.follows_load = frame.load_gap.may_have_made(evidence.theta, evidence.variance);
     evidence.equivalent = levels.is_equivalent(ln_scale);
     let row = &mut evidence.row;
     row.support = support_of(row.head.pods, row.base.pods, levels.df);

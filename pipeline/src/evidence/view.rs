@@ -9,7 +9,9 @@ use fleetdiff_schemas::rows::{CellKey, ComparisonKey};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use fleetdiff_schemas::verdict::{Scope, Support};
 
+use super::arm_facts::ArmFacts;
 use super::arms::CellArms;
+use super::load::LoadGap;
 use super::row::RowFrame;
 use super::strata_detail::StrataDetail;
 use super::young::{Thresholds, YoungArms};
@@ -44,8 +46,19 @@ pub struct CellView<'a> {
     pub untested: Option<usize>,
     /// The method that decides which rows are significant.
     pub method: Method,
-    /// Its young pods, once they have been asked for.
-    pub young_arms: OnceCell<Option<YoungArms<'a>>>,
+    /// What is found once it is asked for.
+    pub on_demand: OnDemand<'a>,
+}
+
+/// What an evaluation finds in a cell once it is asked for; nothing at first.
+#[derive(Debug, Default)]
+pub struct OnDemand<'a> {
+    /// What the pods of head and base did within the window.
+    arm_facts: OnceCell<[ArmFacts<'a>; 2]>,
+    /// How the arms' loads differ, measured or held from an earlier look.
+    pub(super) load_gap: OnceCell<LoadGap>,
+    /// Its young pods.
+    young_arms: OnceCell<Option<YoungArms<'a>>>,
 }
 
 impl<'a> CellView<'a> {
@@ -54,12 +67,31 @@ impl<'a> CellView<'a> {
         let Self { untested, min_count, min_effect, .. } = *self;
         let thresholds = Thresholds { untested, min_count, min_effect };
         let young = || YoungArms::of(self.counts, &self.comparison.id, self.clock, thresholds);
-        if arms.across_ages { self.young_arms.get_or_init(young).as_ref() } else { None }
+        if arms.across_ages { self.on_demand.young_arms.get_or_init(young).as_ref() } else { None }
+    }
+
+    /// What the pods of head and base did within the window.
+    pub fn arm_facts(&self) -> &[ArmFacts<'a>; 2] {
+        self.on_demand
+            .arm_facts
+            .get_or_init(|| Side::BOTH.map(|side| ArmFacts::of(self.counts, &self.comparison.id, side)))
+    }
+
+    /// How the arms' loads differ; a method that uses no strata does not ask.
+    pub fn load_gap(&self) -> LoadGap {
+        let measured = || if self.merges_strata() { LoadGap::default() } else { LoadGap::of(self.arm_facts()) };
+        *self.on_demand.load_gap.get_or_init(measured)
     }
 
     /// Whether reports use merged counts: methods that are not calibrated do not use strata.
     pub(super) fn merges_strata(&self) -> bool {
         !self.method.is_calibrated()
+    }
+
+    /// Both arms as the method compares them.
+    pub(super) fn arms(&self, scope: Scope) -> CellArms<'a> {
+        let arms_of = if self.merges_strata() { CellArms::merged } else { CellArms::of };
+        arms_of(self.counts, scope, self.comparison)
     }
 
     /// What rows of a scope and kind have in common.
@@ -84,6 +116,7 @@ impl<'a> CellView<'a> {
             strata: arms.kept,
             support,
             window_seconds: self.clock.length_of(self.window_hops).as_seconds(),
+            load_gap: self.load_gap(),
             strata_detail: self.strata_detail(arms).map(|strata_detail| strata_detail.words(self.clock)),
             history: None,
         }

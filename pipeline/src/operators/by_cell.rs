@@ -1,6 +1,5 @@
 //! By cell: dense counts, and the evidence computed from them at each look and report.
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -27,12 +26,13 @@ use crate::counts::cell::{Blocks, CellCounts};
 use crate::counts::functions::FunctionTable;
 use crate::evidence::callers::{CallerCounts, KnownPaths, callers};
 use crate::evidence::family::Family;
+use crate::evidence::heap::{HeapEvidence, heap_evidence};
 use crate::evidence::held::LookTime;
 use crate::evidence::history::history_report;
 use crate::evidence::look::{KindLook, LookMemory, look};
 use crate::evidence::report::{ScopeReport, report};
 use crate::evidence::scaling::{CellScaling, ScalingFrame};
-use crate::evidence::view::CellView;
+use crate::evidence::view::{CellView, OnDemand};
 use crate::rules::comparisons::Plan;
 use crate::rules::pods::{CellAddition, CellId};
 use crate::rules::scaling;
@@ -54,6 +54,8 @@ pub struct CellEvaluation {
     pub reports: Vec<ScopeReport>,
     /// How much more the head's functions cost under load than the base's, in no family yet; if this hop is a report.
     pub scaling: Vec<ScalingRow>,
+    /// What became of memory, in no family yet; if this hop is a report.
+    pub heap: Vec<HeapEvidence>,
 }
 
 /// What follows from the cells of one hop.
@@ -249,7 +251,8 @@ impl Cells {
             for open in &plan.open {
                 let mut evaluation = evaluate(cell, state, open, at, plan, config, &self.table);
                 evaluation.scaling = scaling.as_ref().map(|scaling| scaling.rows_against(&open.id)).unwrap_or_default();
-                if !(evaluation.looks.is_empty() && evaluation.reports.is_empty() && evaluation.scaling.is_empty()) {
+                let beside = evaluation.scaling.is_empty() && evaluation.heap.is_empty();
+                if !(evaluation.looks.is_empty() && evaluation.reports.is_empty() && beside) {
                     output.push(CellOutput::Evaluation(Box::new(evaluation)));
                 }
             }
@@ -310,7 +313,7 @@ fn view<'a>(
         q: config.q,
         untested: counts.functions().entries().iter().position(|(hash, _)| *hash == unsymbolised),
         method: config.method,
-        young_arms: OnceCell::new(),
+        on_demand: OnDemand::default(),
     }
 }
 
@@ -334,8 +337,11 @@ fn evaluate(
     let reports = scopes.iter().filter_map(|&scope| report(&view, scope, kinds, memory)).collect();
     let watched = || memory.families.iter().flat_map(Family::watched).collect();
     let callers = plan.look.then(|| callers(&state.counts, open, watched(), paths, table)).flatten();
+    let calibrated = plan.report && config.method.is_calibrated();
+    let memory = || heap_evidence(&state.counts, cell.profile_type, &open.id, config, view.untested);
+    let heap = if calibrated { memory() } else { Vec::new() };
     let scaling = Vec::new();
-    CellEvaluation { comparison: open.clone(), key: view.key, cell: view.cell, looks, callers, reports, scaling }
+    CellEvaluation { comparison: open.clone(), key: view.key, cell: view.cell, looks, callers, reports, scaling, heap }
 }
 
 /// The cell compared with the history of the base, at a report; `None` if the head has no sample in it.
@@ -350,5 +356,6 @@ fn evaluate_history(
     let view = view(cell, &state.counts, &comparison, hop, config);
     let (looks, report) = history_report(&view, &config.count_kinds)?;
     let (key, cell) = (view.key, view.cell);
-    Some(CellEvaluation { key, cell, comparison, looks, callers: None, reports: vec![report], scaling: Vec::new() })
+    let (scaling, heap) = (Vec::new(), Vec::new());
+    Some(CellEvaluation { key, cell, comparison, looks, callers: None, reports: vec![report], scaling, heap })
 }

@@ -7,7 +7,9 @@ use fleetdiff_schemas::config::{Config, Method};
 use fleetdiff_schemas::identity::Service;
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow, ScalingFindingRow, ScalingRow};
+use fleetdiff_schemas::rows::{
+    CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow, HeapFindingRow, ScalingFindingRow, ScalingRow,
+};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 use serde::{Deserialize, Serialize};
@@ -25,6 +27,8 @@ use crate::evidence::look::KindLook;
 use crate::evidence::strata_detail::History;
 use crate::rules::aa_check::{aa_check, telling};
 use crate::rules::comparisons::Plan;
+use crate::rules::heap;
+use crate::rules::heap::findings::HeapFindings;
 use crate::rules::lifecycle::{LiveRule, Look};
 use crate::rules::live_family::LiveFamily;
 use crate::rules::method::Findings;
@@ -99,6 +103,7 @@ impl<'scope> DecideByComparison<'scope> for StreamVec<'scope, u64, Box<CellEvalu
             config: config.clone(),
             states: BTreeMap::new(),
             scaling: BTreeMap::new(),
+            heap: BTreeMap::new(),
             blocks: BTreeMap::new(),
         };
         self.map(ComparisonInput::Evaluation).concat(plans).at_close(
@@ -130,6 +135,11 @@ impl Outcome {
         self.rows.extend(findings.into_iter().map(|row| OutputRow::ScalingFinding(Box::new(row))));
     }
 
+    /// Adds where a head leaks.
+    fn announce_heap(&mut self, finding: Option<HeapFindingRow>) {
+        self.rows.extend(finding.map(|row| OutputRow::HeapFinding(Box::new(row))));
+    }
+
     /// Adds what a report says.
     fn report(&mut self, table: DecidedTable) {
         self.decisions.extend(table.rows.into_iter().map(|row| Decision::Cell(Box::new(row))));
@@ -141,6 +151,7 @@ struct Comparisons {
     config: Config,
     states: BTreeMap<ComparisonId, LiveRule>,
     scaling: BTreeMap<ComparisonId, ScalingFindings>,
+    heap: BTreeMap<ComparisonId, HeapFindings>,
     /// First hops of each service's time blocks since the earliest open epoch.
     blocks: BTreeMap<Service, Vec<Hop>>,
 }
@@ -169,10 +180,12 @@ impl Comparisons {
                 outcome.decisions.extend(live.close(hop).into_iter().map(|flag| Decision::Flag(Box::new(flag))));
                 outcome.decisions.push(Decision::Ended(id.clone()));
                 outcome.announce(self.scaling.remove(id).map(|mut found| found.close(hop)).unwrap_or_default());
+                outcome.announce_heap(self.heap.remove(id).and_then(|mut found| found.close(hop)));
             }
             for open in &plan.open {
                 if let Some(mut cells) = evaluations.remove(&open.id) {
                     self.decide_scaling(hop, &open.id, &mut cells, &mut outcome);
+                    self.decide_heap(hop, &open.id, &mut cells, &mut outcome);
                     self.decide(hop, open, &plan, cells, &mut outcome);
                 }
             }
@@ -201,6 +214,23 @@ impl Comparisons {
         let new = || ScalingFindings::new(id.clone(), clock, q, count_kinds);
         outcome.announce(self.scaling.entry(id.clone()).or_insert_with(new).report(hop, &rows));
         outcome.rows.extend(rows.into_iter().map(|row| OutputRow::Scaling(Box::new(row))));
+    }
+
+    /// What became of memory, in all cells together.
+    fn decide_heap(&mut self, hop: Hop, id: &ComparisonId, cells: &mut [CellEvaluation], outcome: &mut Outcome) {
+        let evidence = cells.iter_mut().flat_map(|evaluation| {
+            let cell = evaluation.cell.clone();
+            evaluation.heap.drain(..).map(move |found| (cell.clone(), found))
+        });
+        let evidence: Vec<_> = evidence.collect();
+        if evidence.is_empty() {
+            return;
+        }
+        let (q, clock) = (self.config.q, self.config.clock());
+        let rows = heap::decide(id, evidence, hop, (clock, self.config.window_hops()), q);
+        let new = || HeapFindings::new(id.clone(), clock, q);
+        outcome.announce_heap(self.heap.entry(id.clone()).or_insert_with(new).report(hop, &rows));
+        outcome.rows.extend(rows.into_iter().map(|row| OutputRow::Heap(Box::new(row))));
     }
 
     fn note_block(&mut self, hop: Hop, plan: &Plan) {

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow, ScalingFindingRow, ScalingRow,
-    Tables, VerdictRow,
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapFindingRow, HeapRow, IncidentRow, LedgerRow, RejectedRow,
+    RingRow, ScalingFindingRow, ScalingRow, Tables, VerdictRow,
 };
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::Hop;
@@ -31,8 +31,14 @@ pub enum OutputRow {
     Verdict(Box<VerdictRow>),
     /// Of `scaling`.
     Scaling(Box<ScalingRow>),
+    /// Of `rings`.
+    Ring(Box<RingRow>),
     /// A function of which a head scales worse.
     ScalingFinding(Box<ScalingFindingRow>),
+    /// Of `heap`.
+    Heap(Box<HeapRow>),
+    /// A head that leaks.
+    HeapFinding(Box<HeapFindingRow>),
     /// Of `ledger`.
     Ledger(LedgerRow),
     /// Of `rejected`.
@@ -105,7 +111,10 @@ fn tables(rows: Vec<OutputRow>) -> Tables {
             OutputRow::Incident(row) => tables.incidents.push(*row),
             OutputRow::Verdict(row) => tables.verdicts.push(*row),
             OutputRow::Scaling(row) => tables.scaling.push(*row),
+            OutputRow::Ring(row) => tables.rings.push(*row),
             OutputRow::ScalingFinding(row) => tables.scaling_findings.push(*row),
+            OutputRow::Heap(row) => tables.heap.push(*row),
+            OutputRow::HeapFinding(row) => tables.heap_findings.push(*row),
             OutputRow::Ledger(row) => tables.ledger.push(row),
             OutputRow::Rejected(row) => tables.rejected.push(row),
             OutputRow::FanOut(row) => tables.fan_out.push(row),

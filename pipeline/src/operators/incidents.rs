@@ -1,4 +1,4 @@
-//! Incidents: what is announced of the flags and verdicts of each comparison.
+//! Incidents: what is announced of the flags and verdicts of each comparison, and of all comparisons of a roll-out together.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +7,46 @@ use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Build, Service};
 use fleetdiff_schemas::rows::ComparisonKey;
 use fleetdiff_schemas::time::Hop;
+use serde::{Deserialize, Serialize};
 use timely::dataflow::StreamVec;
-use timely::dataflow::operators::vec::Filter;
+use timely::dataflow::operators::Concat;
+use timely::dataflow::operators::vec::{Filter, Map};
 
 use super::at_close::{AtClose, Closed};
 use super::by_comparison::Decision;
 use super::deliver::OutputRow;
 use super::route;
+use crate::rules::comparisons::Plan;
 use crate::rules::incidents::{Announced, Incidents, News};
+use crate::rules::rings::paths;
+use crate::rules::roll_out::RollOut;
 
 /// See [`Incident::incidents`].
 pub trait Incident<'scope> {
-    /// Sends what was decided about a comparison to one worker, and gives rows of `incidents` and of
-    /// `comparisons`, and verdicts.
-    fn incidents(self, config: &Config) -> StreamVec<'scope, u64, OutputRow>;
+    /// Sends what was decided about a service to one worker, and gives rows of `incidents`, of `comparisons` and of
+    /// `rings`, and verdicts.
+    fn incidents(self, plans: StreamVec<'scope, u64, Plan>, config: &Config) -> StreamVec<'scope, u64, OutputRow>;
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum IncidentInput {
+    Decision(Box<Decision>),
+    Plan(Plan),
 }
 
 impl<'scope> Incident<'scope> for StreamVec<'scope, u64, Decision> {
-    fn incidents(self, config: &Config) -> StreamVec<'scope, u64, OutputRow> {
-        let mut comparisons = Comparisons { config: config.clone(), incidents: BTreeMap::new() };
+    fn incidents(self, plans: StreamVec<'scope, u64, Plan>, config: &Config) -> StreamVec<'scope, u64, OutputRow> {
+        let mut services = Services { config: config.clone(), services: BTreeMap::new() };
         // A comparison with history is never announced.
-        self.filter(|decision| !matches!(decision, Decision::History(_))).at_close(
+        let announced = self.filter(|decision| !matches!(decision, Decision::History(_)));
+        let decided = announced.map(|decision| IncidentInput::Decision(Box::new(decision)));
+        decided.concat(plans.map(IncidentInput::Plan)).at_close(
             "Incidents",
-            |decision| Subject::of(decision).route(),
-            move |closed| comparisons.close(closed),
+            |input| match input {
+                IncidentInput::Decision(decision) => route(&[Subject::of(decision).service.as_str()]),
+                IncidentInput::Plan(plan) => route(&[plan.service.as_str()]),
+            },
+            move |closed| services.close(closed),
         )
     }
 }
@@ -60,50 +76,89 @@ impl Subject {
     fn of_id(id: &ComparisonId) -> Self {
         Self { service: id.service.clone(), base: id.base_name(), head: id.head.clone() }
     }
-
-    fn route(&self) -> u64 {
-        route(&[self.service.as_str(), self.base.as_str(), self.head.as_str()])
-    }
 }
 
-struct Comparisons {
+struct Services {
     config: Config,
-    incidents: BTreeMap<Subject, Incidents>,
+    services: BTreeMap<Service, Comparisons>,
 }
 
-impl Comparisons {
-    fn close(&mut self, closed: Closed<Decision>) -> Vec<OutputRow> {
+/// What is announced of the comparisons of one service.
+struct Comparisons {
+    incidents: BTreeMap<Subject, Incidents>,
+    roll_out: RollOut,
+}
+
+/// What was decided about one service at one hop.
+#[derive(Default)]
+struct ServiceNews {
+    rings: Option<Vec<Build>>,
+    news: BTreeMap<Subject, (News, bool)>,
+}
+
+impl Services {
+    fn close(&mut self, closed: Closed<IncidentInput>) -> Vec<OutputRow> {
         let hop = Hop(closed.hop);
-        let mut news: BTreeMap<Subject, (News, bool)> = BTreeMap::new();
-        for decision in closed.items {
-            let (news, ended) = news.entry(Subject::of(&decision)).or_default();
-            match decision {
-                Decision::Cell(row) => news.report.push(*row),
-                Decision::Flag(flag) => news.flags.push(*flag),
-                Decision::Comparison(row) => news.comparisons.push(*row),
-                Decision::Ended(_) => *ended = true,
-                Decision::History(_) => {}
+        let mut services: BTreeMap<Service, ServiceNews> = BTreeMap::new();
+        for input in closed.items {
+            match input {
+                IncidentInput::Plan(plan) => services.entry(plan.service).or_default().rings = Some(plan.rings),
+                IncidentInput::Decision(decision) => {
+                    let subject = Subject::of(&decision);
+                    services.entry(subject.service.clone()).or_default().take(subject, *decision);
+                }
             }
         }
         let mut rows = Vec::new();
+        for (service, news) in services {
+            let clock = self.config.clock();
+            let new = || Comparisons { incidents: BTreeMap::new(), roll_out: RollOut::new(clock) };
+            self.services.entry(service).or_insert_with(new).take(hop, news, &self.config, &mut rows);
+        }
+        rows
+    }
+}
+
+impl ServiceNews {
+    fn take(&mut self, subject: Subject, decision: Decision) {
+        let (news, ended) = self.news.entry(subject).or_default();
+        match decision {
+            Decision::Cell(row) => news.report.push(*row),
+            Decision::Flag(flag) => news.flags.push(*flag),
+            Decision::Comparison(row) => news.comparisons.push(*row),
+            Decision::Ended(_) => *ended = true,
+            Decision::History(_) => {}
+        }
+    }
+}
+
+impl Comparisons {
+    fn take(&mut self, hop: Hop, news: ServiceNews, config: &Config, rows: &mut Vec<OutputRow>) {
+        let ServiceNews { rings, news } = news;
+        if let Some(rings) = rings {
+            let report = news.values().flat_map(|(news, _)| &news.report);
+            rows.extend(paths(&rings, report).into_iter().map(|row| OutputRow::Ring(Box::new(row))));
+            self.roll_out.run_beside(&rings);
+        }
+        let mut incidents = Vec::new();
         for (subject, (news, ended)) in news {
             if !ended && news.flags.is_empty() && news.comparisons.is_empty() {
                 // Rows against history alone.
                 continue;
             }
-            let announced = if ended { self.end(hop, &subject, news) } else { self.take(hop, subject, news) };
-            rows.extend(announced.incidents.into_iter().map(|row| OutputRow::Incident(Box::new(row))));
+            let announced = if ended { self.end(hop, &subject, news) } else { self.go_on(hop, subject, news, config) };
+            incidents.extend(announced.incidents);
             rows.extend(announced.verdict.map(|row| OutputRow::Verdict(Box::new(row))));
             rows.extend(announced.comparisons.into_iter().map(|row| OutputRow::Comparison(Box::new(row))));
         }
-        rows
+        let announced = self.roll_out.take(hop, incidents).into_iter();
+        rows.extend(announced.map(|row| OutputRow::Incident(Box::new(row))));
     }
 
-    fn take(&mut self, hop: Hop, subject: Subject, news: News) -> Announced {
+    fn go_on(&mut self, hop: Hop, subject: Subject, news: News, config: &Config) -> Announced {
         let Subject { service, base, head } = subject.clone();
-        let config = self.config.clone();
-        let incidents = self.incidents.entry(subject).or_insert_with(|| Incidents::new(service, base, head, config));
-        incidents.take(hop, news)
+        let new = || Incidents::new(service, base, head, config.clone());
+        self.incidents.entry(subject).or_insert_with(new).take(hop, news)
     }
 
     fn end(&mut self, hop: Hop, subject: &Subject, news: News) -> Announced {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::fold::fold_stacks;
+use fleetdiff_schemas::fold::{fold_stacks, fold_values};
 use fleetdiff_schemas::identity::{Cohort, Identity};
 use fleetdiff_schemas::profile::{
     Decoded, Folded, Position, Profile, ProfileType, RequestPoint, Requests, Samples, Stack, Temporality, content_hash,
@@ -87,6 +87,12 @@ pub struct CohortCounts {
     /// Samples by call path, see [`crate::counts::paths`]; empty if the profile came without stacks.
     #[serde(with = "serde_bytes")]
     pub paths: Vec<u8>,
+    /// The values of the samples, by function as `functions` are, or of a snapshot by call path as `paths` are; empty if the
+    /// profile does not say them.
+    #[serde(with = "serde_bytes")]
+    pub values: Vec<u8>,
+    /// Their sum.
+    pub value: u64,
 }
 
 /// A message that a process was alive at an instant.
@@ -276,13 +282,27 @@ impl Admission {
                 (*content, cohorts.iter().map(|part| encoded(part, ids, Vec::new())).collect())
             }
             Samples::Stacks(stacks) if profile.temporality == Temporality::Cumulative => {
-                let paths = paths_of(stacks, &profile.identity.cohort, ids, table);
-                (content_hash(&profile.names, stacks), paths.into_iter().map(unfolded).collect())
+                let own = &profile.identity.cohort;
+                let mut values = paths_of(stacks, own, ids, table, |stack| stack.value);
+                let counts = paths_of(stacks, own, ids, table, |stack| stack.count).into_iter();
+                let cohorts = counts.map(|(cohort, paths)| {
+                    let values = values.remove(&cohort).unwrap_or_default();
+                    unfolded(cohort, paths, values)
+                });
+                (content_hash(&profile.names, stacks), cohorts.collect())
             }
             Samples::Stacks(stacks) => {
                 let cohorts = fold_stacks(&profile.names, stacks, &profile.identity.cohort);
-                let mut paths = paths_of(stacks, &profile.identity.cohort, ids, table);
-                let with_paths = |part: &Folded| encoded(part, ids, paths.remove(&part.cohort).unwrap_or_default());
+                let values = fold_values(&profile.names, stacks, &profile.identity.cohort);
+                let mut paths = paths_of(stacks, &profile.identity.cohort, ids, table, |stack| stack.count);
+                let with_paths = |part: &Folded| {
+                    let values = values.iter().find(|values| values.cohort == part.cohort);
+                    CohortCounts {
+                        values: values.map(|values| functions_of(values, ids)).unwrap_or_default(),
+                        value: values.map_or(0, |values| values.samples),
+                        ..encoded(part, ids, paths.remove(&part.cohort).unwrap_or_default())
+                    }
+                };
                 (content_hash(&profile.names, stacks), cohorts.iter().map(with_paths).collect())
             }
         }
@@ -357,35 +377,52 @@ fn dated(at: Nanos, broker: Option<Nanos>) -> Result<Nanos, Rejection> {
     }
 }
 
-/// Samples by call path, for each cohort.
+/// Samples by call path, or their values, for each cohort; none if all are 0.
 fn paths_of(
     stacks: &[Stack],
     default_cohort: &Cohort,
     ids: &[FunctionId],
     table: &FunctionTable,
+    of: fn(&Stack) -> u64,
 ) -> BTreeMap<Cohort, Vec<u8>> {
+    if stacks.iter().all(|stack| of(stack) == 0) {
+        return BTreeMap::new();
+    }
     let paths = table.paths().intern(stacks, ids);
     let mut cohorts: BTreeMap<Cohort, Vec<(PathId, u64)>> = BTreeMap::new();
-    for (stack, path) in stacks.iter().zip(paths).filter(|(stack, _)| stack.count > 0) {
+    for (stack, path) in stacks.iter().zip(paths).filter(|(stack, _)| of(stack) > 0) {
         let cohort = stack.cohort.as_ref().unwrap_or(default_cohort);
         match cohorts.get_mut(cohort) {
-            Some(samples) => samples.push((path, stack.count)),
-            None => drop(cohorts.insert(cohort.clone(), vec![(path, stack.count)])),
+            Some(samples) => samples.push((path, of(stack))),
+            None => drop(cohorts.insert(cohort.clone(), vec![(path, of(stack))])),
         }
     }
     cohorts.into_iter().map(|(cohort, samples)| (cohort, encode_paths(samples))).collect()
 }
 
-fn unfolded((cohort, paths): (Cohort, Vec<u8>)) -> CohortCounts {
-    CohortCounts { cohort, samples: decode_paths(&paths).map(|(_, count)| count).sum(), functions: Vec::new(), paths }
+fn unfolded(cohort: Cohort, paths: Vec<u8>, values: Vec<u8>) -> CohortCounts {
+    let sum = |paths: &[u8]| decode_paths(paths).map(|(_, count)| count).sum();
+    CohortCounts { cohort, samples: sum(&paths), value: sum(&values), functions: Vec::new(), paths, values }
 }
 
 fn encoded(part: &Folded, ids: &[FunctionId], paths: Vec<u8>) -> CohortCounts {
+    CohortCounts {
+        cohort: part.cohort.clone(),
+        samples: part.samples,
+        functions: functions_of(part, ids),
+        paths,
+        values: Vec::new(),
+        value: 0,
+    }
+}
+
+/// Counts, or values, by function.
+fn functions_of(part: &Folded, ids: &[FunctionId]) -> Vec<u8> {
     let mut entries = Vec::with_capacity(part.functions.len());
     entries.extend(part.functions.iter().filter_map(|function| {
         let id = *ids.get(usize::try_from(function.name).ok()?)?;
         Some(Entry { function: id, own: function.own, total: function.total })
     }));
     entries.sort_unstable_by_key(|entry| entry.function);
-    CohortCounts { cohort: part.cohort.clone(), samples: part.samples, functions: encode(&entries), paths }
+    encode(&entries)
 }

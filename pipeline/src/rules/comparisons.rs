@@ -1,7 +1,8 @@
 //! Which builds are compared, since when, in which time blocks, and when they are evaluated.
 //!
 //! One state machine per service, stepped once per hop with the counts of the registry of pods. A later build opens a
-//! comparison against the build with the most pods. A new time block begins whenever the mixture of builds has moved,
+//! comparison against the build with the most pods. Where several builds are rolled out side by side, each of these rings is also
+//! compared with the ring before it and with the first. A new time block begins whenever the mixture of builds has moved,
 //! so that a roll-out under a drifting load is compared within blocks in which little moved. If the base is gone and
 //! the head still runs, the head is compared with history.
 
@@ -46,6 +47,8 @@ pub struct Plan {
     pub look: bool,
     /// Whether the tables of reports are written at this hop; without a comparison those about single builds.
     pub report: bool,
+    /// The rings of the roll-out, the earliest first: builds that run side by side. Empty where comparisons are named.
+    pub rings: Vec<Build>,
 }
 
 impl Plan {
@@ -91,7 +94,7 @@ pub struct ServiceHistory {
     service: Service,
     places: BTreeMap<Build, Place>,
     initial: BTreeSet<Build>,
-    /// Heads whose comparison has ended and which have not been deployed again since.
+    /// Heads whose comparisons have all ended and which have not been deployed again since.
     done: BTreeSet<Build>,
     before: BTreeSet<Build>,
     /// Builds that were in the window when anything was last counted.
@@ -186,6 +189,7 @@ impl ServiceHistory {
             history: self.history.clone(),
             look,
             report,
+            rings: self.rings(facts, rules),
         }
     }
 
@@ -226,7 +230,9 @@ impl ServiceHistory {
         let (open, closed): (Vec<_>, Vec<_>) =
             self.open.drain(..).partition(|open| open.id.base.iter().any(lives) && lives(&open.id.head));
         self.open = open;
-        self.done.extend(closed.iter().map(|ended| ended.id.head.clone()));
+        let heads = closed.iter().map(|ended| &ended.id.head);
+        let over: Vec<Build> = heads.filter(|head| !self.is_head(head)).cloned().collect();
+        self.done.extend(over);
         closed.into_iter().map(|ended| ended.id).collect()
     }
 
@@ -249,12 +255,23 @@ impl ServiceHistory {
     fn open_comparisons(&mut self, hop: Hop, facts: &HopFacts, rules: &ComparisonRules) -> bool {
         let ids = match &rules.comparing {
             Comparing::Named { base, head } => self.named(base, head, facts),
-            Comparing::Deploys => self.deploys(facts, rules.min_head_pods),
+            Comparing::Rings(_) => self.between_rings(&self.rings(facts, rules)),
+            Comparing::Deploys => self.deploys(facts, rules),
         };
         let any = !ids.is_empty();
         self.open.extend(ids.into_iter().map(|id| OpenComparison { id, epoch: hop }));
         self.open.sort();
         any
+    }
+
+    fn is_head(&self, build: &Build) -> bool {
+        self.open.iter().any(|open| open.id.head == *build)
+    }
+
+    /// A comparison of single builds, unless it is open.
+    fn unopened(&self, base: &Build, head: &Build) -> Option<ComparisonId> {
+        let id = ComparisonId { service: self.service.clone(), base: vec![base.clone()], head: head.clone() };
+        (!self.open.iter().any(|open| open.id == id)).then_some(id)
     }
 
     fn named(&self, base: &[Build], head: &Build, facts: &HopFacts) -> Vec<ComparisonId> {
@@ -264,24 +281,45 @@ impl ServiceHistory {
         wanted.then_some(id).into_iter().collect()
     }
 
-    fn deploys(&self, facts: &HopFacts, min_head_pods: u64) -> Vec<ComparisonId> {
-        let mut heads: Vec<_> = self.places.values().collect();
-        heads.sort();
-        let is_new = |build: &Build| {
-            let has_one = self.open.iter().any(|open| open.id.head == *build);
-            !has_one && !self.initial.contains(build) && !self.done.contains(build)
-        };
+    /// The builds that run side by side, the earliest first: in the order of names where rings are named, else in build order.
+    fn rings(&self, facts: &HopFacts, rules: &ComparisonRules) -> Vec<Build> {
+        let lives = |build: &&Build| facts.in_window.contains_key(build);
+        match &rules.comparing {
+            Comparing::Named { .. } => Vec::new(),
+            Comparing::Rings(rings) => rings.iter().filter(lives).cloned().collect(),
+            Comparing::Deploys => {
+                let mut order: Vec<&Place> = self.places.values().collect();
+                order.sort();
+                order.into_iter().map(|place| &place.2).filter(lives).cloned().collect()
+            }
+        }
+    }
+
+    /// Each ring against the one before it and against the first, unless that is open.
+    fn between_rings(&self, rings: &[Build]) -> Vec<ComparisonId> {
+        let pairs = rings
+            .iter()
+            .enumerate()
+            .flat_map(|(ring, head)| ring_bases(rings.iter().take(ring)).filter_map(|base| self.unopened(base, head)));
+        pairs.collect()
+    }
+
+    /// Each build that is new: against the build with the most pods, once; and, as a ring of a roll-out, against the build before it
+    /// in build order and the first, as soon as that has as many pods as a head needs.
+    fn deploys(&self, facts: &HopFacts, rules: &ComparisonRules) -> Vec<ComparisonId> {
+        let rings = self.rings(facts, rules);
         let pods = |build: &Build| facts.in_window.get(build).copied().unwrap_or(0);
-        let eligible =
-            heads.iter().map(|place| &place.2).filter(|build| is_new(build) && pods(build) >= min_head_pods.max(1));
-        let base_of = |head: &Build| {
-            let others = heads.iter().filter(|place| place.2 != *head && pods(&place.2) > 0);
-            others.max_by_key(|place| (pods(&place.2), **place)).map(|place| place.2.clone())
-        };
-        let pairs = eligible.filter_map(|head| base_of(head).map(|base| (base, head)));
-        pairs
-            .map(|(base, head)| ComparisonId { service: self.service.clone(), base: vec![base], head: head.clone() })
-            .collect()
+        let has_enough = |build: &&Build| pods(build) >= rules.min_head_pods.max(1);
+        let is_new = |build: &Build| !self.initial.contains(build) && !self.done.contains(build);
+        let mut ids = BTreeSet::new();
+        for (ring, head) in rings.iter().enumerate().filter(|(_, head)| is_new(head) && has_enough(head)) {
+            let others = rings.iter().enumerate().filter(|(other, _)| *other != ring);
+            let largest = others.max_by_key(|(other, build)| (pods(build), *other)).map(|(_, build)| build);
+            let largest = largest.filter(|_| !self.is_head(head));
+            let earlier = ring_bases(rings.iter().take(ring).filter(has_enough));
+            ids.extend(largest.into_iter().chain(earlier).filter_map(|base| self.unopened(base, head)));
+        }
+        ids.into_iter().collect()
     }
 
     fn roll_epochs(&mut self, hop: Hop, rules: &ComparisonRules) -> bool {
@@ -309,6 +347,13 @@ impl ServiceHistory {
         }
         begins
     }
+}
+
+/// With which of the rings before it a ring is compared: the last and the first of them.
+fn ring_bases<'a>(earlier: impl DoubleEndedIterator<Item = &'a Build> + Clone) -> impl Iterator<Item = &'a Build> {
+    let previous = earlier.clone().next_back();
+    let first = earlier.clone().next().filter(|first| Some(*first) != previous);
+    previous.into_iter().chain(first)
 }
 
 impl Mixture {
@@ -365,16 +410,67 @@ mod tests {
         let one = history.close(Hop(101), &facts(&[("a", 3), ("b", 5), ("c", 1)]), false, &rules);
         assert!(one.open.is_empty(), "one pod is no replicate: {one:?}");
         let two = history.close(Hop(102), &facts(&[("a", 3), ("b", 5), ("c", 2)]), false, &rules);
-        let (base, epoch) = (vec![Build::from("b")], Hop(102));
-        assert!(two.begins_block);
-        assert_eq!(
-            two.open,
-            [OpenComparison { id: ComparisonId { service: "api".into(), base, head: "c".into() }, epoch }]
-        );
+        assert!(two.begins_block && two.open.iter().all(|open| open.epoch == Hop(102)));
+        assert_eq!(pairs(&two), ["a>c", "b>c"], "b has most pods, and a is the first in build order");
         let gone = history.close(Hop(103), &facts(&[("a", 3), ("b", 5)]), false, &rules);
-        assert_eq!((gone.closed.len(), gone.open.len(), gone.begins_block), (1, 0, true));
+        assert_eq!((gone.closed.len(), gone.open.len(), gone.begins_block), (2, 0, true));
         let again = history.close(Hop(104), &facts(&[("a", 3), ("b", 5), ("c", 2)]), false, &rules);
-        assert_eq!(again.open.len(), 1, "a build that was gone is a new deploy: {again:?}");
+        assert_eq!(again.open.len(), 2, "a build that was gone is a new deploy: {again:?}");
+    }
+
+    /// The open comparisons, as `base>head`.
+    fn pairs(plan: &Plan) -> Vec<String> {
+        plan.open.iter().map(|open| format!("{}>{}", open.id.base_name(), open.id.head)).collect()
+    }
+
+    #[test]
+    fn rings_are_compared_with_the_ring_before_and_with_the_first() {
+        let (mut history, rules) = history();
+        let mut at = |hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules);
+        at(100, &[("a", 60)]);
+        assert_eq!(pairs(&at(101, &[("a", 60), ("b", 4)])), ["a>b"]);
+        assert_eq!(pairs(&at(102, &[("a", 60), ("b", 4), ("c", 2)])), ["a>b", "a>c", "b>c"]);
+        let four = at(103, &[("a", 10), ("b", 50), ("c", 6), ("d", 2)]);
+        assert_eq!(
+            pairs(&four),
+            ["a>b", "a>c", "a>d", "b>c", "b>d", "c>d"],
+            "the largest, the one before and the first"
+        );
+        assert_eq!(four.rings, ["a", "b", "c", "d"].map(Build::from));
+        let rolled_back = at(104, &[("a", 10), ("b", 50), ("d", 2)]);
+        assert_eq!(pairs(&rolled_back), ["a>b", "a>d", "b>d"], "a ring that is gone takes its comparisons along");
+        let first_gone = at(105, &[("b", 50), ("d", 2)]);
+        assert_eq!(
+            (pairs(&first_gone), &first_gone.rings[..]),
+            (vec!["b>d".to_owned()], &["b", "d"].map(Build::from)[..])
+        );
+        let again = at(106, &[("b", 50), ("d", 2), ("c", 3)]);
+        assert_eq!(pairs(&again), ["b>c", "b>d", "d>c"], "a build that comes back is the last ring");
+    }
+
+    #[test]
+    fn a_ring_is_compared_with_an_earlier_one_only_once_that_has_enough_pods() {
+        let (mut history, rules) = history();
+        let mut at = |hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules);
+        at(100, &[("a", 60)]);
+        assert_eq!(pairs(&at(101, &[("a", 60), ("b", 1), ("c", 2)])), ["a>c"]);
+        assert_eq!(
+            pairs(&at(102, &[("a", 60), ("b", 2), ("c", 2)])),
+            ["a>b", "a>c", "b>c"],
+            "b and c came at once, b by name before c"
+        )
+    }
+
+    #[test]
+    fn named_rings_follow_their_order_whenever_they_appear() {
+        let comparing = Comparing::Rings(["v1", "v2", "v3"].map(Build::from).to_vec());
+        let rules = ComparisonRules::new(&Config { comparing, ..Config::default() });
+        let mut history = ServiceHistory::new("api".into());
+        let mut at = |hop, pods: &[(&str, u64)]| history.close(Hop(hop), &facts(pods), false, &rules);
+        assert_eq!(pairs(&at(100, &[("v3", 5), ("v2", 5), ("other", 50)])), ["v2>v3"]);
+        let all = at(101, &[("v3", 5), ("v2", 5), ("v1", 1)]);
+        assert_eq!(pairs(&all), ["v1>v2", "v1>v3", "v2>v3"]);
+        assert_eq!(all.rings, ["v1", "v2", "v3"].map(Build::from));
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //!   now. The next interval begins with it.
 //! - If the process is known to have begun within the window, and after the last snapshot (or there is none), the
 //!   interval began with the process, at zero.
+//! - Values, such as bytes, are subtracted path by path as samples are, but never say what a snapshot is.
 //! - If the count of a path falls while the total does not (counts that were scaled up and rounded may vary), the path
 //!   has new samples only once it exceeds what was already counted. Therefore the largest count seen of each path is
 //!   kept.
@@ -36,6 +37,8 @@ pub struct Snapshot {
     pub at: Nanos,
     /// Its counts since the process began.
     pub samples: PathSamples,
+    /// The values of these samples; empty if they have none.
+    pub values: PathSamples,
 }
 
 /// What a snapshot contributes.
@@ -47,6 +50,8 @@ pub enum Taken {
         since: Nanos,
         /// Its samples.
         samples: PathSamples,
+        /// Their values.
+        values: PathSamples,
     },
     /// Nothing yet: it is a first snapshot, and the next interval begins here.
     First,
@@ -66,6 +71,7 @@ struct Last {
     at: Nanos,
     total: u64,
     most: PathSamples,
+    most_values: PathSamples,
 }
 
 impl Process {
@@ -76,7 +82,7 @@ impl Process {
 
     /// Takes a snapshot of the process that began at `start`, if known. No interval is longer than `longest`.
     pub fn take(&mut self, snapshot: Snapshot, start: Option<Nanos>, longest: Nanos) -> Taken {
-        let Snapshot { at, samples } = snapshot;
+        let Snapshot { at, samples, values } = snapshot;
         if self.last.as_ref().is_some_and(|last| at <= last.at) {
             return Taken::Superseded;
         }
@@ -84,18 +90,19 @@ impl Process {
         let before = self.last.take();
         let began = start.filter(|start| *start <= at && before.as_ref().is_none_or(|last| last.at < *start));
         let known = match (began, before) {
-            (Some(began), _) => Some((began, PathSamples::new())),
-            (None, Some(last)) if last.total <= total => Some((last.at, last.most)),
+            (Some(began), _) => Some((began, [PathSamples::new(), PathSamples::new()])),
+            (None, Some(last)) if last.total <= total => Some((last.at, [last.most, last.most_values])),
             _ => None,
         };
         match known.filter(|(since, _)| at.since(*since) <= longest) {
-            Some((since, mut most)) => {
-                let new = raise(&mut most, samples);
-                self.last = Some(Last { at, total, most });
-                Taken::Interval { since, samples: new }
+            Some((since, [mut most, mut most_values])) => {
+                let samples = raise(&mut most, samples);
+                let values = raise(&mut most_values, values);
+                self.last = Some(Last { at, total, most, most_values });
+                Taken::Interval { since, samples, values }
             }
             None => {
-                self.last = Some(Last { at, total, most: samples });
+                self.last = Some(Last { at, total, most: samples, most_values: values });
                 Taken::First
             }
         }

@@ -278,6 +278,8 @@ impl Incidents {
             share_delta: lead.filter(|row| row.function != ALL_FUNCTIONS).and_then(|row| row.share_delta),
             always_valid_ln_p: account.always_valid_ln_p(),
             explains: self.explained(cause, &flags),
+            introduced_by: None,
+            found_in: Vec::new(),
             superseded_by_id: link.as_ref().and_then(|by| Some(id(by, self.standing.get(by)?.raised))),
             superseded_by: link,
             provisional_until_at: account.provisional_until_at(),

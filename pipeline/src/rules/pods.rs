@@ -4,7 +4,7 @@
 //! batching can change which of two duplicates is kept, where warm-up begins, what a pod's requests are, or between
 //! which snapshots of a process an interval lies.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
 use fleetdiff_schemas::config::{CellBy, Config};
@@ -168,6 +168,8 @@ impl PodRules {
             requests: 0,
             functions: Vec::new(),
             paths: Vec::new(),
+            values: Vec::new(),
+            value: 0,
         }
     }
 
@@ -313,11 +315,17 @@ impl PodHistory {
             return Some(profile.window);
         }
         let (held, at, start) = (profile.samples(), profile.window.end, profile.identity.process_start);
-        let samples = std::mem::take(&mut profile.cohorts).into_iter().map(|part| (part.cohort, part.paths)).collect();
+        let (mut samples, mut values) = (PathSamples::new(), PathSamples::new());
+        for part in std::mem::take(&mut profile.cohorts) {
+            if !part.values.is_empty() {
+                values.insert(part.cohort.clone(), part.values);
+            }
+            samples.insert(part.cohort, part.paths);
+        }
         let process = self.processes.entry((profile.identity.build.clone(), profile.profile_type, start)).or_default();
-        match process.take(Snapshot { at, samples }, start, rules.clock.length_of(rules.window)) {
-            Taken::Interval { since, samples } => {
-                profile.cohorts = folded(samples, table);
+        match process.take(Snapshot { at, samples, values }, start, rules.clock.length_of(rules.window)) {
+            Taken::Interval { since, samples, values } => {
+                profile.cohorts = folded(samples, values, table);
                 dropped.carried_over += held - profile.samples();
                 Some(TimeRange { start: since, end: at })
             }
@@ -359,6 +367,8 @@ impl PodHistory {
             let addition = Addition {
                 functions: sum(parts.iter().map(|part| part.functions.as_slice())),
                 paths: sum_of_paths(parts.iter().map(|part| part.paths.as_slice())),
+                values: sum(parts.iter().map(|part| part.values.as_slice())),
+                value: parts.iter().map(|part| part.value).sum(),
                 ..addition(profile.own, parts.iter().map(|part| part.samples).sum(), 0)
             };
             decided.additions.push(CellAddition { cell, addition, late });
@@ -392,14 +402,22 @@ fn counted_window(profile: &PodProfile, started: Nanos, window: TimeRange) -> Co
     }
 }
 
-fn folded(samples: PathSamples, table: &FunctionTable) -> Vec<CohortCounts> {
-    let fold = |(cohort, paths): (Cohort, Vec<u8>)| CohortCounts {
-        cohort,
-        samples: decode_paths(&paths).map(|(_, count)| count).sum(),
-        functions: encode(&table.paths().fold(&paths)),
-        paths,
+fn folded(mut samples: PathSamples, mut values: PathSamples, table: &FunctionTable) -> Vec<CohortCounts> {
+    let cohorts: BTreeSet<Cohort> = samples.keys().chain(values.keys()).cloned().collect();
+    let sum = |paths: &[u8]| decode_paths(paths).map(|(_, count)| count).sum();
+    let fold = |cohort: Cohort| {
+        let paths = samples.remove(&cohort).unwrap_or_default();
+        let values = values.remove(&cohort).unwrap_or_default();
+        CohortCounts {
+            cohort,
+            samples: sum(&paths),
+            functions: encode(&table.paths().fold(&paths)),
+            value: sum(&values),
+            values: encode(&table.paths().fold(&values)),
+            paths,
+        }
     };
-    samples.into_iter().map(fold).collect()
+    cohorts.into_iter().map(fold).collect()
 }
 
 type Order = (ProfileType, Nanos, Nanos, u128, i32, i64, u32);

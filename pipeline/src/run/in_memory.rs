@@ -106,6 +106,9 @@ impl Sink for Collected {
         tables.verdicts.extend(rows.verdicts);
         tables.comparisons.extend(rows.comparisons);
         tables.scaling.extend(rows.scaling);
+        tables.rings.extend(rows.rings);
+        tables.heap.extend(rows.heap);
+        tables.heap_findings.extend(rows.heap_findings);
         tables.scaling_findings.extend(rows.scaling_findings);
         tables.ledger.extend(rows.ledger);
         tables.rejected.extend(rows.rejected);

@@ -25,6 +25,7 @@
 //! | What may be said at any look? | [`evalue`], [`always_valid`] |
 //! | Does a request cost more? | [`requests`] |
 //! | Does it cost more under load? | [`scaling`] |
+//! | Do bytes differ, or how fast they grow? | [`pod_levels`] |
 //! | What of functions with a handful of samples? | [`rare`], [`exact`] |
 //! | Do only some pods differ? | [`outliers`], [`combine`], [`chi_square`] |
 //! | Do the arms differ in something else? | [`self_check`], [`hidden_factor`] |
@@ -68,6 +69,7 @@ pub mod normalization;
 mod number;
 pub mod one_pod;
 pub mod outliers;
+pub mod pod_levels;
 pub mod pooled;
 pub mod power;
 pub mod priors;

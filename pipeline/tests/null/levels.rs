@@ -64,7 +64,7 @@ fn snapshots(
             requests: None,
             names: Arc::clone(names),
             samples: Samples::Stacks(
-                stacks.map(|(frame, &count)| Stack { frames: vec![frame], count, cohort: None }).collect(),
+                stacks.map(|(frame, &count)| Stack { frames: vec![frame], count, cohort: None, value: 0 }).collect(),
             ),
         }
     };

@@ -9,7 +9,7 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ALL_FUNCTIONS;
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{ScalingReason, ScalingVerdict};
-use fleetdiff_simulation::fleet::{Cells, FleetBuilder};
+use fleetdiff_simulation::fleet::{Cells, FleetBuilder, Ring};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -44,7 +44,7 @@ fn drawn(seed: u64) -> (FleetBuilder, Config) {
         0 => (plain.cohorts_by_request().hardware(["old", "new"]).deploy_after(seconds(60)), config),
         1 => {
             let comparing = Comparing::Named { base: vec!["v40".into(), "v41".into()], head: "v42".into() };
-            (plain.other_build("v40", 4).already_deployed(), Config { comparing, ..config })
+            (plain.ring(Ring::new("v40", 4)).already_deployed(), Config { comparing, ..config })
         }
         2 => (plain.pods_per_cell(5, 2), config),
         _ => (plain.already_deployed(), config),

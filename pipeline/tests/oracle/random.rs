@@ -11,7 +11,7 @@ use fleetdiff_schemas::profile::{CountKind, Decoded};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow, EvidenceRow, FlagRow, LedgerRow, Tables};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{RowReason, Verdict};
-use fleetdiff_simulation::fleet::{Cells, FleetBuilder};
+use fleetdiff_simulation::fleet::{Cells, FleetBuilder, Ring};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -87,7 +87,7 @@ fn random_fleet(seed: u64, config: Config) -> (FleetBuilder, Config) {
             let rolling = Config { evaluate_every: Nanos::from_seconds(70), epoch: Nanos::from_seconds(300), ..config };
             let two_builds = Comparing::Named { base: vec!["v40".into(), "v41".into()], head: "v42".into() };
             if seed.is_multiple_of(2) {
-                (mixed.other_build("v40", 5), Config { comparing: two_builds, ..rolling })
+                (mixed.ring(Ring::new("v40", 5)), Config { comparing: two_builds, ..rolling })
             } else {
                 (mixed, rolling)
             }

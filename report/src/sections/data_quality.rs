@@ -3,6 +3,7 @@
 use fleetdiff_schemas::number::signed_float;
 use fleetdiff_schemas::rows::{LedgerRow, RejectedRow};
 
+use crate::chart::Undrawn;
 use crate::document::{Block, Cell, Section, Text, name, paragraph, words};
 use crate::figures::total;
 use crate::records::Records;
@@ -27,9 +28,9 @@ const LINES: [Line; 12] = [
     ("samples_rejected", "left out: in rejected profiles", |row| row.samples_rejected),
 ];
 
-pub(crate) fn section(records: &Records, references: &mut References) -> Option<Section> {
+pub(crate) fn section(records: &Records, references: &mut References) -> Result<Option<Section>, Undrawn> {
     if records.ledger.is_empty() {
-        return None;
+        return Ok(None);
     }
     let balances = records.ledger.values().all(LedgerRow::balances);
     let verdict = if balances {
@@ -43,7 +44,7 @@ pub(crate) fn section(records: &Records, references: &mut References) -> Option<
         blocks.push(paragraph(vec![words("Rejected, by reason, with the first of each:")]));
         blocks.push(rejected(records, references));
     }
-    Some(Section { title: Some("Data: what came in, and what was left out".to_owned()), blocks })
+    Ok(Some(Section { title: Some("Data: what came in, and what was left out".to_owned()), blocks }))
 }
 
 fn ledger(records: &Records, references: &mut References) -> Block {

@@ -8,10 +8,11 @@ use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_report::{Document, Records, Subject, document};
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, Interval, LedgerRow, RejectedRow, ScalingRow, Tables,
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, Interval, LedgerRow, RejectedRow, RingRow, ScalingRow,
+    Tables,
 };
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
+use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder, Ring};
 use tempfile::TempDir;
 
 /// One function costs 40 % more in one of two cohorts.
@@ -58,6 +59,24 @@ pub static UNDER_LOAD: LazyLock<Tables> = LazyLock::new(|| {
     rows(fleet, &Config { comparing, ..config() })
 });
 
+/// Four builds side by side: the second makes a function 40 % more expensive, the third has it too, the fourth mends it.
+pub static RINGS: LazyLock<Tables> = LazyLock::new(|| {
+    let seconds = Nanos::from_seconds;
+    let fleet = Fleet::seeded(8)
+        .regions(["north"])
+        .cohorts(["tv", "web"])
+        .pods_per_cell(6, 10)
+        .samples_per_second(60.0)
+        .deploy_after(seconds(60))
+        .ring(Ring::new("v43", 6).starts_after(seconds(240)).with_changes())
+        .ring(Ring::new("v44", 6).starts_after(seconds(420)))
+        .regress(Fleet::DEMO_FUNCTION, Cells::cohort("tv"), 1.4)
+        .lasts(seconds(1500))
+        .stacks()
+        .build();
+    rows(fleet, &Config { young: seconds(120), ..config() })
+});
+
 fn small() -> FleetBuilder {
     Fleet::seeded(3)
         .regions(["north", "south"])
@@ -96,6 +115,7 @@ pub fn records(tables: &Tables) -> Records {
     reader.for_each_file::<CellRow>(|file, rows| records.take_cells(file, rows)).unwrap();
     reader.for_each_file::<EvidenceRow>(|file, rows| records.take_evidence(file, rows)).unwrap();
     reader.for_each_file::<ScalingRow>(|file, rows| records.take_scaling(file, rows)).unwrap();
+    reader.for_each_file::<RingRow>(|file, rows| records.take_rings(file, rows)).unwrap();
     reader.for_each_file::<LedgerRow>(|_, rows| records.take_ledger(&rows)).unwrap();
     reader.for_each_file::<RejectedRow>(|_, rows| records.take_rejected(&rows)).unwrap();
     reader.finish().unwrap();

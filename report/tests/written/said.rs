@@ -3,11 +3,12 @@
 use comrak::nodes::NodeValue;
 use comrak::{Arena, Options, parse_document};
 use fleetdiff_report::{Document, markdown};
-use fleetdiff_schemas::rows::Tables;
-use fleetdiff_schemas::verdict::ComparisonVerdict;
+use fleetdiff_schemas::identity::Build;
+use fleetdiff_schemas::rows::{IncidentRow, Tables};
+use fleetdiff_schemas::verdict::{ComparisonVerdict, IncidentState};
 use fleetdiff_simulation::fleet::Fleet;
 
-use super::fleets::{REGRESSED, ROLLED_OUT, UNCHANGED, UNDER_LOAD, doubled, renamed, report};
+use super::fleets::{REGRESSED, RINGS, ROLLED_OUT, UNCHANGED, UNDER_LOAD, doubled, renamed, report};
 
 /// The Markdown of a report without marks.
 fn plain(tables: &Tables) -> String {
@@ -92,6 +93,43 @@ fn what_scales_worse_is_named_and_nothing_else() {
     // Where load does not move, the section says what is missing.
     let flat = plain(&REGRESSED);
     assert!(!flat.contains("## Under load"), "no requests are counted there: {flat}");
+}
+
+#[test]
+fn rings_are_one_path_and_one_incident() {
+    let text = plain(&RINGS);
+    let (_, section) = text.split_once("## Rings: from build to build").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap_or((section, ""));
+    assert!(section.contains("the builds v41, then v42, then v43, then v44 run side by side"), "{section}");
+    let paths: Vec<&str> = section.lines().filter(|line| line.starts_with("| `")).collect();
+    assert!(
+        !paths.is_empty() && paths.iter().all(|line| line.starts_with("| `serialize_video_chunk` | all of tv | ")),
+        "{section}"
+    );
+    let [_, _, v41, v42, v43, v44] = paths[0].trim_matches('|').split(" | ").collect::<Vec<_>>()[..] else {
+        panic!("{section}")
+    };
+    assert!(v41.ends_with(" pods"), "{v41}");
+    assert!(v42.contains(" against v41, regressed"), "{v42}");
+    assert!(
+        v43.contains(" against v42, ")
+            && !v43.contains("against v42, regressed")
+            && v43.contains(" against v41, regressed"),
+        "{v43}"
+    );
+    assert!(v44.contains(" against v43, improved") && !v44.contains("against v41, regressed"), "{v44}");
+    // What v42 introduced is one incident, whose sentence names v43; v44 has one of its own.
+    let raised: Vec<&IncidentRow> = RINGS.incidents.iter().filter(|row| row.state == IncidentState::Raised).collect();
+    let of: Vec<(&str, &str)> = raised.iter().map(|row| (row.base_build.as_str(), row.head_build.as_str())).collect();
+    assert!(of.starts_with(&[("v41", "v42")]) && of[1..].iter().all(|(_, head)| *head == "v44"), "{of:?}");
+    let last = RINGS.incidents.iter().rfind(|row| row.head_build.as_str() == "v42").unwrap();
+    assert_eq!(
+        (last.introduced_by.as_ref().map(Build::as_str), last.found_in.join(",")),
+        (Some("v42"), "v42,v43".to_owned())
+    );
+    assert!(last.summary.ends_with("v42 introduced it, v43 has it too."), "{}", last.summary);
+    // Two builds have no such section.
+    assert!(!plain(&REGRESSED).contains("## Rings"));
 }
 
 #[test]

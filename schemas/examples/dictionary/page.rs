@@ -1,7 +1,7 @@
 //! The page itself: one section per table, one line per column.
 
 use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow, RejectedRow, ScalingRow,
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, RejectedRow, RingRow, ScalingRow,
 };
 use fleetdiff_schemas::tables::{Column, Kind, SCHEMA_VERSION, TableRow};
 
@@ -21,13 +21,24 @@ pub fn dictionary() -> String {
         ),
         section::<ComparisonRow>("One row per comparison and cell at each look, and one over all cells.", 0),
         section::<IncidentRow>(
-            "One row per change of an incident: all that one cause does in one comparison. Each row is also announced, \
+            "One row per change of an incident: all that one cause does in one comparison, or over all builds of a roll-out. Each row is also announced, \
              with its flags ([alerts.md](alerts.md)).",
             0,
         ),
         section::<ScalingRow>(
             "One row per function, cell and build at each report, if requests are known: how the cost of a request follows \
              load ([semantics.md](semantics.md), section 17). A build that is compared with another has a second row for it.",
+            0,
+        ),
+        section::<RingRow>(
+            "One row per function, cell and build at each report, if at least three builds run side by side: what a function that is \
+             significant between any two of them costs from build to build, against the one before it and against the first \
+             ([semantics.md](semantics.md), section 18).",
+            0,
+        ),
+        section::<HeapRow>(
+            "One row per cell of a comparison at each report, and one per function that moved, if there are profiles of memory: what \
+             requests allocate, what stays in use and whether it grows ([semantics.md](semantics.md), section 19).",
             0,
         ),
         section::<LedgerRow>("One row per hop and profile type: what came in and what became of it.", 0),
@@ -40,7 +51,7 @@ fn introduction() -> String {
     format!(
         "<!-- Generated: cargo run -p fleetdiff-schemas --example dictionary > docs/tables.md -->\n\
          # Tables: every column\n\
-         An output folder has eight tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
+         An output folder has ten tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
          made of the same text that the files carry in their column metadata (keys `description` and `unit`). The columns\n\
          are those of schema version {SCHEMA_VERSION}, which each file names as `fleetdiff.schema_version`.\n\
          \n\

@@ -56,6 +56,14 @@ impl ProfileType {
         self == Self::LiveHeap
     }
 
+    /// The unit of what samples of this type stand for, where profiles say it beside the count; `None` if none is kept.
+    pub fn value_unit(self) -> Option<&'static str> {
+        match self {
+            Self::Heap | Self::LiveHeap => Some("bytes"),
+            Self::Cpu | Self::OffCpu | Self::Wall | Self::Mutex | Self::Block => None,
+        }
+    }
+
     /// The measure whose raw samples are counted for this type.
     pub fn measure(self) -> Measure {
         match self {

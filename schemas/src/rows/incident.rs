@@ -47,6 +47,10 @@ pub struct IncidentRow {
     pub always_valid_ln_p: Option<f64>,
     /// Rows that changed only because the cause did.
     pub explains: Vec<String>,
+    /// The build that introduced the cause, if the ring before it does not have it.
+    pub introduced_by: Option<Build>,
+    /// The builds in which the cause is flagged, in the order of rings.
+    pub found_in: Vec<String>,
     /// For `superseded`: the cause of the incident that goes on.
     pub superseded_by: Option<String>,
     /// For `superseded`: the identity of that incident.

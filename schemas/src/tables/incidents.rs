@@ -40,6 +40,8 @@ impl TableRow for IncidentRow {
             share_delta: None,
             always_valid_ln_p: None,
             explains: Vec::new(),
+            introduced_by: None,
+            found_in: Vec::new(),
             superseded_by: None,
             superseded_by_id: None,
             provisional_until_at: None,
@@ -109,8 +111,15 @@ fn columns_of_effect() -> Vec<Column<IncidentRow>> {
         "explains": explains =>
             "Rows of other functions that move only because the cause does: `name (kind)` for callers, `name (share)` \
              for functions whose share alone moved. They raise no incident of their own. May be empty, never null.",
+        "introduced_by": introduced_by =>
+            "The build that introduced the cause: it shows against the build before it in the roll-out. Null where that is not shown, \
+             or builds are compared by name.",
+        "found_in": found_in =>
+            "The builds in whose comparisons the cause is flagged in the same direction, in the order of the roll-out: `head_build`, \
+             and later ones that have it too and raise no incident of their own. May be empty in an incident that ended, never null.",
         "superseded_by": superseded_by =>
-            "The cause of the incident that explains this one and goes on. Null unless the state is `superseded`.",
+            "The cause of the incident that explains this one and goes on; the same cause where it goes on in another comparison of \
+             the roll-out. Null unless the state is `superseded`.",
         "superseded_by_id": superseded_by_id =>
             "The `incident_id` of that incident. Null where `superseded_by` is null.",
         "provisional_until_at": provisional_until_at =>

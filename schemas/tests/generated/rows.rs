@@ -222,6 +222,8 @@ impl Generator {
             share_delta: self.interval(),
             always_valid_ln_p: self.known(Self::number),
             explains: self.names(),
+            introduced_by: self.known(|g| g.comparison().head_build),
+            found_in: self.names(),
             superseded_by: superseded.then(|| self.function()),
             superseded_by_id: superseded.then(|| format!("{:016x}", self.next())),
             provisional_until_at: self.known(Self::end),
@@ -322,6 +324,31 @@ impl Generator {
         }
     }
 
+    pub fn ring(&mut self) -> RingRow {
+        let comparison = self.comparison();
+        let step = |g: &mut Self| RingStep {
+            build: g.known(|g| g.comparison().base_build),
+            ratio: g.interval(),
+            verdict: g.known(|g| g.one_of(&[Verdict::Regressed, Verdict::Equivalent])),
+            reason: g.known(|g| g.one_of(&[RowReason::NeedsTime, RowReason::LoadDiffers])),
+        };
+        RingRow {
+            service: comparison.service,
+            profile_type: comparison.profile_type,
+            measure: comparison.measure,
+            count_kind: self.one_of(&CountKind::ALL),
+            cell: self.cell_key(),
+            function: self.function().into(),
+            ring: self.count(),
+            build: comparison.head_build,
+            window_start_at: self.end(),
+            window_end_at: self.end(),
+            figures: self.arm(),
+            previous: step(self),
+            first: step(self),
+        }
+    }
+
     pub fn finding(&mut self) -> ScalingFindingRow {
         let comparison = self.comparison();
         let state = self.one_of(&[FlagState::Raised, FlagState::Updated, FlagState::Cleared]);
@@ -345,6 +372,62 @@ impl Generator {
             cleared_because: (state == FlagState::Cleared).then(|| "scales_equally".to_owned()),
             summary: "f scales worse in v2.".to_owned(),
             action: "Hold v2 back from peak.".to_owned(),
+        }
+    }
+
+    pub fn heap(&mut self) -> HeapRow {
+        let comparison = self.comparison();
+        HeapRow {
+            service: comparison.service,
+            base_build: comparison.base_build,
+            head_build: comparison.head_build,
+            count_kind: self.one_of(&CountKind::ALL),
+            cell: self.cell_key(),
+            function: self.function().into(),
+            window_start_at: self.end(),
+            window_end_at: self.end(),
+            alloc: self.face(),
+            live: self.face(),
+            slope: self.face(),
+            support: self.one_of(&[Support::Firm, Support::Tentative]),
+            class: self.one_of(&[HeapClass::HiddenLeak, HeapClass::Win, HeapClass::Unknown]),
+            reason: self.known(|g| g.one_of(&[HeapReason::NeedsTime, HeapReason::NoClass])),
+        }
+    }
+
+    fn face(&mut self) -> HeapFace {
+        HeapFace {
+            head: self.known(Self::number),
+            base: self.known(Self::number),
+            change: self.interval(),
+            ln_p: self.known(Self::number),
+            q_value: self.known(Self::number),
+            direction: self.one_of(&[HeapDirection::Up, HeapDirection::Unknown]),
+            reason: self.known(|g| g.one_of(&[HeapReason::FewPods, HeapReason::Imprecise])),
+        }
+    }
+
+    pub fn heap_finding(&mut self) -> HeapFindingRow {
+        let comparison = self.comparison();
+        let state = self.one_of(&[FlagState::Raised, FlagState::Updated, FlagState::Cleared]);
+        HeapFindingRow {
+            service: comparison.service,
+            base_build: comparison.base_build,
+            head_build: comparison.head_build,
+            class: HeapClass::HiddenLeak,
+            state,
+            severity: Severity::Ticket,
+            raised_at: self.end(),
+            changed_at: self.end(),
+            sequence: Hop(self.below(1_000)),
+            found_in: self.names(),
+            carried_by: self.names(),
+            alloc_ratio: self.interval(),
+            live_ratio: self.interval(),
+            slope_difference: self.interval(),
+            cleared_because: (state == FlagState::Cleared).then(|| "no_longer_found".to_owned()),
+            summary: "v2 keeps more memory.".to_owned(),
+            action: "Look at what f keeps.".to_owned(),
         }
     }
 
@@ -396,7 +479,10 @@ impl Generator {
             incidents: (0..rows).map(|_| self.incident()).collect(),
             verdicts: Vec::new(),
             scaling: (0..rows).map(|_| self.scaling()).collect(),
+            rings: (0..rows).map(|_| self.ring()).collect(),
             scaling_findings: Vec::new(),
+            heap: (0..rows).map(|_| self.heap()).collect(),
+            heap_findings: Vec::new(),
             ledger: (0..rows).map(|_| self.ledger()).collect(),
             rejected: (0..rows).map(|_| self.rejected()).collect(),
             fan_out: Vec::new(),

@@ -60,7 +60,7 @@ impl Ticks<'_, '_> {
     }
 
     fn stack(&self, place: usize, count: u64) -> Result<Stack, Rejection> {
-        Ok(Stack { frames: self.tree.path(place, self.frames, self.budget)?, count, cohort: None })
+        Ok(Stack { frames: self.tree.path(place, self.frames, self.budget)?, count, cohort: None, value: 0 })
     }
 
     /// Each tick by itself; `times` are those of each.

@@ -84,7 +84,7 @@ fn frames<S: SampleSink>(line: &Line<'_>, count: u64, budget: &Budget, sink: &mu
 }
 
 fn give<S: SampleSink>(frames: Vec<u32>, count: u64, details: SampleDetails, sink: &mut S) -> Result<(), Rejection> {
-    if count == 0 { Ok(()) } else { sink.sample(Stack { frames, count, cohort: None }, details) }
+    if count == 0 { Ok(()) } else { sink.sample(Stack { frames, count, cohort: None, value: 0 }, details) }
 }
 
 /// What is said of the tick, if the unit is one of time and the type one of clocks.

@@ -19,7 +19,7 @@ const CLOCK_PERIOD: i64 = 10_000_000;
 /// give equal bytes.
 ///
 /// Sample types: `samples/count` with a period of the clock for cpu, wall and off_cpu; `contentions/count` for mutex and block;
-/// for heap `alloc_objects/count` and `alloc_space/bytes` (0) with a period of 1, that is, each count an allocation. Type,
+/// for heap `alloc_objects/count` and `alloc_space/bytes` with a period of 1, that is, each count an allocation. Type,
 /// temporality and requests stand in attributes of the profile. Assumes names as decoders give them (none empty, none
 /// `[unknown]`) and windows after 1970.
 ///
@@ -130,18 +130,19 @@ impl Writer {
         &mut self,
         stack: &Stack,
         locations: &[i32],
-        each: i64,
+        each: Option<i64>,
         mapping: &IdentityMapping,
     ) -> Result<proto::Sample, Unencodable> {
         let location = |frame: &u32| usize::try_from(*frame).ok().and_then(|frame| locations.get(frame)).copied();
         let frames: Option<Vec<i32>> = stack.frames.iter().rev().map(location).collect();
         let count = i64::try_from(stack.count).map_err(|_| Unencodable::OutOfRange)?;
+        let own = i64::try_from(stack.value).map_err(|_| Unencodable::OutOfRange)?;
         let label = mapping.cohort.first().map_or("cohort", String::as_str);
         let cohort = stack.cohort.as_ref().map(|cohort| self.attribute(label, cohort.as_str())).transpose()?;
         Ok(proto::Sample {
             stack_index: self.stack(frames.ok_or(Unencodable::OutOfRange)?)?,
             attribute_indices: cohort.into_iter().collect(),
-            values: vec![count.saturating_mul(each)],
+            values: vec![each.map_or(own, |each| count.saturating_mul(each))],
             timestamps_unix_nano: Vec::new(),
         })
     }
@@ -196,18 +197,24 @@ impl Writer {
     }
 }
 
-/// Name, unit and value of a raw sample.
-type Column = (&'static str, &'static str, i64);
+/// Name, unit and value of a raw sample; the stack's own value if that is `None`.
+type Column = (&'static str, &'static str, Option<i64>);
+/// Name and unit of what passes between two samples, and how much of it.
+type Period = (&'static str, &'static str, i64);
 
 /// The sample types written for a profile type, and the period.
-fn columns(kind: ProfileType) -> (&'static [Column], Column) {
+fn columns(kind: ProfileType) -> (&'static [Column], Period) {
     match kind {
-        ProfileType::Cpu => (&[("samples", "count", 1)], ("cpu", "nanoseconds", CLOCK_PERIOD)),
-        ProfileType::Wall => (&[("samples", "count", 1)], ("wall", "nanoseconds", CLOCK_PERIOD)),
-        ProfileType::OffCpu => (&[("samples", "count", 1)], ("off_cpu", "nanoseconds", CLOCK_PERIOD)),
-        ProfileType::Mutex | ProfileType::Block => (&[("contentions", "count", 1)], ("contentions", "count", 1)),
-        ProfileType::Heap => (&[("alloc_objects", "count", 1), ("alloc_space", "bytes", 0)], ("space", "bytes", 1)),
-        ProfileType::LiveHeap => (&[("inuse_objects", "count", 1), ("inuse_space", "bytes", 0)], ("space", "bytes", 1)),
+        ProfileType::Cpu => (&[("samples", "count", Some(1))], ("cpu", "nanoseconds", CLOCK_PERIOD)),
+        ProfileType::Wall => (&[("samples", "count", Some(1))], ("wall", "nanoseconds", CLOCK_PERIOD)),
+        ProfileType::OffCpu => (&[("samples", "count", Some(1))], ("off_cpu", "nanoseconds", CLOCK_PERIOD)),
+        ProfileType::Mutex | ProfileType::Block => (&[("contentions", "count", Some(1))], ("contentions", "count", 1)),
+        ProfileType::Heap => {
+            (&[("alloc_objects", "count", Some(1)), ("alloc_space", "bytes", None)], ("space", "bytes", 1))
+        }
+        ProfileType::LiveHeap => {
+            (&[("inuse_objects", "count", Some(1)), ("inuse_space", "bytes", None)], ("space", "bytes", 1))
+        }
     }
 }
 

@@ -71,7 +71,7 @@ impl<'a> Walk<'_, '_, 'a> {
         for (place, sample) in column.samples.iter().enumerate() {
             row.read(sample)?;
             let count = row.count(&mut rule)?;
-            let stack = self.stack(&row, count)?;
+            let stack = self.stack(&row, count, 0)?;
             if let Some(details) = self.details.as_deref_mut().filter(|_| stack.is_some()) {
                 details.add(&row, &rule, weighed.and_then(|weights| weight_at(weights, place, &row, &mut other)));
             }
@@ -148,18 +148,18 @@ impl<'a> Walk<'_, '_, 'a> {
 
     /// The stack of a row of allocations, its weight put beside it.
     fn weighed(&mut self, row: &SampleRow, count: u64, weight: u64) -> Result<Option<Stack>, Rejection> {
-        let stack = self.stack(row, count)?;
+        let stack = self.stack(row, count, weight)?;
         if let Some(details) = self.details.as_deref_mut().filter(|_| stack.is_some()) {
             details.add(row, &Rule::Count, Some(weight));
         }
         Ok(stack)
     }
 
-    /// The stack of a row; nothing if it holds no raw sample.
-    fn stack(&mut self, row: &SampleRow, count: u64) -> Result<Option<Stack>, Rejection> {
+    /// The stack of a row, whose samples stand for so much; nothing if it holds no raw sample.
+    fn stack(&mut self, row: &SampleRow, count: u64, value: u64) -> Result<Option<Stack>, Rejection> {
         let cohort = self.cohort(row)?;
         let frames = self.symbols.unfold(row.stack, self.budget)?;
-        Ok((count > 0).then_some(Stack { frames, count, cohort }))
+        Ok((count > 0).then_some(Stack { frames, count, cohort, value }))
     }
 
     fn cohort(&mut self, row: &SampleRow) -> Result<Option<Cohort>, Rejection> {

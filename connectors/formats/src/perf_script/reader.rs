@@ -125,7 +125,7 @@ impl<'s, 'a, S: SampleSink> Reader<'s, 'a, S> {
         frames.reverse();
         self.budget.push(&mut self.event_of, event)?;
         let details = if S::KEEPS_DETAILS { details_of_header(&header, self.sink)? } else { SampleDetails::default() };
-        self.sink.sample(Stack { frames, count: 1, cohort: None }, details)
+        self.sink.sample(Stack { frames, count: 1, cohort: None, value: 0 }, details)
     }
 
     /// Keeps the samples of the event that fits a profile type, and gives its name; none if there is no event.

@@ -17,7 +17,7 @@ const TIME_PERIOD: i64 = 10_000_000;
 /// and window. Equal profiles give equal bytes.
 ///
 /// Columns: `samples/count` with the time at 100 Hz for cpu, wall and off_cpu; `contentions/count` for mutex and block;
-/// for heap `alloc_objects/count` and `alloc_space/bytes` (0) with a period of 1, that is, each count an allocation.
+/// for heap `alloc_objects/count` and `alloc_space/bytes` with a period of 1, that is, each count an allocation.
 /// Assumes names as decoders give them (none empty, none `[unknown]`) and a window after 1970.
 ///
 /// # Errors
@@ -44,10 +44,10 @@ pub fn encode(profile: &Profile) -> Result<Vec<u8>, Unencodable> {
     Ok(gzip(&message.encode_to_vec()))
 }
 
-/// The columns written for a profile type: the raw count, and beside it a value of so much a sample.
+/// The columns written for a profile type: the raw count, and beside it a value of so much a sample, or the stack's own.
 struct Columns {
     count: &'static str,
-    value: Option<(&'static str, &'static str, i64)>,
+    value: Option<(&'static str, &'static str, Option<i64>)>,
     period: i64,
 }
 
@@ -55,15 +55,17 @@ impl Columns {
     fn of(kind: ProfileType) -> Self {
         match kind {
             ProfileType::Cpu => {
-                Self { count: "samples", value: Some(("cpu", "nanoseconds", TIME_PERIOD)), period: TIME_PERIOD }
+                Self { count: "samples", value: Some(("cpu", "nanoseconds", Some(TIME_PERIOD))), period: TIME_PERIOD }
             }
             ProfileType::Wall | ProfileType::OffCpu => {
-                Self { count: "samples", value: Some(("time", "nanoseconds", TIME_PERIOD)), period: TIME_PERIOD }
+                Self { count: "samples", value: Some(("time", "nanoseconds", Some(TIME_PERIOD))), period: TIME_PERIOD }
             }
             ProfileType::Mutex | ProfileType::Block => Self { count: "contentions", value: None, period: 1 },
-            ProfileType::Heap => Self { count: "alloc_objects", value: Some(("alloc_space", "bytes", 0)), period: 1 },
+            ProfileType::Heap => {
+                Self { count: "alloc_objects", value: Some(("alloc_space", "bytes", None)), period: 1 }
+            }
             ProfileType::LiveHeap => {
-                Self { count: "inuse_objects", value: Some(("inuse_space", "bytes", 0)), period: 1 }
+                Self { count: "inuse_objects", value: Some(("inuse_space", "bytes", None)), period: 1 }
             }
         }
     }
@@ -87,7 +89,8 @@ fn sample(stack: &Stack, names: usize, columns: &Columns, label: Option<Label>) 
     if !stack.frames.iter().all(known) {
         return Err(Unencodable::OutOfRange);
     }
-    let value = columns.value.map(|(_, _, each)| count.saturating_mul(each));
+    let own = i64::try_from(stack.value).map_err(|_| Unencodable::OutOfRange)?;
+    let value = columns.value.map(|(_, _, each)| each.map_or(own, |each| count.saturating_mul(each)));
     Ok(Sample {
         location_id: stack.frames.iter().rev().map(|&frame| u64::from(frame) + 1).collect(),
         value: std::iter::once(count).chain(value).collect(),

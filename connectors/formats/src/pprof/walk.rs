@@ -71,12 +71,13 @@ impl<'a> Walk<'a> {
             return Err(malformed(&detail));
         }
         let count = self.counts.of(&self.values)?;
+        let value = self.counts.value_of(&self.values);
         let length = self.length()?;
         if count == 0 {
             return Ok(None);
         }
         self.budget.take(ALLOCATION + length.saturating_mul(size_of::<u32>()))?;
-        Ok(Some(Stack { frames: self.unfold(length), count, cohort }))
+        Ok(Some(Stack { frames: self.unfold(length), count, cohort, value }))
     }
 
     /// A value of the sample at hand, if it is not negative.

@@ -114,7 +114,7 @@ impl<'a> Bars<'a> {
         let names = names.collect::<Result<Vec<u32>, _>>()?;
         for bar in self.list.iter().filter(|bar| bar.own > 0) {
             collected.sample(
-                Stack { frames: self.path(bar, &names)?, count: bar.own, cohort: None },
+                Stack { frames: self.path(bar, &names)?, count: bar.own, cohort: None, value: 0 },
                 SampleDetails::default(),
             )?;
         }

@@ -89,7 +89,7 @@ impl Entries<'_> {
                     self.budget.take(size_of_val(frames))?;
                     let count = self.counting.samples(length)?;
                     let details = SampleDetails { weight: self.nanoseconds(length), ..thread };
-                    sink.sample(Stack { frames: frames.to_vec(), count, cohort: None }, details)
+                    sink.sample(Stack { frames: frames.to_vec(), count, cohort: None, value: 0 }, details)
                 })
             }
             (Kind::Sampled, ..) => Err(malformed("a sampled profile without samples or weights")),
@@ -122,7 +122,7 @@ impl Entries<'_> {
             let count = self.counting.samples(*weight)?;
             let moment = self.scale.map(|scale| rounded(at, scale));
             let details = SampleDetails { at: moment, weight: self.nanoseconds(*weight), ..thread };
-            sink.sample(Stack { frames, count, cohort: None }, details)?;
+            sink.sample(Stack { frames, count, cohort: None, value: 0 }, details)?;
             at += weight;
         }
         Ok(())

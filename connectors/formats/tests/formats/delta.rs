@@ -88,6 +88,7 @@ fn first_written() -> Vec<Profile> {
         frames: frames.to_vec(),
         count,
         cohort: cohort.map(Into::into),
+        value: 0,
     };
     let stacks = vec![
         stack(&[0, 1], 7, None),

@@ -89,7 +89,7 @@ pub const PYROSCOPE: &str = r#"{
 
 /// A small profile for the formats that we write.
 fn profile() -> Profile {
-    let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None };
+    let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None, value: 0 };
     Profile {
         identity: identity("pod-1"),
         profile_type: ProfileType::Cpu,

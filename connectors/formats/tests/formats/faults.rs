@@ -12,7 +12,7 @@ use prost::Message as _;
 use super::fixtures::{identity, labels, part, window};
 
 fn profile() -> Profile {
-    let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None };
+    let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None, value: 0 };
     Profile {
         identity: identity("pod-1"),
         profile_type: ProfileType::Cpu,
@@ -25,7 +25,7 @@ fn profile() -> Profile {
 }
 
 fn with_cohort() -> Profile {
-    let stack = Stack { frames: vec![0], count: 1, cohort: Some("ios".into()) };
+    let stack = Stack { frames: vec![0], count: 1, cohort: Some("ios".into()), value: 0 };
     Profile { samples: Samples::Stacks(vec![stack]), ..profile() }
 }
 

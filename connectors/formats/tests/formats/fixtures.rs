@@ -122,7 +122,8 @@ pub fn profiles() -> impl Strategy<Value = Profile> {
             let frames = vec(0..u32::try_from(names.len()).unwrap(), 0..12);
             let count = prop_oneof![1u64..20, 1u64..1 << 40];
             let stack = (frames, count, cohorts());
-            let stacks = vec(stack.prop_map(|(frames, count, cohort)| Stack { frames, count, cohort }), 1..30);
+            let stacks =
+                vec(stack.prop_map(|(frames, count, cohort)| Stack { frames, count, cohort, value: 0 }), 1..30);
             stacks.prop_map(move |stacks| Profile {
                 identity: Arc::clone(&identity),
                 profile_type,

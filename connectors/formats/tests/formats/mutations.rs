@@ -151,7 +151,8 @@ fn seeds(format: Format) -> Vec<Vec<u8>> {
         }
         Format::Otlp => {
             let first = recorded_profile(KV, Format::Pprof);
-            let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: Some("ios".into()) };
+            let stack =
+                |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: Some("ios".into()), value: 0 };
             let small = Profile {
                 samples: Samples::Stacks(vec![stack(&[0, 1], 3), stack(&[], 200)]),
                 ..recorded_profile(RD, Format::Folded)

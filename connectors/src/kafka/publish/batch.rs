@@ -85,7 +85,7 @@ mod tests {
             window: TimeRange { start: Nanos(0), end: Nanos(end) },
             requests: None,
             names: Arc::new(["f".into()]),
-            samples: Samples::Stacks(vec![Stack { frames: vec![0], count: 1, cohort: None }; stacks]),
+            samples: Samples::Stacks(vec![Stack { frames: vec![0], count: 1, cohort: None, value: 0 }; stacks]),
         }
     }
 

@@ -18,8 +18,8 @@ type Found = BTreeMap<Service, BTreeSet<Build>>;
 /// What a command names.
 struct Named<'a> {
     service: Option<&'a Service>,
-    base: &'a [Build],
-    head: Option<&'a Build>,
+    /// Builds, and what each group of them is.
+    builds: Vec<(&'a [Build], &'static str)>,
 }
 
 /// Checks that the fleet has the service, and the builds of that service (of any service if none is named). The fleet is read only
@@ -28,11 +28,12 @@ struct Named<'a> {
 /// # Errors
 /// A failure of usage: what the fleet does not have, with what it has as advice.
 pub(super) fn check(fleet: &RecordedFleet, service: Option<&Service>, comparing: &Comparing) -> Result<(), Failure> {
-    let (base, head) = match comparing {
-        Comparing::Deploys => (&[][..], None),
-        Comparing::Named { base, head } => (&base[..], Some(head)),
+    let named = match comparing {
+        Comparing::Deploys => Vec::new(),
+        Comparing::Named { base, head } => vec![(&base[..], "base"), (std::slice::from_ref(head), "head")],
+        Comparing::Rings(rings) => vec![(&rings[..], "ring")],
     };
-    let named = Named { service, base, head };
+    let named = Named { service, builds: named };
     let (mut found, mut builds) = (Found::new(), fleet.builds());
     while !named.is_in(&found) {
         let Some((service, build)) = builds.next() else { return Err(named.missing_in(&found)) };
@@ -45,7 +46,8 @@ pub(super) fn check(fleet: &RecordedFleet, service: Option<&Service>, comparing:
 pub(super) fn nothing_compared(comparing: &Comparing) -> String {
     match comparing {
         Comparing::Deploys => {
-            "no comparison was open at the end: name one with --base and --head, or record a fleet in which a build appears later"
+            "no comparison was open at the end: name one with --base and --head, or several with --rings, or record a fleet in which a \
+             build appears later"
                 .to_owned()
         }
         Comparing::Named { base, head } => format!(
@@ -53,13 +55,18 @@ pub(super) fn nothing_compared(comparing: &Comparing) -> String {
              ledger and rejected say which samples were not counted, and why",
             first_of(base, ",")
         ),
+        Comparing::Rings(rings) => format!(
+            "no two of the rings {} were compared at the end: the last window has counted samples of at most one; the tables ledger \
+             and rejected say which samples were not counted, and why",
+            first_of(rings, ",")
+        ),
     }
 }
 
 impl Named<'_> {
     fn is_in(&self, found: &Found) -> bool {
         self.service.is_none_or(|service| found.contains_key(service))
-            && self.base.iter().chain(self.head).all(|build| self.has(found, build))
+            && self.builds.iter().flat_map(|(builds, _)| *builds).all(|build| self.has(found, build))
     }
 
     fn has(&self, found: &Found, build: &Build) -> bool {
@@ -78,9 +85,11 @@ impl Named<'_> {
             return Failure::usage(problem, format!("it has services: {}", first_of(found.keys(), ", ")));
         }
         let is_missing = |build: &&Build| !self.has(found, build);
-        let base = self.base.iter().filter(is_missing).map(|build| format!("{build} (base)"));
-        let head = self.head.filter(is_missing).map(|build| format!("{build} (head)"));
-        let problem = format!("the fleet has no profile of build {}", first_of(base.chain(head), ", "));
+        let missing = self
+            .builds
+            .iter()
+            .flat_map(|(builds, is)| builds.iter().filter(is_missing).map(move |build| format!("{build} ({is})")));
+        let problem = format!("the fleet has no profile of build {}", first_of(missing, ", "));
         let there = self.services(found).map(|(service, builds)| format!("{} of {service}", first_of(builds, ", ")));
         Failure::usage(problem, format!("it has builds: {}", first_of(there, "; ")))
     }

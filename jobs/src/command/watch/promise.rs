@@ -22,6 +22,14 @@ pub(crate) fn false_alerts(config: &Config) -> String {
         Comparing::Named { .. } => {
             format!("{} a week for the one comparison named here, if it is open all week", number(a_week))
         }
+        Comparing::Rings(rings) => {
+            let pairs = rings.len().saturating_mul(2).saturating_sub(3);
+            let all = (1..=pairs).map(|_| a_week).sum();
+            format!(
+                "{} a week for the {pairs} comparisons between the rings named here, if all are open all week",
+                number(all)
+            )
+        }
         Comparing::Deploys => {
             format!(
                 "{} a week for each comparison that is open all week, {} for each deploy that is over within {epoch}",
@@ -63,5 +71,8 @@ mod tests {
         let comparing = Comparing::Named { base: vec!["a".into()], head: "b".into() };
         let text = false_alerts(&Config { comparing, epoch: Nanos::from_seconds(600), ..Config::default() });
         assert!(text.contains("at most 50 a week for the one comparison named here"), "{text}");
+        let rings = Comparing::Rings(["a", "b", "c"].map(Into::into).to_vec());
+        let text = false_alerts(&Config { comparing: rings, epoch: Nanos::from_seconds(600), ..Config::default() });
+        assert!(text.contains("at most 150 a week for the 3 comparisons between the rings named here"), "{text}");
     }
 }

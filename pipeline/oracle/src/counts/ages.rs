@@ -74,6 +74,6 @@ impl Cell {
             merged[BASE].merge(base);
         }
         let provisional_until_at = strata.values().any(is_shared).then_some(until_at);
-        Self { strata, provisional_until_at, young: BTreeMap::new() }
+        Self { strata, provisional_until_at, ..Self::default() }
     }
 }

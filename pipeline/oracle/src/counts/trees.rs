@@ -58,7 +58,7 @@ pub(super) fn stacks(
         let Samples::Stacks(stacks) = &one.profile.samples else { continue };
         let named: Vec<Option<usize>> = one.profile.names.iter().map(|name| numbers.get(name).copied()).collect();
         let mut cohorts: BTreeMap<&Cohort, Vec<(usize, u64)>> = BTreeMap::new();
-        for stack in stacks {
+        for stack in stacks.iter().filter(|stack| stack.count > 0) {
             let number =
                 |frame: &u32| usize::try_from(*frame).ok().and_then(|frame| named.get(frame).copied().flatten());
             let frames: Vec<usize> = stack.frames.iter().filter_map(number).collect();

@@ -69,7 +69,7 @@ pub fn profile(of: &Identity, middle: i64, stacks: &[(&str, u64)]) -> Profile {
     };
     let stacks = stacks
         .iter()
-        .map(|(text, count)| Stack { frames: frames(text, &mut index), count: *count, cohort: None })
+        .map(|(text, count)| Stack { frames: frames(text, &mut index), count: *count, cohort: None, value: 0 })
         .collect();
     Profile {
         identity: Arc::new(of.clone()),

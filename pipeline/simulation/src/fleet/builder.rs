@@ -6,6 +6,7 @@ use fleetdiff_schemas::time::Nanos;
 
 use super::call_tree::Calls;
 use super::cells::Cells;
+use super::ring::Ring;
 
 /// Regions of the method's article.
 pub(super) const REGIONS: [&str; 3] = ["ap-south-1", "ap-southeast-1", "eu-west-1"];
@@ -66,7 +67,7 @@ pub(super) struct Settings {
     pub(super) service: Service,
     pub(super) base: Build,
     pub(super) head: Build,
-    pub(super) other: Option<(Build, u32)>,
+    pub(super) rings: Vec<Ring>,
     pub(super) regions: Vec<Region>,
     pub(super) cohorts: Vec<Cohort>,
     pub(super) cohorts_by_request: bool,
@@ -123,7 +124,7 @@ impl FleetBuilder {
             service: "video-delivery".into(),
             base: "v41".into(),
             head: "v42".into(),
-            other: None,
+            rings: Vec::new(),
             regions: REGIONS.map(Region::from).to_vec(),
             cohorts: COHORTS.map(Cohort::from).to_vec(),
             cohorts_by_request: false,
@@ -186,10 +187,10 @@ impl FleetBuilder {
         self.with(|s| (s.base, s.head) = (base.into(), head.into()))
     }
 
-    /// A third build that runs from long before the first profile, with this many pods a cell.
+    /// A further build beside these two.
     #[must_use]
-    pub fn other_build(self, build: impl Into<Build>, pods_per_cell: u32) -> Self {
-        self.with(|s| s.other = Some((build.into(), pods_per_cell)))
+    pub fn ring(self, ring: Ring) -> Self {
+        self.with(|s| s.rings.push(ring))
     }
 
     /// Where the fleet runs (default [`Fleet::REGIONS`](super::Fleet::REGIONS)).

@@ -111,7 +111,7 @@ impl CallTree {
 
     /// What one sample of each path adds to a profile's content hash.
     pub(super) fn hashes(&self, cohort: Option<&Cohort>) -> Vec<u128> {
-        let one = |path: &Path| Stack { frames: path.frames.clone(), count: 1, cohort: cohort.cloned() };
+        let one = |path: &Path| Stack { frames: path.frames.clone(), count: 1, cohort: cohort.cloned(), value: 0 };
         self.paths.iter().map(|path| content_hash(&self.names, &[one(path)])).collect()
     }
 

@@ -93,12 +93,12 @@ impl Plan {
 }
 
 impl Plan {
-    /// ln of the load at a moment, over that at the start.
-    pub(super) fn ln_load(&self, moment: Nanos) -> f64 {
-        let Some((peak, wave)) = self.settings.load else { return 0.0 };
+    /// ln of a pod's load at a moment, over that of other pods at the start.
+    pub(super) fn ln_load(&self, pod: &Pod, moment: Nanos) -> f64 {
+        let Some((peak, wave)) = self.settings.load else { return pod.ln_load };
         let passed = moment.since(self.settings.starts_at).as_seconds() / wave.as_seconds();
         let rise = libm::sin(std::f64::consts::PI * passed);
-        libm::log(peak) * rise * rise
+        pod.ln_load + libm::log(peak) * rise * rise
     }
 
     /// The part of the fleet's time that has passed at a moment.
@@ -110,7 +110,7 @@ impl Plan {
     pub(super) fn power(&self, pod: &Pod, cohort: &Cohort, leaf: Option<usize>) -> f64 {
         let name = leaf.map(|function| &*self.tree.names[function]);
         let holds = |one: &&Elasticity| {
-            let of_pod = one.head_in.as_ref().is_none_or(|cells| pod.is_head && cells.hold(&pod.region, cohort));
+            let of_pod = one.head_in.as_ref().is_none_or(|cells| pod.is_changed && cells.hold(&pod.region, cohort));
             Some(&*one.function) == name && of_pod
         };
         self.settings.elasticities.iter().filter(holds).map(|one| one.power).sum()
@@ -178,6 +178,10 @@ fn check_numbers(settings: &Settings) -> Result<(), FleetError> {
         if !(0.0..1.0).contains(&value) {
             return Err(FleetError::OutOfRange { property, value, range: "0 to 1, without 1" });
         }
+    }
+    let mut loads = settings.rings.iter().map(|ring| ring.load);
+    if let Some(value) = loads.find(|load| !(0.01..=100.0).contains(load)) {
+        return Err(FleetError::OutOfRange { property: "load of a ring", value, range: "0.01 to 100" });
     }
     if let Some((peak, _)) = settings.load.filter(|(peak, wave)| !(0.01..=100.0).contains(peak) || wave.0 < 1) {
         return Err(FleetError::OutOfRange { property: "load", value: peak, range: "0.01 to 100" });

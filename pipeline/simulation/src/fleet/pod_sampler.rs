@@ -63,7 +63,7 @@ impl PodSampler {
         let samples = plan.settings.samples_per_second * plan.settings.period.as_seconds() * pod.size;
         let each = samples / weights.iter().sum::<f64>() / length_float(labels.len());
         let mean = |label: &Cohort| {
-            let effect = |leaf: Option<usize>| if pod.is_head { plan.effect(pod, label, leaf) } else { 1.0 };
+            let effect = |leaf: Option<usize>| if pod.is_changed { plan.effect(pod, label, leaf) } else { 1.0 };
             let changed: Vec<f64> =
                 plan.tree.paths.iter().zip(&weights).map(|(path, weight)| weight * effect(path.leaf) * each).collect();
             changed
@@ -149,8 +149,8 @@ impl PodSampler {
         let costs = self.costs(plan, pod, conditions, moment);
         let of_path = plan.tree.paths.iter().map(|path| path.leaf.map_or(1.0, |leaf| costs[leaf]));
         let mut means: Vec<f64> = self.means.iter().zip(of_path.cycle()).map(|(mean, cost)| mean * cost).collect();
-        if plan.settings.load.is_some() {
-            let ln_load = plan.ln_load(moment);
+        let ln_load = plan.ln_load(pod, moment);
+        if ln_load != 0.0 {
             means.iter_mut().zip(&self.powers).for_each(|(mean, power)| *mean *= libm::exp(ln_load * (1.0 + power)));
         }
         means
@@ -212,7 +212,7 @@ impl Wandering {
 
 fn requests(plan: &Plan, pod: &Pod, window: TimeRange, period: u64) -> Option<Requests> {
     let rate = plan.settings.requests_per_second;
-    let mean = rate * plan.settings.period.as_seconds() * pod.size * libm::exp(plan.ln_load(window.midpoint()));
+    let mean = rate * plan.settings.period.as_seconds() * pod.size * libm::exp(plan.ln_load(pod, window.midpoint()));
     let mut rng: Generator = generator(pod.key, Purpose::Requests, period);
     (rate > 0.0).then(|| Requests { count: plan.ladder.draw(mean, &mut rng), window })
 }
@@ -226,6 +226,7 @@ fn stacks(plan: &Plan, counts: &[u64]) -> Vec<Stack> {
             frames: path.frames.clone(),
             count,
             cohort: plan.labels.get(label).cloned(),
+            value: 0,
         }));
     }
     stacks

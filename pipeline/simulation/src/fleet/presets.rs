@@ -2,7 +2,7 @@
 
 use fleetdiff_schemas::time::Nanos;
 
-use super::{Calls, Cells, Fleet, FleetBuilder, builder};
+use super::{Calls, Cells, Fleet, FleetBuilder, Ring, builder};
 
 const MINUTE: Nanos = Nanos::from_seconds(60);
 const HALF_HOUR: Nanos = Nanos::from_seconds(1800);
@@ -86,6 +86,36 @@ impl Fleet {
             .drift(0.05)
             .rollout(Nanos::from_seconds(120), HALF_HOUR)
             .lasts(HALF_HOUR.plus(Nanos::from_seconds(240)))
+    }
+
+    /// Nothing changed, four rings side by side: 24, 8, 8 and 4 pods in each of two cells, the second build deployed after one minute, the
+    /// third after 6 and the fourth after 11; pods differ by CV 10 %, in what they serve by CV 15 %; watched for 40 minutes. What [`FleetBuilder::regress`] changes is
+    /// in the second and third ring.
+    pub fn rings(seed: u64) -> FleetBuilder {
+        Self::rings_under(seed, 1.0)
+    }
+
+    /// The same, but the pods of the third and fourth ring serve twice the requests; [`Fleet::FIXED_COST`] costs the same at any load, and
+    /// [`Fleet::DEMO_FUNCTION`] more per request under load.
+    pub fn rings_at_twice_the_load(seed: u64) -> FleetBuilder {
+        let unequal = Self::rings_under(seed, 2.0).elasticity(Self::FIXED_COST, -1.0);
+        unequal.elasticity(Self::DEMO_FUNCTION, Self::DEMO_ELASTICITY)
+    }
+
+    fn rings_under(seed: u64, load: f64) -> FleetBuilder {
+        let minutes = |minutes: i64| Nanos::from_seconds(60 * minutes);
+        Self::seeded(seed)
+            .regions(["ap-south-1"])
+            .cohorts(["Android-TV", "iOS-iPad"])
+            .pods_per_cell(8, 24)
+            .ring(Ring::new("v43", 8).starts_after(minutes(6)).load(load).with_changes())
+            .ring(Ring::new("v44", 4).starts_after(minutes(11)).load(load))
+            .pod_cv(0.1)
+            .size_cv(0.15)
+            .requests_per_second(20.0)
+            .deploy_after(MINUTE)
+            .lasts(minutes(40))
+            .folded()
     }
 
     fn null(seed: u64) -> FleetBuilder {

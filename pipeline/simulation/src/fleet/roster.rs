@@ -9,6 +9,7 @@ use fleetdiff_schemas::time::{Nanos, TimeRange};
 use super::builder::{Deploy, PodCounts, Settings};
 use super::error::FleetError;
 use super::random::{LogNormal, Purpose, derive, generator, key_of, uniform};
+use super::ring::Ring;
 
 /// The cohort that a pod reports whose samples name their own.
 const MIXED: &str = "mixed";
@@ -24,7 +25,10 @@ pub(super) struct Pod {
     pub(super) region: Region,
     /// None if its samples name their own.
     pub(super) cohort: Option<Cohort>,
-    pub(super) is_head: bool,
+    /// Whether it has what is changed in the head.
+    pub(super) is_changed: bool,
+    /// ln of its requests relative to those of other pods, whatever their size.
+    pub(super) ln_load: f64,
     /// Index of its kind of machine.
     pub(super) hardware: usize,
     /// Where in a period its windows begin.
@@ -68,8 +72,8 @@ pub(super) fn pods_of(settings: &Settings) -> Result<Vec<Pod>, FleetError> {
 fn pods_of_region(settings: &Settings, region: &Region) -> Vec<Pod> {
     let mut places = Vec::new();
     for (cohort, counts) in groups(settings, region) {
-        for (build, count, is_head) in builds(settings, counts) {
-            places.extend((0..count).map(|number| Place { region, cohort, build, is_head, number, node: None }));
+        for (build, count, role) in builds(settings, counts) {
+            places.extend((0..count).map(|number| Place { region, cohort, build, role, number, node: None }));
         }
     }
     if let Some(per_node) = settings.pods_per_node.and_then(|pods| usize::try_from(pods).ok()) {
@@ -92,12 +96,32 @@ fn groups<'a>(settings: &'a Settings, region: &Region) -> Vec<(Option<&'a Cohort
     settings.cohorts.iter().map(|cohort| (Some(cohort), counts(cohort))).collect()
 }
 
-fn builds(settings: &Settings, counts: PodCounts) -> Vec<(&Build, u32, bool)> {
+fn builds(settings: &Settings, counts: PodCounts) -> Vec<(&Build, u32, Role<'_>)> {
     let rolls_out = matches!(settings.deploy, Deploy::Rollout { .. });
     let head = if rolls_out { 0 } else { counts.head };
-    let mut builds = vec![(&settings.base, counts.base, false), (&settings.head, head, true)];
-    builds.extend(settings.other.as_ref().map(|(build, pods)| (build, *pods, false)));
+    let mut builds = vec![(&settings.base, counts.base, Role::Base), (&settings.head, head, Role::Head)];
+    builds.extend(settings.rings.iter().map(|ring| (&ring.build, ring.pods, Role::Ring(ring))));
     builds
+}
+
+/// What a build is in its fleet.
+#[derive(Clone, Copy)]
+enum Role<'a> {
+    Base,
+    Head,
+    Ring(&'a Ring),
+}
+
+impl Role<'_> {
+    /// From when to when its pods live, if that is set.
+    fn life(self, settings: &Settings) -> (Option<Nanos>, Nanos) {
+        let at = |length| settings.starts_at.plus(length);
+        match (self, settings.deploy) {
+            (Self::Head, Deploy::After(after)) => (Some(at(after)), Nanos(i64::MAX)),
+            (Self::Ring(ring), _) => (ring.starts.map(at), ring.ends.map_or(Nanos(i64::MAX), at)),
+            (Self::Base | Self::Head, _) => (None, Nanos(i64::MAX)),
+        }
+    }
 }
 
 /// A cell that differs from the others must be one of the fleet's.
@@ -117,7 +141,7 @@ struct Place<'a> {
     region: &'a Region,
     cohort: Option<&'a Cohort>,
     build: &'a Build,
-    is_head: bool,
+    role: Role<'a>,
     number: u32,
     node: Option<usize>,
 }
@@ -130,10 +154,16 @@ impl Place<'_> {
         let key = key_of(settings.seed, id.as_str());
         let hardware = index_below(settings.hardware.len(), uniform(key, Purpose::Hardware, 0));
         let within = |length| part(length, uniform(key, Purpose::Age, 0));
-        let start = match (settings.deploy, settings.base_starts) {
-            (Deploy::After(after), _) if self.is_head => settings.starts_at.plus(after).plus(within(settings.period)),
-            (_, Some(length)) if !self.is_head => settings.starts_at.plus(within(length)),
-            _ => some_hours_before(settings.starts_at, key),
+        let (begins, end) = self.role.life(settings);
+        let start = match (begins, self.role, settings.base_starts) {
+            (Some(begins), _, _) => begins.plus(within(settings.period)),
+            (None, Role::Base, Some(length)) => settings.starts_at.plus(within(length)),
+            (None, ..) => some_hours_before(settings.starts_at, key),
+        };
+        let (is_changed, load) = match self.role {
+            Role::Base => (false, 1.0),
+            Role::Head => (true, 1.0),
+            Role::Ring(ring) => (ring.has_changes, ring.load),
         };
         let identity = Identity {
             service: settings.service.clone(),
@@ -149,11 +179,12 @@ impl Place<'_> {
             key,
             region: region.clone(),
             cohort: cohort.cloned(),
-            is_head: self.is_head,
+            is_changed,
+            ln_load: libm::log(load),
             hardware,
             phase: part(settings.period, uniform(key, Purpose::Phase, 0)),
             size: LogNormal::with_cv(settings.size_cv).next(&mut generator(key, Purpose::Size, 0)),
-            lives: vec![Life { identity: Arc::new(identity), lived: TimeRange { start, end: Nanos(i64::MAX) } }],
+            lives: vec![Life { identity: Arc::new(identity), lived: TimeRange { start, end } }],
             id,
         }
     }
@@ -228,7 +259,7 @@ impl Pod {
             region: &self.region,
             cohort: self.cohort.as_ref(),
             build: &settings.head,
-            is_head: true,
+            role: Role::Head,
             number,
             node: None,
         };

@@ -17,11 +17,20 @@ fn snapshot(at: i64, counts: &Counts) -> Snapshot {
         cohorts.entry(cohort(label)).or_default().extend(halves.map(|half| (path, half)));
     }
     let samples = cohorts.into_iter().map(|(cohort, counts)| (cohort, encode_paths(counts))).collect();
-    Snapshot { at: Nanos::from_seconds(at), samples }
+    let values = values_of(&samples);
+    Snapshot { at: Nanos::from_seconds(at), samples, values }
+}
+
+/// A kilobyte each, and one more for every third path.
+fn values_of(samples: &PathSamples) -> PathSamples {
+    let value = |(path, count)| (path, count * if path % 3 == 0 { 2048 } else { 1024 });
+    let values = |paths: &Vec<u8>| encode_paths(decode_paths(paths).map(value).collect());
+    samples.iter().map(|(cohort, paths)| (cohort.clone(), values(paths))).collect()
 }
 
 fn add_to(sums: &mut Counts, taken: &Taken) {
-    let Taken::Interval { samples, .. } = taken else { return };
+    let Taken::Interval { samples, values, .. } = taken else { return };
+    assert_eq!(values, &values_of(samples), "values that are multiples of counts are subtracted as these are");
     for label in [false, true] {
         for (path, count) in samples.get(&cohort(label)).map(|paths| decode_paths(paths)).into_iter().flatten() {
             assert!(count > 0, "a row of zero");
@@ -131,7 +140,10 @@ fn a_path_that_fell_pays_its_debt_before_it_counts_again() {
     ];
     let (taken, sums) = feed(None, &all);
     assert_eq!(sums, counts(&[(1, 3), (2, 4)]));
-    assert_eq!(taken[2], Taken::Interval { since: Nanos::from_seconds(20), samples: PathSamples::new() });
+    assert_eq!(
+        taken[2],
+        Taken::Interval { since: Nanos::from_seconds(20), samples: PathSamples::new(), values: PathSamples::new() }
+    );
 }
 
 #[test]
@@ -147,7 +159,8 @@ fn a_crash_that_keeps_the_start_time_makes_a_first_snapshot() {
     let all = [(10, counts(&[(1, 50)])), (20, counts(&[(1, 60)])), (30, counts(&[(1, 7)])), (40, counts(&[(1, 12)]))];
     let (taken, sums) = feed(Some(0), &all);
     assert_eq!((&taken[2], sums), (&Taken::First, counts(&[(1, 65)])), "50 from zero, then 10, then 5");
-    assert_eq!(taken[0], Taken::Interval { since: Nanos(0), samples: snapshot(10, &all[0].1).samples });
+    let Snapshot { samples, values, .. } = snapshot(10, &all[0].1);
+    assert_eq!(taken[0], Taken::Interval { since: Nanos(0), samples, values });
 }
 
 #[test]

@@ -1,0 +1,102 @@
+//! Bytes of memory profiles: section 19 of `docs/semantics.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::identity::{Build, Hardware, PodId};
+use fleetdiff_schemas::profile::{ProfileType, Samples};
+use fleetdiff_schemas::rows::CellKey;
+use fleetdiff_schemas::time::Hop;
+
+use super::super::admission::Counted;
+use super::super::timeline::Timeline;
+use super::{Archive, Origin};
+
+/// What one profile holds of a cell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Held {
+    pub own: Hop,
+    pub samples: u64,
+    pub requests: u64,
+    pub bytes: u64,
+    /// Of each function: samples by self and total, then bytes.
+    pub functions: BTreeMap<Arc<str>, [u64; 4]>,
+}
+
+/// Whose it is: type, cell, build, hardware, whether young, bucket, pod.
+pub(crate) type Holder = (ProfileType, CellKey, Build, (Hardware, bool), u8, PodId);
+
+/// A counted profile of memory.
+#[derive(Clone, Debug)]
+pub(crate) struct OfMemory {
+    origin: Origin,
+    pod: PodId,
+    bucket: u8,
+    held: Held,
+}
+
+/// All profiles of memory, in their order.
+pub(super) fn of_memory(config: &Config, timeline: &Timeline, counted: &[&Counted]) -> Vec<OfMemory> {
+    let mut all = Vec::new();
+    let is_memory = |kind| matches!(kind, ProfileType::Heap | ProfileType::LiveHeap);
+    for one in counted.iter().filter(|one| is_memory(one.profile.profile_type)) {
+        let (id, Samples::Stacks(stacks)) = (&one.profile.identity, &one.profile.samples) else { continue };
+        let mut cells: BTreeMap<CellKey, OfMemory> = BTreeMap::new();
+        for stack in stacks {
+            let origin = Origin::new(config, timeline, one, stack.cohort.as_ref().unwrap_or(&id.cohort));
+            let of_cell = cells.entry(origin.cell.clone()).or_insert_with(|| OfMemory {
+                origin,
+                pod: id.pod.clone(),
+                bucket: id.bucket().0,
+                held: Held { own: one.own, ..Held::default() },
+            });
+            let held = &mut of_cell.held;
+            held.samples += stack.count;
+            held.bytes += stack.value;
+            let names: Vec<Arc<str>> = stack
+                .frames
+                .iter()
+                .filter_map(|&frame| one.profile.names.get(usize::try_from(frame).ok()?).cloned())
+                .collect();
+            for name in names.iter().cloned().collect::<BTreeSet<_>>() {
+                let sums = held.functions.entry(name).or_default();
+                (sums[1], sums[3]) = (sums[1] + stack.count, sums[3] + stack.value);
+            }
+            if let Some(leaf) = names.last().cloned() {
+                let sums = held.functions.entry(leaf).or_default();
+                (sums[0], sums[2]) = (sums[0] + stack.count, sums[2] + stack.value);
+            }
+        }
+        all.extend(cells.into_values());
+    }
+    all
+}
+
+impl Archive {
+    /// What each pod of these builds held, and served, within the window at the close of `hop`.
+    pub fn memory(&self, config: &Config, builds: &[&Build], hop: Hop) -> BTreeMap<Holder, Vec<Held>> {
+        let first = hop.plus(1).minus(config.window_hops());
+        let counts = |origin: &Origin| {
+            origin.applied <= hop && first <= origin.own && origin.own <= hop && builds.contains(&&origin.build)
+        };
+        let mut pods: BTreeMap<Holder, Vec<Held>> = BTreeMap::new();
+        let mut add = |origin: &Origin, bucket: u8, pod: &PodId, held: Held| {
+            if counts(origin) {
+                let place = (origin.hardware.clone(), origin.young);
+                let holder =
+                    (origin.profile_type, origin.cell.clone(), origin.build.clone(), place, bucket, pod.clone());
+                pods.entry(holder).or_default().push(held);
+            }
+        };
+        for one in &self.memory {
+            add(&one.origin, one.bucket, &one.pod, one.held.clone());
+        }
+        for one in &self.requests {
+            let served = Held { own: one.origin.own, requests: one.count, ..Held::default() };
+            add(&one.origin, one.bucket, &one.pod, served);
+        }
+        pods.retain(|(kind, ..), _| matches!(kind, ProfileType::Heap | ProfileType::LiveHeap));
+        pods
+    }
+}

@@ -1,0 +1,48 @@
+//! Whether a change may be nothing but the effect of load: the pods of one arm serve more requests than those of the other.
+//!
+//! What a request costs may follow load: from a cost that does not depend on requests (per request it falls in proportion to load) to
+//! one that grows in proportion. So where pods of one build serve r times the requests, a function's share may differ by up to r while
+//! the code is the same. Within one window that cannot be distinguished from a change of the build; what is larger can.
+
+use serde::{Deserialize, Serialize};
+
+use super::arm_facts::{ArmFacts, Load};
+
+/// Loads count as different if one is more than 4/3 of the other.
+const FACTOR: f64 = 4.0 / 3.0;
+/// By so many standard errors a change must exceed what load may have done: one-sided p = 1e-4.
+const ERRORS: f64 = 3.719_016;
+
+/// How much more the pods of the head serve than those of the base.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadGap {
+    /// ln of the ratio of requests per pod and second; 0 where they do not differ or are not known.
+    ln_ratio: f64,
+    /// Variance of that, from how pods differ.
+    variance: f64,
+}
+
+impl LoadGap {
+    /// Of head and base.
+    pub fn of(arms: &[ArmFacts<'_>; 2]) -> Self {
+        let Some([head, base]) = different_loads(arms) else { return Self::default() };
+        Self { ln_ratio: libm::log(head.mean / base.mean), variance: head.variance_of_ln() + base.variance_of_ln() }
+    }
+
+    /// The largest of several, of equal ones the last.
+    pub fn largest(gaps: impl Iterator<Item = Self>) -> Self {
+        gaps.max_by(|a, b| a.ln_ratio.abs().total_cmp(&b.ln_ratio.abs())).unwrap_or_default()
+    }
+
+    /// Whether load may have made a change by `theta`, of this variance: it is not shown to be larger than the ratio of loads.
+    pub fn may_have_made(self, theta: f64, variance: f64) -> bool {
+        let beyond = theta.abs() - self.ln_ratio.abs();
+        self.ln_ratio != 0.0 && beyond <= ERRORS * libm::sqrt(variance + self.variance)
+    }
+}
+
+/// The loads of head and base, if both are known and one is more than 4/3 of the other.
+pub(super) fn different_loads([head, base]: &[ArmFacts<'_>; 2]) -> Option<[Load; 2]> {
+    let (head, base) = (head.load()?, base.load()?);
+    (head.mean > FACTOR * base.mean || base.mean > FACTOR * head.mean).then_some([head, base])
+}

@@ -1,0 +1,149 @@
+//! What became of memory: directions of allocation, memory in use and its growth, and the class that they are together.
+
+pub(crate) mod findings;
+pub mod words;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fleetdiff_schemas::comparison::ComparisonId;
+use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, HeapFace, HeapRow};
+use fleetdiff_schemas::tables::TableRow;
+use fleetdiff_schemas::time::{Hop, HopClock};
+use fleetdiff_schemas::verdict::{HeapClass, HeapDirection, HeapReason, Support};
+use fleetdiff_statistics::families::{bh, selected};
+
+use crate::evidence::heap::{HeapEvidence, beyond_margin};
+
+/// A figure of a row, and whether it is one of growth.
+type Face = (fn(&mut HeapRow) -> &mut HeapFace, bool);
+
+/// The figures of a row.
+const FACES: [Face; 3] = [(|row| &mut row.alloc, false), (|row| &mut row.live, false), (|row| &mut row.slope, true)];
+
+/// The rows of a report of one comparison, of all cells: `(all)` in each cell, and functions of which a figure moved. `window_hops` is the
+/// length of the window.
+pub(crate) fn decide(
+    id: &ComparisonId,
+    evidence: Vec<(CellKey, HeapEvidence)>,
+    hop: Hop,
+    (clock, window_hops): (HopClock, u64),
+    q: f64,
+) -> Vec<HeapRow> {
+    let blank = HeapRow {
+        service: id.service.clone(),
+        base_build: id.base_name(),
+        head_build: id.head.clone(),
+        window_start_at: clock.start_of(hop.plus(1).minus(window_hops)),
+        window_end_at: clock.end_of(hop),
+        ..HeapRow::blank()
+    };
+    let mut rows: BTreeMap<(CellKey, CountKind, Arc<str>), HeapRow> = BTreeMap::new();
+    for (cell, found) in evidence {
+        let HeapEvidence { count_kind, function, alloc, live, slope, support } = found;
+        let key = (cell.clone(), count_kind, Arc::clone(&function));
+        let row = rows.entry(key).or_insert_with(|| HeapRow { cell, count_kind, function, ..blank.clone() });
+        row.alloc = alloc.unwrap_or(row.alloc);
+        row.live = live.unwrap_or(row.live);
+        row.slope = slope.unwrap_or(row.slope);
+        row.support = match (row.support, support) {
+            (Support::Untestable, support) | (support, Support::Untestable) => support,
+            (one, other) => one.max(other),
+        };
+    }
+    let mut rows: Vec<HeapRow> = rows.into_values().collect();
+    say_what_is_missing(&mut rows);
+    direct(&mut rows, q);
+    for row in &mut rows {
+        row.class = class(row.alloc.direction, row.live.direction, row.slope.direction);
+        let unknown = row.alloc.reason.or(row.live.reason).or(row.slope.reason).unwrap_or(HeapReason::NoClass);
+        row.reason = (row.class == HeapClass::Unknown).then_some(unknown);
+    }
+    rows.retain(|row| &*row.function == ALL_FUNCTIONS || row.moved());
+    rows
+}
+
+/// A figure that a function lacks is unknown for the reason of all functions together; if these have it, too few samples are of it.
+fn say_what_is_missing(rows: &mut [HeapRow]) {
+    let of_all: BTreeMap<CellKey, HeapRow> =
+        rows.iter().filter(|row| &*row.function == ALL_FUNCTIONS).map(|row| (row.cell.clone(), row.clone())).collect();
+    for row in rows.iter_mut().filter(|row| &*row.function != ALL_FUNCTIONS) {
+        let Some(mut all) = of_all.get(&row.cell).cloned() else { continue };
+        for (face, _) in FACES {
+            let missing = matches!(face(row).reason, Some(HeapReason::NoAllocations | HeapReason::NoSnapshots));
+            if missing && face(&mut all).change.is_some() {
+                face(row).reason = Some(HeapReason::CountNeeded);
+            } else if missing {
+                face(row).reason = face(&mut all).reason;
+            }
+        }
+    }
+}
+
+/// Finds directions. Each figure has its own families: `(all)` over cells, functions by cell and kind of count.
+fn direct(rows: &mut [HeapRow], q: f64) {
+    for (face, is_slope) in FACES {
+        let mut families: BTreeMap<Option<(CellKey, CountKind)>, Vec<usize>> = BTreeMap::new();
+        for (place, row) in rows.iter_mut().enumerate() {
+            if face(row).ln_p.is_some() {
+                let family = (&*row.function != ALL_FUNCTIONS).then(|| (row.cell.clone(), row.count_kind));
+                families.entry(family).or_default().push(place);
+            }
+        }
+        for places in families.into_values() {
+            let ln_p: Vec<f64> = places.iter().filter_map(|&place| face(&mut rows[place]).ln_p).collect();
+            for (place, q_value) in places.into_iter().zip(bh(&ln_p)) {
+                let face = face(&mut rows[place]);
+                face.q_value = Some(q_value);
+                if let Some(direction) = beyond_margin(face, is_slope).filter(|_| selected(q_value, q)) {
+                    (face.direction, face.reason) = (direction, None);
+                }
+            }
+        }
+    }
+}
+
+/// The class of three directions.
+fn class(alloc: HeapDirection, live: HeapDirection, slope: HeapDirection) -> HeapClass {
+    use HeapDirection::{Down, Flat, Unknown, Up};
+    match (alloc, live, slope) {
+        (Flat | Down, Up, Up) => HeapClass::HiddenLeak,
+        (Up, Up, Up) => HeapClass::Leak,
+        (_, Up, Flat) => HeapClass::RetentionStep,
+        (Up, Flat, _) => HeapClass::Churn,
+        (Down, Flat | Down, _) => HeapClass::Win,
+        (Flat, Flat, Flat) => HeapClass::Unchanged,
+        (Unknown, ..) | (_, Unknown, _) | (.., Unknown) | (_, Up, Down) | (Up | Flat, Down, _) | (Flat, Flat, _) => {
+            HeapClass::Unknown
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use HeapDirection::{Down, Flat, Unknown, Up};
+
+    use super::*;
+
+    #[test]
+    fn classes_of_the_table() {
+        for (alloc, live, slope, expected) in [
+            (Flat, Up, Up, HeapClass::HiddenLeak),
+            (Down, Up, Up, HeapClass::HiddenLeak),
+            (Up, Up, Up, HeapClass::Leak),
+            (Down, Up, Flat, HeapClass::RetentionStep),
+            (Unknown, Up, Flat, HeapClass::RetentionStep),
+            (Up, Flat, Unknown, HeapClass::Churn),
+            (Down, Flat, Unknown, HeapClass::Win),
+            (Down, Down, Down, HeapClass::Win),
+            (Flat, Flat, Flat, HeapClass::Unchanged),
+            (Unknown, Up, Up, HeapClass::Unknown),
+            (Flat, Flat, Unknown, HeapClass::Unknown),
+            (Down, Up, Unknown, HeapClass::Unknown),
+            (Up, Down, Flat, HeapClass::Unknown),
+        ] {
+            assert_eq!(class(alloc, live, slope), expected, "{alloc:?} {live:?} {slope:?}");
+        }
+    }
+}

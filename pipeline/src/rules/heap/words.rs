@@ -1,0 +1,80 @@
+//! Memory in words.
+
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapFace, HeapRow, Interval};
+use fleetdiff_schemas::verdict::{HeapClass, HeapDirection, HeapReason, Support};
+
+/// What a row says, in sentences: each figure that is known, then what they are together.
+///
+/// ```
+/// use fleetdiff_pipeline::rules::heap::words::sentence;
+/// use fleetdiff_schemas::{rows::HeapRow, tables::TableRow};
+/// let row = HeapRow { function: "(all)".into(), ..HeapRow::blank() };
+/// assert!(sentence(&row).starts_with("all functions together: bytes allocated per request unknown"));
+/// ```
+pub fn sentence(row: &HeapRow) -> String {
+    let name = if &*row.function == ALL_FUNCTIONS { "all functions together" } else { &row.function };
+    let slope = match (row.slope.direction, row.slope.change) {
+        (direction, Some(Interval { value, low, high })) if direction != HeapDirection::Unknown => {
+            let how = match direction {
+                HeapDirection::Up => "faster",
+                HeapDirection::Down => "more slowly",
+                _ => "no faster",
+            };
+            format!("it grows {how} ({value:+.2} in the logarithm per hour, {low:+.2} to {high:+.2})")
+        }
+        _ => format!("whether it grows faster is unknown ({})", why(row.slope.reason)),
+    };
+    let tentative = if row.support == Support::Tentative { " Tentative: fewer than 5 pods in an arm." } else { "" };
+    format!(
+        "{name}: bytes allocated per request {}; bytes in use {}; {slope}. {}{tentative}",
+        moved(&row.alloc),
+        moved(&row.live),
+        meaning(row)
+    )
+}
+
+/// By how much a figure moved.
+fn moved(face: &HeapFace) -> String {
+    let Some(Interval { value, low, high }) = face.change else {
+        return format!("unknown ({})", why(face.reason));
+    };
+    let high = if high.is_finite() { format!("{high:.2}") } else { "any".to_owned() };
+    let ends = format!("x {value:.2}, {low:.2} to {high}");
+    match face.direction {
+        HeapDirection::Up => format!("up ({ends})"),
+        HeapDirection::Down => format!("down ({ends})"),
+        HeapDirection::Flat => format!("unchanged ({ends})"),
+        HeapDirection::Unknown => format!("not known to have changed ({ends})"),
+    }
+}
+
+fn why(reason: Option<HeapReason>) -> &'static str {
+    match reason {
+        Some(HeapReason::NoAllocations) => "no profiles of allocations",
+        Some(HeapReason::NoSnapshots) => "no snapshots of the memory in use",
+        Some(HeapReason::NoValues) => "profiles do not say bytes",
+        Some(HeapReason::NoRequests) => "requests are not known",
+        Some(HeapReason::FewPods) => {
+            "at least 2 pods in each arm are needed at the same time, on the same hardware and of the same age"
+        }
+        Some(HeapReason::NeedsTime) => "at least 3 snapshots over 5 minutes are needed of 2 pods in each arm",
+        Some(HeapReason::CountNeeded) => "more samples are needed",
+        Some(HeapReason::Imprecise | HeapReason::NoClass) | None => "pods differ too much",
+    }
+}
+
+/// What the figures mean together.
+fn meaning(row: &HeapRow) -> &'static str {
+    match row.class {
+        HeapClass::Unknown if (row.alloc.direction, row.live.direction) == (HeapDirection::Down, HeapDirection::Up) => {
+            "A trade: less is allocated and more is kept; growth would show whether that is a step or a hidden leak."
+        }
+        HeapClass::HiddenLeak => "A hidden leak: more is kept from hour to hour, and requests do not allocate more.",
+        HeapClass::Leak => "A leak: more is allocated, and more is kept from hour to hour.",
+        HeapClass::RetentionStep => "A step: more is kept, and it does not grow.",
+        HeapClass::Churn => "Churn: more is allocated, and as much is kept.",
+        HeapClass::Win => "A win: less is allocated, and no more is kept.",
+        HeapClass::Unchanged => "Unchanged.",
+        HeapClass::Unknown => "No class: one of the three is not known, or they fit none.",
+    }
+}

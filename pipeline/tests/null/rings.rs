@@ -1,0 +1,67 @@
+//! Rings of one code side by side, at equal and at unequal load.
+
+use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::identity::Build;
+use fleetdiff_schemas::rows::FlagRow;
+use fleetdiff_schemas::time::Nanos;
+use fleetdiff_schemas::verdict::RowReason;
+use fleetdiff_simulation::fleet::{Cells, Fleet};
+
+use super::experiment::{Experiment, run};
+use super::seeds::{over, rows, seeds_to};
+use super::{assert_found, assert_quiet};
+
+/// Rows of self counts at the end: 2 cells, 5 comparisons, some 40 functions each.
+const LOOKED: usize = 2 * 5 * 30;
+
+#[test]
+fn null_rings() {
+    let outcomes = run("4 rings of 24, 8, 8, 4 pods, CV 10 %", &Experiment::deployed(Fleet::rings), seeds_to(4));
+    assert_quiet(&outcomes, LOOKED);
+}
+
+#[test]
+fn null_rings_at_twice_the_load() {
+    let experiment = Experiment::deployed(Fleet::rings_at_twice_the_load);
+    let outcomes = run("4 rings of one code, two of them at twice the load", &experiment, seeds_to(4));
+    assert_quiet(&outcomes, LOOKED);
+}
+
+#[test]
+fn twin_rings() {
+    let outcomes = run(
+        "twin: rings, one function x 1.5 in the second and third",
+        &Experiment::deployed(Fleet::rings).regressing(Cells::all(), 1.5),
+        1..=3,
+    );
+    assert_found(&outcomes, 2);
+}
+
+/// A change that is larger than the ratio of loads is found at twice the load too; one within it is inconclusive there, and found
+/// between rings of equal load.
+#[test]
+fn twin_rings_at_twice_the_load() {
+    let config = Config { evaluate_every: Nanos::from_seconds(60), ..Config::default() };
+    let changed = "cache::probe";
+    let flagged_by = |factor: f64| {
+        over(1..=2, |seed| {
+            let fleet = Fleet::rings_at_twice_the_load(seed).regress(changed, Cells::all(), factor).build();
+            let tables = rows(&config, &fleet);
+            let differs =
+                tables.cells.iter().any(|row| row.function == changed && row.reason == Some(RowReason::LoadDiffers));
+            let is_of = |flag: &&FlagRow, base: &str, head: &str| {
+                flag.row.function == changed
+                    && flag.row.comparison.base_build == Build::from(base)
+                    && flag.row.comparison.head_build == Build::from(head)
+            };
+            let found = |base, head| tables.flags.iter().any(|flag| is_of(&flag, base, head));
+            (found("v41", "v42"), found("v41", "v43"), differs)
+        })
+    };
+    for (equal, unequal, _) in flagged_by(4.0) {
+        assert!(equal && unequal, "x 4 is more than twice");
+    }
+    for (equal, unequal, differs) in flagged_by(1.5) {
+        assert!(equal && !unequal && differs, "x 1.5 is less than twice");
+    }
+}
