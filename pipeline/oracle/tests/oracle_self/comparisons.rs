@@ -1,5 +1,7 @@
 //! Sections 3, 8 and 9 of `docs/semantics.md`, by hand.
 
+use std::collections::BTreeSet;
+
 use fleetdiff_oracle::batch;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Identity;
@@ -52,8 +54,9 @@ fn oracle_a_second_build_is_compared_once_it_has_two_pods() {
             steady(&b[1..], 7, 10, &PLAIN),
         ],
     );
-    // A and A2 are there from the start and not compared; the base is the build with the most pods.
-    assert_eq!(spans(&tables), [("A2", "B", 7, 9)]);
+    // A and A2 are there from the start and not compared; bases are the build with the most pods, which is also the one before B,
+    // and the first in build order.
+    assert_eq!(spans(&tables), [("A", "B", 7, 9), ("A2", "B", 7, 9)]);
     assert_eq!(verdicts(&tables)[0].window_start_at, at(70));
     assert_eq!(verdicts(&tables)[0].head_total, 2000);
     let alone =
@@ -68,12 +71,13 @@ fn oracle_of_equal_bases_the_later_in_build_order_is_taken() {
             pods.iter_mut().for_each(|pod| pod.process_start = Some(at(start)));
             pods
         };
+        let (first, last) = (starting(pods("first", 2), -900), starting(pods("last", 2), -100));
         let (a, also) = (starting(pods("A", 3), start_of_a), starting(pods("A2", 3), -500));
-        let tables = run(
-            &config(),
-            [steady(&a, 0, 4, &PLAIN), steady(&also, 0, 4, &PLAIN), steady(&pods("B", 2), 2, 4, &PLAIN)],
-        );
-        spans(&tables)[0].0.to_owned()
+        let there = [first, a, also, last].map(|pods| steady(&pods, 0, 4, &PLAIN));
+        let tables = run(&config(), there.into_iter().chain([steady(&pods("B", 2), 2, 4, &PLAIN)]));
+        let bases: BTreeSet<&str> = spans(&tables).into_iter().map(|span| span.0).collect();
+        assert!(bases.contains("first") && bases.contains("last") && bases.len() == 3, "{bases:?}");
+        bases.into_iter().find(|base| base.starts_with('A')).unwrap().to_owned()
     };
     // Both are seen first at hop 0: the process start decides, then the name.
     assert_eq!([base_of(-600), base_of(-500), base_of(-400)], ["A2", "A2", "A"]);
@@ -112,7 +116,7 @@ fn oracle_a_named_comparison_opens_again() {
     let (a, b) = (pods("A", 5), pods("B", 5));
     let tables = run(&config, [steady(&a, 0, 11, &PLAIN), steady(&b, 0, 26, &MORE_X), steady(&a, 20, 26, &PLAIN)]);
     assert_eq!(spans(&tables), [("A", "B", 0, 15), ("A", "B", 20, 25)]);
-    let ids: std::collections::BTreeSet<_> = flags(&tables, "x").iter().map(|flag| &flag.flag_id).collect();
+    let ids: BTreeSet<_> = flags(&tables, "x").iter().map(|flag| &flag.flag_id).collect();
     assert_eq!(ids.len(), 2, "raised anew");
 }
 
