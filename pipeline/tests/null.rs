@@ -22,6 +22,8 @@ mod fading;
 mod history;
 #[path = "null/levels.rs"]
 mod levels;
+#[path = "null/memory.rs"]
+mod memory;
 #[path = "null/properties.rs"]
 mod properties;
 #[path = "null/rings.rs"]

@@ -15,10 +15,12 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 mod course;
 mod forest;
 mod pods;
+mod quadrant;
 
 pub(crate) use course::{Course, Moment, course};
 pub(crate) use forest::{Effect, forest};
 pub(crate) use pods::{Bucket, Lane, pods};
+pub(crate) use quadrant::{Dot, quadrant};
 
 use fleetdiff_schemas::number::length_float;
 

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_schemas::fan_out::Extent;
-use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow, IncidentRow};
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
+use fleetdiff_schemas::rows::{
+    ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow, HeapRow, IncidentRow, ScalingRow,
+};
 use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, FlagState, IncidentState, Scope};
 
 use crate::document::Verdict;
-use crate::records::{Filed, Load, Looks, Records};
+use crate::records::{Filed, LastReport, Looks, Records};
 use crate::subject::Subject;
 use crate::verdicts;
 
@@ -77,9 +79,20 @@ impl<'a> Comparison<'a> {
     }
 
     /// How costs follow load, by type of profile.
-    pub(crate) fn load(&self) -> impl Iterator<Item = &'a Load> {
+    pub(crate) fn load(&self) -> impl Iterator<Item = (ProfileType, &'a LastReport<ScalingRow>)> {
         let of_subject = self.records.load.iter().filter(|((subject, _), _)| subject == self.subject);
-        of_subject.map(|(_, load)| load)
+        of_subject.map(|((_, profile_type), load)| (*profile_type, load))
+    }
+
+    /// What became of memory.
+    pub(crate) fn memory(&self) -> Option<&'a LastReport<HeapRow>> {
+        self.records.memory.get(self.subject)
+    }
+
+    /// A cell in words.
+    pub(crate) fn place(&self, cell: &CellKey) -> String {
+        let key = self.first_key(BaseKind::Concurrent);
+        key.map_or_else(String::new, |key| self.places(key, BaseKind::Concurrent, [cell]))
     }
 
     /// Some cells in the fewest words.
@@ -119,7 +132,7 @@ impl<'a> Comparison<'a> {
             .filter(move |Filed { row, .. }| row.comparison == *key && row.count_kind == kind && row.scope == scope)
     }
 
-    /// Its incidents: those that stand first, then the most severe, then those that change the largest share.
+    /// Its incidents: those that stand first, then the most severe, then functions before all of them together, then those that change the largest share.
     pub(crate) fn incidents(&self) -> Vec<Incident<'a>> {
         let mut by_id: BTreeMap<&str, Vec<&Filed<IncidentRow>>> = BTreeMap::new();
         for filed in self.records.incidents.iter().filter(|filed| Subject::of_incident(&filed.row) == *self.subject) {
@@ -127,7 +140,11 @@ impl<'a> Comparison<'a> {
         }
         let mut incidents: Vec<Incident<'a>> = by_id.into_values().filter_map(Incident::of).collect();
         incidents.sort_by(|a, b| {
-            let rank = |incident: &Incident<'_>| (incident.ended.is_some(), incident.standing.row.severity);
+            // Of equal severity, functions come before the change of all functions together that they make.
+            let rank = |incident: &Incident<'_>| {
+                let row = &incident.standing.row;
+                (incident.ended.is_some(), row.severity, row.cause == ALL_FUNCTIONS)
+            };
             let by_impact = b.impact().total_cmp(&a.impact());
             rank(a).cmp(&rank(b)).then(by_impact).then(a.standing.row.cause.cmp(&b.standing.row.cause))
         });

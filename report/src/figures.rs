@@ -24,6 +24,12 @@ pub(crate) fn figure(text: String, citation: Citation, columns: &[&'static str])
     Span::Figure(Figure { text, citation, columns: columns.to_vec() })
 }
 
+/// A number with two decimals, and no minus before nought.
+pub(crate) fn decimals(number: f64) -> String {
+    let text = format!("{number:.2}");
+    if text == "-0.00" { "0.00".to_owned() } else { text }
+}
+
 /// A sentence of a row.
 pub(crate) fn quote(text: &str, citation: Citation, column: &'static str) -> Span {
     Span::Quote(Figure { text: text.to_owned(), citation, columns: vec![column] })

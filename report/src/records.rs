@@ -11,13 +11,17 @@ use fleetdiff_schemas::identity::Service;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::rows::{
-    ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, LedgerRow,
-    RejectedRow, RingRow, ScalingRow,
+    CellKey, CellRow, ComparisonKey, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, RejectedRow,
+    RingRow, ScalingRow,
 };
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{BaseKind, ScalingVerdict, Scope};
+use fleetdiff_schemas::verdict::{BaseKind, Scope};
 
 use crate::subject::Subject;
+
+mod last_report;
+
+pub(crate) use last_report::LastReport;
 
 /// A row with the file that it lies in.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,37 +52,17 @@ pub struct Records {
     pub(crate) cells: Vec<Filed<CellRow>>,
     last_report: BTreeMap<(ComparisonKey, Scope), Nanos>,
     pub(crate) evidence: Vec<Filed<EvidenceRow>>,
-    /// How costs follow load, by what is compared and type of profile.
-    pub(crate) load: BTreeMap<(Subject, ProfileType), Load>,
+    /// How costs follow load, by what is compared and type of profile: functions that scale worse, and one row for each cell whose
+    /// load says nothing.
+    pub(crate) load: BTreeMap<(Subject, ProfileType), LastReport<ScalingRow>>,
     /// What functions cost from ring to ring, by service and type of profile.
-    pub(crate) rings: BTreeMap<(Service, ProfileType), Paths>,
+    pub(crate) rings: BTreeMap<(Service, ProfileType), LastReport<RingRow>>,
+    /// What became of memory, by what is compared.
+    pub(crate) memory: BTreeMap<Subject, LastReport<HeapRow>>,
     /// Sums by type of profile.
     pub(crate) ledger: BTreeMap<String, LedgerRow>,
     pub(crate) rejected: BTreeMap<Reason, Rejections>,
     causes: BTreeSet<(Subject, String)>,
-}
-
-/// How costs follow load in one comparison, at the last report.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Load {
-    pub(crate) profile_type: ProfileType,
-    at: Nanos,
-    kind: CountKind,
-    /// Rows that were tested, of the first kind of count.
-    pub(crate) tested: i64,
-    /// Rows of functions that scale worse, and one for each cell whose load says nothing.
-    pub(crate) rows: Vec<Filed<ScalingRow>>,
-}
-
-/// What functions of one service cost from ring to ring, at the last report.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Paths {
-    pub(crate) service: Service,
-    pub(crate) profile_type: ProfileType,
-    at: Nanos,
-    kind: CountKind,
-    /// Rows of the first kind of count.
-    pub(crate) rows: Vec<Filed<RingRow>>,
 }
 
 /// The looks at one comparison.
@@ -165,37 +149,24 @@ impl Records {
             let row = &filed.row;
             let Some(base) = row.base_build.clone() else { continue };
             let subject = Subject { service: row.service.clone(), head: row.build.clone(), base };
-            let (at, kind, profile_type) = (row.window_end_at, row.count_kind, row.profile_type);
-            let new = Load { profile_type, at, kind, tested: 0, rows: Vec::new() };
-            let load = self.load.entry((subject, profile_type)).or_insert_with(|| new.clone());
-            // The last report, and self counts where there are any.
-            if at > load.at || (at == load.at && kind < load.kind) {
-                *load = new;
-            }
-            if (at, kind) != (load.at, load.kind) {
-                continue;
-            }
-            load.tested += i64::from(row.q_value.is_some());
-            let is_silent = row.verdict == ScalingVerdict::Withheld && &*row.function == ALL_FUNCTIONS;
-            if row.verdict == ScalingVerdict::ScalesWorse || is_silent {
-                load.rows.push(filed);
-            }
+            self.load.entry((subject, row.profile_type)).or_default().take(filed);
         }
     }
 
     /// Takes a file of `rings`.
     pub fn take_rings(&mut self, file: &str, rows: Vec<RingRow>) {
         for filed in filed(file, rows) {
-            let RingRow { service, profile_type, count_kind: kind, window_end_at: at, .. } = filed.row.clone();
-            let new = Paths { service: service.clone(), profile_type, at, kind, rows: Vec::new() };
-            let paths = self.rings.entry((service, profile_type)).or_insert_with(|| new.clone());
-            // The last report, and self counts where there are any.
-            if at > paths.at || (at == paths.at && kind < paths.kind) {
-                *paths = new;
-            }
-            if (at, kind) == (paths.at, paths.kind) {
-                paths.rows.push(filed);
-            }
+            let service = filed.row.service.clone();
+            self.rings.entry((service, filed.row.profile_type)).or_default().take(filed);
+        }
+    }
+
+    /// Takes a file of `heap`.
+    pub fn take_heap(&mut self, file: &str, rows: Vec<HeapRow>) {
+        for filed in filed(file, rows) {
+            let HeapRow { service, head_build, base_build, .. } = &filed.row;
+            let subject = Subject { service: service.clone(), head: head_build.clone(), base: base_build.clone() };
+            self.memory.entry(subject).or_default().take(filed);
         }
     }
 

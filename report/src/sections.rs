@@ -5,6 +5,7 @@ mod by_cell;
 mod course;
 mod data_quality;
 mod grid;
+mod heap;
 mod history;
 mod incidents;
 mod load;
@@ -27,11 +28,12 @@ type OfComparison = fn(&Comparison<'_>, &mut References) -> Result<Option<Sectio
 type OfFolder = fn(&Records, &mut References) -> Result<Option<Section>, Undrawn>;
 
 /// The sections of a comparison, in order.
-pub(crate) const OF_COMPARISON: [OfComparison; 8] = [
+pub(crate) const OF_COMPARISON: [OfComparison; 9] = [
     summary::section,
     grid::section,
     incidents::section,
     load::section,
+    heap::section,
     undecided::section,
     history::section,
     warnings::section,

@@ -48,6 +48,20 @@ pub struct HeapEvidence {
     pub support: Support,
 }
 
+impl HeapEvidence {
+    /// What the changes of all three figures say of all functions of a cell together.
+    pub fn of_changes(alloc: LevelChange, live: LevelChange, slope: LevelChange) -> Self {
+        Self {
+            count_kind: CountKind::SelfCount,
+            function: ALL_FUNCTIONS.into(),
+            alloc: Some(face(Ok(alloc), false)),
+            live: Some(face(Ok(live), false)),
+            slope: Some(face(Ok(slope), true)),
+            support: Support::Firm,
+        }
+    }
+}
+
 /// Which way a change beyond the margin goes, if there is one.
 pub(crate) fn beyond_margin(face: &HeapFace, is_slope: bool) -> Option<HeapDirection> {
     let value = face.change?.value;

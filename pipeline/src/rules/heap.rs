@@ -23,8 +23,8 @@ type Face = (fn(&mut HeapRow) -> &mut HeapFace, bool);
 const FACES: [Face; 3] = [(|row| &mut row.alloc, false), (|row| &mut row.live, false), (|row| &mut row.slope, true)];
 
 /// The rows of a report of one comparison, of all cells: `(all)` in each cell, and functions of which a figure moved. `window_hops` is the
-/// length of the window.
-pub(crate) fn decide(
+/// length of the window, and `q` the false-discovery rate of each family.
+pub fn decide(
     id: &ComparisonId,
     evidence: Vec<(CellKey, HeapEvidence)>,
     hop: Hop,

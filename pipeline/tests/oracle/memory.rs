@@ -3,48 +3,17 @@
 use std::collections::BTreeSet;
 
 use fleetdiff_schemas::config::{CellBy, Config};
-use fleetdiff_schemas::identity::Build;
-use fleetdiff_schemas::profile::{CountKind, Decoded, Profile, ProfileType, Samples, Temporality};
-use fleetdiff_schemas::rejected::Rejection;
+use fleetdiff_schemas::profile::{CountKind, Profile};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Tables};
-use fleetdiff_schemas::time::{Nanos, TimeRange};
+use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{HeapDirection, HeapReason};
+use fleetdiff_simulation::memory::with_memory;
 
 use super::{builder, config, delivered, oracle, run_in_memory};
 
-/// A profile of another type, with so many bytes for each sample of a stack.
-fn of_memory(profile: &Profile, profile_type: ProfileType, bytes: impl Fn(u32) -> u64) -> Profile {
-    let mut other = Profile { profile_type, ..profile.clone() };
-    if let Samples::Stacks(stacks) = &mut other.samples {
-        for stack in stacks {
-            stack.value = stack.count * bytes(stack.frames.last().copied().unwrap_or(0));
-        }
-    }
-    other
-}
-
-/// Allocations, and what is in use at the same moment: a third more in the head.
-fn allocations_and_level(profile: &Profile, head: &Build, values: bool) -> [Result<Profile, Rejection>; 2] {
-    let end = profile.window.end;
-    let size = |frame: u32| if values { 512 + 64 * u64::from(frame % 7) } else { 0 };
-    let kept = if profile.identity.build == *head { 4 } else { 3 };
-    let level = of_memory(profile, ProfileType::LiveHeap, |frame| kept * size(frame));
-    let window = TimeRange { start: end, end };
-    let level = Profile { temporality: Temporality::Gauge, window, requests: None, ..level };
-    [Ok(of_memory(profile, ProfileType::Heap, size)), Ok(level)]
-}
-
-fn with_memory(partitions: &mut [Vec<Decoded>], head: &Build, values: bool) {
-    for record in partitions.iter_mut().flatten() {
-        let parts = std::mem::take(&mut record.parts);
-        record.parts = parts
-            .into_iter()
-            .flat_map(|part| match part {
-                Ok(profile) => allocations_and_level(&profile, head, values).to_vec(),
-                refused => vec![refused],
-            })
-            .collect();
-    }
+/// Bytes of a sample of a stack.
+fn size(frame: u32) -> u64 {
+    512 + 64 * u64::from(frame % 7)
 }
 
 #[test]
@@ -68,7 +37,15 @@ fn oracle_memory() {
         let plain = if seed % 2 == 0 { plain.cumulative().crashes(2) } else { plain.hardware(["old", "new"]) };
         let fleet = delivered(if seed % 3 == 0 { plain.cohorts_by_request() } else { plain });
         let mut partitions = fleet.partitions(3);
-        with_memory(&mut partitions, fleet.head(), seed != 508);
+        let head = fleet.head().clone();
+        // A third more is in use in the head.
+        let kept = |profile: &Profile| if profile.identity.build == head { 4 } else { 3 };
+        let has_bytes = u64::from(seed != 508);
+        with_memory(
+            &mut partitions,
+            |_, frame| has_bytes * size(frame),
+            |profile, frame| has_bytes * kept(profile) * size(frame),
+        );
         // NB: counts of memory are compared as all counts are, elsewhere; here functions on nearly every stack leave fewer digits.
         let heap_of = |tables: Tables| Tables { heap: tables.heap, ..Tables::default() };
         let got = heap_of(run_in_memory(&config, partitions.clone(), 1 + usize::try_from(seed % 4).unwrap()).unwrap());

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use fleetdiff_pipeline::rules::advice::change;
 use fleetdiff_pipeline::rules::scaling::{at_twice_the_load, name as as_said};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, Interval, ScalingRow};
-use fleetdiff_schemas::verdict::{BaseKind, ScalingVerdict};
+use fleetdiff_schemas::verdict::ScalingVerdict;
 
 use crate::chart::Undrawn;
 use crate::comparison::Comparison;
 use crate::document::{Block, Cell, Section, Text, Tone, name, paragraph, words};
-use crate::figures::{count, figure, percent, quote};
+use crate::figures::{count, decimals, figure, percent, quote};
 use crate::records::Filed;
 use crate::references::{Citation, References};
 
@@ -21,17 +21,17 @@ const BASE_ELASTICITY: [&str; 3] = ["base_elasticity", "base_elasticity_low", "b
 
 pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) -> Result<Option<Section>, Undrawn> {
     let mut blocks = Vec::new();
-    for filed in comparison.load() {
-        let rows: Vec<&Filed<ScalingRow>> = filed.rows.iter().collect();
+    for (profile_type, last) in comparison.load() {
+        let rows: Vec<&Filed<ScalingRow>> = last.rows.iter().collect();
         let (worse, silent): (Vec<_>, Vec<_>) =
             rows.into_iter().partition(|filed| filed.row.verdict == ScalingVerdict::ScalesWorse);
         let builds = (comparison.subject.head.as_str(), comparison.subject.base.as_str());
-        let kind = filed.profile_type.name();
-        if filed.tested > 0 {
+        let kind = profile_type.name();
+        if last.tested > 0 {
             let number = if worse.is_empty() { "none".to_owned() } else { worse.len().to_string() };
             blocks.push(paragraph(vec![words(format!(
                 "{kind}: {number} of {} tested rows (one for each function and cell) cost more at higher load in {} than in {}.",
-                filed.tested, builds.0, builds.1
+                last.tested, builds.0, builds.1
             ))]));
         }
         if !worse.is_empty() {
@@ -56,7 +56,7 @@ fn table(comparison: &Comparison<'_>, mut worse: Vec<&Filed<ScalingRow>>, refere
         };
         vec![
             Cell::of(vec![function]),
-            Cell::words(place(comparison, &row.cell)),
+            Cell::words(comparison.place(&row.cell)),
             cost(row.elasticity, ELASTICITY).toned(Tone::More),
             cost(row.base_elasticity, BASE_ELASTICITY),
             Cell::of(vec![
@@ -96,7 +96,8 @@ fn table(comparison: &Comparison<'_>, mut worse: Vec<&Filed<ScalingRow>>, refere
 fn at_twice(slope: Option<Interval>, citation: Citation, columns: [&'static str; 3]) -> Text {
     let Some(slope) = slope else { return vec![words("unknown")] };
     let Interval { value, low, high } = slope;
-    let elasticity = figure(format!("{value:.2} ({low:.2} to {high:.2})"), citation, &columns);
+    let [shown, from, to] = [value, low, high].map(decimals);
+    let elasticity = figure(format!("{shown} ({from} to {to})"), citation, &columns);
     vec![words(format!("{}: elasticity ", change(at_twice_the_load(slope)))), elasticity]
 }
 
@@ -108,7 +109,7 @@ fn unknown(comparison: &Comparison<'_>, silent: &[&Filed<ScalingRow>], reference
         by_need.entry(reason.name()).or_insert((filed, Vec::new())).1.push(&filed.row.cell);
     }
     let sentence = |(filed, cells): (&Filed<ScalingRow>, Vec<&CellKey>)| {
-        let places = cells.into_iter().map(|cell| place(comparison, cell)).collect::<Vec<_>>().join(", ");
+        let places = cells.into_iter().map(|cell| comparison.place(cell)).collect::<Vec<_>>().join(", ");
         let kind = filed.row.profile_type.name();
         let citation = references.row(filed);
         let needed = filed.row.needed.as_deref().unwrap_or("more data");
@@ -118,9 +119,4 @@ fn unknown(comparison: &Comparison<'_>, silent: &[&Filed<ScalingRow>], reference
         ])
     };
     by_need.into_values().map(sentence).collect()
-}
-
-fn place(comparison: &Comparison<'_>, cell: &CellKey) -> String {
-    let key = comparison.first_key(BaseKind::Concurrent);
-    key.map_or_else(String::new, |key| comparison.places(key, BaseKind::Concurrent, [cell]))
 }

@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_pipeline::rules::rings::changed;
 use fleetdiff_schemas::fan_out::Extent;
+use fleetdiff_schemas::identity::Service;
+use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, RingRow, RingStep};
 use fleetdiff_schemas::verdict::Verdict;
 
 use crate::chart::{Effect, Undrawn, forest};
 use crate::document::{Block, Cell, Chart, Section, Shape, Table, Text, Tone, name, paragraph, words};
 use crate::figures::{Columns, count, ratio};
-use crate::records::{Filed, Paths, Records};
+use crate::records::{Filed, LastReport, Records};
 use crate::references::{Citation, References};
 use crate::verdicts;
 
@@ -27,20 +29,25 @@ type Path<'a> = Vec<&'a Filed<RingRow>>;
 
 pub(crate) fn section(records: &Records, references: &mut References) -> Result<Option<Section>, Undrawn> {
     let mut blocks = Vec::new();
-    for paths in records.rings.values() {
-        blocks.extend(of_service(paths, references)?);
+    for ((service, profile_type), last) in &records.rings {
+        blocks.extend(of_service(service, *profile_type, last, references)?);
     }
     Ok((!blocks.is_empty()).then(|| Section { title: Some("Rings: from build to build".to_owned()), blocks }))
 }
 
-fn of_service(paths: &Paths, references: &mut References) -> Result<Vec<Block>, Undrawn> {
+fn of_service(
+    service: &Service,
+    profile_type: ProfileType,
+    paths: &LastReport<RingRow>,
+    references: &mut References,
+) -> Result<Vec<Block>, Undrawn> {
     let grid: BTreeSet<&CellKey> = paths.rows.iter().map(|filed| &filed.row.cell).collect();
     let builds: BTreeMap<i64, &str> =
         paths.rows.iter().map(|filed| (filed.row.ring, filed.row.build.as_str())).collect();
     let moved: Vec<Path<'_>> = changed(&paths.rows, |filed| &filed.row);
     let names: Vec<&str> = builds.values().copied().collect();
     let order = names.join(", then ");
-    let (service, kind) = (&paths.service, paths.profile_type.name());
+    let kind = profile_type.name();
     let number = if moved.is_empty() { "none".to_owned() } else { moved.len().to_string() };
     let mut blocks = vec![paragraph(vec![words(format!(
         "{service} {kind}: the builds {order} run side by side, each compared with the one before it and with the first. Changes \

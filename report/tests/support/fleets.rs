@@ -7,12 +7,14 @@ use fleetdiff_connectors::parquet::{OutputReader, ParquetOutput};
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_report::{Document, Records, Subject, document};
 use fleetdiff_schemas::config::{Comparing, Config};
+use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, EvidenceRow, FlagRow, IncidentRow, Interval, LedgerRow, RejectedRow, RingRow, ScalingRow,
-    Tables,
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, Interval, LedgerRow, RejectedRow, RingRow,
+    ScalingRow, Tables,
 };
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder, Ring};
+use fleetdiff_simulation::memory::with_memory;
 use tempfile::TempDir;
 
 /// One function costs 40 % more in one of two cohorts.
@@ -77,6 +79,37 @@ pub static RINGS: LazyLock<Tables> = LazyLock::new(|| {
     rows(fleet, &Config { young: seconds(120), ..config() })
 });
 
+/// In one of two cohorts the head allocates a fifth less for a request, and a pod holds more from minute to minute.
+pub static MEMORY: LazyLock<Tables> = LazyLock::new(|| {
+    let fleet = Fleet::seeded(6)
+        .regions(["north"])
+        .cohorts(["tv", "web"])
+        .pods_per_cell(8, 12)
+        .size_cv(0.1)
+        .samples_per_second(60.0)
+        .requests_per_second(20.0)
+        .already_deployed()
+        .lasts(Nanos::from_seconds(1500))
+        .stacks()
+        .build();
+    let mut partitions = fleet.partitions(1);
+    let starts =
+        partitions.iter().flatten().flat_map(|record| &record.parts).flatten().map(|profile| profile.window.start);
+    let start = starts.min().unwrap();
+    let has_changed =
+        |profile: &Profile| profile.identity.build.as_str() == "v42" && profile.identity.cohort.as_str() == "tv";
+    with_memory(
+        &mut partitions,
+        |profile, _| if has_changed(profile) { 800 } else { 1000 },
+        |profile, _| {
+            let seconds = if has_changed(profile) { profile.window.end.since(start).0 / 1_000_000_000 } else { 0 };
+            4000 + 12 * u64::try_from(seconds).unwrap()
+        },
+    );
+    let comparing = Comparing::Named { base: vec!["v41".into()], head: "v42".into() };
+    run_in_memory(&Config { comparing, ..config() }, partitions, 1).unwrap()
+});
+
 fn small() -> FleetBuilder {
     Fleet::seeded(3)
         .regions(["north", "south"])
@@ -116,6 +149,7 @@ pub fn records(tables: &Tables) -> Records {
     reader.for_each_file::<EvidenceRow>(|file, rows| records.take_evidence(file, rows)).unwrap();
     reader.for_each_file::<ScalingRow>(|file, rows| records.take_scaling(file, rows)).unwrap();
     reader.for_each_file::<RingRow>(|file, rows| records.take_rings(file, rows)).unwrap();
+    reader.for_each_file::<HeapRow>(|file, rows| records.take_heap(file, rows)).unwrap();
     reader.for_each_file::<LedgerRow>(|_, rows| records.take_ledger(&rows)).unwrap();
     reader.for_each_file::<RejectedRow>(|_, rows| records.take_rejected(&rows)).unwrap();
     reader.finish().unwrap();

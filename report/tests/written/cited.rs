@@ -5,7 +5,7 @@ use fleetdiff_report::{Document, Figure, Literal, Reference, Takes, document};
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::tables::{TableRow, Value};
 
-use super::fleets::{self, REGRESSED, RINGS, ROLLED_OUT, UNCHANGED, UNDER_LOAD, records, report, written};
+use super::fleets::{self, MEMORY, REGRESSED, RINGS, ROLLED_OUT, UNCHANGED, UNDER_LOAD, records, report, written};
 
 /// The values of the cited columns of the only row, or the count or sum.
 fn values<R: TableRow>(rows: &[R], reference: &Reference, columns: &[&str]) -> Vec<f64> {
@@ -54,6 +54,7 @@ fn values_in(tables: &Tables, reference: &Reference, columns: &[&str]) -> Vec<f6
         "incidents" => values(&tables.incidents, reference, columns),
         "scaling" => values(&tables.scaling, reference, columns),
         "rings" => values(&tables.rings, reference, columns),
+        "heap" => values(&tables.heap, reference, columns),
         "ledger" => values(&tables.ledger, reference, columns),
         "rejected" => values(&tables.rejected, reference, columns),
         other => panic!("there is no table {other}"),
@@ -109,7 +110,8 @@ fn checked(report: &Document, tables: &Tables) -> usize {
 
 #[test]
 fn each_figure_is_that_of_its_row() {
-    for (tables, least) in [(&*REGRESSED, 50), (&*UNCHANGED, 25), (&*ROLLED_OUT, 40), (&*UNDER_LOAD, 40), (&*RINGS, 60)]
+    for (tables, least) in
+        [(&*REGRESSED, 50), (&*UNCHANGED, 25), (&*ROLLED_OUT, 40), (&*UNDER_LOAD, 40), (&*RINGS, 60), (&*MEMORY, 40)]
     {
         let read = read_tables(written(tables).path()).unwrap();
         let compared = checked(&report(tables), &read);

@@ -8,7 +8,7 @@ use fleetdiff_schemas::rows::{IncidentRow, Tables};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, IncidentState};
 use fleetdiff_simulation::fleet::Fleet;
 
-use super::fleets::{REGRESSED, RINGS, ROLLED_OUT, UNCHANGED, UNDER_LOAD, doubled, renamed, report};
+use super::fleets::{MEMORY, REGRESSED, RINGS, ROLLED_OUT, UNCHANGED, UNDER_LOAD, doubled, renamed, report};
 
 /// The Markdown of a report without marks.
 fn plain(tables: &Tables) -> String {
@@ -130,6 +130,22 @@ fn rings_are_one_path_and_one_incident() {
     assert!(last.summary.ends_with("v42 introduced it, v43 has it too."), "{}", last.summary);
     // Two builds have no such section.
     assert!(!plain(&REGRESSED).contains("## Rings"));
+}
+
+#[test]
+fn memory_is_judged_by_what_is_allocated_and_what_stays() {
+    let text = plain(&MEMORY);
+    let (_, section) = text.split_once("## Memory").unwrap();
+    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
+    assert!(section.contains("Something changed in 1 of 2 cells."), "{section}");
+    let line = |place: &str| section.lines().find(|line| line.starts_with(place)).unwrap();
+    let tv = line("| all of tv");
+    for part in ["less allocated", "more in use", "grows faster", "A hidden leak"] {
+        assert!(tv.contains(part), "{part}: {tv}");
+    }
+    assert!(!line("| all of web").contains("eak"), "{section}");
+    // A fleet without profiles of memory has no such section.
+    assert!(!plain(&REGRESSED).contains("## Memory"));
 }
 
 #[test]

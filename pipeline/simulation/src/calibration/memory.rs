@@ -1,9 +1,11 @@
-//! Memory: nothing changed in what pods allocate for a request, or hold. Is the change of a level significant?
+//! Memory: is the change of a level significant where nothing changed, and which classes are given to changes that are known?
 //!
 //! Each pod has a level of its own, log-normal; a row of the table `heap` compares such levels, each bucket of pods one.
 
-use fleetdiff_statistics::Arms;
+mod classes;
+
 use fleetdiff_statistics::pod_levels::{LevelChange, PodLevel};
+use fleetdiff_statistics::{Arms, Side};
 
 use super::chance::Multipliers;
 use super::figure::{Figure, Observed, Seen};
@@ -17,7 +19,7 @@ pub(super) fn rows() -> Vec<Row> {
     let simulates = "levels of pods (bytes a request, bytes in use), log-normal; each figure is of other pods";
     let figures = designs.iter().map(|(.., figure)| *figure).collect();
     let observe = move |chance: &mut Chance| designs.iter().map(|design| observed(design, chance)).collect();
-    vec![Row { repeats: 20, ..Row::new("memory", simulates, figures, observe) }]
+    vec![Row { repeats: 20, ..Row::new("memory", simulates, figures, observe) }, classes::row()]
 }
 
 fn designs() -> Vec<Design> {
@@ -38,13 +40,16 @@ fn designs() -> Vec<Design> {
 }
 
 fn observed((pods, cv, factor, _): &Design, chance: &mut Chance) -> Observed {
+    let significant = ratio(*pods, *cv, *factor, chance).is_some_and(|change| change.ln_p() < libm::log(Q));
+    Observed::only(Seen::whether(significant))
+}
+
+/// The change of levels of which the head's are `factor` times the base's.
+fn ratio(pods: Arms<usize>, cv: Arms<f64>, factor: f64, chance: &mut Chance) -> Option<LevelChange> {
     let stratum = Arms::of(|side| {
         let spread = Multipliers::with_cv(cv[side]);
-        let level = if side == fleetdiff_statistics::Side::Head { *factor } else { 1.0 };
-        (0..pods[side])
-            .map(|_| PodLevel { value: level * spread.next(&mut chance.rng), counting: 0.0 })
-            .collect::<Vec<_>>()
+        let level = if side == Side::Head { factor } else { 1.0 };
+        (0..pods[side]).map(|_| PodLevel { value: level * spread.next(&mut chance.rng), counting: 0.0 }).collect()
     });
-    let significant = LevelChange::ratio(&[stratum]).is_some_and(|change| change.ln_p() < libm::log(Q));
-    Observed::only(Seen::whether(significant))
+    LevelChange::ratio(&[stratum])
 }

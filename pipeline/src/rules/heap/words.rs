@@ -48,7 +48,8 @@ fn moved(face: &HeapFace) -> String {
     }
 }
 
-fn why(reason: Option<HeapReason>) -> &'static str {
+/// Why a figure is unknown.
+pub fn why(reason: Option<HeapReason>) -> &'static str {
     match reason {
         Some(HeapReason::NoAllocations) => "no profiles of allocations",
         Some(HeapReason::NoSnapshots) => "no snapshots of the memory in use",
@@ -63,8 +64,8 @@ fn why(reason: Option<HeapReason>) -> &'static str {
     }
 }
 
-/// What the figures mean together.
-fn meaning(row: &HeapRow) -> &'static str {
+/// What the figures of a row mean together, in a sentence.
+pub fn meaning(row: &HeapRow) -> &'static str {
     match row.class {
         HeapClass::Unknown if (row.alloc.direction, row.live.direction) == (HeapDirection::Down, HeapDirection::Up) => {
             "A trade: less is allocated and more is kept; growth would show whether that is a step or a hidden leak."

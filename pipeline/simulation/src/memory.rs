@@ -1,0 +1,40 @@
+//! Fleets whose profiles are of memory.
+
+use fleetdiff_schemas::profile::{Decoded, Profile, ProfileType, Samples, Temporality};
+use fleetdiff_schemas::time::TimeRange;
+
+/// Makes each profile of a fleet two of memory: of allocations, with the same stacks and counts, and of what is in use when it ends.
+/// The functions give the bytes allocated, and those in use, for each sample of a stack with this innermost frame.
+pub fn with_memory(
+    partitions: &mut [Vec<Decoded>],
+    allocated: impl Fn(&Profile, u32) -> u64,
+    in_use: impl Fn(&Profile, u32) -> u64,
+) {
+    for record in partitions.iter_mut().flatten() {
+        let parts = std::mem::take(&mut record.parts);
+        record.parts = parts
+            .into_iter()
+            .flat_map(|part| match part {
+                Ok(profile) => {
+                    let end = profile.window.end;
+                    let level = of_memory(&profile, ProfileType::LiveHeap, &in_use);
+                    let window = TimeRange { start: end, end };
+                    let level = Profile { temporality: Temporality::Gauge, window, requests: None, ..level };
+                    vec![Ok(of_memory(&profile, ProfileType::Heap, &allocated)), Ok(level)]
+                }
+                refused => vec![refused],
+            })
+            .collect();
+    }
+}
+
+/// A profile of another type, with so many bytes for each sample of a stack.
+fn of_memory(profile: &Profile, profile_type: ProfileType, bytes: &impl Fn(&Profile, u32) -> u64) -> Profile {
+    let mut other = Profile { profile_type, ..profile.clone() };
+    if let Samples::Stacks(stacks) = &mut other.samples {
+        for stack in stacks {
+            stack.value = stack.count * bytes(profile, stack.frames.last().copied().unwrap_or(0));
+        }
+    }
+    other
+}

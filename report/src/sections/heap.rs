@@ -1,0 +1,180 @@
+//! What became of memory: what requests allocate against what pods have in use, and whether that grows.
+
+use std::collections::BTreeSet;
+
+use fleetdiff_pipeline::rules::advice::change;
+use fleetdiff_pipeline::rules::heap::words::{meaning, why};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapFace, HeapRow, Interval};
+use fleetdiff_schemas::verdict::{HeapClass, HeapDirection, Support};
+
+use crate::chart::{Dot, Undrawn, quadrant};
+use crate::comparison::Comparison;
+use crate::document::{Block, Cell, Chart, Section, Text, Tone, name, paragraph, words};
+use crate::figures::{Columns, decimals, figure, ratio};
+use crate::records::Filed;
+use crate::references::{Citation, References};
+
+/// Functions, and cells, with a line of their own; the others are counted.
+const SHOWN: usize = 20;
+const ALLOCATED: Columns = ["alloc_ratio", "alloc_ratio_low", "alloc_ratio_high"];
+const IN_USE: Columns = ["live_ratio", "live_ratio_low", "live_ratio_high"];
+const GROWTH: Columns = ["slope_difference", "slope_difference_low", "slope_difference_high"];
+
+pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) -> Result<Option<Section>, Undrawn> {
+    let Some(memory) = comparison.memory() else { return Ok(None) };
+    let rows: Vec<&Filed<HeapRow>> = memory.rows.iter().collect();
+    let (cells, functions): (Vec<_>, Vec<_>) =
+        rows.into_iter().partition(|filed| &*filed.row.function == ALL_FUNCTIONS);
+    let moved = cells.iter().filter(|filed| has_changed(&filed.row)).count();
+    let (head, base) = (&comparison.subject.head, &comparison.subject.base);
+    let mut blocks = vec![paragraph(vec![words(format!(
+        "Memory of {head} against {base} at the last report: what a request allocates, what a pod has in use, and whether that grows. \
+         Something changed in {moved} of {} cells.",
+        cells.len()
+    ))])];
+    if cells.iter().all(|filed| filed.row.support == Support::Untestable) {
+        let reasons: BTreeSet<&str> =
+            cells.iter().flat_map(|filed| faces(&filed.row)).map(|face| why(face.reason)).collect();
+        let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
+        blocks.push(paragraph(vec![words(format!("Nothing could be judged: {reasons}."))]));
+        return Ok(titled(blocks));
+    }
+    blocks.extend(chart(&cells)?);
+    blocks.push(of_cells(comparison, &cells, references));
+    if cells.len() > SHOWN {
+        let rest = cells.len() - SHOWN;
+        blocks.push(paragraph(vec![words(format!("{rest} more cells are in the table heap."))]));
+    }
+    if !functions.is_empty() {
+        blocks.extend(of_functions(comparison, functions, references));
+    }
+    Ok(titled(blocks))
+}
+
+fn titled(blocks: Vec<Block>) -> Option<Section> {
+    Some(Section { title: Some("Memory".to_owned()), blocks })
+}
+
+fn faces(row: &HeapRow) -> [&HeapFace; 3] {
+    [&row.alloc, &row.live, &row.slope]
+}
+
+fn has_changed(row: &HeapRow) -> bool {
+    row.class.is_change() || row.moved()
+}
+
+fn tone(class: HeapClass) -> Tone {
+    match class {
+        HeapClass::HiddenLeak | HeapClass::Leak | HeapClass::RetentionStep | HeapClass::Churn => Tone::More,
+        HeapClass::Win => Tone::Less,
+        HeapClass::Unchanged => Tone::Same,
+        HeapClass::Unknown => Tone::Open,
+    }
+}
+
+/// Cells of which both ratios are known, in a plane.
+fn chart(cells: &[&Filed<HeapRow>]) -> Result<Option<Block>, Undrawn> {
+    let known = |ratio: Option<Interval>| ratio.filter(|ratio| ratio.value.is_finite() && ratio.value > 0.0);
+    let dots: Vec<Dot> = cells
+        .iter()
+        .take(SHOWN)
+        .zip(1..)
+        .filter_map(|(filed, number)| {
+            let row = &filed.row;
+            Some(Dot {
+                number,
+                across: known(row.alloc.change)?,
+                upwards: known(row.live.change)?,
+                tone: tone(row.class),
+                has_changed: has_changed(row),
+            })
+        })
+        .collect();
+    if dots.is_empty() {
+        return Ok(None);
+    }
+    let describes = "what requests allocate across what pods have in use, head divided by base, one dot for each cell";
+    let svg = quadrant(&dots, ["allocated per request", "in use of a pod"], describes)?;
+    let caption = "Head divided by base, one dot for each cell, with the numbers of the table below and 95 % intervals. Right of x 1 \
+                   more is allocated, above x 1 more stays in use: at the upper left, less allocation hides that more is kept. Filled: \
+                   something changed.";
+    let title = vec![words("Allocation and memory in use")];
+    Ok(Some(Block::Charts { charts: vec![Chart { title, caption: vec![words(caption)], says: Text::new(), svg }] }))
+}
+
+fn of_cells(comparison: &Comparison<'_>, cells: &[&Filed<HeapRow>], references: &mut References) -> Block {
+    let rows = cells.iter().take(SHOWN).zip(1_usize..).map(|(filed, number)| {
+        let mut line = vec![Cell::words(comparison.place(&filed.row.cell)), Cell::words(number.to_string())];
+        line.extend(judged(filed, references));
+        line
+    });
+    let head = ["cell", "number", "allocated per request", "in use of a pod", "growth", "together"];
+    Block::list("Memory of each cell", &head, rows)
+}
+
+/// Functions of which something changed, those that hold or allocate the most beyond the base first.
+fn of_functions(
+    comparison: &Comparison<'_>,
+    mut functions: Vec<&Filed<HeapRow>>,
+    references: &mut References,
+) -> Vec<Block> {
+    let size = |filed: &Filed<HeapRow>| {
+        let more = |face: &HeapFace| (face.head.unwrap_or(0.0) - face.base.unwrap_or(0.0)).abs();
+        (more(&filed.row.live), more(&filed.row.alloc))
+    };
+    functions.sort_by(|a, b| {
+        let ((live_a, alloc_a), (live_b, alloc_b)) = (size(a), size(b));
+        live_b.total_cmp(&live_a).then(alloc_b.total_cmp(&alloc_a))
+    });
+    let number = functions.len();
+    let rows = functions.into_iter().take(SHOWN).map(|filed| {
+        let mut line = vec![Cell::of(vec![name(&*filed.row.function)]), Cell::words(comparison.place(&filed.row.cell))];
+        line.extend(judged(filed, references));
+        line
+    });
+    let head = ["function", "cell", "allocated per request", "in use of a pod", "growth", "together"];
+    let mut blocks = vec![Block::list("Functions whose memory changed", &head, rows)];
+    if number > SHOWN {
+        blocks.push(paragraph(vec![words(format!("{} more are in the table heap.", number - SHOWN))]));
+    }
+    blocks
+}
+
+/// The three figures of a row, and what they are together.
+fn judged(filed: &Filed<HeapRow>, references: &mut References) -> [Cell; 4] {
+    let (row, citation) = (&filed.row, references.row(filed));
+    let tentative = if row.support == Support::Tentative { " Tentative: fewer than 5 pods in an arm." } else { "" };
+    [
+        level(&row.alloc, "allocated", citation, ALLOCATED),
+        level(&row.live, "in use", citation, IN_USE),
+        growth(&row.slope, citation),
+        Cell::words(format!("{}{tentative}", meaning(row))).toned(tone(row.class)),
+    ]
+}
+
+fn level(face: &HeapFace, what: &str, citation: Citation, columns: Columns) -> Cell {
+    let Some(of) = face.change else { return Cell::words(format!("unknown: {}", why(face.reason))) };
+    let how = match face.direction {
+        HeapDirection::Up => format!("more {what}"),
+        HeapDirection::Down => format!("less {what}"),
+        HeapDirection::Flat => format!("as much {what}"),
+        HeapDirection::Unknown => "not known to have changed".to_owned(),
+    };
+    Cell::of(vec![words(format!("{how}: ")), ratio(of, citation, columns)])
+}
+
+/// How much more the bytes in use grow in an hour.
+fn growth(face: &HeapFace, citation: Citation) -> Cell {
+    let Some(of) = face.change else { return Cell::words(format!("unknown: {}", why(face.reason))) };
+    let grown = |slope: f64| libm::exp(slope);
+    let by_hour = change(Interval { value: grown(of.value), low: grown(of.low), high: grown(of.high) });
+    let how = match face.direction {
+        HeapDirection::Up => format!("grows faster: {by_hour} after an hour than at the base's rate"),
+        HeapDirection::Down => format!("grows more slowly: {by_hour} after an hour than at the base's rate"),
+        HeapDirection::Flat => "grows as fast".to_owned(),
+        HeapDirection::Unknown => "not known to have changed".to_owned(),
+    };
+    let [value, low, high] = [of.value, of.low, of.high].map(decimals);
+    let logarithm = figure(format!("{value} ({low} to {high})"), citation, &GROWTH);
+    Cell::of(vec![words(format!("{how}; ln per hour ")), logarithm])
+}
