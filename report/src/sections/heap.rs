@@ -1,11 +1,11 @@
 //! What became of memory: what requests allocate against what pods have in use, and whether that grows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_pipeline::rules::advice::change;
 use fleetdiff_pipeline::rules::heap::words::{meaning, why};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapFace, HeapRow, Interval};
-use fleetdiff_schemas::verdict::{HeapClass, HeapDirection, Support};
+use fleetdiff_schemas::verdict::{BaseKind, HeapClass, HeapDirection, Support};
 
 use crate::chart::{Dot, Undrawn, quadrant};
 use crate::comparison::Comparison;
@@ -49,6 +49,38 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
         blocks.extend(of_functions(comparison, functions, references));
     }
     Ok(titled(blocks))
+}
+
+/// What changed, where; nothing if that is not known of any cell.
+pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References) -> Option<Text> {
+    let rows = comparison.memory()?.rows.iter().filter(|filed| &*filed.row.function == ALL_FUNCTIONS);
+    let mut by_class: BTreeMap<&str, Vec<&Filed<HeapRow>>> = BTreeMap::new();
+    for filed in rows.filter(|filed| has_changed(&filed.row)) {
+        by_class.entry(meaning(&filed.row)).or_default().push(filed);
+    }
+    let (key, base) = (comparison.first_key(BaseKind::Concurrent)?, BaseKind::Concurrent);
+    let mut text = Text::new();
+    for (meaning, cells) in by_class {
+        let places = comparison.places(key, base, cells.iter().map(|filed| &filed.row.cell));
+        text.push(words(format!("In {places}")));
+        if let [only] = cells[..] {
+            for (face, what, columns) in [(&only.row.alloc, "allocated", ALLOCATED), (&only.row.live, "in use", IN_USE)]
+            {
+                if let Some(of) = face.change {
+                    text.push(words(format!(", {what} ")));
+                    text.push(ratio(of, references.row(only), columns));
+                }
+            }
+        }
+        text.push(words(format!(": {meaning} ")));
+        if cells.iter().any(|filed| matches!(filed.row.class, HeapClass::HiddenLeak | HeapClass::Leak)) {
+            let head = &comparison.subject.head;
+            text.push(words(format!(
+                "Before {head} runs out of memory, look at what its functions keep (Memory, below), or roll it back there. "
+            )));
+        }
+    }
+    (!text.is_empty()).then_some(text)
 }
 
 fn titled(blocks: Vec<Block>) -> Option<Section> {

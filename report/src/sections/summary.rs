@@ -8,6 +8,7 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::verdict::{BaseKind, IncidentState};
 
+use super::heap;
 use crate::chart::Undrawn;
 use crate::comparison::{Comparison, Incident};
 use crate::document::{Block, Fact, Section, Span, Text, words};
@@ -24,6 +25,7 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
     let Some(verdict) = comparison.over_all(key, base) else { return Ok(None) };
     let incidents = comparison.incidents();
     let mut facts = vec![Fact::new("What happened", happened(&incidents, verdict, base, references))];
+    facts.extend(heap::in_short(comparison, references).map(|text| Fact::new("Memory", text)));
     facts.push(Fact::new("Where", places(comparison, &incidents, base, references)));
     facts.push(Fact::new("How sure", sure(&incidents, base, references)));
     facts.push(Fact::new("What to do", action(verdict, base, references)));
@@ -64,7 +66,7 @@ fn happened(
     }
     if text.is_empty() {
         let none = match base {
-            BaseKind::Concurrent => "No function was flagged: no cost is known to have changed. ",
+            BaseKind::Concurrent => "No function was flagged: no share of samples is known to have changed. ",
             BaseKind::History => "Against history no function is flagged, whatever is significant. ",
         };
         text.push(words(none));
