@@ -20,7 +20,7 @@ pub(crate) fn print(out: &mut impl Write, rows: &[HeapRow]) -> io::Result<()> {
     }
     for ((service, head, base), rows) in comparisons {
         let cells: Vec<&HeapRow> =
-            rows.iter().copied().filter(|row| &*row.function == ALL_FUNCTIONS && has_moved(row)).collect();
+            rows.iter().copied().filter(|row| &*row.function == ALL_FUNCTIONS && row.moved()).collect();
         if cells.is_empty() {
             continue;
         }
@@ -34,15 +34,11 @@ pub(crate) fn print(out: &mut impl Write, rows: &[HeapRow]) -> io::Result<()> {
     Ok(())
 }
 
-fn has_moved(row: &HeapRow) -> bool {
-    row.class.is_change() || row.moved()
-}
-
 fn print_functions(out: &mut impl Write, cell: &HeapRow, rows: &[&HeapRow]) -> io::Result<()> {
     let mut functions: Vec<&HeapRow> = rows
         .iter()
         .copied()
-        .filter(|row| row.cell == cell.cell && &*row.function != ALL_FUNCTIONS && has_moved(row))
+        .filter(|row| row.cell == cell.cell && &*row.function != ALL_FUNCTIONS && row.moved())
         .collect();
     let size = |row: &HeapRow| {
         let part = |face: &HeapFace, all: &HeapFace| {

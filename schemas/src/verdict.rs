@@ -278,13 +278,6 @@ named_enum! {
     }
 }
 
-impl HeapClass {
-    /// Whether it says that something changed.
-    pub fn is_change(self) -> bool {
-        !matches!(self, Self::Unchanged | Self::Unknown)
-    }
-}
-
 named_enum! {
     /// Why a figure of memory, or a class, is unknown.
     HeapReason {

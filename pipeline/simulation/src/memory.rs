@@ -1,7 +1,7 @@
 //! Fleets whose profiles are of memory.
 
 use fleetdiff_schemas::profile::{Decoded, Profile, ProfileType, Samples, Temporality};
-use fleetdiff_schemas::time::TimeRange;
+use fleetdiff_schemas::time::{Nanos, TimeRange};
 
 /// Makes each profile of a fleet two of memory: of allocations, with the same stacks and counts, and of what is in use when it ends.
 /// The functions give the bytes allocated, and those in use, for each sample of a stack with this innermost frame.
@@ -26,6 +26,12 @@ pub fn with_memory(
             })
             .collect();
     }
+}
+
+/// When the first profile of a fleet begins; 1970 if it has none.
+pub fn first_moment(partitions: &[Vec<Decoded>]) -> Nanos {
+    let profiles = partitions.iter().flatten().flat_map(|record| &record.parts).flatten();
+    profiles.map(|profile| profile.window.start).min().unwrap_or(Nanos(0))
 }
 
 /// A profile of another type, with so many bytes for each sample of a stack.

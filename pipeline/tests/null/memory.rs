@@ -6,11 +6,11 @@ use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::Profile;
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapFace, HeapRow, Tables};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, Tables};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{FlagState, HeapClass, HeapDirection};
 use fleetdiff_simulation::fleet::Fleet;
-use fleetdiff_simulation::memory::with_memory;
+use fleetdiff_simulation::memory::{first_moment, with_memory};
 
 use super::seeds::over;
 
@@ -31,8 +31,7 @@ fn memory(seed: u64, allocated: u64, more_a_second: u64) -> Tables {
         .build();
     let head = fleet.head().clone();
     let mut partitions = fleet.partitions(1);
-    let starts = partitions.iter().flatten().flat_map(|record| &record.parts).flatten().map(|part| part.window.start);
-    let start = starts.min().unwrap();
+    let start = first_moment(&partitions);
     let is_head = |profile: &Profile| profile.identity.build == head;
     with_memory(
         &mut partitions,
@@ -48,10 +47,6 @@ fn memory(seed: u64, allocated: u64, more_a_second: u64) -> Tables {
     run_in_memory(&config, partitions, 1).unwrap()
 }
 
-fn faces(row: &HeapRow) -> [&HeapFace; 3] {
-    [&row.alloc, &row.live, &row.slope]
-}
-
 /// A family is a cell (or all cells, for all functions together) at a report, of one kind of count and one figure.
 #[test]
 fn null_memory() {
@@ -60,7 +55,7 @@ fn null_memory() {
         let mut seen = BTreeSet::new();
         for row in &tables.heap {
             rows += 1;
-            for (figure, face) in faces(row).into_iter().enumerate() {
+            for (figure, face) in row.faces().into_iter().enumerate() {
                 let has_moved = matches!(face.direction, HeapDirection::Up | HeapDirection::Down);
                 let is_all = &*row.function == ALL_FUNCTIONS;
                 // All functions together have a row in each cell, so that the families of functions are known by it.
@@ -95,7 +90,7 @@ fn twin_memory() {
         assert!(
             of_cells.iter().all(|row| row.class == HeapClass::HiddenLeak),
             "seed {seed}: {:?}",
-            of_cells.iter().map(|row| (row.class, faces(row).map(|face| face.change))).collect::<Vec<_>>()
+            of_cells.iter().map(|row| (row.class, row.faces().map(|face| face.change))).collect::<Vec<_>>()
         );
         let raised = tables.heap_findings.iter().filter(|row| row.state == FlagState::Raised).count();
         assert_eq!(raised, 1, "seed {seed}: {:?}", tables.heap_findings);

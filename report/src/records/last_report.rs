@@ -102,7 +102,7 @@ impl OfReport for HeapRow {
     }
 
     fn is_tested(&self) -> bool {
-        [&self.alloc, &self.live, &self.slope].iter().any(|face| face.q_value.is_some())
+        self.faces().iter().any(|face| face.q_value.is_some())
     }
 
     fn is_shown(&self) -> bool {

@@ -25,7 +25,7 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
     let rows: Vec<&Filed<HeapRow>> = memory.rows.iter().collect();
     let (cells, functions): (Vec<_>, Vec<_>) =
         rows.into_iter().partition(|filed| &*filed.row.function == ALL_FUNCTIONS);
-    let moved = cells.iter().filter(|filed| has_changed(&filed.row)).count();
+    let moved = cells.iter().filter(|filed| filed.row.moved()).count();
     let (head, base) = (&comparison.subject.head, &comparison.subject.base);
     let mut blocks = vec![paragraph(vec![words(format!(
         "Memory of {head} against {base} at the last report: what a request allocates, what a pod has in use, and whether that grows. \
@@ -34,7 +34,7 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
     ))])];
     if cells.iter().all(|filed| filed.row.support == Support::Untestable) {
         let reasons: BTreeSet<&str> =
-            cells.iter().flat_map(|filed| faces(&filed.row)).map(|face| why(face.reason)).collect();
+            cells.iter().flat_map(|filed| filed.row.faces()).map(|face| why(face.reason)).collect();
         let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
         blocks.push(paragraph(vec![words(format!("Nothing could be judged: {reasons}."))]));
         return Ok(titled(blocks));
@@ -55,7 +55,7 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
 pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References) -> Option<Text> {
     let rows = comparison.memory()?.rows.iter().filter(|filed| &*filed.row.function == ALL_FUNCTIONS);
     let mut by_class: BTreeMap<&str, Vec<&Filed<HeapRow>>> = BTreeMap::new();
-    for filed in rows.filter(|filed| has_changed(&filed.row)) {
+    for filed in rows.filter(|filed| filed.row.moved()) {
         by_class.entry(meaning(&filed.row)).or_default().push(filed);
     }
     let (key, base) = (comparison.first_key(BaseKind::Concurrent)?, BaseKind::Concurrent);
@@ -87,14 +87,6 @@ fn titled(blocks: Vec<Block>) -> Option<Section> {
     Some(Section { title: Some("Memory".to_owned()), blocks })
 }
 
-fn faces(row: &HeapRow) -> [&HeapFace; 3] {
-    [&row.alloc, &row.live, &row.slope]
-}
-
-fn has_changed(row: &HeapRow) -> bool {
-    row.class.is_change() || row.moved()
-}
-
 fn tone(class: HeapClass) -> Tone {
     match class {
         HeapClass::HiddenLeak | HeapClass::Leak | HeapClass::RetentionStep | HeapClass::Churn => Tone::More,
@@ -118,7 +110,7 @@ fn chart(cells: &[&Filed<HeapRow>]) -> Result<Option<Block>, Undrawn> {
                 across: known(row.alloc.change)?,
                 upwards: known(row.live.change)?,
                 tone: tone(row.class),
-                has_changed: has_changed(row),
+                has_changed: row.moved(),
             })
         })
         .collect();

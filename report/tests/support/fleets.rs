@@ -14,7 +14,7 @@ use fleetdiff_schemas::rows::{
 };
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder, Ring};
-use fleetdiff_simulation::memory::with_memory;
+use fleetdiff_simulation::memory::{first_moment, with_memory};
 use tempfile::TempDir;
 
 /// One function costs 40 % more in one of two cohorts.
@@ -93,9 +93,7 @@ pub static MEMORY: LazyLock<Tables> = LazyLock::new(|| {
         .stacks()
         .build();
     let mut partitions = fleet.partitions(1);
-    let starts =
-        partitions.iter().flatten().flat_map(|record| &record.parts).flatten().map(|profile| profile.window.start);
-    let start = starts.min().unwrap();
+    let start = first_moment(&partitions);
     let has_changed =
         |profile: &Profile| profile.identity.build.as_str() == "v42" && profile.identity.cohort.as_str() == "tv";
     with_memory(

@@ -44,11 +44,14 @@ pub struct HeapRow {
 }
 
 impl HeapRow {
+    /// Its three figures.
+    pub fn faces(&self) -> [&HeapFace; 3] {
+        [&self.alloc, &self.live, &self.slope]
+    }
+
     /// Whether a figure went up or down.
     pub fn moved(&self) -> bool {
-        [&self.alloc, &self.live, &self.slope]
-            .iter()
-            .any(|face| matches!(face.direction, HeapDirection::Up | HeapDirection::Down))
+        self.faces().iter().any(|face| matches!(face.direction, HeapDirection::Up | HeapDirection::Down))
     }
 }
 
