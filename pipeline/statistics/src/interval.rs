@@ -87,8 +87,11 @@ fn root(point: impl Fn(f64) -> Point, mut inside: Point, mut outside: Point, fir
             inside = here;
         }
         let secant = here.at - here.beyond * (here.at - before.at) / (here.beyond - before.beyond);
+        if (secant - at).abs() <= CLOSE {
+            return secant;
+        }
         let next = if between(secant, inside, outside) && step % 8 != 7 { secant } else { halfway(inside, outside) };
-        if (next - at).abs() <= CLOSE || (outside.at - inside.at).abs() <= CLOSE {
+        if (outside.at - inside.at).abs() <= CLOSE {
             return next;
         }
         (before, at) = (here, next);
