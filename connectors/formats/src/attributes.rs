@@ -19,6 +19,8 @@ pub const TEMPORALITY: &str = "fleetdiff.temporality";
 pub const UNIT: &str = "fleetdiff.unit";
 /// How long it is from one sample to the next, as `10ms`; overrules the period of the profile.
 pub const PERIOD: &str = "fleetdiff.period";
+/// `thread` if the first frame of each stack is the name of its thread, `function` if it is none.
+pub const FIRST_FRAME: &str = "fleetdiff.first_frame";
 /// Start of the profile's window, nanoseconds since the Unix epoch; needs [`WINDOW_END`].
 pub const WINDOW_START: &str = "fleetdiff.window_start_unix_nano";
 /// End of the profile's window.
@@ -77,6 +79,15 @@ impl OwnAttributes<'_> {
         period.map_err(|detail| self.fault(Reason::UnitMismatch, PERIOD, &detail))
     }
 
+    /// Whether the first frame of each stack is the name of its thread.
+    ///
+    /// # Errors
+    /// [`Reason::Malformed`] if it is neither that nor a function.
+    pub fn root_is_thread(&self) -> Result<bool, Rejection> {
+        let is_thread = (self.lookup)(FIRST_FRAME).map_or(Ok(false), |text| names_thread(&text));
+        is_thread.map_err(|detail| self.fault(Reason::Malformed, FIRST_FRAME, &detail))
+    }
+
     /// The number of requests, where it is said.
     ///
     /// # Errors
@@ -112,5 +123,17 @@ impl OwnAttributes<'_> {
             .parse()
             .map(Some)
             .map_err(|_| self.fault(Reason::Malformed, name, &format!("{text:?} is no whole number")))
+    }
+}
+
+/// Whether what is said of first frames is that they are names of threads.
+///
+/// # Errors
+/// What was expected.
+pub fn names_thread(text: &str) -> Result<bool, String> {
+    match text.trim() {
+        "thread" => Ok(true),
+        "function" => Ok(false),
+        other => Err(format!("{other:?}, expected thread or function")),
     }
 }

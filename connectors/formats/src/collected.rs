@@ -1,6 +1,7 @@
 //! Stacks as a decoder collects them, charged to the budget of their record.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use fleetdiff_schemas::profile::Stack;
 use fleetdiff_schemas::rejected::Rejection;
@@ -11,7 +12,8 @@ use crate::decode::Options;
 use crate::labels::{Contents, Measure};
 use crate::names::{Names, Naming};
 use crate::record::Record;
-use crate::sink::{FrameDetails, SampleDetails, SampleSink};
+use crate::sink::{FrameDetails, FrameKind, SampleDetails, SampleSink};
+use crate::threads::{Threads, by_thread, is_by_thread};
 use crate::ticks::FoundPeriod;
 
 /// What a decoder of stacks keeps from record to record: its limits, and the names that it has met.
@@ -41,8 +43,8 @@ impl Collector {
     }
 
     /// The stacks of a record that was read before, collected with what is left of its budget.
-    pub(super) fn begin(&mut self, budget: &Budget) -> Collected<'_> {
-        Collected::new(&mut self.naming, budget)
+    pub(super) fn begin(&mut self, budget: &Budget, measure: Measure) -> Collected<'_> {
+        Collected::new(&mut self.naming, budget, measure)
     }
 
     /// The contents of a record whose labels say this of it, as its format reads them.
@@ -57,9 +59,9 @@ impl Collector {
     ) -> Result<Contents, Rejection> {
         let text = self.text(bytes)?;
         let record = Record { text: &text, budget: self.budget(&text), measure };
-        let mut collected = self.begin(&record.budget);
+        let mut collected = self.begin(&record.budget, measure);
         read(&record, &mut collected)?;
-        Ok(collected.finish())
+        collected.finish()
     }
 }
 
@@ -67,21 +69,67 @@ impl Collector {
 pub(super) struct Collected<'n> {
     names: Names<'n>,
     stacks: Vec<Stack>,
+    /// The threads of stacks, if functions are counted by thread.
+    threads: Option<OfThreads>,
+    /// Nanoseconds between two samples; 0 if nobody declared them.
+    tick: u64,
     budget: Budget,
 }
 
+/// What is known of threads.
+#[derive(Default)]
+struct OfThreads {
+    threads: Threads,
+    /// The thread of each stack.
+    of_stacks: Vec<Option<u32>>,
+    /// Frames that are names of threads.
+    roots: BTreeSet<u32>,
+}
+
 impl<'n> Collected<'n> {
-    fn new(naming: &'n mut Naming, budget: &Budget) -> Self {
-        Self { names: Names::new(naming, budget), stacks: Vec::new(), budget: budget.clone() }
+    fn new(naming: &'n mut Naming, budget: &Budget, measure: Measure) -> Self {
+        let threads = is_by_thread(measure.profile_type).then(OfThreads::default);
+        Self {
+            names: Names::new(naming, budget),
+            stacks: Vec::new(),
+            threads,
+            tick: measure.nanoseconds(),
+            budget: budget.clone(),
+        }
     }
 
     /// What was collected.
-    pub(super) fn finish(self) -> Contents {
-        Contents { names: self.names.into_list(), stacks: self.stacks }
+    ///
+    /// # Errors
+    /// `too_large` if there is no room for functions of threads.
+    pub(super) fn finish(self) -> Result<Contents, Rejection> {
+        let Self { names, mut stacks, threads, budget, .. } = self;
+        let names = names.into_list();
+        let names = match threads {
+            Some(OfThreads { mut threads, of_stacks, .. }) if of_stacks.iter().any(Option::is_some) => {
+                by_thread(&names, &mut stacks, &of_stacks, &mut threads, &budget)?
+            }
+            _ => names,
+        };
+        Ok(Contents { names, stacks })
+    }
+
+    /// The thread of a stack: its root, if that is the name of one, which is then no frame; else what its details say.
+    fn thread_of(&mut self, stack: &mut Stack, details: SampleDetails) -> Result<(), Rejection> {
+        let Some(known) = &mut self.threads else { return Ok(()) };
+        let root = stack.frames.first().copied().filter(|root| known.roots.contains(root));
+        let thread = match root {
+            Some(root) => {
+                stack.frames.remove(0);
+                Some(known.threads.place(&self.names.name(root), &self.budget)?)
+            }
+            None => details.comm,
+        };
+        self.budget.push(&mut known.of_stacks, thread)
     }
 }
 
-/// A decoder needs names and counts alone.
+/// A decoder needs names and counts alone, and threads where it counts by these.
 impl SampleSink for Collected<'_> {
     const KEEPS_DETAILS: bool = false;
 
@@ -89,23 +137,29 @@ impl SampleSink for Collected<'_> {
         false
     }
 
-    fn frame(&mut self, name: &str, _: FrameDetails<'_>) -> Result<u32, Rejection> {
-        self.names.index_of(name)
+    fn frame(&mut self, name: &str, details: FrameDetails<'_>) -> Result<u32, Rejection> {
+        let frame = self.names.index_of(name)?;
+        if let Some(known) = self.threads.as_mut().filter(|_| details.kind == FrameKind::Thread) {
+            known.roots.insert(frame);
+        }
+        Ok(frame)
     }
 
     fn frame_at_line(&mut self, frame: u32, _: &str) -> Result<u32, Rejection> {
         Ok(frame)
     }
 
-    fn text(&mut self, _: &str) -> Result<u32, Rejection> {
-        Ok(0)
+    fn text(&mut self, text: &str) -> Result<u32, Rejection> {
+        self.threads.as_mut().map_or(Ok(0), |known| known.threads.place(text, &self.budget))
     }
 
-    fn sample(&mut self, stack: Stack, _: SampleDetails) -> Result<(), Rejection> {
+    fn sample(&mut self, mut stack: Stack, details: SampleDetails) -> Result<(), Rejection> {
         if stack.count == 0 {
             return Ok(());
         }
         self.budget.take(ALLOCATION)?;
+        self.thread_of(&mut stack, details)?;
+        stack.value = details.weight.unwrap_or_else(|| stack.count.saturating_mul(self.tick));
         self.budget.push(&mut self.stacks, stack)
     }
 
@@ -114,12 +168,20 @@ impl SampleSink for Collected<'_> {
     }
 
     fn keep(&mut self, mut wanted: impl FnMut(usize) -> bool) {
-        let mut places = 0..;
-        self.stacks.retain(|_| places.next().is_some_and(&mut wanted));
+        let wanted: Vec<bool> = (0..self.stacks.len()).map(&mut wanted).collect();
+        let mut places = wanted.iter();
+        self.stacks.retain(|_| places.next().is_some_and(|wanted| *wanted));
+        if let Some(known) = &mut self.threads {
+            let mut places = wanted.iter();
+            known.of_stacks.retain(|_| places.next().is_some_and(|wanted| *wanted));
+        }
     }
 
     fn cut_back(&mut self, stacks: usize) {
         self.stacks.truncate(stacks);
+        if let Some(known) = &mut self.threads {
+            known.of_stacks.truncate(stacks);
+        }
     }
 
     fn weighed_in(&mut self, _: &str) {}

@@ -4,6 +4,7 @@ use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use crate::labels::{Measure, Unit};
+use crate::period::Period;
 use crate::ticks::{Clock, FoundPeriod, Ticks};
 
 /// What a profile says of its values, column by column.
@@ -111,6 +112,50 @@ impl Counts {
     }
 }
 
+/// What one sample stands for beside its number: bytes, or nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Weight {
+    /// Nobody says it.
+    Unknown,
+    /// What a column holds, times so many.
+    Column(usize, u64),
+    /// So many nanoseconds each.
+    Each(u64),
+}
+
+impl Weight {
+    /// What samples of a type stand for: bytes of allocations and delays of waits as their column has them, samples of a processor
+    /// their period, where it is known, and else what the column of time has.
+    pub(super) fn of(columns: &Columns<'_>, measure: Measure) -> Self {
+        let kind = measure.profile_type;
+        let column = weight_column(columns, kind).and_then(|(place, _)| {
+            let unit = columns.kinds.get(place).and_then(|(_, unit)| unit.parse::<Unit>().ok());
+            let scale = unit.and_then(Unit::nanoseconds).map_or(1, i64::unsigned_abs);
+            Some(Self::Column(place, scale))
+        });
+        let own = columns.period_type.and_then(|(name, unit)| {
+            let scale = unit.parse::<Unit>().ok().and_then(Unit::nanoseconds)?;
+            let period = u64::try_from(columns.period.checked_mul(scale)?).ok()?;
+            (is_of(kind, name) && !SAMPLES.contains(&name) && period > 1).then_some(period)
+        });
+        let period = measure.period.map(Period::nanoseconds).or(own).map(Self::Each);
+        let known = if kind == ProfileType::Cpu { period.or(column) } else { column.or(period) };
+        known.unwrap_or(Self::Unknown)
+    }
+
+    /// What the samples of a row stand for; 0 if nobody says it.
+    pub(super) fn value(self, values: &[i64], count: u64) -> u64 {
+        match self {
+            Self::Unknown => 0,
+            Self::Column(place, scale) => {
+                let value = values.get(place).and_then(|value| u64::try_from(*value).ok()).unwrap_or(0);
+                value.saturating_mul(scale)
+            }
+            Self::Each(nanoseconds) => count.saturating_mul(nanoseconds),
+        }
+    }
+}
+
 /// How the raw samples of a row are found.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Settled {
@@ -131,16 +176,6 @@ impl Settled {
             Self::Allocations { objects, bytes, period } => {
                 Ok(sampled_allocations(value(values, *objects)?, value(values, *bytes)?, *period))
             }
-        }
-    }
-
-    /// What the raw samples of a row stand for, beside their number; 0 if no such column goes with it.
-    pub(super) fn value_of(&self, values: &[i64]) -> u64 {
-        match self {
-            Self::Allocations { bytes, .. } => {
-                values.get(*bytes).and_then(|bytes| u64::try_from(*bytes).ok()).unwrap_or(0)
-            }
-            Self::Column(_) | Self::Time { .. } => 0,
         }
     }
 

@@ -99,6 +99,8 @@ pub struct Labels {
     pub unit: Option<Unit>,
     /// How long it is from one sample to the next, where it is declared; it then overrules the profile's own period.
     pub period: Option<Period>,
+    /// Whether the first frame of each stack is the name of its thread; heeded by formats that are text.
+    pub root_is_thread: bool,
 }
 
 impl Labels {
@@ -114,6 +116,7 @@ impl Labels {
             requests_window: profile.requests.map(|requests| requests.window),
             unit: None,
             period: None,
+            root_is_thread: false,
         }
     }
 
@@ -162,7 +165,13 @@ impl Labels {
 
     /// What the labels say of the values of a record.
     pub(super) fn measure(&self) -> Measure {
-        Measure { profile_type: self.profile_type, unit: self.unit, period: self.period, values: Values::Samples }
+        Measure {
+            profile_type: self.profile_type,
+            unit: self.unit,
+            period: self.period,
+            values: Values::Samples,
+            root_is_thread: self.root_is_thread,
+        }
     }
 
     /// The profile of a record that holds one; `own` is the window that the record itself names.
@@ -170,7 +179,7 @@ impl Labels {
         let Some(window) = self.window_with(own) else {
             return Err(Rejection::new(Reason::Malformed, "neither the profile nor its labels say when it was taken"));
         };
-        let contents = contents.checked(self.temporality)?;
+        let contents = contents.checked(self.profile_type, self.temporality)?;
         let requests_window = self.requests_window.unwrap_or(window);
         Ok(Profile {
             identity: Arc::clone(&self.identity),
@@ -194,6 +203,20 @@ pub(super) struct Measure {
     pub(super) period: Option<Period>,
     /// Whether that must be known.
     pub(super) values: Values,
+    /// Whether the first frame of each stack is the name of its thread.
+    pub(super) root_is_thread: bool,
+}
+
+impl Measure {
+    /// What samples of a type are, of which nothing else is said.
+    pub(super) fn of(profile_type: ProfileType) -> Self {
+        Self { profile_type, unit: None, period: None, values: Values::Samples, root_is_thread: false }
+    }
+
+    /// How many nanoseconds a sample stands for, if that is declared.
+    pub(super) fn nanoseconds(&self) -> u64 {
+        self.period.map_or(0, Period::nanoseconds)
+    }
 }
 
 /// The rejection of what holds no counts.
@@ -226,10 +249,13 @@ impl Contents {
         self.stacks.iter().fold(0, |sum, stack| sum.saturating_add(stack.count))
     }
 
-    /// These contents, if they are some and not too many. A snapshot without samples tells that the process has none yet.
-    pub(super) fn checked(self, temporality: Temporality) -> Result<Self, Rejection> {
+    /// These contents, if they are some and not too many. A snapshot without samples tells that the process has none yet. Samples of more
+    /// years than can be are samples of no known time.
+    pub(super) fn checked(mut self, kind: ProfileType, temporality: Temporality) -> Result<Self, Rejection> {
         let value = self.stacks.iter().fold(0u64, |sum, stack| sum.saturating_add(stack.value));
-        if value > MAX_VALUE {
+        if value > MAX_VALUE && !matches!(kind, ProfileType::Heap | ProfileType::LiveHeap) {
+            self.stacks.iter_mut().for_each(|stack| stack.value = 0);
+        } else if value > MAX_VALUE {
             let detail = format!("values of {value} in one profile, at most {MAX_VALUE}");
             return Err(Rejection::new(Reason::TooLarge, detail));
         }
@@ -272,9 +298,9 @@ fn ownerless(
     own: Option<TimeRange>,
     read: impl FnOnce(Measure) -> Result<Contents, Rejection>,
 ) -> Rejection {
-    let measured_as = |profile_type| Measure { profile_type, unit: None, period: None, values: Values::Samples };
-    let contents = fault.profile_type.and_then(|profile_type| read(measured_as(profile_type)).ok());
-    let countable = contents.and_then(|contents| contents.checked(Temporality::Delta).ok());
+    let contents = fault.profile_type.and_then(|profile_type| read(Measure::of(profile_type)).ok());
+    let kind = fault.profile_type.unwrap_or(ProfileType::Cpu);
+    let countable = contents.and_then(|contents| contents.checked(kind, Temporality::Delta).ok());
     Rejection {
         at: fault.at.or_else(|| own.map(TimeRange::midpoint)),
         samples: countable.map_or(fault.samples, |contents| contents.total()),

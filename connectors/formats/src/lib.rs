@@ -35,6 +35,8 @@ mod record;
 mod seconds;
 mod sink;
 mod speedscope;
+mod threads;
+mod tick;
 mod ticks;
 mod unencodable;
 mod values;

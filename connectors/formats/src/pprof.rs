@@ -33,13 +33,14 @@ use self::tables::Tables;
 use self::walk::Walk;
 use crate::budget::Budget;
 use crate::compression::decompress;
-use crate::counts::{Counts, weight_column};
+use crate::counts::{Counts, Weight, weight_column};
 use crate::decode::{Decode, Options};
 use crate::labels::{Contents, Labels, Measure, one_profile};
 use crate::names::{Names, Naming};
 use crate::observed::{Divisor, Observed};
 use crate::record::Record;
 use crate::sink::{SampleDetails, SampleSink};
+use crate::threads::{by_thread, is_by_thread};
 use crate::ticks::FoundPeriod;
 
 pub use clock::clock;
@@ -68,13 +69,20 @@ impl Decoder {
         if tables.says_nothing() {
             return Err(Rejection::new(Reason::Empty, "the profile holds no sample"));
         }
-        let counts = Counts::choose(tables.meaning()?, measure)?.settled(|column| tables.values(column))?;
+        let meaning = tables.meaning()?;
+        let weight = Weight::of(&meaning, measure);
+        let counts = Counts::choose(meaning, measure)?.settled(|column| tables.values(column))?;
         counts.found().into_iter().for_each(FoundPeriod::log);
         let frames =
             frames.get_or_insert_with(|| names_and_frames(tables, &mut self.naming)).as_ref().map_err(Clone::clone)?;
         let Named { names, frames } = frames;
-        let stacks = Walk::new(tables, frames, counts, &self.options).stacks()?;
-        Ok(Contents { names: Arc::clone(names), stacks })
+        let walk = Walk::new(tables, frames, (counts, weight), &self.options);
+        if !is_by_thread(measure.profile_type) {
+            return Ok(Contents { names: Arc::clone(names), stacks: walk.stacks()? });
+        }
+        let (mut stacks, of_stacks, mut threads) = walk.stacks_by_thread()?;
+        let names = by_thread(names, &mut stacks, &of_stacks, &mut threads, &tables.budget)?;
+        Ok(Contents { names, stacks })
     }
 }
 
@@ -124,11 +132,12 @@ pub(crate) fn read(record: &Record<'_>, options: &Options, observed: &mut Observ
     }
     let meaning = tables.meaning()?.in_unit(record.measure.unit);
     let weighed = weight_column(&meaning, record.measure.profile_type);
+    let weight = Weight::of(&meaning, record.measure);
     let counts = Counts::choose(meaning, record.measure)?.settled(|column| tables.values(column))?;
     observed.period = counts.found().map(Divisor::Time);
     let frames = resolve(&tables, &mut Sources::of(record.text, &tables, observed)?)?;
     let mut sample_labels = SampleLabels::of(&tables);
-    let mut walk = Walk::new(&tables, &frames, counts, options);
+    let mut walk = Walk::new(&tables, &frames, (counts, weight), options);
     for sample in &tables.samples {
         let Some(stack) = walk.stack(sample)? else { continue };
         let weight = weighed.as_ref().and_then(|(column, _)| walk.value(*column));

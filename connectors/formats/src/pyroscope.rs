@@ -48,7 +48,7 @@ impl Decode for Decoder {
         let part = one_profile(labels, window, |measure| {
             let document = document?;
             check(&document, measure.profile_type, measure.unit)?;
-            let collected = self.0.begin(&budget);
+            let collected = self.0.begin(&budget, measure);
             Bars::new(&document.flamebearer, &budget)?.stacks(collected)
         });
         vec![part]

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
+use fleetdiff_formats::attributes::names_thread;
 use fleetdiff_formats::{Format, Labels, Period, Unit, format_of};
 use fleetdiff_schemas::identity::{Build, Cohort, Hardware, Identity, NodeId, PodId, Region, Service};
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
@@ -172,6 +173,7 @@ impl ManifestLines {
             requests_window: keys.window("requests_start_unix_nano", "requests_end_unix_nano")?,
             unit: unit_of(keys)?,
             period: period_of(keys)?,
+            root_is_thread: root_is_thread(keys)?,
         };
         Ok((labels, window))
     }
@@ -269,6 +271,11 @@ fn unit_of(keys: &Keys<'_>) -> Result<Option<Unit>, Rejection> {
 fn period_of(keys: &Keys<'_>) -> Result<Option<Period>, Rejection> {
     let period = keys.text("period")?.map(str::parse).transpose();
     period.map_err(|detail: String| Rejection::new(Reason::UnitMismatch, detail))
+}
+
+fn root_is_thread(keys: &Keys<'_>) -> Result<bool, Rejection> {
+    let is_thread = keys.text("first_frame")?.map_or(Ok(false), names_thread);
+    is_thread.map_err(|detail| malformed(&format!("first_frame is {detail}")))
 }
 
 /// Refuses lines that end more than [`FUTURE`] after every profile of every other pod: their clock is wrong and would

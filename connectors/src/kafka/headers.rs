@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use fleetdiff_formats::Labels;
 use fleetdiff_formats::attributes::{
-    OwnAttributes, PERIOD, PROFILE_TYPE, REQUESTS, REQUESTS_END, REQUESTS_START, TEMPORALITY, UNIT, WINDOW_END,
-    WINDOW_START,
+    FIRST_FRAME, OwnAttributes, PERIOD, PROFILE_TYPE, REQUESTS, REQUESTS_END, REQUESTS_START, TEMPORALITY, UNIT,
+    WINDOW_END, WINDOW_START,
 };
 use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_schemas::profile::{ProfileType, Temporality};
@@ -65,6 +65,7 @@ impl<'a> RecordHeaders<'a> {
             requests_window: own.window(REQUESTS_START, REQUESTS_END).map_err(timed)?,
             unit: own.unit().map_err(timed)?,
             period: own.period().map_err(timed)?,
+            root_is_thread: own.root_is_thread().map_err(timed)?,
         })
     }
 }
@@ -86,6 +87,9 @@ fn pairs(labels: &Labels, mapping: &IdentityMapping) -> Vec<(String, String)> {
     }
     if let Some(period) = labels.period {
         add(PERIOD, format!("{}ns", period.nanoseconds()));
+    }
+    if labels.root_is_thread {
+        add(FIRST_FRAME, "thread".to_owned());
     }
     if let Some(window) = labels.window {
         add(WINDOW_START, window.start.0.to_string());
@@ -128,6 +132,7 @@ mod tests {
             requests_window: Some(TimeRange { start: Nanos(1), end: Nanos(2) }),
             unit: Some(fleetdiff_formats::Unit::Milliseconds),
             period: fleetdiff_formats::Period::of_nanoseconds(52_631_578),
+            root_is_thread: true,
         }
     }
 
@@ -143,6 +148,7 @@ mod tests {
             requests_window: None,
             unit: None,
             period: None,
+            root_is_thread: false,
         }
     }
 

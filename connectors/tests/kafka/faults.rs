@@ -288,6 +288,7 @@ fn a_record_that_the_topic_does_not_take_names_its_pod_and_size() {
         requests_window: None,
         unit: None,
         period: None,
+        root_is_thread: false,
     };
     let error = publisher.publish(Outgoing::Pprof { labels, bytes: vec![0; 5_000] }).unwrap_err();
     assert_eq!(error.code(), "kafka_too_large");

@@ -116,6 +116,7 @@ fn labels() -> Labels {
         requests_window: None,
         unit: None,
         period: None,
+        root_is_thread: false,
     }
 }
 

@@ -59,6 +59,7 @@ fn labels() -> Labels {
         requests_window: None,
         unit: None,
         period: None,
+        root_is_thread: false,
     }
 }
 

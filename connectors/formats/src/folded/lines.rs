@@ -6,10 +6,9 @@ use fleetdiff_schemas::profile::{ProfileType, Stack};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::counts::{Columns, Counts, added_up_periods};
-use crate::budget::Budget;
 use crate::labels::{Measure, Unit};
 use crate::record::Record;
-use crate::sink::{FrameDetails, SampleDetails, SampleSink};
+use crate::sink::{FrameDetails, FrameKind, SampleDetails, SampleSink};
 use crate::ticks::Clock;
 
 /// Gives the stacks of a record.
@@ -33,7 +32,7 @@ fn counted<S: SampleSink>(record: &Record<'_>, meant: bool, sink: &mut S) -> Res
         let Some(line) = line_of(line).map_err(at(number))? else { continue };
         columns.take(line.stack);
         counts.take(line.count);
-        let frames = frames(&line, line.count, &record.budget, sink).map_err(at(number))?;
+        let frames = frames(&line, line.count, record, sink).map_err(at(number))?;
         give(frames, line.count, SampleDetails::default(), sink).map_err(at(number))?;
     }
     if let Some(period) = counts.period().filter(|period| !(counts.show_it() && sink.divide(*period))) {
@@ -55,7 +54,7 @@ fn timed<S: SampleSink>(record: &Record<'_>, clock: Clock, sink: &mut S) -> Resu
         let details =
             SampleDetails { weight: Some(line.count.saturating_mul(clock.scale)), ..SampleDetails::default() };
         let count = ticks.count(line.count);
-        let frames = frames(&line, count, &record.budget, sink).map_err(at(number))?;
+        let frames = frames(&line, count, record, sink).map_err(at(number))?;
         give(frames, count, details, sink).map_err(at(number))?;
     }
     sink.weighed_in("time/nanoseconds");
@@ -75,10 +74,17 @@ fn at(number: u64) -> impl Fn(Rejection) -> Rejection {
 }
 
 /// The frames of a line; none of one without samples.
-fn frames<S: SampleSink>(line: &Line<'_>, count: u64, budget: &Budget, sink: &mut S) -> Result<Vec<u32>, Rejection> {
+fn frames<S: SampleSink>(
+    line: &Line<'_>,
+    count: u64,
+    record: &Record<'_>,
+    sink: &mut S,
+) -> Result<Vec<u32>, Rejection> {
     let mut frames = Vec::new();
-    for frame in line.frames().take_while(|_| count > 0) {
-        budget.push(&mut frames, sink.frame(frame, FrameDetails::default())?)?;
+    for (place, frame) in line.frames().take_while(|_| count > 0).enumerate() {
+        let is_thread = place == 0 && record.measure.root_is_thread;
+        let kind = if is_thread { FrameKind::Thread } else { FrameKind::Function };
+        record.budget.push(&mut frames, sink.frame(frame, FrameDetails { kind, ..FrameDetails::default() })?)?;
     }
     Ok(frames)
 }

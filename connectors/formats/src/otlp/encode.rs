@@ -9,10 +9,8 @@ use prost::Message;
 use super::proto;
 use crate::attributes::{PROFILE_TYPE, REQUESTS, REQUESTS_END, REQUESTS_START, TEMPORALITY};
 use crate::identity::IdentityMapping;
+use crate::tick::WrittenTime;
 use crate::unencodable::Unencodable;
-
-/// Nanoseconds between two samples of a clock: 100 Hz, the rate of Go's profiler.
-const CLOCK_PERIOD: i64 = 10_000_000;
 
 /// Writes profiles as one record, uncompressed, in the form of the Collector: one dictionary, attributes by reference, a profile
 /// for each sample type. [`super::Decoder`] gives back the same profiles, but that all share one table of names. Equal profiles
@@ -89,13 +87,13 @@ impl Writer {
         locations: &[i32],
         mapping: &IdentityMapping,
     ) -> Result<Vec<proto::Profile>, Unencodable> {
-        let (columns, (period_name, period_unit, period)) = columns(profile.profile_type);
+        let (columns, (period_name, period_unit, period)) = columns(profile.profile_type, stacks);
         let period_type = Some(self.value_type(period_name, period_unit)?);
         let attribute_indices = self.attributes_of(profile)?;
         let window = profile.window;
         let mut written = Vec::new();
         for (name, unit, each) in columns {
-            let rows = stacks.iter().map(|stack| self.sample(stack, locations, *each, mapping));
+            let rows = stacks.iter().map(|stack| self.sample(stack, locations, each, mapping));
             let samples = rows.collect::<Result<_, _>>()?;
             written.push(proto::Profile {
                 sample_type: Some(self.value_type(name, unit)?),
@@ -203,18 +201,25 @@ type Column = (&'static str, &'static str, Option<i64>);
 type Period = (&'static str, &'static str, i64);
 
 /// The sample types written for a profile type, and the period.
-fn columns(kind: ProfileType) -> (&'static [Column], Period) {
+fn columns(kind: ProfileType, stacks: &[Stack]) -> (Vec<Column>, Period) {
+    let timed = |name| {
+        let samples = ("samples", "count", Some(1));
+        match WrittenTime::of(stacks) {
+            WrittenTime::Period(each) => (vec![samples], (name, "nanoseconds", each)),
+            WrittenTime::Own => (vec![samples, (name, "nanoseconds", None)], (name, "nanoseconds", 1)),
+        }
+    };
+    let weighed = |count, value, (name, unit)| (vec![(count, "count", Some(1)), (value, unit, None)], (name, unit, 1));
     match kind {
-        ProfileType::Cpu => (&[("samples", "count", Some(1))], ("cpu", "nanoseconds", CLOCK_PERIOD)),
-        ProfileType::Wall => (&[("samples", "count", Some(1))], ("wall", "nanoseconds", CLOCK_PERIOD)),
-        ProfileType::OffCpu => (&[("samples", "count", Some(1))], ("off_cpu", "nanoseconds", CLOCK_PERIOD)),
-        ProfileType::Mutex | ProfileType::Block => (&[("contentions", "count", Some(1))], ("contentions", "count", 1)),
-        ProfileType::Heap => {
-            (&[("alloc_objects", "count", Some(1)), ("alloc_space", "bytes", None)], ("space", "bytes", 1))
+        ProfileType::Cpu => timed("cpu"),
+        ProfileType::Wall => timed("wall"),
+        ProfileType::OffCpu => timed("off_cpu"),
+        ProfileType::Mutex | ProfileType::Block if stacks.iter().all(|stack| stack.value == 0) => {
+            (vec![("contentions", "count", Some(1))], ("contentions", "count", 1))
         }
-        ProfileType::LiveHeap => {
-            (&[("inuse_objects", "count", Some(1)), ("inuse_space", "bytes", None)], ("space", "bytes", 1))
-        }
+        ProfileType::Mutex | ProfileType::Block => weighed("contentions", "delay", ("contentions", "nanoseconds")),
+        ProfileType::Heap => weighed("alloc_objects", "alloc_space", ("space", "bytes")),
+        ProfileType::LiveHeap => weighed("inuse_objects", "inuse_space", ("space", "bytes")),
     }
 }
 

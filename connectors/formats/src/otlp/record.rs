@@ -21,6 +21,7 @@ use crate::decode::Options;
 use crate::labels::Contents;
 use crate::names::Naming;
 use crate::parts::Parts;
+use crate::threads::is_by_thread;
 use crate::values::Values;
 use crate::wire::fields;
 
@@ -233,7 +234,8 @@ impl<'d, 'a> Record<'d, 'a> {
         let mut details = self.details.is_some().then(PartDetails::default);
         let stacks = own.period().and_then(|period| {
             let (details, values) = (details.as_mut(), self.values);
-            let mut walk = Walk { symbols: &mut self.symbols, budget: &self.budget, details, values };
+            let by_thread = details.is_none() && is_by_thread(group.profile_type);
+            let mut walk = Walk { symbols: &mut self.symbols, budget: &self.budget, details, values, by_thread };
             walk.stacks(group, period)
         });
         if let Some((all, details)) = self.details.as_mut().zip(details) {
@@ -245,7 +247,8 @@ impl<'d, 'a> Record<'d, 'a> {
         let temporality =
             own.temporality().map(|stated| stated.filter(|_| !level).unwrap_or_else(|| group.temporality()));
         let expected = temporality.as_ref().copied().unwrap_or_default();
-        let contents = stacks.and_then(|stacks| Contents { names: Arc::default(), stacks }.checked(expected));
+        let contents =
+            stacks.and_then(|stacks| Contents { names: Arc::default(), stacks }.checked(group.profile_type, expected));
         let identity = owner.identity.clone().map_err(|fault| {
             let samples = contents.as_ref().map_or(0, Contents::total);
             labelled(Rejection { samples, ..fault })

@@ -12,7 +12,7 @@ use super::heads::{Family, ProfileHead};
 use super::rows::{Rule, SampleRow};
 use super::symbols::Symbols;
 use crate::budget::Budget;
-use crate::counts::{Columns, Counts, sampled_allocations, weight_column};
+use crate::counts::{Columns, Counts, Weight, sampled_allocations, weight_column};
 use crate::labels::Measure;
 use crate::period::Period;
 use crate::ticks::{Clock, FoundPeriod, Ticks};
@@ -29,20 +29,24 @@ pub(super) struct Walk<'s, 'd, 'a> {
     pub(super) details: Option<&'s mut PartDetails>,
     /// Whether the tick of times must be known.
     pub(super) values: Values,
+    /// Whether functions are those of one thread.
+    pub(super) by_thread: bool,
 }
 
 impl<'a> Walk<'_, '_, 'a> {
     /// The stacks of a group, those without a raw sample left out.
     pub(super) fn stacks(&mut self, group: &Group<'a>, period: Option<Period>) -> Result<Vec<Stack>, Rejection> {
-        match choose(group, period, self.values) {
-            Ok(Counts::Column(column)) => self.of_column(group, column, Rule::Count),
+        let measure = Measure { period, values: self.values, ..Measure::of(group.profile_type) };
+        let weight = Weight::of(&columns_of(group), measure);
+        match Counts::choose(columns_of(group), measure) {
+            Ok(Counts::Column(column)) => self.of_column(group, column, Rule::Count, weight),
             Ok(Counts::Time { column, clock }) => {
                 let ticks = ticks(group, column, clock, self.budget)?;
                 match (self.details.as_deref_mut(), ticks.found) {
                     (Some(details), found) => details.found = found,
                     (None, found) => found.into_iter().for_each(FoundPeriod::log),
                 }
-                self.of_column(group, column, Rule::Time(ticks))
+                self.of_column(group, column, Rule::Time(ticks), weight)
             }
             Ok(Counts::Allocations { objects, bytes, period }) => {
                 let [Some(objects), Some(bytes)] = [objects, bytes].map(|column| group.columns.get(column)) else {
@@ -52,26 +56,43 @@ impl<'a> Walk<'_, '_, 'a> {
             }
             // A clock by another name: where each observation has a timestamp they can still be counted.
             Err(fault) => match group.columns.iter().position(|column| matches!(column.family, Family::Sampled(_))) {
-                Some(column) => self.of_column(group, column, Rule::Events).map_err(|found| match found.reason {
-                    Reason::UnitMismatch => fault,
-                    _ => found,
-                }),
+                Some(column) => {
+                    self.of_column(group, column, Rule::Events, weight).map_err(|found| match found.reason {
+                        Reason::UnitMismatch => fault,
+                        _ => found,
+                    })
+                }
                 None => Err(fault),
             },
         }
     }
 
-    fn of_column(&mut self, group: &Group<'a>, column: usize, mut rule: Rule) -> Result<Vec<Stack>, Rejection> {
+    fn of_column(
+        &mut self,
+        group: &Group<'a>,
+        column: usize,
+        mut rule: Rule,
+        weight: Weight,
+    ) -> Result<Vec<Stack>, Rejection> {
         let Some(column) = group.columns.get(column) else { return Ok(Vec::new()) };
         let weighed = self.details.is_some().then(|| weights_of(group, column)).flatten();
         self.begin(weighed);
         let mut stacks = self.budget.list(column.samples.len())?;
-        let mut other = SampleRow::new(self.budget);
+        let (mut other, mut beside) = (SampleRow::new(self.budget), SampleRow::new(self.budget));
         let mut row = SampleRow::keeping(self.details.is_some(), self.budget);
         for (place, sample) in column.samples.iter().enumerate() {
             row.read(sample)?;
             let count = row.count(&mut rule)?;
-            let stack = self.stack(&row, count, 0)?;
+            let value = match weight {
+                Weight::Unknown => 0,
+                Weight::Each(nanoseconds) => count.saturating_mul(nanoseconds),
+                Weight::Column(place_of, scale) => {
+                    let weights = group.columns.get(place_of);
+                    let found = weights.and_then(|weights| weight_at(weights, place, &row, &mut beside));
+                    found.unwrap_or(0).saturating_mul(scale)
+                }
+            };
+            let stack = self.stack(&row, count, value)?;
             if let Some(details) = self.details.as_deref_mut().filter(|_| stack.is_some()) {
                 details.add(&row, &rule, weighed.and_then(|weights| weight_at(weights, place, &row, &mut other)));
             }
@@ -158,7 +179,10 @@ impl<'a> Walk<'_, '_, 'a> {
     /// The stack of a row, whose samples stand for so much; nothing if it holds no raw sample.
     fn stack(&mut self, row: &SampleRow, count: u64, value: u64) -> Result<Option<Stack>, Rejection> {
         let cohort = self.cohort(row)?;
-        let frames = self.symbols.unfold(row.stack, self.budget)?;
+        let mut frames = self.symbols.unfold(row.stack, self.budget)?;
+        if self.by_thread && count > 0 {
+            self.symbols.of_thread(&mut frames, &row.attributes, self.budget)?;
+        }
         Ok((count > 0).then_some(Stack { frames, count, cohort, value }))
     }
 
@@ -183,11 +207,6 @@ fn weights_of<'g, 'a>(group: &'g Group<'a>, counted: &ProfileHead<'a>) -> Option
 fn weight_at(weights: &ProfileHead<'_>, place: usize, row: &SampleRow, other: &mut SampleRow) -> Option<u64> {
     other.read(weights.samples.get(place)?).ok()?;
     (other.key() == row.key() && other.has_values()).then(|| other.total())
-}
-
-/// The columns that hold raw samples.
-fn choose(group: &Group<'_>, period: Option<Period>, values: Values) -> Result<Counts, Rejection> {
-    Counts::choose(columns_of(group), Measure { profile_type: group.profile_type, unit: None, period, values })
 }
 
 /// The tick of a column of time, in the rows that do not say when each of their samples was taken.

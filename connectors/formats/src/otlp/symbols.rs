@@ -1,6 +1,7 @@
 //! Second pass: names of functions, frames of locations, cohorts of attributes, each resolved once a record however many
 //! profiles use it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use fleetdiff_schemas::identity::Cohort;
@@ -10,6 +11,7 @@ use super::dictionary::Dictionary;
 use super::values::of_table;
 use crate::budget::{ALLOCATION, Budget};
 use crate::names::{Names, Naming};
+use crate::threads::Threads;
 use crate::wire::fields;
 
 /// Not resolved yet, or not to be resolved.
@@ -34,6 +36,9 @@ pub(super) struct Symbols<'d, 'a> {
     /// Cohort of each attribute that was asked for.
     cohorts: Vec<Option<Option<Cohort>>>,
     cohort_label: Arc<str>,
+    threads: Threads,
+    /// Thread of each attribute that was asked for.
+    threads_of: HashMap<u64, Option<u32>, foldhash::fast::RandomState>,
     /// Frames of the stack at hand, leaf first.
     stack: Vec<u32>,
 }
@@ -57,6 +62,8 @@ impl<'d, 'a> Symbols<'d, 'a> {
             frames: Vec::new(),
             cohorts: vec![None; dictionary.attributes()],
             cohort_label: Arc::clone(cohort_label),
+            threads: Threads::default(),
+            threads_of: HashMap::default(),
             stack: Vec::new(),
         };
         budget.take(size_of::<u32>() * dictionary.strings())?;
@@ -155,6 +162,35 @@ impl<'d, 'a> Symbols<'d, 'a> {
         let text = named.and_then(|string| self.dictionary.text(string));
         text.err()
             .unwrap_or_else(|| Rejection::new(Reason::Malformed, format!("function_table[{function}] has no name")))
+    }
+
+    /// Makes the frames of a stack those of the thread that attributes of its sample name, if one does.
+    pub(super) fn of_thread(
+        &mut self,
+        frames: &mut [u32],
+        attributes: &[u64],
+        budget: &Budget,
+    ) -> Result<(), Rejection> {
+        for attribute in attributes {
+            if let Some(thread) = self.thread(*attribute, budget)? {
+                let ways: (fn(&Names<'d>, u32) -> Arc<str>, fn(&mut Names<'d>, String) -> Result<u32, Rejection>) =
+                    (|names, place| names.name(place), |names, name| names.index_of_counted(&name));
+                return self.threads.qualify(frames, thread, &mut self.names, ways, budget);
+            }
+        }
+        Ok(())
+    }
+
+    fn thread(&mut self, attribute: u64, budget: &Budget) -> Result<Option<u32>, Rejection> {
+        if let Some(known) = self.threads_of.get(&attribute) {
+            return Ok(*known);
+        }
+        let (key, value) = of_table(attribute, self.dictionary, budget)?;
+        let value = value.filter(|value| key == "thread.name" && !value.is_empty());
+        let thread = value.map(|value| self.threads.place(&value, budget)).transpose()?;
+        budget.take(ALLOCATION)?;
+        self.threads_of.insert(attribute, thread);
+        Ok(thread)
     }
 
     /// The cohort that an attribute of a sample names, if it is the attribute for that and not empty.

@@ -8,15 +8,14 @@ use prost::Message;
 
 use super::proto::{Function, Label, Line, Location, Profile as Proto, Sample, ValueType};
 use crate::compression::gzip;
+use crate::tick::WrittenTime;
 use crate::unencodable::Unencodable;
-
-/// Nanoseconds between two samples of time, written into profiles of time: 100 Hz, the rate of Go's profiler.
-const TIME_PERIOD: i64 = 10_000_000;
 
 /// Writes a profile as gzipped pprof; its decoder gives back the same names, stacks, cohorts (label `cohort`)
 /// and window. Equal profiles give equal bytes.
 ///
-/// Columns: `samples/count` with the time at 100 Hz for cpu, wall and off_cpu; `contentions/count` for mutex and block;
+/// Columns: `samples/count` with their time for cpu, wall and off_cpu (at 100 Hz if it is not known); `contentions/count` and `delay` for
+/// mutex and block;
 /// for heap `alloc_objects/count` and `alloc_space/bytes` with a period of 1, that is, each count an allocation.
 /// Assumes names as decoders give them (none empty, none `[unknown]`) and a window after 1970.
 ///
@@ -25,7 +24,7 @@ const TIME_PERIOD: i64 = 10_000_000;
 pub fn encode(profile: &Profile) -> Result<Vec<u8>, Unencodable> {
     let Samples::Stacks(stacks) = &profile.samples else { return Err(Unencodable::Folded) };
     let mut strings = Strings(vec![String::new()]);
-    let columns = Columns::of(profile.profile_type);
+    let columns = Columns::of(profile.profile_type, stacks);
     let mut message = columns.describe(&mut strings);
     message.time_nanos = profile.window.start.0;
     message.duration_nanos = profile.window.end.since(profile.window.start).0;
@@ -52,15 +51,21 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(kind: ProfileType) -> Self {
+    fn of(kind: ProfileType, stacks: &[Stack]) -> Self {
+        let timed = |name| {
+            let each = match WrittenTime::of(stacks) {
+                WrittenTime::Period(each) => Some(each),
+                WrittenTime::Own => None,
+            };
+            Self { count: "samples", value: Some((name, "nanoseconds", each)), period: each.unwrap_or(1) }
+        };
         match kind {
-            ProfileType::Cpu => {
-                Self { count: "samples", value: Some(("cpu", "nanoseconds", Some(TIME_PERIOD))), period: TIME_PERIOD }
+            ProfileType::Cpu => timed("cpu"),
+            ProfileType::Wall => timed("time"),
+            ProfileType::OffCpu => timed("off_cpu"),
+            ProfileType::Mutex | ProfileType::Block => {
+                Self { count: "contentions", value: Some(("delay", "nanoseconds", None)), period: 1 }
             }
-            ProfileType::Wall | ProfileType::OffCpu => {
-                Self { count: "samples", value: Some(("time", "nanoseconds", Some(TIME_PERIOD))), period: TIME_PERIOD }
-            }
-            ProfileType::Mutex | ProfileType::Block => Self { count: "contentions", value: None, period: 1 },
             ProfileType::Heap => {
                 Self { count: "alloc_objects", value: Some(("alloc_space", "bytes", None)), period: 1 }
             }

@@ -22,12 +22,17 @@ enum Meaning {
     At,
 }
 
+/// Whether labels of this key name threads.
+pub(super) fn names_thread(key: &str) -> bool {
+    matches!(key, "comm" | "thread name" | "thread_name" | "thread.name" | "thread")
+}
+
 impl Meaning {
     /// perf_data_converter writes `pid`, `tid`, `comm`, `cpu` and `timestamp_ns`; profilers of Datadog `thread id`, `thread name`
     /// and `end_timestamp_ns`.
     fn of(key: &str) -> Option<Self> {
         match key {
-            "comm" | "thread name" | "thread_name" => Some(Self::Comm),
+            _ if names_thread(key) => Some(Self::Comm),
             "pid" | "process id" | "process_id" => Some(Self::Pid),
             "tid" | "thread id" | "thread_id" => Some(Self::Tid),
             "cpu" => Some(Self::Cpu),

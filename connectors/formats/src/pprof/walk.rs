@@ -9,24 +9,37 @@ use fleetdiff_schemas::rejected::Rejection;
 
 use super::faults::malformed;
 use super::frames::{Frames, Span};
+use super::sample_labels::names_thread;
 use super::tables::Tables;
 use crate::budget::{ALLOCATION, Budget, too_large};
-use crate::counts::Settled;
+use crate::counts::{Settled, Weight};
 use crate::decode::Options;
+use crate::threads::Threads;
 use crate::wire::fields;
 
 /// What a cohort is counted as besides its name.
 const COHORT: usize = 96;
+
+/// What a label names.
+#[derive(Clone, Copy)]
+enum Named {
+    Cohort,
+    Thread,
+    Other,
+}
 
 /// Reads samples one after the other.
 pub(super) struct Walk<'a> {
     tables: &'a Tables<'a>,
     frames: &'a Frames,
     counts: Settled,
+    weight: Weight,
     columns: usize,
     cohort_label: &'a str,
-    /// The last key of a label that was looked at, and whether it is the cohort's: that of most labels.
-    cohort_key: Option<(i64, bool)>,
+    /// The last key of a label that was looked at, and what it names: that of most labels.
+    last_key: Option<(i64, Named)>,
+    /// The text that names the thread of the sample at hand.
+    thread: Option<i64>,
     /// Cohorts by the index of their text.
     cohorts: BTreeMap<i64, Option<Cohort>>,
     /// What may still be built. A location of many functions that many samples share would else unfold without end.
@@ -39,14 +52,21 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(tables: &'a Tables<'a>, frames: &'a Frames, counts: Settled, options: &'a Options) -> Self {
+    pub(super) fn new(
+        tables: &'a Tables<'a>,
+        frames: &'a Frames,
+        (counts, weight): (Settled, Weight),
+        options: &'a Options,
+    ) -> Self {
         Self {
             tables,
             frames,
             counts,
+            weight,
             columns: tables.columns().map_or(0, |columns| columns.len()),
             cohort_label: &options.cohort_label,
-            cohort_key: None,
+            last_key: None,
+            thread: None,
             cohorts: BTreeMap::new(),
             budget: &tables.budget,
             spans: Vec::new(),
@@ -63,6 +83,20 @@ impl<'a> Walk<'a> {
         Ok(stacks)
     }
 
+    /// The same, with the thread of each stack.
+    pub(super) fn stacks_by_thread(mut self) -> Result<(Vec<Stack>, Vec<Option<u32>>, Threads), Rejection> {
+        let mut stacks = self.budget.list(self.tables.samples.len())?;
+        let mut of_stacks = self.budget.list(self.tables.samples.len())?;
+        let mut threads = Threads::default();
+        for sample in &self.tables.samples {
+            let Some(stack) = self.stack(sample)? else { continue };
+            stacks.push(stack);
+            let name = self.thread.map(|text| self.tables.text(text)).transpose()?.filter(|name| !name.is_empty());
+            of_stacks.push(name.map(|name| threads.place(name, self.budget)).transpose()?);
+        }
+        Ok((stacks, of_stacks, threads))
+    }
+
     /// The stack of one sample; nothing if it holds no raw sample.
     pub(super) fn stack(&mut self, sample: &[u8]) -> Result<Option<Stack>, Rejection> {
         let cohort = self.read(sample)?;
@@ -71,7 +105,7 @@ impl<'a> Walk<'a> {
             return Err(malformed(&detail));
         }
         let count = self.counts.of(&self.values)?;
-        let value = self.counts.value_of(&self.values);
+        let value = self.weight.value(&self.values, count);
         let length = self.length()?;
         if count == 0 {
             return Ok(None);
@@ -89,6 +123,7 @@ impl<'a> Walk<'a> {
     fn read(&mut self, sample: &[u8]) -> Result<Option<Cohort>, Rejection> {
         self.spans.clear();
         self.values.clear();
+        self.thread = None;
         let mut cohort = None;
         let mut parts = fields(sample);
         while let Some((tag, value)) = parts.next()? {
@@ -109,15 +144,18 @@ impl<'a> Walk<'a> {
                     self.budget.take((self.spans.capacity() - before) * size_of::<Span>())?;
                 }
                 2 if !value.append_to(&mut self.values, self.columns, u64::cast_signed)? => return Err(too_wide()),
-                3 if cohort.is_none() => cohort = self.cohort(value.bytes()?)?,
+                3 => {
+                    let named = self.label(value.bytes()?)?;
+                    cohort = cohort.or(named);
+                }
                 _ => {}
             }
         }
         Ok(cohort)
     }
 
-    /// The cohort that a label names, if it is the label for that and not empty.
-    fn cohort(&mut self, label: &[u8]) -> Result<Option<Cohort>, Rejection> {
+    /// The cohort that a label names, if it is the label for that and not empty. Keeps the thread that one names.
+    fn label(&mut self, label: &[u8]) -> Result<Option<Cohort>, Rejection> {
         let (mut key, mut text) = (0, 0);
         let mut parts = fields(label);
         while let Some((tag, value)) = parts.next()? {
@@ -127,8 +165,13 @@ impl<'a> Walk<'a> {
                 _ => {}
             }
         }
-        if !self.names_cohort(key)? {
-            return Ok(None);
+        match self.named_by(key)? {
+            Named::Cohort => {}
+            Named::Thread => {
+                self.thread = self.thread.or(Some(text));
+                return Ok(None);
+            }
+            Named::Other => return Ok(None),
         }
         if let Some(known) = self.cohorts.get(&text) {
             return Ok(known.clone());
@@ -140,14 +183,21 @@ impl<'a> Walk<'a> {
         Ok(cohort)
     }
 
-    /// Whether a key is the label for cohorts.
-    fn names_cohort(&mut self, key: i64) -> Result<bool, Rejection> {
-        if let Some((_, names)) = self.cohort_key.filter(|(last, _)| *last == key) {
-            return Ok(names);
+    /// What labels with this key name.
+    fn named_by(&mut self, key: i64) -> Result<Named, Rejection> {
+        if let Some((_, named)) = self.last_key.filter(|(last, _)| *last == key) {
+            return Ok(named);
         }
-        let names = self.tables.text(key)? == self.cohort_label;
-        self.cohort_key = Some((key, names));
-        Ok(names)
+        let text = self.tables.text(key)?;
+        let named = if text == self.cohort_label {
+            Named::Cohort
+        } else if names_thread(text) {
+            Named::Thread
+        } else {
+            Named::Other
+        };
+        self.last_key = Some((key, named));
+        Ok(named)
     }
 
     /// How many frames the sample at hand has.

@@ -118,7 +118,7 @@ impl<'a> Bars<'a> {
                 SampleDetails::default(),
             )?;
         }
-        Ok(collected.finish())
+        collected.finish()
     }
 
     fn path(&self, bar: &Bar, names: &[u32]) -> Result<Vec<u32>, Rejection> {

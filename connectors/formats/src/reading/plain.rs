@@ -88,7 +88,7 @@ fn run(
         }
     }
     chosen::run(reading, observed, |contents, _| {
-        let contents = contents.checked(profile.temporality)?;
+        let contents = contents.checked(profile.profile_type, profile.temporality)?;
         Ok(Profile { names: contents.names, samples: Samples::Stacks(contents.stacks), ..profile.clone() })
     })
 }

@@ -53,6 +53,7 @@ pub fn labels(profile_type: ProfileType) -> Labels {
         requests_window: None,
         unit: None,
         period: None,
+        root_is_thread: false,
     }
 }
 
@@ -72,6 +73,13 @@ pub fn stacks_of(profile: &Profile) -> &[Stack] {
         Samples::Stacks(stacks) => stacks,
         Samples::Folded { .. } => panic!("expected stacks"),
     }
+}
+
+/// The same without what its samples stand for, which a reading keeps beside the stacks.
+pub fn unweighed(profile: &Profile) -> Profile {
+    let Samples::Stacks(stacks) = &profile.samples else { return profile.clone() };
+    let stacks = stacks.iter().map(|stack| Stack { value: 0, ..stack.clone() });
+    Profile { samples: Samples::Stacks(stacks.collect()), ..profile.clone() }
 }
 
 /// Frames as text, root first, with count and cohort.
@@ -113,6 +121,16 @@ fn names() -> impl Strategy<Value = Arc<[Arc<str>]>> {
         .prop_filter("changed when read", |names: &Arc<[Arc<str>]>| names.iter().all(|name| normalised(name) == **name))
 }
 
+/// Stacks whose samples stand for the time that is written for them, if they stand for time and that can be.
+fn timed(kind: ProfileType, mut stacks: Vec<Stack>) -> Vec<Stack> {
+    let each = if matches!(kind, ProfileType::Cpu | ProfileType::Wall | ProfileType::OffCpu) { 10_000_000 } else { 0 };
+    let all: u128 = stacks.iter().map(|stack| u128::from(stack.count) * each).sum();
+    if all <= u128::from(fleetdiff_schemas::profile::MAX_VALUE) {
+        stacks.iter_mut().for_each(|stack| stack.value = stack.count * u64::try_from(each).unwrap());
+    }
+    stacks
+}
+
 /// Profiles with stacks, as a decoder gives them.
 pub fn profiles() -> impl Strategy<Value = Profile> {
     let types = select(ProfileType::ALL.map(|(kind, _)| kind).to_vec());
@@ -124,7 +142,7 @@ pub fn profiles() -> impl Strategy<Value = Profile> {
             let stack = (frames, count, cohorts());
             let stacks =
                 vec(stack.prop_map(|(frames, count, cohort)| Stack { frames, count, cohort, value: 0 }), 1..30);
-            stacks.prop_map(move |stacks| Profile {
+            stacks.prop_map(move |stacks| timed(profile_type, stacks)).prop_map(move |stacks| Profile {
                 identity: Arc::clone(&identity),
                 profile_type,
                 temporality: if profile_type.is_level() { Temporality::Gauge } else { Temporality::Delta },

@@ -194,7 +194,7 @@ shop 7 [001] 1.5: sched:sched_switch: prev_comm=shop prev_pid=7 ==> next_comm=sw
 
 ";
     let profile = decode_as(ProfileType::OffCpu, text).unwrap();
-    assert_eq!(stacks(&profile), BTreeMap::from([("shop;wait;__schedule_[k]".to_owned(), 1)]));
+    assert_eq!(stacks(&profile), BTreeMap::from([("wait @ shop;__schedule_[k] @ shop".to_owned(), 1)]));
 }
 
 #[test]

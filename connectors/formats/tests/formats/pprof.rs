@@ -176,7 +176,8 @@ fn unzipped(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn one_stack() -> Profile {
-    let stack = fleetdiff_schemas::profile::Stack { frames: vec![1, 0, 1], count: 300, cohort: None, value: 0 };
+    let stack =
+        fleetdiff_schemas::profile::Stack { frames: vec![1, 0, 1], count: 300, cohort: None, value: 3_000_000_000 };
     Profile {
         identity: labels(ProfileType::Cpu).identity,
         profile_type: ProfileType::Cpu,

@@ -12,7 +12,7 @@ use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::examples::good;
-use super::fixtures::{labels, recorded, written_out};
+use super::fixtures::{labels, recorded, unweighed, written_out};
 
 /// Labels of a file that nothing is known of but its type.
 pub fn of_file(kind: ProfileType) -> Labels {
@@ -53,10 +53,11 @@ fn reads_like_its_decoder(format: Format, bytes: &[u8], kind: ProfileType, what:
     let labels = labels(kind);
     let decoded = format.decoder(&Options::default()).decode(bytes, &Ok(labels.clone()));
     let runs = Reading::default().runs(format, bytes, &labels, &Options::default());
-    let read: Vec<Result<Profile, Unread>> = runs.into_iter().map(|run| run.map(|run| run.profile)).collect();
+    let read: Vec<Result<Profile, Unread>> =
+        runs.into_iter().map(|run| run.map(|run| unweighed(&run.profile))).collect();
     // A file of memory holds what is in use beside what was allocated; a reading is of one type.
-    let decoded: Vec<Result<Profile, Unread>> =
-        decoded.into_iter().take(read.len()).map(|part| part.map_err(Unread::Rejected)).collect();
+    let decoded = decoded.into_iter().take(read.len()).map(|part| part.map_err(Unread::Rejected));
+    let decoded: Vec<Result<Profile, Unread>> = decoded.map(|part| part.map(|profile| unweighed(&profile))).collect();
     assert_eq!(read, decoded, "{what}");
 }
 

@@ -16,7 +16,7 @@ fn decode_all(unit: Option<Unit>, text: &str) -> Vec<Result<Profile, Rejection>>
 }
 
 fn decode(text: &str) -> Result<Profile, Rejection> {
-    part(&mut *Format::Speedscope.decoder(&Options::default()), text.as_bytes(), &Ok(labels(ProfileType::Wall)))
+    part(&mut *Format::Speedscope.decoder(&Options::default()), text.as_bytes(), &Ok(labels(ProfileType::Cpu)))
 }
 
 fn lines(profile: &Profile) -> Vec<String> {
@@ -49,6 +49,16 @@ fn each_entry_of_one_period_is_a_sample_and_threads_are_added_up() {
 #[test]
 fn counts_between_events_are_those_of_the_open_stack() {
     assert_eq!(lines(&decode(EVENTED).unwrap()), ["main 2", "main;work 7", "main 3"]);
+}
+
+#[test]
+fn functions_of_wall_time_are_those_of_their_thread() {
+    let wall = &decode_all(None, EVENTED)[0];
+    let names = lines(wall.as_ref().unwrap());
+    assert!(names.iter().all(|line| line.contains(" @ ")), "{names:?}");
+    let pools = sampled("milliseconds", &[(json!([[0], [1]]), json!([10.0, 30.0]))]).replace("\"t\"", "\"pool-7\"");
+    let profile = decode_all(None, &pools).remove(0).map(|profile| (lines(&profile), profile.value()));
+    assert!(profile.is_err(), "no period: {profile:?}");
 }
 
 #[test]

@@ -194,5 +194,6 @@ fn labels(kind: ProfileType, Declared { period, unit }: Declared) -> Labels {
         requests_window: None,
         unit,
         period,
+        root_is_thread: false,
     }
 }
