@@ -15,6 +15,7 @@ CREATE OR REPLACE TEMP VIEW comparisons AS FROM 'out/comparisons/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW scaling AS FROM 'out/scaling/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW rings AS FROM 'out/rings/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW heap AS FROM 'out/heap/**/*.parquet';
+CREATE OR REPLACE TEMP VIEW waiting AS FROM 'out/waiting/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW ledger AS FROM 'out/ledger/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW rejected AS FROM 'out/rejected/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW events AS
@@ -36,6 +37,7 @@ UNION ALL SELECT 'rejected', count(*) FROM rejected
 UNION ALL SELECT 'scaling', count(*) FROM scaling
 UNION ALL SELECT 'rings', count(*) FROM rings
 UNION ALL SELECT 'heap', count(*) FROM heap
+UNION ALL SELECT 'waiting', count(*) FROM waiting
 ORDER BY "table";
 FROM overview;
 

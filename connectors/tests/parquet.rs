@@ -49,6 +49,7 @@ fn all_sorted(tables: &Tables) -> Tables {
         rings: sorted(&tables.rings),
         scaling_findings: Vec::new(),
         heap: sorted(&tables.heap),
+        waiting: sorted(&tables.waiting),
         heap_findings: Vec::new(),
         ledger: sorted(&tables.ledger),
         rejected: sorted(&tables.rejected),
@@ -108,6 +109,7 @@ fn order_bytes_do_not_depend_on_the_order_of_rows() {
     shuffle(&mut generator, &mut tables.scaling);
     shuffle(&mut generator, &mut tables.rings);
     shuffle(&mut generator, &mut tables.heap);
+    shuffle(&mut generator, &mut tables.waiting);
     shuffle(&mut generator, &mut tables.ledger);
     shuffle(&mut generator, &mut tables.rejected);
     write(second.path(), &tables).unwrap();
@@ -219,11 +221,22 @@ fn the_first_interval_has_a_file_of_every_table() {
     let ledger = |seconds| LedgerRow { hop_at: Nanos::from_seconds(seconds), ..LedgerRow::default() };
     output.write(&Tables { ledger: vec![ledger(START_SECONDS)], ..Tables::default() }).unwrap();
     let paths: Vec<String> = files_below(folder.path()).keys().map(|path| path.display().to_string()).collect();
-    let expected =
-        ["cells", "comparisons", "evidence", "flags", "heap", "incidents", "ledger", "rejected", "rings", "scaling"];
+    let expected = [
+        "cells",
+        "comparisons",
+        "evidence",
+        "flags",
+        "heap",
+        "incidents",
+        "ledger",
+        "rejected",
+        "rings",
+        "scaling",
+        "waiting",
+    ];
     assert_eq!(paths, expected.map(|table| format!("{table}/date=2026-03-01/hour=09/1772358000.parquet")));
     output.write(&Tables { ledger: vec![ledger(START_SECONDS + 600)], ..Tables::default() }).unwrap();
-    assert_eq!(files_below(folder.path()).len(), 11, "later intervals have files of rows alone");
+    assert_eq!(files_below(folder.path()).len(), 12, "later intervals have files of rows alone");
     assert_eq!(read_tables(folder.path()).unwrap().ledger.len(), 2);
 }
 

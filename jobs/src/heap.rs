@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use fleetdiff_pipeline::rules::heap::words::sentence;
 use fleetdiff_schemas::identity::{Build, Service};
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapFace, HeapRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, LevelFace};
 
 /// Functions with their own line in a cell; the rest is counted.
 const LINES: usize = 3;
@@ -41,7 +41,7 @@ fn print_functions(out: &mut impl Write, cell: &HeapRow, rows: &[&HeapRow]) -> i
         .filter(|row| row.cell == cell.cell && &*row.function != ALL_FUNCTIONS && row.moved())
         .collect();
     let size = |row: &HeapRow| {
-        let part = |face: &HeapFace, all: &HeapFace| {
+        let part = |face: &LevelFace, all: &LevelFace| {
             let more = face.head.unwrap_or(0.0) - face.base.unwrap_or(0.0);
             (more / all.base.filter(|base| *base > 0.0).unwrap_or(1.0)).abs()
         };

@@ -11,6 +11,7 @@ mod progress;
 mod publisher;
 mod rings;
 mod scaling;
+mod waiting;
 mod written_report;
 
 use std::io::IsTerminal;

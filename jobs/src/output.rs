@@ -218,6 +218,9 @@ impl Sink for Keeper {
         if !tables.heap.is_empty() {
             kept.tables.heap.clone_from(&tables.heap);
         }
+        if !tables.waiting.is_empty() {
+            kept.tables.waiting.clone_from(&tables.waiting);
+        }
         if !tables.scaling.is_empty() {
             kept.tables.scaling.clone_from(&tables.scaling);
         }

@@ -7,7 +7,8 @@
 //! and the [`splits`] of the base. [`snapshot`]
 //! carries a cell's counts to where cells are rolled up. If no base build runs any more, [`history`] compares the head
 //! with what is kept of the base. [`strata_detail`] says in words where arms ran; [`view`] is a cell as an evaluation
-//! sees it. [`others`] is what the test of one function takes from all functions. [`scaling`] is how its cost follows load, [`heap`] what became of memory.
+//! sees it. [`others`] is what the test of one function takes from all functions. [`scaling`] is how its cost follows load, [`heap`] what became of memory, [`waiting`] what
+//! requests wait for, both by pod ([`tally`]).
 
 mod arm_facts;
 pub mod arms;
@@ -32,6 +33,8 @@ pub mod snapshot;
 pub(crate) mod splits;
 mod strata;
 pub(crate) mod strata_detail;
+mod tally;
 pub(crate) mod tests;
 pub mod view;
+pub mod waiting;
 pub(crate) mod young;

@@ -24,4 +24,5 @@ pub mod scaling;
 pub(crate) mod summary;
 pub(crate) mod table;
 pub mod verdict;
+pub mod waiting;
 pub(crate) mod watermarks;

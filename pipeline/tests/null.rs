@@ -32,6 +32,8 @@ mod rings;
 mod seeds;
 #[path = "null/unlabelled.rs"]
 mod unlabelled;
+#[path = "null/waiting.rs"]
+mod waiting;
 #[path = "null/young.rs"]
 mod young;
 

@@ -26,6 +26,8 @@ mod rings;
 mod silences;
 #[path = "oracle/unlabelled.rs"]
 mod unlabelled;
+#[path = "oracle/waiting.rs"]
+mod waiting;
 #[path = "oracle/young.rs"]
 mod young;
 

@@ -7,6 +7,7 @@ use fleetdiff_schemas::fan_out::Extent;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{
     ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow, HeapRow, IncidentRow, ScalingRow,
+    WaitingRow,
 };
 use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, FlagState, IncidentState, Scope};
 
@@ -87,6 +88,11 @@ impl<'a> Comparison<'a> {
     /// What became of memory.
     pub(crate) fn memory(&self) -> Option<&'a LastReport<HeapRow>> {
         self.records.memory.get(self.subject)
+    }
+
+    /// What requests waited for.
+    pub(crate) fn waiting(&self) -> Option<&'a LastReport<WaitingRow>> {
+        self.records.waiting.get(self.subject)
     }
 
     /// A cell in words.

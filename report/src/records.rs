@@ -12,7 +12,7 @@ use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::rows::{
     CellKey, CellRow, ComparisonKey, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, RejectedRow,
-    RingRow, ScalingRow,
+    RingRow, ScalingRow, WaitingRow,
 };
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{BaseKind, Scope};
@@ -59,6 +59,8 @@ pub struct Records {
     pub(crate) rings: BTreeMap<(Service, ProfileType), LastReport<RingRow>>,
     /// What became of memory, by what is compared.
     pub(crate) memory: BTreeMap<Subject, LastReport<HeapRow>>,
+    /// What requests waited for, by what is compared.
+    pub(crate) waiting: BTreeMap<Subject, LastReport<WaitingRow>>,
     /// Sums by type of profile.
     pub(crate) ledger: BTreeMap<String, LedgerRow>,
     pub(crate) rejected: BTreeMap<Reason, Rejections>,
@@ -167,6 +169,15 @@ impl Records {
             let HeapRow { service, head_build, base_build, .. } = &filed.row;
             let subject = Subject { service: service.clone(), head: head_build.clone(), base: base_build.clone() };
             self.memory.entry(subject).or_default().take(filed);
+        }
+    }
+
+    /// Takes a file of `waiting`.
+    pub fn take_waiting(&mut self, file: &str, rows: Vec<WaitingRow>) {
+        for filed in filed(file, rows) {
+            let WaitingRow { service, head_build, base_build, .. } = &filed.row;
+            let subject = Subject { service: service.clone(), head: head_build.clone(), base: base_build.clone() };
+            self.waiting.entry(subject).or_default().take(filed);
         }
     }
 

@@ -13,6 +13,7 @@ mod pods;
 mod rings;
 mod summary;
 mod undecided;
+mod waiting;
 mod warnings;
 
 use crate::chart::Undrawn;
@@ -28,12 +29,13 @@ type OfComparison = fn(&Comparison<'_>, &mut References) -> Result<Option<Sectio
 type OfFolder = fn(&Records, &mut References) -> Result<Option<Section>, Undrawn>;
 
 /// The sections of a comparison, in order.
-pub(crate) const OF_COMPARISON: [OfComparison; 9] = [
+pub(crate) const OF_COMPARISON: [OfComparison; 10] = [
     summary::section,
     grid::section,
     incidents::section,
     load::section,
     heap::section,
+    waiting::section,
     undecided::section,
     history::section,
     warnings::section,

@@ -15,6 +15,20 @@ use crate::time::{Nanos, TimeRange};
 /// The name under which frames without symbols are counted; never tested across builds.
 pub const UNSYMBOLISED: &str = "_unsymbolised";
 
+/// What stands between a function and its thread, where functions are counted by thread.
+pub const AT_THREAD: &str = " @ ";
+
+/// A function and its thread, of a name that may hold both.
+///
+/// ```
+/// use fleetdiff_schemas::profile::function_and_thread;
+/// assert_eq!(function_and_thread("poll @ worker-*"), ("poll", Some("worker-*")));
+/// assert_eq!(function_and_thread("poll"), ("poll", None));
+/// ```
+pub fn function_and_thread(name: &str) -> (&str, Option<&str>) {
+    name.rsplit_once(AT_THREAD).map_or((name, None), |(function, thread)| (function, Some(thread)))
+}
+
 /// The most raw samples that one profile may hold: 2^48. A profile that claims more is refused as `too_large`, so that
 /// sums over profiles stay within 64 bits.
 pub const MAX_SAMPLES: u64 = 1 << 48;

@@ -7,13 +7,15 @@ pub(crate) mod incident;
 pub(crate) mod keys;
 mod ring;
 mod scaling;
+mod waiting;
 
 pub use self::evidence::{EvidenceRow, SharedFigures};
-pub use self::heap::{HeapFace, HeapFindingRow, HeapRow};
+pub use self::heap::{HeapFindingRow, HeapRow, LevelFace};
 pub use self::incident::{IncidentRow, VerdictRow};
 pub use self::keys::{CellKey, ComparisonKey};
 pub use self::ring::{RingRow, RingStep};
 pub use self::scaling::{AtLoad, ScalingBasis, ScalingFindingRow, ScalingRow};
+pub use self::waiting::WaitingRow;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +25,9 @@ use crate::identity::{Build, Service};
 use crate::profile::{CountKind, Position, ProfileType};
 use crate::rejected::Rejection;
 use crate::time::{Hop, Nanos};
-use crate::verdict::{BaseKind, ComparisonVerdict, FlagState, RowReason, Scope, Severity, Support, Verdict};
+use crate::verdict::{
+    BaseKind, ComparisonVerdict, FlagState, RowReason, Scope, Severity, Support, TimeMeasure, Verdict,
+};
 
 /// A value with its interval; an estimate is never given without one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -398,6 +402,8 @@ pub struct Tables {
     pub rings: Vec<RingRow>,
     /// What became of memory.
     pub heap: Vec<HeapRow>,
+    /// What requests waited for.
+    pub waiting: Vec<WaitingRow>,
     /// What became of records and samples.
     pub ledger: Vec<LedgerRow>,
     /// Rejected parts.
@@ -454,6 +460,11 @@ impl Tables {
             let place = (&row.service, &row.base_build, &row.head_build);
             (row.window_end_at, place.0, place.1, place.2, row.count_kind, &row.cell, &row.function)
         }
+        fn of_waiting(row: &WaitingRow) -> (Nanos, [&str; 3], TimeMeasure, CountKind, &CellKey, Option<&str>, &str) {
+            let place = [row.service.as_str(), row.base_build.as_str(), row.head_build.as_str()];
+            let (kind, cell) = (row.count_kind, &row.cell);
+            (row.window_end_at, place, row.measure, kind, cell, row.thread.as_deref(), &row.function)
+        }
         fn of_heap_finding(row: &HeapFindingRow) -> (Hop, &Service, &Build, &Build) {
             (row.sequence, &row.service, &row.base_build, &row.head_build)
         }
@@ -467,6 +478,7 @@ impl Tables {
         self.rings.sort_by(|a, b| of_ring(a).cmp(&of_ring(b)));
         self.scaling_findings.sort_by(|a, b| of_finding(a).cmp(&of_finding(b)));
         self.heap.sort_by(|a, b| of_heap(a).cmp(&of_heap(b)));
+        self.waiting.sort_by(|a, b| of_waiting(a).cmp(&of_waiting(b)));
         self.heap_findings.sort_by(|a, b| of_heap_finding(a).cmp(&of_heap_finding(b)));
         self.ledger.sort_by(|a, b| (a.hop_at, &a.profile_type).cmp(&(b.hop_at, &b.profile_type)));
         self.rejected.sort();

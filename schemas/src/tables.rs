@@ -30,6 +30,7 @@ mod rejected;
 mod rings;
 mod scaling;
 mod value;
+mod waiting;
 
 pub use self::value::{Kind, Value};
 

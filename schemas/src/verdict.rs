@@ -245,8 +245,8 @@ named_enum! {
 }
 
 named_enum! {
-    /// Which way a figure of memory moved from base to head.
-    HeapDirection {
+    /// Which way a level of pods moved from base to head.
+    LevelDirection {
         /// It is significantly higher, by more than the margin.
         Up = "up",
         /// It is significantly lower, by more than the margin.
@@ -279,13 +279,13 @@ named_enum! {
 }
 
 named_enum! {
-    /// Why a figure of memory, or a class, is unknown.
-    HeapReason {
+    /// Why a level of pods, or a class of memory, is unknown.
+    LevelReason {
         /// No profile of allocations was counted in both arms at the same time.
         NoAllocations = "no_allocations",
         /// No snapshot of the memory in use was counted in both arms at the same time.
         NoSnapshots = "no_snapshots",
-        /// Profiles do not say how many bytes their samples stand for.
+        /// Profiles do not say how many bytes, or how much time, their samples stand for.
         NoValues = "no_values",
         /// Requests are not known.
         NoRequests = "no_requests",
@@ -299,5 +299,31 @@ named_enum! {
         Imprecise = "imprecise",
         /// All figures are known, and no class has them.
         NoClass = "no_class",
+    }
+}
+
+named_enum! {
+    /// Which time a row of `waiting` is about.
+    TimeMeasure {
+        /// On a processor and off it, together.
+        CpuAndOffCpu = "cpu_and_off_cpu",
+        /// Off a processor.
+        OffCpu = "off_cpu",
+        /// By the clock on the wall.
+        Wall = "wall",
+        /// Delay of those that wait for a lock, attributed to its holder.
+        Mutex = "mutex",
+        /// Delay of those that wait.
+        Block = "block",
+    }
+}
+
+named_enum! {
+    /// What a time is divided by.
+    TimePer {
+        /// Requests served.
+        Request = "request",
+        /// Profiles taken.
+        Profile = "profile",
     }
 }

@@ -31,6 +31,7 @@ FILED_BY = {
     "scaling": "window_end_at",
     "rings": "window_end_at",
     "heap": "window_end_at",
+    "waiting": "window_end_at",
     "ledger": "hop_at",
     "rejected": "hop_at",
 }

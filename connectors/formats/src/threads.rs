@@ -5,13 +5,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fleetdiff_schemas::profile::{ProfileType, Stack, UNSYMBOLISED};
+use fleetdiff_schemas::profile::{AT_THREAD, ProfileType, Stack, UNSYMBOLISED};
 use fleetdiff_schemas::rejected::Rejection;
 
 use crate::budget::{ALLOCATION, Budget};
-
-/// Stands between a function and its thread.
-pub(crate) const AT_THREAD: &str = " @ ";
 
 /// What a function of a thread is counted as besides its name.
 const ENTRY: usize = 64;

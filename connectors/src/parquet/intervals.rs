@@ -43,6 +43,7 @@ impl FlushInterval {
             earliest(&tables.scaling),
             earliest(&tables.rings),
             earliest(&tables.heap),
+            earliest(&tables.waiting),
             earliest(&tables.ledger),
             earliest(&tables.rejected),
         ];
@@ -92,6 +93,7 @@ impl PendingRows {
         self.rows.scaling.extend(rows.scaling);
         self.rows.rings.extend(rows.rings);
         self.rows.heap.extend(rows.heap);
+        self.rows.waiting.extend(rows.waiting);
         self.rows.ledger.extend(rows.ledger);
         self.rows.rejected.extend(rows.rejected);
     }
@@ -113,6 +115,7 @@ impl PendingRows {
             rings: extract(&mut self.rows.rings, |row| is_over(row.filed_at())),
             scaling_findings: Vec::new(),
             heap: extract(&mut self.rows.heap, |row| is_over(row.filed_at())),
+            waiting: extract(&mut self.rows.waiting, |row| is_over(row.filed_at())),
             heap_findings: Vec::new(),
             ledger: extract(&mut self.rows.ledger, |row| is_over(row.filed_at())),
             rejected: extract(&mut self.rows.rejected, |row| row.hop_at.is_some_and(is_over)),

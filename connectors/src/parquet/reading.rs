@@ -84,6 +84,7 @@ pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
         rings: reader.rows()?,
         scaling_findings: Vec::new(),
         heap: reader.rows()?,
+        waiting: reader.rows()?,
         heap_findings: Vec::new(),
         ledger: reader.rows()?,
         rejected: reader.rows()?,

@@ -76,6 +76,7 @@ pub fn expect(expected: &Path, tables: &Tables) {
         "scaling": figures(&tables.scaling),
         "rings": figures(&tables.rings),
         "heap": figures(&tables.heap),
+        "waiting": figures(&tables.waiting),
         "ledger": figures(&tables.ledger),
         "rejected": figures(&tables.rejected),
     });

@@ -25,6 +25,7 @@ use crate::heap;
 use crate::output::{GRACE, Keeper};
 use crate::rings;
 use crate::scaling;
+use crate::waiting;
 use crate::written_report;
 
 /// How it is used.
@@ -99,6 +100,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         rings::print(&mut out, &tables.rings)?;
         scaling::print(&mut out, &tables.scaling)?;
         heap::print(&mut out, &tables.heap)?;
+        waiting::print(&mut out, &tables.waiting)?;
         writeln!(out, "{aa_check}")?;
     } else {
         uncalibrated::print(&mut out, &tables, config.method)?;

@@ -43,6 +43,8 @@ pub struct Agreement {
     pub scaling: usize,
     /// Of these: with a test.
     pub scaling_tested: usize,
+    /// Rows of `waiting`.
+    pub waiting: usize,
     /// Rows of `heap`.
     pub heap: usize,
     /// Of these: with a class.
@@ -69,6 +71,7 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
     differences.table(&expected.scaling, &got.scaling);
     differences.table(&expected.rings, &got.rings);
     differences.table(&expected.heap, &got.heap);
+    differences.table(&expected.waiting, &got.waiting);
     differences.table(&expected.ledger, &got.ledger);
     differences.table(&expected.rejected, &got.rejected);
     if differences.count > 0 {
@@ -83,6 +86,7 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
         comparisons: expected.comparisons.len(),
         scaling: expected.scaling.len(),
         scaling_tested: expected.scaling.iter().filter(|row| row.ln_p.is_some()).count(),
+        waiting: expected.waiting.len(),
         heap: expected.heap.len(),
         heap_classes: expected.heap.iter().filter(|row| row.class != HeapClass::Unknown).count(),
         ledger: expected.ledger.len(),

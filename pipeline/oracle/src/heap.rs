@@ -1,6 +1,6 @@
 //! What became of memory: section 19 of `docs/semantics.md`.
 
-mod pods;
+pub(super) mod pods;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use std::sync::Arc;
 use fleetdiff_schemas::config::{Config, Method};
 use fleetdiff_schemas::identity::{Build, Service};
 use fleetdiff_schemas::profile::{CountKind, ProfileType, UNSYMBOLISED};
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, HeapFace, HeapRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, HeapRow, LevelFace};
 use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::Hop;
-use fleetdiff_schemas::verdict::{HeapClass, HeapDirection, HeapReason, Support};
+use fleetdiff_schemas::verdict::{HeapClass, LevelDirection, LevelReason, Support};
 
 use self::pods::{Figure, Pods};
 use super::arms::column;
@@ -25,7 +25,8 @@ pub(super) fn rows(config: &Config, archive: &Archive, service: &Service, open: 
         return Vec::new();
     }
     let builds: Vec<&Build> = open.base.iter().chain([&open.head]).collect();
-    let held = archive.memory(config, &builds, hop);
+    let mut held = archive.memory(config, &builds, hop);
+    held.retain(|(kind, ..), _| matches!(kind, ProfileType::Heap | ProfileType::LiveHeap));
     let is_counted = |(_, profiles): &(&Holder, &Vec<Held>)| profiles.iter().any(|one| one.samples > 0);
     let cells: BTreeSet<CellKey> = held.iter().filter(is_counted).map(|((_, cell, ..), _)| cell.clone()).collect();
     let clock = config.clock();
@@ -43,7 +44,7 @@ pub(super) fn rows(config: &Config, archive: &Archive, service: &Service, open: 
     for (figure, is_slope) in FIGURES {
         for one in rows.iter().map(family).collect::<BTreeSet<_>>() {
             let members = rows.iter_mut().filter(|row| family(row) == one);
-            let mut members: Vec<&mut HeapFace> = members.map(figure).filter(|face| face.ln_p.is_some()).collect();
+            let mut members: Vec<&mut LevelFace> = members.map(figure).filter(|face| face.ln_p.is_some()).collect();
             let ln_p: Vec<f64> = members.iter().filter_map(|face| face.ln_p).collect();
             for (face, ln_q) in members.iter_mut().zip(bh(&ln_p)) {
                 direct(face, ln_q.exp().min(1.0), config.q, is_slope);
@@ -56,23 +57,23 @@ pub(super) fn rows(config: &Config, archive: &Archive, service: &Service, open: 
 }
 
 /// A figure of a row, and whether it is one of growth.
-type Face = (fn(&mut HeapRow) -> &mut HeapFace, bool);
+type Face = (fn(&mut HeapRow) -> &mut LevelFace, bool);
 
 /// The figures of a row, each with whether it is one of growth.
 const FIGURES: [Face; 3] = [(|row| &mut row.alloc, false), (|row| &mut row.live, false), (|row| &mut row.slope, true)];
 
-fn direct(face: &mut HeapFace, q_value: f64, q: f64, is_slope: bool) {
+fn direct(face: &mut LevelFace, q_value: f64, q: f64, is_slope: bool) {
     face.q_value = Some(q_value);
     let (low, high) = pods::limits(is_slope);
     let value = face.change.map_or(f64::NAN, |change| change.value);
     if q_value <= q && (value > high || value < low) {
-        face.direction = if value > high { HeapDirection::Up } else { HeapDirection::Down };
+        face.direction = if value > high { LevelDirection::Up } else { LevelDirection::Down };
         face.reason = None;
     }
 }
 
 fn classify(row: &mut HeapRow) {
-    use HeapDirection::{Down, Flat, Up};
+    use LevelDirection::{Down, Flat, Up};
     let (alloc, live, slope) = (row.alloc.direction, row.live.direction, row.slope.direction);
     row.class = if live == Up && slope == Up && matches!(alloc, Flat | Down) {
         HeapClass::HiddenLeak
@@ -90,7 +91,7 @@ fn classify(row: &mut HeapRow) {
         HeapClass::Unknown
     };
     let reasons = [row.alloc.reason, row.live.reason, row.slope.reason];
-    let reason = reasons.into_iter().flatten().next().unwrap_or(HeapReason::NoClass);
+    let reason = reasons.into_iter().flatten().next().unwrap_or(LevelReason::NoClass);
     row.reason = (row.class == HeapClass::Unknown).then_some(reason);
 }
 
@@ -115,11 +116,11 @@ fn of_cell(config: &Config, open: &Open, held: &BTreeMap<Holder, Vec<Held>>, bla
                 continue;
             }
             for (figure, _) in FIGURES {
-                let missing = [Some(HeapReason::NoAllocations), Some(HeapReason::NoSnapshots)];
+                let missing = [Some(LevelReason::NoAllocations), Some(LevelReason::NoSnapshots)];
                 if missing.contains(&figure(&mut found).reason) {
                     let of_all = *figure(&mut all);
                     figure(&mut found).reason =
-                        if of_all.change.is_some() { Some(HeapReason::CountNeeded) } else { of_all.reason };
+                        if of_all.change.is_some() { Some(LevelReason::CountNeeded) } else { of_all.reason };
                 }
             }
             rows.push(found);

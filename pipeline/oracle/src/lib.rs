@@ -6,7 +6,8 @@
 //! the page: records to counted samples ([`admission`], [`snapshots`], sections 1 and 2), one service's hops
 //! ([`timeline`], 3), whose samples ([`counts`], 4), evidence and columns ([`arms`], [`rates`], [`evidence`], [`row`], [`requests`],
 //! [`pods`], 5), reports ([`report`], [`aa_check`], 6 and 7) with the counts behind them ([`behind`], 16), flags ([`family`], [`live`], 8) with what they hold ([`held`], [`holding`], 14), verdicts ([`verdicts`],
-//! 9), causes ([`causes`], [`explained`], 11), bases that are history ([`history`], 13), costs under load ([`scaling`], 17), memory ([`mod@heap`], 19). [`compare`] compares two
+//! 9), causes ([`causes`], [`explained`], 11), bases that are history ([`history`], 13), costs under load ([`scaling`], 17), memory ([`mod@heap`], 19), waiting
+//! ([`waiting`], 20). [`compare`] compares two
 //! results.
 //!
 //! For test fleets only: memory and time grow with looks x samples.
@@ -39,6 +40,7 @@ mod snapshots;
 pub mod statistics;
 mod timeline;
 mod verdicts;
+mod waiting;
 
 pub use self::agreement::{Agreement, compare};
 
@@ -121,6 +123,7 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
                     Report { config, archive: &archive, open, live, hop: moment.hop, against_history: false }.rows();
                 live.report(config, moment.hop, &report.cells);
                 tables.heap.extend(heap::rows(config, &archive, service, open, moment.hop));
+                tables.waiting.extend(waiting::rows(config, &archive, service, open, moment.hop));
                 tables.cells.extend(report.cells);
                 tables.evidence.extend(report.evidence);
             }

@@ -10,5 +10,6 @@ pub mod flags;
 pub mod fleet;
 pub mod memory;
 mod run;
+pub mod waiting;
 
 pub use run::run_fleet;

@@ -58,7 +58,8 @@ pub struct Addition {
     /// Samples by call path, see [`super::paths`]; empty if the profile came without stacks.
     #[serde(with = "serde_bytes")]
     pub paths: Vec<u8>,
-    /// Values of the samples by function, as `functions` has their counts; empty if the profile does not say them.
+    /// Values of the samples by function, as `functions` has their counts; empty if the profile does not say them, or if each sample
+    /// stands for as much.
     #[serde(with = "serde_bytes")]
     pub values: Vec<u8>,
     /// Their sum.
@@ -66,6 +67,12 @@ pub struct Addition {
 }
 
 impl Addition {
+    /// What each sample stands for, if that is the same for all and known.
+    pub(crate) fn value_of_each(&self) -> Option<u64> {
+        let is_same = self.values.is_empty() && self.value > 0 && self.samples > 0;
+        is_same.then(|| self.value / self.samples)
+    }
+
     /// Whole minutes from the start of the process to that of the hop.
     pub(super) fn minutes_old(&self, clock: HopClock) -> u64 {
         let minute = Nanos::from_seconds(60).0;

@@ -271,11 +271,15 @@ impl CellCounts {
     ) -> impl Iterator<Item = (usize, [(u64, u64); 2])> + 'a {
         let mut counts = decode(&addition.functions).peekable();
         let mut values = decode(&addition.values).peekable();
+        let each = addition.value_of_each();
         std::iter::from_fn(move || {
             let next = counts.peek().into_iter().chain(values.peek()).map(|entry| entry.function).min()?;
             let none = Entry { function: next, own: 0, total: 0 };
             let count = counts.next_if(|entry| entry.function == next).unwrap_or(none);
-            let value = values.next_if(|entry| entry.function == next).unwrap_or(none);
+            let value = match each {
+                Some(each) => Entry { own: count.own * each, total: count.total * each, ..none },
+                None => values.next_if(|entry| entry.function == next).unwrap_or(none),
+            };
             Some((next, [(value.own, count.own), (value.total, count.total)]))
         })
         .filter_map(|(function, both)| Some((self.functions.get(function)?, both)))

@@ -3,8 +3,6 @@
 //! Only what both arms did at the same time is compared, on the same hardware and at the same age. A profile of allocations gives the
 //! first figure, snapshots of the memory in use the other two; [`crate::rules::heap`] joins them.
 
-mod tally;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,13 +10,13 @@ use fleetdiff_schemas::comparison::ComparisonId;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::number::{float, length_float};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapFace, Interval};
-use fleetdiff_schemas::verdict::{HeapDirection, HeapReason, Support};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Interval, LevelFace};
+use fleetdiff_schemas::verdict::{LevelDirection, LevelReason, Support};
 use fleetdiff_statistics::arms::{Arms, Side};
 use fleetdiff_statistics::pod_levels::{LevelChange, PodLevel, StratumLevels};
 use serde::{Deserialize, Serialize};
 
-use self::tally::{Concurrent, Figure, PodTally, Pods};
+use super::tally::{self, Concurrent, Figure, PodTally, Pods};
 use crate::counts::cell::CellCounts;
 
 /// A ratio further from 1 than this, in either direction, is a change.
@@ -39,11 +37,11 @@ pub struct HeapEvidence {
     /// Function name, or [`ALL_FUNCTIONS`].
     pub function: Arc<str>,
     /// Bytes allocated per request, from allocations.
-    pub alloc: Option<HeapFace>,
+    pub alloc: Option<LevelFace>,
     /// Bytes in use, from snapshots.
-    pub live: Option<HeapFace>,
+    pub live: Option<LevelFace>,
     /// How they grow, from snapshots.
-    pub slope: Option<HeapFace>,
+    pub slope: Option<LevelFace>,
     /// How many pods it rests on.
     pub support: Support,
 }
@@ -63,13 +61,13 @@ impl HeapEvidence {
 }
 
 /// Which way a change beyond the margin goes, if there is one.
-pub(crate) fn beyond_margin(face: &HeapFace, is_slope: bool) -> Option<HeapDirection> {
+pub(crate) fn beyond_margin(face: &LevelFace, is_slope: bool) -> Option<LevelDirection> {
     let value = face.change?.value;
     let (low, high) = margins(is_slope);
     if value > high {
-        Some(HeapDirection::Up)
+        Some(LevelDirection::Up)
     } else if value < low {
-        Some(HeapDirection::Down)
+        Some(LevelDirection::Down)
     } else {
         None
     }
@@ -135,7 +133,7 @@ impl HeapCell {
     /// Functions with enough samples, ascending by number.
     fn functions(&self, kind: CountKind) -> Vec<usize> {
         let mut samples: BTreeMap<usize, u64> = BTreeMap::new();
-        for pod in self.pods.values().flatten().flatten() {
+        for pod in self.pods.values().flat_map(BTreeMap::values).flatten() {
             for (&number, sums) in &pod.functions {
                 *samples.entry(number).or_default() += sums[tally::column(kind)].samples;
             }
@@ -155,29 +153,25 @@ impl HeapCell {
     }
 
     fn evidence(&self, kind: CountKind, function: Arc<str>, of: Subject) -> HeapEvidence {
-        let pods = || self.pods.values().flatten().flatten();
+        let pods = || self.pods.values().flat_map(BTreeMap::values).flatten();
         let has_values = self.pods.is_empty() || pods().any(|pod| pod.all.value > 0);
         let (first, slope) = if !has_values {
-            (Err(HeapReason::NoValues), self.is_level.then_some(Err(HeapReason::NoValues)))
+            (Err(LevelReason::NoValues), self.is_level.then_some(Err(LevelReason::NoValues)))
         } else if self.is_level {
-            let live = self.change(|pods| live(pods, of), LevelChange::ratio).ok_or(HeapReason::FewPods);
-            let slope = self.change(|pods| slope(pods, of), LevelChange::difference).ok_or(HeapReason::NeedsTime);
+            let live = self.change(|pods| live(pods, of), LevelChange::ratio).ok_or(LevelReason::FewPods);
+            let slope = self.change(|pods| slope(pods, of), LevelChange::difference).ok_or(LevelReason::NeedsTime);
             // Too few pods is what more time does not help.
             (live, Some(live.and(slope)))
         } else {
             let served = self.pods.is_empty() || pods().any(|pod| pod.requests > 0);
-            let reason = if served { HeapReason::FewPods } else { HeapReason::NoRequests };
+            let reason = if served { LevelReason::FewPods } else { LevelReason::NoRequests };
             (self.change(|pods| allocated(pods, of), LevelChange::ratio).ok_or(reason), None)
         };
         let buckets = [Side::Head, Side::Base].map(|side| {
             let of_arm = self.pods.iter().filter(|((_, is_head), _)| *is_head == (side == Side::Head));
             of_arm.map(|(_, buckets)| buckets.len()).sum::<usize>()
         });
-        let support = match buckets.into_iter().min() {
-            Some(FIRM..) => Support::Firm,
-            Some(2..) if first.is_ok() => Support::Tentative,
-            _ => Support::Untestable,
-        };
+        let support = support(buckets.into_iter().min().unwrap_or(0), first.is_ok());
         let face = face(first, false);
         let (alloc, live) = if self.is_level { (None, Some(face)) } else { (Some(face), None) };
         let slope = slope.map(|slope| self::face(slope, true));
@@ -194,7 +188,7 @@ impl HeapCell {
         for ((hardware, is_head), buckets) in &self.pods {
             let stratum = strata.entry(hardware).or_insert_with(|| Arms { head: Vec::new(), base: Vec::new() });
             let arm = if *is_head { &mut stratum.head } else { &mut stratum.base };
-            arm.extend(buckets.iter().filter_map(|pods| measure(pods)));
+            arm.extend(buckets.values().filter_map(|pods| measure(pods)));
         }
         test(&strata.into_values().collect::<Vec<_>>())
     }
@@ -233,22 +227,31 @@ fn slope(pods: &[PodTally], of: Subject) -> Option<PodLevel> {
     (!each.is_empty()).then_some(PodLevel { value, counting: 0.0 })
 }
 
+/// What so many buckets in the smaller arm support.
+pub(super) fn support(buckets: usize, is_tested: bool) -> Support {
+    match buckets {
+        FIRM.. => Support::Firm,
+        2.. if is_tested => Support::Tentative,
+        _ => Support::Untestable,
+    }
+}
+
 /// A change as a row has it; what is significant is decided among all of its family.
-fn face(change: Result<LevelChange, HeapReason>, is_slope: bool) -> HeapFace {
+pub(super) fn face(change: Result<LevelChange, LevelReason>, is_slope: bool) -> LevelFace {
     let change = match change {
         Ok(change) => change,
-        Err(reason) => return HeapFace::unknown(reason),
+        Err(reason) => return LevelFace::unknown(reason),
     };
     let ((low, high), (least, most)) = (change.interval(LEVEL), change.interval(LEVEL_OF_EQUIVALENCE));
     let margins = margins(is_slope);
     let is_flat = least >= margins.0 && most <= margins.1;
-    HeapFace {
+    LevelFace {
         head: Some(change.levels.head),
         base: Some(change.levels.base),
         change: Some(Interval { value: change.value(), low, high }),
         ln_p: Some(change.ln_p()),
         q_value: None,
-        direction: if is_flat { HeapDirection::Flat } else { HeapDirection::Unknown },
-        reason: (!is_flat).then_some(HeapReason::Imprecise),
+        direction: if is_flat { LevelDirection::Flat } else { LevelDirection::Unknown },
+        reason: (!is_flat).then_some(LevelReason::Imprecise),
     }
 }

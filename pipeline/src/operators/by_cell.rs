@@ -33,6 +33,7 @@ use crate::evidence::look::{KindLook, LookMemory, look};
 use crate::evidence::report::{ScopeReport, report};
 use crate::evidence::scaling::{CellScaling, ScalingFrame};
 use crate::evidence::view::{CellView, OnDemand};
+use crate::evidence::waiting::{WaitingEvidence, waiting_evidence};
 use crate::rules::comparisons::Plan;
 use crate::rules::pods::{CellAddition, CellId};
 use crate::rules::scaling;
@@ -56,6 +57,8 @@ pub struct CellEvaluation {
     pub scaling: Vec<ScalingRow>,
     /// What became of memory, in no family yet; if this hop is a report.
     pub heap: Vec<HeapEvidence>,
+    /// What requests wait for, in no family yet; if this hop is a report.
+    pub waiting: Vec<WaitingEvidence>,
 }
 
 /// What follows from the cells of one hop.
@@ -144,7 +147,8 @@ impl<'scope> CountByCell<'scope> for StreamVec<'scope, u64, CellAddition> {
 }
 
 fn route_of(cell: &CellId) -> u64 {
-    route(&[cell.service.as_str(), cell.profile_type.name(), cell.cell.region.as_str(), cell.cell.cohort.as_str()])
+    // All types of profile together: time on the CPU is added to time off it.
+    route(&[cell.service.as_str(), cell.cell.region.as_str(), cell.cell.cohort.as_str()])
 }
 
 struct Cells {
@@ -234,10 +238,12 @@ impl Cells {
         let first = self.first_of_window(hop);
         let config = &self.config;
         let at = At { hop, block: self.blocks.get(&plan.service).map(|blocks| blocks.of(hop)).unwrap_or_default() };
-        let of_service = self.cells.iter_mut().filter(|(cell, _)| cell.service == plan.service);
-        for (cell, state) in of_service {
+        for (_, state) in self.cells.iter_mut().filter(|(cell, _)| cell.service == plan.service) {
             state.counts.expire(first, plan.earliest_epoch());
             state.counts.close_minutes(hop, first);
+        }
+        let mut waiting = waiting(&self.cells, plan, config);
+        for (cell, state) in self.cells.iter_mut().filter(|(cell, _)| cell.service == plan.service) {
             state.memories.retain(|id, _| plan.open.iter().any(|open| open.id == *id));
             if !(plan.look || plan.report) {
                 continue;
@@ -251,7 +257,9 @@ impl Cells {
             for open in &plan.open {
                 let mut evaluation = evaluate(cell, state, open, at, plan, config, &self.table);
                 evaluation.scaling = scaling.as_ref().map(|scaling| scaling.rows_against(&open.id)).unwrap_or_default();
-                let beside = evaluation.scaling.is_empty() && evaluation.heap.is_empty();
+                evaluation.waiting = waiting.remove(&(cell.clone(), open.id.clone())).unwrap_or_default();
+                let beside =
+                    evaluation.scaling.is_empty() && evaluation.heap.is_empty() && evaluation.waiting.is_empty();
                 if !(evaluation.looks.is_empty() && evaluation.reports.is_empty() && beside) {
                     output.push(CellOutput::Evaluation(Box::new(evaluation)));
                 }
@@ -264,6 +272,26 @@ impl Cells {
             );
         }
     }
+}
+
+/// What requests wait for at a report, by cell of waiting and comparison.
+fn waiting(
+    cells: &BTreeMap<CellId, CellState>,
+    plan: &Plan,
+    config: &Config,
+) -> BTreeMap<(CellId, ComparisonId), Vec<WaitingEvidence>> {
+    let mut found = BTreeMap::new();
+    if !(plan.report && config.method.is_calibrated()) {
+        return found;
+    }
+    for (cell, state) in cells.iter().filter(|(cell, _)| cell.service == plan.service) {
+        let cpu = cells.get(&CellId { profile_type: ProfileType::Cpu, ..cell.clone() }).map(|cpu| &cpu.counts);
+        for open in &plan.open {
+            let evidence = waiting_evidence(&state.counts, cell.profile_type, cpu, &open.id, config);
+            found.insert((cell.clone(), open.id.clone()), evidence);
+        }
+    }
+    found
 }
 
 /// How costs of the cell's functions follow load.
@@ -340,8 +368,9 @@ fn evaluate(
     let calibrated = plan.report && config.method.is_calibrated();
     let memory = || heap_evidence(&state.counts, cell.profile_type, &open.id, config, view.untested);
     let heap = if calibrated { memory() } else { Vec::new() };
-    let scaling = Vec::new();
-    CellEvaluation { comparison: open.clone(), key: view.key, cell: view.cell, looks, callers, reports, scaling, heap }
+    let (scaling, waiting) = (Vec::new(), Vec::new());
+    let (key, cell) = (view.key, view.cell);
+    CellEvaluation { comparison: open.clone(), key, cell, looks, callers, reports, scaling, heap, waiting }
 }
 
 /// The cell compared with the history of the base, at a report; `None` if the head has no sample in it.
@@ -356,6 +385,6 @@ fn evaluate_history(
     let view = view(cell, &state.counts, &comparison, hop, config);
     let (looks, report) = history_report(&view, &config.count_kinds)?;
     let (key, cell) = (view.key, view.cell);
-    let (scaling, heap) = (Vec::new(), Vec::new());
-    Some(CellEvaluation { key, cell, comparison, looks, callers: None, reports: vec![report], scaling, heap })
+    let (scaling, heap, waiting) = (Vec::new(), Vec::new(), Vec::new());
+    Some(CellEvaluation { key, cell, comparison, looks, callers: None, reports: vec![report], scaling, heap, waiting })
 }

@@ -37,6 +37,7 @@ use crate::rules::scaling::findings::ScalingFindings;
 use crate::rules::summary::{Reported, SummaryFrame, summarise, summarise_history};
 use crate::rules::table::scope::{ScopeCells, TableRules};
 use crate::rules::table::{DecidedTable, SelectedRows, decide};
+use crate::rules::waiting;
 
 /// What is decided about one comparison at one hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -186,6 +187,7 @@ impl Comparisons {
                 if let Some(mut cells) = evaluations.remove(&open.id) {
                     self.decide_scaling(hop, &open.id, &mut cells, &mut outcome);
                     self.decide_heap(hop, &open.id, &mut cells, &mut outcome);
+                    self.decide_waiting(hop, &open.id, &mut cells, &mut outcome);
                     self.decide(hop, open, &plan, cells, &mut outcome);
                 }
             }
@@ -231,6 +233,17 @@ impl Comparisons {
         let new = || HeapFindings::new(id.clone(), clock, q);
         outcome.announce_heap(self.heap.entry(id.clone()).or_insert_with(new).report(hop, &rows));
         outcome.rows.extend(rows.into_iter().map(|row| OutputRow::Heap(Box::new(row))));
+    }
+
+    /// What requests wait for, in all cells together.
+    fn decide_waiting(&self, hop: Hop, id: &ComparisonId, cells: &mut [CellEvaluation], outcome: &mut Outcome) {
+        let evidence = cells.iter_mut().flat_map(|evaluation| {
+            let cell = evaluation.cell.clone();
+            evaluation.waiting.drain(..).map(move |found| (cell.clone(), found))
+        });
+        let at = (self.config.clock(), self.config.window_hops());
+        let rows = waiting::decide(id, evidence.collect(), hop, at, self.config.q);
+        outcome.rows.extend(rows.into_iter().map(|row| OutputRow::Waiting(Box::new(row))));
     }
 
     fn note_block(&mut self, hop: Hop, plan: &Plan) {

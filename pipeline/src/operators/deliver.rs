@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::{
     CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapFindingRow, HeapRow, IncidentRow, LedgerRow, RejectedRow,
-    RingRow, ScalingFindingRow, ScalingRow, Tables, VerdictRow,
+    RingRow, ScalingFindingRow, ScalingRow, Tables, VerdictRow, WaitingRow,
 };
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::Hop;
@@ -37,6 +37,8 @@ pub enum OutputRow {
     ScalingFinding(Box<ScalingFindingRow>),
     /// Of `heap`.
     Heap(Box<HeapRow>),
+    /// Of `waiting`.
+    Waiting(Box<WaitingRow>),
     /// A head that leaks.
     HeapFinding(Box<HeapFindingRow>),
     /// Of `ledger`.
@@ -114,6 +116,7 @@ fn tables(rows: Vec<OutputRow>) -> Tables {
             OutputRow::Ring(row) => tables.rings.push(*row),
             OutputRow::ScalingFinding(row) => tables.scaling_findings.push(*row),
             OutputRow::Heap(row) => tables.heap.push(*row),
+            OutputRow::Waiting(row) => tables.waiting.push(*row),
             OutputRow::HeapFinding(row) => tables.heap_findings.push(*row),
             OutputRow::Ledger(row) => tables.ledger.push(row),
             OutputRow::Rejected(row) => tables.rejected.push(row),

@@ -88,7 +88,7 @@ pub struct CohortCounts {
     #[serde(with = "serde_bytes")]
     pub paths: Vec<u8>,
     /// The values of the samples, by function as `functions` are, or of a snapshot by call path as `paths` are; empty if the
-    /// profile does not say them.
+    /// profile does not say them, or if each sample stands for as much.
     #[serde(with = "serde_bytes")]
     pub values: Vec<u8>,
     /// Their sum.
@@ -293,13 +293,17 @@ impl Admission {
             }
             Samples::Stacks(stacks) => {
                 let cohorts = fold_stacks(&profile.names, stacks, &profile.identity.cohort);
-                let values = fold_values(&profile.names, stacks, &profile.identity.cohort);
+                let each = value_of_each(stacks);
+                let values = match each {
+                    Some(_) => Vec::new(),
+                    None => fold_values(&profile.names, stacks, &profile.identity.cohort),
+                };
                 let mut paths = paths_of(stacks, &profile.identity.cohort, ids, table, |stack| stack.count);
                 let with_paths = |part: &Folded| {
                     let values = values.iter().find(|values| values.cohort == part.cohort);
                     CohortCounts {
                         values: values.map(|values| functions_of(values, ids)).unwrap_or_default(),
-                        value: values.map_or(0, |values| values.samples),
+                        value: values.map_or(part.samples * each.unwrap_or(0), |values| values.samples),
                         ..encoded(part, ids, paths.remove(&part.cohort).unwrap_or_default())
                     }
                 };
@@ -398,6 +402,13 @@ fn paths_of(
         }
     }
     cohorts.into_iter().map(|(cohort, samples)| (cohort, encode_paths(samples))).collect()
+}
+
+/// What each sample of a profile stands for, if that is the same for all: values need not be kept by function then.
+fn value_of_each(stacks: &[Stack]) -> Option<u64> {
+    let first = stacks.iter().find(|stack| stack.count > 0)?;
+    let each = first.value / first.count;
+    stacks.iter().all(|stack| stack.count.checked_mul(each) == Some(stack.value)).then_some(each)
 }
 
 fn unfolded(cohort: Cohort, paths: Vec<u8>, values: Vec<u8>) -> CohortCounts {

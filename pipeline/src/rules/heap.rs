@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::comparison::ComparisonId;
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, HeapFace, HeapRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, HeapRow, LevelFace};
 use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::{Hop, HopClock};
-use fleetdiff_schemas::verdict::{HeapClass, HeapDirection, HeapReason, Support};
+use fleetdiff_schemas::verdict::{HeapClass, LevelDirection, LevelReason, Support};
 use fleetdiff_statistics::families::{bh, selected};
 
 use crate::evidence::heap::{HeapEvidence, beyond_margin};
 
 /// A figure of a row, and whether it is one of growth.
-type Face = (fn(&mut HeapRow) -> &mut HeapFace, bool);
+type Face = (fn(&mut HeapRow) -> &mut LevelFace, bool);
 
 /// The figures of a row.
 const FACES: [Face; 3] = [(|row| &mut row.alloc, false), (|row| &mut row.live, false), (|row| &mut row.slope, true)];
@@ -57,7 +57,7 @@ pub fn decide(
     direct(&mut rows, q);
     for row in &mut rows {
         row.class = class(row.alloc.direction, row.live.direction, row.slope.direction);
-        let unknown = row.alloc.reason.or(row.live.reason).or(row.slope.reason).unwrap_or(HeapReason::NoClass);
+        let unknown = row.alloc.reason.or(row.live.reason).or(row.slope.reason).unwrap_or(LevelReason::NoClass);
         row.reason = (row.class == HeapClass::Unknown).then_some(unknown);
     }
     rows.retain(|row| &*row.function == ALL_FUNCTIONS || row.moved());
@@ -71,9 +71,9 @@ fn say_what_is_missing(rows: &mut [HeapRow]) {
     for row in rows.iter_mut().filter(|row| &*row.function != ALL_FUNCTIONS) {
         let Some(mut all) = of_all.get(&row.cell).cloned() else { continue };
         for (face, _) in FACES {
-            let missing = matches!(face(row).reason, Some(HeapReason::NoAllocations | HeapReason::NoSnapshots));
+            let missing = matches!(face(row).reason, Some(LevelReason::NoAllocations | LevelReason::NoSnapshots));
             if missing && face(&mut all).change.is_some() {
-                face(row).reason = Some(HeapReason::CountNeeded);
+                face(row).reason = Some(LevelReason::CountNeeded);
             } else if missing {
                 face(row).reason = face(&mut all).reason;
             }
@@ -105,8 +105,8 @@ fn direct(rows: &mut [HeapRow], q: f64) {
 }
 
 /// The class of three directions.
-fn class(alloc: HeapDirection, live: HeapDirection, slope: HeapDirection) -> HeapClass {
-    use HeapDirection::{Down, Flat, Unknown, Up};
+fn class(alloc: LevelDirection, live: LevelDirection, slope: LevelDirection) -> HeapClass {
+    use LevelDirection::{Down, Flat, Unknown, Up};
     match (alloc, live, slope) {
         (Flat | Down, Up, Up) => HeapClass::HiddenLeak,
         (Up, Up, Up) => HeapClass::Leak,
@@ -122,7 +122,7 @@ fn class(alloc: HeapDirection, live: HeapDirection, slope: HeapDirection) -> Hea
 
 #[cfg(test)]
 mod tests {
-    use HeapDirection::{Down, Flat, Unknown, Up};
+    use LevelDirection::{Down, Flat, Unknown, Up};
 
     use super::*;
 

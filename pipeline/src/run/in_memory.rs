@@ -108,6 +108,7 @@ impl Sink for Collected {
         tables.scaling.extend(rows.scaling);
         tables.rings.extend(rows.rings);
         tables.heap.extend(rows.heap);
+        tables.waiting.extend(rows.waiting);
         tables.heap_findings.extend(rows.heap_findings);
         tables.scaling_findings.extend(rows.scaling_findings);
         tables.ledger.extend(rows.ledger);

@@ -8,7 +8,7 @@ use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, Tables};
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{FlagState, HeapClass, HeapDirection};
+use fleetdiff_schemas::verdict::{FlagState, HeapClass, LevelDirection};
 use fleetdiff_simulation::fleet::Fleet;
 use fleetdiff_simulation::memory::{first_moment, with_memory};
 
@@ -56,7 +56,7 @@ fn null_memory() {
         for row in &tables.heap {
             rows += 1;
             for (figure, face) in row.faces().into_iter().enumerate() {
-                let has_moved = matches!(face.direction, HeapDirection::Up | HeapDirection::Down);
+                let has_moved = matches!(face.direction, LevelDirection::Up | LevelDirection::Down);
                 let is_all = &*row.function == ALL_FUNCTIONS;
                 // All functions together have a row in each cell, so that the families of functions are known by it.
                 families += u32::from(is_all && face.q_value.is_some()) * 2;

@@ -6,7 +6,7 @@ use fleetdiff_schemas::config::{CellBy, Config};
 use fleetdiff_schemas::profile::{CountKind, Profile};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Tables};
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{HeapDirection, HeapReason};
+use fleetdiff_schemas::verdict::{LevelDirection, LevelReason};
 use fleetdiff_simulation::memory::with_memory;
 
 use super::{builder, config, delivered, oracle, run_in_memory};
@@ -70,8 +70,11 @@ fn oracle_memory() {
         rows > 100 && of_functions > 20 && tested > 300,
         "{rows} rows, {of_functions} of functions, {tested} tested"
     );
-    assert!(directions.contains(&HeapDirection::Up) && directions.contains(&HeapDirection::Unknown), "{directions:?}");
-    for reason in [HeapReason::NoValues, HeapReason::NoRequests, HeapReason::NeedsTime, HeapReason::Imprecise] {
+    assert!(
+        directions.contains(&LevelDirection::Up) && directions.contains(&LevelDirection::Unknown),
+        "{directions:?}"
+    );
+    for reason in [LevelReason::NoValues, LevelReason::NoRequests, LevelReason::NeedsTime, LevelReason::Imprecise] {
         assert!(reasons.contains(&reason), "{reasons:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Rows of tables that are written whole at each report: only those of the last one are kept.
 
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, RingRow, ScalingRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, RingRow, ScalingRow, WaitingRow};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::ScalingVerdict;
 
@@ -85,6 +85,24 @@ impl OfReport for RingRow {
 
     fn is_tested(&self) -> bool {
         self.first.ratio.is_some()
+    }
+
+    fn is_shown(&self) -> bool {
+        true
+    }
+}
+
+impl OfReport for WaitingRow {
+    fn at(&self) -> Nanos {
+        self.window_end_at
+    }
+
+    fn kind(&self) -> CountKind {
+        self.count_kind
+    }
+
+    fn is_tested(&self) -> bool {
+        self.time.q_value.is_some()
     }
 
     fn is_shown(&self) -> bool {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_pipeline::rules::advice::change;
 use fleetdiff_pipeline::rules::heap::words::{meaning, why};
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapFace, HeapRow, Interval};
-use fleetdiff_schemas::verdict::{BaseKind, HeapClass, HeapDirection, Support};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, Interval, LevelFace};
+use fleetdiff_schemas::verdict::{BaseKind, HeapClass, LevelDirection, Support};
 
 use crate::chart::{Dot, Undrawn, quadrant};
 use crate::comparison::Comparison;
@@ -143,7 +143,7 @@ fn of_functions(
     references: &mut References,
 ) -> Vec<Block> {
     let size = |filed: &Filed<HeapRow>| {
-        let more = |face: &HeapFace| (face.head.unwrap_or(0.0) - face.base.unwrap_or(0.0)).abs();
+        let more = |face: &LevelFace| (face.head.unwrap_or(0.0) - face.base.unwrap_or(0.0)).abs();
         (more(&filed.row.live), more(&filed.row.alloc))
     };
     functions.sort_by(|a, b| {
@@ -176,27 +176,27 @@ fn judged(filed: &Filed<HeapRow>, references: &mut References) -> [Cell; 4] {
     ]
 }
 
-fn level(face: &HeapFace, what: &str, citation: Citation, columns: Columns) -> Cell {
+fn level(face: &LevelFace, what: &str, citation: Citation, columns: Columns) -> Cell {
     let Some(of) = face.change else { return Cell::words(format!("unknown: {}", why(face.reason))) };
     let how = match face.direction {
-        HeapDirection::Up => format!("more {what}"),
-        HeapDirection::Down => format!("less {what}"),
-        HeapDirection::Flat => format!("as much {what}"),
-        HeapDirection::Unknown => "not known to have changed".to_owned(),
+        LevelDirection::Up => format!("more {what}"),
+        LevelDirection::Down => format!("less {what}"),
+        LevelDirection::Flat => format!("as much {what}"),
+        LevelDirection::Unknown => "not known to have changed".to_owned(),
     };
     Cell::of(vec![words(format!("{how}: ")), ratio(of, citation, columns)])
 }
 
 /// How much more the bytes in use grow in an hour.
-fn growth(face: &HeapFace, citation: Citation) -> Cell {
+fn growth(face: &LevelFace, citation: Citation) -> Cell {
     let Some(of) = face.change else { return Cell::words(format!("unknown: {}", why(face.reason))) };
     let grown = |slope: f64| libm::exp(slope);
     let by_hour = change(Interval { value: grown(of.value), low: grown(of.low), high: grown(of.high) });
     let how = match face.direction {
-        HeapDirection::Up => format!("grows faster: {by_hour} after an hour than at the base's rate"),
-        HeapDirection::Down => format!("grows more slowly: {by_hour} after an hour than at the base's rate"),
-        HeapDirection::Flat => "grows as fast".to_owned(),
-        HeapDirection::Unknown => "not known to have changed".to_owned(),
+        LevelDirection::Up => format!("grows faster: {by_hour} after an hour than at the base's rate"),
+        LevelDirection::Down => format!("grows more slowly: {by_hour} after an hour than at the base's rate"),
+        LevelDirection::Flat => "grows as fast".to_owned(),
+        LevelDirection::Unknown => "not known to have changed".to_owned(),
     };
     let [value, low, high] = [of.value, of.low, of.high].map(decimals);
     let logarithm = figure(format!("{value} ({low} to {high})"), citation, &GROWTH);

@@ -2,6 +2,7 @@
 
 use fleetdiff_schemas::rows::{
     CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, RejectedRow, RingRow, ScalingRow,
+    WaitingRow,
 };
 use fleetdiff_schemas::tables::{Column, Kind, SCHEMA_VERSION, TableRow};
 
@@ -41,6 +42,11 @@ pub fn dictionary() -> String {
              requests allocate, what stays in use and whether it grows ([semantics.md](semantics.md), section 19).",
             0,
         ),
+        section::<WaitingRow>(
+            "One row per cell of a comparison at each report, and one per function or thread that moved, if there are profiles of waiting: \
+             time on a processor and off it, by thread, and delays of locks ([semantics.md](semantics.md), section 20).",
+            0,
+        ),
         section::<LedgerRow>("One row per hop and profile type: what came in and what became of it.", 0),
         section::<RejectedRow>("One row per record, or profile of a record, that was not counted.", 0),
     ];
@@ -51,7 +57,7 @@ fn introduction() -> String {
     format!(
         "<!-- Generated: cargo run -p fleetdiff-schemas --example dictionary > docs/tables.md -->\n\
          # Tables: every column\n\
-         An output folder has ten tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
+         An output folder has eleven tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
          made of the same text that the files carry in their column metadata (keys `description` and `unit`). The columns\n\
          are those of schema version {SCHEMA_VERSION}, which each file names as `fleetdiff.schema_version`.\n\
          \n\

@@ -56,11 +56,11 @@ impl ProfileType {
         self == Self::LiveHeap
     }
 
-    /// The unit of what samples of this type stand for, where profiles say it beside the count; `None` if none is kept.
-    pub fn value_unit(self) -> Option<&'static str> {
+    /// The unit of what samples of this type stand for.
+    pub fn value_unit(self) -> &'static str {
         match self {
-            Self::Heap | Self::LiveHeap => Some("bytes"),
-            Self::Cpu | Self::OffCpu | Self::Wall | Self::Mutex | Self::Block => None,
+            Self::Heap | Self::LiveHeap => "bytes",
+            Self::Cpu | Self::OffCpu | Self::Wall | Self::Mutex | Self::Block => "nanoseconds",
         }
     }
 

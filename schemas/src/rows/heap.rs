@@ -8,7 +8,7 @@ use super::{CellKey, Interval};
 use crate::identity::{Build, Service};
 use crate::profile::CountKind;
 use crate::time::{Hop, Nanos};
-use crate::verdict::{FlagState, HeapClass, HeapDirection, HeapReason, Severity, Support};
+use crate::verdict::{FlagState, HeapClass, LevelDirection, LevelReason, Severity, Support};
 
 /// Memory of one function, or of all, in one cell of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,34 +30,34 @@ pub struct HeapRow {
     /// The end of the hop at whose close the row was computed.
     pub window_end_at: Nanos,
     /// Bytes allocated per request.
-    pub alloc: HeapFace,
+    pub alloc: LevelFace,
     /// Bytes in use of a pod.
-    pub live: HeapFace,
+    pub live: LevelFace,
     /// By how much ln of these grows in an hour; the change is a difference.
-    pub slope: HeapFace,
+    pub slope: LevelFace,
     /// How many pods the row rests on.
     pub support: Support,
     /// What they say together.
     pub class: HeapClass,
     /// Why the class is unknown.
-    pub reason: Option<HeapReason>,
+    pub reason: Option<LevelReason>,
 }
 
 impl HeapRow {
     /// Its three figures.
-    pub fn faces(&self) -> [&HeapFace; 3] {
+    pub fn faces(&self) -> [&LevelFace; 3] {
         [&self.alloc, &self.live, &self.slope]
     }
 
     /// Whether a figure went up or down.
     pub fn moved(&self) -> bool {
-        self.faces().iter().any(|face| matches!(face.direction, HeapDirection::Up | HeapDirection::Down))
+        self.faces().iter().any(|face| matches!(face.direction, LevelDirection::Up | LevelDirection::Down))
     }
 }
 
 /// One figure of memory in both arms.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HeapFace {
+pub struct LevelFace {
     /// Mean over pods of the head.
     pub head: Option<f64>,
     /// Mean over pods of the base.
@@ -69,21 +69,21 @@ pub struct HeapFace {
     /// The smallest false-discovery rate at which it is significant.
     pub q_value: Option<f64>,
     /// Which way it went.
-    pub direction: HeapDirection,
+    pub direction: LevelDirection,
     /// Why that is unknown.
-    pub reason: Option<HeapReason>,
+    pub reason: Option<LevelReason>,
 }
 
-impl HeapFace {
+impl LevelFace {
     /// A figure of which nothing is known, because of this.
-    pub fn unknown(reason: HeapReason) -> Self {
+    pub fn unknown(reason: LevelReason) -> Self {
         Self {
             head: None,
             base: None,
             change: None,
             ln_p: None,
             q_value: None,
-            direction: HeapDirection::Unknown,
+            direction: LevelDirection::Unknown,
             reason: Some(reason),
         }
     }

@@ -10,8 +10,8 @@ use crate::rejected::Reason;
 use crate::rows::Interval;
 use crate::time::{Hop, Nanos};
 use crate::verdict::{
-    BaseKind, ComparisonVerdict, FlagState, HeapClass, HeapDirection, HeapReason, IncidentState, RowReason,
-    ScalingReason, ScalingVerdict, Scope, Severity, Support, Verdict,
+    BaseKind, ComparisonVerdict, FlagState, HeapClass, IncidentState, LevelDirection, LevelReason, RowReason,
+    ScalingReason, ScalingVerdict, Scope, Severity, Support, TimeMeasure, TimePer, Verdict,
 };
 
 /// A type of field that a column can hold.
@@ -210,9 +210,11 @@ closed_lists! {
     Severity: Self::NAMES, Self::from_name;
     ScalingVerdict: Self::NAMES, Self::from_name;
     ScalingReason: Self::NAMES, Self::from_name;
-    HeapDirection: Self::NAMES, Self::from_name;
+    LevelDirection: Self::NAMES, Self::from_name;
     HeapClass: Self::NAMES, Self::from_name;
-    HeapReason: Self::NAMES, Self::from_name;
+    TimeMeasure: Self::NAMES, Self::from_name;
+    TimePer: Self::NAMES, Self::from_name;
+    LevelReason: Self::NAMES, Self::from_name;
     ProfileType: &["cpu", "off_cpu", "wall", "heap", "live_heap", "mutex", "block"], |name| name.parse().ok();
     CountKind: &["self", "total"], |name| name.parse().ok();
     Measure: &["samples", "time", "alloc_space", "inuse_space", "contentions"],

@@ -3,9 +3,9 @@
 use super::cells::blank_cell;
 use super::{Column, Columns, TableRow, columns_of};
 use crate::profile::CountKind;
-use crate::rows::{HeapFace, HeapFindingRow, HeapRow};
+use crate::rows::{HeapFindingRow, HeapRow, LevelFace};
 use crate::time::{Hop, Nanos};
-use crate::verdict::{FlagState, HeapClass, HeapReason, Severity, Support};
+use crate::verdict::{FlagState, HeapClass, LevelReason, Severity, Support};
 
 impl TableRow for HeapRow {
     const TABLE: &'static str = "heap";
@@ -34,9 +34,9 @@ impl TableRow for HeapRow {
             function: "".into(),
             window_start_at: Nanos(0),
             window_end_at: Nanos(0),
-            alloc: HeapFace::unknown(HeapReason::NoAllocations),
-            live: HeapFace::unknown(HeapReason::NoSnapshots),
-            slope: HeapFace::unknown(HeapReason::NoSnapshots),
+            alloc: LevelFace::unknown(LevelReason::NoAllocations),
+            live: LevelFace::unknown(LevelReason::NoSnapshots),
+            slope: LevelFace::unknown(LevelReason::NoSnapshots),
             support: Support::Untestable,
             class: HeapClass::Unknown,
             reason: None,

@@ -391,19 +391,44 @@ impl Generator {
             slope: self.face(),
             support: self.one_of(&[Support::Firm, Support::Tentative]),
             class: self.one_of(&[HeapClass::HiddenLeak, HeapClass::Win, HeapClass::Unknown]),
-            reason: self.known(|g| g.one_of(&[HeapReason::NeedsTime, HeapReason::NoClass])),
+            reason: self.known(|g| g.one_of(&[LevelReason::NeedsTime, LevelReason::NoClass])),
         }
     }
 
-    fn face(&mut self) -> HeapFace {
-        HeapFace {
+    pub fn waiting(&mut self) -> WaitingRow {
+        let comparison = self.comparison();
+        WaitingRow {
+            service: comparison.service,
+            base_build: comparison.base_build,
+            head_build: comparison.head_build,
+            measure: self.one_of(&[TimeMeasure::CpuAndOffCpu, TimeMeasure::Mutex]),
+            count_kind: self.one_of(&CountKind::ALL),
+            cell: self.cell_key(),
+            function: self.function().into(),
+            thread: self.known(|g| g.function().into()),
+            window_start_at: self.end(),
+            window_end_at: self.end(),
+            per: self.one_of(&[TimePer::Request, TimePer::Profile]),
+            time: self.face(),
+            cpu_head: self.known(Self::number),
+            cpu_base: self.known(Self::number),
+            off_cpu_head: self.known(Self::number),
+            off_cpu_base: self.known(Self::number),
+            samples_head: 17,
+            samples_base: 0,
+            support: self.one_of(&[Support::Firm, Support::Tentative]),
+        }
+    }
+
+    fn face(&mut self) -> LevelFace {
+        LevelFace {
             head: self.known(Self::number),
             base: self.known(Self::number),
             change: self.interval(),
             ln_p: self.known(Self::number),
             q_value: self.known(Self::number),
-            direction: self.one_of(&[HeapDirection::Up, HeapDirection::Unknown]),
-            reason: self.known(|g| g.one_of(&[HeapReason::FewPods, HeapReason::Imprecise])),
+            direction: self.one_of(&[LevelDirection::Up, LevelDirection::Unknown]),
+            reason: self.known(|g| g.one_of(&[LevelReason::FewPods, LevelReason::Imprecise])),
         }
     }
 
@@ -482,6 +507,7 @@ impl Generator {
             rings: (0..rows).map(|_| self.ring()).collect(),
             scaling_findings: Vec::new(),
             heap: (0..rows).map(|_| self.heap()).collect(),
+            waiting: (0..rows).map(|_| self.waiting()).collect(),
             heap_findings: Vec::new(),
             ledger: (0..rows).map(|_| self.ledger()).collect(),
             rejected: (0..rows).map(|_| self.rejected()).collect(),

@@ -1,4 +1,4 @@
-//! Bytes of memory profiles: section 19 of `docs/semantics.md`.
+//! What samples stand for, bytes or nanoseconds: sections 19 and 20 of `docs/semantics.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) struct Held {
 /// Whose it is: type, cell, build, hardware, whether young, bucket, pod.
 pub(crate) type Holder = (ProfileType, CellKey, Build, (Hardware, bool), u8, PodId);
 
-/// A counted profile of memory.
+/// A counted profile whose samples stand for something.
 #[derive(Clone, Debug)]
 pub(crate) struct OfMemory {
     origin: Origin,
@@ -36,11 +36,12 @@ pub(crate) struct OfMemory {
     held: Held,
 }
 
-/// All profiles of memory, in their order.
+/// All profiles whose values matter, in their order.
 pub(super) fn of_memory(config: &Config, timeline: &Timeline, counted: &[&Counted]) -> Vec<OfMemory> {
     let mut all = Vec::new();
-    let is_memory = |kind| matches!(kind, ProfileType::Heap | ProfileType::LiveHeap);
-    for one in counted.iter().filter(|one| is_memory(one.profile.profile_type)) {
+    // Time on the CPU matters beside time off it alone.
+    let has_waiting = counted.iter().any(|one| one.profile.profile_type == ProfileType::OffCpu);
+    for one in counted.iter().filter(|one| has_waiting || one.profile.profile_type != ProfileType::Cpu) {
         let (id, Samples::Stacks(stacks)) = (&one.profile.identity, &one.profile.samples) else { continue };
         let mut cells: BTreeMap<CellKey, OfMemory> = BTreeMap::new();
         for stack in stacks {
@@ -96,7 +97,6 @@ impl Archive {
             let served = Held { own: one.origin.own, requests: one.count, ..Held::default() };
             add(&one.origin, one.bucket, &one.pod, served);
         }
-        pods.retain(|(kind, ..), _| matches!(kind, ProfileType::Heap | ProfileType::LiveHeap));
         pods
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Build, Hardware};
 use fleetdiff_schemas::number::{float, length_float};
-use fleetdiff_schemas::rows::{HeapFace, Interval};
+use fleetdiff_schemas::rows::{Interval, LevelFace};
 use fleetdiff_schemas::time::{Hop, Nanos};
-use fleetdiff_schemas::verdict::{HeapDirection, HeapReason, Support};
+use fleetdiff_schemas::verdict::{LevelDirection, LevelReason, Support};
 
 use crate::counts::{BASE, HEAD, Held, Holder};
 use crate::statistics::pod_levels::{Bucket, Change};
@@ -18,16 +18,16 @@ use crate::timeline::Open;
 pub(super) type Figure<'a> = Option<(&'a str, usize)>;
 
 /// What a pod did where both arms ran.
-type Pod = Vec<Held>;
+pub(crate) type Pod = Vec<Held>;
 
 /// By hardware and arm: the pods of each bucket.
-pub(super) struct Pods<'a> {
+pub(crate) struct Pods<'a> {
     config: &'a Config,
-    strata: BTreeMap<Hardware, [BTreeMap<u8, Vec<Pod>>; 2]>,
+    pub(crate) strata: BTreeMap<Hardware, [BTreeMap<u8, Vec<Pod>>; 2]>,
 }
 
 /// Between which values nothing changed.
-pub(super) fn limits(is_slope: bool) -> (f64, f64) {
+pub(crate) fn limits(is_slope: bool) -> (f64, f64) {
     if is_slope { (-0.1, 0.1) } else { (1.0 / 1.05, 1.05) }
 }
 
@@ -39,7 +39,7 @@ fn sums(held: &Held, what: Figure<'_>) -> (u64, u64) {
 
 impl<'a> Pods<'a> {
     /// Item 1.
-    pub(super) fn of(config: &'a Config, open: &Open, held: &[(&Holder, &Vec<Held>)]) -> Self {
+    pub(crate) fn of(config: &'a Config, open: &Open, held: &[(&Holder, &Vec<Held>)]) -> Self {
         let arm_of = |build: &Build| if *build == open.head { HEAD } else { BASE };
         let counted = |place: &(Hardware, bool), arm: usize| -> Vec<(u8, Hop)> {
             let mut counted = Vec::new();
@@ -85,12 +85,12 @@ impl<'a> Pods<'a> {
         Self { config, strata }
     }
 
-    fn all(&self) -> impl Iterator<Item = &Held> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Held> {
         self.strata.values().flatten().flat_map(BTreeMap::values).flatten().flatten()
     }
 
     /// Names of functions.
-    pub(super) fn names(&self) -> BTreeSet<Arc<str>> {
+    pub(crate) fn names(&self) -> BTreeSet<Arc<str>> {
         self.all().flat_map(|held| held.functions.keys().cloned()).collect()
     }
 
@@ -101,7 +101,7 @@ impl<'a> Pods<'a> {
     }
 
     /// How many buckets the figure rests on.
-    pub(super) fn support(&self, face: &HeapFace) -> Support {
+    pub(super) fn support(&self, face: &LevelFace) -> Support {
         let of_arm = |arm: usize| self.strata.values().map(|arms| arms[arm].len()).sum::<usize>();
         match of_arm(HEAD).min(of_arm(BASE)) {
             5.. => Support::Firm,
@@ -111,7 +111,7 @@ impl<'a> Pods<'a> {
     }
 
     /// Item 2.
-    pub(super) fn allocation(&self, what: Figure<'_>) -> HeapFace {
+    pub(super) fn allocation(&self, what: Figure<'_>) -> LevelFace {
         let requests_of = |pod: &Pod| -> u64 {
             let counted: Vec<Hop> = pod.iter().filter(|one| one.samples > 0).map(|one| one.own).collect();
             let (first, last) = (counted.iter().min(), counted.iter().max());
@@ -120,9 +120,9 @@ impl<'a> Pods<'a> {
         };
         let pods = || self.strata.values().flatten().flat_map(BTreeMap::values).flatten();
         let missing = if self.strata.is_empty() || pods().any(|pod| requests_of(pod) > 0) {
-            HeapReason::FewPods
+            LevelReason::FewPods
         } else {
-            HeapReason::NoRequests
+            LevelReason::NoRequests
         };
         let measure = |bucket: &[Pod]| {
             let requests: u64 = bucket.iter().map(requests_of).sum();
@@ -135,7 +135,7 @@ impl<'a> Pods<'a> {
     }
 
     /// Item 3.
-    pub(super) fn in_use(&self, what: Figure<'_>) -> HeapFace {
+    pub(super) fn in_use(&self, what: Figure<'_>) -> LevelFace {
         let measure = |bucket: &[Pod]| {
             let of_pod = |pod: &Pod| {
                 let snapshots = length_float(pod.iter().filter(|one| one.samples > 0).count());
@@ -149,11 +149,11 @@ impl<'a> Pods<'a> {
             let level = pods.iter().map(|(level, _)| level).sum::<f64>() / number;
             Some((level, pods.iter().map(|(_, counting)| counting).sum::<f64>() / number.powi(2)))
         };
-        self.face(&measure, HeapReason::FewPods, false)
+        self.face(&measure, LevelReason::FewPods, false)
     }
 
     /// Item 4.
-    pub(super) fn growth(&self, what: Figure<'_>) -> HeapFace {
+    pub(super) fn growth(&self, what: Figure<'_>) -> LevelFace {
         let clock = self.config.clock();
         let of_pod = |pod: &Pod| {
             let snapshots: Vec<&Held> = pod.iter().filter(|one| one.samples > 0).collect();
@@ -178,28 +178,28 @@ impl<'a> Pods<'a> {
             let slopes: Vec<f64> = bucket.iter().filter_map(of_pod).collect();
             (!slopes.is_empty()).then(|| (slopes.iter().sum::<f64>() / length_float(slopes.len()), 0.0))
         };
-        self.face(&measure, HeapReason::NeedsTime, true)
+        self.face(&measure, LevelReason::NeedsTime, true)
     }
 
     /// Item 5, and what shows that nothing changed.
-    fn face(&self, measure: &dyn Fn(&[Pod]) -> Option<Bucket>, missing: HeapReason, is_slope: bool) -> HeapFace {
+    fn face(&self, measure: &dyn Fn(&[Pod]) -> Option<Bucket>, missing: LevelReason, is_slope: bool) -> LevelFace {
         if !self.strata.is_empty() && self.all().all(|held| held.bytes == 0) {
-            return HeapFace::unknown(HeapReason::NoValues);
+            return LevelFace::unknown(LevelReason::NoValues);
         }
         let of_arm = |arm: &BTreeMap<u8, Vec<Pod>>| arm.values().filter_map(|pods| measure(pods)).collect::<Vec<_>>();
         let strata: Vec<[Vec<Bucket>; 2]> = self.strata.values().map(|arms| arms.each_ref().map(of_arm)).collect();
-        let Some(change) = Change::of(&strata, !is_slope) else { return HeapFace::unknown(missing) };
+        let Some(change) = Change::of(&strata, !is_slope) else { return LevelFace::unknown(missing) };
         let ((low, high), (least, most)) = (change.interval(0.95), change.interval(0.90));
         let (from, to) = limits(is_slope);
         let flat = least >= from && most <= to;
-        HeapFace {
+        LevelFace {
             head: Some(change.levels[HEAD]),
             base: Some(change.levels[BASE]),
             change: Some(Interval { value: change.value(), low, high }),
             ln_p: Some(change.ln_p()),
             q_value: None,
-            direction: if flat { HeapDirection::Flat } else { HeapDirection::Unknown },
-            reason: (!flat).then_some(HeapReason::Imprecise),
+            direction: if flat { LevelDirection::Flat } else { LevelDirection::Unknown },
+            reason: (!flat).then_some(LevelReason::Imprecise),
         }
     }
 }

@@ -10,7 +10,7 @@ use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, HeapFindingRow, HeapRow, Interval};
 use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
-use fleetdiff_schemas::verdict::{FlagState, HeapClass, HeapDirection};
+use fleetdiff_schemas::verdict::{FlagState, HeapClass, LevelDirection};
 use fleetdiff_statistics::families::selected;
 
 use crate::rules::advice::{change, words};
@@ -109,7 +109,7 @@ impl HeapFindings {
         let (head, base) = (&self.id.head, self.id.base_name());
         let of = |ratio: Option<Interval>| ratio.map_or_else(|| "an unknown amount".to_owned(), change);
         let allocated = match lead.alloc.direction {
-            HeapDirection::Down => format!("A request allocates {}", of(lead.alloc.change)),
+            LevelDirection::Down => format!("A request allocates {}", of(lead.alloc.change)),
             _ => "A request allocates as much".to_owned(),
         };
         let grows = lead.slope.change.map(|slope| Interval {
@@ -152,7 +152,7 @@ impl HeapFindings {
 
 /// Whether a cell is shown to hold no more than the base, or not to grow faster.
 fn holds_no_more(row: &HeapRow) -> bool {
-    let is_known = |direction| matches!(direction, HeapDirection::Flat | HeapDirection::Down);
+    let is_known = |direction| matches!(direction, LevelDirection::Flat | LevelDirection::Down);
     is_known(row.live.direction) || is_known(row.slope.direction)
 }
 
@@ -163,7 +163,7 @@ fn carriers(rows: &[HeapRow], cell: &CellKey) -> Vec<String> {
     let mut up: Vec<&HeapRow> = rows
         .iter()
         .filter(|row| row.cell == *cell && Some(row.count_kind) == kind && &*row.function != ALL_FUNCTIONS)
-        .filter(|row| row.live.direction == HeapDirection::Up)
+        .filter(|row| row.live.direction == LevelDirection::Up)
         .collect();
     up.sort_by(|a, b| more(b).total_cmp(&more(a)).then_with(|| a.function.cmp(&b.function)));
     up.iter().take(NAMED).map(|row| row.function.to_string()).collect()
@@ -171,13 +171,13 @@ fn carriers(rows: &[HeapRow], cell: &CellKey) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use fleetdiff_schemas::rows::HeapFace;
+    use fleetdiff_schemas::rows::LevelFace;
     use fleetdiff_schemas::verdict::Severity;
 
     use super::*;
 
-    fn face(direction: HeapDirection, value: f64, q_value: f64) -> HeapFace {
-        HeapFace {
+    fn face(direction: LevelDirection, value: f64, q_value: f64) -> LevelFace {
+        LevelFace {
             head: Some(2.0 * value),
             base: Some(2.0),
             change: Some(Interval { value, low: value - 0.1, high: value + 0.1 }),
@@ -189,11 +189,11 @@ mod tests {
     }
 
     fn row(function: &str, cell: &str, class: HeapClass, q_value: f64) -> HeapRow {
-        let up = if class == HeapClass::HiddenLeak { HeapDirection::Up } else { HeapDirection::Flat };
+        let up = if class == HeapClass::HiddenLeak { LevelDirection::Up } else { LevelDirection::Flat };
         HeapRow {
             function: function.into(),
             cell: CellKey { region: cell.into(), cohort: "tv".into() },
-            alloc: face(HeapDirection::Down, 0.8, 1e-9),
+            alloc: face(LevelDirection::Down, 0.8, 1e-9),
             live: face(up, 1.5, q_value),
             slope: face(up, 0.5, q_value),
             class,
@@ -243,7 +243,7 @@ mod tests {
         let mut found = findings();
         assert!(found.report(Hop(60), &[leak("north", 0.03)]).is_none(), "the first report has half of .05");
         let untested = row(ALL_FUNCTIONS, "north", HeapClass::Unknown, 1.0);
-        let untested = HeapRow { slope: HeapFace { q_value: None, ..untested.slope }, ..untested };
+        let untested = HeapRow { slope: LevelFace { q_value: None, ..untested.slope }, ..untested };
         assert!(found.report(Hop(120), &[untested]).is_none());
         assert!(found.report(Hop(180), &[leak("north", 0.008)]).is_some(), "the second with a test has a sixth");
     }

@@ -1,7 +1,7 @@
 //! Memory in words.
 
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapFace, HeapRow, Interval};
-use fleetdiff_schemas::verdict::{HeapClass, HeapDirection, HeapReason, Support};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, Interval, LevelFace};
+use fleetdiff_schemas::verdict::{HeapClass, LevelDirection, LevelReason, Support};
 
 /// What a row says, in sentences: each figure that is known, then what they are together.
 ///
@@ -14,10 +14,10 @@ use fleetdiff_schemas::verdict::{HeapClass, HeapDirection, HeapReason, Support};
 pub fn sentence(row: &HeapRow) -> String {
     let name = if &*row.function == ALL_FUNCTIONS { "all functions together" } else { &row.function };
     let slope = match (row.slope.direction, row.slope.change) {
-        (direction, Some(Interval { value, low, high })) if direction != HeapDirection::Unknown => {
+        (direction, Some(Interval { value, low, high })) if direction != LevelDirection::Unknown => {
             let how = match direction {
-                HeapDirection::Up => "faster",
-                HeapDirection::Down => "more slowly",
+                LevelDirection::Up => "faster",
+                LevelDirection::Down => "more slowly",
                 _ => "no faster",
             };
             format!("it grows {how} ({value:+.2} in the logarithm per hour, {low:+.2} to {high:+.2})")
@@ -34,40 +34,42 @@ pub fn sentence(row: &HeapRow) -> String {
 }
 
 /// By how much a figure moved.
-fn moved(face: &HeapFace) -> String {
+fn moved(face: &LevelFace) -> String {
     let Some(Interval { value, low, high }) = face.change else {
         return format!("unknown ({})", why(face.reason));
     };
     let high = if high.is_finite() { format!("{high:.2}") } else { "any".to_owned() };
     let ends = format!("x {value:.2}, {low:.2} to {high}");
     match face.direction {
-        HeapDirection::Up => format!("up ({ends})"),
-        HeapDirection::Down => format!("down ({ends})"),
-        HeapDirection::Flat => format!("unchanged ({ends})"),
-        HeapDirection::Unknown => format!("not known to have changed ({ends})"),
+        LevelDirection::Up => format!("up ({ends})"),
+        LevelDirection::Down => format!("down ({ends})"),
+        LevelDirection::Flat => format!("unchanged ({ends})"),
+        LevelDirection::Unknown => format!("not known to have changed ({ends})"),
     }
 }
 
 /// Why a figure is unknown.
-pub fn why(reason: Option<HeapReason>) -> &'static str {
+pub fn why(reason: Option<LevelReason>) -> &'static str {
     match reason {
-        Some(HeapReason::NoAllocations) => "no profiles of allocations",
-        Some(HeapReason::NoSnapshots) => "no snapshots of the memory in use",
-        Some(HeapReason::NoValues) => "profiles do not say bytes",
-        Some(HeapReason::NoRequests) => "requests are not known",
-        Some(HeapReason::FewPods) => {
+        Some(LevelReason::NoAllocations) => "no profiles of allocations",
+        Some(LevelReason::NoSnapshots) => "no snapshots of the memory in use",
+        Some(LevelReason::NoValues) => "profiles do not say bytes",
+        Some(LevelReason::NoRequests) => "requests are not known",
+        Some(LevelReason::FewPods) => {
             "at least 2 pods in each arm are needed at the same time, on the same hardware and of the same age"
         }
-        Some(HeapReason::NeedsTime) => "at least 3 snapshots over 5 minutes are needed of 2 pods in each arm",
-        Some(HeapReason::CountNeeded) => "more samples are needed",
-        Some(HeapReason::Imprecise | HeapReason::NoClass) | None => "pods differ too much",
+        Some(LevelReason::NeedsTime) => "at least 3 snapshots over 5 minutes are needed of 2 pods in each arm",
+        Some(LevelReason::CountNeeded) => "more samples are needed",
+        Some(LevelReason::Imprecise | LevelReason::NoClass) | None => "pods differ too much",
     }
 }
 
 /// What the figures of a row mean together, in a sentence.
 pub fn meaning(row: &HeapRow) -> &'static str {
     match row.class {
-        HeapClass::Unknown if (row.alloc.direction, row.live.direction) == (HeapDirection::Down, HeapDirection::Up) => {
+        HeapClass::Unknown
+            if (row.alloc.direction, row.live.direction) == (LevelDirection::Down, LevelDirection::Up) =>
+        {
             "A trade: less is allocated and more is kept; growth would show whether that is a step or a hidden leak."
         }
         HeapClass::HiddenLeak => "A hidden leak: more is kept from hour to hour, and requests do not allocate more.",

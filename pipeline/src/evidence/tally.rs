@@ -1,4 +1,4 @@
-//! What the pods of two arms allocated, served and held while both ran.
+//! What the pods of two arms served, and what their samples stood for while both ran: bytes, or time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,8 +22,8 @@ type Place<'a> = (&'a Hardware, Age);
 /// First and last hop.
 type Span = (Hop, Hop);
 
-/// Pods by kind of machine and whether they are of the head, those of a bucket together.
-pub(super) type Pods = BTreeMap<(Hardware, bool), Vec<Vec<PodTally>>>;
+/// Pods by kind of machine and whether they are of the head, and by bucket.
+pub(super) type Pods = BTreeMap<(Hardware, bool), BTreeMap<Bucket, Vec<PodTally>>>;
 
 /// Which column holds a kind of count.
 pub(super) fn column(kind: CountKind) -> usize {
@@ -41,7 +41,7 @@ pub(super) struct Concurrent<'a> {
     places: BTreeMap<&'a Hardware, (Age, Span)>,
 }
 
-/// Bytes of a pod, and the samples that stand for them.
+/// Bytes, or nanoseconds, of a pod, and the samples that stand for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Figure {
     pub(super) value: u64,
@@ -113,14 +113,14 @@ impl<'a> Concurrent<'a> {
                 pods.entry(key).or_default().push(addition);
             }
         }
-        let mut buckets: BTreeMap<(Hardware, bool), BTreeMap<Bucket, Vec<PodTally>>> = BTreeMap::new();
+        let mut buckets = Pods::new();
         for ((hardware, is_head, bucket, _), additions) in pods {
             if let Some(tally) = PodTally::of(&additions, counts, clock, is_level) {
                 let arm = buckets.entry((hardware.clone(), is_head)).or_default();
                 arm.entry(bucket).or_default().push(tally);
             }
         }
-        buckets.into_iter().map(|(arm, buckets)| (arm, buckets.into_values().collect())).collect()
+        buckets
     }
 }
 

@@ -1,0 +1,38 @@
+//! What requests waited for, in words.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use fleetdiff_pipeline::rules::waiting::words::sentence;
+use fleetdiff_pipeline::rules::waiting::{has_changed, is_of_cell};
+use fleetdiff_schemas::identity::{Build, Service};
+use fleetdiff_schemas::rows::{CellKey, WaitingRow};
+
+/// Functions and threads with their own line in a cell; the rest is counted.
+const LINES: usize = 4;
+
+/// Prints, for each comparison, the cells in which a time changed, and whose it is. Of the kinds of count the first is used: callers
+/// follow their callees.
+pub(crate) fn print(out: &mut impl Write, rows: &[WaitingRow]) -> io::Result<()> {
+    let Some(kind) = rows.iter().map(|row| row.count_kind).min() else { return Ok(()) };
+    let mut comparisons: BTreeMap<(&Service, &Build, &Build), BTreeMap<&CellKey, Vec<&WaitingRow>>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.count_kind == kind && has_changed(row)) {
+        let cells = comparisons.entry((&row.service, &row.head_build, &row.base_build)).or_default();
+        cells.entry(&row.cell).or_default().push(row);
+    }
+    for ((service, head, base), cells) in comparisons {
+        writeln!(out, "\n{service} waiting, {head} against {base}\n")?;
+        for (cell, mut changed) in cells {
+            writeln!(out, "{} in {}", cell.cohort, cell.region)?;
+            let size = |row: &WaitingRow| (row.time.head.unwrap_or(0.0) - row.time.base.unwrap_or(0.0)).abs();
+            changed.sort_by(|a, b| is_of_cell(b).cmp(&is_of_cell(a)).then(size(b).total_cmp(&size(a))));
+            for row in changed.iter().take(LINES) {
+                writeln!(out, "  {}", sentence(row))?;
+            }
+            if changed.len() > LINES {
+                writeln!(out, "  and {} more, all in the table waiting", changed.len() - LINES)?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! Waiting in words.
+
+use fleetdiff_schemas::rows::{Interval, WaitingRow};
+use fleetdiff_schemas::verdict::{LevelDirection, LevelReason, Support, TimeMeasure, TimePer};
+
+use super::subject;
+
+/// Which time it is.
+pub fn measure(measure: TimeMeasure) -> &'static str {
+    match measure {
+        TimeMeasure::CpuAndOffCpu => "time on the CPU and off it",
+        TimeMeasure::OffCpu => "time off the CPU",
+        TimeMeasure::Wall => "wall-clock time",
+        TimeMeasure::Mutex => "time that others wait for its locks",
+        TimeMeasure::Block => "time blocked",
+    }
+}
+
+/// What a time is divided by.
+pub fn per(per: TimePer) -> &'static str {
+    match per {
+        TimePer::Request => "per request",
+        TimePer::Profile => "per profile",
+    }
+}
+
+/// What a row says, in a sentence.
+///
+/// ```
+/// use fleetdiff_pipeline::rules::waiting::words::sentence;
+/// use fleetdiff_schemas::{rows::WaitingRow, tables::TableRow};
+/// let row = WaitingRow { function: "(all)".into(), ..WaitingRow::blank() };
+/// assert!(sentence(&row).starts_with("all functions together: time off the CPU per request unknown"));
+/// ```
+pub fn sentence(row: &WaitingRow) -> String {
+    let (what, measure, per) = (subject(row), measure(row.measure), per(row.per));
+    let tentative = if row.support == Support::Tentative { " (tentative: fewer than 5 pods in an arm)" } else { "" };
+    let Some(Interval { value, low, high }) = row.time.change else {
+        return format!("{what}: {measure} {per} unknown ({})", why(row.time.reason));
+    };
+    let high = if high.is_finite() { format!("{high:.2}") } else { "any".to_owned() };
+    let how = match row.time.direction {
+        LevelDirection::Up => "up",
+        LevelDirection::Down => "down",
+        LevelDirection::Flat => "unchanged",
+        LevelDirection::Unknown => "not known to have changed",
+    };
+    let levels = row.time.base.zip(row.time.head);
+    let levels =
+        levels.map_or_else(String::new, |(base, head)| format!(", from {} to {}", duration(base), duration(head)));
+    format!("{what}: {measure} {per} {how} x {value:.2} ({low:.2} to {high}){levels}{tentative}")
+}
+
+/// Why it is unknown.
+pub fn why(reason: Option<LevelReason>) -> &'static str {
+    match reason {
+        Some(LevelReason::NoValues) => "profiles do not say how much time a sample stands for",
+        Some(LevelReason::FewPods) => {
+            "at least 2 pods in each arm are needed at the same time, on the same hardware and of the same age"
+        }
+        _ => "not enough data",
+    }
+}
+
+/// A length of time, with three digits.
+pub fn duration(nanoseconds: f64) -> String {
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
+    let (unit, name) = units.into_iter().find(|(unit, _)| nanoseconds >= *unit).unwrap_or((1.0, "ns"));
+    let value = nanoseconds / unit;
+    let digits = if value >= 100.0 || unit <= 1.0 { 0 } else { usize::from(value < 100.0) + usize::from(value < 10.0) };
+    format!("{value:.digits$} {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_three_digits() {
+        for (nanoseconds, expected) in
+            [(0.0, "0 ns"), (17.4, "17 ns"), (1500.0, "1.50 us"), (23_456_000.0, "23.5 ms"), (1e11, "100 s")]
+        {
+            assert_eq!(duration(nanoseconds), expected);
+        }
+    }
+}

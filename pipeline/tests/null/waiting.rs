@@ -1,0 +1,87 @@
+//! Waiting of fleets without a change, and of twins in which it moves from helper threads into those that serve requests.
+
+use std::collections::BTreeSet;
+
+use fleetdiff_pipeline::rules::waiting::has_changed;
+use fleetdiff_pipeline::run::in_memory::run_in_memory;
+use fleetdiff_schemas::config::{Comparing, Config};
+use fleetdiff_schemas::identity::Build;
+use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Tables, WaitingRow};
+use fleetdiff_schemas::time::Nanos;
+use fleetdiff_schemas::verdict::{LevelDirection, TimeMeasure};
+use fleetdiff_simulation::fleet::Fleet;
+use fleetdiff_simulation::waiting::with_waiting;
+
+use super::seeds::over;
+
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
+
+/// Rows of a fleet in which a helper waits 4 ms for each sample on the CPU, and a thread that serves requests 1 ms; in the head so many
+/// microseconds.
+fn waiting(seed: u64, [helper, request]: [u64; 2]) -> Tables {
+    let fleet = Fleet::seeded(seed)
+        .regions(["north", "south"])
+        .cohorts(["tv"])
+        .pods_per_cell(5 + u32::try_from(seed % 3).unwrap() * 4, 20)
+        .size_cv(0.1)
+        .samples_per_second(60.0)
+        .requests_per_second(20.0)
+        .already_deployed()
+        .lasts(Nanos::from_seconds(1200))
+        .stacks()
+        .build();
+    let head = fleet.head().clone();
+    let mut partitions = fleet.partitions(1);
+    with_waiting(&mut partitions, ProfileType::OffCpu, |profile, frame| {
+        let [helper, request] = if profile.identity.build == head { [helper, request] } else { [4000, 1000] };
+        let each = 800 + u64::from(frame % 5) * 100;
+        vec![("helper-*", helper * each), ("request-*", request * each)]
+    });
+    let comparing = Comparing::Named { base: vec!["v41".into()], head: Build::from("v42") };
+    let config = Config { comparing, report_every: Nanos::from_seconds(300), ..Config::default() };
+    run_in_memory(&config, partitions, 1).unwrap()
+}
+
+/// A family is a measure of a cell (or all cells, for all functions together) at a report, of one kind of count.
+#[test]
+fn null_waiting() {
+    let (mut families, mut with_a_change, mut rows) = (0_u32, 0_u32, 0);
+    for tables in over(SEEDS, |seed| waiting(seed, [4000, 1000])) {
+        let mut seen = BTreeSet::new();
+        for row in &tables.waiting {
+            rows += 1;
+            let is_all = &*row.function == ALL_FUNCTIONS;
+            // All functions together have a row in each cell, so that the families of functions, both kinds, are known by it.
+            families += u32::from(is_all && row.thread.is_none() && row.time.q_value.is_some()) * 2;
+            let thread = row.thread.as_ref().filter(|_| is_all);
+            if has_changed(row)
+                && seen.insert((row.window_end_at, row.measure, row.cell.clone(), row.count_kind, is_all, thread))
+            {
+                with_a_change += 1;
+            }
+        }
+    }
+    println!("seeds {SEEDS:?}: {families} families at least, {with_a_change} with a change; {rows} rows");
+    assert!(families > 90, "{families} families");
+    let allowed = 0.05 * f64::from(families) + 3.0 * (0.05 * 0.95 * f64::from(families)).sqrt();
+    assert!(f64::from(with_a_change) <= allowed, "{with_a_change} of {families} families have a change");
+}
+
+/// The twin: a helper waits half as long, requests wait half as long again. The whole falls, and what serves requests waits longer.
+#[test]
+fn twin_waiting() {
+    for (seed, tables) in SEEDS.zip(over(SEEDS, |seed| waiting(seed, [2000, 1500]))) {
+        let last = tables.waiting.iter().map(|row| row.window_end_at).max().unwrap();
+        let now: Vec<&WaitingRow> = tables.waiting.iter().filter(|row| row.window_end_at == last).collect();
+        let direction = |measure: TimeMeasure, thread: Option<&str>| -> Vec<LevelDirection> {
+            let is = |row: &&&WaitingRow| {
+                &*row.function == ALL_FUNCTIONS && row.measure == measure && row.thread.as_deref() == thread
+            };
+            now.iter().filter(is).map(|row| row.time.direction).collect()
+        };
+        assert_eq!(direction(TimeMeasure::OffCpu, None), [LevelDirection::Down; 2], "seed {seed}");
+        assert_eq!(direction(TimeMeasure::OffCpu, Some("helper-*")), [LevelDirection::Down; 2], "seed {seed}");
+        assert_eq!(direction(TimeMeasure::OffCpu, Some("request-*")), [LevelDirection::Up; 2], "seed {seed}");
+    }
+}
