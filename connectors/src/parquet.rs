@@ -6,7 +6,7 @@
 //! with [`OutputError::Nondeterministic`].
 //!
 //! The interval in which a run begins has a file of every table, without rows if there are none, so that readers find
-//! all ten tables and their columns. Infinite numbers are stored as infinities, unknown ones as null; NaN never
+//! all eleven tables and their columns. Infinite numbers are stored as infinities, unknown ones as null; NaN never
 //! occurs.
 
 use std::path::Path;

@@ -114,7 +114,7 @@ fn order_bytes_do_not_depend_on_the_order_of_rows() {
     shuffle(&mut generator, &mut tables.rejected);
     write(second.path(), &tables).unwrap();
     let files = files_below(first.path());
-    assert_eq!(files.len(), 10 * 4, "ten tables, four intervals of ten minutes");
+    assert_eq!(files.len(), 11 * 4, "eleven tables, four intervals of ten minutes");
     assert_eq!(files, files_below(second.path()));
 }
 
@@ -127,7 +127,7 @@ fn what_is_written_already_is_done() {
     let again = write(folder.path(), &tables).unwrap();
     assert!(first.files.iter().all(|file| file.created) && again.files.iter().all(|file| !file.created));
     assert_eq!(files_below(folder.path()), before);
-    assert_eq!(first.files.iter().map(|file| file.rows).sum::<usize>(), 10 * 50);
+    assert_eq!(first.files.iter().map(|file| file.rows).sum::<usize>(), 11 * 50);
 }
 
 #[test]

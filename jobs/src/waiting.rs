@@ -7,11 +7,12 @@ use fleetdiff_pipeline::rules::waiting::words::sentence;
 use fleetdiff_pipeline::rules::waiting::{has_changed, is_of_cell};
 use fleetdiff_schemas::identity::{Build, Service};
 use fleetdiff_schemas::rows::{CellKey, WaitingRow};
+use fleetdiff_schemas::verdict::LevelDirection;
 
 /// Functions and threads with their own line in a cell; the rest is counted.
-const LINES: usize = 4;
+const LINES: usize = 6;
 
-/// Prints, for each comparison, the cells in which a time changed, and whose it is. Of the kinds of count the first is used: callers
+/// Prints, for each comparison, the cells in which a time changed, and whose it is: first what is longer. Of the kinds of count the first is used: callers
 /// follow their callees.
 pub(crate) fn print(out: &mut impl Write, rows: &[WaitingRow]) -> io::Result<()> {
     let Some(kind) = rows.iter().map(|row| row.count_kind).min() else { return Ok(()) };
@@ -25,7 +26,9 @@ pub(crate) fn print(out: &mut impl Write, rows: &[WaitingRow]) -> io::Result<()>
         for (cell, mut changed) in cells {
             writeln!(out, "{} in {}", cell.cohort, cell.region)?;
             let size = |row: &WaitingRow| (row.time.head.unwrap_or(0.0) - row.time.base.unwrap_or(0.0)).abs();
-            changed.sort_by(|a, b| is_of_cell(b).cmp(&is_of_cell(a)).then(size(b).total_cmp(&size(a))));
+            let is_longer = |row: &WaitingRow| row.time.direction == LevelDirection::Up;
+            let order = |row: &WaitingRow| (!is_of_cell(row), !is_longer(row));
+            changed.sort_by(|a, b| order(a).cmp(&order(b)).then(size(b).total_cmp(&size(a))));
             for row in changed.iter().take(LINES) {
                 writeln!(out, "  {}", sentence(row))?;
             }

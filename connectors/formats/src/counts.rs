@@ -128,10 +128,10 @@ impl Weight {
     /// their period, where it is known, and else what the column of time has.
     pub(super) fn of(columns: &Columns<'_>, measure: Measure) -> Self {
         let kind = measure.profile_type;
-        let column = weight_column(columns, kind).and_then(|(place, _)| {
+        let column = weight_column(columns, kind).map(|(place, _)| {
             let unit = columns.kinds.get(place).and_then(|(_, unit)| unit.parse::<Unit>().ok());
             let scale = unit.and_then(Unit::nanoseconds).map_or(1, i64::unsigned_abs);
-            Some(Self::Column(place, scale))
+            Self::Column(place, scale)
         });
         let own = columns.period_type.and_then(|(name, unit)| {
             let scale = unit.parse::<Unit>().ok().and_then(Unit::nanoseconds)?;

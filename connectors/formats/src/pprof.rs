@@ -30,7 +30,7 @@ use self::frames::{Frames, resolve};
 use self::sample_labels::SampleLabels;
 use self::sources::Sources;
 use self::tables::Tables;
-use self::walk::Walk;
+use self::walk::{OfThreads, Walk};
 use crate::budget::Budget;
 use crate::compression::decompress;
 use crate::counts::{Counts, Weight, weight_column};
@@ -80,7 +80,7 @@ impl Decoder {
         if !is_by_thread(measure.profile_type) {
             return Ok(Contents { names: Arc::clone(names), stacks: walk.stacks()? });
         }
-        let (mut stacks, of_stacks, mut threads) = walk.stacks_by_thread()?;
+        let OfThreads { mut stacks, of_stacks, mut threads } = walk.stacks_by_thread()?;
         let names = by_thread(names, &mut stacks, &of_stacks, &mut threads, &tables.budget)?;
         Ok(Contents { names, stacks })
     }

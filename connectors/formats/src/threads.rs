@@ -9,6 +9,7 @@ use fleetdiff_schemas::profile::{AT_THREAD, ProfileType, Stack, UNSYMBOLISED};
 use fleetdiff_schemas::rejected::Rejection;
 
 use crate::budget::{ALLOCATION, Budget};
+use crate::names::Names;
 
 /// What a function of a thread is counted as besides its name.
 const ENTRY: usize = 64;
@@ -73,16 +74,13 @@ impl Threads {
 
     /// Makes the functions of a stack those of its thread. What has no symbol is of no thread.
     ///
-    /// `name` gives the name of a place, `add` the place of a name.
-    ///
     /// # Errors
-    /// Those of `add`, and `too_large` if there is no room for a function.
-    pub(crate) fn qualify<N>(
+    /// `too_large` if there is no room for a function.
+    pub(crate) fn qualify(
         &mut self,
         frames: &mut [u32],
         thread: u32,
-        names: &mut N,
-        (name, add): (fn(&N, u32) -> Arc<str>, fn(&mut N, String) -> Result<u32, Rejection>),
+        names: &mut impl NameTable,
         budget: &Budget,
     ) -> Result<(), Rejection> {
         let Some(thread_name) = usize::try_from(thread).ok().and_then(|place| self.names.get(place)) else {
@@ -93,12 +91,12 @@ impl Threads {
                 *frame = *known;
                 continue;
             }
-            let function = name(names, *frame);
+            let function = names.name(*frame);
             let of_thread = if &*function == UNSYMBOLISED {
                 *frame
             } else {
                 budget.take(ENTRY)?;
-                add(names, format!("{function}{AT_THREAD}{thread_name}"))?
+                names.place(format!("{function}{AT_THREAD}{thread_name}"))?
             };
             self.functions.insert((*frame, thread), of_thread);
             *frame = of_thread;
@@ -107,11 +105,51 @@ impl Threads {
     }
 }
 
+/// Names by place, to which those of functions of threads are added.
+pub(crate) trait NameTable {
+    /// The name at a place.
+    fn name(&self, place: u32) -> Arc<str>;
+
+    /// The place of a name, which is counted as it is.
+    ///
+    /// # Errors
+    /// `too_large` if there is no room for it.
+    fn place(&mut self, name: String) -> Result<u32, Rejection>;
+}
+
+impl NameTable for Names<'_> {
+    fn name(&self, place: u32) -> Arc<str> {
+        Names::name(self, place)
+    }
+
+    fn place(&mut self, name: String) -> Result<u32, Rejection> {
+        self.index_of_counted(&name)
+    }
+}
+
 /// Names that grow by those of functions of threads.
 struct Grown<'b> {
     list: Vec<Arc<str>>,
     places: HashMap<Arc<str>, u32, foldhash::fast::RandomState>,
     budget: &'b Budget,
+}
+
+impl NameTable for Grown<'_> {
+    fn name(&self, place: u32) -> Arc<str> {
+        let found = usize::try_from(place).ok().and_then(|place| self.list.get(place));
+        found.map_or_else(|| UNSYMBOLISED.into(), Arc::clone)
+    }
+
+    fn place(&mut self, name: String) -> Result<u32, Rejection> {
+        if let Some(known) = self.places.get(name.as_str()) {
+            return Ok(*known);
+        }
+        self.budget.take(ENTRY + 2 * ALLOCATION + name.len())?;
+        let (place, name): (u32, Arc<str>) = (u32::try_from(self.list.len()).unwrap_or(u32::MAX), name.into());
+        self.list.push(Arc::clone(&name));
+        self.places.insert(name, place);
+        Ok(place)
+    }
 }
 
 /// The names of stacks whose threads are known, once the functions of each are those of its thread.
@@ -129,23 +167,9 @@ pub(crate) fn by_thread(
     let place_of = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
     let places = list.iter().enumerate().map(|(place, name)| (Arc::clone(name), place_of(place))).collect();
     let mut names = Grown { list: list.to_vec(), places, budget };
-    let name = |names: &Grown<'_>, place: u32| {
-        let found = usize::try_from(place).ok().and_then(|place| names.list.get(place));
-        found.map_or_else(|| UNSYMBOLISED.into(), Arc::clone)
-    };
-    let add = |names: &mut Grown<'_>, name: String| {
-        if let Some(known) = names.places.get(name.as_str()) {
-            return Ok(*known);
-        }
-        names.budget.take(ENTRY + 2 * ALLOCATION + name.len())?;
-        let (place, name): (u32, Arc<str>) = (u32::try_from(names.list.len()).unwrap_or(u32::MAX), name.into());
-        names.list.push(Arc::clone(&name));
-        names.places.insert(name, place);
-        Ok(place)
-    };
     for (stack, thread) in stacks.iter_mut().zip(of_stacks) {
         if let Some(thread) = thread {
-            threads.qualify(&mut stack.frames, *thread, &mut names, (name, add), budget)?;
+            threads.qualify(&mut stack.frames, *thread, &mut names, budget)?;
         }
     }
     Ok(names.list.into())

@@ -143,6 +143,9 @@ fn of_legs(config: &Config, legs: &[&Pods<'_>], blank: &WaitingRow) -> Vec<Waiti
     rows
 }
 
+/// Level and counting variance of each leg, of each bucket of an arm.
+type Buckets = Vec<Vec<(f64, f64)>>;
+
 fn requests_of(pod: &Pod) -> u64 {
     let counted: Vec<Hop> = pod.iter().filter(|one| one.samples > 0).map(|one| one.own).collect();
     let (first, last) = (counted.iter().min(), counted.iter().max());
@@ -169,7 +172,7 @@ fn row(legs: &[&Pods<'_>], what: &What, mut row: WaitingRow) -> WaitingRow {
         pods.into_iter().any(|pod| requests_of(pod) > 0)
     };
     row.per = if legs.iter().all(serves) { TimePer::Request } else { TimePer::Profile };
-    let mut strata: Vec<[Vec<Vec<(f64, f64)>>; 2]> = Vec::new();
+    let mut strata: Vec<[Buckets; 2]> = Vec::new();
     for (hardware, arms) in &legs[0].strata {
         let of_arm = |arm: usize| {
             let buckets = arms[arm].keys().filter_map(|bucket| {
@@ -230,21 +233,20 @@ fn face(change: &Change) -> LevelFace {
 }
 
 /// The means of one leg.
-fn means(strata: &[[Vec<Vec<(f64, f64)>>; 2]], leg: usize) -> [f64; 2] {
-    let whole = |arm: &Vec<Vec<(f64, f64)>>| arm.iter().flatten().map(|(value, _)| value).sum::<f64>();
+fn means(strata: &[[Buckets; 2]], leg: usize) -> [f64; 2] {
+    let whole = |arm: &Buckets| arm.iter().flatten().map(|(value, _)| value).sum::<f64>();
     let kept: Vec<_> = strata
         .iter()
         .filter(|arms| arms.iter().all(|arm| !arm.is_empty()) && arms.iter().map(whole).sum::<f64>() > 0.0)
         .collect();
-    let weight = |arms: &[Vec<Vec<(f64, f64)>>; 2]| {
+    let weight = |arms: &[Buckets; 2]| {
         let [n1, n0] = arms.each_ref().map(|arm| length_float(arm.len()));
         n1 * n0 / (n1 + n0)
     };
     let all: f64 = kept.iter().map(|arms| weight(arms)).sum();
     [HEAD, BASE].map(|arm| {
-        let mean = |arms: &[Vec<Vec<(f64, f64)>>; 2]| {
-            arms[arm].iter().map(|legs| legs[leg].0).sum::<f64>() / length_float(arms[arm].len())
-        };
+        let mean =
+            |arms: &[Buckets; 2]| arms[arm].iter().map(|legs| legs[leg].0).sum::<f64>() / length_float(arms[arm].len());
         kept.iter().map(|arms| weight(arms) * mean(arms)).sum::<f64>() / all
     })
 }

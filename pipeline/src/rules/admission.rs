@@ -303,7 +303,7 @@ impl Admission {
                     let values = values.iter().find(|values| values.cohort == part.cohort);
                     CohortCounts {
                         values: values.map(|values| functions_of(values, ids)).unwrap_or_default(),
-                        value: values.map_or(part.samples * each.unwrap_or(0), |values| values.samples),
+                        value: values.map_or_else(|| part.samples * each.unwrap_or(0), |values| values.samples),
                         ..encoded(part, ids, paths.remove(&part.cohort).unwrap_or_default())
                     }
                 };

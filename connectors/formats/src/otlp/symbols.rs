@@ -173,9 +173,7 @@ impl<'d, 'a> Symbols<'d, 'a> {
     ) -> Result<(), Rejection> {
         for attribute in attributes {
             if let Some(thread) = self.thread(*attribute, budget)? {
-                let ways: (fn(&Names<'d>, u32) -> Arc<str>, fn(&mut Names<'d>, String) -> Result<u32, Rejection>) =
-                    (|names, place| names.name(place), |names, name| names.index_of_counted(&name));
-                return self.threads.qualify(frames, thread, &mut self.names, ways, budget);
+                return self.threads.qualify(frames, thread, &mut self.names, budget);
             }
         }
         Ok(())

@@ -20,6 +20,13 @@ use crate::wire::fields;
 /// What a cohort is counted as besides its name.
 const COHORT: usize = 96;
 
+/// Stacks, the place of the thread of each, and the threads.
+pub(super) struct OfThreads {
+    pub(super) stacks: Vec<Stack>,
+    pub(super) of_stacks: Vec<Option<u32>>,
+    pub(super) threads: Threads,
+}
+
 /// What a label names.
 #[derive(Clone, Copy)]
 enum Named {
@@ -84,7 +91,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The same, with the thread of each stack.
-    pub(super) fn stacks_by_thread(mut self) -> Result<(Vec<Stack>, Vec<Option<u32>>, Threads), Rejection> {
+    pub(super) fn stacks_by_thread(mut self) -> Result<OfThreads, Rejection> {
         let mut stacks = self.budget.list(self.tables.samples.len())?;
         let mut of_stacks = self.budget.list(self.tables.samples.len())?;
         let mut threads = Threads::default();
@@ -94,7 +101,7 @@ impl<'a> Walk<'a> {
             let name = self.thread.map(|text| self.tables.text(text)).transpose()?.filter(|name| !name.is_empty());
             of_stacks.push(name.map(|name| threads.place(name, self.budget)).transpose()?);
         }
-        Ok((stacks, of_stacks, threads))
+        Ok(OfThreads { stacks, of_stacks, threads })
     }
 
     /// The stack of one sample; nothing if it holds no raw sample.
