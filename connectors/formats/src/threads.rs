@@ -225,7 +225,7 @@ mod tests {
             let mut stacks = [Stack { frames: vec![0], count: 1, cohort: None, value: 0 }];
             let place = threads.place(&name, &budget);
             let names = place.and_then(|place| by_thread(&list, &mut stacks, &[Some(place)], &mut threads, &budget));
-            refused = refused.or(names.err().map(|_| number));
+            refused = refused.or_else(|| names.err().map(|_| number));
         }
         assert!(refused.is_some_and(|number| number < 20), "{refused:?}");
     }
