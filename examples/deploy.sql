@@ -238,15 +238,15 @@ ORDER BY base_kind;
 FROM aa_check;
 
 CREATE OR REPLACE TEMP TABLE received AS
-SELECT profile_type, sum(COLUMNS('samples_(?:received|counted|warm_up|drain|late_dropped|duplicate|superseded|carried_over|rejected)'))::BIGINT AS '\0'
+SELECT profile_type, sum(COLUMNS('samples_(?:received|counted|warm_up|drain|idle|late_dropped|duplicate|superseded|carried_over|rejected)'))::BIGINT AS '\0'
 FROM ledger
 GROUP BY profile_type
 ORDER BY profile_type;
 FROM received;
 SELECT must(
     bool_and(
-        samples_received = samples_counted + samples_warm_up + samples_drain + samples_late_dropped + samples_duplicate + samples_superseded
-            + samples_carried_over + samples_rejected
+        samples_received = samples_counted + samples_warm_up + samples_drain + samples_idle + samples_late_dropped + samples_duplicate
+            + samples_superseded + samples_carried_over + samples_rejected
     ),
     'the ledger balances'
 ) AS "check"

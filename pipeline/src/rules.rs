@@ -10,6 +10,7 @@ pub(crate) mod cumulative;
 pub mod decisions;
 pub mod extent;
 pub mod heap;
+pub(crate) mod idle;
 pub(crate) mod incidents;
 pub(crate) mod lifecycle;
 pub(crate) mod live_family;

@@ -12,6 +12,8 @@ mod extremes;
 mod fading;
 #[path = "oracle/horizons.rs"]
 mod horizons;
+#[path = "oracle/idle.rs"]
+mod idle;
 #[path = "oracle/load.rs"]
 mod load;
 #[path = "oracle/memory.rs"]

@@ -232,6 +232,7 @@ fn add(sum: &mut LedgerRow, row: &LedgerRow) {
     sum.samples_late_counted += row.samples_late_counted;
     sum.samples_warm_up += row.samples_warm_up;
     sum.samples_drain += row.samples_drain;
+    sum.samples_idle += row.samples_idle;
     sum.samples_late_dropped += row.samples_late_dropped;
     sum.samples_duplicate += row.samples_duplicate;
     sum.samples_superseded += row.samples_superseded;

@@ -1,5 +1,7 @@
 //! The configuration of a run. Rows are a function of (records by partition, decisions, configuration).
 
+use std::sync::Arc;
+
 use crate::identity::Build;
 use crate::profile::CountKind;
 use crate::time::{HopClock, Nanos};
@@ -99,6 +101,12 @@ pub struct Config {
     /// What is cropped before the end of a process. Each profile is held back for this long plus the length of one more
     /// profile. 0: *guess* (few programs have other costs at their end, and results would come later).
     pub drain: Nanos,
+    /// Whether waiting that [`idle_defaults`](crate::idle::idle_defaults) lists is left out of `off_cpu` and `wall` profiles.
+    /// True: *published* (most time off the processor is spent waiting for work).
+    pub idle_defaults: bool,
+    /// Further functions whose stacks are left out there, or with `!` before the name are kept; `*` stands for any text.
+    /// None: only the user knows them.
+    pub idle: Vec<Arc<str>>,
     /// Whether requests arrive as separate metrics. If so, counted profiles are remembered through the window, to be
     /// joined with them.
     pub requests_from_metrics: bool,
@@ -141,6 +149,8 @@ impl Default for Config {
             warm_up: Nanos::from_seconds(60),
             young: Nanos::from_seconds(600),
             drain: Nanos(0),
+            idle_defaults: true,
+            idle: Vec::new(),
             requests_from_metrics: false,
             evaluate_every: Nanos::from_seconds(10),
             report_every: Nanos::from_seconds(600),

@@ -11,6 +11,7 @@ pub mod delta;
 pub mod fan_out;
 pub mod fold;
 pub mod identity;
+pub mod idle;
 pub mod number;
 pub mod profile;
 pub mod rejected;

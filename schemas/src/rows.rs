@@ -344,6 +344,8 @@ pub struct LedgerRow {
     pub samples_warm_up: i64,
     /// Dropped: within the last moments of a process.
     pub samples_drain: i64,
+    /// Left out: waiting that is idle, of `off_cpu` and `wall` profiles.
+    pub samples_idle: i64,
     /// Dropped: older than the window.
     pub samples_late_dropped: i64,
     /// Dropped: seen before.
@@ -363,6 +365,7 @@ impl LedgerRow {
         let accounted = self.samples_counted
             + self.samples_warm_up
             + self.samples_drain
+            + self.samples_idle
             + self.samples_late_dropped
             + self.samples_duplicate
             + self.samples_superseded

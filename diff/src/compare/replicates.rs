@@ -33,6 +33,8 @@ pub(super) fn rows(
     let config = Config {
         warm_up: Nanos(0),
         history: Nanos(0),
+        // Files are compared whole: a flame graph beside the findings shows all of their stacks.
+        idle_defaults: false,
         cell_by: CellBy::All,
         comparing: Comparing::Named { base: vec![BASE.into()], head: HEAD.into() },
         q: settings.q,

@@ -1,5 +1,7 @@
 //! Checks of values in context: values that are out of range, or do not go together.
 
+use std::sync::Arc;
+
 use fleetdiff_connectors::parquet::FlushInterval;
 use fleetdiff_formats::names::Rewrites;
 use fleetdiff_schemas::alert::GuidanceRule;
@@ -30,6 +32,8 @@ impl Configuration {
         need(config.q > 0.0 && config.q < 1.0, "dataflow.q", "must be between 0 and 1");
         need((0.0..10.0).contains(&config.min_effect), "dataflow.min_effect", "must be at least 0 and less than 10");
         need(config.min_head_pods > 0, "dataflow.min_head_pods", "must be at least 1");
+        let is_named = |entry: &Arc<str>| !entry.trim_start_matches('!').trim_matches('*').trim().is_empty();
+        need(config.idle.iter().all(is_named), "dataflow.idle", "must be names of functions, none empty or only *");
         self.named.check(&mut need);
         need((1..=1024).contains(&self.workers), "run.workers", "must be between 1 and 1024");
         need(!self.kafka.client.brokers.trim().is_empty(), "kafka.brokers", "must name a broker");

@@ -176,6 +176,12 @@ pub(crate) const KEYS: &[Key] = keys! {
     "dataflow.rewrites" = rewrites, ROWS, Compared "rewrites" "REWRITE":
         "Rewrites of function names in order, each PATTERN => REPLACEMENT with a regular expression; several as a JSON list. Names in the delta format are not rewritten."
         "none: names are as tools give them, without lines, hashes and offsets";
+    "dataflow.idle_defaults" = dataflow.idle_defaults, ROWS, Compared "idle-defaults" "BOOL":
+        "Whether off_cpu and wall profiles are counted without the stacks of threads that wait for work, by fleetdiff's lists for each runtime."
+        "published: threads of services spend most time off the processor waiting for work";
+    "dataflow.idle" = dataflow.idle, ROWS, Compared "idle" "FUNCTION":
+        "Further functions whose stacks are left out of off_cpu and wall profiles, as profilers write them; * stands for any text, and ! before a name keeps its stacks. Several as a JSON list."
+        "none: only you know them";
     "dataflow.q" = dataflow.q, ROWS, Decision "q" "RATE":
         "False-discovery rate of each family of tests, between 0 and 1."
         "published: Benjamini and Hochberg 1995";

@@ -1,6 +1,7 @@
 //! The types of settings, and how they are read from a flag, an environment variable or a file, and written.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fleetdiff_formats::Format;
@@ -97,6 +98,22 @@ impl Setting for f64 {
     }
 }
 
+impl Setting for bool {
+    const EXPECTED: &'static str = "true or false";
+
+    fn from_text(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    fn from_json(value: &Json) -> Option<Self> {
+        value.as_bool()
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self)
+    }
+}
+
 impl Setting for String {
     const EXPECTED: &'static str = "a string";
 
@@ -134,6 +151,24 @@ impl Setting for Vec<String> {
 
     fn to_json(&self) -> Json {
         json!(self)
+    }
+}
+
+/// NB: a function's name may contain a comma, so a flag is one name, or the list as JSON.
+impl Setting for Vec<Arc<str>> {
+    const EXPECTED: &'static str =
+        "a list of strings, as in [\"a\", \"b\"] (as a flag a single one, or the list as JSON)";
+
+    fn from_text(text: &str) -> Option<Self> {
+        RewriteTexts::from_text(text).map(|texts| texts.0.into_iter().map(Arc::from).collect())
+    }
+
+    fn from_json(value: &Json) -> Option<Self> {
+        value.as_array()?.iter().map(|part| part.as_str().map(Arc::from)).collect()
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.iter().map(|part| &**part).collect::<Vec<_>>())
     }
 }
 

@@ -84,6 +84,21 @@ fn rewrites_are_read_and_checked() {
 }
 
 #[test]
+fn idle_functions_are_read_and_checked() {
+    let (file, problems) = loaded("[dataflow]\nidle = ['wait*', '!call']\nidle_defaults = false", &[]);
+    assert_eq!(problems, []);
+    let config = file.dataflow();
+    assert_eq!((config.idle_defaults, config.idle), (false, vec!["wait*".into(), "!call".into()]));
+    let variable = |text| loaded("", &[("FLEETDIFF_DATAFLOW_IDLE", text)]).0.dataflow().idle;
+    assert_eq!(variable("get<int, long>"), ["get<int, long>".into()]);
+    assert_eq!(variable(r#"["a", "b"]"#), ["a".into(), "b".into()]);
+    for text in ["idle = ['']", "idle = ['!']", "idle = ['*']", "idle_defaults = 1", "idle = 'wait'"] {
+        let (_, problems) = loaded(&format!("[dataflow]\n{text}"), &[]);
+        assert_eq!(problems.len(), 1, "{text}: {problems:?}");
+    }
+}
+
+#[test]
 fn the_environment_wins_over_the_file() {
     let variables = [
         ("FLEETDIFF_DATAFLOW_WARM_UP", "7s"),

@@ -10,6 +10,7 @@ use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::rows::{LedgerRow, RejectedRow};
 use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
 
+use super::idle::IdleEntries;
 use super::snapshots::{Found, Snapshots};
 
 /// An event that lies further than this after the moment it was sent comes from the future.
@@ -263,6 +264,7 @@ fn by_pod(
     let mut sights: BTreeMap<(Service, Build, PodId), Vec<(Hop, Nanos)>> = BTreeMap::new();
     let mut requests: BTreeMap<RequestsKey, Vec<(Hop, u64)>> = BTreeMap::new();
     let mut snapshots = Snapshots::default();
+    let mut idle = IdleEntries::new(config);
     for one in applied {
         let (profile, id) = (&one.profile, &*one.profile.identity);
         let total = samples(profile.total());
@@ -306,13 +308,18 @@ fn by_pod(
             row.samples_drain += new;
             continue;
         }
-        row.samples_counted += new;
-        if one.late {
-            row.samples_late_counted += new;
-        }
+        let profile = idle.without_idle(&profile);
+        count(row, new, samples(profile.total()), one.late);
         admitted.counted.push(Counted { profile, applied: one.at, own: one.own, started: start });
         admitted.served.extend(served(config, one, &mut requests));
     }
+}
+
+/// Books a counted profile: of its samples, those of stacks that are not idle were added to counters.
+fn count(row: &mut LedgerRow, all: i64, busy: i64, late: bool) {
+    row.samples_idle += all - busy;
+    row.samples_counted += busy;
+    row.samples_late_counted += if late { busy } else { 0 };
 }
 
 fn duplicate_key(one: &Applied<'_>) -> DuplicateKey {

@@ -26,6 +26,7 @@ mod heap;
 mod held;
 mod history;
 mod holding;
+mod idle;
 mod imbalance;
 mod live;
 mod loads;

@@ -69,6 +69,7 @@ impl Term {
             Entry::Dropped(dropped) => {
                 row.samples_warm_up += table_count(dropped.warm_up);
                 row.samples_drain += table_count(dropped.drain);
+                row.samples_idle += table_count(dropped.idle);
                 row.samples_duplicate += table_count(dropped.duplicate);
                 row.samples_late_dropped += table_count(dropped.late_dropped);
                 row.samples_superseded += table_count(dropped.superseded);

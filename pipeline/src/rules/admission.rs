@@ -4,6 +4,8 @@
 //! at its own hop if that lies at or after the watermark just before its record; an older profile is applied at the
 //! watermark. The application hop thus depends only on the earlier records of the partition, and a closed hop is never
 //! revised.
+//!
+//! Here stacks are folded to counts by function. Those that are idle ([`IdleStacks`]) are left out before, and counted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use fleetdiff_schemas::rows::RejectedRow;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
 use serde::{Deserialize, Serialize};
 
+use super::idle::IdleStacks;
 use crate::counts::encoding::{Entry, encode};
 use crate::counts::functions::FunctionTable;
 use crate::counts::ids::{FunctionId, PathId};
@@ -40,7 +43,7 @@ pub struct PodProfile {
     pub window: TimeRange,
     /// Operations served meanwhile.
     pub requests: Option<Requests>,
-    /// Hash of the stacks as a multiset.
+    /// Hash of all stacks as a multiset, idle ones too.
     pub content: u128,
     /// The hop of its event time.
     pub own: Hop,
@@ -52,14 +55,16 @@ pub struct PodProfile {
     pub offset: i64,
     /// Which part of the record.
     pub part: u32,
-    /// Its counts, one entry a cohort.
+    /// Its counts, one entry a cohort; without idle stacks.
     pub cohorts: Vec<CohortCounts>,
+    /// Samples of idle stacks.
+    pub idle: u64,
 }
 
 impl PodProfile {
-    /// Samples in all.
+    /// Samples in all, those of idle stacks too.
     pub fn samples(&self) -> u64 {
-        self.cohorts.iter().map(|part| part.samples).sum()
+        self.cohorts.iter().map(|part| part.samples).sum::<u64>() + self.idle
     }
 }
 
@@ -143,6 +148,7 @@ pub struct Admission {
     drain: Nanos,
     window: u64,
     partitions: BTreeMap<i32, Partition>,
+    idle: IdleStacks,
     last_names: Option<NumberedNames>,
 }
 
@@ -165,6 +171,7 @@ impl Admission {
             drain: config.drain,
             window: config.window_hops(),
             partitions: BTreeMap::new(),
+            idle: IdleStacks::new(config),
             last_names: None,
         }
     }
@@ -220,7 +227,7 @@ impl Admission {
 
     fn apply(
         &mut self,
-        profile: Profile,
+        mut profile: Profile,
         watermark: Option<Hop>,
         from: &Position,
         part: u32,
@@ -240,7 +247,13 @@ impl Admission {
             Some(watermark) if own < watermark => Arrival::Late,
             _ => Arrival::InTime,
         };
-        let (content, cohorts) = self.fold(&profile, table);
+        let content = content_of(&profile);
+        if self.last_names.as_ref().is_none_or(|(names, _)| !Arc::ptr_eq(names, &profile.names)) {
+            self.last_names = Some((Arc::clone(&profile.names), table.intern(&profile.names)));
+        }
+        let ids = self.last_names.as_ref().map_or(&[][..], |(_, ids)| ids);
+        let idle = self.idle.take_from(&mut profile, ids);
+        let cohorts = fold(&profile, ids, table);
         let pod = PodProfile {
             identity: profile.identity,
             profile_type: profile.profile_type,
@@ -254,6 +267,7 @@ impl Admission {
             offset: from.offset,
             part,
             cohorts,
+            idle,
         };
         out.push(Admitted::OfPod(hop, OfPod::Profile(pod)));
     }
@@ -270,46 +284,6 @@ impl Admission {
             Temporality::Cumulative | Temporality::Gauge => self.lateness.plus(self.lateness),
         };
         self.clock.hops_in(self.drain.plus(more))
-    }
-
-    fn fold(&mut self, profile: &Profile, table: &FunctionTable) -> (u128, Vec<CohortCounts>) {
-        if self.last_names.as_ref().is_none_or(|(names, _)| !Arc::ptr_eq(names, &profile.names)) {
-            self.last_names = Some((Arc::clone(&profile.names), table.intern(&profile.names)));
-        }
-        let ids = self.last_names.as_ref().map_or(&[][..], |(_, ids)| ids);
-        match &profile.samples {
-            Samples::Folded { content, cohorts } => {
-                (*content, cohorts.iter().map(|part| encoded(part, ids, Vec::new())).collect())
-            }
-            Samples::Stacks(stacks) if profile.temporality == Temporality::Cumulative => {
-                let own = &profile.identity.cohort;
-                let mut values = paths_of(stacks, own, ids, table, |stack| stack.value);
-                let counts = paths_of(stacks, own, ids, table, |stack| stack.count).into_iter();
-                let cohorts = counts.map(|(cohort, paths)| {
-                    let values = values.remove(&cohort).unwrap_or_default();
-                    unfolded(cohort, paths, values)
-                });
-                (content_hash(&profile.names, stacks), cohorts.collect())
-            }
-            Samples::Stacks(stacks) => {
-                let cohorts = fold_stacks(&profile.names, stacks, &profile.identity.cohort);
-                let each = value_of_each(stacks);
-                let values = match each {
-                    Some(_) => Vec::new(),
-                    None => fold_values(&profile.names, stacks, &profile.identity.cohort),
-                };
-                let mut paths = paths_of(stacks, &profile.identity.cohort, ids, table, |stack| stack.count);
-                let with_paths = |part: &Folded| {
-                    let values = values.iter().find(|values| values.cohort == part.cohort);
-                    CohortCounts {
-                        values: values.map(|values| functions_of(values, ids)).unwrap_or_default(),
-                        value: values.map_or_else(|| part.samples * each.unwrap_or(0), |values| values.samples),
-                        ..encoded(part, ids, paths.remove(&part.cohort).unwrap_or_default())
-                    }
-                };
-                (content_hash(&profile.names, stacks), cohorts.iter().map(with_paths).collect())
-            }
-        }
     }
 
     fn refuse(
@@ -378,6 +352,48 @@ fn dated(at: Nanos, broker: Option<Nanos>) -> Result<Nanos, Rejection> {
             )
         }),
         _ => Ok(at),
+    }
+}
+
+fn content_of(profile: &Profile) -> u128 {
+    match &profile.samples {
+        Samples::Stacks(stacks) => content_hash(&profile.names, stacks),
+        Samples::Folded { content, .. } => *content,
+    }
+}
+
+/// The counts of a profile whose names have these numbers.
+fn fold(profile: &Profile, ids: &[FunctionId], table: &FunctionTable) -> Vec<CohortCounts> {
+    let own = &profile.identity.cohort;
+    match &profile.samples {
+        Samples::Folded { cohorts, .. } => cohorts.iter().map(|part| encoded(part, ids, Vec::new())).collect(),
+        Samples::Stacks(stacks) if profile.temporality == Temporality::Cumulative => {
+            let mut values = paths_of(stacks, own, ids, table, |stack| stack.value);
+            let counts = paths_of(stacks, own, ids, table, |stack| stack.count).into_iter();
+            let cohorts = counts.map(|(cohort, paths)| {
+                let values = values.remove(&cohort).unwrap_or_default();
+                unfolded(cohort, paths, values)
+            });
+            cohorts.collect()
+        }
+        Samples::Stacks(stacks) => {
+            let cohorts = fold_stacks(&profile.names, stacks, own);
+            let each = value_of_each(stacks);
+            let values = match each {
+                Some(_) => Vec::new(),
+                None => fold_values(&profile.names, stacks, own),
+            };
+            let mut paths = paths_of(stacks, own, ids, table, |stack| stack.count);
+            let with_paths = |part: &Folded| {
+                let values = values.iter().find(|values| values.cohort == part.cohort);
+                CohortCounts {
+                    values: values.map(|values| functions_of(values, ids)).unwrap_or_default(),
+                    value: values.map_or_else(|| part.samples * each.unwrap_or(0), |values| values.samples),
+                    ..encoded(part, ids, paths.remove(&part.cohort).unwrap_or_default())
+                }
+            };
+            cohorts.iter().map(with_paths).collect()
+        }
     }
 }
 

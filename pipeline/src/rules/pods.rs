@@ -69,6 +69,8 @@ pub struct Dropped {
     pub warm_up: u64,
     /// Within the last moments of their process.
     pub drain: u64,
+    /// Waiting that is idle, of counted profiles.
+    pub idle: u64,
     /// Seen before.
     pub duplicate: u64,
     /// Older than the window.
@@ -234,6 +236,7 @@ impl PodHistory {
                 } else if self.is_drained(&profile, interval, rules) {
                     dropped.drain += profile.samples();
                 } else {
+                    dropped.idle += profile.idle;
                     if rules.requests_from_metrics && profile.requests.is_none() && !profile.profile_type.is_level() {
                         windows.push(counted_window(&profile, started, interval));
                     }

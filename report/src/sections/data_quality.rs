@@ -13,7 +13,7 @@ use crate::references::{Literal, References};
 type Line = (&'static str, &'static str, fn(&LedgerRow) -> i64);
 
 /// The lines that are always there, then those that are left out if they are 0 everywhere.
-const LINES: [Line; 12] = [
+const LINES: [Line; 13] = [
     ("records_consumed", "profiles taken in", |row| row.records_consumed),
     ("records_rejected", "of these, rejected", |row| row.records_rejected),
     ("samples_received", "samples taken in", |row| row.samples_received),
@@ -21,6 +21,7 @@ const LINES: [Line; 12] = [
     ("samples_late_counted", "of these, late but in time", |row| row.samples_late_counted),
     ("samples_warm_up", "left out: warm-up of a process", |row| row.samples_warm_up),
     ("samples_drain", "left out: last moments of a process", |row| row.samples_drain),
+    ("samples_idle", "left out: waiting that is idle", |row| row.samples_idle),
     ("samples_late_dropped", "left out: older than the window", |row| row.samples_late_dropped),
     ("samples_duplicate", "left out: seen before", |row| row.samples_duplicate),
     ("samples_superseded", "left out: snapshots not newer than the last one", |row| row.samples_superseded),

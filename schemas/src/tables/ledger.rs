@@ -30,6 +30,8 @@ impl TableRow for LedgerRow {
                     "Dropped: within the warm-up after a process start (`warm_up`, 1 minute by default).",
                 "samples_drain" in "samples": samples_drain =>
                     "Dropped: within the last moments of a process (`drain`, 0 by default).",
+                "samples_idle" in "samples": samples_idle =>
+                    "Left out: waiting that is idle, of `off_cpu` and `wall` profiles (`idle_defaults`, `idle`).",
                 "samples_late_dropped" in "samples": samples_late_dropped => "Dropped: older than the window.",
                 "samples_duplicate" in "samples": samples_duplicate => "Dropped: of profiles seen before.",
                 "samples_superseded" in "samples": samples_superseded =>

@@ -472,6 +472,7 @@ impl Generator {
             samples_superseded: self.count(),
             samples_carried_over: self.count(),
             samples_drain: self.count(),
+            samples_idle: self.count(),
             samples_rejected: self.count(),
         }
     }
