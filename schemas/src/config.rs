@@ -102,7 +102,7 @@ pub struct Config {
     /// profile. 0: *guess* (few programs have other costs at their end, and results would come later).
     pub drain: Nanos,
     /// Whether waiting that [`idle_defaults`](crate::idle::idle_defaults) lists is left out of `off_cpu` and `wall` profiles.
-    /// True: *published* (most time off the processor is spent waiting for work).
+    /// True: *guess* (threads of services spend most time off the processor waiting for work).
     pub idle_defaults: bool,
     /// Further functions whose stacks are left out there, or with `!` before the name are kept; `*` stands for any text.
     /// None: only the user knows them.

@@ -178,7 +178,7 @@ pub(crate) const KEYS: &[Key] = keys! {
         "none: names are as tools give them, without lines, hashes and offsets";
     "dataflow.idle_defaults" = dataflow.idle_defaults, ROWS, Compared "idle-defaults" "BOOL":
         "Whether off_cpu and wall profiles are counted without the stacks of threads that wait for work, by fleetdiff's lists for each runtime."
-        "published: threads of services spend most time off the processor waiting for work";
+        "guess: threads of services spend most time off the processor waiting for work";
     "dataflow.idle" = dataflow.idle, ROWS, Compared "idle" "FUNCTION":
         "Further functions whose stacks are left out of off_cpu and wall profiles, as profilers write them; * stands for any text, and ! before a name keeps its stacks. Several as a JSON list."
         "none: only you know them";

@@ -115,7 +115,9 @@ pub(crate) fn places(flagged: &FlaggedFunction<'_>) -> String {
     let side = |state: FanOutState, extents: &[Extent]| {
         let cells: Vec<&CellKey> = flagged.cells(state).collect();
         let shares: Vec<String> = cells.iter().filter_map(|cell| share_delta(flagged.rows.get(*cell)?)).collect();
-        let shares = if shares.len() > LISTED { String::new() } else { format!("{}, ", listed(&shares)) };
+        // All functions together have no share.
+        let is_listed = (1..=LISTED).contains(&shares.len());
+        let shares = if is_listed { format!("{}, ", listed(&shares)) } else { String::new() };
         (!cells.is_empty())
             .then(|| format!("{} in {}: {shares}{}", state.name(), words(extents), effects(flagged, &cells)))
     };
