@@ -58,7 +58,10 @@ pub(crate) fn points(delta: Interval, citation: Citation) -> Span {
 
 /// A fraction in percent: `19.0 %`.
 pub(crate) fn percent(fraction: f64, citation: Citation, column: &'static str) -> Span {
-    figure(format!("{:.1} %", fraction * 100.0), citation, &[column])
+    let text = format!("{:.1} %", fraction * 100.0);
+    // What is less than 0 by rounding alone is none.
+    let text = if text == "-0.0 %" { "0.0 %".to_owned() } else { text };
+    figure(text, citation, &[column])
 }
 
 /// A length of time, rounded up: `5 minutes`.
