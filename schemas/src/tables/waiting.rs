@@ -72,7 +72,7 @@ fn columns_of_identity() -> Vec<Column<WaitingRow>> {
             "Which time: `cpu_and_off_cpu`, the sum of both for each function, over all threads; `off_cpu` or `wall`, by thread where \
              threads are known; `mutex` or `block`, the delay by contention, attributed to the holder or to the waiter.",
         "count_kind": count_kind =>
-            "`self`: time of the function itself; `total`: also of what it calls. Rows `(all)` have the first kind that is counted.",
+            "`self`: time of the function itself; `total`: also of those below it in the call tree. Rows `(all)` have the first kind that is counted.",
         "region": cell.region => "Region of the cell; `*` where the configuration merges regions.",
         "cohort": cell.cohort => "Cohort of the cell; `*` where the configuration merges cohorts.",
         "function": function =>
