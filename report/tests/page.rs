@@ -14,7 +14,7 @@ mod fleets;
 
 use browser::Browser;
 use fleetdiff_report::html;
-use fleets::{MEMORY, REGRESSED, RINGS, ROLLED_OUT, UNCHANGED, doubled, renamed, report, stretched};
+use fleets::{MEMORY, REGRESSED, RINGS, ROLLED_OUT, UNCHANGED, WAITING, doubled, renamed, report, stretched};
 
 /// A phone in portrait.
 const PHONE: (u32, u32) = (390, 844);
@@ -66,7 +66,7 @@ fn each_figure_leads_to_its_row() {
 
 #[test]
 fn a_phone_needs_no_scrolling_aside_and_its_pictures_can_be_read() {
-    for tables in [&*REGRESSED, &stretched(&REGRESSED), &*UNCHANGED, &*ROLLED_OUT, &*RINGS, &*MEMORY] {
+    for tables in [&*REGRESSED, &stretched(&REGRESSED), &*UNCHANGED, &*ROLLED_OUT, &*RINGS, &*MEMORY, &*WAITING] {
         let mut browser = Browser::start(PHONE.0, PHONE.1, 2);
         browser.open(&html(&report(tables)).unwrap(), "");
         assert!(overflow(&mut browser) <= 0.0, "the page is {} pixels too wide", overflow(&mut browser));

@@ -255,7 +255,10 @@ pub(crate) fn need(outlook: Outlook, (head, base): (i64, i64), (head_build, base
     let pods = [more(outlook.head_pods, head_build, head), more(outlook.base_pods, base_build, base)];
     let pods = listed(&pods.into_iter().flatten().collect::<Vec<_>>());
     match (pods.is_empty(), outlook.seconds) {
-        (true, Some(_)) => "there are enough samples, but too few functions are equivalent".to_owned(),
+        (true, Some(_)) => {
+            "there are enough samples, but too few functions are equivalent, or the cost of a request may have changed"
+                .to_owned()
+        }
         (true, None) => "its samples are spread over functions that are too rare to say how long it needs".to_owned(),
         (false, Some(seconds)) => {
             format!(

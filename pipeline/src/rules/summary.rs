@@ -318,6 +318,11 @@ fn sentence(verdict: ComparisonVerdict, look: &KindLook, raised: &[SignificantRo
         ComparisonVerdict::Inconclusive if look.support == Support::Tentative => {
             format!("inconclusive: {pods}, and equivalence needs at least 5 in each")
         }
+        ComparisonVerdict::Inconclusive if look.equivalent_share.is_some_and(|share| share >= CLEAN_SHARE) => format!(
+            "inconclusive: functions with {} of the base's samples are equivalent, but the cost of a request of all functions together may \
+             have changed ({pods})",
+            percent(look.equivalent_share)
+        ),
         ComparisonVerdict::Inconclusive => {
             format!(
                 "inconclusive: functions with {} of the base's samples are equivalent, 70 % are needed ({pods})",

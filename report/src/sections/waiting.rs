@@ -4,18 +4,20 @@ use std::collections::BTreeSet;
 
 use fleetdiff_pipeline::rules::waiting::words::{duration, measure, per, why};
 use fleetdiff_pipeline::rules::waiting::{has_changed, is_of_cell, subject};
-use fleetdiff_schemas::rows::WaitingRow;
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, WaitingRow};
 use fleetdiff_schemas::verdict::{LevelDirection, Support};
 
 use crate::chart::Undrawn;
 use crate::comparison::Comparison;
-use crate::document::{Block, Cell, Section, Tone, name, paragraph, words};
+use crate::document::{Block, Cell, Section, Text, Tone, name, paragraph, words};
 use crate::figures::{Columns, figure, ratio};
 use crate::records::Filed;
 use crate::references::References;
 
 /// Rows with a line of their own; the others are counted.
 const SHOWN: usize = 20;
+/// Rows that are said at the top of the report.
+const IN_SHORT: usize = 4;
 const RATIO: Columns = ["ratio", "ratio_low", "ratio_high"];
 
 pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) -> Result<Option<Section>, Undrawn> {
@@ -39,6 +41,26 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
     blocks.extend(list("Waiting in each cell", &cells, comparison, references));
     blocks.extend(list("Functions and threads whose time changed", &parts, comparison, references));
     Ok(Some(Section { title: Some("Waiting".to_owned()), blocks }))
+}
+
+/// Cells and threads of which all time changed, what is longer first; nothing if none did.
+pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References) -> Option<Text> {
+    let is_whole = |filed: &&Filed<WaitingRow>| &*filed.row.function == ALL_FUNCTIONS && has_changed(&filed.row);
+    let mut whole: Vec<&Filed<WaitingRow>> = comparison.waiting()?.rows.iter().filter(is_whole).collect();
+    whole.sort_by_key(|filed| filed.row.time.direction != LevelDirection::Up);
+    let mut text = Text::new();
+    for filed in whole.iter().take(IN_SHORT) {
+        let row = &filed.row;
+        let Some(of) = row.time.change else { continue };
+        let (place, what) = (comparison.place(&row.cell), subject(row));
+        text.push(words(format!("In {place}, {what}: {} {} ", measure(row.measure), per(row.per))));
+        text.push(ratio(of, references.row(filed), RATIO));
+        text.push(words(". "));
+    }
+    if whole.len() > IN_SHORT {
+        text.push(words(format!("{} more are below. ", whole.len() - IN_SHORT)));
+    }
+    (!text.is_empty()).then_some(text)
 }
 
 fn list(

@@ -7,7 +7,7 @@ use fleetdiff_connectors::parquet::{OutputReader, ParquetOutput};
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_report::{Document, Records, Subject, document};
 use fleetdiff_schemas::config::{Comparing, Config};
-use fleetdiff_schemas::profile::Profile;
+use fleetdiff_schemas::profile::{Profile, ProfileType};
 use fleetdiff_schemas::rows::{
     CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, Interval, LedgerRow, RejectedRow, RingRow,
     ScalingRow, Tables, WaitingRow,
@@ -15,6 +15,7 @@ use fleetdiff_schemas::rows::{
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder, Ring};
 use fleetdiff_simulation::memory::{first_moment, with_memory};
+use fleetdiff_simulation::waiting::with_waiting;
 use tempfile::TempDir;
 
 /// One function costs 40 % more in one of two cohorts.
@@ -104,6 +105,30 @@ pub static MEMORY: LazyLock<Tables> = LazyLock::new(|| {
             4000 + 12 * u64::try_from(seconds).unwrap()
         },
     );
+    let comparing = Comparing::Named { base: vec!["v41".into()], head: "v42".into() };
+    run_in_memory(&Config { comparing, ..config() }, partitions, 1).unwrap()
+});
+
+/// In one of two cohorts, helpers of the head wait half as long, and threads that serve requests half as long again.
+pub static WAITING: LazyLock<Tables> = LazyLock::new(|| {
+    let fleet = Fleet::seeded(9)
+        .regions(["north"])
+        .cohorts(["tv", "web"])
+        .pods_per_cell(8, 12)
+        .size_cv(0.1)
+        .samples_per_second(60.0)
+        .requests_per_second(20.0)
+        .already_deployed()
+        .lasts(Nanos::from_seconds(900))
+        .stacks()
+        .build();
+    let mut partitions = fleet.partitions(1);
+    let has_changed =
+        |profile: &Profile| profile.identity.build.as_str() == "v42" && profile.identity.cohort.as_str() == "tv";
+    with_waiting(&mut partitions, ProfileType::OffCpu, |profile, _| {
+        let [helper, request] = if has_changed(profile) { [2_000_000, 1_500_000] } else { [4_000_000, 1_000_000] };
+        vec![("helper-*", helper), ("request-*", request)]
+    });
     let comparing = Comparing::Named { base: vec!["v41".into()], head: "v42".into() };
     run_in_memory(&Config { comparing, ..config() }, partitions, 1).unwrap()
 });

@@ -8,7 +8,7 @@ use fleetdiff_schemas::rows::{IncidentRow, Tables};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, IncidentState};
 use fleetdiff_simulation::fleet::Fleet;
 
-use super::fleets::{MEMORY, REGRESSED, RINGS, ROLLED_OUT, UNCHANGED, UNDER_LOAD, doubled, renamed, report};
+use super::fleets::{MEMORY, REGRESSED, RINGS, ROLLED_OUT, UNCHANGED, UNDER_LOAD, WAITING, doubled, renamed, report};
 
 /// The Markdown of a report without marks.
 fn plain(tables: &Tables) -> String {
@@ -153,6 +153,22 @@ fn memory_is_judged_by_what_is_allocated_and_what_stays() {
     assert!(!top.contains("no cost is known to have changed"), "{top}");
     // A fleet without profiles of memory has no such section.
     assert!(!plain(&REGRESSED).contains("## Memory"));
+}
+
+#[test]
+fn waiting_is_said_by_thread() {
+    let text = plain(&WAITING);
+    let (_, section) = text.split_once("## Waiting").unwrap();
+    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
+    let lines: Vec<&str> =
+        section.lines().filter(|line| line.contains("all of threads") && line.contains("all of tv")).collect();
+    assert!(lines.iter().any(|line| line.contains("helper-*") && line.contains("shorter: x 0.50")), "{section}");
+    assert!(lines.iter().any(|line| line.contains("request-*") && line.contains("longer: x 1.5")), "{section}");
+    let of_web: Vec<&str> = section.lines().filter(|line| line.contains("all of web")).collect();
+    assert!(of_web.len() == 2 && of_web.iter().all(|line| line.contains("all functions together")), "{section}");
+    let (top, _) = text.split_once("## Cell by cell").unwrap();
+    assert!(top.contains("**Waiting**: In all of tv, all of threads request-"), "{top}");
+    assert!(!plain(&REGRESSED).contains("## Waiting"));
 }
 
 #[test]
