@@ -25,8 +25,15 @@ pub fn read_all(mut fleet: RecordedFleet) -> Vec<Decoded> {
     }
 }
 
+/// The same of a folder, without what samples stand for, which is not written in each format.
 pub fn read_folder(folder: &Path) -> Vec<Decoded> {
-    read_all(RecordedFleet::open(folder).unwrap())
+    let mut records = read_all(RecordedFleet::open(folder).unwrap());
+    for profile in records.iter_mut().flat_map(|record| &mut record.parts).flatten() {
+        if let Samples::Stacks(stacks) = &mut profile.samples {
+            stacks.iter_mut().for_each(|stack| stack.value = 0);
+        }
+    }
+    records
 }
 
 pub fn good(records: &[Decoded]) -> impl Iterator<Item = &Profile> {
