@@ -80,6 +80,20 @@ pub struct Stack {
     pub value: u64,
 }
 
+/// What each sample of these stacks stands for, if that is the same for all; `None` without samples.
+///
+/// ```
+/// use fleetdiff_schemas::profile::{Stack, value_of_each};
+/// let stack = |count, value| Stack { frames: vec![], count, cohort: None, value };
+/// assert_eq!(value_of_each(&[stack(2, 20), stack(1, 10)]), Some(10));
+/// assert_eq!(value_of_each(&[stack(2, 20), stack(1, 11)]), None);
+/// ```
+pub fn value_of_each(stacks: &[Stack]) -> Option<u64> {
+    let first = stacks.iter().find(|stack| stack.count > 0)?;
+    let each = first.value / first.count;
+    stacks.iter().all(|stack| stack.count.checked_mul(each) == Some(stack.value)).then_some(each)
+}
+
 /// Counts of one cohort that were folded before they were sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folded {

@@ -1,6 +1,6 @@
 //! What is written of the time that samples stand for.
 
-use fleetdiff_schemas::profile::Stack;
+use fleetdiff_schemas::profile::{Stack, value_of_each};
 
 /// Nanoseconds between two samples of time, written where nobody knows them: 100 Hz, the rate of Go's profiler.
 const UNKNOWN: i64 = 10_000_000;
@@ -20,14 +20,7 @@ impl WrittenTime {
         if stacks.iter().all(|stack| stack.value == 0) {
             return Self::Period(UNKNOWN);
         }
-        let each = common_value(stacks).and_then(|each| i64::try_from(each).ok());
+        let each = value_of_each(stacks).and_then(|each| i64::try_from(each).ok());
         each.filter(|each| *each > 1).map_or(Self::Own, Self::Period)
     }
-}
-
-/// What each sample stands for, if that is the same for all.
-fn common_value(stacks: &[Stack]) -> Option<u64> {
-    let first = stacks.iter().find(|stack| stack.count > 0)?;
-    let each = first.value / first.count;
-    stacks.iter().all(|stack| stack.count.checked_mul(each) == Some(stack.value)).then_some(each)
 }

@@ -7,14 +7,14 @@ use fleetdiff_schemas::config::{Config, Method};
 use fleetdiff_schemas::identity::{Build, Service};
 use fleetdiff_schemas::number::{float, length_float, table_count};
 use fleetdiff_schemas::profile::{AT_THREAD, CountKind, ProfileType, UNSYMBOLISED};
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, Interval, LevelFace, WaitingRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, LevelFace, WaitingRow};
 use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{LevelDirection, LevelReason, Support, TimeMeasure, TimePer};
 
 use super::arms::column;
 use super::counts::{Archive, BASE, HEAD, Held, Holder};
-use super::heap::pods::{Pod, Pods, limits};
+use super::heap::pods::{Pod, Pods, face_of, limits, requests_of};
 use super::statistics::families::bh;
 use super::statistics::pod_levels::Change;
 use super::timeline::Open;
@@ -146,13 +146,6 @@ fn of_legs(config: &Config, legs: &[&Pods<'_>], blank: &WaitingRow) -> Vec<Waiti
 /// Level and counting variance of each leg, of each bucket of an arm.
 type Buckets = Vec<Vec<(f64, f64)>>;
 
-fn requests_of(pod: &Pod) -> u64 {
-    let counted: Vec<Hop> = pod.iter().filter(|one| one.samples > 0).map(|one| one.own).collect();
-    let (first, last) = (counted.iter().min(), counted.iter().max());
-    let during = pod.iter().filter(|one| first <= Some(&one.own) && Some(&one.own) <= last);
-    during.map(|one| one.requests).sum()
-}
-
 /// Level and counting variance of a bucket.
 fn level(pods: &[Pod], what: &What, per: TimePer) -> Option<(f64, f64)> {
     let units: u64 = match per {
@@ -206,7 +199,7 @@ fn row(legs: &[&Pods<'_>], what: &What, mut row: WaitingRow) -> WaitingRow {
     match change {
         Err(reason) => row.time = LevelFace::unknown(reason),
         Ok(change) => {
-            row.time = face(&change);
+            row.time = face_of(&change, false);
             if legs.len() == 2 {
                 let [cpu, off] = [0, 1].map(|leg| means(&strata, leg));
                 (row.cpu_head, row.cpu_base) = (Some(cpu[HEAD]), Some(cpu[BASE]));
@@ -215,21 +208,6 @@ fn row(legs: &[&Pods<'_>], what: &What, mut row: WaitingRow) -> WaitingRow {
         }
     }
     row
-}
-
-fn face(change: &Change) -> LevelFace {
-    let ((low, high), (least, most)) = (change.interval(0.95), change.interval(0.90));
-    let (from, to) = limits(false);
-    let flat = least >= from && most <= to;
-    LevelFace {
-        head: Some(change.levels[HEAD]),
-        base: Some(change.levels[BASE]),
-        change: Some(Interval { value: change.value(), low, high }),
-        ln_p: Some(change.ln_p()),
-        q_value: None,
-        direction: if flat { LevelDirection::Flat } else { LevelDirection::Unknown },
-        reason: (!flat).then_some(LevelReason::Imprecise),
-    }
 }
 
 /// The means of one leg.

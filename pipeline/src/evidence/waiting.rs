@@ -65,10 +65,10 @@ pub fn waiting_evidence(
 ) -> Vec<WaitingEvidence> {
     let Some(measure) = measure(profile_type) else { return Vec::new() };
     let Some(waiting) = Leg::of(counts, id, config) else { return Vec::new() };
-    let mut found = Compared { measure, legs: vec![&waiting], config }.evidence();
+    let mut found = Compared::new(measure, vec![&waiting], config).evidence();
     let cpu = cpu.filter(|_| measure == TimeMeasure::OffCpu).and_then(|cpu| Leg::of(cpu, id, config));
     if let Some(cpu) = &cpu {
-        let both = Compared { measure: TimeMeasure::CpuAndOffCpu, legs: vec![cpu, &waiting], config };
+        let both = Compared::new(TimeMeasure::CpuAndOffCpu, vec![cpu, &waiting], config);
         found.extend(both.evidence());
     }
     found
@@ -125,13 +125,23 @@ impl Subject {
 struct Compared<'a> {
     measure: TimeMeasure,
     legs: Vec<&'a Leg<'a>>,
+    per: TimePer,
+    /// Whether the samples of each leg stand for time.
+    is_timed: bool,
     config: &'a Config,
 }
 
 /// A name, its thread, and where it is in each leg.
 type Named = BTreeMap<(Option<Arc<str>>, Arc<str>), Vec<Vec<usize>>>;
 
-impl Compared<'_> {
+impl<'a> Compared<'a> {
+    fn new(measure: TimeMeasure, legs: Vec<&'a Leg<'a>>, config: &'a Config) -> Self {
+        let served = |leg: &&Leg<'_>| leg.all_pods().any(|pod| pod.requests > 0);
+        let timed = |leg: &&Leg<'_>| leg.pods.is_empty() || leg.all_pods().any(|pod| pod.all.value > 0);
+        let per = if legs.iter().all(served) { TimePer::Request } else { TimePer::Profile };
+        Self { measure, per, is_timed: legs.iter().all(timed), legs, config }
+    }
+
     fn evidence(&self) -> Vec<WaitingEvidence> {
         let first = self.config.count_kinds.first().copied().unwrap_or(CountKind::SelfCount);
         let all: Vec<Subject> = self.legs.iter().map(|_| Subject::All).collect();
@@ -190,11 +200,9 @@ impl Compared<'_> {
         (thread, function): (Option<Arc<str>>, Arc<str>),
         subjects: &[Subject],
     ) -> WaitingEvidence {
-        let served = |leg: &&Leg<'_>| leg.all_pods().any(|pod| pod.requests > 0);
-        let per = if self.legs.iter().all(served) { TimePer::Request } else { TimePer::Profile };
-        let timed = |leg: &&Leg<'_>| leg.pods.is_empty() || leg.all_pods().any(|pod| pod.all.value > 0);
+        let per = self.per;
         let strata = self.strata(subjects, per);
-        let change = if self.legs.iter().all(timed) {
+        let change = if self.is_timed {
             let sums: Vec<Arms<Vec<PodLevel>>> =
                 strata.iter().map(|arms| arms.as_ref().map(|arm| arm.iter().map(|legs| sum(legs)).collect())).collect();
             LevelChange::ratio(&sums).ok_or(LevelReason::FewPods)

@@ -33,7 +33,7 @@ use crate::evidence::look::{KindLook, LookMemory, look};
 use crate::evidence::report::{ScopeReport, report};
 use crate::evidence::scaling::{CellScaling, ScalingFrame};
 use crate::evidence::view::{CellView, OnDemand};
-use crate::evidence::waiting::{WaitingEvidence, waiting_evidence};
+use crate::evidence::waiting::{WaitingEvidence, measure, waiting_evidence};
 use crate::rules::comparisons::Plan;
 use crate::rules::pods::{CellAddition, CellId};
 use crate::rules::scaling;
@@ -284,7 +284,8 @@ fn waiting(
     if !(plan.report && config.method.is_calibrated()) {
         return found;
     }
-    for (cell, state) in cells.iter().filter(|(cell, _)| cell.service == plan.service) {
+    let waits = |cell: &CellId| cell.service == plan.service && measure(cell.profile_type).is_some();
+    for (cell, state) in cells.iter().filter(|(cell, _)| waits(cell)) {
         let cpu = cells.get(&CellId { profile_type: ProfileType::Cpu, ..cell.clone() }).map(|cpu| &cpu.counts);
         for open in &plan.open {
             let evidence = waiting_evidence(&state.counts, cell.profile_type, cpu, &open.id, config);

@@ -15,6 +15,7 @@ use fleetdiff_schemas::fold::{fold_stacks, fold_values};
 use fleetdiff_schemas::identity::{Cohort, Identity};
 use fleetdiff_schemas::profile::{
     Decoded, Folded, Position, Profile, ProfileType, RequestPoint, Requests, Samples, Stack, Temporality, content_hash,
+    value_of_each,
 };
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::rows::RejectedRow;
@@ -378,6 +379,7 @@ fn fold(profile: &Profile, ids: &[FunctionId], table: &FunctionTable) -> Vec<Coh
         }
         Samples::Stacks(stacks) => {
             let cohorts = fold_stacks(&profile.names, stacks, own);
+            // What is the same for all need not be kept by function.
             let each = value_of_each(stacks);
             let values = match each {
                 Some(_) => Vec::new(),
@@ -418,13 +420,6 @@ fn paths_of(
         }
     }
     cohorts.into_iter().map(|(cohort, samples)| (cohort, encode_paths(samples))).collect()
-}
-
-/// What each sample of a profile stands for, if that is the same for all: values need not be kept by function then.
-fn value_of_each(stacks: &[Stack]) -> Option<u64> {
-    let first = stacks.iter().find(|stack| stack.count > 0)?;
-    let each = first.value / first.count;
-    stacks.iter().all(|stack| stack.count.checked_mul(each) == Some(stack.value)).then_some(each)
 }
 
 fn unfolded(cohort: Cohort, paths: Vec<u8>, values: Vec<u8>) -> CohortCounts {

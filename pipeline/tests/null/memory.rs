@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::Build;
-use fleetdiff_schemas::profile::Profile;
+use fleetdiff_schemas::profile::{Decoded, Profile};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, Tables};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{FlagState, HeapClass, LevelDirection};
@@ -16,9 +16,9 @@ use super::seeds::over;
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=8;
 
-/// Rows of a fleet whose heads allocate this many bytes for a sample, where bases allocate 1000, and hold this many more each second.
-fn memory(seed: u64, allocated: u64, more_a_second: u64) -> Tables {
-    let fleet = Fleet::seeded(seed)
+/// Pods of both builds from the start, in two cells.
+pub(super) fn already_deployed(seed: u64, seconds: i64) -> Fleet {
+    Fleet::seeded(seed)
         .regions(["north", "south"])
         .cohorts(["tv"])
         .pods_per_cell(5 + u32::try_from(seed % 3).unwrap() * 4, 20)
@@ -26,9 +26,21 @@ fn memory(seed: u64, allocated: u64, more_a_second: u64) -> Tables {
         .samples_per_second(60.0)
         .requests_per_second(20.0)
         .already_deployed()
-        .lasts(Nanos::from_seconds(1500))
+        .lasts(Nanos::from_seconds(seconds))
         .stacks()
-        .build();
+        .build()
+}
+
+/// Rows of the head against the base, with a report each five minutes.
+pub(super) fn compared(partitions: Vec<Vec<Decoded>>) -> Tables {
+    let comparing = Comparing::Named { base: vec!["v41".into()], head: Build::from("v42") };
+    let config = Config { comparing, report_every: Nanos::from_seconds(300), ..Config::default() };
+    run_in_memory(&config, partitions, 1).unwrap()
+}
+
+/// Rows of a fleet whose heads allocate this many bytes for a sample, where bases allocate 1000, and hold this many more each second.
+fn memory(seed: u64, allocated: u64, more_a_second: u64) -> Tables {
+    let fleet = already_deployed(seed, 1500);
     let head = fleet.head().clone();
     let mut partitions = fleet.partitions(1);
     let start = first_moment(&partitions);
@@ -42,9 +54,7 @@ fn memory(seed: u64, allocated: u64, more_a_second: u64) -> Tables {
             4000 + seconds * if is_head(profile) { 1 + more_a_second } else { 1 }
         },
     );
-    let comparing = Comparing::Named { base: vec!["v41".into()], head: Build::from("v42") };
-    let config = Config { comparing, report_every: Nanos::from_seconds(300), ..Config::default() };
-    run_in_memory(&config, partitions, 1).unwrap()
+    compared(partitions)
 }
 
 /// A family is a cell (or all cells, for all functions together) at a report, of one kind of count and one figure.

@@ -3,16 +3,12 @@
 use std::collections::BTreeSet;
 
 use fleetdiff_pipeline::rules::waiting::has_changed;
-use fleetdiff_pipeline::run::in_memory::run_in_memory;
-use fleetdiff_schemas::config::{Comparing, Config};
-use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Tables, WaitingRow};
-use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{LevelDirection, TimeMeasure};
-use fleetdiff_simulation::fleet::Fleet;
 use fleetdiff_simulation::waiting::with_waiting;
 
+use super::memory::{already_deployed, compared};
 use super::seeds::over;
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
@@ -20,17 +16,7 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
 /// Rows of a fleet in which a helper waits 4 ms for each sample on the CPU, and a thread that serves requests 1 ms; in the head so many
 /// microseconds.
 fn waiting(seed: u64, [helper, request]: [u64; 2]) -> Tables {
-    let fleet = Fleet::seeded(seed)
-        .regions(["north", "south"])
-        .cohorts(["tv"])
-        .pods_per_cell(5 + u32::try_from(seed % 3).unwrap() * 4, 20)
-        .size_cv(0.1)
-        .samples_per_second(60.0)
-        .requests_per_second(20.0)
-        .already_deployed()
-        .lasts(Nanos::from_seconds(1200))
-        .stacks()
-        .build();
+    let fleet = already_deployed(seed, 1200);
     let head = fleet.head().clone();
     let mut partitions = fleet.partitions(1);
     with_waiting(&mut partitions, ProfileType::OffCpu, |profile, frame| {
@@ -38,9 +24,7 @@ fn waiting(seed: u64, [helper, request]: [u64; 2]) -> Tables {
         let each = 800 + u64::from(frame % 5) * 100;
         vec![("helper-*", helper * each), ("request-*", request * each)]
     });
-    let comparing = Comparing::Named { base: vec!["v41".into()], head: Build::from("v42") };
-    let config = Config { comparing, report_every: Nanos::from_seconds(300), ..Config::default() };
-    run_in_memory(&config, partitions, 1).unwrap()
+    compared(partitions)
 }
 
 /// A family is a measure of a cell (or all cells, for all functions together) at a report, of one kind of count.

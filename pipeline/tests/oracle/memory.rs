@@ -16,20 +16,25 @@ fn size(frame: u32) -> u64 {
     512 + 64 * u64::from(frame % 7)
 }
 
+/// Windows, ages, kinds of count, cells and floors that differ from seed to seed.
+pub(super) fn drawn(seed: u64) -> Config {
+    Config {
+        window: Nanos::from_seconds(if seed.is_multiple_of(4) { 300 } else { 600 }),
+        young: Nanos::from_seconds(if seed.is_multiple_of(3) { 0 } else { 240 }),
+        count_kinds: if seed.is_multiple_of(2) { CountKind::ALL.to_vec() } else { vec![CountKind::Total] },
+        cell_by: if seed % 4 == 1 { CellBy::All } else { CellBy::Cohort },
+        evaluate_every: Nanos::from_seconds(300),
+        min_count: if seed.is_multiple_of(5) { 300 } else { 30 },
+        ..config()
+    }
+}
+
 #[test]
 fn oracle_memory() {
     let (mut rows, mut of_functions, mut tested) = (0, 0, 0);
     let (mut directions, mut reasons, mut classes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for seed in 505..=508 {
-        let config = Config {
-            window: Nanos::from_seconds(if seed % 4 == 0 { 300 } else { 600 }),
-            young: Nanos::from_seconds(if seed % 3 == 0 { 0 } else { 240 }),
-            count_kinds: if seed % 2 == 0 { CountKind::ALL.to_vec() } else { vec![CountKind::Total] },
-            cell_by: if seed % 4 == 1 { CellBy::All } else { CellBy::Cohort },
-            evaluate_every: Nanos::from_seconds(300),
-            min_count: if seed % 5 == 0 { 300 } else { 30 },
-            ..config()
-        };
+        let config = drawn(seed);
         let plain = builder(seed)
             .regions(["east"])
             .requests_per_second(if seed == 507 { 0.0 } else { 20.0 })

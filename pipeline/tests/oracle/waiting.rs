@@ -2,29 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use fleetdiff_schemas::config::{CellBy, Config};
-use fleetdiff_schemas::profile::{CountKind, ProfileType};
+use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::Tables;
-use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{LevelDirection, TimePer};
 use fleetdiff_simulation::waiting::with_waiting;
 
-use super::{builder, config, delivered, oracle, run_in_memory};
+use super::memory::drawn;
+use super::{builder, delivered, oracle, run_in_memory};
 
 #[test]
 fn oracle_waiting() {
     let (mut rows, mut of_threads, mut tested, mut with_parts) = (0, 0, 0, 0);
     let (mut directions, mut measures, mut per) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for seed in 601..=606 {
-        let config = Config {
-            window: Nanos::from_seconds(if seed % 4 == 0 { 300 } else { 600 }),
-            young: Nanos::from_seconds(if seed % 3 == 0 { 0 } else { 240 }),
-            count_kinds: if seed % 2 == 0 { CountKind::ALL.to_vec() } else { vec![CountKind::Total] },
-            cell_by: if seed % 4 == 1 { CellBy::All } else { CellBy::Cohort },
-            evaluate_every: Nanos::from_seconds(300),
-            min_count: if seed % 5 == 0 { 300 } else { 30 },
-            ..config()
-        };
+        let config = drawn(seed);
         let plain = builder(seed)
             .regions(["east"])
             .requests_per_second(if seed == 603 { 0.0 } else { 20.0 })

@@ -7,7 +7,7 @@ use fleetdiff_connectors::parquet::{OutputReader, ParquetOutput};
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_report::{Document, Records, Subject, document};
 use fleetdiff_schemas::config::{Comparing, Config};
-use fleetdiff_schemas::profile::{Profile, ProfileType};
+use fleetdiff_schemas::profile::{Decoded, Profile, ProfileType};
 use fleetdiff_schemas::rows::{
     CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, Interval, LedgerRow, RejectedRow, RingRow,
     ScalingRow, Tables, WaitingRow,
@@ -82,21 +82,9 @@ pub static RINGS: LazyLock<Tables> = LazyLock::new(|| {
 
 /// In one of two cohorts the head allocates a fifth less for a request, and a pod holds more from minute to minute.
 pub static MEMORY: LazyLock<Tables> = LazyLock::new(|| {
-    let fleet = Fleet::seeded(6)
-        .regions(["north"])
-        .cohorts(["tv", "web"])
-        .pods_per_cell(8, 12)
-        .size_cv(0.1)
-        .samples_per_second(60.0)
-        .requests_per_second(20.0)
-        .already_deployed()
-        .lasts(Nanos::from_seconds(1500))
-        .stacks()
-        .build();
+    let fleet = already_deployed(6, 1500);
     let mut partitions = fleet.partitions(1);
     let start = first_moment(&partitions);
-    let has_changed =
-        |profile: &Profile| profile.identity.build.as_str() == "v42" && profile.identity.cohort.as_str() == "tv";
     with_memory(
         &mut partitions,
         |profile, _| if has_changed(profile) { 800 } else { 1000 },
@@ -105,13 +93,23 @@ pub static MEMORY: LazyLock<Tables> = LazyLock::new(|| {
             4000 + 12 * u64::try_from(seconds).unwrap()
         },
     );
-    let comparing = Comparing::Named { base: vec!["v41".into()], head: "v42".into() };
-    run_in_memory(&Config { comparing, ..config() }, partitions, 1).unwrap()
+    compared(partitions)
 });
 
 /// In one of two cohorts, helpers of the head wait half as long, and threads that serve requests half as long again.
 pub static WAITING: LazyLock<Tables> = LazyLock::new(|| {
-    let fleet = Fleet::seeded(9)
+    let fleet = already_deployed(9, 900);
+    let mut partitions = fleet.partitions(1);
+    with_waiting(&mut partitions, ProfileType::OffCpu, |profile, _| {
+        let [helper, request] = if has_changed(profile) { [2_000_000, 1_500_000] } else { [4_000_000, 1_000_000] };
+        vec![("helper-*", helper), ("request-*", request)]
+    });
+    compared(partitions)
+});
+
+/// Two cohorts whose pods run both builds from the start.
+fn already_deployed(seed: u64, seconds: i64) -> Fleet {
+    Fleet::seeded(seed)
         .regions(["north"])
         .cohorts(["tv", "web"])
         .pods_per_cell(8, 12)
@@ -119,19 +117,21 @@ pub static WAITING: LazyLock<Tables> = LazyLock::new(|| {
         .samples_per_second(60.0)
         .requests_per_second(20.0)
         .already_deployed()
-        .lasts(Nanos::from_seconds(900))
+        .lasts(Nanos::from_seconds(seconds))
         .stacks()
-        .build();
-    let mut partitions = fleet.partitions(1);
-    let has_changed =
-        |profile: &Profile| profile.identity.build.as_str() == "v42" && profile.identity.cohort.as_str() == "tv";
-    with_waiting(&mut partitions, ProfileType::OffCpu, |profile, _| {
-        let [helper, request] = if has_changed(profile) { [2_000_000, 1_500_000] } else { [4_000_000, 1_000_000] };
-        vec![("helper-*", helper), ("request-*", request)]
-    });
+        .build()
+}
+
+/// Whether a profile is of the head, in the cohort in which that differs.
+fn has_changed(profile: &Profile) -> bool {
+    profile.identity.build.as_str() == "v42" && profile.identity.cohort.as_str() == "tv"
+}
+
+/// Rows of the head against the base.
+fn compared(partitions: Vec<Vec<Decoded>>) -> Tables {
     let comparing = Comparing::Named { base: vec!["v41".into()], head: "v42".into() };
     run_in_memory(&Config { comparing, ..config() }, partitions, 1).unwrap()
-});
+}
 
 fn small() -> FleetBuilder {
     Fleet::seeded(3)

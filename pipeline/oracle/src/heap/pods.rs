@@ -31,6 +31,14 @@ pub(crate) fn limits(is_slope: bool) -> (f64, f64) {
     if is_slope { (-0.1, 0.1) } else { (1.0 / 1.05, 1.05) }
 }
 
+/// What a pod served from its first hop with samples to its last.
+pub(crate) fn requests_of(pod: &Pod) -> u64 {
+    let counted: Vec<Hop> = pod.iter().filter(|one| one.samples > 0).map(|one| one.own).collect();
+    let (first, last) = (counted.iter().min(), counted.iter().max());
+    let during = pod.iter().filter(|one| first <= Some(&one.own) && Some(&one.own) <= last);
+    during.map(|one| one.requests).sum()
+}
+
 /// Samples and bytes.
 fn sums(held: &Held, what: Figure<'_>) -> (u64, u64) {
     let Some((name, column)) = what else { return (held.samples, held.bytes) };
@@ -112,12 +120,6 @@ impl<'a> Pods<'a> {
 
     /// Item 2.
     pub(super) fn allocation(&self, what: Figure<'_>) -> LevelFace {
-        let requests_of = |pod: &Pod| -> u64 {
-            let counted: Vec<Hop> = pod.iter().filter(|one| one.samples > 0).map(|one| one.own).collect();
-            let (first, last) = (counted.iter().min(), counted.iter().max());
-            let during = pod.iter().filter(|one| first <= Some(&one.own) && Some(&one.own) <= last);
-            during.map(|one| one.requests).sum()
-        };
         let pods = || self.strata.values().flatten().flat_map(BTreeMap::values).flatten();
         let missing = if self.strata.is_empty() || pods().any(|pod| requests_of(pod) > 0) {
             LevelReason::FewPods
@@ -189,17 +191,22 @@ impl<'a> Pods<'a> {
         let of_arm = |arm: &BTreeMap<u8, Vec<Pod>>| arm.values().filter_map(|pods| measure(pods)).collect::<Vec<_>>();
         let strata: Vec<[Vec<Bucket>; 2]> = self.strata.values().map(|arms| arms.each_ref().map(of_arm)).collect();
         let Some(change) = Change::of(&strata, !is_slope) else { return LevelFace::unknown(missing) };
-        let ((low, high), (least, most)) = (change.interval(0.95), change.interval(0.90));
-        let (from, to) = limits(is_slope);
-        let flat = least >= from && most <= to;
-        LevelFace {
-            head: Some(change.levels[HEAD]),
-            base: Some(change.levels[BASE]),
-            change: Some(Interval { value: change.value(), low, high }),
-            ln_p: Some(change.ln_p()),
-            q_value: None,
-            direction: if flat { LevelDirection::Flat } else { LevelDirection::Unknown },
-            reason: (!flat).then_some(LevelReason::Imprecise),
-        }
+        face_of(&change, is_slope)
+    }
+}
+
+/// A change as a row has it, in no family yet.
+pub(crate) fn face_of(change: &Change, is_slope: bool) -> LevelFace {
+    let ((low, high), (least, most)) = (change.interval(0.95), change.interval(0.90));
+    let (from, to) = limits(is_slope);
+    let flat = least >= from && most <= to;
+    LevelFace {
+        head: Some(change.levels[HEAD]),
+        base: Some(change.levels[BASE]),
+        change: Some(Interval { value: change.value(), low, high }),
+        ln_p: Some(change.ln_p()),
+        q_value: None,
+        direction: if flat { LevelDirection::Flat } else { LevelDirection::Unknown },
+        reason: (!flat).then_some(LevelReason::Imprecise),
     }
 }
