@@ -16,6 +16,7 @@ CREATE OR REPLACE TEMP VIEW scaling AS FROM 'out/scaling/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW rings AS FROM 'out/rings/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW heap AS FROM 'out/heap/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW waiting AS FROM 'out/waiting/**/*.parquet';
+CREATE OR REPLACE TEMP VIEW stacks AS FROM 'out/stacks/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW ledger AS FROM 'out/ledger/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW rejected AS FROM 'out/rejected/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW events AS
@@ -38,6 +39,7 @@ UNION ALL SELECT 'scaling', count(*) FROM scaling
 UNION ALL SELECT 'rings', count(*) FROM rings
 UNION ALL SELECT 'heap', count(*) FROM heap
 UNION ALL SELECT 'waiting', count(*) FROM waiting
+UNION ALL SELECT 'stacks', count(*) FROM stacks
 ORDER BY "table";
 FROM overview;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fleetdiff_diff::compare::{Compared, Finding, Recording};
 use fleetdiff_diff::flame::{CallTree, Run, Sides};
-use fleetdiff_diff::page::{FrameClass, Function, Report, ReportSide};
+use fleetdiff_diff::page::{FrameClass, Function, Replicate, Report, ReportSide};
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, ProfileType, Samples, Stack};
 
@@ -116,6 +116,7 @@ fn runs(side: &[Recording]) -> Vec<Run<'_>> {
 pub fn report(compared: &Compared, tree: CallTree) -> Report {
     let totals = compared.totals();
     let side = |label: &str, samples: u64, runs| ReportSide {
+        replicate: Replicate::Run,
         label: label.to_owned(),
         runs: u32::try_from(runs).unwrap_or(u32::MAX),
         samples: Some(samples),

@@ -57,6 +57,12 @@ impl CallTree {
         &self.names
     }
 
+    /// The same tree, whose stacks were summed over more runs than there were lists of stacks.
+    #[must_use]
+    pub fn summed_over(self, runs: Sides<u32>) -> Self {
+        Self { runs, ..self }
+    }
+
     /// All nodes, in the order of the picture.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes

@@ -13,12 +13,13 @@ use sha2::{Digest, Sha256};
 use self::embedded::Embedded;
 use crate::escape::{for_script, for_text};
 
-pub use crate::report::{FrameClass, Function, Ratio, Report, ReportSide};
+pub use crate::report::{FrameClass, Function, Ratio, Replicate, Report, ReportSide};
 
 const TEMPLATE: &str = include_str!("page/page.html");
 /// The colours that every page of fleetdiff has, light and dark.
 pub const PALETTE: &str = include_str!("page/palette.css");
-const STYLE: &str = concat!(include_str!("page/palette.css"), include_str!("page/page.css"));
+/// The style of the page.
+pub const STYLE: &str = concat!(include_str!("page/palette.css"), include_str!("page/page.css"));
 
 /// The scripts of the page in order: later ones use earlier ones.
 const SCRIPTS: [&str; 15] = [
@@ -49,12 +50,12 @@ pub struct Unwritable(#[from] serde_json::Error);
 /// # Errors
 /// [`Unwritable`] if the report cannot be written as JSON.
 pub fn page(report: &Report) -> Result<String, Unwritable> {
-    let script = SCRIPTS.concat();
+    let script = script();
     let data = for_script(&serde_json::to_string(&Embedded::of(report))?);
     Ok(filled(TEMPLATE, |place| match place {
         "title" => for_text(&report.title),
         "headline" => for_text(&report.headline),
-        "policy" => policy(&script, STYLE),
+        "policy" => policy(&[&script], &[STYLE]),
         "style" => STYLE.to_owned(),
         "data" => data.clone(),
         "script" => script.clone(),
@@ -62,13 +63,19 @@ pub fn page(report: &Report) -> Result<String, Unwritable> {
     }))
 }
 
-/// A content security policy: nothing may be fetched, and only this script and this style are used.
-pub fn policy(script: &str, style: &str) -> String {
-    let hash = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
+/// The script of the page.
+pub fn script() -> String {
+    SCRIPTS.concat()
+}
+
+/// A content security policy: nothing may be fetched, and only these scripts and these styles are used.
+pub fn policy(scripts: &[&str], styles: &[&str]) -> String {
+    let hash = |text: &&str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
+    let hashes = |texts: &[&str]| texts.iter().map(hash).collect::<Vec<_>>().join(" ");
     format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
-        hash(script),
-        hash(style)
+        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
+        hashes(scripts),
+        hashes(styles)
     )
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fleetdiff_formats::Values;
+use fleetdiff_formats::names::FrameClass as NameClass;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::Verdict;
 use serde::Serialize;
@@ -42,8 +43,10 @@ impl Report {
 pub struct ReportSide {
     /// Its name: a build, a file, a folder.
     pub label: String,
-    /// Replicates.
+    /// How many replicates.
     pub runs: u32,
+    /// What these are.
+    pub replicate: Replicate,
     /// Raw samples of all runs; none where times are compared, of which nobody knows how many samples they are.
     pub samples: Option<u64>,
     /// What was sampled: `cpu`, `heap`.
@@ -52,6 +55,26 @@ pub struct ReportSide {
     pub unit: String,
     /// The weight of the samples of all runs, in `unit`; at least 0.
     pub total: f64,
+}
+
+/// What repeats a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Replicate {
+    /// A recording of a program.
+    Run,
+    /// A pod of a fleet.
+    Pod,
+}
+
+impl Replicate {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Pod => "pod",
+        }
+    }
 }
 
 /// Whose code a function is.
@@ -64,6 +87,17 @@ pub enum FrameClass {
     Runtime,
     /// The kernel, and the libraries below every program.
     System,
+}
+
+impl FrameClass {
+    /// The class of a function, by its name.
+    pub fn of(function: &str) -> Self {
+        match NameClass::of(function) {
+            NameClass::Program | NameClass::Unknown => Self::User,
+            NameClass::Runtime => Self::Runtime,
+            NameClass::Native | NameClass::Kernel => Self::System,
+        }
+    }
 }
 
 /// The test of one function.

@@ -8,7 +8,7 @@
 //! carries a cell's counts to where cells are rolled up. If no base build runs any more, [`history`] compares the head
 //! with what is kept of the base. [`strata_detail`] says in words where arms ran; [`view`] is a cell as an evaluation
 //! sees it. [`others`] is what the test of one function takes from all functions. [`scaling`] is how its cost follows load, [`heap`] what became of memory, [`waiting`] what
-//! requests wait for, both by pod ([`tally`]).
+//! requests wait for, both by pod ([`tally`]), [`stacks`] the samples by stack for a picture.
 
 mod arm_facts;
 pub mod arms;
@@ -31,6 +31,7 @@ pub(crate) mod row;
 pub mod scaling;
 pub mod snapshot;
 pub(crate) mod splits;
+pub mod stacks;
 mod strata;
 pub(crate) mod strata_detail;
 mod tally;

@@ -26,6 +26,8 @@ mod requests;
 mod rings;
 #[path = "oracle/silences.rs"]
 mod silences;
+#[path = "oracle/stacks.rs"]
+mod stacks;
 #[path = "oracle/unlabelled.rs"]
 mod unlabelled;
 #[path = "oracle/waiting.rs"]

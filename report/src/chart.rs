@@ -45,7 +45,7 @@ const FONT: f64 = 1.24;
 pub struct Undrawn(String);
 
 impl Undrawn {
-    fn of(error: impl fmt::Display) -> Self {
+    pub(crate) fn of(error: impl fmt::Display) -> Self {
         Self(error.to_string())
     }
 }

@@ -6,7 +6,7 @@ use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_schemas::fan_out::Extent;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{
-    ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow, HeapRow, IncidentRow, ScalingRow,
+    ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow, HeapRow, IncidentRow, ScalingRow, StackRow,
     WaitingRow,
 };
 use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, FlagState, IncidentState, Scope};
@@ -88,6 +88,12 @@ impl<'a> Comparison<'a> {
     /// What became of memory.
     pub(crate) fn memory(&self) -> Option<&'a LastReport<HeapRow>> {
         self.records.memory.get(self.subject)
+    }
+
+    /// The stacks of the cell that changed most, by type of profile.
+    pub(crate) fn stacks(&self) -> impl Iterator<Item = &'a [Filed<StackRow>]> {
+        let of_subject = self.records.stacks.iter().filter(|((subject, _), _)| subject == self.subject);
+        of_subject.map(|(_, stacks)| &stacks.rows[..])
     }
 
     /// What requests waited for.

@@ -68,6 +68,8 @@ pub enum Block {
         /// The pictures.
         charts: Vec<Chart>,
     },
+    /// A differential flame graph.
+    Flame(Flame),
 }
 
 /// A question and its answer.
@@ -120,6 +122,21 @@ pub struct Chart {
     pub caption: Text,
     /// What it says in figures and names, for those who cannot see it too.
     pub says: Text,
+    /// The picture as an SVG element.
+    pub svg: String,
+}
+
+/// A differential flame graph: a page of its own within the page, and a picture of it for paper.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Flame {
+    /// What it shows.
+    pub title: Text,
+    /// Of how many samples it is.
+    pub says: Text,
+    /// The title of its page.
+    pub name: String,
+    /// Its page, which can be searched and zoomed.
+    pub page: String,
     /// The picture as an SVG element.
     pub svg: String,
 }
@@ -267,5 +284,6 @@ fn texts_of(block: &Block) -> Vec<&Text> {
         Block::Charts { charts } => {
             charts.iter().flat_map(|chart| [&chart.title, &chart.caption, &chart.says]).collect()
         }
+        Block::Flame(flame) => vec![&flame.title, &flame.says],
     }
 }

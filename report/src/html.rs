@@ -1,8 +1,8 @@
-//! The document as one page: no script, no network, no other files. It follows the light or dark scheme of its reader, and is light
+//! The document as one page: no network, no other files, and no script but those of its flame graphs. It follows the light or dark scheme of its reader, and is light
 //! on paper.
 
 use fleetdiff_diff::escape::for_text;
-use fleetdiff_diff::page::{PALETTE, policy};
+use fleetdiff_diff::page::{self, PALETTE, policy};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
@@ -32,7 +32,7 @@ pub fn html(document: &Document) -> Result<String, Unwritable> {
     let style = [PALETTE, STYLE].concat();
     let variables = context! {
         report => Value::from(Serde(document)),
-        policy => policy("", &style),
+        policy => policy(&[&page::script()], &[&style, page::STYLE]),
         style => Value::from_safe_string(style),
     };
     Ok(environment.get_template("page")?.render(variables)?)

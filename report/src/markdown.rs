@@ -58,6 +58,9 @@ fn write_section(page: &mut String, section: &Section) {
                 }
                 page.push('\n');
             }
+            Block::Flame(flame) => {
+                let _ = writeln!(page, "- {}: {}\n", sentence(&flame.title), sentence(&flame.says));
+            }
         }
     }
 }

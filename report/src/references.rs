@@ -64,7 +64,7 @@ pub enum Literal {
 
 impl Literal {
     /// The value of a column. Keys hold no numbers with decimals and no lists, which have no exact literal.
-    fn of(value: Value<'_>) -> Self {
+    pub(crate) fn of(value: Value<'_>) -> Self {
         match value {
             Value::Text(text) => Self::Text(text.to_owned()),
             Value::Count(count) => Self::Count(count),

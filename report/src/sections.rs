@@ -4,6 +4,7 @@ mod aa_check;
 mod by_cell;
 mod course;
 mod data_quality;
+mod flame;
 mod grid;
 mod heap;
 mod history;
@@ -29,10 +30,11 @@ type OfComparison = fn(&Comparison<'_>, &mut References) -> Result<Option<Sectio
 type OfFolder = fn(&Records, &mut References) -> Result<Option<Section>, Undrawn>;
 
 /// The sections of a comparison, in order.
-pub(crate) const OF_COMPARISON: [OfComparison; 10] = [
+pub(crate) const OF_COMPARISON: [OfComparison; 11] = [
     summary::section,
     grid::section,
     incidents::section,
+    flame::section,
     load::section,
     heap::section,
     waiting::section,

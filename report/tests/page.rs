@@ -49,6 +49,27 @@ fn the_policy_forbids_scripts_and_requests() {
 }
 
 #[test]
+fn the_flame_graph_is_drawn_within_the_page_and_as_a_picture_on_paper() {
+    let mut browser = opened(1200, 900);
+    assert_eq!(browser.number("document.querySelectorAll('.flame').length"), 1.0);
+    browser.evaluate("document.querySelector('.flame').scrollIntoView()");
+    let frames = "document.querySelector('.flame iframe').contentWindow";
+    browser.settle();
+    let inner = |what: &str| format!("{frames}.{what}");
+    let headline = browser.text(&inner("document.getElementById('headline').innerText"));
+    assert!(headline.contains("pods as replicates"), "{headline}");
+    let side = browser.text(&inner("document.getElementById('side-head').innerText"));
+    assert!(side.contains(" pods"), "{side}");
+    assert!(browser.number(&inner("document.getElementById('frames').height")) > 100.0);
+    let still = "getComputedStyle(document.querySelector('.flame .still')).display";
+    assert_eq!(browser.text(still), "none");
+    browser.show_as("print");
+    assert_eq!(browser.text(still), "block");
+    assert!(browser.number("document.querySelectorAll('.flame .still rect').length") > 20.0);
+    assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
+}
+
+#[test]
 fn each_figure_leads_to_its_row() {
     let mut browser = opened(1200, 900);
     let lost = browser.evaluate(
@@ -71,11 +92,11 @@ fn a_phone_needs_no_scrolling_aside_and_its_pictures_can_be_read() {
         browser.open(&html(&report(tables)).unwrap(), "");
         assert!(overflow(&mut browser) <= 0.0, "the page is {} pixels too wide", overflow(&mut browser));
         let small = browser.evaluate(
-            "[...document.querySelectorAll('svg text')].map((text) => parseFloat(text.getAttribute('font-size')) * text.ownerSVGElement.getBoundingClientRect().width / text.ownerSVGElement.viewBox.baseVal.width).filter((size) => size < 11)",
+            "[...document.querySelectorAll('.charts svg text')].map((text) => parseFloat(text.getAttribute('font-size')) * text.ownerSVGElement.getBoundingClientRect().width / text.ownerSVGElement.viewBox.baseVal.width).filter((size) => size < 11)",
         );
         assert_eq!(small.as_array().unwrap().len(), 0, "pixels of texts in pictures: {small}");
         let cut = browser.evaluate(
-            "[...document.querySelectorAll('svg text')].filter((text) => {
+            "[...document.querySelectorAll('.charts svg text')].filter((text) => {
                 const [own, all] = [text, text.ownerSVGElement].map((part) => part.getBoundingClientRect());
                 return own.left < all.left - 1 || own.right > all.right + 1 || own.top < all.top - 2 || own.bottom > all.bottom + 2;
             }).map((text) => text.textContent)",

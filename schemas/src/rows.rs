@@ -7,6 +7,7 @@ pub(crate) mod incident;
 pub(crate) mod keys;
 mod ring;
 mod scaling;
+mod stack;
 mod waiting;
 
 pub use self::evidence::{EvidenceRow, SharedFigures};
@@ -15,6 +16,7 @@ pub use self::incident::{IncidentRow, VerdictRow};
 pub use self::keys::{CellKey, ComparisonKey};
 pub use self::ring::{RingRow, RingStep};
 pub use self::scaling::{AtLoad, ScalingBasis, ScalingFindingRow, ScalingRow};
+pub use self::stack::{RARE_STACKS, StackRow};
 pub use self::waiting::WaitingRow;
 
 use serde::{Deserialize, Serialize};
@@ -407,6 +409,8 @@ pub struct Tables {
     pub heap: Vec<HeapRow>,
     /// What requests waited for.
     pub waiting: Vec<WaitingRow>,
+    /// Samples by stack where a comparison changed most.
+    pub stacks: Vec<StackRow>,
     /// What became of records and samples.
     pub ledger: Vec<LedgerRow>,
     /// Rejected parts.
@@ -468,6 +472,9 @@ impl Tables {
             let (kind, cell) = (row.count_kind, &row.cell);
             (row.window_end_at, place, row.measure, kind, cell, row.thread.as_deref(), &row.function)
         }
+        fn of_stack(row: &StackRow) -> (Nanos, &ComparisonKey, &CellKey, &[String]) {
+            (row.window_end_at, &row.comparison, &row.cell, &row.stack)
+        }
         fn of_heap_finding(row: &HeapFindingRow) -> (Hop, &Service, &Build, &Build) {
             (row.sequence, &row.service, &row.base_build, &row.head_build)
         }
@@ -482,6 +489,7 @@ impl Tables {
         self.scaling_findings.sort_by(|a, b| of_finding(a).cmp(&of_finding(b)));
         self.heap.sort_by(|a, b| of_heap(a).cmp(&of_heap(b)));
         self.waiting.sort_by(|a, b| of_waiting(a).cmp(&of_waiting(b)));
+        self.stacks.sort_by(|a, b| of_stack(a).cmp(&of_stack(b)));
         self.heap_findings.sort_by(|a, b| of_heap_finding(a).cmp(&of_heap_finding(b)));
         self.ledger.sort_by(|a, b| (a.hop_at, &a.profile_type).cmp(&(b.hop_at, &b.profile_type)));
         self.rejected.sort();

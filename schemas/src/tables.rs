@@ -29,6 +29,7 @@ mod ledger;
 mod rejected;
 mod rings;
 mod scaling;
+mod stacks;
 mod value;
 mod waiting;
 

@@ -32,6 +32,7 @@ FILED_BY = {
     "rings": "window_end_at",
     "heap": "window_end_at",
     "waiting": "window_end_at",
+    "stacks": "window_end_at",
     "ledger": "hop_at",
     "rejected": "hop_at",
 }

@@ -44,6 +44,7 @@ impl FlushInterval {
             earliest(&tables.rings),
             earliest(&tables.heap),
             earliest(&tables.waiting),
+            earliest(&tables.stacks),
             earliest(&tables.ledger),
             earliest(&tables.rejected),
         ];
@@ -94,6 +95,7 @@ impl PendingRows {
         self.rows.rings.extend(rows.rings);
         self.rows.heap.extend(rows.heap);
         self.rows.waiting.extend(rows.waiting);
+        self.rows.stacks.extend(rows.stacks);
         self.rows.ledger.extend(rows.ledger);
         self.rows.rejected.extend(rows.rejected);
     }
@@ -116,6 +118,7 @@ impl PendingRows {
             scaling_findings: Vec::new(),
             heap: extract(&mut self.rows.heap, |row| is_over(row.filed_at())),
             waiting: extract(&mut self.rows.waiting, |row| is_over(row.filed_at())),
+            stacks: extract(&mut self.rows.stacks, |row| is_over(row.filed_at())),
             heap_findings: Vec::new(),
             ledger: extract(&mut self.rows.ledger, |row| is_over(row.filed_at())),
             rejected: extract(&mut self.rows.rejected, |row| row.hop_at.is_some_and(is_over)),

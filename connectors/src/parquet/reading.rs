@@ -85,6 +85,7 @@ pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
         scaling_findings: Vec::new(),
         heap: reader.rows()?,
         waiting: reader.rows()?,
+        stacks: reader.rows()?,
         heap_findings: Vec::new(),
         ledger: reader.rows()?,
         rejected: reader.rows()?,

@@ -77,6 +77,7 @@ pub fn expect(expected: &Path, tables: &Tables) {
         "rings": figures(&tables.rings),
         "heap": figures(&tables.heap),
         "waiting": figures(&tables.waiting),
+        "stacks": figures(&tables.stacks),
         "ledger": figures(&tables.ledger),
         "rejected": figures(&tables.rejected),
     });

@@ -20,7 +20,7 @@ function figuresOf(node) {
   return { base: side(tree.base, data.base), head: side(tree.head, data.head), change: changeOf(tree, node) };
 }
 
-const perRun = (side) => (side.runs === 1 ? '' : ' a run');
+const perRun = (side) => (side.runs === 1 ? '' : ` a ${side.replicate}`);
 
 const of = (side, share, samples) => `${percent(share)} of ${side}${samples === null ? '' : ` (${count(samples)})`}`;
 

@@ -42,7 +42,8 @@ let written = '';
 /** Writes the address, without a step in the browser's history for each key. */
 function writeLink() {
   const now = hashOfState();
-  if (now === written) return;
+  // A page within another page has no address of its own.
+  if (now === written || location.protocol === 'about:') return;
   written = now;
   history.replaceState(null, '', `#${now}`);
 }

@@ -44,7 +44,7 @@ const VERDICTS = {
   too_rare: 'too rare to test',
   untestable: 'cannot be tested',
   not_comparable: 'cannot be compared',
-  some_pods_outlying: 'some runs differ, the side as a whole does not',
+  some_pods_outlying: 'some replicates differ, the side as a whole does not',
 };
 
 const REASONS = { only_in_head: 'only in the head', only_in_base: 'only in the base' };
@@ -57,7 +57,7 @@ function verdict(row) {
   return `${significantly}${VERDICTS[row.verdict] ?? row.verdict}${reason}`;
 }
 
-const runs = (side) => `${count(side.runs)} ${side.runs === 1 ? 'run' : 'runs'}`;
+const runs = (side) => `${count(side.runs)} ${side.replicate}${side.runs === 1 ? '' : 's'}`;
 
 const SCALES = {
   nanoseconds: [[6e10, 'min'], [1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']],

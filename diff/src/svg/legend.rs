@@ -39,7 +39,7 @@ pub(super) fn legend(report: &Report, colours: &Colours, strongest: f64) -> Stri
     line(41.0, "font-size=\"12\" fill=\"#111111\"", &report.headline);
     let side = |name: &str, side: &ReportSide, whole: u64| {
         let whole = of(report.values(), side.samples.unwrap_or(whole));
-        format!("{name}: {} ({} runs, {whole})", side.label, side.runs)
+        format!("{name}: {} ({} {}s, {whole})", side.label, side.runs, side.replicate.name())
     };
     let whole = report.tree.totals().first().copied().unwrap_or_default();
     let (base, head) = (side("base", &report.base, whole.base), side("head", &report.head, whole.head));

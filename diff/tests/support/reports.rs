@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fleetdiff_diff::flame::{CallTree, Run};
-use fleetdiff_diff::page::{FrameClass, Function, Ratio, Report, ReportSide};
+use fleetdiff_diff::page::{FrameClass, Function, Ratio, Replicate, Report, ReportSide};
 use fleetdiff_schemas::profile::{CountKind, Stack};
 use fleetdiff_schemas::verdict::Verdict;
 
@@ -52,6 +52,7 @@ pub fn function(name: &str, class: FrameClass, verdict: Verdict, counts: [u64; 2
 
 pub fn side(label: &str, samples: u64) -> ReportSide {
     ReportSide {
+        replicate: Replicate::Run,
         label: label.to_owned(),
         runs: 1,
         samples: Some(samples),

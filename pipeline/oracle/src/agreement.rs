@@ -45,6 +45,8 @@ pub struct Agreement {
     pub scaling_tested: usize,
     /// Rows of `waiting`.
     pub waiting: usize,
+    /// Rows of `stacks`.
+    pub stacks: usize,
     /// Rows of `heap`.
     pub heap: usize,
     /// Of these: with a class.
@@ -72,6 +74,7 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
     differences.table(&expected.rings, &got.rings);
     differences.table(&expected.heap, &got.heap);
     differences.table(&expected.waiting, &got.waiting);
+    differences.table(&expected.stacks, &got.stacks);
     differences.table(&expected.ledger, &got.ledger);
     differences.table(&expected.rejected, &got.rejected);
     if differences.count > 0 {
@@ -87,6 +90,7 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
         scaling: expected.scaling.len(),
         scaling_tested: expected.scaling.iter().filter(|row| row.ln_p.is_some()).count(),
         waiting: expected.waiting.len(),
+        stacks: expected.stacks.len(),
         heap: expected.heap.len(),
         heap_classes: expected.heap.iter().filter(|row| row.class != HeapClass::Unknown).count(),
         ledger: expected.ledger.len(),

@@ -7,7 +7,7 @@
 //! ([`timeline`], 3), whose samples ([`counts`], 4), evidence and columns ([`arms`], [`rates`], [`evidence`], [`row`], [`requests`],
 //! [`pods`], 5), reports ([`report`], [`aa_check`], 6 and 7) with the counts behind them ([`behind`], 16), flags ([`family`], [`live`], 8) with what they hold ([`held`], [`holding`], 14), verdicts ([`verdicts`],
 //! 9), causes ([`causes`], [`explained`], 11), bases that are history ([`history`], 13), costs under load ([`scaling`], 17), memory ([`mod@heap`], 19), waiting
-//! ([`waiting`], 20). [`compare`] compares two
+//! ([`waiting`], 20), stacks ([`mod@stacks`], 21). [`compare`] compares two
 //! results.
 //!
 //! For test fleets only: memory and time grow with looks x samples.
@@ -38,6 +38,7 @@ mod rings;
 mod row;
 mod scaling;
 mod snapshots;
+mod stacks;
 pub mod statistics;
 mod timeline;
 mod verdicts;
@@ -123,6 +124,7 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
                 let report =
                     Report { config, archive: &archive, open, live, hop: moment.hop, against_history: false }.rows();
                 live.report(config, moment.hop, &report.cells);
+                tables.stacks.extend(stacks::rows(config, &archive, open, live, moment.hop));
                 tables.heap.extend(heap::rows(config, &archive, service, open, moment.hop));
                 tables.waiting.extend(waiting::rows(config, &archive, service, open, moment.hop));
                 tables.cells.extend(report.cells);

@@ -102,6 +102,12 @@ impl PathTable {
         })
     }
 
+    /// The path without its last function; the empty path is its own.
+    pub fn caller(&self, path: PathId) -> PathId {
+        let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);
+        usize::try_from(path).ok().and_then(|path| table.nodes.get(path)).map_or(EMPTY, |&(caller, _)| caller)
+    }
+
     /// The functions of a path, root first.
     pub fn frames(&self, path: PathId) -> Vec<FunctionId> {
         let table = self.paths.read().unwrap_or_else(PoisonError::into_inner);

@@ -32,6 +32,7 @@ use crate::evidence::history::history_report;
 use crate::evidence::look::{KindLook, LookMemory, look};
 use crate::evidence::report::{ScopeReport, report};
 use crate::evidence::scaling::{CellScaling, ScalingFrame};
+use crate::evidence::stacks::{StackCount, stacks};
 use crate::evidence::view::{CellView, OnDemand};
 use crate::evidence::waiting::{WaitingEvidence, measure, waiting_evidence};
 use crate::rules::comparisons::Plan;
@@ -51,6 +52,8 @@ pub struct CellEvaluation {
     pub looks: Vec<KindLook>,
     /// Which function calls which among those whose rows are watched, at a look; `None` without stacks.
     pub callers: Option<CallerCounts>,
+    /// Samples by stack, if this hop is a report and a row is watched.
+    pub stacks: Vec<StackCount>,
     /// Window and epoch, if this hop is a report.
     pub reports: Vec<ScopeReport>,
     /// How much more the head's functions cost under load than the base's, in no family yet; if this hop is a report.
@@ -366,12 +369,14 @@ fn evaluate(
     let reports = scopes.iter().filter_map(|&scope| report(&view, scope, kinds, memory)).collect();
     let watched = || memory.families.iter().flat_map(Family::watched).collect();
     let callers = plan.look.then(|| callers(&state.counts, open, watched(), paths, table)).flatten();
+    let is_watched = memory.families.iter().any(|family| family.watched().next().is_some());
     let calibrated = plan.report && config.method.is_calibrated();
     let memory = || heap_evidence(&state.counts, cell.profile_type, &open.id, config, view.untested);
     let heap = if calibrated { memory() } else { Vec::new() };
+    let stacks = if calibrated && is_watched { stacks(&state.counts, open, table) } else { Vec::new() };
     let (scaling, waiting) = (Vec::new(), Vec::new());
     let (key, cell) = (view.key, view.cell);
-    CellEvaluation { comparison: open.clone(), key, cell, looks, callers, reports, scaling, heap, waiting }
+    CellEvaluation { comparison: open.clone(), key, cell, looks, callers, stacks, reports, scaling, heap, waiting }
 }
 
 /// The cell compared with the history of the base, at a report; `None` if the head has no sample in it.
@@ -386,6 +391,7 @@ fn evaluate_history(
     let view = view(cell, &state.counts, &comparison, hop, config);
     let (looks, report) = history_report(&view, &config.count_kinds)?;
     let (key, cell) = (view.key, view.cell);
+    let (callers, stacks, reports) = (None, Vec::new(), vec![report]);
     let (scaling, heap, waiting) = (Vec::new(), Vec::new(), Vec::new());
-    Some(CellEvaluation { key, cell, comparison, looks, callers: None, reports: vec![report], scaling, heap, waiting })
+    Some(CellEvaluation { key, cell, comparison, looks, callers, stacks, reports, scaling, heap, waiting })
 }

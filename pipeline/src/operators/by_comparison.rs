@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetdiff_schemas::comparison::{ComparisonId, OpenComparison};
 use fleetdiff_schemas::config::{Config, Method};
 use fleetdiff_schemas::identity::Service;
-use fleetdiff_schemas::number::float;
+use fleetdiff_schemas::number::{float, table_count};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{
-    CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow, HeapFindingRow, ScalingFindingRow, ScalingRow,
+    CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow, HeapFindingRow, ScalingFindingRow, ScalingRow, StackRow,
 };
-use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Scope;
 use serde::{Deserialize, Serialize};
 use timely::dataflow::StreamVec;
@@ -24,6 +24,7 @@ use super::route;
 use super::split::{OneOfTwo, To};
 use crate::evidence::imbalance::Imbalance;
 use crate::evidence::look::KindLook;
+use crate::evidence::stacks::StackCount;
 use crate::evidence::strata_detail::History;
 use crate::rules::aa_check::{aa_check, telling};
 use crate::rules::comparisons::Plan;
@@ -139,6 +140,11 @@ impl Outcome {
     /// Adds where a head leaks.
     fn announce_heap(&mut self, finding: Option<HeapFindingRow>) {
         self.rows.extend(finding.map(|row| OutputRow::HeapFinding(Box::new(row))));
+    }
+
+    /// Adds the stacks of the cells that changed most.
+    fn show(&mut self, stacks: Vec<StackRow>) {
+        self.rows.extend(stacks.into_iter().map(|row| OutputRow::Stack(Box::new(row))));
     }
 
     /// Adds what a report says.
@@ -270,6 +276,7 @@ impl Comparisons {
         if plan.look {
             outcome.decisions.extend(live.look(look).into_iter().map(|flag| Decision::Flag(Box::new(flag))));
         }
+        outcome.show(stacks_of_worst(&mut cells, live, clock.start_of(open.epoch), clock.end_of(hop)));
         let kinds = &self.config.count_kinds;
         let mut reported: BTreeMap<(ComparisonKey, CountKind), Reported> = BTreeMap::new();
         let mut doubts = BTreeSet::new();
@@ -403,6 +410,27 @@ fn gather(hop: Hop, open: &OpenComparison, cells: &mut [CellEvaluation]) -> (Loo
         }
     }
     (looks, all)
+}
+
+/// The stacks of the cell of each type of profile that changed most, from `since` to `at`.
+fn stacks_of_worst(cells: &mut [CellEvaluation], live: &LiveRule, since: Nanos, at: Nanos) -> Vec<StackRow> {
+    let mut rows = Vec::new();
+    for evaluation in cells.iter_mut().filter(|evaluation| !evaluation.stacks.is_empty()) {
+        let stacks = std::mem::take(&mut evaluation.stacks);
+        if live.worst_cell(&evaluation.key).as_ref() != Some(&evaluation.cell) {
+            continue;
+        }
+        rows.extend(stacks.into_iter().map(|StackCount { stack, samples: [head, base] }| StackRow {
+            comparison: evaluation.key.clone(),
+            cell: evaluation.cell.clone(),
+            window_start_at: since,
+            window_end_at: at,
+            stack,
+            head_samples: table_count(head),
+            base_samples: table_count(base),
+        }));
+    }
+    rows
 }
 
 fn by_scope(cells: Vec<CellEvaluation>) -> Vec<(ComparisonKey, ScopeCells)> {

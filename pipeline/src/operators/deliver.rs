@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::{
     CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapFindingRow, HeapRow, IncidentRow, LedgerRow, RejectedRow,
-    RingRow, ScalingFindingRow, ScalingRow, Tables, VerdictRow, WaitingRow,
+    RingRow, ScalingFindingRow, ScalingRow, StackRow, Tables, VerdictRow, WaitingRow,
 };
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::Hop;
@@ -39,6 +39,8 @@ pub enum OutputRow {
     Heap(Box<HeapRow>),
     /// Of `waiting`.
     Waiting(Box<WaitingRow>),
+    /// Of `stacks`.
+    Stack(Box<StackRow>),
     /// A head that leaks.
     HeapFinding(Box<HeapFindingRow>),
     /// Of `ledger`.
@@ -117,6 +119,7 @@ fn tables(rows: Vec<OutputRow>) -> Tables {
             OutputRow::ScalingFinding(row) => tables.scaling_findings.push(*row),
             OutputRow::Heap(row) => tables.heap.push(*row),
             OutputRow::Waiting(row) => tables.waiting.push(*row),
+            OutputRow::Stack(row) => tables.stacks.push(*row),
             OutputRow::HeapFinding(row) => tables.heap_findings.push(*row),
             OutputRow::Ledger(row) => tables.ledger.push(row),
             OutputRow::Rejected(row) => tables.rejected.push(row),

@@ -10,6 +10,7 @@
 mod emitted;
 mod fading;
 mod provisional;
+mod worst_cell;
 
 use std::collections::{BTreeMap, BTreeSet};
 

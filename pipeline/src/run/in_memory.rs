@@ -109,6 +109,7 @@ impl Sink for Collected {
         tables.rings.extend(rows.rings);
         tables.heap.extend(rows.heap);
         tables.waiting.extend(rows.waiting);
+        tables.stacks.extend(rows.stacks);
         tables.heap_findings.extend(rows.heap_findings);
         tables.scaling_findings.extend(rows.scaling_findings);
         tables.ledger.extend(rows.ledger);

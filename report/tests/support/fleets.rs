@@ -10,7 +10,7 @@ use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::profile::{Decoded, Profile, ProfileType};
 use fleetdiff_schemas::rows::{
     CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, Interval, LedgerRow, RejectedRow, RingRow,
-    ScalingRow, Tables, WaitingRow,
+    ScalingRow, StackRow, Tables, WaitingRow,
 };
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder, Ring};
@@ -174,6 +174,7 @@ pub fn records(tables: &Tables) -> Records {
     reader.for_each_file::<RingRow>(|file, rows| records.take_rings(file, rows)).unwrap();
     reader.for_each_file::<HeapRow>(|file, rows| records.take_heap(file, rows)).unwrap();
     reader.for_each_file::<WaitingRow>(|file, rows| records.take_waiting(file, rows)).unwrap();
+    reader.for_each_file::<StackRow>(|file, rows| records.take_stacks(file, rows)).unwrap();
     reader.for_each_file::<LedgerRow>(|_, rows| records.take_ledger(&rows)).unwrap();
     reader.for_each_file::<RejectedRow>(|_, rows| records.take_rejected(&rows)).unwrap();
     reader.finish().unwrap();

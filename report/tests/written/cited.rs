@@ -57,6 +57,7 @@ fn values_in(tables: &Tables, reference: &Reference, columns: &[&str]) -> Vec<f6
         "scaling" => values(&tables.scaling, reference, columns),
         "rings" => values(&tables.rings, reference, columns),
         "heap" => values(&tables.heap, reference, columns),
+        "stacks" => values(&tables.stacks, reference, columns),
         "waiting" => values(&tables.waiting, reference, columns),
         "ledger" => values(&tables.ledger, reference, columns),
         "rejected" => values(&tables.rejected, reference, columns),

@@ -1,7 +1,7 @@
-//! Rows of levels of pods: memory and waiting.
+//! Rows of levels of pods, memory and waiting, and of stacks.
 
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{HeapFindingRow, HeapRow, LevelFace, WaitingRow};
+use fleetdiff_schemas::rows::{HeapFindingRow, HeapRow, LevelFace, StackRow, WaitingRow};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::*;
 
@@ -50,6 +50,18 @@ impl Generator {
             samples_head: 17,
             samples_base: 0,
             support: self.one_of(&[Support::Firm, Support::Tentative]),
+        }
+    }
+
+    pub fn stack(&mut self) -> StackRow {
+        StackRow {
+            comparison: self.comparison(),
+            cell: self.cell_key(),
+            window_start_at: self.end(),
+            window_end_at: self.end(),
+            stack: (0..3).map(|_| self.function()).collect(),
+            head_samples: 40,
+            base_samples: 0,
         }
     }
 

@@ -430,6 +430,7 @@ impl Generator {
             scaling_findings: Vec::new(),
             heap: (0..rows).map(|_| self.heap()).collect(),
             waiting: (0..rows).map(|_| self.waiting()).collect(),
+            stacks: (0..rows).map(|_| self.stack()).collect(),
             heap_findings: Vec::new(),
             ledger: (0..rows).map(|_| self.ledger()).collect(),
             rejected: (0..rows).map(|_| self.rejected()).collect(),

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use fleetdiff_diff::compare::times::NOTE;
 use fleetdiff_diff::compare::{Compared, Finding, Recording, Spread};
 use fleetdiff_diff::flame::{CallTree, Run, Sides};
-use fleetdiff_diff::page::{FrameClass, Function, Report, ReportSide};
+use fleetdiff_diff::page::{FrameClass, Function, Replicate, Report, ReportSide};
 use fleetdiff_formats::Values;
-use fleetdiff_formats::names::FrameClass as NameClass;
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, Samples};
 
@@ -45,6 +44,7 @@ pub(crate) fn report(sides: &Sides<Vec<Recording>>, compared: &Compared, args: &
         ReportSide {
             label: label(recordings),
             runs: u32::try_from(recordings.len()).unwrap_or(u32::MAX),
+            replicate: Replicate::Run,
             samples: compared.samples.map(of),
             sample_type: sample_type.to_owned(),
             unit: unit.to_owned(),
@@ -109,10 +109,6 @@ fn chosen(compared: &Compared) -> Vec<&Finding> {
 fn function(finding: &Finding) -> Function {
     let named = |reason: fleetdiff_schemas::verdict::RowReason| reason.name().to_owned();
     let cause = finding.cause.as_ref().map(|cause| format!("moves because {cause} does"));
-    let class = match NameClass::of(&finding.function) {
-        NameClass::Program | NameClass::Unknown => FrameClass::User,
-        NameClass::Runtime => FrameClass::Runtime,
-        NameClass::Native | NameClass::Kernel => FrameClass::System,
-    };
+    let class = FrameClass::of(&finding.function);
     Function::of(finding, class, finding.detail.clone().or(cause).or_else(|| finding.reason.map(named)))
 }
