@@ -2,7 +2,7 @@
 
 use fleetdiff_schemas::rows::{
     CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, RejectedRow, RingRow, ScalingRow,
-    WaitingRow,
+    StackRow, WaitingRow,
 };
 use fleetdiff_schemas::tables::{Column, Kind, SCHEMA_VERSION, TableRow};
 
@@ -47,6 +47,11 @@ pub fn dictionary() -> String {
              time on a processor and off it, by thread, and delays of locks ([semantics.md](semantics.md), section 20).",
             0,
         ),
+        section::<StackRow>(
+            "One row per stack of the cell in which most changed, for each comparison and type of profile, at each report at which a flag \
+             stands; nothing where profiles came without stacks ([semantics.md](semantics.md), section 21).",
+            0,
+        ),
         section::<LedgerRow>("One row per hop and profile type: what came in and what became of it.", 0),
         section::<RejectedRow>("One row per record, or profile of a record, that was not counted.", 0),
     ];
@@ -57,7 +62,7 @@ fn introduction() -> String {
     format!(
         "<!-- Generated: cargo run -p fleetdiff-schemas --example dictionary > docs/tables.md -->\n\
          # Tables: every column\n\
-         An output folder has eleven tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
+         An output folder has twelve tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
          made of the same text that the files carry in their column metadata (keys `description` and `unit`). The columns\n\
          are those of schema version {SCHEMA_VERSION}, which each file names as `fleetdiff.schema_version`.\n\
          \n\
