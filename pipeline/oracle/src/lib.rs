@@ -61,7 +61,7 @@ use self::family::{Live, LookAt};
 use self::history::against_history;
 use self::imbalance::Warnings;
 use self::report::Report;
-use self::timeline::{Open, walk};
+use self::timeline::{Moment, Open, walk};
 
 /// All tables of a run, sorted: `partitions` holds the records of each partition in the partition's own order.
 ///
@@ -137,11 +137,18 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
         if moment.report {
             tables.rings.extend(rings::rows(&moment.rings, &tables.cells[before..]));
         }
-        for history in moment.history.iter().filter(|_| moment.report) {
-            let (reported, comparisons) = against_history(config, &archive, service, history, moment.hop);
-            tables.cells.extend(reported.cells);
-            tables.evidence.extend(reported.evidence);
-            tables.comparisons.extend(comparisons);
+        if moment.report {
+            for_history(config, &archive, service, moment, tables);
         }
+    }
+}
+
+/// Rows of a report about builds that have no base but history.
+fn for_history(config: &Config, archive: &Archive, service: &Service, moment: &Moment, tables: &mut Tables) {
+    for history in &moment.history {
+        let (reported, comparisons) = against_history(config, archive, service, history, moment.hop);
+        tables.cells.extend(reported.cells);
+        tables.evidence.extend(reported.evidence);
+        tables.comparisons.extend(comparisons);
     }
 }

@@ -40,10 +40,8 @@ fn worst_cell(live: &Live, profile_type: ProfileType) -> Option<CellKey> {
             id.profile_type == profile_type && id.kind == kind && !id.is_of_all() && one.flag.is_some()
         });
         let sized = of_kind.filter_map(|(id, _)| Some((size(id)?, &id.cell)));
-        sized.reduce(|worst, next| {
-            let is_worse = next.0 > worst.0 || (next.0 == worst.0 && next.1 < worst.1);
-            if is_worse { next } else { worst }
-        })
+        // In order of cells, so that the first stays.
+        sized.reduce(|worst, next| if next.0 > worst.0 { next } else { worst })
     };
     flagged(CountKind::SelfCount).or_else(|| flagged(CountKind::Total)).map(|(_, cell)| cell.clone())
 }
