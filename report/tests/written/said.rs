@@ -29,6 +29,7 @@ fn a_regression_is_told_from_verdict_to_ledger() {
         [
             "Cell by cell",
             "Incidents",
+            "Where the time goes",
             "What could not be decided",
             "What else differs between the builds",
             "Is the method right on this fleet?"
