@@ -17,6 +17,7 @@ CREATE OR REPLACE TEMP VIEW rings AS FROM 'out/rings/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW heap AS FROM 'out/heap/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW waiting AS FROM 'out/waiting/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW stacks AS FROM 'out/stacks/**/*.parquet';
+CREATE OR REPLACE TEMP VIEW load_curves AS FROM 'out/load_curves/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW ledger AS FROM 'out/ledger/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW rejected AS FROM 'out/rejected/**/*.parquet';
 CREATE OR REPLACE TEMP VIEW events AS
@@ -40,6 +41,7 @@ UNION ALL SELECT 'rings', count(*) FROM rings
 UNION ALL SELECT 'heap', count(*) FROM heap
 UNION ALL SELECT 'waiting', count(*) FROM waiting
 UNION ALL SELECT 'stacks', count(*) FROM stacks
+UNION ALL SELECT 'load_curves', count(*) FROM load_curves
 ORDER BY "table";
 FROM overview;
 

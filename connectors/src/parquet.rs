@@ -108,6 +108,7 @@ impl ParquetOutput {
         files.extend(self.write_table(&tables.heap, first)?);
         files.extend(self.write_table(&tables.waiting, first)?);
         files.extend(self.write_table(&tables.stacks, first)?);
+        files.extend(self.write_table(&tables.load_curves, first)?);
         files.extend(self.write_table(&tables.ledger, first)?);
         files.extend(self.write_table(&tables.rejected, first)?);
         self.begun |= first.is_some();

@@ -51,6 +51,7 @@ fn all_sorted(tables: &Tables) -> Tables {
         heap: sorted(&tables.heap),
         waiting: sorted(&tables.waiting),
         stacks: sorted(&tables.stacks),
+        load_curves: sorted(&tables.load_curves),
         heap_findings: Vec::new(),
         ledger: sorted(&tables.ledger),
         rejected: sorted(&tables.rejected),
@@ -112,11 +113,12 @@ fn order_bytes_do_not_depend_on_the_order_of_rows() {
     shuffle(&mut generator, &mut tables.heap);
     shuffle(&mut generator, &mut tables.waiting);
     shuffle(&mut generator, &mut tables.stacks);
+    shuffle(&mut generator, &mut tables.load_curves);
     shuffle(&mut generator, &mut tables.ledger);
     shuffle(&mut generator, &mut tables.rejected);
     write(second.path(), &tables).unwrap();
     let files = files_below(first.path());
-    assert_eq!(files.len(), 12 * 4, "twelve tables, four intervals of ten minutes");
+    assert_eq!(files.len(), 13 * 4, "thirteen tables, four intervals of ten minutes");
     assert_eq!(files, files_below(second.path()));
 }
 
@@ -129,7 +131,7 @@ fn what_is_written_already_is_done() {
     let again = write(folder.path(), &tables).unwrap();
     assert!(first.files.iter().all(|file| file.created) && again.files.iter().all(|file| !file.created));
     assert_eq!(files_below(folder.path()), before);
-    assert_eq!(first.files.iter().map(|file| file.rows).sum::<usize>(), 12 * 50);
+    assert_eq!(first.files.iter().map(|file| file.rows).sum::<usize>(), 13 * 50);
 }
 
 #[test]
@@ -231,6 +233,7 @@ fn the_first_interval_has_a_file_of_every_table() {
         "heap",
         "incidents",
         "ledger",
+        "load_curves",
         "rejected",
         "rings",
         "scaling",
@@ -239,7 +242,7 @@ fn the_first_interval_has_a_file_of_every_table() {
     ];
     assert_eq!(paths, expected.map(|table| format!("{table}/date=2026-03-01/hour=09/1772358000.parquet")));
     output.write(&Tables { ledger: vec![ledger(START_SECONDS + 600)], ..Tables::default() }).unwrap();
-    assert_eq!(files_below(folder.path()).len(), 13, "later intervals have files of rows alone");
+    assert_eq!(files_below(folder.path()).len(), 14, "later intervals have files of rows alone");
     assert_eq!(read_tables(folder.path()).unwrap().ledger.len(), 2);
 }
 

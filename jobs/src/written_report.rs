@@ -8,8 +8,8 @@ use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::parquet::OutputReader;
 use fleetdiff_report::{Document, Records, Subject, document, html, markdown};
 use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, RejectedRow, RingRow, ScalingRow,
-    StackRow, WaitingRow,
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, LoadCurveRow, RejectedRow, RingRow,
+    ScalingRow, StackRow, WaitingRow,
 };
 
 use crate::failure::Failure;
@@ -56,6 +56,7 @@ pub(crate) fn read(folder: &Path) -> Result<Records, OutputError> {
     reader.for_each_file::<HeapRow>(|file, rows| records.take_heap(file, rows))?;
     reader.for_each_file::<WaitingRow>(|file, rows| records.take_waiting(file, rows))?;
     reader.for_each_file::<StackRow>(|file, rows| records.take_stacks(file, rows))?;
+    reader.for_each_file::<LoadCurveRow>(|file, rows| records.take_load_curves(file, rows))?;
     reader.for_each_file::<LedgerRow>(|_, rows| records.take_ledger(&rows))?;
     reader.for_each_file::<RejectedRow>(|_, rows| records.take_rejected(&rows))?;
     reader.finish()?;

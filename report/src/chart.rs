@@ -14,11 +14,13 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 mod course;
 mod forest;
+mod load_curve;
 mod pods;
 mod quadrant;
 
 pub(crate) use course::{Course, Moment, course};
 pub(crate) use forest::{Effect, forest};
+pub(crate) use load_curve::{Minute, load_curve};
 pub(crate) use pods::{Bucket, Lane, pods};
 pub(crate) use quadrant::{Dot, quadrant};
 

@@ -1,13 +1,14 @@
 //! One comparison as its report sees it: what was said last, by type of profile and kind of count.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_schemas::fan_out::Extent;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{
-    ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow, HeapRow, IncidentRow, ScalingRow, StackRow,
-    WaitingRow,
+    ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, FlagRow, HeapRow, IncidentRow, LoadCurveRow,
+    ScalingRow, StackRow, WaitingRow,
 };
 use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, FlagState, IncidentState, Scope};
 
@@ -88,6 +89,15 @@ impl<'a> Comparison<'a> {
     /// What became of memory.
     pub(crate) fn memory(&self) -> Option<&'a LastReport<HeapRow>> {
         self.records.memory.get(self.subject)
+    }
+
+    /// The minutes of a function that costs more under load.
+    pub(crate) fn load_curve(&self, of: &ScalingRow) -> impl Iterator<Item = &'a Filed<LoadCurveRow>> {
+        let curves = self.records.load_curves.get(&(self.subject.clone(), of.profile_type));
+        let (cell, function, at) = (of.cell.clone(), Arc::clone(&of.function), of.window_end_at);
+        let is_meant =
+            move |row: &LoadCurveRow| row.window_end_at == at && row.cell == cell && row.function == function;
+        curves.into_iter().flat_map(|last| &last.rows).filter(move |filed| is_meant(&filed.row))
     }
 
     /// The stacks of the cell that changed most, by type of profile.

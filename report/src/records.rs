@@ -11,8 +11,8 @@ use fleetdiff_schemas::identity::Service;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::rows::{
-    CellKey, CellRow, ComparisonKey, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, RejectedRow,
-    RingRow, ScalingRow, StackRow, WaitingRow,
+    CellKey, CellRow, ComparisonKey, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow,
+    LoadCurveRow, RejectedRow, RingRow, ScalingRow, StackRow, WaitingRow,
 };
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{BaseKind, Scope};
@@ -61,6 +61,8 @@ pub struct Records {
     pub(crate) memory: BTreeMap<Subject, LastReport<HeapRow>>,
     /// What requests waited for, by what is compared.
     pub(crate) waiting: BTreeMap<Subject, LastReport<WaitingRow>>,
+    /// Minutes of functions that cost more under load, by what is compared and type of profile.
+    pub(crate) load_curves: BTreeMap<(Subject, ProfileType), LastReport<LoadCurveRow>>,
     /// The stacks of the cell that changed most, by what is compared and type of profile.
     pub(crate) stacks: BTreeMap<(Subject, ProfileType), LastReport<StackRow>>,
     /// Sums by type of profile.
@@ -180,6 +182,14 @@ impl Records {
             let WaitingRow { service, head_build, base_build, .. } = &filed.row;
             let subject = Subject { service: service.clone(), head: head_build.clone(), base: base_build.clone() };
             self.waiting.entry(subject).or_default().take(filed);
+        }
+    }
+
+    /// Takes a file of `load_curves`.
+    pub fn take_load_curves(&mut self, file: &str, rows: Vec<LoadCurveRow>) {
+        for filed in filed(file, rows) {
+            let key = (Subject::of_key(&filed.row.comparison), filed.row.comparison.profile_type);
+            self.load_curves.entry(key).or_default().take(filed);
         }
     }
 

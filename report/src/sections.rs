@@ -10,6 +10,7 @@ mod heap;
 mod history;
 mod incidents;
 mod load;
+mod load_curves;
 mod pods;
 mod rings;
 mod summary;

@@ -5,6 +5,7 @@ mod evidence;
 mod heap;
 pub(crate) mod incident;
 pub(crate) mod keys;
+mod load_curve;
 mod order;
 mod ring;
 mod scaling;
@@ -15,6 +16,7 @@ pub use self::evidence::{EvidenceRow, SharedFigures};
 pub use self::heap::{HeapFindingRow, HeapRow, LevelFace};
 pub use self::incident::{IncidentRow, VerdictRow};
 pub use self::keys::{CellKey, ComparisonKey};
+pub use self::load_curve::LoadCurveRow;
 pub use self::ring::{RingRow, RingStep};
 pub use self::scaling::{AtLoad, ScalingBasis, ScalingFindingRow, ScalingRow};
 pub use self::stack::{RARE_STACKS, StackRow};
@@ -400,6 +402,8 @@ pub struct Tables {
     pub comparisons: Vec<ComparisonRow>,
     /// How the cost of functions follows load.
     pub scaling: Vec<ScalingRow>,
+    /// What a request cost minute by minute, in functions of which a head scales worse.
+    pub load_curves: Vec<LoadCurveRow>,
     /// What functions cost from ring to ring of a roll-out.
     pub rings: Vec<RingRow>,
     /// What became of memory.

@@ -26,6 +26,7 @@ mod heap;
 mod incidents;
 mod json;
 mod ledger;
+mod load_curves;
 mod rejected;
 mod rings;
 mod scaling;

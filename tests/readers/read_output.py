@@ -33,6 +33,7 @@ FILED_BY = {
     "heap": "window_end_at",
     "waiting": "window_end_at",
     "stacks": "window_end_at",
+    "load_curves": "window_end_at",
     "ledger": "hop_at",
     "rejected": "hop_at",
 }

@@ -45,6 +45,7 @@ impl FlushInterval {
             earliest(&tables.heap),
             earliest(&tables.waiting),
             earliest(&tables.stacks),
+            earliest(&tables.load_curves),
             earliest(&tables.ledger),
             earliest(&tables.rejected),
         ];
@@ -96,6 +97,7 @@ impl PendingRows {
         self.rows.heap.extend(rows.heap);
         self.rows.waiting.extend(rows.waiting);
         self.rows.stacks.extend(rows.stacks);
+        self.rows.load_curves.extend(rows.load_curves);
         self.rows.ledger.extend(rows.ledger);
         self.rows.rejected.extend(rows.rejected);
     }
@@ -119,6 +121,7 @@ impl PendingRows {
             heap: extract(&mut self.rows.heap, |row| is_over(row.filed_at())),
             waiting: extract(&mut self.rows.waiting, |row| is_over(row.filed_at())),
             stacks: extract(&mut self.rows.stacks, |row| is_over(row.filed_at())),
+            load_curves: extract(&mut self.rows.load_curves, |row| is_over(row.filed_at())),
             heap_findings: Vec::new(),
             ledger: extract(&mut self.rows.ledger, |row| is_over(row.filed_at())),
             rejected: extract(&mut self.rows.rejected, |row| row.hop_at.is_some_and(is_over)),

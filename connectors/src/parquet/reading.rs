@@ -86,6 +86,7 @@ pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
         heap: reader.rows()?,
         waiting: reader.rows()?,
         stacks: reader.rows()?,
+        load_curves: reader.rows()?,
         heap_findings: Vec::new(),
         ledger: reader.rows()?,
         rejected: reader.rows()?,

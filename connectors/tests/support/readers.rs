@@ -78,6 +78,7 @@ pub fn expect(expected: &Path, tables: &Tables) {
         "heap": figures(&tables.heap),
         "waiting": figures(&tables.waiting),
         "stacks": figures(&tables.stacks),
+        "load_curves": figures(&tables.load_curves),
         "ledger": figures(&tables.ledger),
         "rejected": figures(&tables.rejected),
     });

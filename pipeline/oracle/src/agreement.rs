@@ -47,6 +47,8 @@ pub struct Agreement {
     pub waiting: usize,
     /// Rows of `stacks`.
     pub stacks: usize,
+    /// Rows of `load_curves`.
+    pub load_curves: usize,
     /// Rows of `heap`.
     pub heap: usize,
     /// Of these: with a class.
@@ -75,6 +77,7 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
     differences.table(&expected.heap, &got.heap);
     differences.table(&expected.waiting, &got.waiting);
     differences.table(&expected.stacks, &got.stacks);
+    differences.table(&expected.load_curves, &got.load_curves);
     differences.table(&expected.ledger, &got.ledger);
     differences.table(&expected.rejected, &got.rejected);
     if differences.count > 0 {
@@ -91,6 +94,7 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
         scaling_tested: expected.scaling.iter().filter(|row| row.ln_p.is_some()).count(),
         waiting: expected.waiting.len(),
         stacks: expected.stacks.len(),
+        load_curves: expected.load_curves.len(),
         heap: expected.heap.len(),
         heap_classes: expected.heap.iter().filter(|row| row.class != HeapClass::Unknown).count(),
         ledger: expected.ledger.len(),

@@ -132,7 +132,9 @@ fn for_service(config: &Config, admitted: &Admitted, service: &Service, last: Ho
             }
         }
         if moment.due {
-            tables.scaling.extend(scaling::rows(config, &archive, service, &moment.open, moment.hop));
+            let scaling = scaling::rows(config, &archive, service, &moment.open, moment.hop);
+            tables.load_curves.extend(scaling::curves::rows(config, &archive, &moment.open, &scaling, moment.hop));
+            tables.scaling.extend(scaling);
         }
         if moment.report {
             tables.rings.extend(rings::rows(&moment.rings, &tables.cells[before..]));

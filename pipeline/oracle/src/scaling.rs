@@ -1,5 +1,7 @@
 //! Load scaling: section 17 of `docs/semantics.md`.
 
+pub(super) mod curves;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! How the cost of functions follows load: the elasticities of builds in one cell, and how a head's differ from its base's.
 
+mod curves;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +22,7 @@ use fleetdiff_statistics::tails::ln_chi1_tail;
 use crate::counts::cell::CellCounts;
 use crate::counts::encoding::Entry;
 use crate::counts::load::{Minute, Replicate, Served};
+use curves::MinuteLoad;
 use words::needed;
 
 /// Level of intervals.
@@ -89,6 +91,7 @@ impl CellScaling {
 #[derive(Debug)]
 struct BuildLoad<'a> {
     counts: &'a CellCounts,
+    clock: HopClock,
     load: Load,
     /// Minutes with requests, ascending, and what each replicate served and cost there.
     minutes: Vec<(u64, Vec<Option<&'a Served>>)>,
@@ -110,6 +113,8 @@ struct KindScaling {
     functions: Vec<FunctionScaling>,
     /// Functions with fewer samples, and how many samples they have together.
     rare: (usize, u64),
+    /// Minutes in which requests were served, ascending.
+    minutes: Vec<MinuteLoad>,
 }
 
 /// One function, or all samples together.
@@ -118,6 +123,8 @@ struct FunctionScaling {
     hash: u64,
     name: Arc<str>,
     count: u64,
+    /// Samples in each minute in which requests were served.
+    by_minute: Vec<u64>,
     slope: Option<Slope>,
     low: Third,
     high: Third,
@@ -166,7 +173,7 @@ impl<'a> BuildLoad<'a> {
         for (place, entry) in all().flat_map(|one| one.counts()) {
             sums[place] = [sums[place][0] + entry.own, sums[place][1] + entry.total];
         }
-        Some(Self { counts, load, minutes, sums, starts_at, basis })
+        Some(Self { counts, clock, load, minutes, sums, starts_at, basis })
     }
 
     /// The elasticities of functions with at least `min_count` samples; with self samples also that of all samples together.
@@ -187,7 +194,8 @@ impl<'a> BuildLoad<'a> {
                 let count = minutes.iter().flat_map(|&minute| samples.at(row, minute)).sum();
                 Third { count, ..*third }
             });
-            FunctionScaling { hash, name, count: samples.sum(row), slope, low, high }
+            let by_minute = (0..samples.minutes).map(|minute| samples.at(row, minute).iter().sum()).collect();
+            FunctionScaling { hash, name, count: samples.sum(row), by_minute, slope, low, high }
         });
         let drifts = || (elasticities.df < LEAST_DF).then_some(ScalingReason::DriftOutlastsWindow);
         let withheld = self.load.withheld().map(reason_of).or_else(drifts);
@@ -201,7 +209,17 @@ impl<'a> BuildLoad<'a> {
             withheld,
             functions: functions.collect(),
             rare: samples.rare,
+            minutes: self.minute_loads(),
         }
+    }
+
+    fn minute_loads(&self) -> Vec<MinuteLoad> {
+        let load = |(number, served): &(u64, Vec<Option<&Served>>)| MinuteLoad {
+            at: self.clock.start_of(self.counts.load().first_hop(*number)),
+            pods: pods_of(served.iter().flatten()),
+            requests: served.iter().flatten().map(|one| one.requests).sum(),
+        };
+        self.minutes.iter().map(load).collect()
     }
 
     /// Every count, with the place of its minute, of its replicate and of its function.

@@ -8,7 +8,7 @@ use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Service, stable_hash};
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{CountKind, ProfileType, UNSYMBOLISED};
-use fleetdiff_schemas::rows::{CellKey, ComparisonKey, ScalingRow};
+use fleetdiff_schemas::rows::{CellKey, ComparisonKey, LoadCurveRow, ScalingRow};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::Scope;
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,8 @@ pub struct CellEvaluation {
     pub reports: Vec<ScopeReport>,
     /// How much more the head's functions cost under load than the base's, in no family yet; if this hop is a report.
     pub scaling: Vec<ScalingRow>,
+    /// Minute by minute, functions that may be found there; if this hop is a report.
+    pub curves: Vec<LoadCurveRow>,
     /// What became of memory, in no family yet; if this hop is a report.
     pub heap: Vec<HeapEvidence>,
     /// What requests wait for, in no family yet; if this hop is a report.
@@ -260,6 +262,8 @@ impl Cells {
             for open in &plan.open {
                 let mut evaluation = evaluate(cell, state, open, at, plan, config, &self.table);
                 evaluation.scaling = scaling.as_ref().map(|scaling| scaling.rows_against(&open.id)).unwrap_or_default();
+                let curves = scaling.as_ref().map(|scaling| scaling.curves(&open.id, &evaluation.scaling, config.q));
+                evaluation.curves = curves.unwrap_or_default();
                 evaluation.waiting = waiting.remove(&(cell.clone(), open.id.clone())).unwrap_or_default();
                 let beside =
                     evaluation.scaling.is_empty() && evaluation.heap.is_empty() && evaluation.waiting.is_empty();
@@ -374,9 +378,21 @@ fn evaluate(
     let memory = || heap_evidence(&state.counts, cell.profile_type, &open.id, config, view.untested);
     let heap = if calibrated { memory() } else { Vec::new() };
     let stacks = if calibrated && is_watched { stacks(&state.counts, open, table) } else { Vec::new() };
-    let (scaling, waiting) = (Vec::new(), Vec::new());
+    let (scaling, curves, waiting) = (Vec::new(), Vec::new(), Vec::new());
     let (key, cell) = (view.key, view.cell);
-    CellEvaluation { comparison: open.clone(), key, cell, looks, callers, stacks, reports, scaling, heap, waiting }
+    CellEvaluation {
+        comparison: open.clone(),
+        key,
+        cell,
+        looks,
+        callers,
+        stacks,
+        reports,
+        scaling,
+        curves,
+        heap,
+        waiting,
+    }
 }
 
 /// The cell compared with the history of the base, at a report; `None` if the head has no sample in it.
@@ -392,6 +408,6 @@ fn evaluate_history(
     let (looks, report) = history_report(&view, &config.count_kinds)?;
     let (key, cell) = (view.key, view.cell);
     let (callers, stacks, reports) = (None, Vec::new(), vec![report]);
-    let (scaling, heap, waiting) = (Vec::new(), Vec::new(), Vec::new());
-    Some(CellEvaluation { key, cell, comparison, looks, callers, stacks, reports, scaling, heap, waiting })
+    let (scaling, curves, heap, waiting) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    Some(CellEvaluation { key, cell, comparison, looks, callers, stacks, reports, scaling, curves, heap, waiting })
 }

@@ -219,6 +219,9 @@ impl Comparisons {
         let Config { q, ref count_kinds, .. } = self.config;
         scaling::decide(&mut rows, q);
         let clock = self.config.clock();
+        let curves = cells.iter_mut().flat_map(|cell| cell.curves.drain(..));
+        let curves = scaling::curves_of_worse(curves, &rows);
+        outcome.rows.extend(curves.map(|row| OutputRow::LoadCurve(Box::new(row))));
         let new = || ScalingFindings::new(id.clone(), clock, q, count_kinds);
         outcome.announce(self.scaling.entry(id.clone()).or_insert_with(new).report(hop, &rows));
         outcome.rows.extend(rows.into_iter().map(|row| OutputRow::Scaling(Box::new(row))));

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapFindingRow, HeapRow, IncidentRow, LedgerRow, RejectedRow,
-    RingRow, ScalingFindingRow, ScalingRow, StackRow, Tables, VerdictRow, WaitingRow,
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapFindingRow, HeapRow, IncidentRow, LedgerRow, LoadCurveRow,
+    RejectedRow, RingRow, ScalingFindingRow, ScalingRow, StackRow, Tables, VerdictRow, WaitingRow,
 };
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::Hop;
@@ -31,6 +31,8 @@ pub enum OutputRow {
     Verdict(Box<VerdictRow>),
     /// Of `scaling`.
     Scaling(Box<ScalingRow>),
+    /// Of `load_curves`.
+    LoadCurve(Box<LoadCurveRow>),
     /// Of `rings`.
     Ring(Box<RingRow>),
     /// A function of which a head scales worse.
@@ -115,6 +117,7 @@ fn tables(rows: Vec<OutputRow>) -> Tables {
             OutputRow::Incident(row) => tables.incidents.push(*row),
             OutputRow::Verdict(row) => tables.verdicts.push(*row),
             OutputRow::Scaling(row) => tables.scaling.push(*row),
+            OutputRow::LoadCurve(row) => tables.load_curves.push(*row),
             OutputRow::Ring(row) => tables.rings.push(*row),
             OutputRow::ScalingFinding(row) => tables.scaling_findings.push(*row),
             OutputRow::Heap(row) => tables.heap.push(*row),

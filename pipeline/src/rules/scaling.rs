@@ -2,10 +2,10 @@
 
 pub(crate) mod findings;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Interval, ScalingRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, Interval, LoadCurveRow, ScalingRow};
 use fleetdiff_schemas::verdict::{ScalingReason, ScalingVerdict};
 use fleetdiff_statistics::families::{bh, selected};
 use fleetdiff_statistics::scaling::BAND;
@@ -65,4 +65,17 @@ pub fn at_twice_the_load(slope: Interval) -> Interval {
 /// A function in a sentence about load.
 pub fn name(function: &str) -> &str {
     if function == ALL_FUNCTIONS { "all functions together" } else { function }
+}
+
+/// The minutes of functions that scale worse by their self samples, and of all functions together in their cells.
+pub(crate) fn curves_of_worse(
+    curves: impl Iterator<Item = LoadCurveRow>,
+    rows: &[ScalingRow],
+) -> impl Iterator<Item = LoadCurveRow> {
+    let worse =
+        rows.iter().filter(|row| row.verdict == ScalingVerdict::ScalesWorse && row.count_kind == CountKind::SelfCount);
+    let worse: BTreeSet<(ProfileType, &CellKey, &str)> = worse
+        .flat_map(|row| [&*row.function, ALL_FUNCTIONS].map(|function| (row.profile_type, &row.cell, function)))
+        .collect();
+    curves.filter(move |row| worse.contains(&(row.comparison.profile_type, &row.cell, &*row.function)))
 }

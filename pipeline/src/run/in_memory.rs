@@ -110,6 +110,7 @@ impl Sink for Collected {
         tables.heap.extend(rows.heap);
         tables.waiting.extend(rows.waiting);
         tables.stacks.extend(rows.stacks);
+        tables.load_curves.extend(rows.load_curves);
         tables.heap_findings.extend(rows.heap_findings);
         tables.scaling_findings.extend(rows.scaling_findings);
         tables.ledger.extend(rows.ledger);

@@ -54,7 +54,7 @@ fn drawn(seed: u64) -> (FleetBuilder, Config) {
 #[test]
 fn oracle_load() {
     let fleets = std::env::var("FLEETDIFF_ORACLE_FLEETS").map_or(FLEETS, |number| number.parse().unwrap());
-    let (mut rows, mut tested) = (0, 0);
+    let (mut rows, mut tested, mut curves) = (0, 0, 0);
     let (mut verdicts, mut reasons) = (BTreeSet::new(), BTreeSet::new());
     let mut of_all = 0;
     for seed in 1..=fleets {
@@ -62,6 +62,7 @@ fn oracle_load() {
         println!("seed {seed}: {config:?}");
         let got = agreed(seed, &config, &delivered(builder).partitions(3));
         rows += got.scaling.len();
+        curves += got.load_curves.len();
         tested += got.scaling.iter().filter(|row| row.ln_p.is_some()).count();
         of_all += got.scaling.iter().filter(|row| &*row.function == ALL_FUNCTIONS && row.q_value.is_some()).count();
         verdicts.extend(got.scaling.iter().map(|row| row.verdict));
@@ -70,6 +71,8 @@ fn oracle_load() {
     println!(
         "{rows} rows of scaling equal over seeds 1 to {fleets}, {tested} of them tested: {verdicts:?}, {reasons:?}"
     );
+    println!("{curves} rows of load_curves equal");
+    assert!(curves > 100, "{curves} rows of load_curves");
     let expected = [
         ScalingVerdict::MoreExpensive,
         ScalingVerdict::Cheaper,

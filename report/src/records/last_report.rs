@@ -1,7 +1,7 @@
 //! Rows of tables that are written whole at each report: only those of the last one are kept.
 
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, RingRow, ScalingRow, StackRow, WaitingRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, LoadCurveRow, RingRow, ScalingRow, StackRow, WaitingRow};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::ScalingVerdict;
 
@@ -111,6 +111,24 @@ impl OfReport for WaitingRow {
 }
 
 impl OfReport for StackRow {
+    fn at(&self) -> Nanos {
+        self.window_end_at
+    }
+
+    fn kind(&self) -> CountKind {
+        CountKind::SelfCount
+    }
+
+    fn is_tested(&self) -> bool {
+        false
+    }
+
+    fn is_shown(&self) -> bool {
+        true
+    }
+}
+
+impl OfReport for LoadCurveRow {
     fn at(&self) -> Nanos {
         self.window_end_at
     }

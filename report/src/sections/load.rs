@@ -7,6 +7,7 @@ use fleetdiff_pipeline::rules::scaling::{at_twice_the_load, name as as_said};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, Interval, ScalingRow};
 use fleetdiff_schemas::verdict::ScalingVerdict;
 
+use super::load_curves;
 use crate::chart::Undrawn;
 use crate::comparison::Comparison;
 use crate::document::{Block, Cell, Section, Text, Tone, name, paragraph, words};
@@ -23,7 +24,7 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
     let mut blocks = Vec::new();
     for (profile_type, last) in comparison.load() {
         let rows: Vec<&Filed<ScalingRow>> = last.rows.iter().collect();
-        let (worse, silent): (Vec<_>, Vec<_>) =
+        let (mut worse, silent): (Vec<_>, Vec<_>) =
             rows.into_iter().partition(|filed| filed.row.verdict == ScalingVerdict::ScalesWorse);
         let builds = (comparison.subject.head.as_str(), comparison.subject.base.as_str());
         let kind = profile_type.name();
@@ -35,6 +36,8 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
             ))]));
         }
         if !worse.is_empty() {
+            worse.sort_by(|a, b| size(b).total_cmp(&size(a)));
+            blocks.extend(load_curves::charts(comparison, &worse, references)?);
             blocks.push(table(comparison, worse, references));
         }
         blocks.extend(unknown(comparison, &silent, references));
@@ -42,10 +45,13 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
     Ok((!blocks.is_empty()).then(|| Section { title: Some("Under load".to_owned()), blocks }))
 }
 
-/// Functions that scale worse, the largest difference first.
-fn table(comparison: &Comparison<'_>, mut worse: Vec<&Filed<ScalingRow>>, references: &mut References) -> Block {
-    let size = |filed: &Filed<ScalingRow>| filed.row.elasticity_difference.map_or(0.0, |slope| slope.low);
-    worse.sort_by(|a, b| size(b).total_cmp(&size(a)));
+/// By how much a function scales worse at least.
+fn size(filed: &Filed<ScalingRow>) -> f64 {
+    filed.row.elasticity_difference.map_or(0.0, |slope| slope.low)
+}
+
+/// Functions that scale worse.
+fn table(comparison: &Comparison<'_>, worse: Vec<&Filed<ScalingRow>>, references: &mut References) -> Block {
     let rows = worse.into_iter().take(SHOWN).map(|filed| {
         let (row, citation) = (&filed.row, references.row(filed));
         let function =

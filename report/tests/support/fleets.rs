@@ -9,8 +9,8 @@ use fleetdiff_report::{Document, Records, Subject, document};
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::profile::{Decoded, Profile, ProfileType};
 use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, Interval, LedgerRow, RejectedRow, RingRow,
-    ScalingRow, StackRow, Tables, WaitingRow,
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, Interval, LedgerRow, LoadCurveRow, RejectedRow,
+    RingRow, ScalingRow, StackRow, Tables, WaitingRow,
 };
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder, Ring};
@@ -175,6 +175,7 @@ pub fn records(tables: &Tables) -> Records {
     reader.for_each_file::<HeapRow>(|file, rows| records.take_heap(file, rows)).unwrap();
     reader.for_each_file::<WaitingRow>(|file, rows| records.take_waiting(file, rows)).unwrap();
     reader.for_each_file::<StackRow>(|file, rows| records.take_stacks(file, rows)).unwrap();
+    reader.for_each_file::<LoadCurveRow>(|file, rows| records.take_load_curves(file, rows)).unwrap();
     reader.for_each_file::<LedgerRow>(|_, rows| records.take_ledger(&rows)).unwrap();
     reader.for_each_file::<RejectedRow>(|_, rows| records.take_rejected(&rows)).unwrap();
     reader.finish().unwrap();

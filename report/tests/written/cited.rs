@@ -58,6 +58,7 @@ fn values_in(tables: &Tables, reference: &Reference, columns: &[&str]) -> Vec<f6
         "rings" => values(&tables.rings, reference, columns),
         "heap" => values(&tables.heap, reference, columns),
         "stacks" => values(&tables.stacks, reference, columns),
+        "load_curves" => values(&tables.load_curves, reference, columns),
         "waiting" => values(&tables.waiting, reference, columns),
         "ledger" => values(&tables.ledger, reference, columns),
         "rejected" => values(&tables.rejected, reference, columns),

@@ -1,8 +1,8 @@
 //! The page itself: one section per table, one line per column.
 
 use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, RejectedRow, RingRow, ScalingRow,
-    StackRow, WaitingRow,
+    CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, LoadCurveRow, RejectedRow, RingRow,
+    ScalingRow, StackRow, WaitingRow,
 };
 use fleetdiff_schemas::tables::{Column, Kind, SCHEMA_VERSION, TableRow};
 
@@ -29,6 +29,11 @@ pub fn dictionary() -> String {
         section::<ScalingRow>(
             "One row per function, cell and build at each report, if requests are known: how the cost of a request follows \
              load ([semantics.md](semantics.md), section 17). A build that is compared with another has a second row for it.",
+            0,
+        ),
+        section::<LoadCurveRow>(
+            "One row per minute and arm, at each report, of functions that cost more under load in a head than in its base \
+             ([semantics.md](semantics.md), section 17).",
             0,
         ),
         section::<RingRow>(
@@ -62,7 +67,7 @@ fn introduction() -> String {
     format!(
         "<!-- Generated: cargo run -p fleetdiff-schemas --example dictionary > docs/tables.md -->\n\
          # Tables: every column\n\
-         An output folder has twelve tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
+         An output folder has thirteen tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
          made of the same text that the files carry in their column metadata (keys `description` and `unit`). The columns\n\
          are those of schema version {SCHEMA_VERSION}, which each file names as `fleetdiff.schema_version`.\n\
          \n\

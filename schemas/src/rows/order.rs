@@ -2,7 +2,7 @@
 
 use super::{
     CellKey, CellRow, ComparisonKey, ComparisonRow, EvidenceRow, FlagRow, HeapFindingRow, HeapRow, IncidentRow,
-    RingRow, ScalingFindingRow, ScalingRow, StackRow, Tables, VerdictRow, WaitingRow,
+    LoadCurveRow, RingRow, ScalingFindingRow, ScalingRow, StackRow, Tables, VerdictRow, WaitingRow,
 };
 use crate::comparison::Side;
 use crate::identity::{Build, Service};
@@ -20,6 +20,7 @@ impl Tables {
         self.incidents.sort_by(|a, b| of_incident(a).cmp(&of_incident(b)));
         self.verdicts.sort_by(|a, b| of_verdict(a).cmp(&of_verdict(b)));
         self.scaling.sort_by(|a, b| of_scaling(a).cmp(&of_scaling(b)));
+        self.load_curves.sort_by(|a, b| of_load_curve(a).cmp(&of_load_curve(b)));
         self.rings.sort_by(|a, b| of_ring(a).cmp(&of_ring(b)));
         self.scaling_findings.sort_by(|a, b| of_finding(a).cmp(&of_finding(b)));
         self.heap.sort_by(|a, b| of_heap(a).cmp(&of_heap(b)));
@@ -60,6 +61,10 @@ fn of_verdict(row: &VerdictRow) -> (Hop, &Service, &Build, &Build) {
 fn of_scaling(row: &ScalingRow) -> (Nanos, &Service, ProfileType, CountKind, &Build, &Option<Build>, (&CellKey, &str)) {
     let place = (&row.cell, &*row.function);
     (row.window_end_at, &row.service, row.profile_type, row.count_kind, &row.build, &row.base_build, place)
+}
+
+fn of_load_curve(row: &LoadCurveRow) -> (Nanos, &ComparisonKey, &CellKey, &str, Side, Nanos) {
+    (row.window_end_at, &row.comparison, &row.cell, &row.function, row.arm, row.minute_at)
 }
 
 fn of_ring(row: &RingRow) -> (Nanos, &Service, ProfileType, CountKind, &CellKey, &str, i64) {

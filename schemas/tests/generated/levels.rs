@@ -1,7 +1,8 @@
-//! Rows of levels of pods, memory and waiting, and of stacks.
+//! Rows of levels of pods, memory and waiting, and of stacks and minutes.
 
+use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{HeapFindingRow, HeapRow, LevelFace, StackRow, WaitingRow};
+use fleetdiff_schemas::rows::{HeapFindingRow, HeapRow, LevelFace, LoadCurveRow, StackRow, WaitingRow};
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::*;
 
@@ -50,6 +51,22 @@ impl Generator {
             samples_head: 17,
             samples_base: 0,
             support: self.one_of(&[Support::Firm, Support::Tentative]),
+        }
+    }
+
+    pub fn load_curve(&mut self) -> LoadCurveRow {
+        LoadCurveRow {
+            comparison: self.comparison(),
+            cell: self.cell_key(),
+            function: self.function().into(),
+            arm: self.one_of(&Side::BOTH),
+            minute_at: self.end(),
+            window_end_at: self.end(),
+            pods: 3,
+            requests: 600,
+            count: 0,
+            load: self.number(),
+            per_request: self.number(),
         }
     }
 

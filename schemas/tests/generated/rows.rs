@@ -431,6 +431,7 @@ impl Generator {
             heap: (0..rows).map(|_| self.heap()).collect(),
             waiting: (0..rows).map(|_| self.waiting()).collect(),
             stacks: (0..rows).map(|_| self.stack()).collect(),
+            load_curves: (0..rows).map(|_| self.load_curve()).collect(),
             heap_findings: Vec::new(),
             ledger: (0..rows).map(|_| self.ledger()).collect(),
             rejected: (0..rows).map(|_| self.rejected()).collect(),
