@@ -69,6 +69,8 @@ impl Collector {
 pub(super) struct Collected<'n> {
     names: Names<'n>,
     stacks: Vec<Stack>,
+    /// Frames that are names of threads and no functions, where roots are declared to be that or functions are counted by thread.
+    roots: Option<BTreeSet<u32>>,
     /// The threads of stacks, if functions are counted by thread.
     threads: Option<OfThreads>,
     /// Nanoseconds between two samples; 0 if nobody declared them.
@@ -82,8 +84,6 @@ struct OfThreads {
     threads: Threads,
     /// The thread of each stack.
     of_stacks: Vec<Option<u32>>,
-    /// Frames that are names of threads.
-    roots: BTreeSet<u32>,
 }
 
 impl<'n> Collected<'n> {
@@ -92,6 +92,7 @@ impl<'n> Collected<'n> {
         Self {
             names: Names::new(naming, budget),
             stacks: Vec::new(),
+            roots: (threads.is_some() || measure.root_is_thread).then(BTreeSet::new),
             threads,
             tick: measure.nanoseconds(),
             budget: budget.clone(),
@@ -114,15 +115,22 @@ impl<'n> Collected<'n> {
         Ok(Contents { names, stacks })
     }
 
-    /// The thread of a stack: its root, if that is the name of one, which is then no frame; else what its details say.
-    fn thread_of(&mut self, stack: &mut Stack, details: SampleDetails) -> Result<(), Rejection> {
+    /// Takes the root off a stack if it is the name of a thread.
+    fn root_of(&self, stack: &mut Stack) -> Option<u32> {
+        let root = stack
+            .frames
+            .first()
+            .copied()
+            .filter(|root| self.roots.as_ref().is_some_and(|roots| roots.contains(root)))?;
+        stack.frames.remove(0);
+        Some(root)
+    }
+
+    /// Keeps the thread of a stack, if functions are counted by thread: its root, or else what its details say.
+    fn keep_thread(&mut self, root: Option<u32>, details: SampleDetails) -> Result<(), Rejection> {
         let Some(known) = &mut self.threads else { return Ok(()) };
-        let root = stack.frames.first().copied().filter(|root| known.roots.contains(root));
         let thread = match root {
-            Some(root) => {
-                stack.frames.remove(0);
-                Some(known.threads.place(&self.names.name(root), &self.budget)?)
-            }
+            Some(root) => Some(known.threads.place(&self.names.name(root), &self.budget)?),
             None => details.comm,
         };
         self.budget.push(&mut known.of_stacks, thread)
@@ -139,8 +147,8 @@ impl SampleSink for Collected<'_> {
 
     fn frame(&mut self, name: &str, details: FrameDetails<'_>) -> Result<u32, Rejection> {
         let frame = self.names.index_of(name)?;
-        if let Some(known) = self.threads.as_mut().filter(|_| details.kind == FrameKind::Thread) {
-            known.roots.insert(frame);
+        if let Some(roots) = self.roots.as_mut().filter(|_| details.kind == FrameKind::Thread) {
+            roots.insert(frame);
         }
         Ok(frame)
     }
@@ -158,7 +166,8 @@ impl SampleSink for Collected<'_> {
             return Ok(());
         }
         self.budget.take(ALLOCATION)?;
-        self.thread_of(&mut stack, details)?;
+        let root = self.root_of(&mut stack);
+        self.keep_thread(root, details)?;
         stack.value = details.weight.unwrap_or_else(|| stack.count.saturating_mul(self.tick));
         self.budget.push(&mut self.stacks, stack)
     }

@@ -45,11 +45,16 @@ pub(crate) fn line(findings: &Findings<'_>) -> String {
     if !open.is_empty() {
         parts.push(format!("inconclusive in {}", place(&open)));
     }
-    let without: Vec<&CellKey> =
-        findings.cells.keys().copied().filter(|cell| !findings.uniform.contains_key(cell)).collect();
-    if !without.is_empty() {
-        let place = words(&extents(without.iter().copied(), findings.cells.keys().copied()));
-        parts.push(format!("without request counts in {place}: there, {UNSEEN}"));
+    let unknown = findings.cells.iter().filter(|(cell, _)| !findings.uniform.contains_key(*cell));
+    let (sampled, empty): (Vec<_>, Vec<_>) = unknown.partition(|(_, row)| row.head_total > 0 && row.base_total > 0);
+    for (cells, why) in [
+        (sampled, format!("without request counts in {{}}: there, {UNSEEN}")),
+        (empty, "without samples of both builds in {}".to_owned()),
+    ] {
+        if !cells.is_empty() {
+            let place = words(&extents(cells.iter().map(|(cell, _)| **cell), findings.cells.keys().copied()));
+            parts.push(why.replace("{}", &place));
+        }
     }
     format!("Cost per request, all functions together, in the last window: {}.", parts.join("; "))
 }

@@ -6,10 +6,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use fleetdiff_pipeline::rules::waiting::{has_changed, subject};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rejected::Reason;
-use fleetdiff_schemas::rows::CellRow;
-use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow};
+use fleetdiff_schemas::verdict::{LevelDirection, RowReason, Scope, Support, TimeMeasure, Verdict};
 
 use super::program::{Done, done, recorded, run};
 
@@ -235,4 +236,66 @@ fn service_of(fleet: &Path) -> String {
     let manifest = fs::read_to_string(fleet.join("manifest.jsonl")).unwrap();
     let line: serde_json::Value = serde_json::from_str(manifest.lines().next().unwrap()).unwrap();
     line["service"].as_str().unwrap().to_owned()
+}
+
+/// What requests wait for in one cohort at the last report: `up` or `down`, function and thread, in total counts.
+fn waits(done: &Done, cohort: &str) -> BTreeSet<(LevelDirection, String)> {
+    let last = done.tables.waiting.iter().map(|row| row.window_end_at).max();
+    let rows = done.tables.waiting.iter().filter(|row| Some(row.window_end_at) == last && has_changed(row));
+    let rows = rows.filter(|row| {
+        row.cell.cohort.as_str() == cohort
+            && row.measure == TimeMeasure::OffCpu
+            && (row.count_kind == CountKind::Total || &*row.function == ALL_FUNCTIONS)
+    });
+    rows.map(|row| (row.time.direction, subject(row))).collect()
+}
+
+/// Threads of Redis that wait for work, not for a request, in a condition variable; a list cannot know that.
+const FOR_WORK: [&str; 2] = ["--idle", "__futex_abstimed_wait_common"];
+
+#[test]
+fn fsync_moves_from_a_helper_into_the_thread_that_answers() {
+    let done = replay("rd-fsync", &[&["--base", "A,A2", "--head", "B"], &FOR_WORK[..]].concat());
+    let found = waits(&done, "write");
+    for expected in [
+        (LevelDirection::Up, "all of threads redis-server"),
+        (LevelDirection::Up, "fdatasync in threads redis-server"),
+        (LevelDirection::Up, "do_fsync_[k] in threads redis-server"),
+        (LevelDirection::Down, "all of threads bio_aof_fsync"),
+        (LevelDirection::Down, "fdatasync in threads bio_aof_fsync"),
+    ] {
+        assert!(found.contains(&(expected.0, expected.1.to_owned())), "{expected:?} is not among {found:?}");
+    }
+    let of_others = |(_, subject): &&(LevelDirection, String)| {
+        !subject.ends_with("redis-server")
+            && !subject.ends_with("bio_aof_fsync")
+            && !subject.starts_with("all functions")
+    };
+    assert_eq!(found.iter().find(of_others), None);
+    assert_eq!(waits(&done, "read"), BTreeSet::new());
+}
+
+#[test]
+fn fsync_waits_alike_in_equal_builds() {
+    let same = replay("rd-fsync", &[&["--base", "A", "--head", "A2"], &FOR_WORK[..]].concat());
+    for cohort in ["write", "read"] {
+        assert_eq!(waits(&same, cohort), BTreeSet::new(), "{cohort}");
+        for kind in CountKind::ALL {
+            let (rows, tested) = window(&same, cohort, kind);
+            assert!(tested > 50, "{tested} tested in {cohort}");
+            assert_eq!(significant(&rows), BTreeSet::new(), "{cohort}, {kind:?}");
+        }
+    }
+    assert!(same.tables.flags.is_empty() && same.tables.incidents.is_empty());
+}
+
+/// A first frame that is declared to be a thread is no function of the time on the CPU either.
+#[test]
+fn regression_a_declared_thread_is_no_function() {
+    let done = replay("rd-fsync", &["--profile-type", "cpu", "--base", "A", "--head", "A2"]);
+    let functions: BTreeSet<&str> = done.tables.cells.iter().map(|row| row.function.as_str()).collect();
+    assert!(functions.len() > 100 && functions.contains("epoll_wait"), "{functions:?}");
+    for thread in ["redis-server", "bio_aof_fsync", "jemalloc_bg_thd"] {
+        assert!(!functions.contains(thread), "{thread}");
+    }
 }

@@ -18,6 +18,7 @@
 //! | Something changed: is it found, and nothing else? | [`effects`], [`fan_out`], [`minority`], [`demo`] |
 //! | Does a request cost more under load? | [`load`] |
 //! | Is the memory of pods compared fairly? | [`memory`] |
+//! | Which threads wait longer? | [`waiting`] |
 //! | What if one looks every ten seconds? | [`stream`], [`looks`], [`rollout`], [`rings`] |
 //! | What if processes warm up? | [`warm_up`] |
 //!
@@ -48,6 +49,7 @@ mod rollout;
 mod row;
 mod stream;
 mod values;
+mod waiting;
 mod warm_up;
 mod window;
 
@@ -76,6 +78,7 @@ pub fn table() -> Vec<Row> {
         minority::rows(),
         load::rows(),
         memory::rows(),
+        waiting::rows(),
         looks::rows(),
         rollout::rows(),
         rings::rows(),

@@ -43,6 +43,23 @@ pub struct WaitingEvidence {
     pub support: Support,
 }
 
+impl WaitingEvidence {
+    /// What a change of the time off a processor says of a function in threads of this name.
+    pub fn of_change(function: &str, thread: &str, change: LevelChange, samples: Arms<u64>) -> Self {
+        Self {
+            measure: TimeMeasure::OffCpu,
+            count_kind: CountKind::SelfCount,
+            function: function.into(),
+            thread: Some(thread.into()),
+            per: TimePer::Request,
+            time: face(Ok(change), false),
+            parts: None,
+            samples,
+            support: Support::Firm,
+        }
+    }
+}
+
 /// Which time profiles of a type measure, if it is waiting.
 pub fn measure(kind: ProfileType) -> Option<TimeMeasure> {
     match kind {

@@ -156,8 +156,26 @@ pub fn effects(rows: &[&CellRow]) -> String {
 fn effect(row: &CellRow) -> String {
     match row.effect() {
         Some(ratio) => effect_of(ratio),
-        None if row.base.count == 0 => "only in the head".to_owned(),
-        None => "only in the base".to_owned(),
+        None => without_ratio(row).to_owned(),
+    }
+}
+
+/// What is said where a row has no ratio: one build has no sample of the function, or its last report could not compare them.
+///
+/// ```
+/// use fleetdiff_pipeline::rules::advice::without_ratio;
+/// use fleetdiff_schemas::{rows::CellRow, tables::TableRow};
+/// let mut row = CellRow::blank();
+/// (row.head.count, row.base.count) = (40, 0);
+/// assert_eq!(without_ratio(&row), "only in the head");
+/// row.base.count = 40;
+/// assert_eq!(without_ratio(&row), "by an amount that the last report cannot say");
+/// ```
+pub fn without_ratio(row: &CellRow) -> &'static str {
+    match (row.head.count, row.base.count) {
+        (1.., 0) => "only in the head",
+        (0, 1..) => "only in the base",
+        _ => "by an amount that the last report cannot say",
     }
 }
 

@@ -13,6 +13,7 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_statistics::normalization::Mode;
 
 use super::aa_check::Checked;
+use super::advice::without_ratio;
 use super::lifecycle::LiveRule;
 use crate::evidence::imbalance::Imbalance;
 use crate::evidence::look::KindLook;
@@ -348,8 +349,7 @@ fn named(raised: &[SignificantRow<'_>]) -> String {
         let function = &significant.row.function;
         match significant.row.effect() {
             Some(ratio) => format!("{function} x {:.3} ({:.3} to {:.3})", ratio.value, ratio.low, ratio.high),
-            None if significant.row.base.count == 0 => format!("{function} only in the head"),
-            None => format!("{function} only in the base"),
+            None => format!("{function} {}", without_ratio(&significant.row)),
         }
     });
     let words: Vec<_> = words.collect();

@@ -2,7 +2,7 @@
 
 use fleetdiff_diff::figures::grouped;
 use fleetdiff_pipeline::rules::advice;
-use fleetdiff_schemas::rows::IncidentRow;
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, IncidentRow};
 use fleetdiff_schemas::verdict::{BaseKind, IncidentState, Severity};
 
 use super::by_cell::{Known, known};
@@ -71,8 +71,11 @@ fn ranking(incidents: &[Incident<'_>], references: &mut References) -> Block {
     Block::list("All incidents", &head, rows)
 }
 
-/// Why there is no ratio: only one build has the cause.
+/// Why there is no ratio: only one build has the cause, or what a request costs could not be compared.
 fn one_sided(row: &IncidentRow) -> &'static str {
+    if row.cause == ALL_FUNCTIONS {
+        return "unknown";
+    }
     if row.regressed_in.is_empty() { "only in the base" } else { "only in the head" }
 }
 

@@ -87,12 +87,19 @@ fn places(
     references: &mut References,
 ) -> Text {
     let standing = incidents.iter().filter(|incident| incident.ended.is_none()).map(|incident| &incident.standing.row);
-    let named: BTreeSet<&str> =
-        standing.flat_map(|row| row.regressed_in.iter().chain(&row.improved_in)).map(String::as_str).collect();
+    let (mut more, mut less) = (BTreeSet::new(), BTreeSet::new());
+    for row in standing {
+        more.extend(row.regressed_in.iter().map(String::as_str));
+        less.extend(row.improved_in.iter().map(String::as_str));
+    }
     let mut text = Text::new();
-    if !named.is_empty() {
-        text.push(Span::Strong { text: named.into_iter().collect::<Vec<_>>().join("; ") });
-        text.push(words(". "));
+    for (direction, places) in [("more expensive", more), ("cheaper", less)] {
+        if !places.is_empty() {
+            let places = places.into_iter().collect::<Vec<_>>().join("; ");
+            text.push(words(format!("Something is {direction} in ")));
+            text.push(Span::Strong { text: places });
+            text.push(words(". "));
+        }
     }
     let verdicts: Vec<_> = comparison.keys.iter().filter_map(|key| comparison.over_all(key, base)).collect();
     for verdict in &verdicts {
