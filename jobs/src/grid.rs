@@ -99,7 +99,9 @@ fn colour(tone: Tone) -> Colour {
 
 fn of_cell(verdict: ComparisonVerdict, equivalent: Option<f64>) -> Entry {
     let Word { word, tone } = verdicts::of_cell(verdict);
-    let figure = equivalent.map_or_else(|| "-".to_owned(), |share| format!("{:.0} % equivalent", share * 100.0));
+    // NB: without + 0.0, nothing would be -0 %.
+    let figure =
+        equivalent.map_or_else(|| "-".to_owned(), |share| format!("{:.0} % equivalent", (share * 100.0).round() + 0.0));
     Entry { figure, word, colour: colour(tone) }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use fleetdiff_pipeline::rules::advice::words;
+use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_pipeline::rules::heap::words::sentence;
 use fleetdiff_schemas::identity::{Build, Service};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, LevelFace};
@@ -26,7 +28,7 @@ pub(crate) fn print(out: &mut impl Write, rows: &[HeapRow]) -> io::Result<()> {
         }
         writeln!(out, "\n{service} memory, {head} against {base}\n")?;
         for cell in cells {
-            writeln!(out, "{} in {}", cell.cell.cohort, cell.cell.region)?;
+            writeln!(out, "{}", words(&extents([&cell.cell], rows.iter().map(|row| &row.cell))))?;
             writeln!(out, "  {}", sentence(cell))?;
             print_functions(out, cell, &rows)?;
         }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use fleetdiff_pipeline::rules::advice::words;
+use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_pipeline::rules::waiting::words::sentence;
 use fleetdiff_pipeline::rules::waiting::{has_changed, is_of_cell};
 use fleetdiff_schemas::identity::{Build, Service};
@@ -24,7 +26,7 @@ pub(crate) fn print(out: &mut impl Write, rows: &[WaitingRow]) -> io::Result<()>
     for ((service, head, base), cells) in comparisons {
         writeln!(out, "\n{service} waiting, {head} against {base}\n")?;
         for (cell, mut changed) in cells {
-            writeln!(out, "{} in {}", cell.cohort, cell.region)?;
+            writeln!(out, "{}", words(&extents([cell], rows.iter().map(|row| &row.cell))))?;
             let size = |row: &WaitingRow| (row.time.head.unwrap_or(0.0) - row.time.base.unwrap_or(0.0)).abs();
             let is_longer = |row: &WaitingRow| row.time.direction == LevelDirection::Up;
             let order = |row: &WaitingRow| (!is_of_cell(row), !is_longer(row));

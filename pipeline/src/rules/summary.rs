@@ -349,7 +349,7 @@ fn named(raised: &[SignificantRow<'_>]) -> String {
         let function = &significant.row.function;
         match significant.row.effect() {
             Some(ratio) => format!("{function} x {:.3} ({:.3} to {:.3})", ratio.value, ratio.low, ratio.high),
-            None => format!("{function} {}", without_ratio(&significant.row)),
+            None => format!("{function} {}", without_ratio(significant.row)),
         }
     });
     let words: Vec<_> = words.collect();

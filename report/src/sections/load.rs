@@ -17,6 +17,8 @@ use crate::references::{Citation, References};
 
 /// Rows that are shown; the others are counted.
 const SHOWN: usize = 20;
+/// Rows that are said at the top of the report.
+const IN_SHORT: usize = 2;
 const ELASTICITY: [&str; 3] = ["elasticity", "elasticity_low", "elasticity_high"];
 const BASE_ELASTICITY: [&str; 3] = ["base_elasticity", "base_elasticity_low", "base_elasticity_high"];
 
@@ -43,6 +45,35 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
         blocks.extend(unknown(comparison, &silent, references));
     }
     Ok((!blocks.is_empty()).then(|| Section { title: Some("Under load".to_owned()), blocks }))
+}
+
+/// Functions of which the head scales worse, and what to do; nothing if there are none.
+pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References) -> Option<Text> {
+    let rows = comparison.load().flat_map(|(_, last)| &last.rows);
+    let mut worse: Vec<&Filed<ScalingRow>> =
+        rows.filter(|filed| filed.row.verdict == ScalingVerdict::ScalesWorse).collect();
+    // All functions together follow the one that is the cause.
+    worse.sort_by(|a, b| {
+        let order = |filed: &Filed<ScalingRow>| (filed.row.count_kind, &*filed.row.function == ALL_FUNCTIONS);
+        order(a).cmp(&order(b)).then(size(b).total_cmp(&size(a)))
+    });
+    let head = &comparison.subject.head;
+    let mut text = Text::new();
+    for filed in worse.iter().take(IN_SHORT) {
+        let place = comparison.place(&filed.row.cell);
+        text.push(words(format!("In {place}, {} at twice the load costs a request ", as_said(&filed.row.function))));
+        text.extend(at_twice(filed.row.elasticity, references.row(filed), ELASTICITY));
+        text.push(words(format!("; in {} ", comparison.subject.base)));
+        text.extend(at_twice(filed.row.base_elasticity, references.row(filed), BASE_ELASTICITY));
+        text.push(words(". "));
+    }
+    if worse.len() > IN_SHORT {
+        text.push(words(format!("{} more are below. ", worse.len() - IN_SHORT)));
+    }
+    if !worse.is_empty() {
+        text.push(words(format!("Before {head} meets peak load, compare it there, or add pods. ")));
+    }
+    (!text.is_empty()).then_some(text)
 }
 
 /// By how much a function scales worse at least.

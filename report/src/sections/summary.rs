@@ -8,7 +8,7 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::verdict::{BaseKind, IncidentState};
 
-use super::{heap, waiting};
+use super::{heap, load, waiting};
 use crate::chart::Undrawn;
 use crate::comparison::{Comparison, Incident};
 use crate::document::{Block, Fact, Section, Span, Text, words};
@@ -25,6 +25,7 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
     let Some(verdict) = comparison.over_all(key, base) else { return Ok(None) };
     let incidents = comparison.incidents();
     let mut facts = vec![Fact::new("What happened", happened(&incidents, verdict, base, references))];
+    facts.extend(load::in_short(comparison, references).map(|text| Fact::new("Under load", text)));
     facts.extend(heap::in_short(comparison, references).map(|text| Fact::new("Memory", text)));
     facts.extend(waiting::in_short(comparison, references).map(|text| Fact::new("Waiting", text)));
     facts.push(Fact::new("Where", places(comparison, &incidents, base, references)));

@@ -84,7 +84,10 @@ fn where_nothing_is_flagged_the_report_says_what_was_tested() {
 #[test]
 fn what_scales_worse_is_named_and_nothing_else() {
     let text = plain(&UNDER_LOAD);
-    let (_, section) = text.split_once("## Under load").unwrap();
+    let (top, section) = text.split_once("## Under load").unwrap();
+    let said = top.lines().find(|line| line.contains("**Under load**")).unwrap();
+    assert!(said.contains("In all of tv, serialize_video_chunk at twice the load costs a request "), "{said}");
+    assert!(said.contains(" meets peak load, compare it there, or add pods."), "{said}");
     let (section, _) = section.split_once("\n## ").unwrap();
     assert!(section.contains("cpu: 2 of 616 tested rows"), "{section}");
     let rows: Vec<&str> = section.lines().filter(|line| line.contains("elasticity ")).collect();

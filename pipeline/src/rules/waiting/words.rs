@@ -46,9 +46,12 @@ pub fn sentence(row: &WaitingRow) -> String {
         LevelDirection::Unknown => "not known to have changed",
     };
     let levels = row.time.base.zip(row.time.head);
-    let levels =
-        levels.map_or_else(String::new, |(base, head)| format!(", from {} to {}", duration(base), duration(head)));
-    format!("{what}: {measure} {per} {how} x {value:.2} ({low:.2} to {high}){levels}{tentative}")
+    let between =
+        levels.map_or_else(String::new, |(base, head)| format!("from {} to {}", duration(base), duration(head)));
+    // A ratio to nothing, and of nothing, says no more than the levels do.
+    let is_ratio = value > 0.0 && value.is_finite();
+    let change = if is_ratio { format!("x {value:.2} ({low:.2} to {high}), {between}") } else { between };
+    format!("{what}: {measure} {per} {how} {change}{tentative}")
 }
 
 /// Why it is unknown.
@@ -73,7 +76,24 @@ pub fn duration(nanoseconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fleetdiff_schemas::rows::LevelFace;
+    use fleetdiff_schemas::tables::TableRow;
+
     use super::*;
+
+    #[test]
+    fn a_ratio_is_said_where_both_builds_wait() {
+        let said = |base, head, value| {
+            let change = Some(Interval { value, low: value, high: value });
+            let unknown = LevelFace::unknown(LevelReason::Imprecise);
+            let time =
+                LevelFace { base: Some(base), head: Some(head), change, direction: LevelDirection::Up, ..unknown };
+            sentence(&WaitingRow { function: "fsync".into(), time, support: Support::Firm, ..WaitingRow::blank() })
+        };
+        let what = "fsync: time off the CPU per request up";
+        assert_eq!(said(1000.0, 2000.0, 2.0), format!("{what} x 2.00 (2.00 to 2.00), from 1.00 us to 2.00 us"));
+        assert_eq!(said(0.0, 2000.0, f64::INFINITY), format!("{what} from 0 ns to 2.00 us"));
+    }
 
     #[test]
     fn durations_have_three_digits() {
