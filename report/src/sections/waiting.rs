@@ -53,8 +53,19 @@ pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References)
         let row = &filed.row;
         let Some(of) = row.time.change else { continue };
         let (place, what) = (comparison.place(&row.cell), subject(row));
+        let citation = references.row(filed);
         text.push(words(format!("In {place}, {what}: {} {} ", measure(row.measure), per(row.per))));
-        text.push(ratio(of, references.row(filed), RATIO));
+        // A ratio to nothing, and of nothing, says no more than the levels do.
+        if of.value > 0.0 && of.value.is_finite() {
+            text.push(ratio(of, citation, RATIO));
+            text.push(words(", "));
+        }
+        if let (Some(base), Some(head)) = (row.time.base, row.time.head) {
+            text.push(words("from "));
+            text.push(figure(duration(base), citation, &["base"]));
+            text.push(words(" to "));
+            text.push(figure(duration(head), citation, &["head"]));
+        }
         text.push(words(". "));
     }
     if whole.len() > IN_SHORT {
