@@ -41,6 +41,14 @@ pub struct Interval {
     pub high: f64,
 }
 
+impl Interval {
+    /// Whether a ratio has both its parts: it is neither to nothing nor of nothing.
+    #[must_use]
+    pub fn has_both_parts(&self) -> bool {
+        self.value > 0.0 && self.value.is_finite()
+    }
+}
+
 /// The name of the row that stands for all functions under the floor of 30 samples.
 pub const RARE: &str = "_rare";
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fleetdiff_pipeline::rules::advice::{effect_of, words};
 use fleetdiff_pipeline::rules::extent::extents;
-use fleetdiff_schemas::rows::{CellKey, CellRow};
+use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonRow};
 use fleetdiff_schemas::verdict::Verdict;
 
 use super::findings::Findings;
@@ -47,14 +47,11 @@ pub(crate) fn line(findings: &Findings<'_>) -> String {
     }
     let unknown = findings.cells.iter().filter(|(cell, _)| !findings.uniform.contains_key(*cell));
     let (sampled, empty): (Vec<_>, Vec<_>) = unknown.partition(|(_, row)| row.head_total > 0 && row.base_total > 0);
-    for (cells, why) in [
-        (sampled, format!("without request counts in {{}}: there, {UNSEEN}")),
-        (empty, "without samples of both builds in {}".to_owned()),
-    ] {
-        if !cells.is_empty() {
-            let place = words(&extents(cells.iter().map(|(cell, _)| **cell), findings.cells.keys().copied()));
-            parts.push(why.replace("{}", &place));
-        }
-    }
+    let cells_of = |rows: Vec<(&&CellKey, &&ComparisonRow)>| -> Option<String> {
+        let cells = rows.iter().map(|(cell, _)| **cell);
+        (!rows.is_empty()).then(|| words(&extents(cells, findings.cells.keys().copied())))
+    };
+    parts.extend(cells_of(sampled).map(|place| format!("without request counts in {place}: there, {UNSEEN}")));
+    parts.extend(cells_of(empty).map(|place| format!("without samples of both builds in {place}")));
     format!("Cost per request, all functions together, in the last window: {}.", parts.join("; "))
 }

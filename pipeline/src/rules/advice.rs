@@ -172,10 +172,15 @@ fn effect(row: &CellRow) -> String {
 /// assert_eq!(without_ratio(&row), "by an amount that the last report cannot say");
 /// ```
 pub fn without_ratio(row: &CellRow) -> &'static str {
-    match (row.head.count, row.base.count) {
-        (1.., 0) => "only in the head",
-        (0, 1..) => "only in the base",
-        _ => "by an amount that the last report cannot say",
+    only_in(row.head.count, row.base.count).unwrap_or("by an amount that the last report cannot say")
+}
+
+/// Which build alone has samples, by the counts of both.
+pub fn only_in(head: i64, base: i64) -> Option<&'static str> {
+    match (head, base) {
+        (1.., 0) => Some("only in the head"),
+        (0, 1..) => Some("only in the base"),
+        _ => None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fleetdiff_pipeline::rules::advice;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, FlagRow};
 use fleetdiff_schemas::verdict::{BaseKind, Scope, Severity};
@@ -143,7 +144,7 @@ impl<'a> Known<'a> {
                 Cell::words(place),
                 Cell::of(vec![Span::Verdict(of.verdict())]),
                 row.effect().map_or_else(
-                    || Cell::words(one_sided(row.head.count, row.base.count)),
+                    || Cell::words(advice::only_in(row.head.count, row.base.count).unwrap_or("not tested")),
                     |effect| Cell::of(vec![ratio(effect, citation, of.columns())]),
                 ),
                 share(row.head.share, "head_share"),
@@ -154,14 +155,5 @@ impl<'a> Known<'a> {
             ]
         });
         Block::list("The cause in each cell", &head, rows)
-    }
-}
-
-/// Why there is no ratio.
-fn one_sided(head: i64, base: i64) -> &'static str {
-    match (head, base) {
-        (1.., 0) => "only in the head",
-        (0, 1..) => "only in the base",
-        _ => "not tested",
     }
 }

@@ -98,7 +98,7 @@ fn tone(class: HeapClass) -> Tone {
 
 /// Cells of which both ratios are known, in a plane.
 fn chart(cells: &[&Filed<HeapRow>]) -> Result<Option<Block>, Undrawn> {
-    let known = |ratio: Option<Interval>| ratio.filter(|ratio| ratio.value.is_finite() && ratio.value > 0.0);
+    let known = |ratio: Option<Interval>| ratio.filter(Interval::has_both_parts);
     let dots: Vec<Dot> = cells
         .iter()
         .take(SHOWN)

@@ -52,6 +52,9 @@ pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References)
     let rows = comparison.load().flat_map(|(_, last)| &last.rows);
     let mut worse: Vec<&Filed<ScalingRow>> =
         rows.filter(|filed| filed.row.verdict == ScalingVerdict::ScalesWorse).collect();
+    if worse.is_empty() {
+        return None;
+    }
     // All functions together follow the one that is the cause.
     worse.sort_by(|a, b| {
         let order = |filed: &Filed<ScalingRow>| (filed.row.count_kind, &*filed.row.function == ALL_FUNCTIONS);
@@ -70,10 +73,8 @@ pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References)
     if worse.len() > IN_SHORT {
         text.push(words(format!("{} more are below. ", worse.len() - IN_SHORT)));
     }
-    if !worse.is_empty() {
-        text.push(words(format!("Before {head} meets peak load, compare it there, or add pods. ")));
-    }
-    (!text.is_empty()).then_some(text)
+    text.push(words(format!("Before {head} meets peak load, compare it there, or add pods. ")));
+    Some(text)
 }
 
 /// By how much a function scales worse at least.

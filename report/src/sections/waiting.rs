@@ -55,8 +55,7 @@ pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References)
         let (place, what) = (comparison.place(&row.cell), subject(row));
         let citation = references.row(filed);
         text.push(words(format!("In {place}, {what}: {} {} ", measure(row.measure), per(row.per))));
-        // A ratio to nothing, and of nothing, says no more than the levels do.
-        if of.value > 0.0 && of.value.is_finite() {
+        if of.has_both_parts() {
             text.push(ratio(of, citation, RATIO));
             text.push(words(", "));
         }

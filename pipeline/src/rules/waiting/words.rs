@@ -35,10 +35,9 @@ pub fn per(per: TimePer) -> &'static str {
 pub fn sentence(row: &WaitingRow) -> String {
     let (what, measure, per) = (subject(row), measure(row.measure), per(row.per));
     let tentative = if row.support == Support::Tentative { " (tentative: fewer than 5 pods in an arm)" } else { "" };
-    let Some(Interval { value, low, high }) = row.time.change else {
+    let Some(change) = row.time.change else {
         return format!("{what}: {measure} {per} unknown ({})", why(row.time.reason));
     };
-    let high = if high.is_finite() { format!("{high:.2}") } else { "any".to_owned() };
     let how = match row.time.direction {
         LevelDirection::Up => "up",
         LevelDirection::Down => "down",
@@ -48,10 +47,14 @@ pub fn sentence(row: &WaitingRow) -> String {
     let levels = row.time.base.zip(row.time.head);
     let between =
         levels.map_or_else(String::new, |(base, head)| format!("from {} to {}", duration(base), duration(head)));
-    // A ratio to nothing, and of nothing, says no more than the levels do.
-    let is_ratio = value > 0.0 && value.is_finite();
-    let change = if is_ratio { format!("x {value:.2} ({low:.2} to {high}), {between}") } else { between };
-    format!("{what}: {measure} {per} {how} {change}{tentative}")
+    let moved = if change.has_both_parts() {
+        let Interval { value, low, high } = change;
+        let high = if high.is_finite() { format!("{high:.2}") } else { "any".to_owned() };
+        format!("x {value:.2} ({low:.2} to {high}), {between}")
+    } else {
+        between
+    };
+    format!("{what}: {measure} {per} {how} {moved}{tentative}")
 }
 
 /// Why it is unknown.
