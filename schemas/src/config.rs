@@ -104,7 +104,7 @@ pub struct Config {
     /// Whether waiting that [`idle_defaults`](crate::idle::idle_defaults) lists is left out of `off_cpu` and `wall` profiles.
     /// True: *guess* (threads of services spend most time off the processor waiting for work).
     pub idle_defaults: bool,
-    /// Further functions whose stacks are left out there, or with `!` before the name are kept; `*` stands for any text.
+    /// Further functions whose stacks are left out there, or with `!` before the name are kept; of one thread with ` @ ` and its name behind; `*` stands for any text.
     /// None: only the user knows them.
     pub idle: Vec<Arc<str>>,
     /// Whether requests arrive as separate metrics. If so, counted profiles are remembered through the window, to be

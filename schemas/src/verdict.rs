@@ -85,7 +85,7 @@ named_enum! {
         NoBase = "no_base",
         /// Frames without symbols.
         Unsymbolised = "unsymbolised",
-        /// Every sample of both arms is in this function.
+        /// Fewer than one in a hundred samples of both arms are outside of this function.
         WholeProfile = "whole_profile",
         /// An arm has fewer than 2 pods, or the buckets leave fewer than 2 degrees of freedom.
         FewPods = "few_pods",
@@ -95,6 +95,8 @@ named_enum! {
         Rare = "rare",
         /// The change after normalization and the change of the plain share have opposite signs.
         ContradictsShare = "contradicts_share",
+        /// The cell has too few functions for a normalization factor, and the cost per request does not say that this one moved.
+        ShareOnly = "share_only",
         /// The pods of the arms serve different numbers of requests, and load alone may have made the change.
         LoadDiffers = "load_differs",
         /// One pod, named in the row, makes the change; without it the change is gone.
@@ -295,6 +297,8 @@ named_enum! {
         NeedsTime = "needs_time",
         /// Too few samples of the function.
         CountNeeded = "count_needed",
+        /// Pods of one arm serve more requests, and load alone may have made the change.
+        LoadDiffers = "load_differs",
         /// Neither significant nor shown to be within the margin.
         Imprecise = "imprecise",
         /// All figures are known, and no class has them.

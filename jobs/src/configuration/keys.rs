@@ -180,7 +180,7 @@ pub(crate) const KEYS: &[Key] = keys! {
         "Whether off_cpu and wall profiles are counted without the stacks of threads that wait for work, by fleetdiff's lists for each runtime."
         "guess: threads of services spend most time off the processor waiting for work";
     "dataflow.idle" = dataflow.idle, ROWS, Compared "idle" "FUNCTION":
-        "Further functions whose stacks are left out of off_cpu and wall profiles, as profilers write them; * stands for any text, and ! before a name keeps its stacks. Several as a JSON list."
+        "Further functions whose stacks are left out of off_cpu and wall profiles, as profilers write them, or function @ thread; * stands for any text, and ! before a name keeps its stacks. Several as a JSON list."
         "none: only you know them";
     "dataflow.q" = dataflow.q, ROWS, Decision "q" "RATE":
         "False-discovery rate of each family of tests, between 0 and 1."

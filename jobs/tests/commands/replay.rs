@@ -251,7 +251,8 @@ fn waits(done: &Done, cohort: &str) -> BTreeSet<(LevelDirection, String)> {
 }
 
 /// Threads of Redis that wait for work, not for a request, in a condition variable; a list cannot know that.
-const FOR_WORK: [&str; 2] = ["--idle", "__futex_abstimed_wait_common"];
+const FOR_WORK: [&str; 2] =
+    ["--idle", r#"["__futex_abstimed_wait_common @ bio_*", "__futex_abstimed_wait_common @ jemalloc_bg_thd"]"#];
 
 #[test]
 fn fsync_moves_from_a_helper_into_the_thread_that_answers() {

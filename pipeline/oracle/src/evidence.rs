@@ -47,6 +47,14 @@ pub(super) struct Evidence {
     pub young: Option<Box<Evidence>>,
 }
 
+impl Evidence {
+    /// Whether some row depends on its cost per request: shares were not normalized, or the plain share contradicts it.
+    pub fn asks_requests(&self) -> bool {
+        let asks = |test: &CellTest| !test.scales.measured || test.rows.contradicts.contains(&true);
+        self.kinds.values().filter_map(|kind| kind.test.as_ref()).any(asks)
+    }
+}
+
 /// What is known about all functions in one count kind.
 pub(super) struct KindEvidence {
     /// Head and base counts of functions that have any, ascending by number.

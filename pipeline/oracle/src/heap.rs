@@ -16,6 +16,7 @@ use fleetdiff_schemas::verdict::{HeapClass, LevelDirection, LevelReason, Support
 use self::pods::{Figure, Pods};
 use super::arms::column;
 use super::counts::{Archive, Held, Holder};
+use super::loads::Loads;
 use super::statistics::families::bh;
 use super::timeline::Open;
 
@@ -38,7 +39,9 @@ pub(super) fn rows(config: &Config, archive: &Archive, service: &Service, open: 
         window_end_at: clock.end_of(hop),
         ..HeapRow::blank()
     };
-    let of_cell = |cell: &CellKey| of_cell(config, open, &held, &HeapRow { cell: cell.clone(), ..blank.clone() });
+    let loads = archive.different_loads(config, open, hop);
+    let of_cell =
+        |cell: &CellKey| of_cell(config, open, (&held, &loads), &HeapRow { cell: cell.clone(), ..blank.clone() });
     let mut rows: Vec<HeapRow> = cells.iter().flat_map(of_cell).collect();
     let family = |row: &HeapRow| (&*row.function != ALL_FUNCTIONS).then(|| (row.cell.clone(), row.count_kind));
     for (figure, is_slope) in FIGURES {
@@ -66,7 +69,7 @@ fn direct(face: &mut LevelFace, q_value: f64, q: f64, is_slope: bool) {
     face.q_value = Some(q_value);
     let (low, high) = pods::limits(is_slope);
     let value = face.change.map_or(f64::NAN, |change| change.value);
-    if q_value <= q && (value > high || value < low) {
+    if q_value <= q && (value > high || value < low) && face.reason != Some(LevelReason::LoadDiffers) {
         face.direction = if value > high { LevelDirection::Up } else { LevelDirection::Down };
         face.reason = None;
     }
@@ -77,7 +80,7 @@ fn classify(row: &mut HeapRow) {
     let (alloc, live, slope) = (row.alloc.direction, row.live.direction, row.slope.direction);
     row.class = if live == Up && slope == Up && matches!(alloc, Flat | Down) {
         HeapClass::HiddenLeak
-    } else if live == Up && slope == Up && alloc == Up {
+    } else if live == Up && slope == Up {
         HeapClass::Leak
     } else if live == Up && slope == Flat {
         HeapClass::RetentionStep
@@ -95,12 +98,18 @@ fn classify(row: &mut HeapRow) {
     row.reason = (row.class == HeapClass::Unknown).then_some(reason);
 }
 
-fn of_cell(config: &Config, open: &Open, held: &BTreeMap<Holder, Vec<Held>>, blank: &HeapRow) -> Vec<HeapRow> {
+fn of_cell(
+    config: &Config,
+    open: &Open,
+    (held, loads): (&BTreeMap<Holder, Vec<Held>>, &BTreeMap<(ProfileType, CellKey), Loads>),
+    blank: &HeapRow,
+) -> Vec<HeapRow> {
     let of_type = |profile_type| {
         let of_cell = held.iter().filter(|((kind, cell, ..), _)| *kind == profile_type && *cell == blank.cell);
         let of_cell: Vec<(&Holder, &Vec<Held>)> = of_cell.collect();
         let is_counted = of_cell.iter().any(|(_, profiles)| profiles.iter().any(|one| one.samples > 0));
-        is_counted.then(|| Pods::of(config, open, &of_cell))
+        let loads = loads.get(&(profile_type, blank.cell.clone())).copied();
+        is_counted.then(|| Pods { loads, ..Pods::of(config, open, &of_cell) })
     };
     let types = [of_type(ProfileType::Heap), of_type(ProfileType::LiveHeap)];
     let first = config.count_kinds.first().copied().unwrap_or(CountKind::SelfCount);

@@ -50,12 +50,15 @@ impl IdleEntries {
         if let Some(known) = self.known.get(name) {
             return *known;
         }
-        let function = name.rfind(" @ ").map_or(&**name, |at| &name[..at]);
+        let (function, thread) = name.rfind(" @ ").map_or((&**name, ""), |at| name.split_at(at));
         let mut spellings = vec![function];
         for kind in ["_[k]", "_[j]", "_[i]"] {
             spellings.extend(function.strip_suffix(kind));
         }
-        let any = |entry: &str| spellings.iter().any(|spelling| fits(entry, spelling));
+        let any = |entry: &str| {
+            let asked = if entry.contains(" @ ") { thread } else { "" };
+            spellings.iter().any(|spelling| fits(entry, &format!("{spelling}{asked}")))
+        };
         let idle = self.entries.iter().any(|entry| !entry.starts_with('!') && any(entry));
         let kept = self.entries.iter().any(|entry| entry.starts_with('!') && any(&entry[1..]));
         self.known.insert(Arc::clone(name), (idle, kept));

@@ -134,9 +134,10 @@ impl Live {
             let place = (profile_type, cell);
             let (counts, cell) = (Cell { loads: loads.get(&place).copied(), ..counts }, place.1);
             let evidence = self.evidence(at, profile_type, &cell, &counts);
-            let contradictory = evidence.kinds.values().filter_map(|kind| kind.test.as_ref());
-            let contradictory = contradictory.flat_map(|test| &test.rows.contradicts).any(|contradicts| *contradicts);
-            let rates = if contradictory { rates(archive, &counts, &evidence) } else { BTreeMap::new() };
+            let rates = match evidence.all.is_some() && evidence.asks_requests() {
+                true => rates(archive, &[&counts], &evidence),
+                false => BTreeMap::new(),
+            };
             let of_kind = |kind: &CountKind| {
                 let comparison = self.key(profile_type);
                 let about = About {
@@ -148,9 +149,9 @@ impl Live {
                     end_at,
                 };
                 let mut lines = lines(config, archive, &about, &evidence, rates.get(kind));
-                let opposed = |line: &&mut Line| line.tested.as_ref().is_some_and(|tested| tested.share_opposes);
+                let asking = |line: &&mut Line| line.tested.as_ref().is_some_and(|tested| tested.asks_requests);
                 if let Some(rate) = rates.get(kind) {
-                    rate.fill_functions(lines.iter_mut().filter(opposed));
+                    rate.fill_functions(lines.iter_mut().filter(asking));
                 }
                 let all = evidence.all.as_ref().filter(|_| *kind == CountKind::SelfCount);
                 lines.extend(all.map(|all| all.line_of_all(&about, &evidence)));

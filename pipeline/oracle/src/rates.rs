@@ -58,7 +58,7 @@ impl Rate {
 }
 
 /// Whether each bucket of both arms has requests in some stratum.
-fn are_known(used: &[&Stratum]) -> bool {
+pub(super) fn are_known(used: &[&Stratum]) -> bool {
     let requests = |arm: usize, bucket: u8| -> u64 {
         used.iter().filter_map(|stratum| stratum[arm].buckets.get(&bucket)).map(|bucket| bucket.requests).sum()
     };

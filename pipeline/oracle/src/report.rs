@@ -10,14 +10,15 @@ use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, EvidenceRow, RARE};
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::Hop;
-use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
+use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
 
+use super::arms::kept_of;
 use super::behind::behind;
 use super::counts::{Archive, BASE, Cell, HEAD};
 use super::evidence::{Evidence, Using, judge};
 use super::family::{Live, RowId};
 use super::pods::ByPod;
-use super::rates::Rate;
+use super::rates::{Rate, are_known};
 use super::requests::rates;
 use super::row::{About, Line, add_always_valid, g_of, lines, range};
 use super::statistics::families::{TwoLevel, bh, two_level, within_selected};
@@ -106,8 +107,9 @@ impl Report<'_> {
         // Causes of all rows of a cell are among its self rows.
         let mut causes = BTreeMap::new();
         let total: i64 = evidence.iter().flat_map(|(_, evidence)| &evidence.arms).map(|arm| arm.total).sum();
-        let rates: BTreeMap<&CellKey, BTreeMap<CountKind, Rate>> =
-            evidence.iter().map(|(cell, evidence)| (cell, rates(self.archive, &cells[cell], evidence))).collect();
+        let known = evidence.iter().filter(|(_, evidence)| evidence.all.is_some());
+        let rates_of_cells: BTreeMap<&CellKey, BTreeMap<CountKind, Rate>> =
+            known.map(|(cell, evidence)| (cell, rates(self.archive, &[&cells[cell]], evidence))).collect();
         for kind in CountKind::ALL.into_iter().filter(|kind| self.config.count_kinds.contains(kind)) {
             let with_rate = |(cell, evidence): &(CellKey, Evidence), rate: Option<&Rate>| {
                 let about = self.about(scope, profile_type, kind, cell);
@@ -116,10 +118,24 @@ impl Report<'_> {
                 self.add_where_arms_ran(&mut lines, &inside.map(|(_, cell)| cell).collect::<Vec<_>>());
                 Group { cell: cell.clone(), lines, rare: Vec::new() }
             };
-            let plain = |both: &(CellKey, Evidence)| with_rate(both, None);
+            let roll_up = |both: &(CellKey, Evidence)| {
+                let (key, evidence) = both;
+                let inside = cells.iter().filter(|(cell, _)| has_head(cell) && is_under(cell, key));
+                let inside: Vec<&Cell> = inside.map(|(_, cell)| cell).collect();
+                let asks = !self.against_history
+                    && evidence.support != Support::Untestable
+                    && evidence.kinds[&kind].test.as_ref().is_some_and(|test| !test.scales.measured)
+                    && are_known(&kept_of(&inside));
+                let rates = if asks { rates(self.archive, &inside, evidence) } else { BTreeMap::new() };
+                let mut group = with_rate(both, rates.get(&kind));
+                if let Some(rate) = rates.get(&kind) {
+                    rate.fill_functions(&mut group.lines);
+                }
+                group
+            };
             let of_cell = |both: &(CellKey, Evidence)| {
                 let (cell, evidence) = both;
-                let rate = rates[cell].get(&kind);
+                let rate = rates_of_cells.get(&cell).and_then(|rates| rates.get(&kind));
                 let mut group = with_rate(both, rate);
                 if !self.against_history {
                     let about = self.about(scope, profile_type, kind, cell);
@@ -129,8 +145,8 @@ impl Report<'_> {
             };
             let mut family = Family {
                 cells: evidence.iter().map(of_cell).collect(),
-                over_all: over_all.iter().map(plain).collect(),
-                partly: partly.each_ref().map(|groups: &Vec<_>| groups.iter().map(plain).collect()),
+                over_all: over_all.iter().map(&roll_up).collect(),
+                partly: partly.each_ref().map(|groups: &Vec<_>| groups.iter().map(&roll_up).collect()),
             };
             family.control(self.archive.names.len(), total);
             family.call(self, scope);

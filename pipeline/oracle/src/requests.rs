@@ -7,17 +7,16 @@ use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow};
 use fleetdiff_schemas::verdict::{RowReason, Support, Verdict};
 
-use super::arms::{column, kept_or_all, support};
+use super::arms::{column, kept_of, support};
 use super::counts::{Archive, BASE, BucketCounts, Cell, HEAD};
 use super::evidence::{Evidence, KindEvidence};
 use super::rates::{Rate, test};
 use super::row::{About, Line, OfAll, around, is_equivalent, reason, untested};
 use super::statistics::always_valid::ln_e;
 
-/// The tests of all functions by count kind, where requests are known and used.
-pub(super) fn rates(archive: &Archive, cell: &Cell, evidence: &Evidence) -> BTreeMap<CountKind, Rate> {
-    let used = kept_or_all(cell);
-    let kinds = evidence.kinds.iter().filter(|_| evidence.all.is_some());
+/// The tests of all functions by count kind over these cells together, whose requests are known.
+pub(super) fn rates(archive: &Archive, cells: &[&Cell], evidence: &Evidence) -> BTreeMap<CountKind, Rate> {
+    let used = kept_of(cells);
     let of_kind = |(kind, found): (&CountKind, &KindEvidence)| {
         let functions: Vec<usize> =
             found.counts.keys().copied().filter(|function| *archive.names[*function] != *UNSYMBOLISED).collect();
@@ -27,7 +26,7 @@ pub(super) fn rates(archive: &Archive, cell: &Cell, evidence: &Evidence) -> BTre
         let test = test(&used, functions.len(), &counts);
         (*kind, Rate { functions, test })
     };
-    kinds.map(of_kind).collect()
+    evidence.kinds.iter().map(of_kind).collect()
 }
 
 impl Rate {

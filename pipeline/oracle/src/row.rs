@@ -89,7 +89,10 @@ impl Line {
     /// Whether nothing but its family speaks against the change.
     pub fn holds(&self) -> bool {
         !self.may_follow_load()
-            && self.tested.as_ref().is_none_or(|tested| !tested.contradicts && tested.one_pod.is_none())
+            && self
+                .tested
+                .as_ref()
+                .is_none_or(|tested| !tested.contradicts && !tested.share_only && tested.one_pod.is_none())
     }
 
     /// Whether load may have made the change.
@@ -113,7 +116,7 @@ impl Line {
         self.row.ln_e = Some(tested.ln_e);
     }
 
-    /// Draws the conclusion from the selection of a tested row: section 7, lines 7 to 10. A change that is too small does
+    /// Draws the conclusion from the selection of a tested row: section 7, lines 7 to 12. A change that is too small does
     /// not decide it.
     pub fn select(&mut self, min_effect: f64) {
         if self.theta().is_none_or(|theta| theta.abs() < min_effect) {
@@ -123,6 +126,9 @@ impl Line {
         match &self.tested {
             Some(tested) if tested.contradicts => {
                 (self.row.verdict, self.row.reason) = (Verdict::Inconclusive, Some(RowReason::ContradictsShare));
+            }
+            Some(tested) if tested.share_only => {
+                (self.row.verdict, self.row.reason) = (Verdict::Inconclusive, Some(RowReason::ShareOnly));
             }
             _ if self.may_follow_load() => {
                 (self.row.verdict, self.row.reason) = (Verdict::Inconclusive, Some(RowReason::LoadDiffers));
@@ -164,10 +170,12 @@ pub(super) struct Decisive {
     pub variance: f64,
     /// The 90 % interval of `theta` lies within a ratio of 1.05.
     pub equivalent: bool,
-    /// The share moved the other way.
-    pub share_opposes: bool,
+    /// The share moved the other way, or stands alone: cost per request is asked.
+    pub asks_requests: bool,
     /// The same, and no cost per request agrees with `theta`.
     pub contradicts: bool,
+    /// The factor is 1 for lack of functions, and requests, which are known, do not say that it moved.
+    pub share_only: bool,
     /// No larger than the ratio of the arms' loads, as far as is known.
     pub follows_load: bool,
     /// The pods of the bucket that makes the change alone.
@@ -264,8 +272,9 @@ fn one_line(
         ln_e: rows.ln_e[place],
         variance,
         equivalent: is_equivalent(test, place, ln_scale),
-        share_opposes: rows.contradicts[place],
+        asks_requests: rows.contradicts[place] || !scales.measured,
         contradicts: rows.contradicts[place] && !rate.is_some_and(|rate| rate.agrees(function, theta)),
+        share_only: !scales.measured && rate.is_some_and(|rate| !rate.agrees(function, theta)),
         follows_load: loads.is_some_and(|loads| loads.may_have_made(theta, variance)),
         one_pod: test.one_bucket(place, ln_scale).map(names),
         always_valid: (row.scope == Scope::Epoch && row.adjusted_ratio.is_some()).then(|| {
@@ -371,7 +380,7 @@ pub(super) fn untested(about: &About, evidence: &Evidence, function: &str, count
     };
     let (head, base) = (figures(HEAD), figures(BASE));
     let (g, of_g) = g_of(&head, &base);
-    let whole = head.count + base.count == head.total + base.total;
+    let whole = is_whole(&head, &base);
     let verdict = match () {
         () if evidence.samples[BASE] == 0 || evidence.strata == 0 || function == UNSYMBOLISED => Verdict::NotComparable,
         () if whole || evidence.support == Support::Untestable => Verdict::Untestable,
@@ -392,6 +401,12 @@ pub(super) fn untested(about: &About, evidence: &Evidence, function: &str, count
     }
 }
 
+/// Whether less than a hundredth of all samples is outside of a function.
+fn is_whole(head: &ArmFigures, base: &ArmFigures) -> bool {
+    let samples = signed_float(head.total + base.total);
+    100.0 * (samples - signed_float(head.count + base.count)) < samples
+}
+
 /// The reason for the verdict of a row that no family selects.
 pub(super) fn reason(row: &CellRow, tested: bool) -> Option<RowReason> {
     let samples = row.head.total + row.base.total;
@@ -402,7 +417,7 @@ pub(super) fn reason(row: &CellRow, tested: bool) -> Option<RowReason> {
         Verdict::NotComparable if row.base.total == 0 => RowReason::NoBase,
         Verdict::NotComparable if row.strata == 0 => RowReason::NoCommonStratum,
         Verdict::NotComparable => RowReason::Unsymbolised,
-        Verdict::Untestable if row.head.count + row.base.count == samples => RowReason::WholeProfile,
+        Verdict::Untestable if is_whole(&row.head, &row.base) => RowReason::WholeProfile,
         Verdict::Untestable => RowReason::FewPods,
         _ if tested && row.seconds_to_significance == Some(f64::INFINITY) => RowReason::NeedsPods,
         _ if rate < 1.0 => RowReason::LowLoad,

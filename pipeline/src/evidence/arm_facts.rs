@@ -23,7 +23,7 @@ pub struct ArmFacts<'a> {
 /// What the pods of an arm serve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Load {
-    /// Requests per hop with samples, mean over pods.
+    /// Requests per hop that profiles cover, mean over pods.
     pub mean: f64,
     /// Variance of the mean.
     pub variance: f64,
@@ -74,7 +74,7 @@ impl<'a> ArmFacts<'a> {
     /// What its pods serve; `None` without pods or requests.
     pub(super) fn load(&self) -> Option<Load> {
         let of_pod = |(pod, hops): (&&PodId, &BTreeSet<Hop>)| {
-            float(self.requests.get(*pod).copied().unwrap_or(0)) / length_float(hops.len())
+            float(self.requests.get(*pod).copied().unwrap_or(0)) / float(hops_covered(hops))
         };
         let loads: Vec<f64> = self.active.iter().map(of_pod).collect();
         let pods = length_float(loads.len());
@@ -111,6 +111,31 @@ impl PodFacts<'_> {
     }
 }
 
+/// How many hops a pod's profiles cover that are counted in these: from each to the next, but at most as many as the lower median of
+/// these, which the last has too. A profile may be longer than a hop.
+fn hops_covered(hops: &BTreeSet<Hop>) -> u64 {
+    let steps: Vec<u64> = hops.iter().zip(hops.iter().skip(1)).map(|(hop, next)| next.0 - hop.0).collect();
+    let mut ascending = steps.clone();
+    ascending.sort_unstable();
+    let usual = ascending.len().checked_sub(1).map_or(1, |last| ascending[last / 2]);
+    usual + steps.into_iter().map(|step| step.min(usual)).sum::<u64>()
+}
+
 fn size(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_cover_the_hops_between_them_but_no_pauses() {
+        let covered = |hops: &[u64]| hops_covered(&hops.iter().copied().map(Hop).collect());
+        assert_eq!(covered(&[7]), 1);
+        assert_eq!(covered(&[7, 8, 9]), 3, "a profile a hop");
+        assert_eq!(covered(&[6, 12, 18]), 18, "profiles of six hops");
+        assert_eq!(covered(&[6, 12, 18, 90, 96]), 30, "a pause is not covered");
+        assert_eq!(covered(&[1, 2, 4, 5, 6]), 5, "a hop without samples");
+    }
 }

@@ -367,20 +367,25 @@ impl<'l> Looking<'l, '_> {
             }
             rows.push(evidence);
         }
-        if self.all.is_some() && rows.iter().any(|row| row.contradicts) {
+        if self.all.is_some() && rows.iter().any(asks_requests) {
             self.add_requests(kind, functions, &mut rows);
         }
         rows
     }
 
-    /// Cost per request of rows that their plain shares contradict.
+    /// Cost per request of the rows that it may decide.
     fn add_requests(&self, kind: CountKind, functions: &[(usize, usize)], rows: &mut [RowEvidence]) {
         let view = self.view;
         let requests = each_function(&self.arms.contrast(kind, view.untested));
-        for (row, &(number, _)) in rows.iter_mut().zip(functions).filter(|(row, _)| row.contradicts) {
+        for (row, &(number, _)) in rows.iter_mut().zip(functions).filter(|(row, _)| asks_requests(row)) {
             add_requests(row, &requests, index_of(view.counts.functions().places()[number]));
         }
     }
+}
+
+/// Whether a row depends on its cost per request.
+fn asks_requests(row: &RowEvidence) -> bool {
+    row.contradicts || row.unnormalized
 }
 
 /// Changes are ordered in steps of 1e-9, so that changes that differ only by rounding are equal.

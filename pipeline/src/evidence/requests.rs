@@ -15,10 +15,12 @@ use super::tests::{LEAST_DF, support_of};
 /// A per-request change at this level is a change.
 const LN_P_MOVED: f64 = -2.995_732_273_553_991;
 
-/// Adds the cost per request at a place of results to a row; nothing if it was not tested.
+/// Adds the cost per request at a place of results, if it was tested, to a row of which the share was tested before.
 ///
-/// A function whose cost per request moved as its normalized share did is not contradicted by its plain share.
+/// A function whose cost per request moved as its normalized share did is not contradicted by its plain share; where shares could
+/// not be normalized, its share alone does not decide.
 pub fn add_requests(evidence: &mut RowEvidence, requests: &Tests, place: usize) {
+    evidence.share_only = evidence.unnormalized;
     if !requests.tested[place] {
         return;
     }
@@ -29,7 +31,9 @@ pub fn add_requests(evidence: &mut RowEvidence, requests: &Tests, place: usize) 
         let interval = levels.interval(libm::log1p(-LEVEL));
         evidence.row.per_request_ratio = Some(as_ratio(levels.theta(), interval));
     }
-    evidence.contradicts &= !(ln_p <= LN_P_MOVED && levels.theta() * evidence.theta > 0.0);
+    let agrees = ln_p <= LN_P_MOVED && levels.theta() * evidence.theta > 0.0;
+    evidence.contradicts &= !agrees;
+    evidence.share_only &= !agrees;
 }
 
 /// The row of all samples of a cell: whether a request costs more, over all functions; `largest` is ln of its largest

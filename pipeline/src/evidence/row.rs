@@ -14,7 +14,7 @@ use fleetdiff_statistics::effect::LnInterval;
 use fleetdiff_statistics::g::g_2x2;
 use fleetdiff_statistics::power::{Design, detection_z, samples_by_rule};
 use fleetdiff_statistics::tails::{ln_chi1_tail, t_quantile};
-use fleetdiff_statistics::{Arms, Levels, Tests};
+use fleetdiff_statistics::{Arms, Levels, Tests, is_whole_profile};
 
 use super::load::LoadGap;
 use super::others::FromOthers;
@@ -59,6 +59,11 @@ pub struct RowEvidence {
     pub equivalent: bool,
     /// Whether the plain share moved the other way, and requests do not say that the function did too.
     pub contradicts: bool,
+    /// Whether the cell has too few functions for a normalization factor, so that only shares are compared.
+    pub unnormalized: bool,
+    /// Whether for that reason the change may be that of other functions: requests, which are known, do not say that this one
+    /// moved.
+    pub share_only: bool,
     /// Whether the change may be the effect of load alone.
     pub follows_load: bool,
     /// The pods of the bucket without which the row does not hold; none if each bucket can be spared.
@@ -166,6 +171,8 @@ impl RowFrame {
             ln_p_comp: none,
             equivalent: false,
             contradicts: false,
+            unnormalized: false,
+            share_only: false,
             follows_load: false,
             one_pod: Vec::new(),
             decided,
@@ -189,7 +196,8 @@ impl RowFrame {
 
     /// Lines 1 to 3 of the verdict table.
     fn decided(&self, function: &Arc<str>, row: &CellRow) -> Option<(Verdict, RowReason)> {
-        let whole = row.head.count + row.base.count == row.head.total + row.base.total;
+        let (count, all) = (row.head.count + row.base.count, row.head.total + row.base.total);
+        let whole = is_whole_profile(signed_float(count), signed_float(all));
         match self.not_testable(row) {
             Some(decided @ (Verdict::NotComparable, _)) => Some(decided),
             _ if &**function == UNSYMBOLISED => Some((Verdict::NotComparable, RowReason::Unsymbolised)),
@@ -246,6 +254,7 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, shares: &ShareRow
     evidence.ln_p_row = rows.ln_p_row[place];
     evidence.ln_p_comp = rows.ln_p_comp[place];
     evidence.contradicts = rows.contradicts[place];
+    evidence.unnormalized = !rows.scales.measured;
     evidence.follows_load = frame.load_gap.may_have_made(evidence.theta, evidence.variance);
     evidence.equivalent = levels.is_equivalent(ln_scale);
     let row = &mut evidence.row;

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fleetdiff_schemas::comparison::Side;
-use fleetdiff_schemas::identity::PodId;
+use fleetdiff_schemas::identity::{PodId, stable_hash};
 use fleetdiff_schemas::number::{float, index_of, table_count};
-use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
 use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::verdict::Support;
 use fleetdiff_statistics::{Arm, Arms, BucketCounts, BucketRow, Contrast, Stratum};
@@ -254,6 +254,22 @@ impl Together {
             buckets: table_count(occupied.len()),
             requests: (requests > 0).then(|| table_count(requests)),
         }
+    }
+
+    /// The place of frames without symbols, which are not tested.
+    pub fn unsymbolised(&self) -> Option<usize> {
+        let unsymbolised = stable_hash(UNSYMBOLISED.as_bytes());
+        self.functions.iter().position(|(hash, _)| *hash == unsymbolised)
+    }
+
+    /// Whether each bucket of both arms has requests in some stratum.
+    pub fn knows_requests(&self) -> bool {
+        let known = |side| {
+            let mut requests: BTreeMap<u8, u64> = BTreeMap::new();
+            self.buckets(side).for_each(|of| *requests.entry(of.bucket).or_default() += of.requests);
+            requests.values().all(|&requests| requests > 0)
+        };
+        known(Side::Head) && known(Side::Base)
     }
 
     /// The support that the pods of both arms give; none without a stratum in common.

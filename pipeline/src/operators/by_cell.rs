@@ -375,7 +375,8 @@ fn evaluate(
     let callers = plan.look.then(|| callers(&state.counts, open, watched(), paths, table)).flatten();
     let is_watched = memory.families.iter().any(|family| family.watched().next().is_some());
     let calibrated = plan.report && config.method.is_calibrated();
-    let memory = || heap_evidence(&state.counts, cell.profile_type, &open.id, config, view.untested);
+    let memory =
+        || heap_evidence(&state.counts, cell.profile_type, &open.id, config, view.untested, view.load_gap());
     let heap = if calibrated { memory() } else { Vec::new() };
     let stacks = if calibrated && is_watched { stacks(&state.counts, open, table) } else { Vec::new() };
     let (scaling, curves, waiting) = (Vec::new(), Vec::new(), Vec::new());

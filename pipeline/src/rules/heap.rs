@@ -96,7 +96,8 @@ fn direct(rows: &mut [HeapRow], q: f64) {
             for (place, q_value) in places.into_iter().zip(bh(&ln_p)) {
                 let face = face(&mut rows[place]);
                 face.q_value = Some(q_value);
-                if let Some(direction) = beyond_margin(face, is_slope).filter(|_| selected(q_value, q)) {
+                let may_have_moved = face.reason != Some(LevelReason::LoadDiffers) && selected(q_value, q);
+                if let Some(direction) = beyond_margin(face, is_slope).filter(|_| may_have_moved) {
                     (face.direction, face.reason) = (direction, None);
                 }
             }
@@ -109,7 +110,7 @@ fn class(alloc: LevelDirection, live: LevelDirection, slope: LevelDirection) -> 
     use LevelDirection::{Down, Flat, Unknown, Up};
     match (alloc, live, slope) {
         (Flat | Down, Up, Up) => HeapClass::HiddenLeak,
-        (Up, Up, Up) => HeapClass::Leak,
+        (Up | Unknown, Up, Up) => HeapClass::Leak,
         (_, Up, Flat) => HeapClass::RetentionStep,
         (Up, Flat, _) => HeapClass::Churn,
         (Down, Flat | Down, _) => HeapClass::Win,
@@ -138,7 +139,7 @@ mod tests {
             (Down, Flat, Unknown, HeapClass::Win),
             (Down, Down, Down, HeapClass::Win),
             (Flat, Flat, Flat, HeapClass::Unchanged),
-            (Unknown, Up, Up, HeapClass::Unknown),
+            (Unknown, Up, Up, HeapClass::Leak),
             (Flat, Flat, Unknown, HeapClass::Unknown),
             (Down, Up, Unknown, HeapClass::Unknown),
             (Up, Down, Flat, HeapClass::Unknown),

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::idle::idle_defaults;
 use fleetdiff_schemas::number::index_of;
-use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporality, function_and_thread};
+use fleetdiff_schemas::profile::{AT_THREAD, Profile, ProfileType, Samples, Stack, Temporality, function_and_thread};
 
 use crate::counts::ids::FunctionId;
 
@@ -30,14 +30,14 @@ enum Says {
 /// Which functions make a stack idle, and which keep it.
 #[derive(Debug)]
 pub(crate) struct Idle {
-    idle: Patterns,
-    kept: Patterns,
+    idle: Entries,
+    kept: Entries,
 }
 
 impl Idle {
     /// The lists that the configuration names.
     pub(crate) fn new(config: &Config) -> Self {
-        let mut lists = Self { idle: Patterns::default(), kept: Patterns::default() };
+        let mut lists = Self { idle: Entries::default(), kept: Entries::default() };
         let mut entries: Vec<&str> = idle_defaults().filter(|_| config.idle_defaults).collect();
         entries.extend(config.idle.iter().map(|entry| &**entry));
         for entry in entries {
@@ -51,14 +51,14 @@ impl Idle {
 
     /// Whether no stack is idle.
     fn is_empty(&self) -> bool {
-        self.idle.exact.is_empty() && self.idle.globs.is_empty()
+        self.idle.of_functions.is_empty() && self.idle.of_threads.is_empty()
     }
 
-    /// What a function says, by its name without the thread that stands behind ` @ `, with and without the kind of frame.
+    /// What a function says, by its name with and without the kind of frame.
     fn says(&self, name: &str) -> Says {
-        let (function, _) = function_and_thread(name);
+        let (function, thread) = function_and_thread(name);
         let plain = KINDS.into_iter().find_map(|kind| function.strip_suffix(kind)).unwrap_or(function);
-        let is_in = |patterns: &Patterns| patterns.have(plain) || plain != function && patterns.have(function);
+        let is_in = |entries: &Entries| entries.have(plain, thread) || plain != function && entries.have(function, thread);
         if is_in(&self.kept) {
             Says::Kept
         } else if is_in(&self.idle) {
@@ -82,7 +82,26 @@ fn is_idle(functions: impl Iterator<Item = Says>) -> bool {
     idle
 }
 
-/// Names of functions, some with a `*` for any text.
+/// Names of functions in any thread, and, with ` @ ` and a thread behind them, in that one.
+#[derive(Debug, Default)]
+struct Entries {
+    of_functions: Patterns,
+    of_threads: Patterns,
+}
+
+impl Entries {
+    fn add(&mut self, entry: &str) {
+        let patterns = if entry.contains(AT_THREAD) { &mut self.of_threads } else { &mut self.of_functions };
+        patterns.add(entry);
+    }
+
+    fn have(&self, function: &str, thread: Option<&str>) -> bool {
+        let in_thread = |thread| self.of_threads.have(&format!("{function}{AT_THREAD}{thread}"));
+        self.of_functions.have(function) || !self.of_threads.is_empty() && thread.is_some_and(in_thread)
+    }
+}
+
+/// Names, some with a `*` for any text.
 #[derive(Debug, Default)]
 struct Patterns {
     exact: HashSet<Box<str>>,
@@ -91,6 +110,10 @@ struct Patterns {
 }
 
 impl Patterns {
+    fn is_empty(&self) -> bool {
+        self.exact.is_empty() && self.globs.is_empty()
+    }
+
     fn add(&mut self, entry: &str) {
         let parts: Vec<Box<str>> = entry.split('*').map(Box::from).collect();
         if parts.len() > 1 {

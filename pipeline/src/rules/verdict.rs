@@ -42,6 +42,8 @@ fn selected(evidence: &RowEvidence) -> (Verdict, Option<RowReason>) {
     let row = &evidence.row;
     if evidence.contradicts {
         (Verdict::Inconclusive, Some(RowReason::ContradictsShare))
+    } else if evidence.share_only {
+        (Verdict::Inconclusive, Some(RowReason::ShareOnly))
     } else if evidence.follows_load {
         (Verdict::Inconclusive, Some(RowReason::LoadDiffers))
     } else if !evidence.one_pod.is_empty() {

@@ -96,4 +96,4 @@ pub use rows::{CellRows, rows_of_cell};
 pub use strata::{Arm, BucketCounts, BucketRow, Model, Stratum};
 pub use support::{Support, support};
 pub use test::{Hops, Measure, Tests};
-pub use thresholds::{FEW_FUNCTIONS, MIN_COUNT, MIN_EFFECT};
+pub use thresholds::{FEW_FUNCTIONS, MIN_COUNT, MIN_EFFECT, is_whole_profile};

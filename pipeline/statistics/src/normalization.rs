@@ -48,6 +48,8 @@ pub struct Scales {
     pub rivals: Vec<Mode>,
     /// Variance of the logarithm of the deciding scale; 0 where it is taken as known.
     pub variance: f64,
+    /// Whether functions say where unchanged is; with too few of them it is taken to be 1, so that shares alone are compared.
+    pub measured: bool,
 }
 
 /// The change of the cost per request of a whole cell.
@@ -61,7 +63,12 @@ pub struct Anchor {
 
 impl Scales {
     /// Nothing moved.
-    pub const UNCHANGED: Self = Self { deciding: Mode { ln_scale: 0.0, mass: 1.0 }, rivals: Vec::new(), variance: 0.0 };
+    pub const UNCHANGED: Self = Self {
+        deciding: Mode { ln_scale: 0.0, mass: 1.0 },
+        rivals: Vec::new(),
+        variance: 0.0,
+        measured: false,
+    };
 
     /// ln of every admissible scale, the deciding one first.
     pub fn ln_scales(&self) -> impl Iterator<Item = f64> + Clone + '_ {
@@ -120,10 +127,10 @@ impl Scales {
             }
             let nearest = admissible.remove(decides);
             admissible.retain(|mode| errors(mode) < RIVAL_ERRORS);
-            return Self { deciding: nearest, rivals: admissible, variance: 0.0 };
+            return Self { deciding: nearest, rivals: admissible, variance: 0.0, measured: true };
         }
         let deciding = admissible.remove(decides);
-        Self { deciding, rivals: admissible, variance: 0.0 }
+        Self { deciding, rivals: admissible, variance: 0.0, measured: true }
     }
 }
 

@@ -124,6 +124,13 @@ impl LevelChange {
         if self.is_ratio { head.mean / base.mean } else { head.mean - base.mean }
     }
 
+    /// Variance of ln of the ratio; an arm without a level adds nothing to it.
+    #[must_use]
+    pub fn variance_of_ln(&self) -> f64 {
+        let Arms { head, base } = &self.scaled;
+        [head, base].into_iter().filter(|arm| arm.mean > 0.0).map(|arm| arm.variance / square(arm.mean)).sum()
+    }
+
     /// ln p of no change.
     #[must_use]
     pub fn ln_p(&self) -> f64 {

@@ -108,8 +108,8 @@ const NO_LEVEL: Level = Level { share: f64::NAN, counting: f64::NAN, between: f6
 const NO_LEVELS: Levels = Levels { arms: Arms { head: NO_LEVEL, base: NO_LEVEL }, df: f64::NAN };
 
 impl Tests {
-    /// Tests every function of `contrast`: those with at least `min_count` samples in both arms together, not all samples of the
-    /// cell, a variance in each arm, and unless it is [`Contrast::untested`].
+    /// Tests every function of `contrast`: those with at least `min_count` samples in both arms together, at least a hundredth of the
+    /// cell's samples outside of it, a variance in each arm, and unless it is [`Contrast::untested`].
     ///
     /// Assumes that pods are independent of each other, also across the strata they take part in. Checked against the reference
     /// program (`test.json`) to 1e-8.

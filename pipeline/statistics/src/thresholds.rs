@@ -8,3 +8,12 @@ pub(crate) const MIN_IN_ARM: f64 = 10.0;
 pub const FEW_FUNCTIONS: usize = 20;
 /// The change of the log ratio that is not worth a flag, by default.
 pub const MIN_EFFECT: f64 = 0.01;
+
+/// Whether a function with `count` of `whole` samples leaves less than one in a hundred to all others.
+///
+/// Its share cannot rise by more than one percent, and next to no noise of its own is left to test a fall against: whatever the
+/// others err by would be taken for its change.
+#[must_use]
+pub fn is_whole_profile(count: f64, whole: f64) -> bool {
+    100.0 * (whole - count) < whole
+}

@@ -87,7 +87,7 @@ fn oracle_rows_are_those_of_the_fleet_without_its_idle_stacks() {
         let off = Config { idle_defaults: false, ..config() };
         let counted = run(&off, &with);
         assert!(!equal(&counted, &busy) && sum(&counted, |row| row.samples_idle) == 0, "seed {seed}");
-        let own = Config { idle: vec!["ep_*ll".into(), "runtime.findRunnable".into()], ..off };
+        let own = Config { idle: vec!["ep_*ll @ io-*".into(), "runtime.findRunnable".into()], ..off };
         assert!(equal(&run(&own, &with), &busy), "seed {seed}: rows differ with entries of a configuration");
         let kept = Config { idle: vec!["!loop".into(), "!futex_wait".into()], ..config() };
         assert_eq!(rows(&run(&kept, &with)), rows(&counted), "seed {seed}");
@@ -109,7 +109,7 @@ fn oracle_idle_stacks() {
         let kind = if seed % 2 == 0 { ProfileType::OffCpu } else { ProfileType::Wall };
         let config = Config {
             idle_defaults: seed != 715,
-            idle: if seed > 713 { vec!["my::*::wait".into(), "!loop".into()] } else { Vec::new() },
+            idle: if seed > 713 { vec!["my::*::wait".into(), "!loop @ io*".into(), "!futex_wait @ io*".into()] } else { Vec::new() },
             drain: Nanos::from_seconds(if seed == 713 { 20 } else { 0 }),
             ..config()
         };

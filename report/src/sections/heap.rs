@@ -63,6 +63,7 @@ pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References)
     for (meaning, cells) in by_class {
         let places = comparison.places(key, base, cells.iter().map(|filed| &filed.row.cell));
         text.push(words(format!("In {places}")));
+        let mut growth = "";
         if let [only] = cells[..] {
             for (face, what, columns) in [(&only.row.alloc, "allocated", ALLOCATED), (&only.row.live, "in use", IN_USE)]
             {
@@ -71,8 +72,14 @@ pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References)
                     text.push(ratio(of, references.row(only), columns));
                 }
             }
+            growth = match only.row.slope.direction {
+                LevelDirection::Up => ", and that grows faster",
+                LevelDirection::Flat => ", and that grows no faster",
+                LevelDirection::Down => ", and that grows more slowly",
+                LevelDirection::Unknown => "",
+            };
         }
-        text.push(words(format!(": {meaning} ")));
+        text.push(words(format!("{growth}: {meaning} ")));
         if cells.iter().any(|filed| matches!(filed.row.class, HeapClass::HiddenLeak | HeapClass::Leak)) {
             let head = &comparison.subject.head;
             text.push(words(format!(

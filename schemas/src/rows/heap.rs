@@ -89,7 +89,7 @@ impl LevelFace {
     }
 }
 
-/// A head that keeps more memory from hour to hour without allocating more: found, found in another cell, or over.
+/// A head that keeps more memory from hour to hour: found, found in another cell, or over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HeapFindingRow {
     /// What is deployed.

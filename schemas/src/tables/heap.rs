@@ -131,9 +131,9 @@ fn columns_of_class() -> Vec<Column<HeapRow>> {
             "`firm`: each figure that is known rests on 5 buckets of pods in each arm; `tentative`: on 2 to 4 in the smaller; \
              `untestable` if no figure is known.",
         "class": class =>
-            "`hidden_leak`: more in use, growing, and no more allocated; `leak`: the same with more allocated; `retention_step`: \
-             more in use, not growing; `churn`: more allocated, as much in use; `win`: less allocated, and no more in use; \
-             `unchanged`: all three are `flat`; else `unknown`. A direction that is `unknown` is never taken for `flat`.",
+            "`hidden_leak`: more in use, growing, and no more allocated; `leak`: the same with more allocated, or \
+             where that is `unknown`; `retention_step`: more in use, not growing; `churn`: more allocated, as much in use; `win`: \
+             less allocated, and no more in use; `unchanged`: all three are `flat`; else `unknown`. A direction that is `unknown` is never taken for `flat`.",
         "reason": reason => "Why the class is `unknown`; null otherwise.",
     )
 }
@@ -185,7 +185,7 @@ fn columns_of_finding() -> Vec<Column<HeapFindingRow>> {
         "base_build": base_build =>
             "The baseline: the build that the head is compared with, or several builds joined by commas.",
         "head_build": head_build => "The canary: the build in question.",
-        "class": class => "Always `hidden_leak`.",
+        "class": class => "`hidden_leak` or `leak`: that of the row `(all)` of the cell with the largest `live_ratio`.",
         "state": state =>
             "What happened at `changed_at`: `raised` when it was found first, `updated` when it was found in another cell, \
              `cleared` when the comparison ended or a later window showed no cell to hold more or to grow.",
@@ -205,7 +205,7 @@ fn columns_of_found() -> Vec<Column<HeapFindingRow>> {
         "carried_by": carried_by =>
             "At most 3 functions whose memory in use is `up`, those that hold the most beyond the base first, in the cell with the \
              largest `live_ratio`. Empty if no single function is.",
-        "alloc_ratio" in "1" +-: alloc_ratio => "`alloc_ratio` of the row `(all)` of that cell, never null.",
+        "alloc_ratio" in "1" +-: alloc_ratio => "`alloc_ratio` of the row `(all)` of that cell; null where it is not known.",
         "live_ratio" in "1" +-: live_ratio => "`live_ratio` of that row, never null.",
         "slope_difference" in "1/h" +-: slope_difference => "`slope_difference` of that row, never null.",
         "cleared_because": cleared_because =>

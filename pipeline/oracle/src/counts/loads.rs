@@ -25,7 +25,7 @@ impl Arm<'_> {
     fn load(&self, pods: &[PodId], seconds: f64) -> Option<(f64, f64)> {
         let number = |of: usize| float(u64::try_from(of).unwrap_or(0));
         let of_pod = |(pod, hops): (&usize, &BTreeSet<Hop>)| {
-            float(self.requests.get(&pods[*pod]).copied().unwrap_or(0)) / (number(hops.len()) * seconds)
+            float(self.requests.get(&pods[*pod]).copied().unwrap_or(0)) / (float(covered(hops)) * seconds)
         };
         let loads: Vec<f64> = self.active.iter().map(of_pod).collect();
         let mean = loads.iter().sum::<f64>() / number(loads.len());
@@ -33,6 +33,15 @@ impl Arm<'_> {
         let freedom = if loads.len() > 1 { number(loads.len() - 1) } else { 1.0 };
         (mean > 0.0).then(|| (mean, spread / freedom / number(loads.len()) / mean.powi(2)))
     }
+}
+
+/// Hops that profiles cover: each step to the next, at most the lower median of all steps, and that once more.
+fn covered(hops: &BTreeSet<Hop>) -> u64 {
+    let at: Vec<u64> = hops.iter().map(|hop| hop.0).collect();
+    let mut steps: Vec<u64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.sort_unstable();
+    let median = if steps.is_empty() { 1 } else { steps[(steps.len() - 1) / 2] };
+    steps.iter().fold(median, |sum, step| sum + median.min(*step))
 }
 
 impl Archive {

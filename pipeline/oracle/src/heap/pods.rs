@@ -11,6 +11,7 @@ use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{LevelDirection, LevelReason, Support};
 
 use crate::counts::{BASE, HEAD, Held, Holder};
+use crate::loads::Loads;
 use crate::statistics::pod_levels::{Bucket, Change};
 use crate::timeline::Open;
 
@@ -22,7 +23,9 @@ pub(crate) type Pod = Vec<Held>;
 
 /// By hardware and arm: the pods of each bucket.
 pub(crate) struct Pods<'a> {
-    config: &'a Config,
+    pub(crate) config: &'a Config,
+    /// The loads of the arms, where they differ and may make a change.
+    pub(crate) loads: Option<Loads>,
     pub(crate) strata: BTreeMap<Hardware, [BTreeMap<u8, Vec<Pod>>; 2]>,
 }
 
@@ -90,7 +93,7 @@ impl<'a> Pods<'a> {
                 arms[arm_of(build)].entry(*bucket).or_default().push(pod);
             }
         }
-        Self { config, strata }
+        Self { config, loads: None, strata }
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Held> {
@@ -191,7 +194,12 @@ impl<'a> Pods<'a> {
         let of_arm = |arm: &BTreeMap<u8, Vec<Pod>>| arm.values().filter_map(|pods| measure(pods)).collect::<Vec<_>>();
         let strata: Vec<[Vec<Bucket>; 2]> = self.strata.values().map(|arms| arms.each_ref().map(of_arm)).collect();
         let Some(change) = Change::of(&strata, !is_slope) else { return LevelFace::unknown(missing) };
-        face_of(&change, is_slope)
+        let mut face = face_of(&change, is_slope);
+        let by_load = |loads: Loads| loads.may_have_made(change.value().ln(), change.variance_of_ln());
+        if !is_slope && face.direction == LevelDirection::Unknown && self.loads.is_some_and(by_load) {
+            face.reason = Some(LevelReason::LoadDiffers);
+        }
+        face
     }
 }
 

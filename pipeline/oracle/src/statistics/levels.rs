@@ -178,7 +178,7 @@ struct Cell {
     pods: [f64; 2],
     /// Exposure of both arms.
     all: f64,
-    /// Whether the function has enough samples, and not all.
+    /// Whether the function has enough samples, and leaves enough.
     tested: Vec<bool>,
 }
 
@@ -188,7 +188,7 @@ impl Cell {
         let all = shared.in_arm(0) + shared.in_arm(1);
         let is_tested = |f: usize| {
             let both = counts[0][f] + counts[1][f];
-            both >= min_count && (model == Model::Rate || both < all) && untested != Some(f)
+            both >= min_count && (model == Model::Rate || 100.0 * (all - both) >= all) && untested != Some(f)
         };
         let tested = (0..functions).map(is_tested).collect();
         Self { model, pods: [0, 1].map(|arm| shared.pods(arm)), all, tested, counts, shared }

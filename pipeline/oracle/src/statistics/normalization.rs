@@ -21,6 +21,8 @@ pub struct Scales {
     pub masses: Vec<f64>,
     /// Variance of the deciding one; 0 in reports.
     pub variance: f64,
+    /// Whether there are enough functions to say it.
+    pub measured: bool,
 }
 
 impl Scales {
@@ -111,7 +113,7 @@ pub fn scales(test: &StrataTest, anchor: Option<(f64, f64)>, at_look: bool) -> S
     let moved = |f: usize| Moved { theta: test.theta[f], se: test.variance[f].sqrt(), cost: test.cost(f) };
     let functions: Vec<Moved> = (0..test.functions).filter(in_both).map(moved).collect();
     if test.tests < ENOUGH_FUNCTIONS || functions.len() < 2 {
-        return Scales { ln_scales: vec![0.0], masses: vec![1.0], variance: 0.0 };
+        return Scales { ln_scales: vec![0.0], masses: vec![1.0], variance: 0.0, measured: false };
     }
     let mut chosen = admissible(&modes(&functions), anchor);
     let mut variance = 0.0;
@@ -129,6 +131,7 @@ pub fn scales(test: &StrataTest, anchor: Option<(f64, f64)>, at_look: bool) -> S
         ln_scales: chosen.iter().map(|mode| mode.at).collect(),
         masses: chosen.iter().map(|mode| mode.mass).collect(),
         variance,
+        measured: true,
     }
 }
 

@@ -62,6 +62,12 @@ impl Change {
         if self.is_ratio { z1 / z0 } else { z1 - z0 }
     }
 
+    /// Variance of ln of a ratio.
+    pub fn variance_of_ln(&self) -> f64 {
+        let relative = |[z, v, _]: &[f64; 3]| if *z > 0.0 { v / z.powi(2) } else { 0.0 };
+        self.arms.iter().map(relative).sum()
+    }
+
     /// ln p of none.
     pub fn ln_p(&self) -> f64 {
         let [[z1, v1, _], [z0, v0, _]] = self.arms;

@@ -1,4 +1,4 @@
-//! Where a head keeps more memory from hour to hour without allocating more, from report to report of one comparison.
+//! Where a head keeps more memory from hour to hour, whether requests allocate more or not, from report to report of one comparison.
 //!
 //! Windows of successive reports overlap, and each is one more chance to be wrong. The r-th report with a test therefore decides at
 //! the level q/(r(r+1)); these levels add up to q.
@@ -34,7 +34,7 @@ pub(crate) struct HeapFindings {
     standing: Option<Finding>,
 }
 
-/// A hidden leak.
+/// A leak.
 #[derive(Clone, Debug)]
 struct Finding {
     raised_at: Nanos,
@@ -59,7 +59,7 @@ impl HeapFindings {
         let level = self.q / (float(reports) * float(reports + 1));
         let found = |row: &&&HeapRow| {
             let both = [row.live.q_value, row.slope.q_value];
-            row.class == HeapClass::HiddenLeak && both.iter().all(|q| q.is_some_and(|q| selected(q, level)))
+            is_leak(row) && both.iter().all(|q| q.is_some_and(|q| selected(q, level)))
         };
         let now: BTreeSet<CellKey> = of_cells.iter().filter(found).map(|row| row.cell.clone()).collect();
         let mut cells = self.standing.as_ref().map(|finding| finding.cells.clone()).unwrap_or_default();
@@ -73,7 +73,7 @@ impl HeapFindings {
             return None;
         }
         let size = |row: &HeapRow| row.live.change.map_or(0.0, |ratio| ratio.value);
-        let here = of_cells.iter().copied().filter(|row| cells.contains(&row.cell));
+        let here = of_cells.iter().copied().filter(|row| cells.contains(&row.cell) && is_leak(row));
         let lead = here.max_by(|a, b| size(a).total_cmp(&size(b)))?;
         let state = if self.standing.is_some() { FlagState::Updated } else { FlagState::Raised };
         let raised_at = self.standing.as_ref().map_or_else(|| self.clock.end_of(hop), |finding| finding.raised_at);
@@ -83,6 +83,7 @@ impl HeapFindings {
             service: self.id.service.clone(),
             base_build: self.id.base_name(),
             head_build: self.id.head.clone(),
+            class: lead.class,
             state,
             raised_at,
             changed_at: self.clock.end_of(hop),
@@ -109,8 +110,10 @@ impl HeapFindings {
         let (head, base) = (&self.id.head, self.id.base_name());
         let of = |ratio: Option<Interval>| ratio.map_or_else(|| "an unknown amount".to_owned(), change);
         let allocated = match lead.alloc.direction {
-            LevelDirection::Down => format!("A request allocates {}", of(lead.alloc.change)),
-            _ => "A request allocates as much".to_owned(),
+            LevelDirection::Down => format!("A request allocates {}, but", of(lead.alloc.change)),
+            LevelDirection::Flat => "A request allocates as much, but".to_owned(),
+            LevelDirection::Up => format!("A request allocates {}, and", of(lead.alloc.change)),
+            LevelDirection::Unknown => "Whether a request allocates more is not known;".to_owned(),
         };
         let grows = lead.slope.change.map(|slope| Interval {
             value: libm::exp(slope.value),
@@ -120,8 +123,9 @@ impl HeapFindings {
         let by =
             if carried_by.is_empty() { String::new() } else { format!(" Most is kept by {}.", carried_by.join(", ")) };
         format!(
-            "Hidden leak: {head} keeps more memory than {base} in {places}, and ever more. {allocated}, but a pod has {} in use, and \
+            "{}: {head} keeps more memory than {base} in {places}, and ever more. {allocated} a pod has {} in use, and \
              in each hour that becomes {} than in {base}.{by}",
+            title(lead.class),
             of(lead.live.change),
             of(grows),
         )
@@ -143,11 +147,20 @@ impl HeapFindings {
             changed_at: self.clock.end_of(hop),
             sequence: hop,
             cleared_because: Some(because.to_owned()),
-            summary: format!("Hidden leak: no longer followed in {head}, because {why}."),
+            summary: format!("{}: no longer followed in {head}, because {why}.", title(last.class)),
             action: "Nothing.".to_owned(),
             ..last
         }
     }
+}
+
+/// Whether a row is of a leak.
+fn is_leak(row: &HeapRow) -> bool {
+    matches!(row.class, HeapClass::HiddenLeak | HeapClass::Leak)
+}
+
+fn title(class: HeapClass) -> &'static str {
+    if class == HeapClass::HiddenLeak { "Hidden leak" } else { "Leak" }
 }
 
 /// Whether a cell is shown to hold no more than the base, or not to grow faster.

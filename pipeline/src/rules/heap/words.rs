@@ -60,6 +60,7 @@ pub fn why(reason: Option<LevelReason>) -> &'static str {
         }
         Some(LevelReason::NeedsTime) => "at least 3 snapshots over 5 minutes are needed of 2 pods in each arm",
         Some(LevelReason::CountNeeded) => "more samples are needed",
+        Some(LevelReason::LoadDiffers) => "pods of one build serve more requests, and load alone may have made it",
         Some(LevelReason::Imprecise | LevelReason::NoClass) | None => "pods differ too much",
     }
 }
@@ -73,6 +74,9 @@ pub fn meaning(row: &HeapRow) -> &'static str {
             "A trade: less is allocated and more is kept; growth would show whether that is a step or a hidden leak."
         }
         HeapClass::HiddenLeak => "A hidden leak: more is kept from hour to hour, and requests do not allocate more.",
+        HeapClass::Leak if row.alloc.direction == LevelDirection::Unknown => {
+            "A leak: more is kept from hour to hour; whether requests allocate more is not known."
+        }
         HeapClass::Leak => "A leak: more is allocated, and more is kept from hour to hour.",
         HeapClass::RetentionStep => "A step: more is kept, and it does not grow.",
         HeapClass::Churn => "Churn: more is allocated, and as much is kept.",

@@ -187,15 +187,24 @@ fn cpp() {
 
 #[test]
 fn threads_and_kinds_of_frames_do_not_matter() {
-    let lists = own(&["wait*work", "at @ rest", "fixed_[j]"]);
+    let lists = own(&["wait*work", "fixed_[j]"]);
     for name in
         ["wait_for_work", "waitwork", "wait_for_work @ pool-1", "wait_for_work_[k]", "wait_for_work_[j] @ a @ b"]
     {
         assert_eq!(idle(&lists, name), !name.ends_with("@ b"), "{name}");
     }
-    assert!(idle(&lists, "at @ rest @ pool-1") && !idle(&lists, "at @ rest"), "the last @ divides");
     assert!(idle(&lists, "fixed_[j]") && !idle(&lists, "fixed"));
     assert!(!idle(&lists, "await_for_work") && !idle(&lists, "wait_for_works"));
+}
+
+#[test]
+fn an_entry_may_be_of_a_thread() {
+    let lists = own(&["cond_wait @ bio_*", "*poll", "!sync @ bio_aof"]);
+    assert!(idle(&lists, "cond_wait @ bio_aof") && idle(&lists, "cond_wait_[k] @ bio_free"));
+    assert!(!idle(&lists, "cond_wait @ server") && !idle(&lists, "cond_wait") && !idle(&lists, "wait @ bio_aof"));
+    assert!(idle(&lists, "ep_poll @ server") && !idle(&lists, "work @ poll"), "an entry without a thread is of functions");
+    assert!(!idle(&lists, "cond_wait @ bio_aof;sync @ bio_aof") && idle(&lists, "cond_wait @ bio_aof;sync @ bio_free"));
+    assert!(!idle(&lists, "cond_wait @ x @ bio_aof"), "the last @ divides");
 }
 
 #[test]

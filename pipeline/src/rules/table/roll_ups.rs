@@ -12,10 +12,11 @@ use crate::evidence::tests::{Places, ShareRows, ShareTests};
 use crate::evidence::young::YoungTests;
 use crate::rules::table::scope::{ScopeCells, TableRules};
 use fleetdiff_schemas::comparison::Side;
-use fleetdiff_schemas::identity::{MERGED, stable_hash};
-use fleetdiff_schemas::profile::{CountKind, UNSYMBOLISED};
+use fleetdiff_schemas::identity::MERGED;
+use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::verdict::{Scope, Support};
+use fleetdiff_statistics::requests::each_function;
 
 /// The rows over several cells.
 pub(super) struct RollUp {
@@ -80,8 +81,12 @@ fn roll_up(
         .into_iter()
         .map(|tests| tests.map(|tests| YoungTests::of(hashes(), &tests)))
         .collect();
+    // Only where shares alone would decide: no factor could be measured.
+    let asks_requests = history.is_none() && rules.method.is_calibrated() && together.knows_requests();
     let each = kinds.iter().zip(&like.rows).zip(tests.iter().zip(&young));
     let rows = each.map(|((&kind, example), (tests, young))| {
+        let asking = tests.as_ref().filter(|tests| asks_requests && !tests.rows.scales.measured);
+        let requests = asking.map(|_| each_function(&together.contrast(kind, together.unsymbolised())));
         let Some(frame) = frame(&together, &cell, example, scope, kind, support, rules) else { return Vec::new() };
         let (strata_detail, history) = (strata_detail.clone(), history.clone());
         let frame = RowFrame { load_gap, provisional_until_at, strata_detail, history, ..frame };
@@ -94,7 +99,7 @@ fn roll_up(
             places: Places(None),
             tests: tests.as_ref(),
             pods_of_bucket: &|side, bucket| together.pods_of_bucket(side, bucket),
-            requests: None,
+            requests: requests.as_ref(),
             family: None,
             pods: None,
             young: young.as_ref(),
@@ -107,8 +112,7 @@ fn roll_up(
 /// The tests of each kind of count over several cells together, on the scales of their self counts; `None` if there are
 /// too few pods for a test.
 pub fn tests_of<'t>(together: &'t Together, kinds: &[CountKind], rules: &TableRules) -> Vec<Option<ShareRows<'t>>> {
-    let unsymbolised = stable_hash(UNSYMBOLISED.as_bytes());
-    let untested = together.functions.iter().position(|(hash, _)| *hash == unsymbolised);
+    let untested = together.unsymbolised();
     let measure = |kind| ShareTests::measure(together.contrast(kind, untested), rules.min_count, None);
     let mut own = (together.support() != Support::Untestable).then(|| measure(CountKind::SelfCount));
     let scales = own.as_ref().map(|own| own.scales(None));

@@ -16,7 +16,7 @@ use crate::priors::{Dispersion, Witness, group_of, priors};
 use crate::spread::spread_of;
 use crate::strata::Model;
 use crate::test::{ArmDispersion, Hops, Measure, Tests};
-use crate::thresholds::MIN_IN_ARM;
+use crate::thresholds::{MIN_IN_ARM, is_whole_profile};
 use crate::variance::{ArmVariances, ClassFunctions, VariancePass};
 
 /// A measurement under way.
@@ -76,7 +76,7 @@ impl<'m> Measuring<'m> {
         let whole = tests.exposure();
         for place in 0..tests.tested.len() {
             let count = tests.count(place);
-            let varies = tests.model == Model::Rate || count < whole;
+            let varies = tests.model == Model::Rate || !is_whole_profile(count, whole);
             tests.tested[place] = count >= self.measure.min_count && count > 0.0 && varies;
         }
         if let Some(place) = contrast.untested.and_then(|id| contrast.place(id)) {
