@@ -46,10 +46,6 @@ pub(crate) fn why(verdict: Verdict, reason: Option<RowReason>) -> &'static str {
         Some(RowReason::CountNeeded) => "the function has fewer samples than a test needs; time brings them",
         Some(RowReason::Rare) => "the function is rare; its count and its pods differ, which raises no flag",
         Some(RowReason::ContradictsShare) => "the change after normalization and that of the plain share disagree",
-        Some(RowReason::ShareOnly) => {
-            "its share moved, but the cell has too few functions to say which of them did, and its cost per request does not \
-             say that this one did"
-        }
         Some(RowReason::LoadDiffers) => {
             "pods of one build serve more requests, and load alone may have made the change; compare at equal load"
         }

@@ -95,8 +95,6 @@ named_enum! {
         Rare = "rare",
         /// The change after normalization and the change of the plain share have opposite signs.
         ContradictsShare = "contradicts_share",
-        /// The cell has too few functions for a normalization factor, and the cost per request does not say that this one moved.
-        ShareOnly = "share_only",
         /// The pods of the arms serve different numbers of requests, and load alone may have made the change.
         LoadDiffers = "load_differs",
         /// One pod, named in the row, makes the change; without it the change is gone.

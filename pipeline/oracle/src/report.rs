@@ -408,10 +408,12 @@ impl Family {
                 if ln_q[place * functions + function].is_nan() || ln_q[place * functions + function] > config.q.ln() {
                     continue;
                 }
+                let by_others =
+                    if tested.per_request { tested.theta_share - tested.theta } else { tested.ln_normalization };
                 if tested.ambiguous {
                     (line.row.verdict, line.row.reason) = (Verdict::Inconclusive, Some(RowReason::AmbiguousScale));
-                } else if tested.ln_normalization.abs() >= config.min_effect
-                    && tested.theta_share * tested.ln_normalization > 0.0
+                } else if by_others.abs() >= config.min_effect
+                    && tested.theta_share * by_others > 0.0
                     && tested.theta.abs() < tested.theta_share.abs()
                 {
                     line.row.verdict = Verdict::Compositional;

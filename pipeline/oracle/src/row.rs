@@ -10,7 +10,7 @@ use fleetdiff_schemas::rows::{ArmFigures, CellKey, CellRow, ComparisonKey, Inter
 use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
 
-use super::arms::support;
+use super::arms::{LEAST_DF, support};
 use super::counts::{Archive, BASE, HEAD};
 use super::evidence::{CellTest, Evidence};
 use super::loads::Loads;
@@ -89,10 +89,7 @@ impl Line {
     /// Whether nothing but its family speaks against the change.
     pub fn holds(&self) -> bool {
         !self.may_follow_load()
-            && self
-                .tested
-                .as_ref()
-                .is_none_or(|tested| !tested.contradicts && !tested.share_only && tested.one_pod.is_none())
+            && self.tested.as_ref().is_none_or(|tested| !tested.contradicts && tested.one_pod.is_none())
     }
 
     /// Whether load may have made the change.
@@ -116,6 +113,38 @@ impl Line {
         self.row.ln_e = Some(tested.ln_e);
     }
 
+    /// Without a normalization factor the cost per request decides, if the share moved in the same direction.
+    fn decide_per_request(&mut self, config: &Config, loads: Option<Loads>, rate: &Rate) {
+        let Some(tested) = &mut self.tested else { return };
+        let row = &mut self.row;
+        let found = rate.functions.iter().position(|function| Some(*function) == self.function);
+        let found = found.filter(|place| rate.test.tested[*place]);
+        let (mut ln_p, mut ln_p_band) = (0.0, 0.0);
+        (tested.equivalent, tested.per_request) = (false, true);
+        if let Some(place) = found {
+            let test = &rate.test;
+            let enough = test.df[place] >= LEAST_DF;
+            let agrees = test.theta[place] * tested.theta > 0.0;
+            (tested.theta, tested.variance) = (test.theta[place], test.variance[place]);
+            tested.equivalent = enough && is_equivalent(test, place, 0.0);
+            tested.follows_load = loads.is_some_and(|loads| loads.may_have_made(tested.theta, tested.variance));
+            let both = test.counts.iter().all(|counts| counts[place] > 0.0);
+            row.adjusted_ratio = both.then(|| around(test, place, 0.05_f64.ln(), (0.0, 0.0)));
+            let always = ln_p_always_valid(tested.variance, ALWAYS_VALID);
+            tested.always_valid = tested.always_valid.map(|_| around(test, place, always, (0.0, 0.0)));
+            ln_p_band = test.ln_p_min_effect(place, 1.0, config.min_effect, 0.0);
+            ln_p = if agrees && enough { test.ln_p(place, 1.0) } else { 0.0 };
+        }
+        row.adjusted_ln_p = row.adjusted_ln_p.map(|own| own.max(ln_p));
+        row.ln_p_min_effect = row.ln_p_min_effect.map(|own| own.max(ln_p_band));
+        tested.ln_p_row = tested.ln_p_row.max(ln_p).max(ln_p_band);
+        tested.ln_e = tested.ln_e.min(ln_e(ln_p, tested.variance));
+        (row.ln_p_row, row.ln_e) = (Some(tested.ln_p_row), Some(tested.ln_e));
+        let is_equivalent = self.is_equivalent();
+        self.row.verdict = if is_equivalent { Verdict::Equivalent } else { Verdict::Inconclusive };
+        self.row.reason = if is_equivalent { None } else { reason(&self.row, true) };
+    }
+
     /// Draws the conclusion from the selection of a tested row: section 7, lines 7 to 12. A change that is too small does
     /// not decide it.
     pub fn select(&mut self, min_effect: f64) {
@@ -126,9 +155,6 @@ impl Line {
         match &self.tested {
             Some(tested) if tested.contradicts => {
                 (self.row.verdict, self.row.reason) = (Verdict::Inconclusive, Some(RowReason::ContradictsShare));
-            }
-            Some(tested) if tested.share_only => {
-                (self.row.verdict, self.row.reason) = (Verdict::Inconclusive, Some(RowReason::ShareOnly));
             }
             _ if self.may_follow_load() => {
                 (self.row.verdict, self.row.reason) = (Verdict::Inconclusive, Some(RowReason::LoadDiffers));
@@ -168,14 +194,14 @@ pub(super) struct Decisive {
     pub ln_e: f64,
     /// Variance of `theta`.
     pub variance: f64,
+    /// There is no factor, and `theta` is the change per request.
+    pub per_request: bool,
     /// The 90 % interval of `theta` lies within a ratio of 1.05.
     pub equivalent: bool,
-    /// The share moved the other way, or stands alone: cost per request is asked.
+    /// The share moved the other way, or there is no factor: cost per request is asked.
     pub asks_requests: bool,
     /// The same, and no cost per request agrees with `theta`.
     pub contradicts: bool,
-    /// The factor is 1 for lack of functions, and requests, which are known, do not say that it moved.
-    pub share_only: bool,
     /// No larger than the ratio of the arms' loads, as far as is known.
     pub follows_load: bool,
     /// The pods of the bucket that makes the change alone.
@@ -217,6 +243,9 @@ pub(super) fn lines(
             Some((place, test)) => {
                 let row = tested_row(config, archive, about, evidence, (function, counts), (place, test));
                 let mut line = one_line(archive, evidence.loads, row, (function, place), test, rate);
+                if let Some(rate) = rate.filter(|_| !test.scales.measured) {
+                    line.decide_per_request(config, evidence.loads, rate);
+                }
                 line.hold_against_young(evidence, function);
                 line
             }
@@ -271,10 +300,10 @@ fn one_line(
         ln_p_comp: rows.ln_p_comp[place],
         ln_e: rows.ln_e[place],
         variance,
+        per_request: false,
         equivalent: is_equivalent(test, place, ln_scale),
         asks_requests: rows.contradicts[place] || !scales.measured,
         contradicts: rows.contradicts[place] && !rate.is_some_and(|rate| rate.agrees(function, theta)),
-        share_only: !scales.measured && rate.is_some_and(|rate| !rate.agrees(function, theta)),
         follows_load: loads.is_some_and(|loads| loads.may_have_made(theta, variance)),
         one_pod: test.one_bucket(place, ln_scale).map(names),
         always_valid: (row.scope == Scope::Epoch && row.adjusted_ratio.is_some()).then(|| {

@@ -7,14 +7,13 @@ use fleetdiff_schemas::number::{table_count, whole};
 use fleetdiff_schemas::rows::RARE;
 use fleetdiff_schemas::time::Hop;
 use fleetdiff_schemas::verdict::{RowReason, Support, Verdict};
-use fleetdiff_statistics::Tests;
 use fleetdiff_statistics::outliers::Outliers;
 use fleetdiff_statistics::rare::{RareArm, ln_p_rare};
 use serde::{Deserialize, Serialize};
 
 use super::family::Family;
 use super::pods::WindowPods;
-use super::requests::add_requests;
+use super::requests::RequestTests;
 use super::row::{RowEvidence, RowFrame, add_always_valid, add_tests};
 use super::tests::{Places, ShareRows};
 use super::young::YoungTests;
@@ -36,7 +35,7 @@ pub struct KindEvidence<'a> {
     /// The names of an arm's pods that share a bucket.
     pub pods_of_bucket: &'a dyn Fn(Side, u16) -> Vec<String>,
     /// Cost per request, if requests are known.
-    pub requests: Option<&'a Tests>,
+    pub requests: Option<&'a RequestTests>,
     /// For the live rule: the largest e-values, and the epoch to which they must belong.
     pub family: Option<(&'a Family, Hop)>,
     /// Pod by pod, within the window.
@@ -110,9 +109,6 @@ impl KindEvidence<'_> {
         match self.tests {
             Some(tests) if tests.rows.tests.tested[place] => {
                 add_tests(evidence, self.frame, tests, place);
-                if let Some(young) = self.young {
-                    young.weaken(evidence);
-                }
                 if let Some((family, epoch)) = self.family {
                     add_always_valid(evidence, tests, family.largest_ln_e(epoch, f), place);
                 }
@@ -121,7 +117,10 @@ impl KindEvidence<'_> {
             _ => {}
         }
         if let Some(requests) = self.requests {
-            add_requests(evidence, requests, place);
+            requests.add_to(evidence, self.frame, place);
+        }
+        if let Some(young) = self.young.filter(|_| evidence.tested) {
+            young.weaken(evidence);
         }
         if let Some(PodEvidence { pods, outliers: Some(outliers), .. }) = &self.pods {
             let ln_p = outliers.ln_p[f];

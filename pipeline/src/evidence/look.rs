@@ -13,14 +13,14 @@ use fleetdiff_statistics::compositional::moved_with_the_rest;
 use fleetdiff_statistics::families::{MOST_IMPORTANCE, importance};
 use fleetdiff_statistics::live::live_rows;
 use fleetdiff_statistics::normalization::Mode;
-use fleetdiff_statistics::requests::{all_samples, anchor, each_function};
+use fleetdiff_statistics::requests::{all_samples, anchor};
 use fleetdiff_statistics::{Pooled, Scales, Tests};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
 use super::family::Family;
 use super::held::{Held, LookTime};
-use super::requests::{add_requests, is_tested, row_of_all};
+use super::requests::{RequestTests, is_tested, row_of_all};
 use super::row::{RowEvidence, add_always_valid, add_tests};
 use super::tests::ShareTests;
 use super::young::{YoungArms, YoungTests};
@@ -258,7 +258,9 @@ impl<'l> Looking<'l, '_> {
         family.begin(self.view.comparison.epoch, self.arms.across_ages, functions.len());
         // A member without samples now weighs least.
         let mut importances = vec![1.0; functions.len()];
-        seen.equivalent_share = self.equivalent_share(seen.support, measured.as_ref());
+        let unnormalized = measured.as_ref().filter(|(_, scales)| self.all.is_some() && !scales.measured);
+        let requests = unnormalized.map(|_| self.requests(seen.count_kind));
+        seen.equivalent_share = self.equivalent_share(seen.support, measured.as_ref(), requests.as_ref());
         if let Some((measured, scales)) = measured {
             seen.add_tests(&measured.tests, &scales);
             let places = measured.contrast.only.clone().unwrap_or_default();
@@ -267,7 +269,7 @@ impl<'l> Looking<'l, '_> {
             for (index, &place) in places.iter().enumerate() {
                 importances[index_of(place)] = importance(measured.tests.share_of_cost(index));
             }
-            seen.watched = self.watched_rows(seen.count_kind, &measured, &scales, family);
+            seen.watched = self.watched_rows(seen.count_kind, (&measured, &scales, requests.as_ref()), family);
             if seen.count_kind == CountKind::SelfCount && !seen.watched.is_empty() {
                 seen.compositional = compositional(self.view, &places, &measured.tests, &scales);
             }
@@ -277,8 +279,19 @@ impl<'l> Looking<'l, '_> {
         seen
     }
 
+    /// Cost per request of every function.
+    fn requests(&self, kind: CountKind) -> RequestTests {
+        RequestTests::of(&self.arms.contrast(kind, self.view.untested), self.view.min_effect)
+    }
+
     /// Share of the base's self samples in equivalent functions with firm support; `None` if nothing is comparable.
-    fn equivalent_share(&self, support: Support, measured: Option<&(ShareTests<'_>, Scales)>) -> Option<f64> {
+    /// `requests` decide with the shares, in cells without a normalization factor.
+    fn equivalent_share(
+        &self,
+        support: Support,
+        measured: Option<&(ShareTests<'_>, Scales)>,
+        requests: Option<&RequestTests>,
+    ) -> Option<f64> {
         let base_self = &self.own_counts.base;
         let all: f64 = base_self.iter().sum();
         if self.arms.kept == 0 || all <= 0.0 {
@@ -287,17 +300,21 @@ impl<'l> Looking<'l, '_> {
         let Some((measured, scales)) = measured.filter(|_| support == Support::Firm) else { return Some(0.0) };
         let (tests, ln_scale) = (&measured.tests, scales.deciding.ln_scale);
         let equivalent = (0..tests.tested.len())
-            .filter(|&index| tests.tested[index] && tests.levels[index].is_equivalent(ln_scale))
+            .filter(|&index| tests.tested[index])
+            .filter(|&index| match requests {
+                Some(requests) => requests.is_equivalent(index_of(measured.contrast.id(index))),
+                None => tests.levels[index].is_equivalent(ln_scale),
+            })
             .map(|index| base_self[index_of(measured.contrast.id(index))]);
         Some(equivalent.sum::<f64>() / all)
     }
 
-    /// The complete rows of the tested functions that are watched; the others are only screened.
+    /// The complete rows of the tested functions that are watched; the others are only screened. Requests decide too where there
+    /// is no normalization factor.
     fn watched_rows(
         &self,
         kind: CountKind,
-        measured: &ShareTests<'l>,
-        scales: &Scales,
+        (measured, scales, requests): (&ShareTests<'l>, &Scales, Option<&RequestTests>),
         family: &mut Family,
     ) -> Vec<RowEvidence> {
         let view = self.view;
@@ -310,7 +327,11 @@ impl<'l> Looking<'l, '_> {
         for row in screened {
             let most = libm::log(importance(measured.tests.share_of_cost(row.place)));
             let number = number(row.place);
-            let ln_e = young.ln_e(functions.entries()[number].0, row.theta, row.ln_e);
+            let (place, share) = (index_of(measured.contrast.id(row.place)), &measured.tests.levels[row.place]);
+            let own = (row.theta, row.ln_e);
+            let (theta, ln_e) =
+                requests.map_or(own, |requests| requests.weakened(place, share, row.theta, row.ln_e));
+            let ln_e = young.ln_e(functions.entries()[number].0, theta, ln_e);
             if ln_e + most >= threshold {
                 family.watch(number);
             }
@@ -325,7 +346,7 @@ impl<'l> Looking<'l, '_> {
         if tested.is_empty() {
             return Vec::new();
         }
-        let mut rows = self.complete_rows(kind, &tested, measured, scales, family);
+        let mut rows = self.complete_rows(kind, &tested, (measured, scales, requests), family);
         rows.iter_mut().for_each(|row| young.weaken(row));
         rows
     }
@@ -346,8 +367,7 @@ impl<'l> Looking<'l, '_> {
         &self,
         kind: CountKind,
         functions: &[(usize, usize)],
-        measured: &ShareTests<'l>,
-        scales: &Scales,
+        (measured, scales, requests): (&ShareTests<'l>, &Scales, Option<&RequestTests>),
         family: &Family,
     ) -> Vec<RowEvidence> {
         let view = self.view;
@@ -367,25 +387,17 @@ impl<'l> Looking<'l, '_> {
             }
             rows.push(evidence);
         }
-        if self.all.is_some() && rows.iter().any(asks_requests) {
-            self.add_requests(kind, functions, &mut rows);
+        // Elsewhere only rows that their plain shares contradict need them.
+        let contradicted = requests.is_none() && self.all.is_some() && rows.iter().any(|row| row.contradicts);
+        let asked = contradicted.then(|| self.requests(kind));
+        if let Some(requests) = requests.or(asked.as_ref()) {
+            let places = functions.iter().map(|&(number, _)| index_of(view.counts.functions().places()[number]));
+            for (row, place) in rows.iter_mut().zip(places).filter(|(row, _)| row.contradicts || row.unnormalized) {
+                requests.add_to(row, &frame, place);
+            }
         }
         rows
     }
-
-    /// Cost per request of the rows that it may decide.
-    fn add_requests(&self, kind: CountKind, functions: &[(usize, usize)], rows: &mut [RowEvidence]) {
-        let view = self.view;
-        let requests = each_function(&self.arms.contrast(kind, view.untested));
-        for (row, &(number, _)) in rows.iter_mut().zip(functions).filter(|(row, _)| asks_requests(row)) {
-            add_requests(row, &requests, index_of(view.counts.functions().places()[number]));
-        }
-    }
-}
-
-/// Whether a row depends on its cost per request.
-fn asks_requests(row: &RowEvidence) -> bool {
-    row.contradicts || row.unnormalized
 }
 
 /// Changes are ordered in steps of 1e-9, so that changes that differ only by rounding are equal.

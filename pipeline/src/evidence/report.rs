@@ -4,7 +4,7 @@ use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
 use fleetdiff_statistics::outliers;
-use fleetdiff_statistics::requests::{all_samples, anchor, each_function};
+use fleetdiff_statistics::requests::{all_samples, anchor};
 use serde::{Deserialize, Serialize};
 
 use super::hidden::hidden;
@@ -14,7 +14,7 @@ use super::load::LoadGap;
 use super::look::LookMemory;
 use super::pod_by_pod::merge_pods;
 use super::pods::WindowPods;
-use super::requests::{is_tested, row_of_all};
+use super::requests::{RequestTests, is_tested, row_of_all};
 use super::row::RowEvidence;
 use super::snapshot::Snapshot;
 use super::splits::{Split, splits};
@@ -71,7 +71,7 @@ pub fn report(view: &CellView<'_>, scope: Scope, kinds: &[CountKind], memory: &L
         };
         let shares = tests.zip(scales.as_ref()).map(|(tests, scales)| tests.rows(scales, view.min_effect));
         let frame = view.frame(scope, kind, &arms, support);
-        let per_request = knows_requests.then(|| each_function(&arms.contrast(kind, view.untested)));
+        let per_request = knows_requests.then(|| RequestTests::of(&arms.contrast(kind, view.untested), view.min_effect));
         let (head, base) = (arms.counts(Side::Head, kind), arms.counts(Side::Base, kind));
         let evidence = KindEvidence {
             functions: view.counts.functions().entries(),

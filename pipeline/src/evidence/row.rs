@@ -26,7 +26,7 @@ const POWER: f64 = 0.8;
 /// The level of intervals.
 pub(super) const LEVEL: f64 = 0.95;
 /// The largest probability with which the always-valid interval misses the truth at any look.
-const ALWAYS_VALID_ALPHA: f64 = 0.05;
+pub(super) const ALWAYS_VALID_ALPHA: f64 = 0.05;
 /// The change for which "how long" is computed: the limit of equivalence.
 pub(crate) const RATIO: f64 = 1.05;
 
@@ -59,11 +59,8 @@ pub struct RowEvidence {
     pub equivalent: bool,
     /// Whether the plain share moved the other way, and requests do not say that the function did too.
     pub contradicts: bool,
-    /// Whether the cell has too few functions for a normalization factor, so that only shares are compared.
+    /// Whether the cell has too few functions for a normalization factor.
     pub unnormalized: bool,
-    /// Whether for that reason the change may be that of other functions: requests, which are known, do not say that this one
-    /// moved.
-    pub share_only: bool,
     /// Whether the change may be the effect of load alone.
     pub follows_load: bool,
     /// The pods of the bucket without which the row does not hold; none if each bucket can be spared.
@@ -172,7 +169,6 @@ impl RowFrame {
             equivalent: false,
             contradicts: false,
             unnormalized: false,
-            share_only: false,
             follows_load: false,
             one_pod: Vec::new(),
             decided,

@@ -42,8 +42,6 @@ fn selected(evidence: &RowEvidence) -> (Verdict, Option<RowReason>) {
     let row = &evidence.row;
     if evidence.contradicts {
         (Verdict::Inconclusive, Some(RowReason::ContradictsShare))
-    } else if evidence.share_only {
-        (Verdict::Inconclusive, Some(RowReason::ShareOnly))
     } else if evidence.follows_load {
         (Verdict::Inconclusive, Some(RowReason::LoadDiffers))
     } else if !evidence.one_pod.is_empty() {
@@ -56,8 +54,9 @@ fn selected(evidence: &RowEvidence) -> (Verdict, Option<RowReason>) {
 }
 
 fn is_compositional(evidence: &RowEvidence, min_effect: f64) -> bool {
-    let RowEvidence { ln_normalization, theta_share, theta, .. } = *evidence;
-    moves_with_its_cell(ln_normalization, theta_share, theta, min_effect)
+    let RowEvidence { theta_share, theta, .. } = *evidence;
+    let by_others = if evidence.unnormalized { theta_share - theta } else { evidence.ln_normalization };
+    moves_with_its_cell(by_others, theta_share, theta, min_effect)
 }
 
 /// Whether a share moved because the others did: the normalization factor moved by at least `min_effect`, the share

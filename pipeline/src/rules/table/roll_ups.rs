@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::evidence::kind::KindEvidence;
 use crate::evidence::load::LoadGap;
 use crate::evidence::report::ScopeReport;
+use crate::evidence::requests::RequestTests;
 use crate::evidence::row::{RowEvidence, RowFrame};
 use crate::evidence::snapshot::Together;
 use crate::evidence::strata_detail::{History, StrataDetail};
@@ -16,7 +17,6 @@ use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::verdict::{Scope, Support};
-use fleetdiff_statistics::requests::each_function;
 
 /// The rows over several cells.
 pub(super) struct RollUp {
@@ -86,7 +86,8 @@ fn roll_up(
     let each = kinds.iter().zip(&like.rows).zip(tests.iter().zip(&young));
     let rows = each.map(|((&kind, example), (tests, young))| {
         let asking = tests.as_ref().filter(|tests| asks_requests && !tests.rows.scales.measured);
-        let requests = asking.map(|_| each_function(&together.contrast(kind, together.unsymbolised())));
+        let contrast = || together.contrast(kind, together.unsymbolised());
+        let requests = asking.map(|_| RequestTests::of(&contrast(), rules.min_effect));
         let Some(frame) = frame(&together, &cell, example, scope, kind, support, rules) else { return Vec::new() };
         let (strata_detail, history) = (strata_detail.clone(), history.clone());
         let frame = RowFrame { load_gap, provisional_until_at, strata_detail, history, ..frame };
