@@ -10,6 +10,8 @@ mod drain;
 mod extremes;
 #[path = "oracle/fading.rs"]
 mod fading;
+#[path = "oracle/few.rs"]
+mod few;
 #[path = "oracle/horizons.rs"]
 mod horizons;
 #[path = "oracle/idle.rs"]

@@ -1,4 +1,4 @@
-//! How much more the pods of one arm serve than those of the other: line 9 of section 7 of `docs/semantics.md`.
+//! How much more the pods of one arm serve than those of the other: line 8 of section 7 of `docs/semantics.md`.
 
 /// How the loads of the arms of a cell differ.
 #[derive(Clone, Copy, Debug, PartialEq)]

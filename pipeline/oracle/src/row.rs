@@ -145,7 +145,7 @@ impl Line {
         self.row.reason = if is_equivalent { None } else { reason(&self.row, true) };
     }
 
-    /// Draws the conclusion from the selection of a tested row: section 7, lines 7 to 12. A change that is too small does
+    /// Draws the conclusion from the selection of a tested row: section 7, lines 7 to 10. A change that is too small does
     /// not decide it.
     pub fn select(&mut self, min_effect: f64) {
         if self.theta().is_none_or(|theta| theta.abs() < min_effect) {

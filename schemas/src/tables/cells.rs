@@ -158,7 +158,8 @@ fn columns_of_effect<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
              where the row was not tested or an arm lacks the function.",
         "adjusted_ratio" in "1" +-: adjusted_ratio =>
             "`ratio` divided by the normalization factor of the cell: the effect to read, above 1 is more expensive. \
-             Null where `ratio` is null.",
+             With fewer than 20 tested functions there is no such factor, and it is `per_request_ratio` where requests are \
+             known. Null where `ratio` is null.",
         "adjusted_ln_p" in "nats": adjusted_ln_p =>
             "Natural logarithm of the p-value of `adjusted_ratio` being 1, the largest over all admissible \
              normalization factors; at most 0. `ln_e` is made from it, or from `young_ln_p` if that gives less. Null \
@@ -171,8 +172,9 @@ fn columns_of_request_cost<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
     columns_of!(CellRow:
         "per_request_ratio" in "1" +-: per_request_ratio =>
             "Samples per request in the head divided by those in the base; above 0. Null where requests are not known \
-             for both arms, for fewer than 30 samples, where an arm lacks the function, in rows over several cells, \
-             against history, and in `flags` unless the row is `(all)` or its plain share moved the other way.",
+             for both arms, for fewer than 30 samples, where an arm lacks the function, against history, and, where at least \
+             20 functions are tested, in rows over several cells and in `flags`, unless the row is `(all)` or its plain \
+             share moved the other way.",
         "per_request_ln_p" in "nats": per_request_ln_p =>
             "Natural logarithm of the p-value of the cost per request, against its own dispersion between pods; at \
              most 0. Null where `per_request_ratio` is null, except where an arm lacks the function.",

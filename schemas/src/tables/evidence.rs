@@ -120,7 +120,7 @@ fn columns_of_shared_figures() -> Vec<Column<EvidenceRow>> {
              functions. The same in all rows of a function.",
         "normalization_factor" in "1": shared.normalization_factor =>
             "The normalization factor that decides; `adjusted_ratio` of `cells` is `ratio` divided by it. 1 in rows \
-             `(all)`.",
+             `(all)`, and with fewer than 20 tested functions, where the cost per request decides too, if it is known.",
         "smallest_factor" in "1": shared.smallest_factor =>
             "The smallest normalization factor that is admissible: the row's p-value is the largest over all of them, \
              which is that of the smallest or of the largest. `normalization_factor` where there is only one.",

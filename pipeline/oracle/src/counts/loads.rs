@@ -25,13 +25,13 @@ impl Arm<'_> {
     fn load(&self, pods: &[PodId], seconds: f64) -> Option<(f64, f64)> {
         let number = |of: usize| float(u64::try_from(of).unwrap_or(0));
         let of_pod = |(pod, hops): (&usize, &BTreeSet<Hop>)| {
-            float(self.requests.get(&pods[*pod]).copied().unwrap_or(0)) / (float(covered(hops)) * seconds)
+            float(self.requests.get(&pods[*pod]).copied().unwrap_or(0)) / float(covered(hops))
         };
         let loads: Vec<f64> = self.active.iter().map(of_pod).collect();
         let mean = loads.iter().sum::<f64>() / number(loads.len());
         let spread: f64 = loads.iter().map(|load| (load - mean).powi(2)).sum();
         let freedom = if loads.len() > 1 { number(loads.len() - 1) } else { 1.0 };
-        (mean > 0.0).then(|| (mean, spread / freedom / number(loads.len()) / mean.powi(2)))
+        (mean > 0.0).then(|| (mean / seconds, spread / freedom / number(loads.len()) / mean.powi(2)))
     }
 }
 

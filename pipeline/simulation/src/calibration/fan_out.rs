@@ -4,7 +4,7 @@
 use fleetdiff_schemas::number::{float, length_float};
 use fleetdiff_statistics::normalization::scales_of_counts;
 use fleetdiff_statistics::requests::PerRequest;
-use fleetdiff_statistics::{Arms, CellRows, MIN_EFFECT, Measure, Model, Scales, Side, Tests, rows_of_cell};
+use fleetdiff_statistics::{Arms, MIN_EFFECT, Measure, Model, Scales, Side, Tests, rows_of_cell};
 
 use super::figure::{Figure, Observed, Seen};
 use super::model::{Noise, Pair, contrast_of_one, pods, to_one};
@@ -19,8 +19,6 @@ const CELLS: usize = 9;
 /// Cells in which the first function costs more.
 const HIT: [usize; 2] = [0, 3];
 const FACTOR: f64 = 1.10;
-/// ln .05: a cost per request that moved at this level agrees with a share.
-const LN_P_MOVED: f64 = -2.995_732_273_553_991;
 /// Pods of an arm in a cell, and samples of an arm there.
 const PODS: usize = 20;
 const SAMPLES: f64 = 80_000.0;
@@ -72,18 +70,19 @@ fn against_the_scale(pair: &Pair) -> Vec<f64> {
     rows_of_cell(tests(pair), scales, MIN_EFFECT).ln_p
 }
 
-/// Shares decide, without a scale, where what a function costs per request agrees.
+/// Shares decide with what a function costs per request, since there are too few functions for a scale.
 fn by_the_whole_rule(pairs: &[Pair], requests: &[PerRequest]) -> Vec<Vec<bool>> {
-    let rows: Vec<CellRows> =
-        pairs.iter().map(|pair| rows_of_cell(tests(pair), Scales::UNCHANGED, MIN_EFFECT)).collect();
-    let mut significant = significant_in_one_family(rows.iter().map(|rows| rows.ln_p_row.clone()).collect());
-    for ((significant, rows), requests) in significant.iter_mut().zip(&rows).zip(requests) {
-        for (place, significant) in significant.iter_mut().enumerate() {
-            let same_direction = requests.functions.levels[place].theta() * rows.theta[place] > 0.0;
-            *significant &= requests.ln_p(place) <= LN_P_MOVED && same_direction;
-        }
-    }
-    significant
+    let ln_p = |(pair, requests): (&Pair, &PerRequest)| -> Vec<f64> {
+        let rows = rows_of_cell(tests(pair), Scales::UNCHANGED, MIN_EFFECT);
+        let decides = |(place, ln_p_row): (usize, &f64)| {
+            let levels = &requests.functions.levels[place];
+            let agrees = levels.theta() * rows.theta[place] > 0.0;
+            let ln_p = if agrees { requests.ln_p(place) } else { 0.0 };
+            ln_p_row.max(ln_p).max(levels.tests().ln_p_min_effect(1.0, MIN_EFFECT))
+        };
+        rows.ln_p_row.iter().enumerate().map(decides).collect()
+    };
+    significant_in_one_family(pairs.iter().zip(requests).map(ln_p).collect())
 }
 
 fn tests(pair: &Pair) -> Tests {
