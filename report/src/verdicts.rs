@@ -41,7 +41,9 @@ pub(crate) fn why(verdict: Verdict, reason: Option<RowReason>) -> &'static str {
         }
         Some(RowReason::NoBase) => "there is nothing to compare with",
         Some(RowReason::Unsymbolised) => "frames have no symbols; ship them, and the functions can be tested",
-        Some(RowReason::WholeProfile) => "the function is on the stack of 99 % of the samples or more, so its share cannot rise",
+        Some(RowReason::WholeProfile) => {
+            "the function is on the stack of 99 % of the samples or more, so its share cannot rise"
+        }
         Some(RowReason::FewPods) => "an arm has fewer than 2 pods, or too few buckets of them; more pods are needed",
         Some(RowReason::CountNeeded) => "the function has fewer samples than a test needs; time brings them",
         Some(RowReason::Rare) => "the function is rare; its count and its pods differ, which raises no flag",

@@ -51,7 +51,7 @@ fn by_oracle(cell: &Cell, functions: &[usize]) -> Rows {
     let factors = [&head, &base].map(|arm| fano(&arm.pairs, &arm.data, &arm.hop_concentration));
     let mut test = strata_test(&head.data, &base.data, Model::Share, MIN_COUNT, None, Some(&factors), None);
     test.leave_out_below_df(FEWEST_DF);
-    rows_of_cell(&test, &scales(&test, None, false), MIN_EFFECT)
+    rows_of_cell(&test, &scales(&test, None, false, false), MIN_EFFECT)
 }
 
 /// One arm of a cell as input of the oracle.

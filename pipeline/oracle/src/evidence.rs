@@ -15,7 +15,7 @@ use super::arms::{
 use super::counts::{Archive, BASE, BucketCounts, Cell, HEAD, Place, Stratum};
 use super::held::Measured;
 use super::loads::Loads;
-use super::rates::{Rate, rate_of_all};
+use super::rates::{Rate, are_known, rate_of_all};
 use super::statistics::levels::{Held, Model, StrataTest, fano, strata_test};
 use super::statistics::normalization::{self, Scales};
 use super::statistics::rows::{Rows, rows_of_cell};
@@ -74,6 +74,16 @@ pub(super) struct CellTest {
     pub pods: [Vec<BTreeSet<usize>>; 2],
 }
 
+/// Where factors are found from few functions.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Few {
+    #[default]
+    Nowhere,
+    /// Where requests are not known.
+    WithoutRequests,
+    Everywhere,
+}
+
 /// What the tests of a cell use besides its counts.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Using<'a> {
@@ -83,6 +93,8 @@ pub(super) struct Using<'a> {
     pub held: Option<&'a Measured>,
     /// Whether this is a look of the live rule.
     pub at_look: bool,
+    /// Where few functions have factors.
+    pub few: Few,
 }
 
 impl KindEvidence {
@@ -112,6 +124,11 @@ pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell], using: 
     let is_tested = support != Support::Untestable;
     let of_all = if is_tested && using.requests { rate_of_all(&used) } else { None };
     let anchor = of_all.as_ref().and_then(Rate::anchor);
+    let few = match using.few {
+        Few::Nowhere => false,
+        Few::WithoutRequests => !are_known(&used),
+        Few::Everywhere => true,
+    };
     let mut kinds = BTreeMap::new();
     let mut scales = using.held.and_then(|held| held.scales.clone());
     for kind in CountKind::ALL {
@@ -120,7 +137,7 @@ pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell], using: 
             let held = using.held.and_then(|held| held.of_kind(kind, &found.functions, &arms));
             let known = scales.clone();
             let factors =
-                |test: &StrataTest| known.unwrap_or_else(|| normalization::scales(test, anchor, using.at_look));
+                |test: &StrataTest| known.unwrap_or_else(|| normalization::scales(test, anchor, using.at_look, few));
             let test = cell_test(config, &used, kind, &found, held.as_ref(), factors);
             scales = scales.or_else(|| Some(test.scales.clone()));
             found.test = Some(test);

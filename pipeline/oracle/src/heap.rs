@@ -108,7 +108,9 @@ fn of_cell(
         let of_cell = held.iter().filter(|((kind, cell, ..), _)| *kind == profile_type && *cell == blank.cell);
         let of_cell: Vec<(&Holder, &Vec<Held>)> = of_cell.collect();
         let is_counted = of_cell.iter().any(|(_, profiles)| profiles.iter().any(|one| one.samples > 0));
-        let loads = loads.get(&(profile_type, blank.cell.clone())).copied();
+        let of_types = loads.iter().filter(|((_, cell), _)| *cell == blank.cell).map(|(_, loads)| *loads);
+        let size = |loads: &Loads| loads.ln_ratio().abs();
+        let loads = of_types.max_by(|a, b| size(a).total_cmp(&size(b)));
         is_counted.then(|| Pods { loads, ..Pods::of(config, open, &of_cell) })
     };
     let types = [of_type(ProfileType::Heap), of_type(ProfileType::LiveHeap)];

@@ -12,7 +12,7 @@ use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, RowReason, Scope, 
 
 use super::aa_check::Checked;
 use super::counts::{Archive, BASE, Cell, HEAD, HistoryCell};
-use super::evidence::{Using, judge};
+use super::evidence::{Few, Using, judge};
 use super::family::{Live, LookAt, Looked};
 use super::imbalance::Warnings;
 use super::report::{Report, Reported, first_three, is_under};
@@ -166,7 +166,7 @@ fn verdicts(
     let looked: Vec<Looked> = compared
         .iter()
         .map(|(key, cell)| {
-            let evidence = judge(at.config, at.archive, &[cell], Using::default());
+            let evidence = judge(at.config, at.archive, &[cell], Using { few: Few::Everywhere, ..Using::default() });
             let about = |kind| About {
                 scope: Scope::Window,
                 comparison: live.key(profile_type),

@@ -12,7 +12,7 @@ use fleetdiff_schemas::verdict::{FlagState, Scope, Severity, Support, Verdict};
 
 use super::causes::{Cause, Here, Threshold, causes};
 use super::counts::{Cell, Tree};
-use super::evidence::{Evidence, Using, judge};
+use super::evidence::{Evidence, Few, Using, judge};
 use super::explained::{compositional, explains, shifts};
 use super::family::{Flag, Live, LookAt, Looked, Provisional, RowId, Selected};
 use super::held::Measured;
@@ -166,7 +166,14 @@ impl Live {
     /// The evidence of a cell at a look, with what is held, or measured afresh and held from now on.
     fn evidence(&mut self, at: &LookAt<'_>, profile_type: ProfileType, cell: &CellKey, counts: &Cell) -> Evidence {
         let place = (profile_type, cell.clone());
-        let judged = |held| judge(at.config, at.archive, &[counts], Using { requests: true, held, at_look: true });
+        let judged = |held| {
+            judge(
+                at.config,
+                at.archive,
+                &[counts],
+                Using { requests: true, held, at_look: true, few: Few::WithoutRequests },
+            )
+        };
         let afresh = judged(None);
         if let Some(held) = self.held.get_mut(&place).filter(|held| held.holds(at, cell, &afresh)) {
             let evidence = judged(Some(&*held));

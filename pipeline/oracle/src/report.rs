@@ -15,7 +15,7 @@ use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
 use super::arms::kept_of;
 use super::behind::behind;
 use super::counts::{Archive, BASE, Cell, HEAD};
-use super::evidence::{Evidence, Using, judge};
+use super::evidence::{Evidence, Few, Using, judge};
 use super::family::{Live, RowId};
 use super::pods::ByPod;
 use super::rates::{Rate, are_known};
@@ -83,11 +83,12 @@ impl Report<'_> {
 
     /// The rows of one scope, type and all its cells.
     pub fn of_type(&self, scope: Scope, profile_type: ProfileType, cells: &BTreeMap<CellKey, Cell>) -> Reported {
+        let few = if self.against_history { Few::Everywhere } else { Few::WithoutRequests };
         let judged = |chosen: &dyn Fn(&CellKey) -> bool| {
             let chosen: Vec<&Cell> = cells.iter().filter(|(cell, _)| chosen(cell)).map(|(_, counts)| counts).collect();
-            judge(self.config, self.archive, &chosen, Using::default())
+            judge(self.config, self.archive, &chosen, Using { few, ..Using::default() })
         };
-        let with_requests = Using { requests: !self.against_history, ..Using::default() };
+        let with_requests = Using { requests: !self.against_history, few, ..Using::default() };
         let of_cell = |counts: &Cell| judge(self.config, self.archive, &[counts], with_requests);
         let evidence: Vec<(CellKey, Evidence)> =
             cells.iter().map(|(cell, counts)| (cell.clone(), of_cell(counts))).collect();

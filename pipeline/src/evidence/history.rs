@@ -39,7 +39,7 @@ pub fn history_report(view: &CellView<'_>, kinds: &[CountKind]) -> Option<(Vec<K
     let support = arms.support();
     let measure = |kind| ShareTests::measure(arms.contrast(kind, view.untested), view.min_count, None);
     let mut own = (support != Support::Untestable).then(|| measure(CountKind::SelfCount));
-    let scales = own.as_ref().map(|own| own.scales(None));
+    let scales = own.as_ref().map(|own| own.scales(None, false));
     let base_self = arms.counts(Side::Base, CountKind::SelfCount);
     let young = view.young_beside(&arms);
     let (mut rows, mut looks) = (Vec::new(), Vec::new());

@@ -154,7 +154,8 @@ pub fn look(view: &CellView<'_>, time: LookTime, kinds: &[CountKind], memory: &m
         figures.all_ln_p = all.map(|all| all.levels[0].ln_p(1.0));
         let pooled = held.pooled(CountKind::SelfCount);
         let measured = looking.measure(CountKind::SelfCount, &looking.own_counts, pooled);
-        let scales = held.scales().cloned().unwrap_or_else(|| measured.scales_of_look(all.and_then(anchor)));
+        let afresh = || measured.scales_of_look(all.and_then(anchor), figures.requests_known);
+        let scales = held.scales().cloned().unwrap_or_else(afresh);
         if measured.tests.tests > 0 {
             held.hold(&measured.tests.pooled, &scales);
         }
@@ -329,8 +330,7 @@ impl<'l> Looking<'l, '_> {
             let number = number(row.place);
             let (place, share) = (index_of(measured.contrast.id(row.place)), &measured.tests.levels[row.place]);
             let own = (row.theta, row.ln_e);
-            let (theta, ln_e) =
-                requests.map_or(own, |requests| requests.weakened(place, share, row.theta, row.ln_e));
+            let (theta, ln_e) = requests.map_or(own, |requests| requests.weakened(place, share, row.theta, row.ln_e));
             let ln_e = young.ln_e(functions.entries()[number].0, theta, ln_e);
             if ln_e + most >= threshold {
                 family.watch(number);

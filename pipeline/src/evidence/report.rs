@@ -59,7 +59,8 @@ pub fn report(view: &CellView<'_>, scope: Scope, kinds: &[CountKind], memory: &L
     let all = knows_requests.then(|| all_samples(&arms.contrast(CountKind::SelfCount, view.untested)));
     let measure = |kind| ShareTests::measure(arms.contrast(kind, view.untested), view.min_count, None);
     let mut own = (support != Support::Untestable).then(|| measure(CountKind::SelfCount));
-    let scales = own.as_ref().map(|own| own.scales(all.as_ref().filter(|all| is_tested(all)).and_then(anchor)));
+    let anchor = all.as_ref().filter(|all| is_tested(all)).and_then(anchor);
+    let scales = own.as_ref().map(|own| own.scales(anchor, knows_requests || view.merges_strata()));
     let one_by_one = view.method.tests_pods_one_by_one();
     let pods = window_pods(view, scope);
     let young = view.young_beside(&arms);
@@ -71,7 +72,8 @@ pub fn report(view: &CellView<'_>, scope: Scope, kinds: &[CountKind], memory: &L
         };
         let shares = tests.zip(scales.as_ref()).map(|(tests, scales)| tests.rows(scales, view.min_effect));
         let frame = view.frame(scope, kind, &arms, support);
-        let per_request = knows_requests.then(|| RequestTests::of(&arms.contrast(kind, view.untested), view.min_effect));
+        let per_request =
+            knows_requests.then(|| RequestTests::of(&arms.contrast(kind, view.untested), view.min_effect));
         let (head, base) = (arms.counts(Side::Head, kind), arms.counts(Side::Base, kind));
         let evidence = KindEvidence {
             functions: view.counts.functions().entries(),

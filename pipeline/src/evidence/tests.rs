@@ -44,14 +44,19 @@ impl<'a> ShareTests<'a> {
         }
     }
 
-    /// The scales of these tests, if they are those of self counts.
-    pub fn scales(&self, anchor: Option<Anchor>) -> Scales {
-        Scales::of(&self.tests, anchor)
+    /// The scales of these tests, if they are those of self counts. Of few functions shares say where unchanged is only if
+    /// requests are not known.
+    pub fn scales(&self, anchor: Option<Anchor>, requests_known: bool) -> Scales {
+        self.or_of_few(Scales::of(&self.tests, anchor), requests_known)
     }
 
     /// The same for a look.
-    pub fn scales_of_look(&self, anchor: Option<Anchor>) -> Scales {
-        Scales::of_look(&self.tests, anchor)
+    pub fn scales_of_look(&self, anchor: Option<Anchor>, requests_known: bool) -> Scales {
+        self.or_of_few(Scales::of_look(&self.tests, anchor), requests_known)
+    }
+
+    fn or_of_few(&self, scales: Scales, requests_known: bool) -> Scales {
+        if scales.measured || requests_known { scales } else { Scales::of_few(&self.tests) }
     }
 
     /// Every test of every function.

@@ -29,6 +29,7 @@ use crate::evidence::family::Family;
 use crate::evidence::heap::{HeapEvidence, heap_evidence};
 use crate::evidence::held::LookTime;
 use crate::evidence::history::history_report;
+use crate::evidence::load::LoadGap;
 use crate::evidence::look::{KindLook, LookMemory, look};
 use crate::evidence::report::{ScopeReport, report};
 use crate::evidence::scaling::{CellScaling, ScalingFrame};
@@ -248,6 +249,7 @@ impl Cells {
             state.counts.close_minutes(hop, first);
         }
         let mut waiting = waiting(&self.cells, plan, config);
+        let mut memory = memory(&self.cells, plan, hop, config);
         for (cell, state) in self.cells.iter_mut().filter(|(cell, _)| cell.service == plan.service) {
             state.memories.retain(|id, _| plan.open.iter().any(|open| open.id == *id));
             if !(plan.look || plan.report) {
@@ -264,6 +266,7 @@ impl Cells {
                 evaluation.scaling = scaling.as_ref().map(|scaling| scaling.rows_against(&open.id)).unwrap_or_default();
                 let curves = scaling.as_ref().map(|scaling| scaling.curves(&open.id, &evaluation.scaling, config.q));
                 evaluation.curves = curves.unwrap_or_default();
+                evaluation.heap = memory.remove(&(cell.clone(), open.id.clone())).unwrap_or_default();
                 evaluation.waiting = waiting.remove(&(cell.clone(), open.id.clone())).unwrap_or_default();
                 let beside =
                     evaluation.scaling.is_empty() && evaluation.heap.is_empty() && evaluation.waiting.is_empty();
@@ -296,6 +299,34 @@ fn waiting(
         let cpu = cells.get(&CellId { profile_type: ProfileType::Cpu, ..cell.clone() }).map(|cpu| &cpu.counts);
         for open in &plan.open {
             let evidence = waiting_evidence(&state.counts, cell.profile_type, cpu, &open.id, config);
+            found.insert((cell.clone(), open.id.clone()), evidence);
+        }
+    }
+    found
+}
+
+/// What became of memory at a report, by cell of memory and comparison. Snapshots say nothing of requests, so what load may have
+/// done is the most that profiles of any type show.
+fn memory(
+    cells: &BTreeMap<CellId, CellState>,
+    plan: &Plan,
+    hop: Hop,
+    config: &Config,
+) -> BTreeMap<(CellId, ComparisonId), Vec<HeapEvidence>> {
+    let mut found = BTreeMap::new();
+    if !(plan.report && config.method.is_calibrated()) {
+        return found;
+    }
+    let of_memory = |cell: &CellId| {
+        cell.service == plan.service && matches!(cell.profile_type, ProfileType::Heap | ProfileType::LiveHeap)
+    };
+    for (cell, state) in cells.iter().filter(|(cell, _)| of_memory(cell)) {
+        let beside = || cells.iter().filter(|(other, _)| other.service == cell.service && other.cell == cell.cell);
+        for open in &plan.open {
+            let gaps = beside().map(|(cell, state)| view(cell, &state.counts, open, hop, config).load_gap());
+            let untested = view(cell, &state.counts, open, hop, config).untested;
+            let gap = LoadGap::largest(gaps);
+            let evidence = heap_evidence(&state.counts, cell.profile_type, &open.id, config, untested, gap);
             found.insert((cell.clone(), open.id.clone()), evidence);
         }
     }
@@ -375,11 +406,8 @@ fn evaluate(
     let callers = plan.look.then(|| callers(&state.counts, open, watched(), paths, table)).flatten();
     let is_watched = memory.families.iter().any(|family| family.watched().next().is_some());
     let calibrated = plan.report && config.method.is_calibrated();
-    let memory =
-        || heap_evidence(&state.counts, cell.profile_type, &open.id, config, view.untested, view.load_gap());
-    let heap = if calibrated { memory() } else { Vec::new() };
     let stacks = if calibrated && is_watched { stacks(&state.counts, open, table) } else { Vec::new() };
-    let (scaling, curves, waiting) = (Vec::new(), Vec::new(), Vec::new());
+    let (scaling, curves, heap, waiting) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (key, cell) = (view.key, view.cell);
     CellEvaluation {
         comparison: open.clone(),

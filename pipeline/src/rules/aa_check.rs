@@ -47,8 +47,8 @@ pub fn aa_check(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRules) -> 
     let strata_detail: Vec<Together> = halves.iter().map(|(_, halves)| Together::of(&[halves])).collect();
     let together = Together::of(&halves.iter().map(|(_, halves)| halves).collect::<Vec<_>>());
     let tested: Vec<Vec<Option<ShareRows<'_>>>> =
-        strata_detail.iter().map(|cell| tests_of(cell, kinds, rules)).collect();
-    let over_all = tests_of(&together, kinds, rules);
+        strata_detail.iter().map(|cell| tests_of(cell, kinds, rules, true)).collect();
+    let over_all = tests_of(&together, kinds, rules, true);
     let each = (0..kinds.len()).map(|kind| {
         let columns: Vec<Vec<f64>> = strata_detail
             .iter()
@@ -71,7 +71,7 @@ pub fn telling(cells: &ScopeCells, kinds: &[CountKind], rules: &TableRules) -> B
         let halves = report.snapshot.halves_of_base(|bucket| split.half.contains(&bucket));
         halves.is_some_and(|halves| {
             let together = Together::of(&[&halves]);
-            let tested = tests_of(&together, kinds, rules);
+            let tested = tests_of(&together, kinds, rules, true);
             let is_significant = |rows: &ShareRows<'_>| {
                 bh(&rows.rows.ln_p_row).iter().any(|&q_value| selected(q_value, LEVEL_OF_SPLITS))
             };

@@ -58,7 +58,8 @@ impl Idle {
     fn says(&self, name: &str) -> Says {
         let (function, thread) = function_and_thread(name);
         let plain = KINDS.into_iter().find_map(|kind| function.strip_suffix(kind)).unwrap_or(function);
-        let is_in = |entries: &Entries| entries.have(plain, thread) || plain != function && entries.have(function, thread);
+        let is_in =
+            |entries: &Entries| entries.have(plain, thread) || plain != function && entries.have(function, thread);
         if is_in(&self.kept) {
             Says::Kept
         } else if is_in(&self.idle) {

@@ -13,7 +13,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::test::Tests;
-use crate::thresholds::{FEW_FUNCTIONS, MIN_COUNT, MIN_EFFECT};
+use crate::thresholds::{FEW_FUNCTIONS, FEWEST_FUNCTIONS, MIN_COUNT, MIN_EFFECT};
 
 /// Tukey's constant: 95 % efficiency under normal errors.
 const TUKEY: f64 = 4.685;
@@ -63,12 +63,8 @@ pub struct Anchor {
 
 impl Scales {
     /// Nothing moved.
-    pub const UNCHANGED: Self = Self {
-        deciding: Mode { ln_scale: 0.0, mass: 1.0 },
-        rivals: Vec::new(),
-        variance: 0.0,
-        measured: false,
-    };
+    pub const UNCHANGED: Self =
+        Self { deciding: Mode { ln_scale: 0.0, mass: 1.0 }, rivals: Vec::new(), variance: 0.0, measured: false };
 
     /// ln of every admissible scale, the deciding one first.
     pub fn ln_scales(&self) -> impl Iterator<Item = f64> + Clone + '_ {
@@ -88,7 +84,7 @@ impl Scales {
     /// within 2.5. Checked against the reference program (`normalization.json`, `cell.json`) to 1e-8.
     #[must_use]
     pub fn of(tests: &Tests, anchor: Option<Anchor>) -> Self {
-        Changes::of(tests).map_or(Self::UNCHANGED, |changes| Self::among(&changes.modes(), anchor))
+        Changes::of(tests, FEW_FUNCTIONS).map_or(Self::UNCHANGED, |changes| Self::among(&changes.modes(), anchor))
     }
 
     /// The same for a look, which may be one at few samples. The error of the deciding scale counts as noise of each row. The
@@ -100,7 +96,18 @@ impl Scales {
     /// other, so that it draws the scale along if it changed. Callers in the demo were flagged beside their cause, as 6 % cheaper too.
     #[must_use]
     pub fn of_look(tests: &Tests, anchor: Option<Anchor>) -> Self {
-        let Some(changes) = Changes::of(tests) else { return Self::UNCHANGED };
+        Changes::of(tests, FEW_FUNCTIONS).map_or(Self::UNCHANGED, |changes| Self::with_noise(changes, anchor))
+    }
+
+    /// The same from as few as three functions, for cells in which nothing but shares can say which of them moved: unchanged with
+    /// less.
+    #[must_use]
+    pub fn of_few(tests: &Tests) -> Self {
+        Changes::of(tests, FEWEST_FUNCTIONS).map_or(Self::UNCHANGED, |changes| Self::with_noise(changes, None))
+    }
+
+    /// The scales with the error of the deciding one, and with that without the weightiest function.
+    fn with_noise(changes: Changes, anchor: Option<Anchor>) -> Self {
         let mut scales = Self::among(&changes.modes(), anchor);
         let at = scales.deciding.ln_scale;
         let variance = changes.variance(at);
@@ -172,8 +179,8 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// What the tested functions that both arms have say, if they are enough.
-    fn of(tests: &Tests) -> Option<Self> {
+    /// What the tested functions that both arms have say, if at least so many are tested.
+    fn of(tests: &Tests, least: usize) -> Option<Self> {
         let both = |&place: &usize| tests.counts.head[place] > 0.0 && tests.counts.base[place] > 0.0;
         let places: Vec<usize> = tests.family().filter(both).collect();
         let change = |&place: &usize| Change {
@@ -181,7 +188,7 @@ impl Changes {
             variance: tests.levels[place].variance(),
             cost: tests.share_of_cost(place),
         };
-        let are_enough = tests.tests >= FEW_FUNCTIONS && places.len() >= 2;
+        let are_enough = tests.tests >= least && places.len() >= 2;
         are_enough.then(|| Self::new(places.iter().map(change)))
     }
 

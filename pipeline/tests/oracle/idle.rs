@@ -109,7 +109,11 @@ fn oracle_idle_stacks() {
         let kind = if seed % 2 == 0 { ProfileType::OffCpu } else { ProfileType::Wall };
         let config = Config {
             idle_defaults: seed != 715,
-            idle: if seed > 713 { vec!["my::*::wait".into(), "!loop @ io*".into(), "!futex_wait @ io*".into()] } else { Vec::new() },
+            idle: if seed > 713 {
+                vec!["my::*::wait".into(), "!loop @ io*".into(), "!futex_wait @ io*".into()]
+            } else {
+                Vec::new()
+            },
             drain: Nanos::from_seconds(if seed == 713 { 20 } else { 0 }),
             ..config()
         };

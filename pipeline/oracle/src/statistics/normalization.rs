@@ -107,17 +107,19 @@ pub fn modes(functions: &[Moved]) -> Vec<Mode> {
 
 /// The admissible scales of the self counts of a cell (`scales`). `anchor` is the log ratio of the cost of everything
 /// per request with its standard error, if it is known. At a look the deciding one has a variance, and that without the
-/// function with most weight in it is admissible too, if it is far from it.
-pub fn scales(test: &StrataTest, anchor: Option<(f64, f64)>, at_look: bool) -> Scales {
+/// function with most weight in it is admissible too, if it is far from it; so it is if there are `few` functions, where these
+/// may have factors.
+pub fn scales(test: &StrataTest, anchor: Option<(f64, f64)>, at_look: bool, few: bool) -> Scales {
     let in_both = |f: &usize| test.tested[*f] && test.counts[0][*f] > 0.0 && test.counts[1][*f] > 0.0;
     let moved = |f: usize| Moved { theta: test.theta[f], se: test.variance[f].sqrt(), cost: test.cost(f) };
     let functions: Vec<Moved> = (0..test.functions).filter(in_both).map(moved).collect();
-    if test.tests < ENOUGH_FUNCTIONS || functions.len() < 2 {
+    let of_few = few && test.tests < ENOUGH_FUNCTIONS;
+    if test.tests < if of_few { 3 } else { ENOUGH_FUNCTIONS } || functions.len() < 2 {
         return Scales { ln_scales: vec![0.0], masses: vec![1.0], variance: 0.0, measured: false };
     }
     let mut chosen = admissible(&modes(&functions), anchor);
     let mut variance = 0.0;
-    if let (Some(deciding), true) = (chosen.first().map(|mode| mode.at), at_look) {
+    if let (Some(deciding), true) = (chosen.first().map(|mode| mode.at), at_look || of_few) {
         let weights: Vec<f64> = functions.iter().map(|one| weight_at(one, deciding)).collect();
         let all: f64 = weights.iter().sum();
         if all > 0.0 {

@@ -31,6 +31,8 @@ pub(super) fn rows() -> Vec<Row> {
         Figure::rate("`_other` significant in hit cells, per request").at_most(0.005),
         Figure::rate("`_other` significant in hit cells, by the whole rule").at_most(0.005),
         Figure::rate("the change found in hit cells, by the whole rule"),
+        Figure::rate("`_other` significant in hit cells, by the whole rule without requests").at_most(0.05),
+        Figure::rate("the change found in hit cells, by the whole rule without requests"),
         Figure::rate("the change found in hit cells, after normalization"),
     ];
     let row = Row::new("fan-out", simulates, figures, |chance: &mut Chance| {
@@ -41,12 +43,15 @@ pub(super) fn rows() -> Vec<Row> {
         let of = |ln_p: &dyn Fn(&Pair) -> Vec<f64>| significant_in_one_family(pairs.iter().map(ln_p).collect());
         let adjusted = of(&against_the_scale);
         let whole = by_the_whole_rule(&pairs, &requests);
+        let blind = of(&without_requests);
         let plain = of(&|pair| ln_p_pooled([pair]));
         vec![
             Observed::beside(hits(&adjusted, OTHER), hits(&plain, OTHER)),
             Observed::beside(hits(&per_request, OTHER), hits(&plain, OTHER)),
             Observed::only(hits(&whole, OTHER)),
             Observed::only(hits(&whole, 0)),
+            Observed::only(hits(&blind, OTHER)),
+            Observed::only(hits(&blind, 0)),
             Observed::beside(hits(&adjusted, 0), hits(&plain, 0)),
         ]
     });
@@ -83,6 +88,13 @@ fn by_the_whole_rule(pairs: &[Pair], requests: &[PerRequest]) -> Vec<Vec<bool>> 
         rows.ln_p_row.iter().enumerate().map(decides).collect()
     };
     significant_in_one_family(pairs.iter().zip(requests).map(ln_p).collect())
+}
+
+/// Without requests shares decide against the scale of few functions.
+fn without_requests(pair: &Pair) -> Vec<f64> {
+    let tests = tests(pair);
+    let scales = Scales::of_few(&tests);
+    rows_of_cell(tests, scales, MIN_EFFECT).ln_p_row
 }
 
 fn tests(pair: &Pair) -> Tests {

@@ -202,7 +202,10 @@ fn an_entry_may_be_of_a_thread() {
     let lists = own(&["cond_wait @ bio_*", "*poll", "!sync @ bio_aof"]);
     assert!(idle(&lists, "cond_wait @ bio_aof") && idle(&lists, "cond_wait_[k] @ bio_free"));
     assert!(!idle(&lists, "cond_wait @ server") && !idle(&lists, "cond_wait") && !idle(&lists, "wait @ bio_aof"));
-    assert!(idle(&lists, "ep_poll @ server") && !idle(&lists, "work @ poll"), "an entry without a thread is of functions");
+    assert!(
+        idle(&lists, "ep_poll @ server") && !idle(&lists, "work @ poll"),
+        "an entry without a thread is of functions"
+    );
     assert!(!idle(&lists, "cond_wait @ bio_aof;sync @ bio_aof") && idle(&lists, "cond_wait @ bio_aof;sync @ bio_free"));
     assert!(!idle(&lists, "cond_wait @ x @ bio_aof"), "the last @ divides");
 }

@@ -63,9 +63,10 @@ fn roll_up(
     rules: &TableRules,
 ) -> RollUp {
     let together = Together::of(&under.iter().map(|report| &report.snapshot).collect::<Vec<_>>());
-    let tests = tests_of(&together, kinds, rules);
     let history =
         History::of_cells(under.iter().filter_map(|report| report.history.as_ref())).map(|history| history.words());
+    let knows_requests = history.is_none() && together.knows_requests();
+    let tests = tests_of(&together, kinds, rules, knows_requests || !rules.method.is_calibrated());
     let strata_detail = StrataDetail::of_cells(under.iter().map(|report| report.strata_detail.as_ref()));
     let strata_detail = strata_detail.map(|strata_detail| {
         if history.is_some() { strata_detail.words_of_history() } else { strata_detail.words(rules.clock) }
@@ -77,12 +78,12 @@ fn roll_up(
     // Cells in which pods of the same age are compared have no part in it.
     let of_young = Together::of(&under.iter().filter_map(|report| report.young.as_ref()).collect::<Vec<_>>());
     let hashes = || of_young.functions.iter().map(|(hash, _)| *hash);
-    let young: Vec<Option<YoungTests>> = tests_of(&of_young, kinds, rules)
+    let young: Vec<Option<YoungTests>> = tests_of(&of_young, kinds, rules, true)
         .into_iter()
         .map(|tests| tests.map(|tests| YoungTests::of(hashes(), &tests)))
         .collect();
     // Only where shares alone would decide: no factor could be measured.
-    let asks_requests = history.is_none() && rules.method.is_calibrated() && together.knows_requests();
+    let asks_requests = knows_requests && rules.method.is_calibrated();
     let each = kinds.iter().zip(&like.rows).zip(tests.iter().zip(&young));
     let rows = each.map(|((&kind, example), (tests, young))| {
         let asking = tests.as_ref().filter(|tests| asks_requests && !tests.rows.scales.measured);
@@ -111,12 +112,17 @@ fn roll_up(
 }
 
 /// The tests of each kind of count over several cells together, on the scales of their self counts; `None` if there are
-/// too few pods for a test.
-pub fn tests_of<'t>(together: &'t Together, kinds: &[CountKind], rules: &TableRules) -> Vec<Option<ShareRows<'t>>> {
+/// too few pods for a test. If requests are not known, few functions have a scale too.
+pub fn tests_of<'t>(
+    together: &'t Together,
+    kinds: &[CountKind],
+    rules: &TableRules,
+    requests_known: bool,
+) -> Vec<Option<ShareRows<'t>>> {
     let untested = together.unsymbolised();
     let measure = |kind| ShareTests::measure(together.contrast(kind, untested), rules.min_count, None);
     let mut own = (together.support() != Support::Untestable).then(|| measure(CountKind::SelfCount));
-    let scales = own.as_ref().map(|own| own.scales(None));
+    let scales = own.as_ref().map(|own| own.scales(None, requests_known));
     let each = kinds.iter().map(|&kind| {
         let tests = match kind {
             CountKind::SelfCount => own.take(),

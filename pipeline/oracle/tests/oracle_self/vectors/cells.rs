@@ -178,7 +178,7 @@ fn oracle_makes_rows_as_the_reference() {
         let hops = [of_hops(&case["head"]), of_hops(&case["base"])];
         let test = strata_test(&head, &base, Model::Share, MIN_COUNT, None, Some(&hops), None);
         let anchor = case["anchor"].as_array().map(|anchor| (number(&anchor[0]), number(&anchor[1])));
-        let found = scales(&test, anchor, false);
+        let found = scales(&test, anchor, false, false);
         check.all_near(&format!("{name} scales"), &found.ln_scales, &expect["ln_scales"], 1e-7);
         let rows = rows_of_cell(&test, &found, MIN_EFFECT);
         of_rows(&mut check, name, &test, &found, &rows, expect);
