@@ -106,7 +106,7 @@ fn columns_of_tests() -> Vec<Column<ComparisonRow>> {
         "normalization_factor" in "1": normalization_factor =>
             "Common factor by which most functions of the cell moved, above 0; found on self counts, used for both \
              kinds. Shares sum to 1, so a change of one function moves all others by it. 1 with fewer than 20 tested \
-             functions. Null where nothing was tested, and in the row over several cells.",
+             functions, where requests are known. Null where nothing was tested, and in the row over several cells.",
         "admissible_factors": admissible_factors =>
             "Where two groups of functions moved apart and the data cannot say which one stood still: every \
              normalization factor that is possible, the deciding one first, each with the part of cost that stands \
