@@ -40,8 +40,12 @@ pub(super) fn rows(config: &Config, archive: &Archive, service: &Service, open: 
         ..HeapRow::blank()
     };
     let loads = archive.different_loads(config, open, hop);
-    let of_cell =
-        |cell: &CellKey| of_cell(config, open, (&held, &loads), &HeapRow { cell: cell.clone(), ..blank.clone() });
+    let size = |loads: &Loads| loads.ln_ratio().abs();
+    let of_cell = |cell: &CellKey| {
+        let of_types = loads.iter().filter(|((_, one), _)| one == cell).map(|(_, loads)| *loads);
+        let loads = of_types.max_by(|a, b| size(a).total_cmp(&size(b)));
+        of_cell(config, open, &held, loads, &HeapRow { cell: cell.clone(), ..blank.clone() })
+    };
     let mut rows: Vec<HeapRow> = cells.iter().flat_map(of_cell).collect();
     let family = |row: &HeapRow| (&*row.function != ALL_FUNCTIONS).then(|| (row.cell.clone(), row.count_kind));
     for (figure, is_slope) in FIGURES {
@@ -101,16 +105,14 @@ fn classify(row: &mut HeapRow) {
 fn of_cell(
     config: &Config,
     open: &Open,
-    (held, loads): (&BTreeMap<Holder, Vec<Held>>, &BTreeMap<(ProfileType, CellKey), Loads>),
+    held: &BTreeMap<Holder, Vec<Held>>,
+    loads: Option<Loads>,
     blank: &HeapRow,
 ) -> Vec<HeapRow> {
     let of_type = |profile_type| {
         let of_cell = held.iter().filter(|((kind, cell, ..), _)| *kind == profile_type && *cell == blank.cell);
         let of_cell: Vec<(&Holder, &Vec<Held>)> = of_cell.collect();
         let is_counted = of_cell.iter().any(|(_, profiles)| profiles.iter().any(|one| one.samples > 0));
-        let of_types = loads.iter().filter(|((_, cell), _)| *cell == blank.cell).map(|(_, loads)| *loads);
-        let size = |loads: &Loads| loads.ln_ratio().abs();
-        let loads = of_types.max_by(|a, b| size(a).total_cmp(&size(b)));
         is_counted.then(|| Pods { loads, ..Pods::of(config, open, &of_cell) })
     };
     let types = [of_type(ProfileType::Heap), of_type(ProfileType::LiveHeap)];

@@ -51,6 +51,15 @@ impl Reported {
 /// A cell or a roll-up, and what is known about it.
 type Judged = (CellKey, Evidence);
 
+/// Everything that is known at one report.
+struct Judgements {
+    /// Of cells.
+    evidence: Vec<Judged>,
+    over_all: [Judged; 1],
+    /// Over cohorts, and over regions.
+    partly: [Vec<Judged>; 2],
+}
+
 /// The input of a comparison's rows at one report.
 pub(super) struct Report<'a> {
     pub config: &'a Config,
@@ -83,6 +92,62 @@ impl Report<'_> {
 
     /// The rows of one scope, type and all its cells.
     pub fn of_type(&self, scope: Scope, profile_type: ProfileType, cells: &BTreeMap<CellKey, Cell>) -> Reported {
+        let Judgements { evidence, over_all, partly } = self.judge_all(cells);
+        let has_head = |cell: &CellKey| evidence.iter().any(|(one, _)| one == cell);
+        let mut reported = Reported::default();
+        // Causes of all rows of a cell are among its self rows.
+        let mut causes = BTreeMap::new();
+        let total: i64 = evidence.iter().flat_map(|(_, evidence)| &evidence.arms).map(|arm| arm.total).sum();
+        let known = evidence.iter().filter(|(_, evidence)| evidence.all.is_some());
+        let rates_of_cells: BTreeMap<&CellKey, BTreeMap<CountKind, Rate>> =
+            known.map(|(cell, evidence)| (cell, rates(self.archive, &[&cells[cell]], evidence))).collect();
+        let inside = |key: &CellKey| -> Vec<&Cell> {
+            let inside = cells.iter().filter(|(cell, _)| has_head(cell) && is_under(cell, key));
+            inside.map(|(_, cell)| cell).collect()
+        };
+        for kind in CountKind::ALL.into_iter().filter(|kind| self.config.count_kinds.contains(kind)) {
+            let with_rate = |(cell, evidence): &Judged, rate: Option<&Rate>| {
+                let about = self.about(scope, profile_type, kind, cell);
+                let mut lines = lines(self.config, self.archive, &about, evidence, rate);
+                self.add_where_arms_ran(&mut lines, &inside(cell));
+                if let Some(rate) = rate {
+                    rate.fill_functions(&mut lines);
+                }
+                Group { cell: cell.clone(), lines, rare: Vec::new() }
+            };
+            let roll_up = |both: &Judged| {
+                let rate = self.rate_of_roll_up(&both.1, kind, &inside(&both.0));
+                with_rate(both, rate.as_ref())
+            };
+            let of_cell = |both: &Judged| {
+                let (cell, evidence) = both;
+                let mut group = with_rate(both, rates_of_cells.get(&cell).and_then(|rates| rates.get(&kind)));
+                if !self.against_history {
+                    let about = self.about(scope, profile_type, kind, cell);
+                    self.add_what_cells_have(&about, evidence, &cells[cell], &mut group);
+                }
+                group
+            };
+            let mut family = Family {
+                cells: evidence.iter().map(of_cell).collect(),
+                over_all: over_all.iter().map(&roll_up).collect(),
+                partly: partly.each_ref().map(|groups: &Vec<_>| groups.iter().map(&roll_up).collect()),
+            };
+            family.control(self.archive.names.len(), total);
+            family.call(self, scope);
+            family.find_rare(self.config);
+            family.find_uniform(self.config, scope);
+            family.find_outlying(self.config);
+            family.find_compositional(self.config, self.archive.names.len(), kind, &mut causes);
+            reported.evidence.extend(self.behind(&family, &evidence, (&over_all, &partly), cells));
+            let of_kind = family.into_rows(self.config).into_iter();
+            reported.cells.extend(of_kind.map(|row| CellRow { is_roll_up: !cells.contains_key(&row.cell), ..row }));
+        }
+        reported
+    }
+
+    /// What is known about each cell with samples of the head, and about them together.
+    fn judge_all(&self, cells: &BTreeMap<CellKey, Cell>) -> Judgements {
         let few = if self.against_history { Few::Everywhere } else { Few::WithoutRequests };
         let judged = |chosen: &dyn Fn(&CellKey) -> bool| {
             let chosen: Vec<&Cell> = cells.iter().filter(|(cell, _)| chosen(cell)).map(|(_, counts)| counts).collect();
@@ -104,62 +169,16 @@ impl Report<'_> {
         } else {
             [Vec::new(), Vec::new()]
         };
-        let mut reported = Reported::default();
-        // Causes of all rows of a cell are among its self rows.
-        let mut causes = BTreeMap::new();
-        let total: i64 = evidence.iter().flat_map(|(_, evidence)| &evidence.arms).map(|arm| arm.total).sum();
-        let known = evidence.iter().filter(|(_, evidence)| evidence.all.is_some());
-        let rates_of_cells: BTreeMap<&CellKey, BTreeMap<CountKind, Rate>> =
-            known.map(|(cell, evidence)| (cell, rates(self.archive, &[&cells[cell]], evidence))).collect();
-        for kind in CountKind::ALL.into_iter().filter(|kind| self.config.count_kinds.contains(kind)) {
-            let with_rate = |(cell, evidence): &(CellKey, Evidence), rate: Option<&Rate>| {
-                let about = self.about(scope, profile_type, kind, cell);
-                let mut lines = lines(self.config, self.archive, &about, evidence, rate);
-                let inside = cells.iter().filter(|(key, _)| has_head(key) && is_under(key, cell));
-                self.add_where_arms_ran(&mut lines, &inside.map(|(_, cell)| cell).collect::<Vec<_>>());
-                Group { cell: cell.clone(), lines, rare: Vec::new() }
-            };
-            let roll_up = |both: &(CellKey, Evidence)| {
-                let (key, evidence) = both;
-                let inside = cells.iter().filter(|(cell, _)| has_head(cell) && is_under(cell, key));
-                let inside: Vec<&Cell> = inside.map(|(_, cell)| cell).collect();
-                let asks = !self.against_history
-                    && evidence.support != Support::Untestable
-                    && evidence.kinds[&kind].test.as_ref().is_some_and(|test| !test.scales.measured)
-                    && are_known(&kept_of(&inside));
-                let rates = if asks { rates(self.archive, &inside, evidence) } else { BTreeMap::new() };
-                let mut group = with_rate(both, rates.get(&kind));
-                if let Some(rate) = rates.get(&kind) {
-                    rate.fill_functions(&mut group.lines);
-                }
-                group
-            };
-            let of_cell = |both: &(CellKey, Evidence)| {
-                let (cell, evidence) = both;
-                let rate = rates_of_cells.get(&cell).and_then(|rates| rates.get(&kind));
-                let mut group = with_rate(both, rate);
-                if !self.against_history {
-                    let about = self.about(scope, profile_type, kind, cell);
-                    self.add_what_cells_have(&about, evidence, &cells[cell], rate, &mut group);
-                }
-                group
-            };
-            let mut family = Family {
-                cells: evidence.iter().map(of_cell).collect(),
-                over_all: over_all.iter().map(&roll_up).collect(),
-                partly: partly.each_ref().map(|groups: &Vec<_>| groups.iter().map(&roll_up).collect()),
-            };
-            family.control(self.archive.names.len(), total);
-            family.call(self, scope);
-            family.find_rare(self.config);
-            family.find_uniform(self.config, scope);
-            family.find_outlying(self.config);
-            family.find_compositional(self.config, self.archive.names.len(), kind, &mut causes);
-            reported.evidence.extend(self.behind(&family, &evidence, (&over_all, &partly), cells));
-            let of_kind = family.into_rows(self.config).into_iter();
-            reported.cells.extend(of_kind.map(|row| CellRow { is_roll_up: !cells.contains_key(&row.cell), ..row }));
-        }
-        reported
+        Judgements { evidence, over_all, partly }
+    }
+
+    /// Costs per request over cells, where requests are known and nothing else says which of few functions moved.
+    fn rate_of_roll_up(&self, evidence: &Evidence, kind: CountKind, cells: &[&Cell]) -> Option<Rate> {
+        let asks = !self.against_history
+            && evidence.support != Support::Untestable
+            && evidence.kinds[&kind].test.as_ref().is_some_and(|test| !test.scales.measured)
+            && are_known(&kept_of(cells));
+        asks.then(|| rates(self.archive, cells, evidence).remove(&kind)).flatten()
     }
 
     /// What the rows that are significant or selected by the live rule were computed from.
@@ -197,19 +216,9 @@ impl Report<'_> {
         }
     }
 
-    /// What single cells have and roll-ups do not: costs per request, the row of all functions, and figures that only
+    /// What single cells have and roll-ups do not: the row of all functions, and figures that only
     /// one of the scopes has.
-    fn add_what_cells_have(
-        &self,
-        about: &About,
-        evidence: &Evidence,
-        cell: &Cell,
-        rate: Option<&Rate>,
-        group: &mut Group,
-    ) {
-        if let Some(rate) = rate {
-            rate.fill_functions(&mut group.lines);
-        }
+    fn add_what_cells_have(&self, about: &About, evidence: &Evidence, cell: &Cell, group: &mut Group) {
         let all = evidence.all.as_ref().filter(|_| about.kind == CountKind::SelfCount);
         group.lines.extend(all.map(|all| all.line_of_all(about, evidence)));
         match about.scope {

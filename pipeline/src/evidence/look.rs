@@ -13,14 +13,14 @@ use fleetdiff_statistics::compositional::moved_with_the_rest;
 use fleetdiff_statistics::families::{MOST_IMPORTANCE, importance};
 use fleetdiff_statistics::live::live_rows;
 use fleetdiff_statistics::normalization::Mode;
-use fleetdiff_statistics::requests::{all_samples, anchor};
+use fleetdiff_statistics::requests::all_samples;
 use fleetdiff_statistics::{Pooled, Scales, Tests};
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
 use super::family::Family;
 use super::held::{Held, LookTime};
-use super::requests::{RequestTests, is_tested, row_of_all};
+use super::requests::{RequestTests, anchor_of, is_tested, row_of_all};
 use super::row::{RowEvidence, add_always_valid, add_tests};
 use super::tests::ShareTests;
 use super::young::{YoungArms, YoungTests};
@@ -154,7 +154,7 @@ pub fn look(view: &CellView<'_>, time: LookTime, kinds: &[CountKind], memory: &m
         figures.all_ln_p = all.map(|all| all.levels[0].ln_p(1.0));
         let pooled = held.pooled(CountKind::SelfCount);
         let measured = looking.measure(CountKind::SelfCount, &looking.own_counts, pooled);
-        let afresh = || measured.scales_of_look(all.and_then(anchor), figures.requests_known);
+        let afresh = || measured.scales_of_look(anchor_of(all), figures.requests_known);
         let scales = held.scales().cloned().unwrap_or_else(afresh);
         if measured.tests.tests > 0 {
             held.hold(&measured.tests.pooled, &scales);
@@ -260,7 +260,7 @@ impl<'l> Looking<'l, '_> {
         // A member without samples now weighs least.
         let mut importances = vec![1.0; functions.len()];
         let unnormalized = measured.as_ref().filter(|(_, scales)| self.all.is_some() && !scales.measured);
-        let requests = unnormalized.map(|_| self.requests(seen.count_kind));
+        let requests = unnormalized.map(|_| self.view.request_tests(self.arms, seen.count_kind));
         seen.equivalent_share = self.equivalent_share(seen.support, measured.as_ref(), requests.as_ref());
         if let Some((measured, scales)) = measured {
             seen.add_tests(&measured.tests, &scales);
@@ -278,11 +278,6 @@ impl<'l> Looking<'l, '_> {
         seen.joined = family.members();
         seen.weight = family.weight(functions.places(), |place| importances[place]);
         seen
-    }
-
-    /// Cost per request of every function.
-    fn requests(&self, kind: CountKind) -> RequestTests {
-        RequestTests::of(&self.arms.contrast(kind, self.view.untested), self.view.min_effect)
     }
 
     /// Share of the base's self samples in equivalent functions with firm support; `None` if nothing is comparable.
@@ -389,7 +384,7 @@ impl<'l> Looking<'l, '_> {
         }
         // Elsewhere only rows that their plain shares contradict need them.
         let contradicted = requests.is_none() && self.all.is_some() && rows.iter().any(|row| row.contradicts);
-        let asked = contradicted.then(|| self.requests(kind));
+        let asked = contradicted.then(|| view.request_tests(self.arms, kind));
         if let Some(requests) = requests.or(asked.as_ref()) {
             let places = functions.iter().map(|&(number, _)| index_of(view.counts.functions().places()[number]));
             for (row, place) in rows.iter_mut().zip(places).filter(|(row, _)| row.contradicts || row.unnormalized) {

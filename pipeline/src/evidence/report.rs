@@ -4,7 +4,7 @@ use fleetdiff_schemas::comparison::Side;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::verdict::{Scope, Support};
 use fleetdiff_statistics::outliers;
-use fleetdiff_statistics::requests::{all_samples, anchor};
+use fleetdiff_statistics::requests::all_samples;
 use serde::{Deserialize, Serialize};
 
 use super::hidden::hidden;
@@ -14,7 +14,7 @@ use super::load::LoadGap;
 use super::look::LookMemory;
 use super::pod_by_pod::merge_pods;
 use super::pods::WindowPods;
-use super::requests::{RequestTests, is_tested, row_of_all};
+use super::requests::{anchor_of, row_of_all};
 use super::row::RowEvidence;
 use super::snapshot::Snapshot;
 use super::splits::{Split, splits};
@@ -59,8 +59,7 @@ pub fn report(view: &CellView<'_>, scope: Scope, kinds: &[CountKind], memory: &L
     let all = knows_requests.then(|| all_samples(&arms.contrast(CountKind::SelfCount, view.untested)));
     let measure = |kind| ShareTests::measure(arms.contrast(kind, view.untested), view.min_count, None);
     let mut own = (support != Support::Untestable).then(|| measure(CountKind::SelfCount));
-    let anchor = all.as_ref().filter(|all| is_tested(all)).and_then(anchor);
-    let scales = own.as_ref().map(|own| own.scales(anchor, knows_requests || view.merges_strata()));
+    let scales = own.as_ref().map(|own| own.scales(anchor_of(all.as_ref()), knows_requests || view.merges_strata()));
     let one_by_one = view.method.tests_pods_one_by_one();
     let pods = window_pods(view, scope);
     let young = view.young_beside(&arms);
@@ -72,8 +71,7 @@ pub fn report(view: &CellView<'_>, scope: Scope, kinds: &[CountKind], memory: &L
         };
         let shares = tests.zip(scales.as_ref()).map(|(tests, scales)| tests.rows(scales, view.min_effect));
         let frame = view.frame(scope, kind, &arms, support);
-        let per_request =
-            knows_requests.then(|| RequestTests::of(&arms.contrast(kind, view.untested), view.min_effect));
+        let per_request = knows_requests.then(|| view.request_tests(&arms, kind));
         let (head, base) = (arms.counts(Side::Head, kind), arms.counts(Side::Base, kind));
         let evidence = KindEvidence {
             functions: view.counts.functions().entries(),

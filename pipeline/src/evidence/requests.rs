@@ -6,7 +6,8 @@ use fleetdiff_schemas::identity::stable_hash;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow};
 use fleetdiff_statistics::always_valid::ln_p_always_valid;
 use fleetdiff_statistics::evalue::ln_e;
-use fleetdiff_statistics::requests::each_function;
+use fleetdiff_statistics::normalization::Anchor;
+use fleetdiff_statistics::requests::{anchor, each_function};
 use fleetdiff_statistics::{Contrast, Levels, Scales, Tests};
 
 use super::others::FromOthers;
@@ -132,6 +133,11 @@ pub fn row_of_all(frame: &RowFrame, all: &Tests, largest: Option<f64>) -> RowEvi
     evidence.row.ln_e = known(ln_e(levels.ln_p(1.0), levels.variance()));
     evidence.row.always_valid_ln_p = largest.map(ln_p_always_valid);
     evidence
+}
+
+/// What the cost per request of all samples says of scales, if these were tested.
+pub fn anchor_of(all: Option<&Tests>) -> Option<Anchor> {
+    all.filter(|all| is_tested(all)).and_then(anchor)
 }
 
 /// Whether all samples together could be tested per request.

@@ -12,6 +12,7 @@ use fleetdiff_schemas::verdict::{Scope, Support};
 use super::arm_facts::ArmFacts;
 use super::arms::CellArms;
 use super::load::LoadGap;
+use super::requests::RequestTests;
 use super::row::RowFrame;
 use super::strata_detail::StrataDetail;
 use super::young::{Thresholds, YoungArms};
@@ -81,6 +82,11 @@ impl<'a> CellView<'a> {
     pub fn load_gap(&self) -> LoadGap {
         let measured = || if self.merges_strata() { LoadGap::default() } else { LoadGap::of(self.arm_facts()) };
         *self.on_demand.load_gap.get_or_init(measured)
+    }
+
+    /// Cost per request of every function.
+    pub(super) fn request_tests(&self, arms: &CellArms<'_>, kind: CountKind) -> RequestTests {
+        RequestTests::of(&arms.contrast(kind, self.untested), self.min_effect)
     }
 
     /// Whether reports use merged counts: methods that are not calibrated do not use strata.

@@ -50,7 +50,11 @@ fn decided_per_request(tables: &Tables) -> impl Iterator<Item = &CellRow> {
 
 /// Cells with a normalization factor.
 fn factors(tables: &Tables) -> usize {
-    tables.comparisons.iter().filter(|row| row.normalization_factor.is_some_and(|factor| factor != 1.0)).count()
+    tables
+        .comparisons
+        .iter()
+        .filter(|row| row.normalization_factor.is_some_and(|factor| (factor - 1.0).abs() > 1e-12))
+        .count()
 }
 
 #[test]
