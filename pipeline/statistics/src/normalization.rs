@@ -84,7 +84,7 @@ impl Scales {
     /// within 2.5. Checked against the reference program (`normalization.json`, `cell.json`) to 1e-8.
     #[must_use]
     pub fn of(tests: &Tests, anchor: Option<Anchor>) -> Self {
-        Changes::of(tests, FEW_FUNCTIONS).map_or(Self::UNCHANGED, |changes| Self::among(&changes.modes(), anchor))
+        Changes::of(tests, FEW_FUNCTIONS, 2).map_or(Self::UNCHANGED, |changes| Self::among(&changes.modes(), anchor))
     }
 
     /// The same for a look, which may be one at few samples. The error of the deciding scale counts as noise of each row. The
@@ -96,14 +96,15 @@ impl Scales {
     /// other, so that it draws the scale along if it changed. Callers in the demo were flagged beside their cause, as 6 % cheaper too.
     #[must_use]
     pub fn of_look(tests: &Tests, anchor: Option<Anchor>) -> Self {
-        Changes::of(tests, FEW_FUNCTIONS).map_or(Self::UNCHANGED, |changes| Self::with_noise(changes, anchor))
+        Changes::of(tests, FEW_FUNCTIONS, 2).map_or(Self::UNCHANGED, |changes| Self::with_noise(changes, anchor))
     }
 
-    /// The same from as few as three functions, for cells in which nothing but shares can say which of them moved: unchanged with
+    /// The same from as few as four functions that both arms have, for cells in which nothing but shares can say which of them moved: unchanged with
     /// less.
     #[must_use]
     pub fn of_few(tests: &Tests) -> Self {
-        Changes::of(tests, FEWEST_FUNCTIONS).map_or(Self::UNCHANGED, |changes| Self::with_noise(changes, None))
+        Changes::of(tests, FEWEST_FUNCTIONS, FEWEST_FUNCTIONS)
+            .map_or(Self::UNCHANGED, |changes| Self::with_noise(changes, None))
     }
 
     /// The scales with the error of the deciding one, and with that without the weightiest function.
@@ -179,8 +180,8 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// What the tested functions that both arms have say, if at least so many are tested.
-    fn of(tests: &Tests, least: usize) -> Option<Self> {
+    /// What the tested functions that both arms have say, if so many are tested and so many of these are in both arms.
+    fn of(tests: &Tests, least: usize, least_in_both: usize) -> Option<Self> {
         let both = |&place: &usize| tests.counts.head[place] > 0.0 && tests.counts.base[place] > 0.0;
         let places: Vec<usize> = tests.family().filter(both).collect();
         let change = |&place: &usize| Change {
@@ -188,7 +189,7 @@ impl Changes {
             variance: tests.levels[place].variance(),
             cost: tests.share_of_cost(place),
         };
-        let are_enough = tests.tests >= least && places.len() >= 2;
+        let are_enough = tests.tests >= least && places.len() >= least_in_both;
         are_enough.then(|| Self::new(places.iter().map(change)))
     }
 

@@ -6,8 +6,9 @@ pub const MIN_COUNT: f64 = 30.0;
 pub(crate) const MIN_IN_ARM: f64 = 10.0;
 /// With fewer tested functions nothing is shared between them: no moderation, no scale.
 pub const FEW_FUNCTIONS: usize = 20;
-/// From how many functions on a scale is found where nothing else says which of them moved.
-pub(crate) const FEWEST_FUNCTIONS: usize = 3;
+/// From how many functions on a scale is found where nothing else says which of them moved: of three, one that moved would be half
+/// as much as the others, a rival.
+pub(crate) const FEWEST_FUNCTIONS: usize = 4;
 /// The change of the log ratio that is not worth a flag, by default.
 pub const MIN_EFFECT: f64 = 0.01;
 

@@ -114,7 +114,8 @@ pub fn scales(test: &StrataTest, anchor: Option<(f64, f64)>, at_look: bool, few:
     let moved = |f: usize| Moved { theta: test.theta[f], se: test.variance[f].sqrt(), cost: test.cost(f) };
     let functions: Vec<Moved> = (0..test.functions).filter(in_both).map(moved).collect();
     let of_few = few && test.tests < ENOUGH_FUNCTIONS;
-    if test.tests < if of_few { 3 } else { ENOUGH_FUNCTIONS } || functions.len() < 2 {
+    let are_enough = if of_few { functions.len() >= 4 } else { test.tests >= ENOUGH_FUNCTIONS && functions.len() >= 2 };
+    if !are_enough {
         return Scales { ln_scales: vec![0.0], masses: vec![1.0], variance: 0.0, measured: false };
     }
     let mut chosen = admissible(&modes(&functions), anchor);
