@@ -278,6 +278,14 @@ named_enum! {
     }
 }
 
+impl HeapClass {
+    /// Whether ever more memory is kept.
+    #[must_use]
+    pub fn is_leak(self) -> bool {
+        matches!(self, Self::HiddenLeak | Self::Leak)
+    }
+}
+
 named_enum! {
     /// Why a level of pods, or a class of memory, is unknown.
     LevelReason {

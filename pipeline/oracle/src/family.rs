@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::alert::flag_id;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Build, Service, stable_hash};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, FlagRow, Interval};
 use fleetdiff_schemas::time::{Hop, Nanos};
-use fleetdiff_schemas::verdict::Severity;
+use fleetdiff_schemas::verdict::{FlagState, Severity, Support};
 
 use super::aa_check::Checked;
 use super::counts::Archive;
@@ -170,5 +171,71 @@ impl Selected {
     /// The function that explains the row, if that is still selected.
     pub fn cause(&self, live: &Live) -> Option<String> {
         self.by.as_ref().filter(|by| live.selected.contains_key(by)).map(|by| by.function.clone())
+    }
+}
+
+impl Flag {
+    /// A flag that is raised now.
+    pub fn new(raised: Hop, of_its_own: bool, row: CellRow, theta: f64, doubtful: bool) -> Self {
+        let mut flag = Self {
+            raised,
+            of_its_own,
+            emitted: row.clone(),
+            emitted_theta: theta,
+            severity: Severity::Info,
+            raised_theta: theta,
+            gone: Vec::new(),
+        };
+        flag.emit(row, theta, doubtful);
+        flag
+    }
+
+    /// Records the current row as the emitted one.
+    pub fn emit(&mut self, row: CellRow, theta: f64, doubtful: bool) {
+        self.emitted_theta = theta;
+        self.severity = severity(&row, theta, doubtful);
+        self.emitted = row;
+    }
+
+    /// Whether the effect moved by more than half the width of the interval last emitted, or the support or severity changed.
+    pub fn has_moved(&self, row: &CellRow, theta: f64, doubtful: bool) -> bool {
+        let half = effect(&self.emitted).map(|ratio| (ratio.high.ln() - ratio.low.ln()) / 2.0);
+        let is_other = row.support != self.emitted.support || severity(row, theta, doubtful) != self.severity;
+        is_other || half.is_some_and(|half| (theta - self.emitted_theta).abs() > half)
+    }
+
+    /// A change of it as the table has it.
+    pub fn change(
+        &self,
+        config: &Config,
+        row: CellRow,
+        state: FlagState,
+        sequence: Hop,
+        cleared_because: Option<&str>,
+    ) -> FlagRow {
+        let raised_at: Nanos = config.clock().end_of(self.raised);
+        FlagRow {
+            flag_id: flag_id(&row, self.raised),
+            row,
+            state,
+            raised_at,
+            sequence,
+            severity: self.severity,
+            cleared_because: cleared_because.map(str::to_owned),
+            explains: Vec::new(),
+        }
+    }
+}
+
+/// The change by which a row is decided.
+pub(super) fn effect(row: &CellRow) -> Option<Interval> {
+    if row.function == ALL_FUNCTIONS { row.per_request_ratio } else { row.adjusted_ratio }
+}
+
+fn severity(row: &CellRow, theta: f64, doubtful: bool) -> Severity {
+    match row.support {
+        _ if theta <= 0.0 => Severity::Info,
+        Support::Firm if row.provisional_until_at.is_none() && !doubtful => Severity::Page,
+        _ => Severity::Ticket,
     }
 }

@@ -2,19 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetdiff_schemas::alert::flag_id;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::number::{float, signed_float};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonRow, FlagRow, Interval};
+use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonRow, FlagRow};
 use fleetdiff_schemas::time::{Hop, Nanos};
-use fleetdiff_schemas::verdict::{FlagState, Scope, Severity, Support, Verdict};
+use fleetdiff_schemas::verdict::{FlagState, Scope, Support, Verdict};
 
 use super::causes::{Cause, Here, Threshold, causes};
 use super::counts::{Cell, Tree};
 use super::evidence::{Evidence, Few, Using, judge};
 use super::explained::{compositional, explains, shifts};
-use super::family::{Flag, Live, LookAt, Looked, Provisional, RowId, Selected};
+use super::family::{Flag, Live, LookAt, Looked, Provisional, RowId, Selected, effect};
 use super::held::Measured;
 use super::imbalance::Warnings;
 use super::requests::rates;
@@ -371,11 +370,6 @@ struct Settled {
     open: BTreeSet<RowId>,
 }
 
-/// The change by which a row is decided.
-fn effect(row: &CellRow) -> Option<Interval> {
-    if row.function == ALL_FUNCTIONS { row.per_request_ratio } else { row.adjusted_ratio }
-}
-
 impl Selected {
     /// The row as a flag gives it: provisional as long as the flag is.
     fn row(&self, config: &Config) -> CellRow {
@@ -424,14 +418,6 @@ fn share(at: &LookAt<'_>, looked: &[Looked], id: &RowId) -> f64 {
     counts().unwrap_or(0.0)
 }
 
-fn severity(row: &CellRow, theta: f64, doubtful: bool) -> Severity {
-    match row.support {
-        _ if theta <= 0.0 => Severity::Info,
-        Support::Firm if row.provisional_until_at.is_none() && !doubtful => Severity::Page,
-        _ => Severity::Ticket,
-    }
-}
-
 /// A row with its always-valid figures.
 fn with_always_valid(line: &Line, largest: f64) -> Line {
     let mut line = line.clone();
@@ -445,57 +431,6 @@ fn selected_row(config: &Config, line: &Line) -> CellRow {
     line.select(config.min_effect);
     line.row.outlying_pods.clear();
     line.row
-}
-
-impl Flag {
-    fn new(raised: Hop, of_its_own: bool, row: CellRow, theta: f64, doubtful: bool) -> Self {
-        let mut flag = Self {
-            raised,
-            of_its_own,
-            emitted: row.clone(),
-            emitted_theta: theta,
-            severity: Severity::Info,
-            raised_theta: theta,
-            gone: Vec::new(),
-        };
-        flag.emit(row, theta, doubtful);
-        flag
-    }
-
-    /// Records the current row as the emitted one.
-    fn emit(&mut self, row: CellRow, theta: f64, doubtful: bool) {
-        self.emitted_theta = theta;
-        self.severity = severity(&row, theta, doubtful);
-        self.emitted = row;
-    }
-
-    /// Whether the effect moved by more than half the width of the interval last emitted, or the support or severity changed.
-    fn has_moved(&self, row: &CellRow, theta: f64, doubtful: bool) -> bool {
-        let half = effect(&self.emitted).map(|ratio| (ratio.high.ln() - ratio.low.ln()) / 2.0);
-        let is_other = row.support != self.emitted.support || severity(row, theta, doubtful) != self.severity;
-        is_other || half.is_some_and(|half| (theta - self.emitted_theta).abs() > half)
-    }
-
-    fn change(
-        &self,
-        config: &Config,
-        row: CellRow,
-        state: FlagState,
-        sequence: Hop,
-        cleared_because: Option<&str>,
-    ) -> FlagRow {
-        let raised_at: Nanos = config.clock().end_of(self.raised);
-        FlagRow {
-            flag_id: flag_id(&row, self.raised),
-            row,
-            state,
-            raised_at,
-            sequence,
-            severity: self.severity,
-            cleared_because: cleared_because.map(str::to_owned),
-            explains: Vec::new(),
-        }
-    }
 }
 
 /// A number of rows, as a float.

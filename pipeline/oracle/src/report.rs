@@ -1,24 +1,26 @@
 //! The table `cells`: sections 6 and 7 of `docs/semantics.md`.
 
+mod judgements;
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::{CellBy, Config};
-use fleetdiff_schemas::identity::{Cohort, MERGED, Region};
+use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::number::{length_float, signed_float, table_count};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, EvidenceRow, RARE};
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::Hop;
-use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
+use fleetdiff_schemas::verdict::{RowReason, Scope, Verdict};
 
-use super::arms::kept_of;
+use self::judgements::Judgements;
 use super::behind::behind;
 use super::counts::{Archive, BASE, Cell, HEAD};
-use super::evidence::{Evidence, Few, Using, judge};
+use super::evidence::Evidence;
 use super::family::{Live, RowId};
 use super::pods::ByPod;
-use super::rates::{Rate, are_known};
+use super::rates::Rate;
 use super::requests::rates;
 use super::row::{About, Line, add_always_valid, g_of, lines, range};
 use super::statistics::families::{TwoLevel, bh, two_level, within_selected};
@@ -50,15 +52,6 @@ impl Reported {
 
 /// A cell or a roll-up, and what is known about it.
 type Judged = (CellKey, Evidence);
-
-/// Everything that is known at one report.
-struct Judgements {
-    /// Of cells.
-    evidence: Vec<Judged>,
-    over_all: [Judged; 1],
-    /// Over cohorts, and over regions.
-    partly: [Vec<Judged>; 2],
-}
 
 /// The input of a comparison's rows at one report.
 pub(super) struct Report<'a> {
@@ -146,41 +139,6 @@ impl Report<'_> {
         reported
     }
 
-    /// What is known about each cell with samples of the head, and about them together.
-    fn judge_all(&self, cells: &BTreeMap<CellKey, Cell>) -> Judgements {
-        let few = if self.against_history { Few::Everywhere } else { Few::WithoutRequests };
-        let judged = |chosen: &dyn Fn(&CellKey) -> bool| {
-            let chosen: Vec<&Cell> = cells.iter().filter(|(cell, _)| chosen(cell)).map(|(_, counts)| counts).collect();
-            judge(self.config, self.archive, &chosen, Using { few, ..Using::default() })
-        };
-        let with_requests = Using { requests: !self.against_history, few, ..Using::default() };
-        let of_cell = |counts: &Cell| judge(self.config, self.archive, &[counts], with_requests);
-        let evidence: Vec<(CellKey, Evidence)> =
-            cells.iter().map(|(cell, counts)| (cell.clone(), of_cell(counts))).collect();
-        let evidence: Vec<_> = evidence.into_iter().filter(|(_, evidence)| evidence.samples[HEAD] > 0).collect();
-        let everywhere = CellKey { region: Region::from(MERGED), cohort: Cohort::from(MERGED) };
-        let has_head = |cell: &CellKey| evidence.iter().any(|(one, _)| one == cell);
-        let over_all = [(everywhere, judged(&has_head))];
-        let partly = if self.config.cell_by == CellBy::RegionCohort && evidence.len() >= 2 {
-            [merged_cohorts(cells), merged_regions(cells)].map(|keys| {
-                let over = |key: &CellKey| judged(&|cell| has_head(cell) && is_under(cell, key));
-                keys.into_iter().map(|key| (key.clone(), over(&key))).collect()
-            })
-        } else {
-            [Vec::new(), Vec::new()]
-        };
-        Judgements { evidence, over_all, partly }
-    }
-
-    /// Costs per request over cells, where requests are known and nothing else says which of few functions moved.
-    fn rate_of_roll_up(&self, evidence: &Evidence, kind: CountKind, cells: &[&Cell]) -> Option<Rate> {
-        let asks = !self.against_history
-            && evidence.support != Support::Untestable
-            && evidence.kinds[&kind].test.as_ref().is_some_and(|test| !test.scales.measured)
-            && are_known(&kept_of(cells));
-        asks.then(|| rates(self.archive, cells, evidence).remove(&kind)).flatten()
-    }
-
     /// What the rows that are significant or selected by the live rule were computed from.
     fn behind(
         &self,
@@ -241,16 +199,6 @@ impl Report<'_> {
         let comparison = self.live.key(profile_type);
         About { scope, comparison, cell: cell.clone(), kind, start_at, end_at }
     }
-}
-
-/// The key of each region over its cohorts.
-fn merged_cohorts(cells: &BTreeMap<CellKey, Cell>) -> BTreeSet<CellKey> {
-    cells.keys().map(|cell| CellKey { region: cell.region.clone(), cohort: Cohort::from(MERGED) }).collect()
-}
-
-/// The key of each cohort over its regions.
-fn merged_regions(cells: &BTreeMap<CellKey, Cell>) -> BTreeSet<CellKey> {
-    cells.keys().map(|cell| CellKey { region: Region::from(MERGED), cohort: cell.cohort.clone() }).collect()
 }
 
 /// A family of rows: cells x functions of one comparison, kind and scope, and their roll-ups.

@@ -12,6 +12,7 @@ use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use fleetdiff_schemas::verdict::{Scope, Support};
 use fleetdiff_statistics::{Arms, BucketCounts, Contrast};
 
+use super::requests::are_known;
 use super::strata::{Row, StratumArms, occupied, rows};
 use super::tests::support_of;
 use crate::counts::archive::HistoryStratum;
@@ -158,11 +159,7 @@ impl<'a> CellArms<'a> {
 
     /// Whether each bucket of both arms has requests in some stratum.
     pub(crate) fn knows_requests(&self) -> bool {
-        let known = |side| {
-            let mut requests: BTreeMap<Bucket, u64> = BTreeMap::new();
-            self.rows(side).for_each(|row| *requests.entry(row.bucket).or_default() += row.requests());
-            requests.values().all(|&requests| requests > 0)
-        };
+        let known = |side| are_known(self.rows(side).map(|row| (row.bucket, row.requests())));
         known(Side::Head) && known(Side::Base)
     }
 

@@ -1,5 +1,6 @@
 //! Cost per request on rows, and the row of all functions together.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleetdiff_schemas::identity::stable_hash;
@@ -133,6 +134,13 @@ pub fn row_of_all(frame: &RowFrame, all: &Tests, largest: Option<f64>) -> RowEvi
     evidence.row.ln_e = known(ln_e(levels.ln_p(1.0), levels.variance()));
     evidence.row.always_valid_ln_p = largest.map(ln_p_always_valid);
     evidence
+}
+
+/// Whether each bucket of an arm has requests in some stratum; `rows` are its buckets, stratum by stratum.
+pub fn are_known<B: Ord>(rows: impl Iterator<Item = (B, u64)>) -> bool {
+    let mut requests: BTreeMap<B, u64> = BTreeMap::new();
+    rows.for_each(|(bucket, served)| *requests.entry(bucket).or_default() += served);
+    requests.values().all(|&served| served > 0)
 }
 
 /// What the cost per request of all samples says of scales, if these were tested.

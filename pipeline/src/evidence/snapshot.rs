@@ -17,6 +17,7 @@ use fleetdiff_statistics::{Arm, Arms, BucketCounts, BucketRow, Contrast, Stratum
 use serde::{Deserialize, Serialize};
 
 use super::arms::CellArms;
+use super::requests::are_known;
 use super::strata::hop_concentration;
 use super::tests::support_of;
 use crate::counts::functions::CellFunctions;
@@ -264,11 +265,7 @@ impl Together {
 
     /// Whether each bucket of both arms has requests in some stratum.
     pub fn knows_requests(&self) -> bool {
-        let known = |side| {
-            let mut requests: BTreeMap<u8, u64> = BTreeMap::new();
-            self.buckets(side).for_each(|of| *requests.entry(of.bucket).or_default() += of.requests);
-            requests.values().all(|&requests| requests > 0)
-        };
+        let known = |side| are_known(self.buckets(side).map(|of| (of.bucket, of.requests)));
         known(Side::Head) && known(Side::Base)
     }
 

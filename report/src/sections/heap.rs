@@ -80,7 +80,7 @@ pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References)
             };
         }
         text.push(words(format!("{growth}: {meaning} ")));
-        if cells.iter().any(|filed| matches!(filed.row.class, HeapClass::HiddenLeak | HeapClass::Leak)) {
+        if cells.iter().any(|filed| filed.row.class.is_leak()) {
             let head = &comparison.subject.head;
             text.push(words(format!(
                 "Before {head} runs out of memory, look at what its functions keep (Memory, below), or roll it back there. "

@@ -59,7 +59,7 @@ impl HeapFindings {
         let level = self.q / (float(reports) * float(reports + 1));
         let found = |row: &&&HeapRow| {
             let both = [row.live.q_value, row.slope.q_value];
-            is_leak(row) && both.iter().all(|q| q.is_some_and(|q| selected(q, level)))
+            row.class.is_leak() && both.iter().all(|q| q.is_some_and(|q| selected(q, level)))
         };
         let now: BTreeSet<CellKey> = of_cells.iter().filter(found).map(|row| row.cell.clone()).collect();
         let mut cells = self.standing.as_ref().map(|finding| finding.cells.clone()).unwrap_or_default();
@@ -73,7 +73,7 @@ impl HeapFindings {
             return None;
         }
         let size = |row: &HeapRow| row.live.change.map_or(0.0, |ratio| ratio.value);
-        let here = of_cells.iter().copied().filter(|row| cells.contains(&row.cell) && is_leak(row));
+        let here = of_cells.iter().copied().filter(|row| cells.contains(&row.cell) && row.class.is_leak());
         let lead = here.max_by(|a, b| size(a).total_cmp(&size(b)))?;
         let state = if self.standing.is_some() { FlagState::Updated } else { FlagState::Raised };
         let raised_at = self.standing.as_ref().map_or_else(|| self.clock.end_of(hop), |finding| finding.raised_at);
@@ -152,11 +152,6 @@ impl HeapFindings {
             ..last
         }
     }
-}
-
-/// Whether a row is of a leak.
-fn is_leak(row: &HeapRow) -> bool {
-    matches!(row.class, HeapClass::HiddenLeak | HeapClass::Leak)
 }
 
 fn title(class: HeapClass) -> &'static str {
