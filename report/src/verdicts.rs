@@ -51,6 +51,10 @@ pub(crate) fn why(verdict: Verdict, reason: Option<RowReason>) -> &'static str {
         Some(RowReason::LoadDiffers) => {
             "pods of one build serve more requests, and load alone may have made the change; compare at equal load"
         }
+        Some(RowReason::AgeDiffers) => {
+            "processes of one build have run longer, and memory in use grows by itself; start pods of both builds together, or wait \
+             until they have run equally long"
+        }
         Some(RowReason::OnePod) => "one pod makes the change, and without it the change is gone",
         Some(RowReason::AmbiguousScale) => "two groups of functions moved apart, and the data cannot say which one did",
         Some(RowReason::OnlyInHead) => "only the head has the function",

@@ -97,6 +97,8 @@ named_enum! {
         ContradictsShare = "contradicts_share",
         /// The pods of the arms serve different numbers of requests, and load alone may have made the change.
         LoadDiffers = "load_differs",
+        /// Processes of one arm have run longer, and memory in use may differ for that alone.
+        AgeDiffers = "age_differs",
         /// One pod, named in the row, makes the change; without it the change is gone.
         OnePod = "one_pod",
         /// Two groups of functions moved apart, and the data cannot say which one stood still.
@@ -305,6 +307,8 @@ named_enum! {
         CountNeeded = "count_needed",
         /// Pods of one arm serve more requests, and load alone may have made the change.
         LoadDiffers = "load_differs",
+        /// Processes of one arm have run longer, and that alone may have made the change of memory in use.
+        AgeDiffers = "age_differs",
         /// Neither significant nor shown to be within the margin.
         Imprecise = "imprecise",
         /// All figures are known, and no class has them.

@@ -15,7 +15,7 @@ use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::Scope;
 
 use super::admission::{Counted, Served, folded};
-use super::loads::Loads;
+use super::loads::Differences;
 use super::timeline::{History, Open, Timeline, archived};
 
 mod ages;
@@ -108,8 +108,8 @@ pub(super) struct Cell {
     /// In that case: the head's young pods of the window, and the base's archived ones, where both have samples. The age in
     /// minutes replaces the block.
     pub young: BTreeMap<Place, Stratum>,
-    /// The arms' loads in the window, where they differ and were asked for.
-    pub loads: Option<Loads>,
+    /// What the arms differ in within the window, if it was asked for.
+    pub differ: Differences,
 }
 
 /// Block, hardware, and whether pods were young.

@@ -14,7 +14,7 @@ use super::arms::{
 };
 use super::counts::{Archive, BASE, BucketCounts, Cell, HEAD, Place, Stratum};
 use super::held::Measured;
-use super::loads::Loads;
+use super::loads::Differences;
 use super::rates::{Rate, are_known, rate_of_all};
 use super::statistics::levels::{Held, Model, StrataTest, fano, strata_test};
 use super::statistics::normalization::{self, Scales};
@@ -33,8 +33,8 @@ pub(super) struct Evidence {
     /// Strata that both arms share.
     pub strata: usize,
     pub dropped: usize,
-    /// The arms' loads where they differ, the most different of the cells.
-    pub loads: Option<Loads>,
+    /// What the arms differ in, the most different of the cells.
+    pub differ: Differences,
     /// If pods of different ages are compared: when the first young ones are no longer young.
     pub provisional_until_at: Option<Nanos>,
     /// Time blocks of kept strata.
@@ -155,7 +155,7 @@ pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell], using: 
         support,
         strata: kept.len(),
         dropped: all.len() - kept.len(),
-        loads: using.held.map_or_else(|| most_different(cells), |held| held.loads),
+        differ: using.held.map_or_else(|| most_different(cells), |held| held.differ),
         provisional_until_at: cells.iter().filter_map(|cell| cell.provisional_until_at).max(),
         blocks: kept.iter().map(|((block, ..), _)| *block).collect(),
         kinds,
@@ -163,9 +163,8 @@ pub(super) fn judge(config: &Config, archive: &Archive, cells: &[&Cell], using: 
     }
 }
 
-fn most_different(cells: &[&Cell]) -> Option<Loads> {
-    let size = |loads: &Loads| loads.ln_ratio().abs();
-    cells.iter().filter_map(|cell| cell.loads).max_by(|a, b| size(a).total_cmp(&size(b)))
+fn most_different(cells: &[&Cell]) -> Differences {
+    Differences::largest(&cells.iter().map(|cell| cell.differ).collect::<Vec<_>>())
 }
 
 /// The counts of one kind, not yet tested.

@@ -16,7 +16,7 @@ use fleetdiff_schemas::verdict::{HeapClass, LevelDirection, LevelReason, Support
 use self::pods::{Figure, Pods};
 use super::arms::column;
 use super::counts::{Archive, Held, Holder};
-use super::loads::Loads;
+use super::loads::Differences;
 use super::statistics::families::bh;
 use super::timeline::Open;
 
@@ -39,12 +39,12 @@ pub(super) fn rows(config: &Config, archive: &Archive, service: &Service, open: 
         window_end_at: clock.end_of(hop),
         ..HeapRow::blank()
     };
-    let loads = archive.different_loads(config, open, hop);
-    let size = |loads: &Loads| loads.ln_ratio().abs();
+    let differences = archive.differences(config, open, hop);
     let of_cell = |cell: &CellKey| {
-        let of_types = loads.iter().filter(|((_, one), _)| one == cell).map(|(_, loads)| *loads);
-        let loads = of_types.max_by(|a, b| size(a).total_cmp(&size(b)));
-        of_cell(config, open, &held, loads, &HeapRow { cell: cell.clone(), ..blank.clone() })
+        // Only memory in use has ages.
+        let of_types: Vec<Differences> =
+            differences.iter().filter(|((_, one), _)| one == cell).map(|(_, differ)| *differ).collect();
+        of_cell(config, open, &held, Differences::largest(&of_types), &HeapRow { cell: cell.clone(), ..blank.clone() })
     };
     let mut rows: Vec<HeapRow> = cells.iter().flat_map(of_cell).collect();
     let family = |row: &HeapRow| (&*row.function != ALL_FUNCTIONS).then(|| (row.cell.clone(), row.count_kind));
@@ -73,7 +73,10 @@ fn direct(face: &mut LevelFace, q_value: f64, q: f64, is_slope: bool) {
     face.q_value = Some(q_value);
     let (low, high) = pods::limits(is_slope);
     let value = face.change.map_or(f64::NAN, |change| change.value);
-    if q_value <= q && (value > high || value < low) && face.reason != Some(LevelReason::LoadDiffers) {
+    if q_value <= q
+        && (value > high || value < low)
+        && !matches!(face.reason, Some(LevelReason::LoadDiffers | LevelReason::AgeDiffers))
+    {
         face.direction = if value > high { LevelDirection::Up } else { LevelDirection::Down };
         face.reason = None;
     }
@@ -106,14 +109,15 @@ fn of_cell(
     config: &Config,
     open: &Open,
     held: &BTreeMap<Holder, Vec<Held>>,
-    loads: Option<Loads>,
+    differ: Differences,
     blank: &HeapRow,
 ) -> Vec<HeapRow> {
     let of_type = |profile_type| {
         let of_cell = held.iter().filter(|((kind, cell, ..), _)| *kind == profile_type && *cell == blank.cell);
         let of_cell: Vec<(&Holder, &Vec<Held>)> = of_cell.collect();
         let is_counted = of_cell.iter().any(|(_, profiles)| profiles.iter().any(|one| one.samples > 0));
-        is_counted.then(|| Pods { loads, ..Pods::of(config, open, &of_cell) })
+        let differ = if profile_type == ProfileType::Heap { Differences { ages: None, ..differ } } else { differ };
+        is_counted.then(|| Pods { differ, ..Pods::of(config, open, &of_cell) })
     };
     let types = [of_type(ProfileType::Heap), of_type(ProfileType::LiveHeap)];
     let first = config.count_kinds.first().copied().unwrap_or(CountKind::SelfCount);

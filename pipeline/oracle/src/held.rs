@@ -7,7 +7,7 @@ use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::ArmFigures;
 use fleetdiff_schemas::time::Hop;
 
-use super::loads::Loads;
+use super::loads::Differences;
 use super::statistics::levels::{GroupPrior, Held};
 use super::statistics::normalization::Scales;
 
@@ -24,7 +24,7 @@ pub(super) struct Measured {
     /// Samples of head and base.
     pub samples: [i64; 2],
     pub samples_per_pod: f64,
-    pub loads: Option<Loads>,
+    pub differ: Differences,
     /// By count kind that had tests: the functions in the order of the test, and what was measured.
     pub kinds: BTreeMap<CountKind, (Vec<usize>, Held)>,
     /// Held with self counts.

@@ -25,7 +25,7 @@ impl Measured {
             across_ages: evidence.provisional_until_at.is_some(),
             samples: evidence.arms.map(|arm| arm.total),
             samples_per_pod: samples_per_pod(&evidence.arms),
-            loads: evidence.loads,
+            differ: evidence.differ,
             kinds: BTreeMap::new(),
             scales: None,
         };

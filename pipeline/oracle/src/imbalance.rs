@@ -34,8 +34,10 @@ pub(super) fn at_report(config: &Config, archive: &Archive, open: &Open, hop: Ho
         }
     }
     let now = config.clock().end_of(hop);
-    let loads = archive.different_loads(config, open, hop);
-    let warned = cells.iter().map(|(place, arms)| (place.clone(), warnings(arms, loads.get(place), now)));
+    let loads = archive.differences(config, open, hop);
+    let warned = cells
+        .iter()
+        .map(|(place, arms)| (place.clone(), warnings(arms, loads.get(place).and_then(|differ| differ.loads), now)));
     let mut warned: Warnings = warned.collect();
     for (place, cell) in archive.cells(config, open, Scope::Window, hop) {
         let telling = cells.get(&place).map_or_else(Vec::new, |arms| telling_in(config, archive, &cell, arms, now));
@@ -173,7 +175,7 @@ impl Arm<'_> {
     }
 }
 
-fn warnings(arms: &[Arm<'_>; 2], loads: Option<&Loads>, now: Nanos) -> Vec<String> {
+fn warnings(arms: &[Arm<'_>; 2], loads: Option<Loads>, now: Nanos) -> Vec<String> {
     let pods = [arms[HEAD].pods(), arms[BASE].pods()];
     if pods.iter().any(Vec::is_empty) {
         return Vec::new();

@@ -128,10 +128,10 @@ impl Live {
     fn gather(&mut self, at: &LookAt<'_>) -> Vec<Looked> {
         let LookAt { config, archive, open, .. } = at;
         let (start_at, end_at) = range(config, open, Scope::Epoch, at.hop);
-        let loads = archive.different_loads(config, open, at.hop);
+        let differ = archive.differences(config, open, at.hop);
         let one = |((profile_type, cell), counts): ((ProfileType, CellKey), Cell)| {
             let place = (profile_type, cell);
-            let (counts, cell) = (Cell { loads: loads.get(&place).copied(), ..counts }, place.1);
+            let (counts, cell) = (Cell { differ: differ.get(&place).copied().unwrap_or_default(), ..counts }, place.1);
             let evidence = self.evidence(at, profile_type, &cell, &counts);
             let rates = match evidence.all.is_some() && evidence.asks_requests() {
                 true => rates(archive, &[&counts], &evidence),

@@ -68,12 +68,12 @@ impl Report<'_> {
     /// The rows of both scopes, all types, kinds, cells and roll-ups.
     pub fn rows(&self) -> Reported {
         let mut rows = Reported::default();
-        let loads = self.archive.different_loads(self.config, self.open, self.hop);
+        let differ = self.archive.differences(self.config, self.open, self.hop);
         for scope in [Scope::Window, Scope::Epoch] {
             let mut by_type: BTreeMap<ProfileType, BTreeMap<CellKey, Cell>> = BTreeMap::new();
             for ((profile_type, cell), counts) in self.archive.cells(self.config, self.open, scope, self.hop) {
                 let place = (profile_type, cell);
-                let counts = Cell { loads: loads.get(&place).copied(), ..counts };
+                let counts = Cell { differ: differ.get(&place).copied().unwrap_or_default(), ..counts };
                 by_type.entry(profile_type).or_default().insert(place.1, counts);
             }
             for (profile_type, cells) in by_type {

@@ -61,9 +61,7 @@ impl Rate {
             theta: self.test.theta[0],
             ln_e: ln_e(self.test.ln_p(0, 1.0), self.test.variance[0]),
             equivalent: is_equivalent(&self.test, 0, 0.0),
-            follows_load: evidence
-                .loads
-                .is_some_and(|loads| loads.may_have_made(self.test.theta[0], self.test.variance[0])),
+            made: evidence.differ.of_share(self.test.theta[0], self.test.variance[0]),
         };
         line.row.ln_e = Some(all.ln_e);
         line.all = Some(all);

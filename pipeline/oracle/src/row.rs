@@ -13,7 +13,7 @@ use fleetdiff_schemas::verdict::{RowReason, Scope, Support, Verdict};
 use super::arms::{LEAST_DF, support};
 use super::counts::{Archive, BASE, HEAD};
 use super::evidence::{CellTest, Evidence};
-use super::loads::Loads;
+use super::loads::{Differences, Made};
 use super::rates::Rate;
 use super::statistics::always_valid::{ln_e, ln_p_always_valid};
 use super::statistics::g::{g_share, ln_p_iid};
@@ -88,13 +88,13 @@ impl Line {
 
     /// Whether nothing but its family speaks against the change.
     pub fn holds(&self) -> bool {
-        !self.may_follow_load()
+        self.made().is_none()
             && self.tested.as_ref().is_none_or(|tested| !tested.contradicts && tested.one_pod.is_none())
     }
 
-    /// Whether load may have made the change.
-    fn may_follow_load(&self) -> bool {
-        self.tested.as_ref().is_some_and(|tested| tested.follows_load) || self.all.is_some_and(|all| all.follows_load)
+    /// What may have made the change although the code is the same.
+    fn made(&self) -> Option<Made> {
+        self.tested.as_ref().and_then(|tested| tested.made).or_else(|| self.all?.made)
     }
 
     /// Where young pods of the head are compared with old ones of the base, the change must also hold against what young pods
@@ -114,7 +114,7 @@ impl Line {
     }
 
     /// Without a normalization factor the cost per request decides, if the share moved in the same direction.
-    fn decide_per_request(&mut self, config: &Config, loads: Option<Loads>, rate: &Rate) {
+    fn decide_per_request(&mut self, config: &Config, differ: Differences, rate: &Rate) {
         let Some(tested) = &mut self.tested else { return };
         let row = &mut self.row;
         let found = rate.functions.iter().position(|function| Some(*function) == self.function);
@@ -127,7 +127,7 @@ impl Line {
             let agrees = test.theta[place] * tested.theta > 0.0;
             (tested.theta, tested.variance) = (test.theta[place], test.variance[place]);
             tested.equivalent = enough && is_equivalent(test, place, 0.0);
-            tested.follows_load = loads.is_some_and(|loads| loads.may_have_made(tested.theta, tested.variance));
+            tested.made = differ.of_share(tested.theta, tested.variance);
             let both = test.counts.iter().all(|counts| counts[place] > 0.0);
             row.adjusted_ratio = both.then(|| around(test, place, 0.05_f64.ln(), (0.0, 0.0)));
             let always = ln_p_always_valid(tested.variance, ALWAYS_VALID);
@@ -145,7 +145,7 @@ impl Line {
         self.row.reason = if is_equivalent { None } else { reason(&self.row, true) };
     }
 
-    /// Draws the conclusion from the selection of a tested row: section 7, lines 7 to 10. A change that is too small does
+    /// Draws the conclusion from the selection of a tested row: section 7, lines 7 to 12. A change that is too small does
     /// not decide it.
     pub fn select(&mut self, min_effect: f64) {
         if self.theta().is_none_or(|theta| theta.abs() < min_effect) {
@@ -156,8 +156,8 @@ impl Line {
             Some(tested) if tested.contradicts => {
                 (self.row.verdict, self.row.reason) = (Verdict::Inconclusive, Some(RowReason::ContradictsShare));
             }
-            _ if self.may_follow_load() => {
-                (self.row.verdict, self.row.reason) = (Verdict::Inconclusive, Some(RowReason::LoadDiffers));
+            _ if self.made().is_some() => {
+                (self.row.verdict, self.row.reason) = (Verdict::Inconclusive, self.made().map(Made::of_row));
             }
             Some(Decisive { one_pod: Some(pods), .. }) => {
                 (self.row.verdict, self.row.reason) = (Verdict::SomePodsOutlying, Some(RowReason::OnePod));
@@ -202,8 +202,8 @@ pub(super) struct Decisive {
     pub asks_requests: bool,
     /// The same, and no cost per request agrees with `theta`.
     pub contradicts: bool,
-    /// No larger than the ratio of the arms' loads, as far as is known.
-    pub follows_load: bool,
+    /// What the arms differ in that may have made the change.
+    pub made: Option<Made>,
     /// The pods of the bucket that makes the change alone.
     pub one_pod: Option<Vec<String>>,
     /// In an epoch, where both arms have the function: the ratio with its always-valid interval.
@@ -217,8 +217,8 @@ pub(super) struct OfAll {
     pub theta: f64,
     pub ln_e: f64,
     pub equivalent: bool,
-    /// No larger than the ratio of the arms' loads, as far as is known.
-    pub follows_load: bool,
+    /// What the arms differ in that may have made the change.
+    pub made: Option<Made>,
 }
 
 /// All rows of one cell (or roll-up) and kind, without the decisions of families. A row has a verdict only if it is not
@@ -242,9 +242,9 @@ pub(super) fn lines(
         .map(|(function, counts)| match kind.place(function) {
             Some((place, test)) => {
                 let row = tested_row(config, archive, about, evidence, (function, counts), (place, test));
-                let mut line = one_line(archive, evidence.loads, row, (function, place), test, rate);
+                let mut line = one_line(archive, evidence.differ, row, (function, place), test, rate);
                 if let Some(rate) = rate.filter(|_| !test.scales.measured) {
-                    line.decide_per_request(config, evidence.loads, rate);
+                    line.decide_per_request(config, evidence.differ, rate);
                 }
                 line.hold_against_young(evidence, function);
                 line
@@ -276,7 +276,7 @@ pub(super) fn lines(
 /// A tested row with its verdict, as far as no family decides it.
 fn one_line(
     archive: &Archive,
-    loads: Option<Loads>,
+    differ: Differences,
     mut row: CellRow,
     (function, place): (usize, usize),
     found: &CellTest,
@@ -304,7 +304,7 @@ fn one_line(
         equivalent: is_equivalent(test, place, ln_scale),
         asks_requests: rows.contradicts[place] || !scales.measured,
         contradicts: rows.contradicts[place] && !rate.is_some_and(|rate| rate.agrees(function, theta)),
-        follows_load: loads.is_some_and(|loads| loads.may_have_made(theta, variance)),
+        made: differ.of_share(theta, variance),
         one_pod: test.one_bucket(place, ln_scale).map(names),
         always_valid: (row.scope == Scope::Epoch && row.adjusted_ratio.is_some()).then(|| {
             around(

@@ -1,5 +1,7 @@
 //! Fleets whose profiles are of memory.
 
+use fleetdiff_schemas::identity::stable_hash;
+use fleetdiff_schemas::number::{float, whole};
 use fleetdiff_schemas::profile::{Decoded, Profile, ProfileType, Samples, Temporality};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 
@@ -25,6 +27,27 @@ pub fn with_memory(
                 refused => vec![refused],
             })
             .collect();
+    }
+}
+
+/// Multiplies the samples of snapshots, and the bytes that they stand for: what is in use of a stack with this innermost frame depends
+/// on how long the process has run.
+pub fn fill(partitions: &mut [Vec<Decoded>], factor: impl Fn(Nanos, u32) -> f64) {
+    let profiles = partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten();
+    for profile in profiles.filter(|profile| profile.profile_type == ProfileType::LiveHeap) {
+        let started = profile.identity.process_start.unwrap_or(profile.window.end);
+        let age = profile.window.end.since(started);
+        let of_profile = format!("{}\0{}", profile.identity.pod, profile.window.end.0);
+        let Samples::Stacks(stacks) = &mut profile.samples else { continue };
+        for (place, stack) in stacks.iter_mut().enumerate() {
+            let bytes = stack.value / stack.count.max(1);
+            // NB: rounded up as often as the fraction says: halves cut off would let memory begin late and then rush.
+            let chance = float(stable_hash(format!("{of_profile}\0{place}").as_bytes())) / float(u64::MAX);
+            let count = float(stack.count) * factor(age, stack.frames.last().copied().unwrap_or(0));
+            stack.count = whole((count + chance).floor());
+            stack.value = stack.count * bytes;
+        }
+        stacks.retain(|stack| stack.count > 0);
     }
 }
 

@@ -83,6 +83,11 @@ impl<'a> ArmFacts<'a> {
         (mean > 0.0).then(|| Load { mean, variance: squares / ((pods - 1.0).max(1.0) * pods) })
     }
 
+    /// The first hop at which one of its pods had samples.
+    pub(super) fn first_active(&self) -> Option<Hop> {
+        self.active.values().filter_map(BTreeSet::first).min().copied()
+    }
+
     /// The lower median over its pods.
     pub(super) fn median<T: Ord + Copy>(&self, of: impl Fn(&PodFacts<'a>) -> T) -> Option<T> {
         let mut values: Vec<T> = self.pods.values().map(of).collect();

@@ -16,7 +16,7 @@ use fleetdiff_statistics::arms::{Arms, Side};
 use fleetdiff_statistics::pod_levels::{LevelChange, PodLevel, StratumLevels};
 use serde::{Deserialize, Serialize};
 
-use super::load::LoadGap;
+use super::gap::{Gap, Suspect};
 use super::tally::{self, Concurrent, Figure, PodTally, Pods};
 use crate::counts::cell::CellCounts;
 
@@ -79,14 +79,14 @@ fn margins(is_slope: bool) -> (f64, f64) {
 }
 
 /// The evidence of a cell for a comparison, in no family yet: `(all)` first, then the functions with enough samples. Nothing for profiles
-/// of other types, and where neither arm has any. A change that load may have made, by `load_gap`, is none.
+/// of other types, and where neither arm has any. A change that load or age may have made, by `gap`, is none.
 pub fn heap_evidence(
     counts: &CellCounts,
     profile_type: ProfileType,
     id: &ComparisonId,
     config: &Config,
     untested: Option<usize>,
-    load_gap: LoadGap,
+    gap: Gap,
 ) -> Vec<HeapEvidence> {
     let is_level = match profile_type {
         ProfileType::Heap => false,
@@ -95,7 +95,7 @@ pub fn heap_evidence(
     };
     let Some(concurrent) = Concurrent::of(counts, id) else { return Vec::new() };
     let pods = concurrent.pods(counts, config.clock(), is_level);
-    let cell = HeapCell { pods, is_level, min_count: config.min_count.max(1), load_gap };
+    let cell = HeapCell { pods, is_level, min_count: config.min_count.max(1), gap };
     let first = config.count_kinds.first().copied().unwrap_or(CountKind::SelfCount);
     let mut evidence = vec![cell.of_all(first)];
     for &kind in &config.count_kinds {
@@ -129,7 +129,7 @@ struct HeapCell {
     pods: Pods,
     is_level: bool,
     min_count: u64,
-    load_gap: LoadGap,
+    gap: Gap,
 }
 
 impl HeapCell {
@@ -175,14 +175,12 @@ impl HeapCell {
             of_arm.map(|(_, buckets)| buckets.len()).sum::<usize>()
         });
         let support = support(buckets.into_iter().min().unwrap_or(0), first.is_ok());
-        let mut face = face(first, false);
-        let follows_load =
-            |change: LevelChange| self.load_gap.may_have_made(libm::log(change.value()), change.variance_of_ln());
-        if face.reason == Some(LevelReason::Imprecise) && first.is_ok_and(follows_load) {
-            face.reason = Some(LevelReason::LoadDiffers);
-        }
-        let (alloc, live) = if self.is_level { (None, Some(face)) } else { (Some(face), None) };
-        let slope = slope.map(|slope| self::face(slope, true));
+        let by = |change: Result<LevelChange, LevelReason>, suspect: fn(Gap, LevelChange) -> Option<Suspect>| {
+            change.ok().and_then(|change| suspect(self.gap, change))
+        };
+        let level = doubted(face(first, false), by(first, Gap::may_have_made_level));
+        let (alloc, live) = if self.is_level { (None, Some(level)) } else { (Some(level), None) };
+        let slope = slope.map(|slope| doubted(face(slope, true), by(slope, Gap::may_have_made_growth)));
         HeapEvidence { count_kind: kind, function, alloc, live, slope, support }
     }
 
@@ -242,6 +240,12 @@ pub(super) fn support(buckets: usize, is_tested: bool) -> Support {
         2.. if is_tested => Support::Tentative,
         _ => Support::Untestable,
     }
+}
+
+/// A figure that something else may have made than the build, which then has no direction; what is flat is flat.
+fn doubted(face: LevelFace, suspect: Option<Suspect>) -> LevelFace {
+    let doubt = suspect.filter(|_| face.reason == Some(LevelReason::Imprecise)).map(Suspect::of_level);
+    LevelFace { reason: doubt.or(face.reason), ..face }
 }
 
 /// A change as a row has it; what is significant is decided among all of its family.

@@ -19,7 +19,7 @@ use fleetdiff_statistics::pooled::is_due;
 use fleetdiff_statistics::{Pooled, Scales};
 
 use super::arms::CellArms;
-use super::load::LoadGap;
+use super::gap::Gap;
 
 /// A pod of one arm.
 type ArmPod = (Side, PodId);
@@ -41,7 +41,7 @@ pub struct LookTime {
 #[derive(Debug, Default)]
 pub struct Held {
     from: State,
-    load_gap: Option<LoadGap>,
+    gap: Option<Gap>,
     measured: Option<Measured>,
 }
 
@@ -77,13 +77,13 @@ impl Held {
         };
         let is_turn = at.reports || is_due(at.number, hash_of(cell));
         if is_turn || self.measured.is_none() || !self.from.still_fits(&now) {
-            *self = Self { from: now, load_gap: None, measured: None };
+            *self = Self { from: now, gap: None, measured: None };
         }
     }
 
-    /// How the arms' loads differ: as it is held, or else as it is now, which is held from then on.
-    pub fn load_gap(&mut self, now: impl FnOnce() -> LoadGap) -> LoadGap {
-        *self.load_gap.get_or_insert_with(now)
+    /// How the arms' pods differ in load and age: as it is held, or else as it is now, which is held from then on.
+    pub fn gap(&mut self, now: impl FnOnce() -> Gap) -> Gap {
+        *self.gap.get_or_insert_with(now)
     }
 
     /// What is held of a kind of count.

@@ -8,8 +8,8 @@
 use std::collections::BTreeSet;
 
 use super::arms::CellArms;
+use super::gap::Gap;
 use super::kind::{KindEvidence, RareRows};
-use super::load::LoadGap;
 use super::look::KindLook;
 use super::report::ScopeReport;
 use super::row::{RowEvidence, RowFrame};
@@ -77,7 +77,7 @@ pub fn history_report(view: &CellView<'_>, kinds: &[CountKind]) -> Option<(Vec<K
             snapshot,
             young: young.map(YoungArms::snapshot),
             imbalance: Vec::new(),
-            load_gap: LoadGap::default(),
+            gap: Gap::default(),
             splits: Vec::new(),
             strata_detail,
             history: Some(history),

@@ -10,16 +10,14 @@ use super::arm_facts::{ArmFacts, Load};
 
 /// Loads count as different if one is more than 4/3 of the other.
 const FACTOR: f64 = 4.0 / 3.0;
-/// By so many standard errors a change must exceed what load may have done: one-sided p = 1e-4.
-const ERRORS: f64 = 3.719_016;
 
 /// How much more the pods of the head serve than those of the base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadGap {
     /// ln of the ratio of requests per pod and second; 0 where they do not differ or are not known.
-    ln_ratio: f64,
+    pub(super) ln_ratio: f64,
     /// Variance of that, from how pods differ.
-    variance: f64,
+    pub(super) variance: f64,
 }
 
 impl LoadGap {
@@ -32,12 +30,6 @@ impl LoadGap {
     /// The largest of several, of equal ones the last.
     pub fn largest(gaps: impl Iterator<Item = Self>) -> Self {
         gaps.max_by(|a, b| a.ln_ratio.abs().total_cmp(&b.ln_ratio.abs())).unwrap_or_default()
-    }
-
-    /// Whether load may have made a change by `theta`, of this variance: it is not shown to be larger than the ratio of loads.
-    pub fn may_have_made(self, theta: f64, variance: f64) -> bool {
-        let beyond = theta.abs() - self.ln_ratio.abs();
-        self.ln_ratio != 0.0 && beyond <= ERRORS * libm::sqrt(variance + self.variance)
     }
 }
 

@@ -140,8 +140,8 @@ pub fn look(view: &CellView<'_>, time: LookTime, kinds: &[CountKind], memory: &m
     }
     let LookMemory { families, all: all_family, held } = memory;
     held.begin(time, &view.cell, &arms);
-    let load_gap = held.load_gap(|| view.load_gap());
-    view.on_demand.load_gap.get_or_init(|| load_gap);
+    let gap = held.gap(|| view.gap());
+    view.on_demand.gap.get_or_init(|| gap);
     all_family.begin(view.comparison.epoch, arms.across_ages, 1);
     let own_counts = Sums::of(&arms, CountKind::SelfCount);
     let young = view.young_beside(&arms);

@@ -7,10 +7,10 @@ use fleetdiff_statistics::outliers;
 use fleetdiff_statistics::requests::all_samples;
 use serde::{Deserialize, Serialize};
 
+use super::gap::Gap;
 use super::hidden::hidden;
 use super::imbalance::{Imbalance, imbalance};
 use super::kind::{KindEvidence, PodEvidence, RareRows};
-use super::load::LoadGap;
 use super::look::LookMemory;
 use super::pod_by_pod::merge_pods;
 use super::pods::WindowPods;
@@ -36,8 +36,8 @@ pub struct ScopeReport {
     pub snapshot: Snapshot,
     /// Those of young pods of both arms, if pods of different ages are compared and history has some of the base.
     pub young: Option<Snapshot>,
-    /// How the arms' loads differ.
-    pub load_gap: LoadGap,
+    /// How the arms' pods differ in load and age.
+    pub gap: Gap,
     /// Imbalances of the arms within the window; scope `window` only.
     pub imbalance: Vec<Imbalance>,
     /// The base divided by what the arms differ in; scope `window` only.
@@ -104,7 +104,7 @@ pub fn report(view: &CellView<'_>, scope: Scope, kinds: &[CountKind], memory: &L
         rare,
         snapshot: Snapshot::of(view.counts.functions(), &arms),
         young: young.map(YoungArms::snapshot),
-        load_gap: view.load_gap(),
+        gap: view.gap(),
         imbalance,
         splits,
         strata_detail: view.strata_detail(&arms),

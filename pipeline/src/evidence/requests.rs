@@ -69,7 +69,7 @@ impl RequestTests {
             ln_p_min_effect = levels.tests().ln_p_min_effect(1.0, self.min_effect);
             (evidence.theta, evidence.variance) = (levels.theta(), levels.variance());
             evidence.equivalent = is_equivalent(levels);
-            evidence.follows_load = frame.load_gap.may_have_made(evidence.theta, evidence.variance);
+            evidence.suspect = frame.gap.may_have_made(evidence.theta, evidence.variance);
             row.adjusted_ratio = row.per_request_ratio;
             let bounds = levels.tests().always_valid_interval(ALWAYS_VALID_ALPHA);
             row.always_valid_ratio = row.always_valid_ratio.map(|_| as_ratio(levels.theta(), bounds));
@@ -129,7 +129,7 @@ pub fn row_of_all(frame: &RowFrame, all: &Tests, largest: Option<f64>) -> RowEvi
     evidence.theta = levels.theta();
     evidence.from_others = Some(FromOthers::of(all, &Scales::UNCHANGED, 0, 0));
     evidence.equivalent = levels.is_equivalent(0.0);
-    evidence.follows_load = frame.load_gap.may_have_made(evidence.theta, levels.variance());
+    evidence.suspect = frame.gap.may_have_made(evidence.theta, levels.variance());
     evidence.row.support = support_of(frame.head.pods, frame.base.pods, levels.df);
     evidence.row.ln_e = known(ln_e(levels.ln_p(1.0), levels.variance()));
     evidence.row.always_valid_ln_p = largest.map(ln_p_always_valid);

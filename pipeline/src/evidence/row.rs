@@ -16,7 +16,7 @@ use fleetdiff_statistics::power::{Design, detection_z, samples_by_rule};
 use fleetdiff_statistics::tails::{ln_chi1_tail, t_quantile};
 use fleetdiff_statistics::{Arms, Levels, Tests, is_whole_profile};
 
-use super::load::LoadGap;
+use super::gap::{Gap, Suspect};
 use super::others::FromOthers;
 use super::tests::{ShareRows, support_of};
 
@@ -61,8 +61,8 @@ pub struct RowEvidence {
     pub contradicts: bool,
     /// Whether the cell has too few functions for a normalization factor.
     pub unnormalized: bool,
-    /// Whether the change may be the effect of load alone.
-    pub follows_load: bool,
+    /// What may have made the change although the code is the same.
+    pub suspect: Option<Suspect>,
     /// The pods of the bucket without which the row does not hold; none if each bucket can be spared.
     pub one_pod: Vec<String>,
     /// The verdict of the first lines of the table, which need no other row.
@@ -120,8 +120,8 @@ pub struct RowFrame {
     pub strata: usize,
     /// Whether there are enough pods for a test.
     pub support: Support,
-    /// How the arms' loads differ.
-    pub load_gap: LoadGap,
+    /// How the arms' pods differ in load and age.
+    pub gap: Gap,
     /// Length of a whole window.
     pub window_seconds: f64,
     /// Where each arm ran, in words, if they share no stratum.
@@ -169,7 +169,7 @@ impl RowFrame {
             equivalent: false,
             contradicts: false,
             unnormalized: false,
-            follows_load: false,
+            suspect: None,
             one_pod: Vec::new(),
             decided,
             of_history: self.history.is_some(),
@@ -251,7 +251,7 @@ pub fn add_tests(evidence: &mut RowEvidence, frame: &RowFrame, shares: &ShareRow
     evidence.ln_p_comp = rows.ln_p_comp[place];
     evidence.contradicts = rows.contradicts[place];
     evidence.unnormalized = !rows.scales.measured;
-    evidence.follows_load = frame.load_gap.may_have_made(evidence.theta, evidence.variance);
+    evidence.suspect = frame.gap.may_have_made(evidence.theta, evidence.variance);
     evidence.equivalent = levels.is_equivalent(ln_scale);
     let row = &mut evidence.row;
     row.support = support_of(row.head.pods, row.base.pods, levels.df);

@@ -11,7 +11,7 @@ use fleetdiff_schemas::verdict::{Scope, Support};
 
 use super::arm_facts::ArmFacts;
 use super::arms::CellArms;
-use super::load::LoadGap;
+use super::gap::Gap;
 use super::requests::RequestTests;
 use super::row::RowFrame;
 use super::strata_detail::StrataDetail;
@@ -56,8 +56,8 @@ pub struct CellView<'a> {
 pub struct OnDemand<'a> {
     /// What the pods of head and base did within the window.
     arm_facts: OnceCell<[ArmFacts<'a>; 2]>,
-    /// How the arms' loads differ, measured or held from an earlier look.
-    pub(super) load_gap: OnceCell<LoadGap>,
+    /// How the arms' pods differ in load and age, measured or held from an earlier look.
+    pub(super) gap: OnceCell<Gap>,
     /// Its young pods.
     young_arms: OnceCell<Option<YoungArms<'a>>>,
 }
@@ -78,10 +78,13 @@ impl<'a> CellView<'a> {
             .get_or_init(|| Side::BOTH.map(|side| ArmFacts::of(self.counts, &self.comparison.id, side)))
     }
 
-    /// How the arms' loads differ; a method that uses no strata does not ask.
-    pub fn load_gap(&self) -> LoadGap {
-        let measured = || if self.merges_strata() { LoadGap::default() } else { LoadGap::of(self.arm_facts()) };
-        *self.on_demand.load_gap.get_or_init(measured)
+    /// How the arms' pods differ in load and age; a method that uses no strata does not ask.
+    pub fn gap(&self) -> Gap {
+        let measured = || match self.merges_strata() {
+            true => Gap::default(),
+            false => Gap::of(self.arm_facts(), self.key.profile_type, self.clock, self.hop),
+        };
+        *self.on_demand.gap.get_or_init(measured)
     }
 
     /// Cost per request of every function.
@@ -122,7 +125,7 @@ impl<'a> CellView<'a> {
             strata: arms.kept,
             support,
             window_seconds: self.clock.length_of(self.window_hops).as_seconds(),
-            load_gap: self.load_gap(),
+            gap: self.gap(),
             strata_detail: self.strata_detail(arms).map(|strata_detail| strata_detail.words(self.clock)),
             history: None,
         }

@@ -29,7 +29,6 @@ use crate::evidence::family::Family;
 use crate::evidence::heap::{HeapEvidence, heap_evidence};
 use crate::evidence::held::LookTime;
 use crate::evidence::history::history_report;
-use crate::evidence::load::LoadGap;
 use crate::evidence::look::{KindLook, LookMemory, look};
 use crate::evidence::report::{ScopeReport, report};
 use crate::evidence::scaling::{CellScaling, ScalingFrame};
@@ -323,10 +322,10 @@ fn memory(
     for (cell, state) in cells.iter().filter(|(cell, _)| of_memory(cell)) {
         let beside = || cells.iter().filter(|(other, _)| other.service == cell.service && other.cell == cell.cell);
         for open in &plan.open {
-            let gaps = beside().map(|(cell, state)| view(cell, &state.counts, open, hop, config).load_gap());
-            let untested = view(cell, &state.counts, open, hop, config).untested;
-            let gap = LoadGap::largest(gaps);
-            let evidence = heap_evidence(&state.counts, cell.profile_type, &open.id, config, untested, gap);
+            let gaps = beside().map(|(cell, state)| view(cell, &state.counts, open, hop, config).gap());
+            let view = view(cell, &state.counts, open, hop, config);
+            let gap = view.gap().with_load_of(gaps);
+            let evidence = heap_evidence(&state.counts, cell.profile_type, &open.id, config, view.untested, gap);
             found.insert((cell.clone(), open.id.clone()), evidence);
         }
     }

@@ -96,7 +96,8 @@ fn direct(rows: &mut [HeapRow], q: f64) {
             for (place, q_value) in places.into_iter().zip(bh(&ln_p)) {
                 let face = face(&mut rows[place]);
                 face.q_value = Some(q_value);
-                let may_have_moved = face.reason != Some(LevelReason::LoadDiffers) && selected(q_value, q);
+                let is_suspect = matches!(face.reason, Some(LevelReason::LoadDiffers | LevelReason::AgeDiffers));
+                let may_have_moved = !is_suspect && selected(q_value, q);
                 if let Some(direction) = beyond_margin(face, is_slope).filter(|_| may_have_moved) {
                     (face.direction, face.reason) = (direction, None);
                 }

@@ -486,7 +486,7 @@ fn order(flag: &FlagRow) -> (&ComparisonKey, &CellKey, CountKind, &str) {
     (&flag.row.comparison, &flag.row.cell, flag.row.count_kind, &flag.row.function)
 }
 
-/// Whether a rejected row changed enough, its plain share does not contradict it, and neither load nor a single pod may have made it.
+/// Whether a rejected row changed enough, its plain share does not contradict it, and neither load nor age nor a single pod may have made it.
 fn may_be_raised(now: &RowEvidence, min_effect: f64) -> bool {
-    now.theta.abs() >= min_effect && !now.contradicts && !now.follows_load && now.one_pod.is_empty()
+    now.theta.abs() >= min_effect && !now.contradicts && now.suspect.is_none() && now.one_pod.is_empty()
 }

@@ -42,8 +42,8 @@ fn selected(evidence: &RowEvidence) -> (Verdict, Option<RowReason>) {
     let row = &evidence.row;
     if evidence.contradicts {
         (Verdict::Inconclusive, Some(RowReason::ContradictsShare))
-    } else if evidence.follows_load {
-        (Verdict::Inconclusive, Some(RowReason::LoadDiffers))
+    } else if let Some(suspect) = evidence.suspect {
+        (Verdict::Inconclusive, Some(suspect.of_row()))
     } else if !evidence.one_pod.is_empty() {
         (Verdict::SomePodsOutlying, Some(RowReason::OnePod))
     } else if evidence.theta > 0.0 {

@@ -131,11 +131,17 @@ impl LevelChange {
         [head, base].into_iter().filter(|arm| arm.mean > 0.0).map(|arm| arm.variance / square(arm.mean)).sum()
     }
 
+    /// Variance of the difference of the scaled levels.
+    #[must_use]
+    pub fn variance(&self) -> f64 {
+        self.scaled.head.variance + self.scaled.base.variance
+    }
+
     /// ln p of no change.
     #[must_use]
     pub fn ln_p(&self) -> f64 {
         let Arms { head, base } = &self.scaled;
-        F1Tail::new(self.df).ln_tail(square(head.mean - base.mean) / (head.variance + base.variance))
+        F1Tail::new(self.df).ln_tail(square(head.mean - base.mean) / self.variance())
     }
 
     /// The interval of this level, for example .95. That of a ratio begins at 0 or above, and has no end if the base may be 0.
@@ -144,7 +150,7 @@ impl LevelChange {
         let Arms { head, base } = &self.scaled;
         let critical = F1Tail::new(self.df).critical(libm::log1p(-level));
         if !self.is_ratio {
-            let reach = libm::sqrt(critical * (head.variance + base.variance));
+            let reach = libm::sqrt(critical * self.variance());
             return (self.value() - reach, self.value() + reach);
         }
         // Where (head - r base)^2 = critical (variance of head + r^2 that of base).

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::Build;
-use fleetdiff_schemas::profile::{Decoded, Profile};
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, Tables};
+use fleetdiff_schemas::profile::{Decoded, Profile, ProfileType};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, FlagRow, HeapRow, LevelFace, Tables};
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::{FlagState, HeapClass, LevelDirection};
-use fleetdiff_simulation::fleet::Fleet;
-use fleetdiff_simulation::memory::{first_moment, with_memory};
+use fleetdiff_schemas::verdict::{FlagState, HeapClass, LevelDirection, RowReason, Verdict};
+use fleetdiff_simulation::fleet::{Cells, Fleet};
+use fleetdiff_simulation::memory::{fill, first_moment, with_memory};
 
 use super::seeds::over;
 
@@ -105,5 +105,74 @@ fn twin_memory() {
         let raised = tables.heap_findings.iter().filter(|row| row.state == FlagState::Raised).count();
         assert_eq!(raised, 1, "seed {seed}: {:?}", tables.heap_findings);
         assert!(tables.heap_findings[0].summary.starts_with("Hidden leak: v42 keeps more memory than v41"));
+    }
+}
+
+/// After how many minutes memory of a function has filled up to 63 % of its limit, by the number of its frame.
+const FILLS: [f64; 4] = [2.0, 10.0, 40.0, 1000.0];
+/// When the head is deployed beside pods that are a few minutes old, and how long both run after that.
+const DEPLOYED: i64 = 10 * 60;
+const BESIDE: i64 = 34 * 60;
+
+/// A deploy of pods whose memory fills up as they run: the pods of the base have done so longer, by which factor is different at each
+/// report. The function of this rank, if one is given, keeps three times as much in the head.
+fn filling(seed: u64, rank: Option<usize>) -> (String, Tables) {
+    let plain = Fleet::seeded(seed)
+        .regions(["north"])
+        .cohorts(["tv"])
+        .pods_per_cell(4, 8)
+        .pod_cv(0.05)
+        .samples_per_second(40.0)
+        .base_starts_within(Nanos::from_seconds(60))
+        .deploy_after(Nanos::from_seconds(DEPLOYED))
+        .lasts(Nanos::from_seconds(DEPLOYED + BESIDE))
+        .stacks();
+    let name = plain.clone().build().functions()[rank.unwrap_or(0)].0.to_string();
+    let factor = if rank.is_some() { 3.0 } else { 1.0 };
+    let mut partitions = plain.regress(name.as_str(), Cells::all(), factor).build().partitions(1);
+    with_memory(&mut partitions, |_, _| 1000, |_, _| 4000);
+    fill(&mut partitions, |age, frame| {
+        let minutes = FILLS[usize::try_from(frame).unwrap() % FILLS.len()];
+        -8.0 * (-age.as_seconds() / 60.0 / minutes).exp_m1()
+    });
+    (name, compared(partitions))
+}
+
+/// Rows of memory in use that were tested, and those of them that age may have made.
+fn of_age(tables: &Tables) -> [usize; 2] {
+    let of_type = || tables.cells.iter().filter(|row| row.comparison.profile_type == ProfileType::LiveHeap);
+    let suspect = of_type().filter(|row| row.reason == Some(RowReason::AgeDiffers)).count();
+    [of_type().filter(|row| row.ln_p_row.is_some()).count(), suspect]
+}
+
+#[test]
+fn null_memory_fills_up() {
+    let runs = over(1..=4, |seed| filling(seed, None).1);
+    let [tested, suspect] = runs.iter().map(of_age).fold([0; 2], |sum, one| [sum[0] + one[0], sum[1] + one[1]]);
+    let in_use = |row: &&FlagRow| row.row.comparison.profile_type == ProfileType::LiveHeap;
+    let flags: Vec<&FlagRow> = runs.iter().flat_map(|tables| &tables.flags).filter(in_use).collect();
+    let named = |flag: &&FlagRow| (flag.row.function.clone(), flag.row.count_kind, flag.row.adjusted_ratio);
+    println!("4 deploys of one code: {tested} rows tested, {suspect} that age may have made, {} events", flags.len());
+    assert!(
+        tested > 500 && suspect > 50,
+        "{tested} rows tested, {suspect} that age may have made: the fleet tests nothing"
+    );
+    assert!(flags.is_empty(), "{:?}", flags.iter().map(named).collect::<Vec<_>>());
+    for row in runs.iter().flat_map(|tables| &tables.heap) {
+        let down_or_up = |face: LevelFace| matches!(face.direction, LevelDirection::Up | LevelDirection::Down);
+        assert!(!down_or_up(row.live) && !down_or_up(row.slope), "{row:?}");
+    }
+}
+
+/// The twin: what is kept three times as much is larger than what ages that differ by less may have done.
+#[test]
+fn twin_memory_fills_up() {
+    let runs = over(1..=4, |seed| filling(seed, Some(3)));
+    for (name, tables) in &runs {
+        let in_use = |row: &&FlagRow| row.row.comparison.profile_type == ProfileType::LiveHeap;
+        let flags: Vec<&FlagRow> = tables.flags.iter().filter(in_use).collect();
+        let own = |flag: &&&FlagRow| flag.row.function == *name;
+        println!("{name}: {} of {} events", flags.iter().filter(own).count(), flags.len());
+        assert!(flags.iter().any(|flag| own(&flag) && flag.row.verdict == Verdict::Regressed), "{name}: not found");
     }
 }

@@ -11,7 +11,7 @@ use fleetdiff_schemas::time::{Hop, Nanos};
 use fleetdiff_schemas::verdict::{LevelDirection, LevelReason, Support};
 
 use crate::counts::{BASE, HEAD, Held, Holder};
-use crate::loads::Loads;
+use crate::loads::{Differences, Made};
 use crate::statistics::pod_levels::{Bucket, Change};
 use crate::timeline::Open;
 
@@ -24,8 +24,8 @@ pub(crate) type Pod = Vec<Held>;
 /// By hardware and arm: the pods of each bucket.
 pub(crate) struct Pods<'a> {
     pub(crate) config: &'a Config,
-    /// The loads of the arms, where they differ and may make a change.
-    pub(crate) loads: Option<Loads>,
+    /// What the arms differ in that may make a change.
+    pub(crate) differ: Differences,
     pub(crate) strata: BTreeMap<Hardware, [BTreeMap<u8, Vec<Pod>>; 2]>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Pods<'a> {
                 arms[arm_of(build)].entry(*bucket).or_default().push(pod);
             }
         }
-        Self { config, loads: None, strata }
+        Self { config, differ: Differences::default(), strata }
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Held> {
@@ -195,9 +195,12 @@ impl<'a> Pods<'a> {
         let strata: Vec<[Vec<Bucket>; 2]> = self.strata.values().map(|arms| arms.each_ref().map(of_arm)).collect();
         let Some(change) = Change::of(&strata, !is_slope) else { return LevelFace::unknown(missing) };
         let mut face = face_of(&change, is_slope);
-        let by_load = |loads: Loads| loads.may_have_made(change.value().ln(), change.variance_of_ln());
-        if !is_slope && face.direction == LevelDirection::Unknown && self.loads.is_some_and(by_load) {
-            face.reason = Some(LevelReason::LoadDiffers);
+        let made = match is_slope {
+            true => self.differ.of_growth(change.value(), change.variance()),
+            false => self.differ.of_level(change.value().ln(), change.variance_of_ln()),
+        };
+        if face.direction == LevelDirection::Unknown {
+            face.reason = made.map(Made::of_level).or(face.reason);
         }
         face
     }

@@ -68,6 +68,11 @@ impl Change {
         self.arms.iter().map(relative).sum()
     }
 
+    /// Variance of a difference.
+    pub fn variance(&self) -> f64 {
+        self.arms.iter().map(|[_, v, _]| v).sum()
+    }
+
     /// ln p of none.
     pub fn ln_p(&self) -> f64 {
         let [[z1, v1, _], [z0, v0, _]] = self.arms;

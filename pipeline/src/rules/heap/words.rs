@@ -61,6 +61,10 @@ pub fn why(reason: Option<LevelReason>) -> &'static str {
         Some(LevelReason::NeedsTime) => "at least 3 snapshots over 5 minutes are needed of 2 pods in each arm",
         Some(LevelReason::CountNeeded) => "more samples are needed",
         Some(LevelReason::LoadDiffers) => "pods of one build serve more requests, and load alone may have made it",
+        Some(LevelReason::AgeDiffers) => {
+            "processes of one build have run longer, and memory grows by itself; start pods of both builds together, or wait until \
+             they have run equally long"
+        }
         Some(LevelReason::Imprecise | LevelReason::NoClass) | None => "pods differ too much",
     }
 }

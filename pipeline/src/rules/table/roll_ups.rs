@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::evidence::gap::Gap;
 use crate::evidence::kind::KindEvidence;
-use crate::evidence::load::LoadGap;
 use crate::evidence::report::ScopeReport;
 use crate::evidence::requests::RequestTests;
 use crate::evidence::row::{RowEvidence, RowFrame};
@@ -72,7 +72,7 @@ fn roll_up(
         if history.is_some() { strata_detail.words_of_history() } else { strata_detail.words(rules.clock) }
     });
     let support = together.support();
-    let load_gap = LoadGap::largest(under.iter().map(|report| report.load_gap));
+    let gap = Gap::largest(under.iter().map(|report| report.gap));
     let of_cells = under.iter().filter_map(|report| report.rows.iter().flatten().next());
     let provisional_until_at = of_cells.filter_map(|evidence| evidence.row.provisional_until_at).max();
     // Cells in which pods of the same age are compared have no part in it.
@@ -91,7 +91,7 @@ fn roll_up(
         let requests = asking.map(|_| RequestTests::of(&contrast(), rules.min_effect));
         let Some(frame) = frame(&together, &cell, example, scope, kind, support, rules) else { return Vec::new() };
         let (strata_detail, history) = (strata_detail.clone(), history.clone());
-        let frame = RowFrame { load_gap, provisional_until_at, strata_detail, history, ..frame };
+        let frame = RowFrame { gap, provisional_until_at, strata_detail, history, ..frame };
         let (head, base) = (together.counts(Side::Head, kind), together.counts(Side::Base, kind));
         let evidence = KindEvidence {
             functions: &together.functions,
@@ -156,7 +156,7 @@ fn frame(
         base: together.figures(Side::Base),
         strata: together.kept,
         support,
-        load_gap: LoadGap::default(),
+        gap: Gap::default(),
         window_seconds: rules.window_seconds,
         strata_detail: None,
         history: None,

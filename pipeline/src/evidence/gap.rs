@@ -1,0 +1,101 @@
+//! What may have made a change although the code is the same: the pods of one arm serve more, or have run longer.
+
+use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::time::{Hop, HopClock};
+use fleetdiff_schemas::verdict::{LevelReason, RowReason};
+use fleetdiff_statistics::pod_levels::LevelChange;
+use serde::{Deserialize, Serialize};
+
+use super::ages::AgeGap;
+use super::arm_facts::ArmFacts;
+use super::load::LoadGap;
+
+/// By so many standard errors a change must exceed what the pods' differences may have done: one-sided p = 1e-4.
+const ERRORS: f64 = 3.719_016;
+
+/// How the pods of the head differ from those of the base in what changes profiles of one code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gap {
+    load: LoadGap,
+    /// Of memory in use; nothing in profiles of other types, which start anew with each profile.
+    age: AgeGap,
+}
+
+/// What may have made a change alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Suspect {
+    /// The load.
+    Load,
+    /// The age of processes, or that and the load together.
+    Age,
+}
+
+impl Gap {
+    /// Of head and base; `hop` is closing.
+    pub fn of(arms: &[ArmFacts<'_>; 2], profile_type: ProfileType, clock: HopClock, hop: Hop) -> Self {
+        let is_of_memory = profile_type == ProfileType::LiveHeap;
+        let age = if is_of_memory { AgeGap::of(arms, clock, hop) } else { AgeGap::default() };
+        Self { load: LoadGap::of(arms), age }
+    }
+
+    /// The largest of several, of each kind.
+    pub fn largest(gaps: impl Iterator<Item = Self> + Clone) -> Self {
+        let load = LoadGap::largest(gaps.clone().map(|gap| gap.load));
+        Self { load, age: AgeGap::largest(gaps.map(|gap| gap.age)) }
+    }
+
+    /// With the largest difference of loads of several.
+    #[must_use]
+    pub fn with_load_of(self, gaps: impl Iterator<Item = Self>) -> Self {
+        Self { load: LoadGap::largest(gaps.map(|gap| gap.load)), ..self }
+    }
+
+    /// What may have made a share, or a cost per request, differ by `theta`, of this variance.
+    pub fn may_have_made(self, theta: f64, variance: f64) -> Option<Suspect> {
+        self.explains(theta, variance, self.age.of_shares())
+    }
+
+    /// What may have made a ratio of what pods hold, or allocate per request.
+    pub fn may_have_made_level(self, ratio: LevelChange) -> Option<Suspect> {
+        let theta = libm::log(ratio.value());
+        self.explains(theta, ratio.variance_of_ln(), self.age.of_levels(theta))
+    }
+
+    /// What may have made a difference of growth.
+    pub fn may_have_made_growth(self, difference: LevelChange) -> Option<Suspect> {
+        let of_age = self.age.of_growth(difference.value());
+        let beyond = difference.value().abs() - of_age;
+        (of_age > 0.0 && beyond <= ERRORS * libm::sqrt(difference.variance())).then_some(Suspect::Age)
+    }
+
+    /// The change is not shown to be larger than what load, or that and age, may have done.
+    fn explains(self, theta: f64, variance: f64, of_age: f64) -> Option<Suspect> {
+        let of_load = self.load.ln_ratio.abs();
+        let error = ERRORS * libm::sqrt(variance + self.load.variance);
+        if of_load > 0.0 && theta.abs() - of_load <= error {
+            Some(Suspect::Load)
+        } else if of_age > 0.0 && theta.abs() - of_load - of_age <= error {
+            Some(Suspect::Age)
+        } else {
+            None
+        }
+    }
+}
+
+impl Suspect {
+    /// Why a row is not decided.
+    pub fn of_row(self) -> RowReason {
+        match self {
+            Self::Load => RowReason::LoadDiffers,
+            Self::Age => RowReason::AgeDiffers,
+        }
+    }
+
+    /// Why a level has no direction.
+    pub fn of_level(self) -> LevelReason {
+        match self {
+            Self::Load => LevelReason::LoadDiffers,
+            Self::Age => LevelReason::AgeDiffers,
+        }
+    }
+}
