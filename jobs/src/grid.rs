@@ -45,7 +45,7 @@ pub(crate) fn print(out: &mut impl Write, tables: &Tables) -> io::Result<()> {
                 "No build of {} runs any more, so the {history}. A comparison with history never raises an alert: load and traffic of other days cannot be separated from the build, and a change that makes every function more expensive by the same factor cannot be detected.",
                 key.base_build,
             )?,
-            None => writeln!(out, "{}", uniform::line(findings))?,
+            None => uniform::line(findings).into_iter().try_for_each(|line| writeln!(out, "{line}"))?,
         }
         // What to do follows from all types of profile together.
         let is_last = all[place + 1..].iter().all(|later| subject(later) != subject(findings));
