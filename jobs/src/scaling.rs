@@ -120,5 +120,7 @@ fn line(function: &str, rows: &[&ScalingRow], cells: &BTreeSet<&CellKey>) -> Str
         Some(base) => format!(", in {base} {}", at_twice(row.base_elasticity)),
         None => String::new(),
     };
-    format!("{name}: at twice the load a request costs {}{base}; {places}", at_twice(row.elasticity))
+    let there = words(&extents([&row.cell], cells.iter().copied()));
+    let several = if rows.len() > 1 { format!("; the same holds in {places}") } else { String::new() };
+    format!("{name}: in {there} a request costs {} at twice the load{base}{several}", at_twice(row.elasticity))
 }

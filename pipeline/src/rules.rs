@@ -13,6 +13,7 @@ pub mod heap;
 pub(crate) mod idle;
 pub(crate) mod incidents;
 pub mod kernel;
+pub mod levels;
 pub(crate) mod lifecycle;
 pub(crate) mod live_family;
 pub(crate) mod method;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use fleetdiff_pipeline::rules::advice::{self, LISTED, capitalised, instant, name, plural, share_delta, words};
+use fleetdiff_pipeline::rules::advice::{self, LISTED, capitalised, instant, plural, share_delta, words};
 use fleetdiff_pipeline::rules::extent::extents;
 use fleetdiff_pipeline::rules::wording::Wording;
 use fleetdiff_schemas::fan_out::{Extent, listed};
@@ -74,7 +74,7 @@ fn flagged(findings: &Findings<'_>, state: FanOutState, what: &str) -> Vec<Strin
     let part = |(flagged, cells, more): (&FlaggedFunction<'_>, Vec<&CellKey>, usize)| {
         let more = if more == 0 { String::new() } else { format!(", and {more} more {}", plural(more, "function")) };
         let place = place(findings, &cells);
-        let effect = format!("{} {}{more}", name(flagged.function), effects(flagged, &cells));
+        let effect = format!("{} {}{more}", flagged.named(), effects(flagged, &cells));
         let few = tentative(findings, flagged, &cells);
         let until_at =
             provisional(flagged, &cells).map(|at| format!(" (provisional until {}: pods are young)", instant(at)));

@@ -294,8 +294,23 @@ pub fn share_delta(row: &CellRow) -> Option<String> {
     row.share_delta.map(|delta| format!("{:+.2} pp +- {:.2}", delta.value * 100.0, (delta.high - delta.low) * 50.0))
 }
 
-/// Two decimals, three where the first would be nought.
+/// A number with so many decimals, and no minus before nought.
+///
+/// ```
+/// use fleetdiff_pipeline::rules::advice::fixed;
+/// assert_eq!((fixed(-0.001, 2), fixed(-0.01, 2), fixed(12.0, 0)), ("0.00".into(), "-0.01".into(), "12".into()));
+/// ```
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let is_nought = text.chars().all(|character| matches!(character, '-' | '0' | '.'));
+    if is_nought { text.trim_start_matches('-').to_owned() } else { text }
+}
+
+/// Two decimals, three where the first would be nought; `any` for an end of an interval without a bound.
 fn number(value: f64) -> String {
+    if value.is_infinite() {
+        return "any".to_owned();
+    }
     if value < 0.1 { format!("{value:.3}") } else { format!("{value:.2}") }
 }
 

@@ -83,7 +83,7 @@ fn direct(rows: &mut [WaitingRow], q: f64) {
         let ln_p: Vec<f64> = places.iter().filter_map(|&place| rows[place].time.ln_p).collect();
         for (place, q_value) in places.into_iter().zip(bh(&ln_p)) {
             let time = &mut rows[place].time;
-            time.q_value = Some(q_value);
+            (time.q_value, time.tests) = (Some(q_value), Some(table_count(ln_p.len())));
             if let Some(direction) = beyond_margin(time, false).filter(|_| selected(q_value, q)) {
                 (time.direction, time.reason) = (direction, None);
             }

@@ -64,6 +64,7 @@ struct Looks {
     incidents: Incidents,
     hop: u64,
     verdicts: [ComparisonVerdict; 2],
+    head_pods: i64,
 }
 
 impl Looks {
@@ -73,7 +74,7 @@ impl Looks {
 
     fn with(config: Config) -> Self {
         let incidents = Incidents::new("shop".into(), "v1".into(), "v2".into(), config);
-        Self { incidents, hop: 0, verdicts: [ComparisonVerdict::Inconclusive; 2] }
+        Self { incidents, hop: 0, verdicts: [ComparisonVerdict::Inconclusive; 2], head_pods: 12 }
     }
 
     fn look(&mut self, flags: impl IntoIterator<Item = FlagRow>) -> Announced {
@@ -83,7 +84,7 @@ impl Looks {
             comparison: key(),
             cell: cell(region),
             verdict,
-            head_pods: 12,
+            head_pods: self.head_pods,
             base_pods: 60,
             ..ComparisonRow::blank()
         });
@@ -271,7 +272,7 @@ fn an_incident_can_be_read_alone() {
 
 #[test]
 fn few_pods_are_to_be_repeated_and_other_causes_are_named() {
-    let mut looks = Looks::new();
+    let mut looks = Looks { head_pods: 3, ..Looks::new() };
     let mut few = own("encode", "north");
     few.row.support = Support::Tentative;
     few.row.head.pods = 3;
@@ -454,7 +455,7 @@ fn regression_what_is_gone_takes_no_share() {
 fn regression_advice_counts_the_pods_of_now() {
     let mut few = own("encode", "north");
     (few.severity, few.row.support, few.row.head.pods) = (Severity::Ticket, Support::Tentative, 2);
-    let row = Looks::new().look([few]).incidents.remove(0);
-    assert!(row.action.contains(": 12 against 60 pods are few"), "{}", row.action);
-    assert!(row.confidence.contains("Support is tentative: 12 against 60 pods;"), "{}", row.confidence);
+    let row = Looks { head_pods: 4, ..Looks::new() }.look([few]).incidents.remove(0);
+    assert!(row.action.contains(": 4 against 60 pods are few"), "{}", row.action);
+    assert!(row.confidence.contains("Support is tentative: 4 against 60 pods;"), "{}", row.confidence);
 }

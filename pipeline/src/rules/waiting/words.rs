@@ -1,10 +1,11 @@
 //! Waiting in words.
 
 use fleetdiff_schemas::fan_out::listed;
-use fleetdiff_schemas::rows::{Interval, WaitingRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Interval, WaitingRow};
 use fleetdiff_schemas::verdict::{LevelDirection, LevelReason, Support, TimeMeasure, TimePer};
 
 use super::subject;
+use crate::rules::levels::undecided;
 
 /// Which time it is.
 pub fn measure(measure: TimeMeasure) -> &'static str {
@@ -44,10 +45,10 @@ pub fn sentence(row: &WaitingRow, mostly_in: &[&str]) -> String {
         return format!("{what}: {measure} {per} unknown ({})", why(row.time.reason));
     };
     let how = match row.time.direction {
-        LevelDirection::Up => "up",
-        LevelDirection::Down => "down",
-        LevelDirection::Flat => "unchanged",
-        LevelDirection::Unknown => "not known to have changed",
+        LevelDirection::Up => "up".to_owned(),
+        LevelDirection::Down => "down".to_owned(),
+        LevelDirection::Flat => "unchanged".to_owned(),
+        LevelDirection::Unknown => undecided(&row.time, members(row), false),
     };
     let levels = row.time.base.zip(row.time.head);
     let between =
@@ -60,6 +61,15 @@ pub fn sentence(row: &WaitingRow, mostly_in: &[&str]) -> String {
         between
     };
     format!("{what}: {measure} {per} {how} {moved}{tentative}")
+}
+
+/// What is tested together with a row.
+pub fn members(row: &WaitingRow) -> &'static str {
+    match (&*row.function == ALL_FUNCTIONS, &row.thread) {
+        (true, None) => "cells",
+        (true, Some(_)) => "threads",
+        (false, _) => "functions",
+    }
 }
 
 /// Why it is unknown.
