@@ -9,7 +9,7 @@ use fleetdiff_pipeline::rules::kernel::callers_outside;
 use fleetdiff_schemas::fan_out::{Extent, FanOutRow};
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, IncidentRow, Tables};
-use fleetdiff_schemas::verdict::{BaseKind, FanOutState, Scope, Verdict};
+use fleetdiff_schemas::verdict::{BaseKind, FanOutState, IncidentState, Scope, Verdict};
 
 /// One comparison in one kind of count, at the last look.
 pub(crate) struct Findings<'a> {
@@ -89,28 +89,37 @@ impl<'a> Findings<'a> {
     }
 }
 
+/// The incidents that stand of the service of a comparison, by cause: builds of one roll-out share theirs.
+fn standing_incidents<'a>(tables: &'a Tables, key: &ComparisonKey) -> BTreeMap<&'a str, &'a IncidentRow> {
+    let mut last: BTreeMap<&str, &IncidentRow> = BTreeMap::new();
+    for row in tables.incidents.iter().filter(|row| row.service == key.service) {
+        last.insert(&row.incident_id, row);
+    }
+    let is_open = |row: &&IncidentRow| matches!(row.state, IncidentState::Raised | IncidentState::Updated);
+    last.into_values().filter(is_open).map(|row| (row.cause.as_str(), row)).collect()
+}
+
 impl<'a> FlaggedFunction<'a> {
-    /// The functions whose flags stand in a comparison, by self counts or by total counts, with their rows `of_report`.
+    /// The functions whose flags stand in a comparison, with their rows `of_report`. Total counts are flags of callers too until their
+    /// cause is known, so of these only causes of incidents are meant.
     fn standing(tables: &'a Tables, key: &ComparisonKey, of_report: &[&'a CellRow]) -> Vec<Self> {
+        let incidents = standing_incidents(tables, key);
+        let is_only_kind = tables.fan_out.iter().all(|row| row.count_kind == CountKind::Total);
         let mut functions: BTreeMap<&str, Vec<&FanOutRow>> = BTreeMap::new();
         for fan_out in tables.fan_out.iter().filter(|row| row.comparison == *key && !row.cells.is_empty()) {
-            functions.entry(&fan_out.function).or_default().push(fan_out);
+            let is_cause = incidents.contains_key(fan_out.function.as_str());
+            if is_cause || is_only_kind || fan_out.count_kind == CountKind::SelfCount {
+                functions.entry(&fan_out.function).or_default().push(fan_out);
+            }
         }
         let mut rows: BTreeMap<&str, Vec<&CellRow>> = BTreeMap::new();
         for row in of_report.iter().filter(|row| functions.contains_key(row.function.as_str())) {
             rows.entry(&row.function).or_default().push(row);
         }
-        let callers = |function: &str| {
-            let of_cause = tables.incidents.iter().filter(|row| row.cause == function);
-            let is_meant = |row: &&IncidentRow| {
-                (&row.service, &row.base_build, &row.head_build) == (&key.service, &key.base_build, &key.head_build)
-            };
-            let last = of_cause.filter(is_meant).max_by_key(|row| row.sequence);
-            last.map_or_else(Vec::new, |row| callers_outside(function, &row.explains))
-        };
         let of = |(function, fan_outs): (&'a str, Vec<&'a FanOutRow>)| {
             let rows = rows.get(function).map_or(&[][..], Vec::as_slice);
-            Self { callers: callers(function), ..Self::of(function, fan_outs, rows) }
+            let explains = incidents.get(function).map_or(&[][..], |row| &row.explains);
+            Self { callers: callers_outside(function, explains), ..Self::of(function, fan_outs, rows) }
         };
         functions.into_iter().map(of).collect()
     }
@@ -179,14 +188,11 @@ impl<'a> FlaggedFunction<'a> {
         functions.into_iter().map(of_function).collect()
     }
 
-    /// Its name, and what makes it understood: whether it is flagged with all that it calls, and what it is below.
+    /// Its name, and what makes it understood: whether its total counts are flagged alone, and what it is below.
     pub(crate) fn named(&self) -> String {
-        let with = if self.is_total { " with all that it calls" } else { "" };
-        let below = if self.callers.is_empty() {
-            String::new()
-        } else {
-            format!(" in the kernel below {}", advice::named(&self.callers))
-        };
+        let with = if self.is_total { " (total)" } else { "" };
+        let below =
+            if self.callers.is_empty() { String::new() } else { format!(" below {}", advice::named(&self.callers)) };
         format!("{}{with}{below}", advice::name(self.function))
     }
 

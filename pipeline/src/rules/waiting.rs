@@ -112,7 +112,8 @@ pub fn mostly_in<'a>(row: &WaitingRow, rows: impl Iterator<Item = &'a WaitingRow
     }
     let of_row = moved(row);
     let inside = rows.filter(|inner| {
-        let is_same = (inner.measure, &inner.cell, &inner.thread) == (row.measure, &row.cell, &row.thread);
+        let is_within = row.thread.is_none() || inner.thread == row.thread;
+        let is_same = (inner.measure, &inner.cell) == (row.measure, &row.cell) && is_within;
         let is_named = &*inner.function != ALL_FUNCTIONS && !is_of_kernel(&inner.function);
         let is_part = inner.count_kind == CountKind::Total && inner.time.direction == row.time.direction;
         is_same && is_named && is_part && moved(inner) >= PART * of_row
@@ -120,6 +121,11 @@ pub fn mostly_in<'a>(row: &WaitingRow, rows: impl Iterator<Item = &'a WaitingRow
     let least = inside.clone().map(moved).fold(f64::INFINITY, f64::min);
     let innermost = inside.filter(|inner| moved(inner) <= SAME * least).map(|inner| &*inner.function);
     innermost.collect::<BTreeSet<_>>().into_iter().take(LISTED).collect()
+}
+
+/// How these functions are said after the row: a function of the kernel is below them.
+pub fn mostly(row: &WaitingRow) -> &'static str {
+    if &*row.function == ALL_FUNCTIONS { ", mostly in " } else { ", mostly below " }
 }
 
 /// By how much a time moved, in nanoseconds.

@@ -125,7 +125,9 @@ fn places(
 fn sure(incidents: &[Incident<'_>], base: BaseKind, references: &mut References) -> Text {
     if let Some(incident) = incidents.first() {
         let citation = references.row(incident.standing);
-        return vec![quote(&incident.standing.row.confidence, citation, "confidence")];
+        let first = (incidents.len() > 1).then(|| words("The first incident: "));
+        let confidence = quote(&incident.standing.row.confidence, citation, "confidence");
+        return first.into_iter().chain([confidence]).collect();
     }
     match base {
         BaseKind::Concurrent => vec![words(

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fleetdiff_pipeline::rules::advice::plural;
 use fleetdiff_pipeline::rules::levels::undecided;
 use fleetdiff_pipeline::rules::waiting::words::{duration, measure, members, per, why};
-use fleetdiff_pipeline::rules::waiting::{has_changed, is_of_cell, mostly_in, moved, subject};
+use fleetdiff_pipeline::rules::waiting::{has_changed, is_of_cell, mostly, mostly_in, moved, subject};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, WaitingRow};
 use fleetdiff_schemas::verdict::{LevelDirection, Support};
 
@@ -60,7 +60,7 @@ fn about(row: &WaitingRow, comparison: &Comparison<'_>) -> Text {
     let rows = comparison.waiting().into_iter().flat_map(|waiting| &waiting.rows).map(|filed| &filed.row);
     let mut text = vec![if &*row.function == ALL_FUNCTIONS { words(subject(row)) } else { name(subject(row)) }];
     for (place, function) in mostly_in(row, rows).into_iter().enumerate() {
-        text.push(words(if place == 0 { ", mostly in " } else { ", " }));
+        text.push(words(if place == 0 { mostly(row) } else { ", " }));
         text.push(name(function));
     }
     text

@@ -4,7 +4,7 @@ use fleetdiff_schemas::fan_out::listed;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Interval, WaitingRow};
 use fleetdiff_schemas::verdict::{LevelDirection, LevelReason, Support, TimeMeasure, TimePer};
 
-use super::subject;
+use super::{mostly, subject};
 use crate::rules::levels::undecided;
 
 /// Which time it is.
@@ -38,7 +38,7 @@ pub fn per(per: TimePer) -> &'static str {
 pub fn sentence(row: &WaitingRow, mostly_in: &[&str]) -> String {
     let (mut what, measure, per) = (subject(row), measure(row.measure), per(row.per));
     if !mostly_in.is_empty() {
-        what = format!("{what}, mostly in {}", listed(mostly_in));
+        what = format!("{what}{}{}", mostly(row), listed(mostly_in));
     }
     let tentative = if row.support == Support::Tentative { " (tentative: fewer than 5 pods in an arm)" } else { "" };
     let Some(change) = row.time.change else {
