@@ -121,6 +121,6 @@ fn line(function: &str, rows: &[&ScalingRow], cells: &BTreeSet<&CellKey>) -> Str
         None => String::new(),
     };
     let there = words(&extents([&row.cell], cells.iter().copied()));
-    let several = if rows.len() > 1 { format!("; the same holds in {places}") } else { String::new() };
+    let several = if rows.len() > 1 { format!("; found in {places}") } else { String::new() };
     format!("{name}: in {there} a request costs {} at twice the load{base}{several}", at_twice(row.elasticity))
 }

@@ -66,7 +66,8 @@ pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References)
         text.push(words(format!("In {places}")));
         let mut growth = "";
         if let [only] = cells[..] {
-            for (face, what, columns) in [(&only.row.alloc, "allocated", ALLOCATED), (&only.row.live, "in use", IN_USE)]
+            for (face, what, columns) in
+                [(&only.row.alloc, "allocated per request", ALLOCATED), (&only.row.live, "in use of a pod", IN_USE)]
             {
                 if let Some(ratio) = level_ratio(face, references.row(only), columns) {
                     text.push(words(format!(", {what} ")));

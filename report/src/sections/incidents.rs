@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use fleetdiff_diff::figures::grouped;
 use fleetdiff_pipeline::rules::advice;
 use fleetdiff_pipeline::rules::kernel::callers_outside;
+use fleetdiff_pipeline::rules::wording::Wording;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, IncidentRow};
 use fleetdiff_schemas::verdict::{BaseKind, IncidentState, Severity};
 
@@ -67,7 +68,7 @@ pub(crate) fn others(comparison: &Comparison<'_>, references: &mut References) -
 }
 
 /// What has to be known where a share falls although the function does more.
-const DILUTED: &str = " Head / base is relative to what did not change; a share can fall although the function costs more, if others \
+const DILUTED: &str = " Head / base is relative to what did not change; a share can fall although the function does more, if others \
                        take much more of the whole.";
 
 /// Whether the share of a cause moved the other way than its cost.
@@ -174,10 +175,11 @@ fn story(
         );
         charts.push(Chart {
             title: vec![words("Where it changed, cell by cell")],
-            caption: vec![words(
-                "Head divided by base, with 95 % intervals; right of the line at x 1 is more expensive. Filled: flagged. The figures \
-                 are in the table below.",
-            )],
+            caption: vec![words(format!(
+                "Head divided by base, with 95 % intervals; right of the line at x 1 it {} more in the head. Filled: flagged. The \
+                 figures are in the table below.",
+                Wording::of(known.key.profile_type).does
+            ))],
             says: Text::new(),
             svg: forest(&effects, &describes)?,
         });

@@ -177,7 +177,8 @@ fn memory_is_judged_by_what_is_allocated_and_what_stays() {
     // Who reads only the top sees it too.
     let (top, _) = text.split_once("## Cell by cell").unwrap();
     assert!(
-        top.contains("**Memory**: In all of tv, allocated x 0.80") && top.contains("A hidden leak: more is kept"),
+        top.contains("**Memory**: In all of tv, allocated per request x 0.80")
+            && top.contains("A hidden leak: more is kept"),
         "{top}"
     );
     assert!(!top.contains("no cost is known to have changed"), "{top}");
