@@ -70,7 +70,8 @@ fn print_subject(out: &mut impl Write, subject: &Subject<'_>, rows: &[&ScalingRo
         };
         writeln!(
             out,
-            "{about}: {what} ({tested} rows tested in {tested_in} of {} {})",
+            "{about}: {what} ({tested} {} tested in {tested_in} of {} {})",
+            plural(tested, "row"),
             cells.len(),
             plural(cells.len(), "cell")
         )?;

@@ -283,7 +283,8 @@ fn imbalance_in(imbalance: &BTreeMap<CellKey, Vec<Imbalance>>, cells: usize) -> 
     {
         subjects.into_iter().for_each(|subject| *warned.entry(subject).or_default() += 1);
     }
-    warned.into_iter().map(|(subject, here)| format!("{subject}: imbalance in {here} of {cells} cells")).collect()
+    let of = format!("{cells} {}", plural(cells, "cell"));
+    warned.into_iter().map(|(subject, here)| format!("{subject}: imbalance in {here} of {of}")).collect()
 }
 
 /// The sum of the known values; `None` if none is known.

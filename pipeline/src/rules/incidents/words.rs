@@ -11,7 +11,7 @@ use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{IncidentState, Severity, Support};
 
 use super::cells::Cells;
-use crate::rules::advice::{self, LISTED, PodsNow, Standing, change, changes, instant, length, named};
+use crate::rules::advice::{self, LISTED, PodsNow, Standing, change, changes, instant, length, named, plural};
 use crate::rules::extent::extents;
 use crate::rules::kernel::callers_outside;
 use crate::rules::wording::Wording;
@@ -295,7 +295,8 @@ pub(super) fn of_verdict(
     let grid: BTreeSet<&CellKey> = standings.keys().collect();
     let part = |word: &str, meant: BTreeSet<CellKey>| {
         let place = places(&meant, &grid).join(", ");
-        (!meant.is_empty()).then(|| format!("{word} in {} of {} cells ({place})", meant.len(), grid.len()))
+        let of = format!("{} of {} {}", meant.len(), grid.len(), plural(grid.len(), "cell"));
+        (!meant.is_empty()).then(|| format!("{word} in {of} ({place})"))
     };
     let with = |is: fn(&Standing) -> bool| -> BTreeSet<CellKey> {
         let meant = standings.iter().filter(|(cell, standing)| is(standing) && !improved.contains(*cell));
