@@ -4,7 +4,7 @@ use comrak::nodes::NodeValue;
 use comrak::{Arena, Options, parse_document};
 use fleetdiff_report::{Document, markdown};
 use fleetdiff_schemas::identity::Build;
-use fleetdiff_schemas::rows::{IncidentRow, Tables};
+use fleetdiff_schemas::rows::{IncidentRow, Interval, Tables};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, IncidentState};
 use fleetdiff_simulation::fleet::Fleet;
 
@@ -58,7 +58,7 @@ fn regression_many_incidents_are_folded_and_say_where_they_were_measured() {
         cause: format!("function_{number:02}"),
         incident_id: format!("{number}"),
         flags: Vec::new(),
-        share_delta: None,
+        share_delta: Some(Interval { value: 0.0002, low: 0.0001, high: 0.0003 }),
         ..last.clone()
     });
     tables.incidents.extend(more);
