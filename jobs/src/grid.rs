@@ -7,7 +7,7 @@ mod uniform;
 
 use std::io::{self, Write};
 
-use fleetdiff_pipeline::rules::advice::share_delta;
+use fleetdiff_pipeline::rules::advice::{fixed, share_delta};
 use fleetdiff_report::{Tone, Verdict as Word, verdicts};
 use fleetdiff_schemas::rows::{CellKey, ComparisonKey, Tables};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, FanOutState, Verdict};
@@ -45,7 +45,7 @@ pub(crate) fn print(out: &mut impl Write, tables: &Tables) -> io::Result<()> {
                 "No build of {} runs any more, so the {history}. A comparison with history never raises an alert: load and traffic of other days cannot be separated from the build, and a change that makes every function more expensive by the same factor cannot be detected.",
                 key.base_build,
             )?,
-            None => writeln!(out, "{}", uniform::line(findings))?,
+            None => uniform::line(findings).into_iter().try_for_each(|line| writeln!(out, "{line}"))?,
         }
         // What to do follows from all types of profile together.
         let is_last = all[place + 1..].iter().all(|later| subject(later) != subject(findings));
@@ -65,7 +65,7 @@ fn subject<'a>(findings: &Findings<'a>) -> [&'a str; 3] {
 /// Region by cohort, with the worst significant function, or with the verdicts of cells if none is significant.
 fn grid_of(findings: &Findings<'_>) -> Grid {
     let worst = findings.flagged.first();
-    let title = worst.map_or_else(|| "no function flagged".to_owned(), |flagged| flagged.function.to_owned());
+    let title = worst.map_or_else(|| "no function flagged".to_owned(), FlaggedFunction::named);
     let entries = findings.cells.iter().map(|(cell, row)| {
         let entry = match worst {
             Some(flagged) => of_function(flagged, cell),
@@ -99,9 +99,7 @@ fn colour(tone: Tone) -> Colour {
 
 fn of_cell(verdict: ComparisonVerdict, equivalent: Option<f64>) -> Entry {
     let Word { word, tone } = verdicts::of_cell(verdict);
-    // NB: without + 0.0, nothing would be -0 %.
-    let figure =
-        equivalent.map_or_else(|| "-".to_owned(), |share| format!("{:.0} % equivalent", (share * 100.0).round() + 0.0));
+    let figure = equivalent.map_or_else(|| "-".to_owned(), |share| format!("{} % equivalent", fixed(share * 100.0, 0)));
     Entry { figure, word, colour: colour(tone) }
 }
 
@@ -112,13 +110,12 @@ fn print_others(out: &mut impl Write, findings: &Findings<'_>) -> io::Result<()>
     };
     writeln!(out, "\nalso flagged:")?;
     let shown = &others[..others.len().min(LINES)];
-    let rows: Vec<Vec<String>> =
-        shown.iter().map(|flagged| vec![flagged.function.to_owned(), sentence::places(flagged)]).collect();
+    let rows: Vec<Vec<String>> = shown.iter().map(|flagged| vec![flagged.named(), sentence::places(flagged)]).collect();
     for line in aligned(&[Column::WORDS.at_most(WIDEST), Column::WORDS], 2, &rows) {
         writeln!(out, "  {line}")?;
     }
     if others.len() > shown.len() {
-        writeln!(out, "  and {} more, all in the table flags", others.len() - shown.len())?;
+        writeln!(out, "  and {} more, all in the table incidents", others.len() - shown.len())?;
     }
     Ok(())
 }

@@ -126,7 +126,7 @@ impl Output {
 /// What a command keeps of a run.
 pub(crate) struct Kept {
     output: Option<Output>,
-    /// Rows of `comparisons` of the last look, `cells`, `scaling` and `heap` of the last report, the current fan-out, and all flags.
+    /// Rows of `comparisons` of the last look, `cells`, `scaling` and `heap` of the last report, the current fan-out, and all flags and incidents.
     pub(crate) tables: Tables,
     /// The rate of false positives so far.
     pub(crate) aa_check: AaCheckRate,
@@ -235,6 +235,7 @@ impl Sink for Keeper {
         kept.tables.fan_out.retain(|old| !tables.fan_out.iter().any(|new| function(new) == function(old)));
         kept.tables.fan_out.extend(tables.fan_out.iter().cloned());
         kept.tables.flags.extend(tables.flags.iter().cloned());
+        kept.tables.incidents.extend(tables.incidents.iter().cloned());
         kept.tables.ledger.extend(tables.ledger.iter().cloned());
         kept.tables.rejected.extend(tables.rejected.iter().cloned());
         kept.output.as_mut().map_or(Ok(()), |output| output.take(hop, self.clock, tables))

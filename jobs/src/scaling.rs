@@ -70,7 +70,8 @@ fn print_subject(out: &mut impl Write, subject: &Subject<'_>, rows: &[&ScalingRo
         };
         writeln!(
             out,
-            "{about}: {what} ({tested} rows tested in {tested_in} of {} {})",
+            "{about}: {what} ({tested} {} tested in {tested_in} of {} {})",
+            plural(tested, "row"),
             cells.len(),
             plural(cells.len(), "cell")
         )?;
@@ -120,5 +121,7 @@ fn line(function: &str, rows: &[&ScalingRow], cells: &BTreeSet<&CellKey>) -> Str
         Some(base) => format!(", in {base} {}", at_twice(row.base_elasticity)),
         None => String::new(),
     };
-    format!("{name}: at twice the load a request costs {}{base}; {places}", at_twice(row.elasticity))
+    let there = words(&extents([&row.cell], cells.iter().copied()));
+    let several = if rows.len() > 1 { format!("; found in {places}") } else { String::new() };
+    format!("{name}: in {there} a request costs {} at twice the load{base}{several}", at_twice(row.elasticity))
 }

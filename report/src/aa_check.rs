@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use fleetdiff_pipeline::rules::advice::plural;
 use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::rows::ComparisonRow;
 use fleetdiff_statistics::intervals::wilson;
@@ -43,10 +44,11 @@ impl fmt::Display for AaCheckRate {
         };
         write!(
             f,
-            "A/A check (baseline split in two): {} of {} tests in {} reports were significant, {:.3} % (95 % interval {:.3} to {:.3} %).",
+            "A/A check (baseline split in two): {} of {} tests in {} {} were significant, {:.3} % (95 % interval {:.3} to {:.3} %).",
             self.flags,
             self.tests,
             self.reports,
+            plural(usize::try_from(self.reports).unwrap_or(usize::MAX), "report"),
             100.0 * rate,
             100.0 * low,
             100.0 * high,

@@ -154,7 +154,8 @@ impl<'a> Comparison<'a> {
             .filter(move |Filed { row, .. }| row.comparison == *key && row.count_kind == kind && row.scope == scope)
     }
 
-    /// Its incidents: those that stand first, then the most severe, then functions before all of them together, then those that change the largest share.
+    /// Its incidents: those that stand first, then the most severe, then those that change the largest share. All functions together come
+    /// second among those of equal severity: after the function that most likely makes the change, before the many that may share in it.
     pub(crate) fn incidents(&self) -> Vec<Incident<'a>> {
         let mut by_id: BTreeMap<&str, Vec<&Filed<IncidentRow>>> = BTreeMap::new();
         for filed in self.records.incidents.iter().filter(|filed| Subject::of_incident(&filed.row) == *self.subject) {
@@ -162,7 +163,6 @@ impl<'a> Comparison<'a> {
         }
         let mut incidents: Vec<Incident<'a>> = by_id.into_values().filter_map(Incident::of).collect();
         incidents.sort_by(|a, b| {
-            // Of equal severity, functions come before the change of all functions together that they make.
             let rank = |incident: &Incident<'_>| {
                 let row = &incident.standing.row;
                 (incident.ended.is_some(), row.severity, row.cause == ALL_FUNCTIONS)
@@ -170,6 +170,14 @@ impl<'a> Comparison<'a> {
             let by_impact = b.impact().total_cmp(&a.impact());
             rank(a).cmp(&rank(b)).then(by_impact).then(a.standing.row.cause.cmp(&b.standing.row.cause))
         });
+        let group = |incident: &Incident<'_>| (incident.ended.is_some(), incident.standing.row.severity);
+        let of_all = incidents.iter().position(|incident| incident.standing.row.cause == ALL_FUNCTIONS);
+        if let Some(of_all) = of_all
+            && let Some(first) = incidents.iter().position(|other| group(other) == group(&incidents[of_all]))
+        {
+            let together = incidents.remove(of_all);
+            incidents.insert((first + 1).min(of_all), together);
+        }
         incidents
     }
 

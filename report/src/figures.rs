@@ -1,8 +1,9 @@
 //! Figures in print, each with the row that it comes from.
 
 use fleetdiff_diff::figures::grouped;
-use fleetdiff_pipeline::rules::advice::{effect_of, length};
-use fleetdiff_schemas::rows::Interval;
+use fleetdiff_pipeline::rules::advice::{effect_of, fixed, length};
+use fleetdiff_pipeline::rules::levels::one_sided;
+use fleetdiff_schemas::rows::{Interval, LevelFace};
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::Nanos;
 
@@ -24,10 +25,9 @@ pub(crate) fn figure(text: String, citation: Citation, columns: &[&'static str])
     Span::Figure(Figure { text, citation, columns: columns.to_vec() })
 }
 
-/// A number with two decimals, and no minus before nought.
+/// A number with two decimals.
 pub(crate) fn decimals(number: f64) -> String {
-    let text = format!("{number:.2}");
-    if text == "-0.00" { "0.00".to_owned() } else { text }
+    fixed(number, 2)
 }
 
 /// A sentence of a row.
@@ -50,6 +50,15 @@ pub(crate) fn ratio(ratio: Interval, citation: Citation, columns: Columns) -> Sp
     figure(effect_of(ratio), citation, &columns)
 }
 
+/// The ratio of a level; the build that alone has it, where a ratio would be 0 or infinite.
+pub(crate) fn level_ratio(face: &LevelFace, citation: Citation, columns: Columns) -> Option<Span> {
+    let of = face.change?;
+    Some(match one_sided(face) {
+        Some(only) => figure(only.to_owned(), citation, &[]),
+        None => ratio(of, citation, columns),
+    })
+}
+
 /// The change of a share in percentage points: `+1.46 pp (1.23 to 1.69)`.
 pub(crate) fn points(delta: Interval, citation: Citation) -> Span {
     let [value, low, high] = [delta.value, delta.low, delta.high].map(|share| share * 100.0);
@@ -58,10 +67,7 @@ pub(crate) fn points(delta: Interval, citation: Citation) -> Span {
 
 /// A fraction in percent: `19.0 %`.
 pub(crate) fn percent(fraction: f64, citation: Citation, column: &'static str) -> Span {
-    let text = format!("{:.1} %", fraction * 100.0);
-    // What is less than 0 by rounding alone is none.
-    let text = if text == "-0.0 %" { "0.0 %".to_owned() } else { text };
-    figure(text, citation, &[column])
+    figure(format!("{} %", fixed(fraction * 100.0, 1)), citation, &[column])
 }
 
 /// A length of time, rounded up: `5 minutes`.

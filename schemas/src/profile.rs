@@ -29,6 +29,20 @@ pub fn function_and_thread(name: &str) -> (&str, Option<&str>) {
     name.rsplit_once(AT_THREAD).map_or((name, None), |(function, thread)| (function, Some(thread)))
 }
 
+/// How names of the kernel's functions end.
+pub const KERNEL: &str = "_[k]";
+
+/// Whether a function is one of the kernel, in whatever thread.
+///
+/// ```
+/// use fleetdiff_schemas::profile::is_of_kernel;
+/// assert!(is_of_kernel("do_fsync_[k]") && is_of_kernel("__schedule_[k] @ redis-server"));
+/// assert!(!is_of_kernel("fdatasync"));
+/// ```
+pub fn is_of_kernel(name: &str) -> bool {
+    function_and_thread(name).0.ends_with(KERNEL)
+}
+
 /// The most raw samples that one profile may hold: 2^48. A profile that claims more is refused as `too_large`, so that
 /// sums over profiles stay within 64 bits.
 pub const MAX_SAMPLES: u64 = 1 << 48;

@@ -3,11 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_pipeline::rules::advice;
 use fleetdiff_pipeline::rules::extent::extents;
+use fleetdiff_pipeline::rules::kernel::callers_outside;
 use fleetdiff_schemas::fan_out::{Extent, FanOutRow};
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, Tables};
-use fleetdiff_schemas::verdict::{BaseKind, FanOutState, Scope, Verdict};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow, IncidentRow, Tables};
+use fleetdiff_schemas::verdict::{BaseKind, FanOutState, IncidentState, Scope, Verdict};
 
 /// One comparison in one kind of count, at the last look.
 pub(crate) struct Findings<'a> {
@@ -32,6 +34,10 @@ pub(crate) struct Findings<'a> {
 pub(crate) struct FlaggedFunction<'a> {
     /// Its name.
     pub(crate) function: &'a str,
+    /// Whether it is flagged by its total counts alone, with all that it calls.
+    is_total: bool,
+    /// The functions outside the kernel that it is below, if it is one of the kernel's.
+    callers: Vec<String>,
     /// What is known of it in each cell.
     pub(crate) states: BTreeMap<&'a CellKey, FanOutState>,
     /// The shortest description of where it costs more.
@@ -64,24 +70,16 @@ impl<'a> Findings<'a> {
             cells.retain(|cell, _| !cell.is_over_all());
         }
         let scope = if history.is_some() { Scope::Window } else { Scope::Epoch };
-        let mut rows: BTreeMap<&CellKey, Vec<&CellRow>> = BTreeMap::new();
-        let of_report =
-            tables.cells.iter().filter(|row| row.comparison == *key && row.count_kind == kind && row.scope == scope);
-        of_report
-            .filter(|row| cells.contains_key(&row.cell))
-            .for_each(|row| rows.entry(&row.cell).or_default().push(row));
+        let of_report = tables.cells.iter().filter(|row| row.comparison == *key && row.scope == scope);
+        let of_report: Vec<&CellRow> = of_report.filter(|row| cells.contains_key(&row.cell)).collect();
         let of_window = tables
             .cells
             .iter()
             .filter(|row| row.comparison == *key && row.scope == Scope::Window && row.function == ALL_FUNCTIONS);
         let uniform = of_window.filter(|row| cells.contains_key(&row.cell)).map(|row| (&row.cell, row)).collect();
-        let standing = tables
-            .fan_out
-            .iter()
-            .filter(|row| row.comparison == *key && row.count_kind == kind && !row.cells.is_empty());
         let mut flagged: Vec<FlaggedFunction<'a>> = match history {
-            None => standing.map(|fan_out| FlaggedFunction::of(fan_out, &rows)).collect(),
-            Some(_) => FlaggedFunction::of_history(&rows),
+            None => FlaggedFunction::standing(tables, key, &of_report),
+            Some(_) => FlaggedFunction::of_history(of_report.iter().copied().filter(|row| row.count_kind == kind)),
         };
         flagged.sort_by(|a, b| {
             let order = |flagged: &FlaggedFunction<'_>| Reverse(!flagged.regressed.is_empty());
@@ -91,32 +89,84 @@ impl<'a> Findings<'a> {
     }
 }
 
+/// The incidents that stand of the service of a comparison, by cause: builds of one roll-out share theirs.
+fn standing_incidents<'a>(tables: &'a Tables, key: &ComparisonKey) -> BTreeMap<&'a str, &'a IncidentRow> {
+    let mut last: BTreeMap<&str, &IncidentRow> = BTreeMap::new();
+    for row in tables.incidents.iter().filter(|row| row.service == key.service) {
+        last.insert(&row.incident_id, row);
+    }
+    let is_open = |row: &&IncidentRow| matches!(row.state, IncidentState::Raised | IncidentState::Updated);
+    last.into_values().filter(is_open).map(|row| (row.cause.as_str(), row)).collect()
+}
+
 impl<'a> FlaggedFunction<'a> {
-    fn of(fan_out: &'a FanOutRow, rows: &BTreeMap<&'a CellKey, Vec<&'a CellRow>>) -> Self {
-        let of_function = |(cell, rows): (&&'a CellKey, &Vec<&'a CellRow>)| {
-            Some((*cell, *rows.iter().find(|row| row.function == fan_out.function)?))
+    /// The functions whose flags stand in a comparison, with their rows `of_report`. Total counts are flags of callers too until their
+    /// cause is known, so of these only causes of incidents are meant.
+    fn standing(tables: &'a Tables, key: &ComparisonKey, of_report: &[&'a CellRow]) -> Vec<Self> {
+        let incidents = standing_incidents(tables, key);
+        let is_only_kind = tables.fan_out.iter().all(|row| row.count_kind == CountKind::Total);
+        let mut functions: BTreeMap<&str, Vec<&FanOutRow>> = BTreeMap::new();
+        for fan_out in tables.fan_out.iter().filter(|row| row.comparison == *key && !row.cells.is_empty()) {
+            let is_cause = incidents.contains_key(fan_out.function.as_str());
+            if is_cause || is_only_kind || fan_out.count_kind == CountKind::SelfCount {
+                functions.entry(&fan_out.function).or_default().push(fan_out);
+            }
+        }
+        let mut rows: BTreeMap<&str, Vec<&CellRow>> = BTreeMap::new();
+        for row in of_report.iter().filter(|row| functions.contains_key(row.function.as_str())) {
+            rows.entry(&row.function).or_default().push(row);
+        }
+        let of = |(function, fan_outs): (&'a str, Vec<&'a FanOutRow>)| {
+            let rows = rows.get(function).map_or(&[][..], Vec::as_slice);
+            let explains = incidents.get(function).map_or(&[][..], |row| &row.explains);
+            Self { callers: callers_outside(function, explains), ..Self::of(function, fan_outs, rows) }
         };
+        functions.into_iter().map(of).collect()
+    }
+
+    /// One function by what is known of it in each kind of count: in each cell by the first in which it is flagged there.
+    fn of(function: &'a str, mut fan_outs: Vec<&'a FanOutRow>, rows: &[&'a CellRow]) -> Self {
+        fan_outs.sort_by_key(|fan_out| fan_out.count_kind);
+        let first = fan_outs.first().map_or(CountKind::SelfCount, |fan_out| fan_out.count_kind);
+        let mut known: BTreeMap<&CellKey, (CountKind, FanOutState)> = BTreeMap::new();
+        for (fan_out, cell) in fan_outs.iter().flat_map(|fan_out| fan_out.cells.iter().map(move |cell| (fan_out, cell)))
+        {
+            let is_flagged = |state| matches!(state, FanOutState::Regressed | FanOutState::Improved);
+            let before = known.entry(&cell.cell).or_insert((fan_out.count_kind, cell.state));
+            if is_flagged(cell.state) && !is_flagged(before.1) {
+                *before = (fan_out.count_kind, cell.state);
+            }
+        }
+        let places = |wanted: FanOutState| {
+            let meant = known.iter().filter(|(_, (_, state))| *state == wanted).map(|(cell, _)| *cell);
+            extents(meant, known.keys().copied())
+        };
+        let is_shown = |row: &&CellRow| row.count_kind == known.get(&row.cell).map_or(first, |(kind, _)| *kind);
         Self {
-            function: &fan_out.function,
-            states: fan_out.cells.iter().map(|known| (&known.cell, known.state)).collect(),
-            regressed: fan_out.regressed.clone(),
-            improved: fan_out.improved.clone(),
-            rows: rows.iter().filter_map(of_function).collect(),
+            function,
+            is_total: first == CountKind::Total,
+            callers: Vec::new(),
+            regressed: places(FanOutState::Regressed),
+            improved: places(FanOutState::Improved),
+            rows: rows.iter().copied().filter(is_shown).map(|row| (&row.cell, row)).collect(),
+            states: known.into_iter().map(|(cell, (_, state))| (cell, state)).collect(),
         }
     }
 
-    /// The functions that are significant in rows of the window, if the base is history.
-    fn of_history(rows: &BTreeMap<&'a CellKey, Vec<&'a CellRow>>) -> Vec<Self> {
+    /// The functions that are significant in these rows of the window, if the base is history.
+    fn of_history(rows: impl Iterator<Item = &'a CellRow>) -> Vec<Self> {
         let mut functions: BTreeMap<&str, BTreeMap<&'a CellKey, &'a CellRow>> = BTreeMap::new();
-        for (cell, row) in rows.iter().flat_map(|(cell, rows)| rows.iter().map(move |row| (cell, row))) {
-            functions.entry(&row.function).or_default().insert(cell, row);
+        let mut cells: BTreeSet<&CellKey> = BTreeSet::new();
+        for row in rows {
+            functions.entry(&row.function).or_default().insert(&row.cell, row);
+            cells.insert(&row.cell);
         }
         functions.retain(|_, rows| rows.values().any(|row| row.verdict.is_significant()));
         let of_function = |(function, of_function): (&'a str, BTreeMap<&'a CellKey, &'a CellRow>)| {
             let with = |verdict| {
                 extents(
                     of_function.iter().filter(|(_, row)| row.verdict == verdict).map(|(cell, _)| *cell),
-                    rows.keys().copied(),
+                    cells.iter().copied(),
                 )
             };
             let state = |row: &CellRow| match row.verdict {
@@ -127,6 +177,8 @@ impl<'a> FlaggedFunction<'a> {
             };
             Self {
                 function,
+                is_total: of_function.values().all(|row| row.count_kind == CountKind::Total),
+                callers: Vec::new(),
                 states: of_function.iter().map(|(cell, row)| (*cell, state(row))).collect(),
                 regressed: with(Verdict::Regressed),
                 improved: with(Verdict::Improved),
@@ -134,6 +186,14 @@ impl<'a> FlaggedFunction<'a> {
             }
         };
         functions.into_iter().map(of_function).collect()
+    }
+
+    /// Its name, and what makes it understood: whether its total counts are flagged alone, and what it is below.
+    pub(crate) fn named(&self) -> String {
+        let with = if self.is_total { " (total)" } else { "" };
+        let below =
+            if self.callers.is_empty() { String::new() } else { format!(" below {}", advice::named(&self.callers)) };
+        format!("{}{with}{below}", advice::name(self.function))
     }
 
     /// The cells in which it has this verdict.

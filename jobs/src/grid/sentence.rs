@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use fleetdiff_pipeline::rules::advice::{self, LISTED, instant, name, plural, share_delta, words};
+use fleetdiff_pipeline::rules::advice::{self, LISTED, capitalised, instant, plural, share_delta, words};
 use fleetdiff_pipeline::rules::extent::extents;
+use fleetdiff_pipeline::rules::wording::Wording;
 use fleetdiff_schemas::fan_out::{Extent, listed};
 use fleetdiff_schemas::rows::{CellKey, CellRow};
 use fleetdiff_schemas::time::Nanos;
@@ -15,17 +16,15 @@ use super::findings::{Findings, FlaggedFunction};
 
 /// What was found over all cells.
 pub(crate) fn sentence(findings: &Findings<'_>) -> String {
-    let mut parts = flagged(findings, FanOutState::Regressed, "more expensive in ");
-    parts.extend(flagged(findings, FanOutState::Improved, "cheaper in "));
+    let Wording { more, less, .. } = Wording::of(findings.key.profile_type);
+    let mut parts = flagged(findings, FanOutState::Regressed, more);
+    parts.extend(flagged(findings, FanOutState::Improved, less));
     if findings.history.is_some() {
         parts.extend(against_history(findings));
     } else if parts.is_empty() {
         parts.push("no function is flagged".to_owned());
     }
-    let sentence = parts.join("; ");
-    let mut letters = sentence.chars();
-    let first = letters.next().map(char::to_uppercase);
-    format!("{}{}.", first.into_iter().flatten().collect::<String>(), letters.as_str())
+    format!("{}.", capitalised(&parts.join("; ")))
 }
 
 /// The cells in which history shows no change, those in which it does not show whether there is one, and those without any.
@@ -54,7 +53,7 @@ fn place(findings: &Findings<'_>, cells: &[&CellKey]) -> String {
 
 /// The cells in which functions are significant in one direction: one part for each function that is the worst in cells
 /// not named yet, what is provisional apart; the other functions are counted.
-fn flagged(findings: &Findings<'_>, state: FanOutState, verb: &str) -> Vec<String> {
+fn flagged(findings: &Findings<'_>, state: FanOutState, what: &str) -> Vec<String> {
     let mut named: BTreeSet<&CellKey> = BTreeSet::new();
     let mut groups: Vec<(&FlaggedFunction<'_>, Vec<&CellKey>, usize)> = Vec::new();
     for flagged in &findings.flagged {
@@ -75,11 +74,11 @@ fn flagged(findings: &Findings<'_>, state: FanOutState, verb: &str) -> Vec<Strin
     let part = |(flagged, cells, more): (&FlaggedFunction<'_>, Vec<&CellKey>, usize)| {
         let more = if more == 0 { String::new() } else { format!(", and {more} more {}", plural(more, "function")) };
         let place = place(findings, &cells);
-        let effect = format!("{} {}{more}", name(flagged.function), effects(flagged, &cells));
+        let effect = format!("{} {}{more}", flagged.named(), effects(flagged, &cells));
         let few = tentative(findings, flagged, &cells);
         let until_at =
             provisional(flagged, &cells).map(|at| format!(" (provisional until {}: pods are young)", instant(at)));
-        format!("{verb}{place}: {effect}{few}{}", until_at.unwrap_or_default())
+        format!("{what} in {place}: {effect}{few}{}", until_at.unwrap_or_default())
     };
     groups.into_iter().map(part).collect()
 }

@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use fleetdiff_pipeline::rules::advice::{effect_of, words};
+use fleetdiff_pipeline::rules::advice::{capitalised, effect_of, words};
 use fleetdiff_pipeline::rules::extent::extents;
+use fleetdiff_pipeline::rules::wording::Wording;
 use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonRow};
 use fleetdiff_schemas::verdict::Verdict;
 
 use super::findings::Findings;
 
 /// One line: where all functions together cost more or less per request, where they are equivalent, and where it is
-/// inconclusive or unknown.
-pub(crate) fn line(findings: &Findings<'_>) -> String {
-    const UNSEEN: &str = "a change that makes every function more expensive by the same factor cannot be detected";
+/// inconclusive or unknown; none of a level, to which requests do not belong.
+pub(crate) fn line(findings: &Findings<'_>) -> Option<String> {
+    let wording = Wording::of(findings.key.profile_type);
+    let unseen = wording.unseen()?;
     if findings.uniform.is_empty() {
-        return format!("Without request counts, {UNSEEN}.");
+        return Some(format!("Without request counts, {unseen}."));
     }
     let of = |wanted: &[Verdict]| -> Vec<(&CellKey, &CellRow)> {
         findings
@@ -51,7 +53,8 @@ pub(crate) fn line(findings: &Findings<'_>) -> String {
         let cells = rows.iter().map(|(cell, _)| **cell);
         (!rows.is_empty()).then(|| words(&extents(cells, findings.cells.keys().copied())))
     };
-    parts.extend(cells_of(sampled).map(|place| format!("without request counts in {place}: there, {UNSEEN}")));
+    parts.extend(cells_of(sampled).map(|place| format!("without request counts in {place}: there, {unseen}")));
     parts.extend(cells_of(empty).map(|place| format!("without samples of both builds in {place}")));
-    format!("Cost per request, all functions together, in the last window: {}.", parts.join("; "))
+    let of_request = capitalised(wording.of_request?);
+    Some(format!("{of_request} per request, all functions together, in the last window: {}.", parts.join("; ")))
 }

@@ -293,9 +293,7 @@ fn a_change_of_everything_is_seen_per_request_alone() {
     );
     assert!(!all.run.stdout.contains("Without request counts"), "{}", all.run.stdout);
     assert!(
-        all.run
-            .stdout
-            .contains("More expensive in all of ap-south-1: cost per request of all functions together x 1.1")
+        all.run.stdout.contains("More expensive in all of ap-south-1: all functions together per request x 1.1")
             && all.run.stdout.contains("What to do: Roll back v42 in all of ap-south-1. "),
         "{}",
         all.run.stdout

@@ -71,6 +71,11 @@ fn load_finds_what_scales_worse_and_nothing_else() {
         done.run.stdout
     );
     assert!(done.run.stdout.contains("v41: no function costs more at higher load ("), "{}", done.run.stdout);
+    // The figure is that of one of two cells, which is named.
+    let line =
+        done.run.stdout.lines().find(|line| line.contains("; found in Android-TV in ap-south-1 and ap-southeast-1"));
+    let line = line.unwrap_or_else(|| panic!("{}", done.run.stdout));
+    assert!(line.starts_with("  serialize_video_chunk: in Android-TV in ap-south"), "{line}");
 }
 
 #[test]

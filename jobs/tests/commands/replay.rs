@@ -1,7 +1,7 @@
 //! `replay` of fleets that were recorded from real programs, whose truth is known: what changed is significant, what
 //! did not change is not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use fleetdiff_pipeline::rules::waiting::{has_changed, subject};
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rejected::Reason;
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellRow, IncidentRow};
 use fleetdiff_schemas::verdict::{LevelDirection, RowReason, Scope, Support, TimeMeasure, Verdict};
 
 use super::program::{Done, done, recorded, run};
@@ -275,13 +275,63 @@ fn fsync_moves_from_a_helper_into_the_thread_that_answers() {
     assert_eq!(found.iter().find(of_others), None);
     assert_eq!(waits(&done, "read"), BTreeSet::new());
     for said in [
-        "\nwrite\n  all functions together: time on the CPU and off it per request up x 7.",
-        "  all of threads redis-server: time off the CPU per request up from 0 ns to 56",
-        "  all of threads bio_aof_fsync: time off the CPU per request down from 7.",
+        "\nwrite\n  all functions together, mostly in fdatasync: time on the CPU and off it per request up x 7.",
+        "  all of threads redis-server, mostly in fdatasync: time off the CPU per request up from 0 ns to 56",
+        "  all of threads bio_aof_fsync, mostly in fdatasync: time off the CPU per request down from 7.",
+        "  __schedule_[k] in threads redis-server, mostly below fdatasync: time off the CPU per request up",
+        "__schedule_[k] @ redis-server below fdatasync only in the head",
+        "Longer waits in write: ",
+        "Waiting per request, all functions together, in the last window: regressed in write: ",
+        "(4 with cpu profiles now)",
         "without samples of both builds in read",
     ] {
         assert!(done.run.stdout.contains(said), "{said}: {}", done.run.stdout);
     }
+}
+
+/// An incident that stood on total counts alone was in the report and in alerts, and not on the terminal.
+#[test]
+fn regression_the_terminal_has_incidents_of_total_counts() {
+    let done =
+        replay("rd-fsync", &[&["--profile-type", "cpu", "--base", "A,A2", "--head", "B"], &FOR_WORK[..]].concat());
+    let mut last: BTreeMap<&str, &IncidentRow> = BTreeMap::new();
+    for row in &done.tables.incidents {
+        last.insert(&row.incident_id, row);
+    }
+    let standing = last.into_values().filter(|row| row.cleared_because.is_none() && row.superseded_by.is_none());
+    let largest = standing.max_by(|a, b| {
+        let share = |row: &IncidentRow| row.share_delta.map_or(0.0, |delta| delta.value);
+        share(a).total_cmp(&share(b))
+    });
+    let largest = largest.unwrap();
+    assert_eq!(largest.cause, "do_fsync_[k]", "by its total counts");
+    let text = &done.run.stdout;
+    assert!(text.contains("do_fsync_[k] (total) below fdatasync"), "{text}");
+    assert!(text.contains("More expensive in write: do_fsync_[k] (total) below fdatasync x "), "{text}");
+}
+
+/// Memory in use "cost" something, lacked requests that it never has, and what waited for its cause was said to be found.
+#[test]
+fn regression_each_type_of_profile_has_its_words() {
+    let done = replay("kv-snapshot", &["--base", "A,A2", "--head", "B"]);
+    let text = &done.run.stdout;
+    for said in [
+        "Less is allocated in ingest: go.etcd.io/etcd/raft.(*MemoryStorage).Append x 0.0",
+        "Allocation per request, all functions together, in the last window: ",
+        " tests in 1 report were significant",
+        ".Compact: bytes allocated per request down (only in the base)",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    for never in ["Without request counts", "Cheaper in ingest: go.etcd.io/etcd/raft", "More is held", "0 improved"] {
+        assert!(!text.contains(never), "{never}: {text}");
+    }
+    let live = done.tables.comparisons.iter().filter(|row| row.comparison.profile_type == ProfileType::LiveHeap);
+    let live: Vec<&str> = live.filter(|row| row.is_roll_up).map(|row| row.sentence.as_str()).collect();
+    assert!(!live.is_empty() && live.iter().all(|said| !said.contains("request")), "{live:?}");
+    let summaries: Vec<&str> = done.tables.incidents.iter().map(|row| row.summary.as_str()).collect();
+    assert!(summaries.iter().any(|said| said.contains(".Append allocates 9")), "{summaries:?}");
+    assert!(!summaries.iter().any(|said| said.contains("takes 0 %")), "{summaries:?}");
 }
 
 #[test]

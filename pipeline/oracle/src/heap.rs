@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::config::{Config, Method};
 use fleetdiff_schemas::identity::{Build, Service};
+use fleetdiff_schemas::number::table_count;
 use fleetdiff_schemas::profile::{CountKind, ProfileType, UNSYMBOLISED};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, HeapRow, LevelFace};
 use fleetdiff_schemas::tables::TableRow;
@@ -53,7 +54,9 @@ pub(super) fn rows(config: &Config, archive: &Archive, service: &Service, open: 
             let members = rows.iter_mut().filter(|row| family(row) == one);
             let mut members: Vec<&mut LevelFace> = members.map(figure).filter(|face| face.ln_p.is_some()).collect();
             let ln_p: Vec<f64> = members.iter().filter_map(|face| face.ln_p).collect();
+            let tests = table_count(ln_p.len());
             for (face, ln_q) in members.iter_mut().zip(bh(&ln_p)) {
+                face.tests = Some(tests);
                 direct(face, ln_q.exp().min(1.0), config.q, is_slope);
             }
         }

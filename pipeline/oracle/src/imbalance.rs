@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Hardware, stable_hash};
-use fleetdiff_schemas::number::{float, table_count};
+use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::{ProfileType, UNSYMBOLISED};
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, Nanos};
@@ -229,6 +229,6 @@ pub(super) fn over_all(warnings: &Warnings, profile_type: ProfileType, cells: us
         let subjects: BTreeSet<&str> = here.iter().filter_map(|words| Some(words.split_once(':')?.0)).collect();
         subjects.into_iter().for_each(|subject| *warned.entry(subject).or_default() += 1);
     }
-    let cells = table_count(u64::try_from(cells).unwrap_or(0));
-    warned.into_iter().map(|(subject, here)| format!("{subject}: imbalance in {here} of {cells} cells")).collect()
+    let of = if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") };
+    warned.into_iter().map(|(subject, here)| format!("{subject}: imbalance in {here} of {of}")).collect()
 }

@@ -78,9 +78,10 @@ fn decide(config: &Config, rows: &mut Vec<WaitingRow>) {
         let members = rows.iter_mut().filter(|row| family(row) == one && row.time.ln_p.is_some());
         let members: Vec<&mut LevelFace> = members.map(|row| &mut row.time).collect();
         let ln_p: Vec<f64> = members.iter().filter_map(|face| face.ln_p).collect();
+        let tests = table_count(ln_p.len());
         for (face, ln_q) in members.into_iter().zip(bh(&ln_p)) {
             let q_value = ln_q.exp().min(1.0);
-            face.q_value = Some(q_value);
+            (face.q_value, face.tests) = (Some(q_value), Some(tests));
             let ratio = face.change.map_or(f64::NAN, |change| change.value);
             let (low, high) = limits(false);
             if q_value <= config.q && (ratio > high || ratio < low) {

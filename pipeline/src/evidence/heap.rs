@@ -263,6 +263,7 @@ pub(super) fn face(change: Result<LevelChange, LevelReason>, is_slope: bool) -> 
         change: Some(Interval { value: change.value(), low, high }),
         ln_p: Some(change.ln_p()),
         q_value: None,
+        tests: None,
         direction: if is_flat { LevelDirection::Flat } else { LevelDirection::Unknown },
         reason: (!is_flat).then_some(LevelReason::Imprecise),
     }

@@ -3,10 +3,12 @@
 //! Printed verdicts and announced incidents take their words from here, so that both say the same of the same rows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use fleetdiff_schemas::fan_out::{Extent, listed};
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::number::float;
+use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, Interval};
 use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::Nanos;
@@ -25,8 +27,8 @@ pub const LISTED: usize = 3;
 pub enum Standing {
     /// It costs more, on firm support.
     RollBack,
-    /// It costs more, on few pods of the head and of the base.
-    Repeat(i64, i64),
+    /// It costs more, on few pods.
+    Repeat(PodsNow),
     /// It costs more, and pods differ by something other than the build, which may be the reason.
     Doubtful,
     /// It costs more, and until then that may be the warm-up of young pods.
@@ -43,6 +45,35 @@ pub enum Standing {
     Needs(String),
     /// No time block and hardware has samples of both builds.
     NotComparable,
+}
+
+/// Pods of a cell at the last look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PodsNow {
+    /// Of the head.
+    pub head: i64,
+    /// Of the base.
+    pub base: i64,
+    /// The type of profile that they have, where pods with profiles of other types are other in number.
+    pub with: Option<ProfileType>,
+}
+
+impl PodsNow {
+    /// Those behind a row, of whose cell no look is known.
+    pub(super) fn of_flag(row: &CellRow) -> Self {
+        Self { head: row.head.pods, base: row.base.pods, with: None }
+    }
+
+    /// Which profiles they have, in words.
+    fn with(self) -> String {
+        self.with.map_or_else(String::new, |profile_type| format!(" with {} profiles", profile_type.name()))
+    }
+}
+
+impl fmt::Display for PodsNow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} against {} pods{}", self.head, self.base, self.with())
+    }
 }
 
 /// What to do with the head build in each cell, cells of which the same is known together.
@@ -73,9 +104,9 @@ pub fn advice(head: &Build, cells: &BTreeMap<CellKey, Standing>) -> String {
         let place = words(&extents(meant.iter().copied(), cells.keys()));
         match standing {
             Standing::RollBack => format!("Roll back {head} in {place}."),
-            Standing::Repeat(head_pods, base_pods) => format!(
-                "Repeat with more pods in {place} before {head} is rolled back there: {head_pods} against {base_pods} \
-                 pods are few, and firm support needs 5 of each build."
+            Standing::Repeat(pods) => format!(
+                "Repeat with more pods in {place} before {head} is rolled back there: {pods} are few, and firm support \
+                 needs 5 of each build."
             ),
             Standing::Doubtful => format!(
                 "See the warnings before {head} is rolled back in {place}: pods differ there by something other than the build, \
@@ -129,7 +160,7 @@ pub fn instant(at: Nanos) -> String {
 }
 
 /// The first names of a list, and how many more there are.
-fn named(names: &[String]) -> String {
+pub fn named(names: &[String]) -> String {
     let (first, more) = names.split_at(names.len().min(LISTED));
     if more.is_empty() { listed(first) } else { format!("{} and {} more", first.join(", "), more.len()) }
 }
@@ -141,7 +172,7 @@ pub fn words(extents: &[Extent]) -> String {
 
 /// A function in a sentence.
 pub fn name(function: &str) -> &str {
-    if function == ALL_FUNCTIONS { "cost per request of all functions together" } else { function }
+    if function == ALL_FUNCTIONS { "all functions together per request" } else { function }
 }
 
 /// By how much a function's cost changed in the cells of these rows, as ratios.
@@ -263,19 +294,35 @@ pub fn share_delta(row: &CellRow) -> Option<String> {
     row.share_delta.map(|delta| format!("{:+.2} pp +- {:.2}", delta.value * 100.0, (delta.high - delta.low) * 50.0))
 }
 
-/// Two decimals, three where the first would be nought.
+/// A number with so many decimals, and no minus before nought.
+///
+/// ```
+/// use fleetdiff_pipeline::rules::advice::fixed;
+/// assert_eq!((fixed(-0.001, 2), fixed(-0.01, 2), fixed(12.0, 0)), ("0.00".into(), "-0.01".into(), "12".into()));
+/// ```
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let is_nought = text.chars().all(|character| matches!(character, '-' | '0' | '.'));
+    if is_nought { text.trim_start_matches('-').to_owned() } else { text }
+}
+
+/// Two decimals, three where the first would be nought; `any` for an end of an interval without a bound.
 fn number(value: f64) -> String {
+    if value.is_infinite() {
+        return "any".to_owned();
+    }
     if value < 0.1 { format!("{value:.3}") } else { format!("{value:.2}") }
 }
 
 /// What would decide an inconclusive cell that has these pods of head and base now, if it is not time alone.
-pub(crate) fn need(outlook: Outlook, (head, base): (i64, i64), (head_build, base_build): (&Build, &Build)) -> String {
+pub(crate) fn need(outlook: Outlook, now: PodsNow, (head_build, base_build): (&Build, &Build)) -> String {
+    let with = now.with();
     let more = |count: u32, build: &Build, now: i64| {
         (count > 0).then(|| {
-            format!("{count} more {} of {build} ({now} now)", plural(usize::try_from(count).unwrap_or(0), "pod"))
+            format!("{count} more {} of {build} ({now}{with} now)", plural(usize::try_from(count).unwrap_or(0), "pod"))
         })
     };
-    let pods = [more(outlook.head_pods, head_build, head), more(outlook.base_pods, base_build, base)];
+    let pods = [more(outlook.head_pods, head_build, now.head), more(outlook.base_pods, base_build, now.base)];
     let pods = listed(&pods.into_iter().flatten().collect::<Vec<_>>());
     match (pods.is_empty(), outlook.seconds) {
         (true, Some(_)) => {
@@ -316,6 +363,17 @@ pub fn length(seconds: f64) -> String {
     };
     let count = count.ceil();
     format!("{count:.0} {unit}{}", if count > 1.0 { "s" } else { "" })
+}
+
+/// A sentence begins with a capital letter.
+///
+/// ```
+/// assert_eq!(fleetdiff_pipeline::rules::advice::capitalised("more expensive in tv"), "More expensive in tv");
+/// ```
+pub fn capitalised(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
 }
 
 /// A noun after a number.

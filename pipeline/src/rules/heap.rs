@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleetdiff_schemas::comparison::ComparisonId;
+use fleetdiff_schemas::identity::Build;
+use fleetdiff_schemas::number::table_count;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, HeapRow, LevelFace};
 use fleetdiff_schemas::tables::TableRow;
@@ -95,7 +97,7 @@ fn direct(rows: &mut [HeapRow], q: f64) {
             let ln_p: Vec<f64> = places.iter().filter_map(|&place| face(&mut rows[place]).ln_p).collect();
             for (place, q_value) in places.into_iter().zip(bh(&ln_p)) {
                 let face = face(&mut rows[place]);
-                face.q_value = Some(q_value);
+                (face.q_value, face.tests) = (Some(q_value), Some(table_count(ln_p.len())));
                 let is_suspect = matches!(face.reason, Some(LevelReason::LoadDiffers | LevelReason::AgeDiffers));
                 let may_have_moved = !is_suspect && selected(q_value, q);
                 if let Some(direction) = beyond_margin(face, is_slope).filter(|_| may_have_moved) {
@@ -104,6 +106,11 @@ fn direct(rows: &mut [HeapRow], q: f64) {
             }
         }
     }
+}
+
+/// What to do about a leak.
+pub fn action(head: &Build) -> String {
+    format!("Before {head} runs out of memory, look at what these functions keep, or roll {head} back there.")
 }
 
 /// The class of three directions.

@@ -26,7 +26,7 @@ use fleetdiff_schemas::verdict::{ComparisonVerdict, FlagState, IncidentState, Se
 
 use self::cells::{Cells, decisive_kind};
 use self::words::{Account, Direction, places};
-use super::advice::{Standing, advice, warned};
+use super::advice::{PodsNow, Standing, advice, warned};
 use super::lifecycle::EXPLAINED;
 
 /// For how many looks a flag of total counts waits for the flag of its cause. 3: *guess* (a cause is flagged within a look
@@ -242,10 +242,12 @@ impl Incidents {
             (true, true) => IncidentState::Cleared,
         };
         let flags = incident.rows();
+        let explains = self.explained(cause, &flags);
         let account = Account {
             cause,
             state,
             flags: &flags,
+            explains: &explains,
             superseded_by: by.as_deref(),
             because: incident.ended.iter().find_map(|flag| flag.cleared_because.as_deref()),
             service: &self.service,
@@ -277,7 +279,6 @@ impl Incidents {
             share: lead.and_then(|row| row.head.share),
             share_delta: lead.filter(|row| row.function != ALL_FUNCTIONS).and_then(|row| row.share_delta),
             always_valid_ln_p: account.always_valid_ln_p(),
-            explains: self.explained(cause, &flags),
             introduced_by: None,
             found_in: Vec::new(),
             superseded_by_id: link.as_ref().and_then(|by| Some(id(by, self.standing.get(by)?.raised))),
@@ -288,6 +289,7 @@ impl Incidents {
             action: account.action(self.advice(&self.standings(Some(cause)))),
             confidence: account.confidence(),
             impact: account.impact(),
+            explains,
             flags: flags.into_iter().cloned().collect(),
         })
     }
@@ -327,7 +329,11 @@ impl Incidents {
                 Some(flag) if flag.row.provisional_until_at.is_some() => Standing::Provisional(young_until),
                 Some(flag) if flag.severity == Severity::Page => Standing::RollBack,
                 Some(flag) if words::is_doubtful(flag) => Standing::Doubtful,
-                Some(flag) => Standing::Repeat(flag.row.head.pods, flag.row.base.pods),
+                Some(flag) => {
+                    // NB: the flag has the pods of the look at which it changed last.
+                    let now = self.cells.pods(&flag.row.comparison, cell);
+                    Standing::Repeat(now.unwrap_or_else(|| PodsNow::of_flag(&flag.row)))
+                }
                 None => {
                     let causes: BTreeSet<&str> = flags.iter().map(|(cause, _)| *cause).collect();
                     Standing::OtherCauses(causes.into_iter().map(str::to_owned).collect())

@@ -4,11 +4,15 @@ pub(crate) mod findings;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, Interval, LoadCurveRow, ScalingRow};
 use fleetdiff_schemas::verdict::{ScalingReason, ScalingVerdict};
 use fleetdiff_statistics::families::{bh, selected};
 use fleetdiff_statistics::scaling::BAND;
+
+use super::advice::words;
+use super::extent::extents;
 
 /// Decides rows that are families together: of one build in one cell, or of one comparison in all cells. Each type of profile and kind of
 /// count is a Benjamini-Hochberg family.
@@ -60,6 +64,18 @@ fn is_of_load(reason: ScalingReason) -> bool {
 pub fn at_twice_the_load(slope: Interval) -> Interval {
     let Interval { value, low, high } = slope;
     Interval { value: libm::exp2(value), low: libm::exp2(low), high: libm::exp2(high) }
+}
+
+/// What to do about functions of which the head scales worse.
+pub fn action(head: &Build, base: &Build) -> String {
+    format!(
+        "Before {head} meets peak load, compare it with {base} there, or add pods; a roll back is not urgent at low load."
+    )
+}
+
+/// The cell of a figure, after it, if what is said stands in several cells.
+pub(crate) fn lead_cell(cell: &CellKey, several: bool, grid: &BTreeSet<&CellKey>) -> String {
+    if several { format!(" in {}", words(&extents([cell], grid.iter().copied()))) } else { " there".to_owned() }
 }
 
 /// A function in a sentence about load.

@@ -9,12 +9,13 @@ use fleetdiff_schemas::tables::calendar::rfc3339;
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{BaseKind, ComparisonVerdict, Support, Verdict};
 
-use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_statistics::normalization::Mode;
 
 use super::aa_check::Checked;
-use super::advice::without_ratio;
+use super::advice::{plural, without_ratio};
 use super::lifecycle::LiveRule;
+use super::wording::Wording;
 use crate::evidence::imbalance::Imbalance;
 use crate::evidence::look::KindLook;
 use crate::evidence::row::RowEvidence;
@@ -217,7 +218,6 @@ fn row_over_all(
     let distinct =
         |of: fn(&KindLook) -> &Vec<u64>| table_count(cells.values().flat_map(of).collect::<BTreeSet<_>>().len());
     let verdict = verdict_over_all(rows);
-    let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     ComparisonRow {
         comparison: frame.comparison.clone(),
         count_kind: rows[0].count_kind,
@@ -239,16 +239,7 @@ fn row_over_all(
         strata_dropped: sum(|row| row.strata_dropped),
         equivalent_share: None,
         verdict,
-        sentence: format!(
-            "{} of {} cells regressed, {} improved, {} clean, {} inconclusive, {} not comparable{}",
-            count(ComparisonVerdict::Regressed),
-            rows.len(),
-            count(ComparisonVerdict::Improved),
-            count(ComparisonVerdict::Clean),
-            count(ComparisonVerdict::Inconclusive),
-            count(ComparisonVerdict::NotComparable),
-            unseen(cells),
-        ),
+        sentence: format!("{}{}", verdicts_of(rows), unseen(frame.comparison.profile_type, cells)),
         action: None,
         aa_check_tests: known_sum(rows, |row| row.aa_check_tests),
         aa_check_flags: known_sum(rows, |row| row.aa_check_flags),
@@ -257,14 +248,30 @@ fn row_over_all(
     }
 }
 
+/// How many cells have which verdict.
+fn verdicts_of(rows: &[ComparisonRow]) -> String {
+    let words = [
+        (ComparisonVerdict::Regressed, "regressed"),
+        (ComparisonVerdict::Improved, "improved"),
+        (ComparisonVerdict::Clean, "unchanged"),
+        (ComparisonVerdict::Inconclusive, "inconclusive"),
+        (ComparisonVerdict::NotComparable, "not comparable"),
+    ];
+    let mut of = format!(" of {} {}", rows.len(), plural(rows.len(), "cell"));
+    let counted = words.into_iter().filter_map(|(verdict, word)| {
+        let count = rows.iter().filter(|row| row.verdict == verdict).count();
+        (count > 0).then(|| format!("{count}{} {word}", std::mem::take(&mut of)))
+    });
+    counted.collect::<Vec<_>>().join(", ")
+}
+
 /// What cannot be detected without request counts.
-fn unseen(cells: &BTreeMap<CellKey, KindLook>) -> String {
+fn unseen(profile_type: ProfileType, cells: &BTreeMap<CellKey, KindLook>) -> String {
+    let Some(unseen) = Wording::of(profile_type).unseen() else { return String::new() };
     match cells.values().filter(|look| !look.requests_known).count() {
         0 => String::new(),
-        all if all == cells.len() => {
-            "; without request counts a change that makes every function more expensive by the same factor cannot be detected".to_owned()
-        }
-        some => format!("; in {some} without request counts a change that makes every function more expensive by the same factor cannot be detected"),
+        all if all == cells.len() => format!("; without request counts {unseen}"),
+        some => format!("; in {some} without request counts {unseen}"),
     }
 }
 
@@ -276,7 +283,8 @@ fn imbalance_in(imbalance: &BTreeMap<CellKey, Vec<Imbalance>>, cells: usize) -> 
     {
         subjects.into_iter().for_each(|subject| *warned.entry(subject).or_default() += 1);
     }
-    warned.into_iter().map(|(subject, here)| format!("{subject}: imbalance in {here} of {cells} cells")).collect()
+    let of = format!("{cells} {}", plural(cells, "cell"));
+    warned.into_iter().map(|(subject, here)| format!("{subject}: imbalance in {here} of {of}")).collect()
 }
 
 /// The sum of the known values; `None` if none is known.
@@ -301,7 +309,8 @@ fn verdict_over_all(rows: &[ComparisonRow]) -> ComparisonVerdict {
 }
 
 fn sentence(verdict: ComparisonVerdict, look: &KindLook, raised: &[SignificantRow<'_>]) -> String {
-    let pods = format!("{} pods of the head against {} of the base", look.head_pods.len(), look.base_pods.len());
+    let (head, base) = (look.head_pods.len(), look.base_pods.len());
+    let pods = format!("{head} {} of the head against {base} of the base", plural(head, "pod"));
     let percent =
         |share: Option<f64>| share.map_or_else(|| "0 %".to_owned(), |share| format!("{:.0} %", share * 100.0));
     match verdict {

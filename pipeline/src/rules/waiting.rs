@@ -2,18 +2,24 @@
 
 pub mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::comparison::ComparisonId;
 use fleetdiff_schemas::number::table_count;
-use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_schemas::profile::{CountKind, is_of_kernel};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, WaitingRow};
 use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{LevelDirection, TimeMeasure};
 use fleetdiff_statistics::families::{bh, selected};
 
+use super::advice::LISTED;
 use crate::evidence::heap::beyond_margin;
 use crate::evidence::waiting::WaitingEvidence;
+
+/// The part of a change that lies in a function, for the function to be named.
+const PART: f64 = 0.5;
+/// Times that differ by less than this factor are those of functions of which one calls the other.
+const SAME: f64 = 1.01;
 
 /// Rows among which false discovery is controlled together.
 type Family = (TimeMeasure, Option<(CellKey, Option<CountKind>)>);
@@ -77,7 +83,7 @@ fn direct(rows: &mut [WaitingRow], q: f64) {
         let ln_p: Vec<f64> = places.iter().filter_map(|&place| rows[place].time.ln_p).collect();
         for (place, q_value) in places.into_iter().zip(bh(&ln_p)) {
             let time = &mut rows[place].time;
-            time.q_value = Some(q_value);
+            (time.q_value, time.tests) = (Some(q_value), Some(table_count(ln_p.len())));
             if let Some(direction) = beyond_margin(time, false).filter(|_| selected(q_value, q)) {
                 (time.direction, time.reason) = (direction, None);
             }
@@ -96,11 +102,43 @@ pub fn subject(row: &WaitingRow) -> String {
     }
 }
 
+/// The functions in which most of a row's change lies, if the row itself does not say: it is one of the kernel's, or all of a cell or a
+/// thread. They are the innermost outside the kernel whose total counts moved the same way by half as much or more. Several if they
+/// moved by the same time, since one of them calls the other then.
+pub fn mostly_in<'a>(row: &WaitingRow, rows: impl Iterator<Item = &'a WaitingRow> + Clone) -> Vec<&'a str> {
+    let is_silent = &*row.function == ALL_FUNCTIONS || is_of_kernel(&row.function);
+    if !is_silent || !has_changed(row) {
+        return Vec::new();
+    }
+    let of_row = moved(row);
+    let inside = rows.filter(|inner| {
+        let is_within = row.thread.is_none() || inner.thread == row.thread;
+        let is_same = (inner.measure, &inner.cell) == (row.measure, &row.cell) && is_within;
+        let is_named = &*inner.function != ALL_FUNCTIONS && !is_of_kernel(&inner.function);
+        let is_part = inner.count_kind == CountKind::Total && inner.time.direction == row.time.direction;
+        is_same && is_named && is_part && moved(inner) >= PART * of_row
+    });
+    let least = inside.clone().map(moved).fold(f64::INFINITY, f64::min);
+    let innermost = inside.filter(|inner| moved(inner) <= SAME * least).map(|inner| &*inner.function);
+    innermost.collect::<BTreeSet<_>>().into_iter().take(LISTED).collect()
+}
+
+/// How these functions are said after the row: a function of the kernel is below them.
+pub fn mostly(row: &WaitingRow) -> &'static str {
+    if &*row.function == ALL_FUNCTIONS { ", mostly in " } else { ", mostly below " }
+}
+
+/// By how much a time moved, in nanoseconds.
+pub fn moved(row: &WaitingRow) -> f64 {
+    (row.time.head.unwrap_or(0.0) - row.time.base.unwrap_or(0.0)).abs()
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use fleetdiff_schemas::rows::{Interval, LevelFace};
+    use fleetdiff_schemas::tables::TableRow;
     use fleetdiff_schemas::time::Nanos;
     use fleetdiff_schemas::verdict::{LevelReason, Support, TimePer};
     use fleetdiff_statistics::arms::Arms;
@@ -122,6 +160,33 @@ mod tests {
             support: Support::Firm,
         };
         (CellKey { region: "north".into(), cohort: "tv".into() }, found)
+    }
+
+    fn row(function: &str, count_kind: CountKind, [base, head]: [f64; 2]) -> WaitingRow {
+        let direction = if head > base { LevelDirection::Up } else { LevelDirection::Down };
+        let time = LevelFace::unknown(LevelReason::Imprecise);
+        let time = LevelFace { base: Some(base), head: Some(head), direction, ..time };
+        WaitingRow { function: function.into(), count_kind, thread: Some("main".into()), time, ..WaitingRow::blank() }
+    }
+
+    /// Off the CPU every leaf is the kernel's scheduler.
+    #[test]
+    fn regression_a_kernel_function_is_said_with_the_function_that_waits() {
+        let (own, total) = (CountKind::SelfCount, CountKind::Total);
+        let leaf = row("__schedule_[k]", own, [10.0, 500.0]);
+        let rows = [
+            row("main", total, [15.0, 510.0]),
+            row("fsync", total, [10.0, 500.0]),
+            row("flush", total, [10.0, 500.0]),
+            row("do_fsync_[k]", total, [10.0, 500.0]),
+            row("poll", total, [0.0, 20.0]),
+            row("read", total, [600.0, 10.0]),
+            WaitingRow { thread: Some("helper".into()), ..row("wait", total, [10.0, 500.0]) },
+        ];
+        assert_eq!(mostly_in(&leaf, rows.iter()), ["flush", "fsync"], "one calls the other");
+        assert_eq!(mostly_in(&row(ALL_FUNCTIONS, own, [10.0, 900.0]), rows.iter()), ["flush", "fsync"]);
+        assert!(mostly_in(&row(ALL_FUNCTIONS, own, [10.0, 2000.0]), rows.iter()).is_empty(), "less than half");
+        assert!(mostly_in(&row("fsync", own, [10.0, 500.0]), rows.iter()).is_empty(), "it says so itself");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleetdiff_pipeline::rules::wording::Wording;
 use fleetdiff_schemas::identity::MERGED;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, ComparisonKey, ComparisonRow};
 
@@ -42,8 +43,9 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
 fn introduction(key: &ComparisonKey, lead: Option<&Known<'_>>) -> Text {
     match lead {
         Some(lead) if lead.cause == ALL_FUNCTIONS => vec![words(format!(
-            "{} profiles: how many times as much a request costs in each cell, all functions together, and whether that is a change.",
-            key.profile_type.name()
+            "{} profiles: how many times as much a request {} in each cell, all functions together, and whether that is a change.",
+            key.profile_type.name(),
+            Wording::of(key.profile_type).does
         ))],
         Some(lead) => vec![
             words(format!("{} profiles: by how much the share of ", key.profile_type.name())),

@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetdiff_pipeline::rules::advice::change;
-use fleetdiff_pipeline::rules::heap::words::{meaning, why};
+use fleetdiff_pipeline::rules::advice::{change, plural};
+use fleetdiff_pipeline::rules::heap::action;
+use fleetdiff_pipeline::rules::heap::words::{meaning, members, why};
+use fleetdiff_pipeline::rules::levels::undecided;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, Interval, LevelFace};
 use fleetdiff_schemas::verdict::{BaseKind, HeapClass, LevelDirection, Support};
 
+use super::in_table;
 use crate::chart::{Dot, Undrawn, quadrant};
 use crate::comparison::Comparison;
 use crate::document::{Block, Cell, Chart, Section, Text, Tone, name, paragraph, words};
-use crate::figures::{Columns, decimals, figure, ratio};
+use crate::figures::{Columns, decimals, figure, level_ratio};
 use crate::records::Filed;
 use crate::references::{Citation, References};
 
@@ -29,8 +32,9 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
     let (head, base) = (&comparison.subject.head, &comparison.subject.base);
     let mut blocks = vec![paragraph(vec![words(format!(
         "Memory of {head} against {base} at the last report: what a request allocates, what a pod has in use, and whether that grows. \
-         Something changed in {moved} of {} cells.",
-        cells.len()
+         Something changed in {moved} of {} {}.",
+        cells.len(),
+        plural(cells.len(), "cell")
     ))])];
     if cells.iter().all(|filed| filed.row.support == Support::Untestable) {
         let reasons: BTreeSet<&str> =
@@ -41,10 +45,7 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
     }
     blocks.extend(chart(&cells)?);
     blocks.push(of_cells(comparison, &cells, references));
-    if cells.len() > SHOWN {
-        let rest = cells.len() - SHOWN;
-        blocks.push(paragraph(vec![words(format!("{rest} more cells are in the table heap."))]));
-    }
+    blocks.extend(in_table(cells.len(), SHOWN, "cell", "heap"));
     if !functions.is_empty() {
         blocks.extend(of_functions(comparison, functions, references));
     }
@@ -65,11 +66,12 @@ pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References)
         text.push(words(format!("In {places}")));
         let mut growth = "";
         if let [only] = cells[..] {
-            for (face, what, columns) in [(&only.row.alloc, "allocated", ALLOCATED), (&only.row.live, "in use", IN_USE)]
+            for (face, what, columns) in
+                [(&only.row.alloc, "allocated per request", ALLOCATED), (&only.row.live, "in use of a pod", IN_USE)]
             {
-                if let Some(of) = face.change {
+                if let Some(ratio) = level_ratio(face, references.row(only), columns) {
                     text.push(words(format!(", {what} ")));
-                    text.push(ratio(of, references.row(only), columns));
+                    text.push(ratio);
                 }
             }
             growth = match only.row.slope.direction {
@@ -81,10 +83,7 @@ pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References)
         }
         text.push(words(format!("{growth}: {meaning} ")));
         if cells.iter().any(|filed| filed.row.class.is_leak()) {
-            let head = &comparison.subject.head;
-            text.push(words(format!(
-                "Before {head} runs out of memory, look at what its functions keep (Memory, below), or roll it back there. "
-            )));
+            text.push(words(format!("{} ", action(&comparison.subject.head))));
         }
     }
     (!text.is_empty()).then_some(text)
@@ -165,9 +164,7 @@ fn of_functions(
     });
     let head = ["function", "cell", "allocated per request", "in use of a pod", "growth", "together"];
     let mut blocks = vec![Block::list("Functions whose memory changed", &head, rows)];
-    if number > SHOWN {
-        blocks.push(paragraph(vec![words(format!("{} more are in the table heap.", number - SHOWN))]));
-    }
+    blocks.extend(in_table(number, SHOWN, "function", "heap"));
     blocks
 }
 
@@ -176,26 +173,28 @@ fn judged(filed: &Filed<HeapRow>, references: &mut References) -> [Cell; 4] {
     let (row, citation) = (&filed.row, references.row(filed));
     let tentative = if row.support == Support::Tentative { " Tentative: fewer than 5 pods in an arm." } else { "" };
     [
-        level(&row.alloc, "allocated", citation, ALLOCATED),
-        level(&row.live, "in use", citation, IN_USE),
-        growth(&row.slope, citation),
+        level(&row.alloc, ["allocated", members(row)], citation, ALLOCATED),
+        level(&row.live, ["in use", members(row)], citation, IN_USE),
+        growth(&row.slope, members(row), citation),
         Cell::words(format!("{}{tentative}", meaning(row))).toned(tone(row.class)),
     ]
 }
 
-fn level(face: &LevelFace, what: &str, citation: Citation, columns: Columns) -> Cell {
-    let Some(of) = face.change else { return Cell::words(format!("unknown: {}", why(face.reason))) };
+fn level(face: &LevelFace, [what, members]: [&str; 2], citation: Citation, columns: Columns) -> Cell {
+    let Some(ratio) = level_ratio(face, citation, columns) else {
+        return Cell::words(format!("unknown: {}", why(face.reason)));
+    };
     let how = match face.direction {
         LevelDirection::Up => format!("more {what}"),
         LevelDirection::Down => format!("less {what}"),
         LevelDirection::Flat => format!("as much {what}"),
-        LevelDirection::Unknown => "not known to have changed".to_owned(),
+        LevelDirection::Unknown => undecided(face, members, false),
     };
-    Cell::of(vec![words(format!("{how}: ")), ratio(of, citation, columns)])
+    Cell::of(vec![words(format!("{how}: ")), ratio])
 }
 
 /// How much more the bytes in use grow in an hour.
-fn growth(face: &LevelFace, citation: Citation) -> Cell {
+fn growth(face: &LevelFace, members: &str, citation: Citation) -> Cell {
     let Some(of) = face.change else { return Cell::words(format!("unknown: {}", why(face.reason))) };
     let grown = |slope: f64| libm::exp(slope);
     let by_hour = change(Interval { value: grown(of.value), low: grown(of.low), high: grown(of.high) });
@@ -203,7 +202,7 @@ fn growth(face: &LevelFace, citation: Citation) -> Cell {
         LevelDirection::Up => format!("grows faster: {by_hour} after an hour than at the base's rate"),
         LevelDirection::Down => format!("grows more slowly: {by_hour} after an hour than at the base's rate"),
         LevelDirection::Flat => "grows as fast".to_owned(),
-        LevelDirection::Unknown => "not known to have changed".to_owned(),
+        LevelDirection::Unknown => undecided(face, members, true),
     };
     let [value, low, high] = [of.value, of.low, of.high].map(decimals);
     let logarithm = figure(format!("{value} ({low} to {high})"), citation, &GROWTH);

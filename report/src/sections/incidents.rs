@@ -1,8 +1,12 @@
 //! Incidents, ranked by what they cost: what each did in which cell, with pictures of it.
 
+use std::collections::BTreeSet;
+
 use fleetdiff_diff::figures::grouped;
 use fleetdiff_pipeline::rules::advice;
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, IncidentRow};
+use fleetdiff_pipeline::rules::kernel::callers_outside;
+use fleetdiff_pipeline::rules::wording::Wording;
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, IncidentRow};
 use fleetdiff_schemas::verdict::{BaseKind, IncidentState, Severity};
 
 use super::by_cell::{Known, known};
@@ -12,10 +16,12 @@ use crate::comparison::{Comparison, Incident};
 use crate::document::{Block, Cell, Chart, Fact, Section, Text, Tone, Verdict, name, paragraph, words};
 use crate::figures::{EFFECT, instant, points, quote, ratio};
 use crate::records::Filed;
-use crate::references::References;
+use crate::references::{Citation, References};
 
-/// Incidents that are shown in full; the others have a line in the table of all.
-const SHOWN: usize = 12;
+/// Incidents with a line in the first table; the others have theirs near the end of the report.
+const LISTED: usize = 12;
+/// Incidents that are shown in full.
+const SHOWN: usize = 6;
 /// Most cells of one incident that are drawn and listed.
 const CELLS: usize = 40;
 /// Most names of functions that move with a cause.
@@ -31,13 +37,19 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
             .to_owned(),
         number => format!(
             "{} incidents, ranked by how much of all samples they move. An incident is all that one cause does: its cells, and the \
-             callers that move with it.",
-            grouped(number)
+             callers that move with it.{}",
+            grouped(number),
+            if incidents.iter().any(is_diluted) { DILUTED } else { "" }
         ),
     };
     let mut blocks = vec![paragraph(vec![words(introduction)])];
     if incidents.len() > 1 {
-        blocks.push(ranking(&incidents, references));
+        let largest = &incidents[..incidents.len().min(LISTED)];
+        blocks.push(ranking("Incidents, the largest first", comparison, largest, references));
+        let more = incidents.len() - largest.len();
+        let text =
+            format!("{} smaller {}: see All other incidents, below.", grouped(more), advice::plural(more, "incident"));
+        blocks.extend((more > 0).then(|| paragraph(vec![words(text)])));
     }
     // NB: what another incident explains has no story of its own.
     let told = incidents.iter().filter(|incident| !is_superseded(incident));
@@ -47,28 +59,79 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
     Ok(Some(Section { title: Some("Incidents".to_owned()), blocks }))
 }
 
+/// The incidents without a line in the first table.
+pub(crate) fn others(comparison: &Comparison<'_>, references: &mut References) -> Result<Option<Section>, Undrawn> {
+    let incidents = comparison.incidents();
+    let Some(others) = incidents.get(LISTED..).filter(|others| !others.is_empty()) else { return Ok(None) };
+    let blocks = vec![ranking("All other incidents", comparison, others, references)];
+    Ok(Some(Section { title: Some("All other incidents".to_owned()), blocks }))
+}
+
+/// What has to be known where a share falls although the function does more.
+const DILUTED: &str = " Head / base is relative to what did not change; a share can fall although the function does more, if others \
+                       take much more of the whole.";
+
+/// Whether the share of a cause moved the other way than its cost.
+fn is_diluted(incident: &Incident<'_>) -> bool {
+    let row = &incident.standing.row;
+    row.effect.zip(row.share_delta).is_some_and(|(effect, delta)| (effect.value > 1.0) != (delta.value > 0.0))
+}
+
+/// The cause, and what it is below if it is a function of the kernel.
+fn cause(row: &IncidentRow) -> Text {
+    let whole = if row.cause == ALL_FUNCTIONS { words(advice::name(&row.cause)) } else { name(&*row.cause) };
+    let mut text = vec![whole];
+    let callers = callers_outside(&row.cause, &row.explains);
+    if let Some(first) = callers.first() {
+        text.extend([words(" below "), name(first.as_str())]);
+        let more = callers.len() - 1;
+        text.extend((more > 0).then(|| words(format!(" and {more} more"))));
+    }
+    text
+}
+
+/// The cell in which the effect of an incident was measured, if it stands in several.
+fn measured_in(comparison: &Comparison<'_>, incident: &Incident<'_>) -> Option<String> {
+    let row = &incident.standing.row;
+    let flags = comparison.flags_of(incident);
+    let cells: BTreeSet<&CellKey> = flags.iter().map(|filed| &filed.row.row.cell).collect();
+    let lead = flags.iter().map(|filed| &filed.row.row).find(|flag| flag.effect() == row.effect)?;
+    (cells.len() > 1).then(|| comparison.place(&lead.cell))
+}
+
 fn is_superseded(incident: &Incident<'_>) -> bool {
     incident.ended.is_some_and(|end| end.row.state == IncidentState::Superseded)
 }
 
-/// All incidents, a line each.
-fn ranking(incidents: &[Incident<'_>], references: &mut References) -> Block {
+/// Incidents, a line each.
+fn ranking(
+    caption: &str,
+    comparison: &Comparison<'_>,
+    incidents: &[Incident<'_>],
+    references: &mut References,
+) -> Block {
     let rows = incidents.iter().map(|incident| {
         let row = &incident.standing.row;
         let citation = references.row(incident.standing);
         let unknown = || Cell::words("unknown");
         vec![
-            Cell::of(vec![name(advice::name(&row.cause))]),
+            Cell::of(cause(row)),
             Cell::verdict(standing(incident)),
             Cell::words(row.regressed_in.iter().chain(&row.improved_in).cloned().collect::<Vec<_>>().join(", ")),
-            row.effect
-                .map_or_else(|| Cell::words(one_sided(row)), |effect| Cell::of(vec![ratio(effect, citation, EFFECT)])),
+            effect(row, measured_in(comparison, incident), citation),
             row.share_delta.map_or_else(unknown, |delta| Cell::of(vec![points(delta, citation)])),
             Cell::words(instant(row.raised_at)),
         ]
     });
     let head = ["cause", "state", "where", "head / base", "change of share", "raised"];
-    Block::list("All incidents", &head, rows)
+    Block::list(caption, &head, rows)
+}
+
+/// By how much a cause changed, and where that was measured if it may be asked.
+fn effect(row: &IncidentRow, measured_in: Option<String>, citation: Citation) -> Cell {
+    let Some(effect) = row.effect else { return Cell::words(one_sided(row)) };
+    let place = measured_in.map(|place| words(format!(" in {place}")));
+    Cell::of([ratio(effect, citation, EFFECT)].into_iter().chain(place).collect())
 }
 
 /// Why there is no ratio: only one build has the cause, or what a request costs could not be compared.
@@ -96,8 +159,7 @@ fn story(
     references: &mut References,
 ) -> Result<Vec<Block>, Undrawn> {
     let row = &incident.standing.row;
-    let title = vec![name(advice::name(&row.cause))];
-    let mut blocks = vec![Block::Heading { text: title, verdict: standing(incident) }];
+    let mut blocks = vec![Block::Heading { text: cause(row), verdict: standing(incident) }];
     let Some(known) = known(comparison, incident) else {
         blocks.push(facts(incident, references));
         return Ok(blocks);
@@ -105,13 +167,19 @@ fn story(
     let effects = known.effects(comparison, CELLS);
     let mut charts = Vec::new();
     if effects.iter().any(|effect| effect.ratio.is_some()) {
-        let describes = format!("{} in {} cells: head divided by base, with 95 % intervals", row.cause, effects.len());
+        let describes = format!(
+            "{} in {} {}: head divided by base, with 95 % intervals",
+            row.cause,
+            effects.len(),
+            advice::plural(effects.len(), "cell")
+        );
         charts.push(Chart {
             title: vec![words("Where it changed, cell by cell")],
-            caption: vec![words(
-                "Head divided by base, with 95 % intervals; right of the line at x 1 is more expensive. Filled: flagged. The figures \
-                 are in the table below.",
-            )],
+            caption: vec![words(format!(
+                "Head divided by base, with 95 % intervals; right of the line at x 1 it {} more in the head. Filled: flagged. The \
+                 figures are in the table below.",
+                Wording::of(known.key.profile_type).does
+            ))],
             says: Text::new(),
             svg: forest(&effects, &describes)?,
         });
@@ -141,7 +209,7 @@ fn facts(incident: &Incident<'_>, references: &mut References) -> Block {
         let ended = quote(&end.row.summary, references.row(end), "summary");
         facts.push(Fact::new("Ended", vec![words(format!("{}: ", instant(end.row.changed_at))), ended]));
     }
-    facts.push(Fact::new("Costs", vec![quote(&row.impact, citation, "impact")]));
+    facts.push(Fact::new("Impact", vec![quote(&row.impact, citation, "impact")]));
     facts.push(Fact::new("How sure", vec![quote(&row.confidence, citation, "confidence")]));
     facts.push(Fact::new("Since", since(incident, references)));
     if !row.explains.is_empty() {

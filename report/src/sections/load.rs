@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use fleetdiff_pipeline::rules::advice::change;
-use fleetdiff_pipeline::rules::scaling::{at_twice_the_load, name as as_said};
+use fleetdiff_pipeline::rules::scaling::{action, at_twice_the_load, name as as_said};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, Interval, ScalingRow};
-use fleetdiff_schemas::verdict::ScalingVerdict;
+use fleetdiff_schemas::verdict::{BaseKind, ScalingVerdict};
 
-use super::load_curves;
+use super::{load_curves, rest};
 use crate::chart::Undrawn;
 use crate::comparison::Comparison;
 use crate::document::{Block, Cell, Section, Text, Tone, name, paragraph, words};
@@ -60,7 +60,6 @@ pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References)
         let order = |filed: &Filed<ScalingRow>| (filed.row.count_kind, &*filed.row.function == ALL_FUNCTIONS);
         order(a).cmp(&order(b)).then(size(b).total_cmp(&size(a)))
     });
-    let head = &comparison.subject.head;
     let mut text = Text::new();
     for filed in worse.iter().take(IN_SHORT) {
         let place = comparison.place(&filed.row.cell);
@@ -70,10 +69,8 @@ pub(super) fn in_short(comparison: &Comparison<'_>, references: &mut References)
         text.extend(at_twice(filed.row.base_elasticity, references.row(filed), BASE_ELASTICITY));
         text.push(words(". "));
     }
-    if worse.len() > IN_SHORT {
-        text.push(words(format!("{} more are below. ", worse.len() - IN_SHORT)));
-    }
-    text.push(words(format!("Before {head} meets peak load, compare it there, or add pods. ")));
+    text.extend(rest(worse.len(), IN_SHORT, ["function", ""]));
+    text.push(words(action(&comparison.subject.head, &comparison.subject.base)));
     Some(text)
 }
 
@@ -147,7 +144,8 @@ fn unknown(comparison: &Comparison<'_>, silent: &[&Filed<ScalingRow>], reference
         by_need.entry(reason.name()).or_insert((filed, Vec::new())).1.push(&filed.row.cell);
     }
     let sentence = |(filed, cells): (&Filed<ScalingRow>, Vec<&CellKey>)| {
-        let places = cells.into_iter().map(|cell| comparison.place(cell)).collect::<Vec<_>>().join(", ");
+        let key = comparison.keys.iter().find(|key| key.profile_type == filed.row.profile_type);
+        let places = key.map_or_else(String::new, |key| comparison.places(key, BaseKind::Concurrent, cells));
         let kind = filed.row.profile_type.name();
         let citation = references.row(filed);
         let needed = filed.row.needed.as_deref().unwrap_or("more data");

@@ -1,14 +1,16 @@
 //! What happened, where, how sure it is, what to do, and what it rests on: one minute for somebody who was not there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_diff::figures::grouped;
-use fleetdiff_pipeline::rules::advice::plural;
-use fleetdiff_schemas::profile::CountKind;
+use fleetdiff_pipeline::rules::advice::{capitalised, plural};
+use fleetdiff_pipeline::rules::wording::Wording;
+use fleetdiff_schemas::profile::{CountKind, ProfileType};
 use fleetdiff_schemas::rows::{ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::verdict::{BaseKind, IncidentState};
 
-use super::{heap, load, waiting};
+use super::by_cell::known;
+use super::{heap, load, rest, waiting};
 use crate::chart::Undrawn;
 use crate::comparison::{Comparison, Incident};
 use crate::document::{Block, Fact, Section, Span, Text, words};
@@ -27,7 +29,11 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
     let mut facts = vec![Fact::new("What happened", happened(&incidents, verdict, base, references))];
     facts.extend(load::in_short(comparison, references).map(|text| Fact::new("Under load", text)));
     facts.extend(heap::in_short(comparison, references).map(|text| Fact::new("Memory", text)));
-    facts.extend(waiting::in_short(comparison, references).map(|text| Fact::new("Waiting", text)));
+    if let Some(text) = waiting::in_short(comparison, references) {
+        // Where requests wait longer, incidents are the functions in which they do: the cause comes first.
+        let place = if waiting::is_longer(comparison) { 0 } else { facts.len() };
+        facts.insert(place, Fact::new("Waiting", text));
+    }
     facts.push(Fact::new("Where", places(comparison, &incidents, base, references)));
     facts.push(Fact::new("How sure", sure(&incidents, base, references)));
     facts.push(Fact::new("What to do", action(verdict, base, references)));
@@ -49,10 +55,7 @@ fn happened(
         text.push(quote(&incident.standing.row.summary, citation, "summary"));
         text.push(words(" "));
     }
-    let more = standing.count().saturating_sub(SHOWN);
-    if more > 0 {
-        text.push(words(format!("{more} more {} below. ", plural(more, "incident"))));
-    }
+    text.extend(rest(standing.clone().count(), SHOWN, ["incident", which_rest(standing)]));
     // NB: what another incident explains goes on in that one.
     let ended = incidents.iter().filter_map(|incident| Some((incident.standing, incident.ended?)));
     let cleared = ended.filter(|(_, end)| end.row.state == IncidentState::Cleared);
@@ -62,10 +65,7 @@ fn happened(
             text.push(words(" "));
         }
     }
-    let more = cleared.count().saturating_sub(SHOWN);
-    if more > 0 {
-        text.push(words(format!("{more} more {} that ended below. ", plural(more, "incident"))));
-    }
+    text.extend(rest(cleared.count(), SHOWN, ["incident", " that ended"]));
     if text.is_empty() {
         let none = match base {
             BaseKind::Concurrent => "No function was flagged: no share of samples is known to have changed. ",
@@ -80,6 +80,14 @@ fn happened(
     text
 }
 
+/// Which incidents are not said: whether they are in other cells decides whether somebody has to look.
+fn which_rest<'a>(standing: impl Iterator<Item = &'a Incident<'a>> + Clone) -> &'static str {
+    let places = |of: &Incident<'a>| of.standing.row.regressed_in.iter().chain(&of.standing.row.improved_in);
+    let said: BTreeSet<&String> = standing.clone().take(SHOWN).flat_map(places).collect();
+    let is_new = standing.skip(SHOWN).flat_map(places).any(|place| !said.contains(place));
+    if is_new { "" } else { " of the same cells" }
+}
+
 /// Where the incidents that stand are, and how many cells have which verdict, by type of profile if there are several.
 fn places(
     comparison: &Comparison<'_>,
@@ -87,20 +95,21 @@ fn places(
     base: BaseKind,
     references: &mut References,
 ) -> Text {
-    let standing = incidents.iter().filter(|incident| incident.ended.is_none()).map(|incident| &incident.standing.row);
-    let (mut more, mut less) = (BTreeSet::new(), BTreeSet::new());
-    for row in standing {
-        more.extend(row.regressed_in.iter().map(String::as_str));
-        less.extend(row.improved_in.iter().map(String::as_str));
+    let mut found: BTreeMap<(bool, &str), BTreeSet<&str>> = BTreeMap::new();
+    for incident in incidents.iter().filter(|incident| incident.ended.is_none()) {
+        let row = &incident.standing.row;
+        let of_type = known(comparison, incident).map_or(ProfileType::Cpu, |known| known.key.profile_type);
+        let Wording { more, less, .. } = Wording::of(of_type);
+        for (is_less, words, places) in [(false, more, &row.regressed_in), (true, less, &row.improved_in)] {
+            found.entry((is_less, words)).or_default().extend(places.iter().map(String::as_str));
+        }
     }
     let mut text = Text::new();
-    for (direction, places) in [("more expensive", more), ("cheaper", less)] {
-        if !places.is_empty() {
-            let places = places.into_iter().collect::<Vec<_>>().join("; ");
-            text.push(words(format!("Something is {direction} in ")));
-            text.push(Span::Strong { text: places });
-            text.push(words(". "));
-        }
+    for ((_, direction), places) in found.into_iter().filter(|(_, places)| !places.is_empty()) {
+        let places = places.into_iter().collect::<Vec<_>>().join("; ");
+        text.push(words(format!("{} in ", capitalised(direction))));
+        text.push(Span::Strong { text: places });
+        text.push(words(". "));
     }
     let verdicts: Vec<_> = comparison.keys.iter().filter_map(|key| comparison.over_all(key, base)).collect();
     for verdict in &verdicts {
@@ -116,7 +125,9 @@ fn places(
 fn sure(incidents: &[Incident<'_>], base: BaseKind, references: &mut References) -> Text {
     if let Some(incident) = incidents.first() {
         let citation = references.row(incident.standing);
-        return vec![quote(&incident.standing.row.confidence, citation, "confidence")];
+        let first = (incidents.len() > 1).then(|| words("The first incident: "));
+        let confidence = quote(&incident.standing.row.confidence, citation, "confidence");
+        return first.into_iter().chain([confidence]).collect();
     }
     match base {
         BaseKind::Concurrent => vec![words(
@@ -163,7 +174,7 @@ fn based_on(
         count(row.head_pods, citation, "head_pods"),
         words(format!(" pods of {} against ", row.comparison.head_build)),
         count(row.base_pods, citation, "base_pods"),
-        words(format!(" of {}; ", row.comparison.base_build)),
+        words(format!(" of {}{}; ", row.comparison.base_build, if cells > 1 { " in these together" } else { "" })),
         count(row.head_total, citation, "head_total"),
         words(" samples against "),
         count(row.base_total, citation, "base_total"),

@@ -4,7 +4,7 @@ use comrak::nodes::NodeValue;
 use comrak::{Arena, Options, parse_document};
 use fleetdiff_report::{Document, markdown};
 use fleetdiff_schemas::identity::Build;
-use fleetdiff_schemas::rows::{IncidentRow, Tables};
+use fleetdiff_schemas::rows::{IncidentRow, Interval, Tables};
 use fleetdiff_schemas::verdict::{ComparisonVerdict, IncidentState};
 use fleetdiff_simulation::fleet::Fleet;
 
@@ -49,6 +49,32 @@ fn a_regression_is_told_from_verdict_to_ledger() {
     }
 }
 
+/// A ratio of one cell stood beside several; a long list stood above what explains it; cells of no verdict were counted.
+#[test]
+fn regression_many_incidents_are_folded_and_say_where_they_were_measured() {
+    let mut tables = REGRESSED.clone();
+    let last = REGRESSED.incidents.last().unwrap();
+    let more = (1..=20).map(|number| IncidentRow {
+        cause: format!("function_{number:02}"),
+        incident_id: format!("{number}"),
+        flags: Vec::new(),
+        share_delta: Some(Interval { value: 0.0002, low: 0.0001, high: 0.0003 }),
+        ..last.clone()
+    });
+    tables.incidents.extend(more);
+    let text = plain(&tables);
+    let (top, section) = text.split_once("## Incidents").unwrap();
+    assert!(top.contains("18 more incidents of the same cells are below."), "{top}");
+    assert!(top.contains("2 of 4 cells regressed, ") && !top.contains(" 0 improved"), "{top}");
+    let (section, after) = section.split_once("\n## ").unwrap();
+    let line = section.lines().find(|line| line.starts_with("| `serialize_video_chunk`")).unwrap();
+    assert!(line.contains(" | all of tv | x 1.") && line.contains(" in tv in "), "{line}");
+    assert!(section.contains("9 smaller incidents: see All other incidents, below."), "{section}");
+    assert_eq!(section.matches("\n### ").count(), 6, "{section}");
+    let (_, others) = after.split_once("## All other incidents").unwrap();
+    assert_eq!(others.matches("| `function_").count(), 9, "{others}");
+}
+
 /// Each part has its own rows: figures of one comparison never stand under another.
 #[test]
 fn comparisons_of_one_folder_are_kept_apart() {
@@ -87,7 +113,7 @@ fn what_scales_worse_is_named_and_nothing_else() {
     let (top, section) = text.split_once("## Under load").unwrap();
     let said = top.lines().find(|line| line.contains("**Under load**")).unwrap();
     assert!(said.contains("In all of tv, serialize_video_chunk at twice the load costs a request "), "{said}");
-    assert!(said.contains(" meets peak load, compare it there, or add pods."), "{said}");
+    assert!(said.contains(" meets peak load, compare it with v41 there, or add pods"), "{said}");
     let (section, _) = section.split_once("\n## ").unwrap();
     assert!(section.contains("cpu: 2 of 616 tested rows"), "{section}");
     let rows: Vec<&str> = section.lines().filter(|line| line.contains("elasticity ")).collect();
@@ -151,7 +177,8 @@ fn memory_is_judged_by_what_is_allocated_and_what_stays() {
     // Who reads only the top sees it too.
     let (top, _) = text.split_once("## Cell by cell").unwrap();
     assert!(
-        top.contains("**Memory**: In all of tv, allocated x 0.80") && top.contains("A hidden leak: more is kept"),
+        top.contains("**Memory**: In all of tv, allocated per request x 0.80")
+            && top.contains("A hidden leak: more is kept"),
         "{top}"
     );
     assert!(!top.contains("no cost is known to have changed"), "{top}");

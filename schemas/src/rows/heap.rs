@@ -68,6 +68,8 @@ pub struct LevelFace {
     pub ln_p: Option<f64>,
     /// The smallest false-discovery rate at which it is significant.
     pub q_value: Option<f64>,
+    /// Tests of the family in which that is so.
+    pub tests: Option<i64>,
     /// Which way it went.
     pub direction: LevelDirection,
     /// Why that is unknown.
@@ -83,6 +85,7 @@ impl LevelFace {
             change: None,
             ln_p: None,
             q_value: None,
+            tests: None,
             direction: LevelDirection::Unknown,
             reason: Some(reason),
         }

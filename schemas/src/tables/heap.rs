@@ -83,6 +83,8 @@ fn columns_of_allocation() -> Vec<Column<HeapRow>> {
         "alloc_q_value" in "1": alloc.q_value =>
             "Smallest false-discovery rate at which the change is significant, 0 to 1. The family is all functions of the cell and \
              `count_kind`; for `(all)`, all cells of the comparison. Null where `alloc_ln_p` is.",
+        "alloc_tests" in "rows": alloc.tests =>
+            "Tests of that family, for which `alloc_q_value` is corrected. Null where it is.",
         "alloc_direction": alloc.direction =>
             "`up` or `down` if the change is significant and larger than 5 %, `flat` if its 90 % interval lies within 5 %, \
              else `unknown`.",
@@ -101,6 +103,7 @@ fn columns_of_memory_in_use() -> Vec<Column<HeapRow>> {
             "Head over base within each kind of machine; infinite if the base has none. Null where `live_head` is.",
         "live_ln_p" in "nats": live.ln_p => "As `alloc_ln_p`, of memory in use. Null where `live_head` is.",
         "live_q_value" in "1": live.q_value => "As `alloc_q_value`, of memory in use. Null where `live_ln_p` is.",
+        "live_tests" in "rows": live.tests => "As `alloc_tests`, of memory in use. Null where `live_q_value` is.",
         "live_direction": live.direction => "As `alloc_direction`, of memory in use.",
         "live_reason": live.reason => "Why the direction is `unknown`; null otherwise.",
     )
@@ -117,6 +120,7 @@ fn columns_of_growth() -> Vec<Column<HeapRow>> {
         "slope_difference" in "1/h" +-: slope.change => "Head less base within each kind of machine. Null where `slope_head` is.",
         "slope_ln_p" in "nats": slope.ln_p => "As `alloc_ln_p`, of the difference. Null where `slope_head` is.",
         "slope_q_value" in "1": slope.q_value => "As `alloc_q_value`, of the difference. Null where `slope_ln_p` is.",
+        "slope_tests" in "rows": slope.tests => "As `alloc_tests`, of the difference. Null where `slope_q_value` is.",
         "slope_direction": slope.direction =>
             "`up` or `down` if the difference is significant and larger than .1 an hour, `flat` if its 90 % interval lies within \
              .1 an hour, else `unknown`.",

@@ -104,6 +104,7 @@ fn columns_of_time() -> Vec<Column<WaitingRow>> {
             "Smallest false-discovery rate at which the change is significant, 0 to 1. The family is all functions of the cell, \
              `measure` and `count_kind`; for threads, all of the cell and `measure`; for `(all)` of a cell, all cells of the `measure`. \
              Null where `ln_p` is.",
+        "tests" in "rows": time.tests => "Tests of that family, for which `q_value` is corrected. Null where it is.",
         "direction": time.direction =>
             "`up` or `down` if the change is significant and larger than 5 %, `flat` if its 90 % interval lies within 5 %, \
              else `unknown`.",

@@ -89,6 +89,7 @@ impl Generator {
             change: self.interval(),
             ln_p: self.known(Self::number),
             q_value: self.known(Self::number),
+            tests: self.known(Self::count),
             direction: self.one_of(&[LevelDirection::Up, LevelDirection::Unknown]),
             reason: self.known(|g| g.one_of(&[LevelReason::FewPods, LevelReason::Imprecise])),
         }

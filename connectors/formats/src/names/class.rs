@@ -1,6 +1,6 @@
 //! Whose code a function is: the program's own, its language's runtime, a library's, or the kernel's.
 
-use fleetdiff_schemas::profile::UNSYMBOLISED;
+use fleetdiff_schemas::profile::{KERNEL, UNSYMBOLISED};
 
 /// Whose code a function is, as far as its name tells: what a flame graph may fold away. It decides no row.
 ///
@@ -63,7 +63,7 @@ impl FrameClass {
     /// ```
     pub fn of(name: &str) -> Self {
         let begins = |known: &[&str]| known.iter().any(|known| name.starts_with(known));
-        if name.ends_with("_[k]") {
+        if name.ends_with(KERNEL) {
             Self::Kernel
         } else if name.is_empty() || name == UNSYMBOLISED || (name.starts_with('[') && name.ends_with(']')) {
             Self::Unknown

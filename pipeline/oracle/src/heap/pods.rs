@@ -217,6 +217,7 @@ pub(crate) fn face_of(change: &Change, is_slope: bool) -> LevelFace {
         change: Some(Interval { value: change.value(), low, high }),
         ln_p: Some(change.ln_p()),
         q_value: None,
+        tests: None,
         direction: if flat { LevelDirection::Flat } else { LevelDirection::Unknown },
         reason: (!flat).then_some(LevelReason::Imprecise),
     }

@@ -15,6 +15,8 @@ use fleetdiff_statistics::families::selected;
 
 use crate::rules::advice::{change, words};
 use crate::rules::extent::extents;
+use crate::rules::heap::action;
+use crate::rules::scaling::lead_cell;
 
 /// Why a finding is over.
 const CLOSED: &str = "comparison_closed";
@@ -79,6 +81,8 @@ impl HeapFindings {
         let raised_at = self.standing.as_ref().map_or_else(|| self.clock.end_of(hop), |finding| finding.raised_at);
         let places = extents(&cells, of_cells.iter().map(|row| &row.cell));
         let carried_by = carriers(rows, &lead.cell);
+        let grid: BTreeSet<&CellKey> = of_cells.iter().map(|row| &row.cell).collect();
+        let here_of = |lead: &HeapRow| lead_cell(&lead.cell, cells.len() > 1, &grid);
         let last = HeapFindingRow {
             service: self.id.service.clone(),
             base_build: self.id.base_name(),
@@ -92,8 +96,8 @@ impl HeapFindings {
             alloc_ratio: lead.alloc.change,
             live_ratio: lead.live.change,
             slope_difference: lead.slope.change,
-            summary: self.summary(&words(&places), lead, &carried_by),
-            action: self.action(),
+            summary: self.summary(&words(&places), (lead, &here_of(lead)), &carried_by),
+            action: action(&self.id.head),
             carried_by,
             ..HeapFindingRow::blank()
         };
@@ -106,7 +110,7 @@ impl HeapFindings {
         self.standing.take().map(|finding| self.cleared(hop, finding.last, CLOSED))
     }
 
-    fn summary(&self, places: &str, lead: &HeapRow, carried_by: &[String]) -> String {
+    fn summary(&self, places: &str, (lead, there): (&HeapRow, &str), carried_by: &[String]) -> String {
         let (head, base) = (&self.id.head, self.id.base_name());
         let of = |ratio: Option<Interval>| ratio.map_or_else(|| "an unknown amount".to_owned(), change);
         let allocated = match lead.alloc.direction {
@@ -123,17 +127,12 @@ impl HeapFindings {
         let by =
             if carried_by.is_empty() { String::new() } else { format!(" Most is kept by {}.", carried_by.join(", ")) };
         format!(
-            "{}: {head} keeps more memory than {base} in {places}, and ever more. {allocated} a pod has {} in use, and \
-             in each hour that becomes {} than in {base}.{by}",
+            "{}: {head} keeps more memory than {base} in {places}, and ever more. {allocated} a pod has {} in use{there}, \
+             and in each hour that becomes {} than in {base}.{by}",
             title(lead.class),
             of(lead.live.change),
             of(grows),
         )
-    }
-
-    fn action(&self) -> String {
-        let head = &self.id.head;
-        format!("Before {head} runs out of memory, look at what these functions keep, or roll {head} back there.")
     }
 
     fn cleared(&self, hop: Hop, last: HeapFindingRow, because: &str) -> HeapFindingRow {
@@ -191,6 +190,7 @@ mod tests {
             change: Some(Interval { value, low: value - 0.1, high: value + 0.1 }),
             ln_p: Some(libm::log(q_value)),
             q_value: Some(q_value),
+            tests: Some(1),
             direction,
             reason: None,
         }
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(
             raised.summary,
             "Hidden leak: v2 keeps more memory than v1 in tv in north, and ever more. A request allocates 20 % less (10 to 30 %), but \
-             a pod has 50 % more (40 to 60 %) in use, and in each hour that becomes 65 % more (49 to 82 %) than in v1. Most is kept by \
+             a pod has 50 % more (40 to 60 %) in use there, and in each hour that becomes 65 % more (49 to 82 %) than in v1. Most is kept by \
              cache."
         );
         assert!(found.report(Hop(120), &first).is_none(), "nothing new");

@@ -3,6 +3,8 @@
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, Interval, LevelFace};
 use fleetdiff_schemas::verdict::{HeapClass, LevelDirection, LevelReason, Support};
 
+use crate::rules::levels::{one_sided, undecided};
+
 /// What a row says, in sentences: each figure that is known, then what they are together.
 ///
 /// ```
@@ -22,29 +24,38 @@ pub fn sentence(row: &HeapRow) -> String {
             };
             format!("it grows {how} ({value:+.2} in the logarithm per hour, {low:+.2} to {high:+.2})")
         }
-        _ => format!("whether it grows faster is unknown ({})", why(row.slope.reason)),
+        (_, Some(Interval { value, low, high })) => {
+            let open = undecided(&row.slope, members(row), true);
+            format!("its growth is {open} ({value:+.2} in the logarithm per hour, {low:+.2} to {high:+.2})")
+        }
+        (_, None) => format!("whether it grows faster is unknown ({})", why(row.slope.reason)),
     };
     let tentative = if row.support == Support::Tentative { " Tentative: fewer than 5 pods in an arm." } else { "" };
     format!(
         "{name}: bytes allocated per request {}; bytes in use {}; {slope}. {}{tentative}",
-        moved(&row.alloc),
-        moved(&row.live),
+        moved(&row.alloc, members(row)),
+        moved(&row.live, members(row)),
         meaning(row)
     )
 }
 
+/// What is tested together with a row.
+pub fn members(row: &HeapRow) -> &'static str {
+    if &*row.function == ALL_FUNCTIONS { "cells" } else { "functions" }
+}
+
 /// By how much a figure moved.
-fn moved(face: &LevelFace) -> String {
+fn moved(face: &LevelFace, members: &str) -> String {
     let Some(Interval { value, low, high }) = face.change else {
         return format!("unknown ({})", why(face.reason));
     };
     let high = if high.is_finite() { format!("{high:.2}") } else { "any".to_owned() };
-    let ends = format!("x {value:.2}, {low:.2} to {high}");
+    let ends = one_sided(face).map_or_else(|| format!("x {value:.2}, {low:.2} to {high}"), str::to_owned);
     match face.direction {
         LevelDirection::Up => format!("up ({ends})"),
         LevelDirection::Down => format!("down ({ends})"),
         LevelDirection::Flat => format!("unchanged ({ends})"),
-        LevelDirection::Unknown => format!("not known to have changed ({ends})"),
+        LevelDirection::Unknown => format!("{} ({ends})", undecided(face, members, false)),
     }
 }
 

@@ -9,7 +9,7 @@ use fleetdiff_schemas::rows::{CellKey, CellRow, ComparisonKey, ComparisonRow};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{ComparisonVerdict, Scope, Verdict};
 
-use crate::rules::advice::{Standing, need};
+use crate::rules::advice::{PodsNow, Standing, need};
 use crate::rules::outlook::{Outlook, outlook};
 
 /// The cells of one comparison, by type of profile.
@@ -80,10 +80,11 @@ impl Cells {
         warnings
     }
 
-    /// Pods of head and base in one cell.
-    pub(super) fn pods(&self, comparison: &ComparisonKey, cell: &CellKey) -> Option<(i64, i64)> {
+    /// Pods of head and base in one cell, as of the last look at it.
+    pub(super) fn pods(&self, comparison: &ComparisonKey, cell: &CellKey) -> Option<PodsNow> {
         let known = self.known.get(&(comparison.clone(), cell.clone()))?;
-        Some((known.row.head_pods, known.row.base_pods))
+        let here = self.known.iter().filter(|((_, of), _)| of == cell).map(|(_, known)| known);
+        Some(known.pods_now(here))
     }
 }
 
@@ -122,8 +123,15 @@ impl Known {
         matches!(self.row.verdict, ComparisonVerdict::Clean | ComparisonVerdict::Improved)
     }
 
-    /// What would decide the cell.
-    fn open(&self) -> Standing {
+    /// Its pods, with the type of their profiles where those `here`, of the same cell, are not the same pods by number.
+    fn pods_now<'a>(&self, mut here: impl Iterator<Item = &'a Self>) -> PodsNow {
+        let (head, base) = (self.row.head_pods, self.row.base_pods);
+        let differ = here.any(|other| (other.row.head_pods, other.row.base_pods) != (head, base));
+        PodsNow { head, base, with: differ.then_some(self.row.comparison.profile_type) }
+    }
+
+    /// What would decide the cell, of which the others are `here`.
+    fn open(&self, here: &[&Self]) -> Standing {
         let row = &self.row;
         let Some((outlook, at)) = self.outlook else {
             return Standing::Needs("the next report says what it needs".to_owned());
@@ -134,7 +142,7 @@ impl Known {
             Some(left) if !needs_pods && left >= 1.0 => Standing::Wait(whole(left.ceil())),
             // With more pods the time begins once they are there.
             _ => {
-                let pods = (row.head_pods, row.base_pods);
+                let pods = self.pods_now(here.iter().copied());
                 Standing::Needs(need(outlook, pods, (&row.comparison.head_build, &row.comparison.base_build)))
             }
         }
@@ -150,7 +158,7 @@ fn standing(known: &[&Known]) -> Standing {
     if let Some(open) = comparable().find(|known| !known.is_settled()) {
         return match open.row.verdict {
             ComparisonVerdict::Regressed => Standing::Needs("its cause is not settled yet".to_owned()),
-            _ => open.open(),
+            _ => open.open(known),
         };
     }
     let outlying: BTreeSet<&String> = comparable().flat_map(|known| &known.outlying).collect();

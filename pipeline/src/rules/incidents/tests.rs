@@ -64,6 +64,7 @@ struct Looks {
     incidents: Incidents,
     hop: u64,
     verdicts: [ComparisonVerdict; 2],
+    head_pods: i64,
 }
 
 impl Looks {
@@ -73,7 +74,7 @@ impl Looks {
 
     fn with(config: Config) -> Self {
         let incidents = Incidents::new("shop".into(), "v1".into(), "v2".into(), config);
-        Self { incidents, hop: 0, verdicts: [ComparisonVerdict::Inconclusive; 2] }
+        Self { incidents, hop: 0, verdicts: [ComparisonVerdict::Inconclusive; 2], head_pods: 12 }
     }
 
     fn look(&mut self, flags: impl IntoIterator<Item = FlagRow>) -> Announced {
@@ -83,7 +84,7 @@ impl Looks {
             comparison: key(),
             cell: cell(region),
             verdict,
-            head_pods: 12,
+            head_pods: self.head_pods,
             base_pods: 60,
             ..ComparisonRow::blank()
         });
@@ -271,7 +272,7 @@ fn an_incident_can_be_read_alone() {
 
 #[test]
 fn few_pods_are_to_be_repeated_and_other_causes_are_named() {
-    let mut looks = Looks::new();
+    let mut looks = Looks { head_pods: 3, ..Looks::new() };
     let mut few = own("encode", "north");
     few.row.support = Support::Tentative;
     few.row.head.pods = 3;
@@ -293,7 +294,7 @@ fn a_verdict_is_announced_once_and_corrected() {
     assert_eq!((first.verdict, first.regressed_in), (ComparisonVerdict::Regressed, vec!["tv in north".to_owned()]));
     assert_eq!(
         first.summary,
-        "shop v2 against v1: more expensive in 1 of 2 cells (tv in north); inconclusive in 1 of 2 cells (tv in south)."
+        "shop v2 against v1: regressed in 1 of 2 cells (tv in north); inconclusive in 1 of 2 cells (tv in south)."
     );
     assert_eq!(looks.look([total("main", "south")]).verdict, None, "a caller that waits is no verdict");
     let second = looks.look([own("encode", "south"), explained(total("main", "south"), "encode")]).verdict.unwrap();
@@ -406,4 +407,55 @@ fn what_rests_on_young_pods_is_provisional_until_it_is_confirmed() {
 
     let gone = looks.look([cleared(young("south"), "warm_up"), cleared(own("encode", "north"), "equivalent")]);
     assert_eq!(states(&gone.incidents), [is("encode", IncidentState::Cleared)]);
+}
+
+/// Memory in use "costs" nothing, and neither does waiting.
+#[test]
+fn regression_verbs_follow_the_type_of_profile() {
+    for (profile_type, does) in [
+        (ProfileType::Cpu, "costs"),
+        (ProfileType::Heap, "allocates"),
+        (ProfileType::LiveHeap, "holds"),
+        (ProfileType::Wall, "waits"),
+        (ProfileType::Mutex, "keeps others waiting"),
+    ] {
+        let mut more = own("encode", "north");
+        more.row.comparison.profile_type = profile_type;
+        let row = Looks::new().look([more]).incidents.remove(0);
+        assert!(row.summary.starts_with(&format!("encode {does} 10 % more (7 to 13 %)")), "{}", row.summary);
+    }
+}
+
+/// The name of a kernel function alone says nothing to whoever does not write kernels.
+#[test]
+fn regression_kernel_functions_are_named_with_their_callers() {
+    let mut waits = own("__schedule_[k] @ main", "north");
+    waits.explains =
+        ["do_fsync_[k] @ main (total)", "fsync @ main (total)", "poll @ main (share)"].map(str::to_owned).into();
+    let row = Looks::new().look([waits]).incidents.remove(0);
+    assert!(row.summary.starts_with("__schedule_[k] @ main, in the kernel below fsync, costs 10 %"), "{}", row.summary);
+}
+
+/// What is gone "took 0 %" of the samples.
+#[test]
+fn regression_what_is_gone_takes_no_share() {
+    let mut gone = own("encode", "north");
+    (gone.severity, gone.row.adjusted_ratio) = (Severity::Info, None);
+    (gone.row.head.count, gone.row.head.share) = (0, Some(0.0));
+    let row = Looks::new().look([gone]).incidents.remove(0);
+    assert_eq!(row.summary, "encode is gone in v2 in tv in north (shop v2 against v1).");
+    let mut rare = own("encode", "north");
+    rare.row.head.share = Some(0.0001);
+    let row = Looks::new().look([rare]).incidents.remove(0);
+    assert!(row.summary.contains("it takes less than 0.1 % of the cpu samples"), "{}", row.summary);
+}
+
+/// Advice had the pods of the look at which a flag changed last, and the tables those of now.
+#[test]
+fn regression_advice_counts_the_pods_of_now() {
+    let mut few = own("encode", "north");
+    (few.severity, few.row.support, few.row.head.pods) = (Severity::Ticket, Support::Tentative, 2);
+    let row = Looks { head_pods: 4, ..Looks::new() }.look([few]).incidents.remove(0);
+    assert!(row.action.contains(": 4 against 60 pods are few"), "{}", row.action);
+    assert!(row.confidence.contains("Support is tentative: 4 against 60 pods;"), "{}", row.confidence);
 }

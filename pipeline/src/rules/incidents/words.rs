@@ -11,9 +11,13 @@ use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{IncidentState, Severity, Support};
 
 use super::cells::Cells;
-use crate::rules::advice::{self, LISTED, Standing, change, changes, instant, length};
+use crate::rules::advice::{self, LISTED, PodsNow, Standing, change, changes, instant, length, named, plural};
 use crate::rules::extent::extents;
+use crate::rules::kernel::callers_outside;
+use crate::rules::wording::Wording;
 
+/// The smallest share that is written as a number.
+const SMALLEST_SHARE: f64 = 0.0005;
 /// ln of the smallest p-value that is written as a number.
 const LN_SMALLEST: f64 = -690.0;
 
@@ -39,6 +43,8 @@ pub(super) struct Account<'a> {
     pub(super) state: IncidentState,
     /// The flags that stand, or those that ended last.
     pub(super) flags: &'a [&'a FlagRow],
+    /// What moves with the cause.
+    pub(super) explains: &'a [String],
     /// The function that explains the cause, if that is why it ended.
     pub(super) superseded_by: Option<&'a str>,
     /// Why flags were cleared, if some were.
@@ -134,9 +140,12 @@ impl Account<'_> {
             CountKind::SelfCount => self.cause.to_owned(),
             CountKind::Total => format!("{} with all that it calls", self.cause),
         };
+        let callers = callers_outside(self.cause, self.explains);
+        let below =
+            if callers.is_empty() { String::new() } else { format!(", in the kernel below {},", named(&callers)) };
         let parts: Vec<String> = [self.part(Direction::More), self.part(Direction::Less)].concat();
         let share = self.share(lead).map(|share| format!("; it takes {share}")).unwrap_or_default();
-        format!("{subject} {}{share}", parts.join(", and "))
+        format!("{subject}{below} {}{share}", parts.join(", and "))
     }
 
     /// The change in one direction: each cell with its figures, or their range if there are many; cells in which only one
@@ -155,15 +164,18 @@ impl Account<'_> {
             Direction::More => format!("is new in {} in {}", self.head, place(&one)),
             Direction::Less => format!("is gone in {} in {}", self.head, place(&one)),
         };
-        let changed = (!both.is_empty()).then(|| format!("costs {changed}"));
+        let does = self.lead().map_or("", |lead| Wording::of(lead.comparison.profile_type).does);
+        let changed = (!both.is_empty()).then(|| format!("{does} {changed}"));
         changed.into_iter().chain((!one.is_empty()).then_some(alone)).collect()
     }
 
     /// The share of the cause in the row that stands for it.
     fn share(&self, lead: &CellRow) -> Option<String> {
-        let share = lead.head.share.filter(|_| self.cause != ALL_FUNCTIONS)?;
+        // What is gone takes no share.
+        let share = lead.head.share.filter(|share| self.cause != ALL_FUNCTIONS && *share > 0.0)?;
         let place = places(&[lead.cell.clone()].into(), &self.grid()).join(", ");
-        Some(format!("{} % of the {} samples of {} in {place}", percent(share), type_of(lead), self.head))
+        let share = if share < SMALLEST_SHARE { "less than 0.1".to_owned() } else { percent(share) };
+        Some(format!("{share} % of the {} samples of {} in {place}", type_of(lead), self.head))
     }
 
     /// The other types of profile that it shows in.
@@ -216,12 +228,12 @@ impl Account<'_> {
             length(epoch.as_seconds())
         );
         let rows = [self.rows(Direction::More), self.rows(Direction::Less)].concat();
-        let few: BTreeSet<(i64, i64)> = rows
+        let few: BTreeSet<PodsNow> = rows
             .iter()
             .filter(|row| row.support != Support::Firm)
-            .filter_map(|row| self.cells.pods(&row.comparison, &row.cell).or(Some((row.head.pods, row.base.pods))))
+            .map(|row| self.cells.pods(&row.comparison, &row.cell).unwrap_or_else(|| PodsNow::of_flag(row)))
             .collect();
-        let few: Vec<String> = few.into_iter().map(|(head, base)| format!("{head} against {base} pods")).collect();
+        let few: Vec<String> = few.iter().map(PodsNow::to_string).collect();
         let support = if few.is_empty() {
             " Support is firm: at least 5 pods of each build.".to_owned()
         } else {
@@ -283,7 +295,8 @@ pub(super) fn of_verdict(
     let grid: BTreeSet<&CellKey> = standings.keys().collect();
     let part = |word: &str, meant: BTreeSet<CellKey>| {
         let place = places(&meant, &grid).join(", ");
-        (!meant.is_empty()).then(|| format!("{word} in {} of {} cells ({place})", meant.len(), grid.len()))
+        let of = format!("{} of {} {}", meant.len(), grid.len(), plural(grid.len(), "cell"));
+        (!meant.is_empty()).then(|| format!("{word} in {of} ({place})"))
     };
     let with = |is: fn(&Standing) -> bool| -> BTreeSet<CellKey> {
         let meant = standings.iter().filter(|(cell, standing)| is(standing) && !improved.contains(*cell));
@@ -293,8 +306,8 @@ pub(super) fn of_verdict(
     let is_open =
         |standing: &Standing| matches!(standing, Standing::Wait(_) | Standing::Needs(_) | Standing::OtherCauses(_));
     let parts = [
-        part("more expensive", with(Standing::costs_more)),
-        part("less expensive", improved.clone()),
+        part("regressed", with(Standing::costs_more)),
+        part("improved", improved.clone()),
         part("unchanged", with(is_clean)),
         part("inconclusive", with(is_open)),
         part("not comparable", with(|standing| *standing == Standing::NotComparable)),

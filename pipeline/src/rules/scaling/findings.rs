@@ -17,7 +17,7 @@ use fleetdiff_statistics::families::selected;
 
 use crate::rules::advice::{change, words};
 use crate::rules::extent::extents;
-use crate::rules::scaling::{at_twice_the_load, name};
+use crate::rules::scaling::{action, at_twice_the_load, lead_cell, name};
 
 /// Why a finding is over.
 const CLOSED: &str = "comparison_closed";
@@ -135,33 +135,26 @@ impl ScalingFindings {
             elasticity_difference: lead.elasticity_difference,
             share_high_load: lead.high.share,
             load_span: lead.basis.load_span,
-            summary: self.summary(&subject.1, &words(&places), lead),
-            action: self.action(),
+            summary: self.summary(&subject.1, &words(&places), (lead, &lead_cell(&lead.cell, cells.len() > 1, grid))),
+            action: action(&self.id.head, &self.id.base_name()),
             ..ScalingFindingRow::blank()
         };
         self.standing.insert(subject, Finding { raised_at, cells, last: last.clone() });
         Some(last)
     }
 
-    fn summary(&self, function: &str, places: &str, lead: &ScalingRow) -> String {
+    fn summary(&self, function: &str, places: &str, (lead, there): (&ScalingRow, &str)) -> String {
         let (head, base) = (&self.id.head, self.id.base_name());
         let what = name(function);
         let at_twice = |slope: Option<Interval>| {
             slope.map_or_else(|| "an unknown amount".to_owned(), |slope| change(at_twice_the_load(slope)))
         };
         format!(
-            "{what}: {head} scales worse than {base} in {places}. At twice the load a request costs {} there; in {base} {}. \
+            "{what}: {head} scales worse than {base} in {places}. At twice the load a request costs {}{there}; in {base} {}. \
              Load of {head} spanned a factor of {:.1}.",
             at_twice(lead.elasticity),
             at_twice(lead.base_elasticity),
             lead.basis.load_span.unwrap_or(1.0),
-        )
-    }
-
-    fn action(&self) -> String {
-        let (head, base) = (&self.id.head, self.id.base_name());
-        format!(
-            "Before {head} meets peak load, compare it with {base} there, or add pods; a roll back is not urgent at low load."
         )
     }
 

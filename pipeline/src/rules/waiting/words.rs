@@ -1,9 +1,11 @@
 //! Waiting in words.
 
-use fleetdiff_schemas::rows::{Interval, WaitingRow};
+use fleetdiff_schemas::fan_out::listed;
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Interval, WaitingRow};
 use fleetdiff_schemas::verdict::{LevelDirection, LevelReason, Support, TimeMeasure, TimePer};
 
-use super::subject;
+use super::{mostly, subject};
+use crate::rules::levels::undecided;
 
 /// Which time it is.
 pub fn measure(measure: TimeMeasure) -> &'static str {
@@ -24,25 +26,29 @@ pub fn per(per: TimePer) -> &'static str {
     }
 }
 
-/// What a row says, in a sentence.
+/// What a row says, in a sentence; `mostly_in` are the functions [in which most of it lies](super::mostly_in).
 ///
 /// ```
 /// use fleetdiff_pipeline::rules::waiting::words::sentence;
 /// use fleetdiff_schemas::{rows::WaitingRow, tables::TableRow};
 /// let row = WaitingRow { function: "(all)".into(), ..WaitingRow::blank() };
-/// assert!(sentence(&row).starts_with("all functions together: time off the CPU per request unknown"));
+/// assert!(sentence(&row, &[]).starts_with("all functions together: time off the CPU per request unknown"));
+/// assert!(sentence(&row, &["fsync"]).starts_with("all functions together, mostly in fsync: time off the CPU"));
 /// ```
-pub fn sentence(row: &WaitingRow) -> String {
-    let (what, measure, per) = (subject(row), measure(row.measure), per(row.per));
+pub fn sentence(row: &WaitingRow, mostly_in: &[&str]) -> String {
+    let (mut what, measure, per) = (subject(row), measure(row.measure), per(row.per));
+    if !mostly_in.is_empty() {
+        what = format!("{what}{}{}", mostly(row), listed(mostly_in));
+    }
     let tentative = if row.support == Support::Tentative { " (tentative: fewer than 5 pods in an arm)" } else { "" };
     let Some(change) = row.time.change else {
         return format!("{what}: {measure} {per} unknown ({})", why(row.time.reason));
     };
     let how = match row.time.direction {
-        LevelDirection::Up => "up",
-        LevelDirection::Down => "down",
-        LevelDirection::Flat => "unchanged",
-        LevelDirection::Unknown => "not known to have changed",
+        LevelDirection::Up => "up".to_owned(),
+        LevelDirection::Down => "down".to_owned(),
+        LevelDirection::Flat => "unchanged".to_owned(),
+        LevelDirection::Unknown => undecided(&row.time, members(row), false),
     };
     let levels = row.time.base.zip(row.time.head);
     let between =
@@ -55,6 +61,15 @@ pub fn sentence(row: &WaitingRow) -> String {
         between
     };
     format!("{what}: {measure} {per} {how} {moved}{tentative}")
+}
+
+/// What is tested together with a row.
+pub fn members(row: &WaitingRow) -> &'static str {
+    match (&*row.function == ALL_FUNCTIONS, &row.thread) {
+        (true, None) => "cells",
+        (true, Some(_)) => "threads",
+        (false, _) => "functions",
+    }
 }
 
 /// Why it is unknown.
@@ -91,7 +106,7 @@ mod tests {
             let unknown = LevelFace::unknown(LevelReason::Imprecise);
             let time =
                 LevelFace { base: Some(base), head: Some(head), change, direction: LevelDirection::Up, ..unknown };
-            sentence(&WaitingRow { function: "fsync".into(), time, support: Support::Firm, ..WaitingRow::blank() })
+            sentence(&WaitingRow { function: "fsync".into(), time, support: Support::Firm, ..WaitingRow::blank() }, &[])
         };
         let what = "fsync: time off the CPU per request up";
         assert_eq!(said(1000.0, 2000.0, 2.0), format!("{what} x 2.00 (2.00 to 2.00), from 1.00 us to 2.00 us"));

@@ -1,0 +1,53 @@
+//! What is said of figures of pods, memory and waiting, where a ratio and its interval would mislead.
+
+use fleetdiff_schemas::rows::LevelFace;
+use fleetdiff_schemas::verdict::LevelReason;
+
+use super::advice::only_in;
+use super::heap::words::why;
+use crate::evidence::heap::beyond_margin;
+
+/// Why a figure whose direction is unknown is not called a change. `members` are what its family of tests is made of, such as
+/// `functions`; `is_slope` is whether it is a difference of growth, not a ratio.
+///
+/// ```
+/// use fleetdiff_pipeline::rules::levels::undecided;
+/// use fleetdiff_schemas::{rows::{Interval, LevelFace}, verdict::LevelReason};
+///
+/// let change = Some(Interval { value: 7.53, low: 3.26, high: 12.66 });
+/// let face = LevelFace { change, q_value: Some(0.08), tests: Some(40), ..LevelFace::unknown(LevelReason::Imprecise) };
+/// assert_eq!(undecided(&face, "functions", false), "not significant among 40 functions");
+/// let change = Some(Interval { value: 1.02, low: 1.01, high: 1.08 });
+/// assert_eq!(undecided(&LevelFace { change, ..face }, "functions", false), "not known to have changed by more than 5 %");
+/// let change = Some(Interval { value: 1.20, low: 0.80, high: 1.80 });
+/// assert_eq!(undecided(&LevelFace { change, ..face }, "functions", false), "not known to have changed");
+/// ```
+pub fn undecided(face: &LevelFace, members: &str, is_slope: bool) -> String {
+    const OPEN: &str = "not known to have changed";
+    if face.reason == Some(LevelReason::LoadDiffers) {
+        return format!("{OPEN}: {}", why(face.reason));
+    }
+    let none = if is_slope { 0.0 } else { 1.0 };
+    let excludes_none = face.change.is_some_and(|change| change.low > none || change.high < none);
+    match (excludes_none, beyond_margin(face, is_slope), face.tests) {
+        (false, ..) => OPEN.to_owned(),
+        (true, None, _) => format!("{OPEN} by more than {}", if is_slope { "0.1" } else { "5 %" }),
+        (true, Some(_), Some(tests)) if tests > 1 => format!("not significant among {tests} {members}"),
+        (true, Some(_), _) => "not significant".to_owned(),
+    }
+}
+
+/// The build that alone has it, where a ratio would be 0 or infinite.
+///
+/// ```
+/// use fleetdiff_pipeline::rules::levels::one_sided;
+/// use fleetdiff_schemas::{rows::LevelFace, verdict::LevelReason};
+///
+/// let face = LevelFace { head: Some(565.0), base: Some(0.0), ..LevelFace::unknown(LevelReason::Imprecise) };
+/// assert_eq!(one_sided(&face), Some("only in the head"));
+/// assert_eq!(one_sided(&LevelFace { base: Some(7.0), ..face }), None);
+/// ```
+pub fn one_sided(face: &LevelFace) -> Option<&'static str> {
+    let has = |level: f64| i64::from(level > 0.0);
+    only_in(has(face.head?), has(face.base?))
+}
