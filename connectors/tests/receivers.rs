@@ -5,6 +5,8 @@
 
 #[path = "support/alertmanager.rs"]
 mod alertmanager;
+#[path = "receivers/findings.rs"]
+mod findings;
 #[path = "support/hook.rs"]
 mod hook;
 #[path = "receivers/incidents.rs"]

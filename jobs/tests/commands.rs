@@ -28,6 +28,8 @@ mod history;
 #[path = "../../connectors/tests/support/hook.rs"]
 #[expect(dead_code, reason = "other tests let it fail")]
 mod hook;
+#[path = "commands/leak.rs"]
+mod leak;
 #[path = "commands/load.rs"]
 mod load;
 #[path = "commands/method.rs"]

@@ -26,6 +26,8 @@ mod levels;
 mod memory;
 #[path = "null/properties.rs"]
 mod properties;
+#[path = "null/random_rings.rs"]
+mod random_rings;
 #[path = "null/rings.rs"]
 mod rings;
 #[path = "null/seeds.rs"]

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::kafka::alerts::AlertProducer;
-use fleetdiff_schemas::alert::{Alert, AlertType};
+use fleetdiff_schemas::alert::{Alert, AlertType, Guidance};
+use fleetdiff_schemas::rows::HeapFindingRow;
+use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::{Hop, Nanos};
+use fleetdiff_schemas::verdict::{FlagState, HeapClass};
 use rdkafka::admin::{AdminClient, AdminOptions, ResourceSpecifier};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -115,6 +118,40 @@ fn alerts_arrive_with_key_headers_and_data_in_order() {
         assert_eq!(message.payload().unwrap(), alert.data.as_bytes());
         assert_eq!(message.timestamp().to_millis(), Some(alert.at.0 / 1_000_000));
         assert_eq!(headers_of(message), alert.headers());
+    }
+}
+
+/// A leak has no cause: its key says what it is, and stays the same from raised to its end.
+#[test]
+fn a_hidden_leak_arrives_under_its_own_key() {
+    let states = [FlagState::Raised, FlagState::Updated, FlagState::Cleared];
+    let of = |(sequence, state): (u64, FlagState)| {
+        let row = HeapFindingRow {
+            service: "checkout".into(),
+            base_build: "v41".into(),
+            head_build: "v42".into(),
+            class: HeapClass::HiddenLeak,
+            state,
+            sequence: Hop(sequence),
+            summary: "Hidden leak: v42 keeps more memory than v41.".to_owned(),
+            ..HeapFindingRow::blank()
+        };
+        Alert::of_heap(&row, &Guidance::default()).unwrap()
+    };
+    let sent: Vec<Alert> = (1..).zip(states).map(of).collect();
+    let producer = AlertProducer::open(&client(), "leaks", 5).unwrap();
+    sent.iter().for_each(|alert| producer.send(alert).unwrap());
+    producer.flush().unwrap();
+    let messages = consume("leaks", 5, sent.len());
+    for (alert, message) in sent.iter().zip(&messages) {
+        assert_eq!(message.key().unwrap(), br#"["checkout","v42","v41",null,"heap"]"#);
+        let headers = headers_of(message);
+        let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()).unwrap();
+        assert_eq!(header("ce_type"), "dev.fleetdiff.heap.v1");
+        assert_eq!((header("ce_id"), header("ce_subject")), (alert.id.clone(), "v42 against v41: memory".to_owned()));
+        let data: serde_json::Value = serde_json::from_slice(message.payload().unwrap()).unwrap();
+        assert_eq!(data["class"], "hidden_leak");
+        assert_eq!(data["summary"], "Hidden leak: v42 keeps more memory than v41.");
     }
 }
 

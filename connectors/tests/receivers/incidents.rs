@@ -38,10 +38,14 @@ pub fn alert(cause: &str, state: IncidentState, severity: Severity, sequence: u6
         impact: "+1.4 % of all samples.".to_owned(),
         ..IncidentRow::blank()
     };
-    let guidance = Guidance {
+    Alert::of_incident(&row, &guidance()).unwrap()
+}
+
+/// What the configuration adds.
+pub fn guidance() -> Guidance {
+    Guidance {
         owners: vec![GuidanceRule::parse("* -> team-shop").unwrap()],
         runbooks: vec![GuidanceRule::parse("* -> https://runbooks.example/canary").unwrap()],
         link: "https://d.example/{cause}".to_owned(),
-    };
-    Alert::of_incident(&row, &guidance).unwrap()
+    }
 }

@@ -16,15 +16,15 @@
 //! | Nothing changed: is anything significant in a window? | [`quiet`], [`cohorts`], [`requests`], [`rare`], [`values`] |
 //! | Does the self-check see what has no label? | [`hidden`] |
 //! | Something changed: is it found, and nothing else? | [`effects`], [`fan_out`], [`minority`], [`demo`] |
-//! | Does a request cost more under load? | [`load`] |
+//! | Does a request cost more under load? | [`load`], [`scaling`] |
 //! | Is the memory of pods compared fairly? | [`memory`] |
 //! | Which threads wait longer? | [`waiting`] |
 //! | What if one looks every ten seconds? | [`stream`], [`looks`], [`rollout`], [`rings`] |
 //! | What if processes warm up? | [`warm_up`] |
 //!
 //! Rows of a single window give simulated bucket counts to the tests of [`fleetdiff_statistics`]. Rows of many looks
-//! give the counts so far, hop by hop, to the functions that the dataflow uses ([`looks`]). Only [`rollout`], [`rings`] and [`warm_up`] run the
-//! dataflow itself, which takes ten to twenty times as long as everything between a count and a flag.
+//! give the counts so far, hop by hop, to the functions that the dataflow uses ([`looks`]). Only [`rollout`], [`rings`], [`scaling`] and
+//! [`warm_up`] run the dataflow itself, which takes ten to twenty times as long as everything between a count and a flag.
 
 mod chance;
 mod cohorts;
@@ -47,6 +47,7 @@ mod requests;
 mod rings;
 mod rollout;
 mod row;
+mod scaling;
 mod stream;
 mod values;
 mod waiting;
@@ -77,6 +78,7 @@ pub fn table() -> Vec<Row> {
         fan_out::rows(),
         minority::rows(),
         load::rows(),
+        scaling::rows(),
         memory::rows(),
         waiting::rows(),
         looks::rows(),

@@ -33,6 +33,7 @@ mod presets;
 pub(crate) mod random;
 mod ring;
 mod roster;
+mod sway;
 
 use std::sync::Arc;
 

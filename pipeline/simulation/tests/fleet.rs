@@ -343,6 +343,46 @@ fn fleet_hop_noise_wanders_as_asked() {
 }
 
 #[test]
+fn fleet_costs_of_each_build_sway_for_all_its_pods() {
+    let fleet = Fleet::seeded(17)
+        .calls(Calls::Zipf(8))
+        .regions(["a"])
+        .cohorts(["c"])
+        .pods_per_cell(2, 2)
+        .already_deployed()
+        .pod_cv(0.0)
+        .size_cv(0.0)
+        .swaying(0.2, seconds(45))
+        .samples_per_second(10_000.0)
+        .lasts(seconds(28_800))
+        .folded()
+        .build();
+    let of_pod = |is_head: bool, pod: &str| -> Vec<f64> {
+        let is_it =
+            |p: &Profile| (p.identity.build == *fleet.head()) == is_head && p.identity.pod.as_str().ends_with(pod);
+        let of = |p: Profile| own_counts([&p]).0[&fleet.functions()[3].0];
+        profiles(&fleet).into_iter().filter(is_it).map(of).collect()
+    };
+    let correlation = |one: &[f64], other: &[f64]| {
+        let ((m1, v1), (m2, v2)) = (moments(one), moments(other));
+        let products = one.iter().zip(other).map(|(a, b)| (a - m1) * (b - m2)).sum::<f64>();
+        products / one.len() as f64 / (v1 * v2).sqrt()
+    };
+    let (head, beside, base) = (of_pod(true, "000"), of_pod(true, "001"), of_pod(false, "000"));
+    for values in [&head, &base] {
+        let (mean, variance) = moments(values);
+        let cv = ((variance - mean) / (mean * mean)).sqrt();
+        // 2,880 values with correlation exp(-10/45) = .8 are worth some 630 for a variance.
+        assert!((cv - 0.2).abs() < 5.0 * 0.2 / (2.0f64 * 630.0).sqrt() * 1.2, "cv {cv}");
+        let lag = serial_correlation(values);
+        assert!((lag - 0.8).abs() < 0.06, "correlation {lag}");
+    }
+    assert!(correlation(&head, &beside) > 0.99, "pods of a build sway together");
+    // Of two such series the correlation has a standard deviation of .04.
+    assert!(correlation(&head, &base).abs() < 0.2, "builds sway apart");
+}
+
+#[test]
 fn fleet_drift_moves_all_pods_by_the_same_factor() {
     let fleet = Fleet::seeded(15)
         .calls(Calls::Zipf(40))

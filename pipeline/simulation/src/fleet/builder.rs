@@ -85,6 +85,8 @@ pub(super) struct Settings {
     pub(super) hop_cv: f64,
     pub(super) hop_correlation: f64,
     pub(super) drift: f64,
+    /// CV with which the costs of a build sway, and the time over which that is forgotten by e.
+    pub(super) sway: Option<(f64, Nanos)>,
     pub(super) starts_at: Nanos,
     pub(super) lasts: Nanos,
     pub(super) period: Nanos,
@@ -142,6 +144,7 @@ impl FleetBuilder {
             hop_cv: 0.0,
             hop_correlation: 0.0,
             drift: 0.0,
+            sway: None,
             starts_at: STARTS_AT,
             lasts: Nanos::from_seconds(600),
             period: Nanos::from_seconds(10),
@@ -295,6 +298,13 @@ impl FleetBuilder {
     #[must_use]
     pub fn drift(self, deviation: f64) -> Self {
         self.with(|s| s.drift = deviation)
+    }
+
+    /// Lets the costs of each build sway: what a function costs moves for all pods of the build at once, by a log-normal factor of this
+    /// CV that is forgotten by e within `over` (default not at all).
+    #[must_use]
+    pub fn swaying(self, cv: f64, over: Nanos) -> Self {
+        self.with(|s| s.sway = Some((cv, over)))
     }
 
     /// Multiplies what `function` itself costs (samples whose leaf it is) in the head pods of `cells`. Everything else

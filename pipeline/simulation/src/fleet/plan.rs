@@ -10,6 +10,7 @@ use super::error::FleetError;
 use super::poisson::Ladder;
 use super::random::{LogNormal, Purpose, generator, key_of, next_normal, uniform};
 use super::roster::{self, Pod};
+use super::sway::Sway;
 
 /// Differences between kinds of machine: log-normal of this CV by function.
 const HARDWARE_CV: f64 = 0.1;
@@ -34,6 +35,8 @@ pub(super) struct Plan {
     pub(super) hardware: Vec<Vec<f64>>,
     /// By function, where the fleet drifts to: log of the cost at the end.
     pub(super) drift: Vec<f64>,
+    /// How costs sway around that.
+    pub(super) sway: Sway,
     /// By function, the cost in a cold process.
     pub(super) cold: Vec<f64>,
     /// By function, whether its cost settles slowly.
@@ -55,15 +58,17 @@ impl Plan {
             labels => labels.iter().map(|label| tree.hashes(Some(label))).collect(),
         };
         let functions = tree.names.len();
+        let periods = u64::try_from(settings.lasts.0 / settings.period.0).unwrap_or(0);
         Ok(Self {
             hardware: (0..)
                 .zip(&settings.hardware)
                 .map(|(i, kind)| tilt(&settings, i, kind.as_str(), functions))
                 .collect(),
             drift: drift(&settings, functions),
+            sway: Sway::of(&settings, periods, functions),
             cold: (0..).take(functions).map(|function| cold_cost(settings.seed, function)).collect(),
             settles: (0..).take(functions).map(|function| settles(settings.seed, function)).collect(),
-            periods: u64::try_from(settings.lasts.0 / settings.period.0).unwrap_or(0),
+            periods,
             ladder: Ladder::new(),
             settings,
             tree,
@@ -159,6 +164,7 @@ fn check_numbers(settings: &Settings) -> Result<(), FleetError> {
         ("size_cv", settings.size_cv),
         ("hop_cv", settings.hop_cv),
         ("drift", settings.drift),
+        ("sway", settings.sway.map_or(0.0, |(cv, _)| cv)),
     ];
     let factors = settings.effects.iter().map(|effect| ("factor", effect.factor));
     let hit = settings.effects.iter().filter_map(|effect| Some(("fraction", effect.fraction?)));
@@ -192,6 +198,7 @@ fn check_numbers(settings: &Settings) -> Result<(), FleetError> {
         ("hardware", settings.hardware.is_empty()),
         ("period", settings.period.0 < 1),
         ("lasts", settings.lasts.0 < settings.period.0),
+        ("sway", settings.sway.is_some_and(|(_, over)| over.0 < 1)),
         ("calls", settings.calls == Calls::Zipf(0)),
         ("pods_per_node", settings.pods_per_node == Some(0)),
     ];

@@ -134,7 +134,8 @@ impl PodSampler {
 
     fn prepare(&mut self, plan: &Plan, pod: &Pod, life: &Life, period: u64) -> &Sampler {
         let moment = plan.window(pod, period).midpoint();
-        let changing = plan.settings.drift > 0.0 || plan.settings.hop_cv > 0.0 || plan.settings.load.is_some();
+        let of_all = plan.settings.drift > 0.0 || plan.settings.sway.is_some() || plan.settings.load.is_some();
+        let changing = of_all || plan.settings.hop_cv > 0.0;
         let is_cold = moment < life.lived.start.plus(plan.settings.warm_up);
         let settling = settling_at(plan, moment.since(life.lived.start));
         let conditions = Conditions { is_cold, settling, period: changing.then_some(period) };
@@ -170,6 +171,7 @@ impl PodSampler {
         for ((cost, drift), state) in costs.iter_mut().zip(&plan.drift).zip(wandering) {
             *cost *= libm::exp(drift * passed) * noise.at(*state);
         }
+        costs.iter_mut().zip(plan.sway.costs(pod.build(), period)).for_each(|(cost, sway)| *cost *= sway);
         costs
     }
 }

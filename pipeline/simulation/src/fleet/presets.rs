@@ -52,6 +52,25 @@ impl Fleet {
             .elasticity(Self::FIXED_COST, -1.0)
     }
 
+    /// Nothing changed, 2 cells of 20 head and 20 base pods under load that doubles and falls back within 30 minutes, twice; one function,
+    /// [`Fleet::FIXED_COST`], costs the same at any load. Pods differ by CV 10 %, and what a function costs sways in each build by itself,
+    /// by CV 2 % and over 2 minutes. The head is deployed after a minute; profiles are of 20 s.
+    pub fn under_load(seed: u64) -> FleetBuilder {
+        Self::seeded(seed)
+            .regions(["ap-south-1"])
+            .cohorts(["Android-TV", "iOS-iPad"])
+            .pods_per_cell(20, 20)
+            .pod_cv(0.1)
+            .swaying(0.02, Nanos::from_seconds(120))
+            .requests_per_second(20.0)
+            .load(2.0, HALF_HOUR)
+            .elasticity(Self::FIXED_COST, -1.0)
+            .deploy_after(MINUTE)
+            .period(Nanos::from_seconds(20))
+            .lasts(Nanos::from_seconds(3600).plus(MINUTE))
+            .folded()
+    }
+
     /// Nothing changed, 9 cells of 5 head and 84 base pods that differ by CV 10 %, 500 functions; both builds have been
     /// running for long, and each pod gives one profile of some 6,000 samples a minute for 30 minutes.
     pub fn null_cells(seed: u64) -> FleetBuilder {

@@ -32,6 +32,7 @@ pub(super) enum Purpose {
     Missing,
     Crash,
     Settling,
+    Sway,
 }
 
 /// The seed of a stream: the fleet's (or pod's) key, its purpose, and its number.
@@ -55,6 +56,7 @@ pub(super) fn derive(key: u64, purpose: Purpose, index: u64) -> u64 {
         Purpose::Missing => 16,
         Purpose::Crash => 17,
         Purpose::Settling => 18,
+        Purpose::Sway => 19,
     };
     mix(mix(mix(key).wrapping_add(purpose)).wrapping_add(index))
 }

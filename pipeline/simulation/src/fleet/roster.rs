@@ -224,7 +224,7 @@ fn stop_some(pods: &mut [Pod], settings: &Settings, purpose: Purpose, many: u32,
 }
 
 impl Pod {
-    fn build(&self) -> &Build {
+    pub(super) fn build(&self) -> &Build {
         &self.lives[0].identity.build
     }
 
