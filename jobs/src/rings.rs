@@ -57,5 +57,5 @@ fn against(step: &RingStep) -> Option<String> {
     let build = step.build.as_ref()?;
     let verdict = step.verdict.map_or_else(verdicts::too_rare, verdicts::of_row).word;
     let ratio = step.ratio.map_or_else(|| "not tested".to_owned(), effect_of);
-    Some(format!("{ratio} against {build}, {verdict}"))
+    Some(format!("{ratio} against {build}, {verdict}{}", verdicts::doubt(step.reason)))
 }

@@ -33,6 +33,21 @@ pub fn of_cell(verdict: ComparisonVerdict) -> Word {
     }
 }
 
+/// Why a row is inconclusive, in brackets, where that is more than a lack of samples: what else may have made its change.
+pub fn doubt(reason: Option<RowReason>) -> String {
+    let is_doubt = matches!(
+        reason,
+        Some(
+            RowReason::FewPods
+                | RowReason::ContradictsShare
+                | RowReason::LoadDiffers
+                | RowReason::AgeDiffers
+                | RowReason::AmbiguousScale
+        )
+    );
+    if is_doubt { format!(" ({})", why(Verdict::Inconclusive, reason)) } else { String::new() }
+}
+
 /// Why a row was not decided, and what would decide it.
 pub(crate) fn why(verdict: Verdict, reason: Option<RowReason>) -> &'static str {
     match reason {

@@ -139,7 +139,7 @@ impl RollOut {
         let origin = match before {
             _ if is_introduced => format!("{head} introduced it"),
             Some(before) if self.place(before) > 0 => {
-                format!("{head} or a build before it introduced it: {head} against {before} does not show it yet")
+                format!("{head} or a build before it introduced it: {head} against {before} has no flag for it")
             }
             _ => return None,
         };

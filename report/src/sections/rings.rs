@@ -51,7 +51,8 @@ fn of_service(
     let number = if moved.is_empty() { "none".to_owned() } else { moved.len().to_string() };
     let mut blocks = vec![paragraph(vec![words(format!(
         "{service} {kind}: the builds {order} run side by side, each compared with the one before it and with the first. Changes \
-         between any two of them within the last window: {number} (one for each function and cell)."
+         between any two of them within the last window: {number} (one for each function and cell). A flag asks for more than that: it must \
+         hold however often one looks."
     ))])];
     if moved.is_empty() {
         return Ok(blocks);
@@ -158,8 +159,9 @@ fn ring_cell(filed: &Filed<RingRow>, references: &mut References) -> Cell {
 fn against(step: &RingStep, citation: Citation, columns: Columns) -> Text {
     let Some(build) = &step.build else { return vec![words("not compared with the build before")] };
     let verdict = step.verdict.map_or_else(verdicts::too_rare, verdicts::of_row).word;
+    let doubt = verdicts::doubt(step.reason);
     match step.ratio {
-        Some(of) => vec![ratio(of, citation, columns), words(format!(" against {build}, {verdict}"))],
-        None => vec![words(format!("against {build}: {verdict}"))],
+        Some(of) => vec![ratio(of, citation, columns), words(format!(" against {build}, {verdict}{doubt}"))],
+        None => vec![words(format!("against {build}: {verdict}{doubt}"))],
     }
 }

@@ -113,6 +113,6 @@ fn what_only_the_first_ring_shows_may_be_older() {
     assert_eq!(found[0].introduced_by, None);
     assert_eq!(
         found[0].summary,
-        "f costs more. v3 or a build before it introduced it: v3 against v2 does not show it yet."
+        "f costs more. v3 or a build before it introduced it: v3 against v2 has no flag for it."
     );
 }
