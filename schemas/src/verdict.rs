@@ -316,6 +316,13 @@ named_enum! {
     }
 }
 
+impl LevelReason {
+    /// Whether something else than the build may have made the change: then it has no direction, however significant it is.
+    pub fn is_other_cause(self) -> bool {
+        matches!(self, Self::LoadDiffers | Self::AgeDiffers)
+    }
+}
+
 named_enum! {
     /// Which time a row of `waiting` is about.
     TimeMeasure {

@@ -11,9 +11,7 @@ use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 use serde::{Deserialize, Serialize};
 
 use super::arm_facts::ArmFacts;
-
-/// Ages count as different if one is more than 4/3 of the other.
-const FACTOR: f64 = 4.0 / 3.0;
+use super::gap::differ;
 
 /// How much longer the processes of the head have run than those of the base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,15 +33,10 @@ impl AgeGap {
             Some(float(u64::try_from(age).ok()?) / 3.6e12)
         };
         let [Some(head), Some(base)] = arms.each_ref().map(hours) else { return Self::default() };
-        if head <= FACTOR * base && base <= FACTOR * head {
+        if !differ(head, base) {
             return Self::default();
         }
         Self { ln_ratio: libm::log(head / base), growth: 1.0 / head - 1.0 / base }
-    }
-
-    /// The largest of several, of equal ones the last.
-    pub fn largest(gaps: impl Iterator<Item = Self>) -> Self {
-        gaps.max_by(|a, b| a.ln_ratio.abs().total_cmp(&b.ln_ratio.abs())).unwrap_or_default()
     }
 
     /// By how much ln of a share may differ, in either direction.

@@ -12,6 +12,8 @@ use super::load::LoadGap;
 
 /// By so many standard errors a change must exceed what the pods' differences may have done: one-sided p = 1e-4.
 const ERRORS: f64 = 3.719_016;
+/// Loads, and ages, count as different if one is more than this many times the other.
+const FACTOR: f64 = 4.0 / 3.0;
 
 /// How the pods of the head differ from those of the base in what changes profiles of one code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,14 +42,14 @@ impl Gap {
 
     /// The largest of several, of each kind.
     pub fn largest(gaps: impl Iterator<Item = Self> + Clone) -> Self {
-        let load = LoadGap::largest(gaps.clone().map(|gap| gap.load));
-        Self { load, age: AgeGap::largest(gaps.map(|gap| gap.age)) }
+        let age = largest(gaps.clone().map(|gap| gap.age), |age| age.of_shares());
+        Self { age, ..Self::default() }.with_load_of(gaps)
     }
 
     /// With the largest difference of loads of several.
     #[must_use]
     pub fn with_load_of(self, gaps: impl Iterator<Item = Self>) -> Self {
-        Self { load: LoadGap::largest(gaps.map(|gap| gap.load)), ..self }
+        Self { load: largest(gaps.map(|gap| gap.load), |load| load.ln_ratio.abs()), ..self }
     }
 
     /// What may have made a share, or a cost per request, differ by `theta`, of this variance.
@@ -80,6 +82,16 @@ impl Gap {
             None
         }
     }
+}
+
+/// Whether a load, or an age, is so much larger than the other that profiles of one code may differ for it.
+pub(super) fn differ(head: f64, base: f64) -> bool {
+    head > FACTOR * base || base > FACTOR * head
+}
+
+/// The largest of several by its size, of equal ones the last.
+fn largest<G: Default>(gaps: impl Iterator<Item = G>, size: impl Fn(&G) -> f64) -> G {
+    gaps.max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or_default()
 }
 
 impl Suspect {

@@ -7,9 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::arm_facts::{ArmFacts, Load};
-
-/// Loads count as different if one is more than 4/3 of the other.
-const FACTOR: f64 = 4.0 / 3.0;
+use super::gap::differ;
 
 /// How much more the pods of the head serve than those of the base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,15 +24,10 @@ impl LoadGap {
         let Some([head, base]) = different_loads(arms) else { return Self::default() };
         Self { ln_ratio: libm::log(head.mean / base.mean), variance: head.variance_of_ln() + base.variance_of_ln() }
     }
-
-    /// The largest of several, of equal ones the last.
-    pub fn largest(gaps: impl Iterator<Item = Self>) -> Self {
-        gaps.max_by(|a, b| a.ln_ratio.abs().total_cmp(&b.ln_ratio.abs())).unwrap_or_default()
-    }
 }
 
 /// The loads of head and base, if both are known and one is more than 4/3 of the other.
 pub(super) fn different_loads([head, base]: &[ArmFacts<'_>; 2]) -> Option<[Load; 2]> {
     let (head, base) = (head.load()?, base.load()?);
-    (head.mean > FACTOR * base.mean || base.mean > FACTOR * head.mean).then_some([head, base])
+    differ(head.mean, base.mean).then_some([head, base])
 }

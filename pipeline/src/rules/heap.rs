@@ -98,8 +98,7 @@ fn direct(rows: &mut [HeapRow], q: f64) {
             for (place, q_value) in places.into_iter().zip(bh(&ln_p)) {
                 let face = face(&mut rows[place]);
                 (face.q_value, face.tests) = (Some(q_value), Some(table_count(ln_p.len())));
-                let is_suspect = matches!(face.reason, Some(LevelReason::LoadDiffers | LevelReason::AgeDiffers));
-                let may_have_moved = !is_suspect && selected(q_value, q);
+                let may_have_moved = !face.reason.is_some_and(LevelReason::is_other_cause) && selected(q_value, q);
                 if let Some(direction) = beyond_margin(face, is_slope).filter(|_| may_have_moved) {
                     (face.direction, face.reason) = (direction, None);
                 }

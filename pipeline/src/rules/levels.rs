@@ -21,10 +21,12 @@ use crate::evidence::heap::beyond_margin;
 /// assert_eq!(undecided(&LevelFace { change, ..face }, "functions", false), "not known to have changed by more than 5 %");
 /// let change = Some(Interval { value: 1.20, low: 0.80, high: 1.80 });
 /// assert_eq!(undecided(&LevelFace { change, ..face }, "functions", false), "not known to have changed");
+/// let aged = LevelFace { reason: Some(LevelReason::AgeDiffers), ..face };
+/// assert!(undecided(&aged, "functions", false).starts_with("not known to have changed: processes of one build have run longer"));
 /// ```
 pub fn undecided(face: &LevelFace, members: &str, is_slope: bool) -> String {
     const OPEN: &str = "not known to have changed";
-    if face.reason == Some(LevelReason::LoadDiffers) {
+    if face.reason.is_some_and(LevelReason::is_other_cause) {
         return format!("{OPEN}: {}", why(face.reason));
     }
     let none = if is_slope { 0.0 } else { 1.0 };
