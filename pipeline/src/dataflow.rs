@@ -73,8 +73,8 @@ pub fn build<'scope>(
             Decision::Cell(row) => Some(OutputRow::Cell(row)),
             Decision::Flag(row) => Some(OutputRow::Flag(row)),
             Decision::History(row) => Some(OutputRow::Comparison(row)),
-            // Their rows come with the incidents, with advice.
-            Decision::Comparison(_) | Decision::Ended(_) => None,
+            // Their rows come with the incidents: with advice, and once over all rings.
+            Decision::Comparison(_) | Decision::Scaling(_) | Decision::Heap(_) | Decision::Ended(_) => None,
         }),
         behind,
         scaling.map(OutputRow::Scaling),

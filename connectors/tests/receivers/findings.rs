@@ -29,7 +29,7 @@ fn leak(state: FlagState, sequence: u64) -> Alert {
         raised_at: ago(20),
         changed_at: ago(10),
         sequence: Hop(sequence),
-        found_in: vec!["tv in north".to_owned()],
+        leaks_in: vec!["tv in north".to_owned()],
         carried_by: vec!["Vec<T>::push".to_owned()],
         live_ratio: Some(Interval { value: 1.5, low: 1.4, high: 1.6 }),
         cleared_because: (state == FlagState::Cleared).then(|| "no_longer_found".to_owned()),

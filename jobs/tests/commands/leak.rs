@@ -82,7 +82,7 @@ fn a_hidden_leak_reaches_every_receiver_and_ends_with_the_roll_back() {
     assert_eq!(states, ["raised", "cleared"], "{announced:?}");
     let [raised, cleared] = [&events[0]["data"], &events[1]["data"]];
     assert_eq!((&raised["class"], &raised["severity"]), (&Value::from("hidden_leak"), &Value::from("ticket")));
-    assert_eq!(raised["found_in"], serde_json::json!(["tv in north"]));
+    assert_eq!(raised["leaks_in"], serde_json::json!(["tv in north"]));
     let summary = raised["summary"].as_str().unwrap();
     let parts = [
         "Hidden leak: v42 keeps more memory than v41 in tv in north, and ever more. A request allocates 20 % less (",

@@ -187,8 +187,11 @@ impl Live {
     /// The rows tested now that weighted e-BH rejects, in a family of all rows that joined. Remembers large e-values.
     fn rejected(&mut self, at: &LookAt<'_>, looked: &[Looked], tested: &BTreeMap<RowId, &Line>) -> Vec<RowId> {
         let q = at.config.q;
+        // The largest u of a row of shares, over the smallest.
+        let spread = (0.02_f64 / 0.0005).sqrt();
         for (id, line) in tested {
-            let Some(ln_e) = line.ln_e().filter(|ln_e| *ln_e >= -q.ln()) else { continue };
+            let is_kept = |ln_e: &f64| id.is_of_all() || *ln_e >= -(q * spread).ln();
+            let Some(ln_e) = line.ln_e().filter(is_kept) else { continue };
             let largest = self.largest.entry(id.clone()).or_insert(ln_e);
             *largest = largest.max(ln_e);
         }

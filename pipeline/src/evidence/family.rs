@@ -47,7 +47,7 @@ impl Family {
         self.watched.insert(function);
     }
 
-    /// The e-value of a function has reached 1/q.
+    /// The e-value of a function has reached what the largest weight makes 1/q; that of all functions together may be any.
     pub(super) fn remember(&mut self, function: usize, ln_e: f64) {
         let largest = self.largest.entry(function).or_insert(ln_e);
         *largest = largest.max(ln_e);
@@ -58,7 +58,7 @@ impl Family {
         self.watched.iter().copied()
     }
 
-    /// ln of the largest e-value of a function at the looks of `epoch`, 0 (an e-value of 1) if none reached 1/q, or if the epoch
+    /// ln of the largest e-value of a function at the looks of `epoch`, 0 (an e-value of 1) if none was remembered, or if the epoch
     /// has had no look yet.
     pub fn largest_ln_e(&self, epoch: Hop, function: usize) -> f64 {
         self.largest.get(&function).filter(|_| self.epoch == epoch).map_or(0.0, |ln_e| ln_e.max(0.0))

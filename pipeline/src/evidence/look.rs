@@ -245,10 +245,7 @@ impl<'l> Looking<'l, '_> {
         family.join(std::iter::once(0));
         let frame = self.view.frame(Scope::Epoch, CountKind::SelfCount, self.arms, self.arms.support());
         let mut row = row_of_all(&frame, all, None);
-        let ln_e = row.row.ln_e.unwrap_or(f64::NAN);
-        if ln_e >= -libm::log(self.view.q) {
-            family.remember(0, ln_e);
-        }
+        family.remember(0, row.row.ln_e.unwrap_or(f64::NAN));
         row.row.always_valid_ln_p = Some(ln_p_always_valid(family.largest_ln_e(self.view.comparison.epoch, 0)));
         Some(row)
     }
@@ -314,7 +311,8 @@ impl<'l> Looking<'l, '_> {
         family: &mut Family,
     ) -> Vec<RowEvidence> {
         let view = self.view;
-        let threshold = -libm::log(view.q);
+        // NB: the largest weight is kept apart, since a row's own weight says when it is watched.
+        let (threshold, least) = (-libm::log(view.q), -libm::log(view.q * MOST_IMPORTANCE));
         let functions = view.counts.functions();
         let number = |index: usize| functions.number(index_of(measured.contrast.id(index)));
         let screened = live_rows(&measured.tests, scales, 1.0 / (view.q * MOST_IMPORTANCE));
@@ -330,7 +328,7 @@ impl<'l> Looking<'l, '_> {
             if ln_e + most >= threshold {
                 family.watch(number);
             }
-            if ln_e >= threshold {
+            if ln_e >= least {
                 family.remember(number, ln_e);
             }
         }

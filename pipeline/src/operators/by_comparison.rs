@@ -49,6 +49,10 @@ pub enum Decision {
     Flag(Box<FlagRow>),
     /// A verdict of a comparison.
     Comparison(Box<ComparisonRow>),
+    /// A function of which the head scales worse, or does no longer.
+    Scaling(Box<ScalingFindingRow>),
+    /// A leak of the head, or its end.
+    Heap(Box<HeapFindingRow>),
     /// A verdict against history, which affects nothing else.
     History(Box<ComparisonRow>),
     /// The comparison has ended.
@@ -134,12 +138,12 @@ struct Outcome {
 impl Outcome {
     /// Adds of which functions a head scales worse.
     fn announce(&mut self, findings: Vec<ScalingFindingRow>) {
-        self.rows.extend(findings.into_iter().map(|row| OutputRow::ScalingFinding(Box::new(row))));
+        self.decisions.extend(findings.into_iter().map(|row| Decision::Scaling(Box::new(row))));
     }
 
     /// Adds where a head leaks.
     fn announce_heap(&mut self, finding: Option<HeapFindingRow>) {
-        self.rows.extend(finding.map(|row| OutputRow::HeapFinding(Box::new(row))));
+        self.decisions.extend(finding.map(|row| Decision::Heap(Box::new(row))));
     }
 
     /// Adds the stacks of the cells that changed most.

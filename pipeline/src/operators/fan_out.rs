@@ -57,7 +57,7 @@ enum Event {
 impl Event {
     fn of(decision: Decision) -> Option<Self> {
         match decision {
-            Decision::Cell(_) | Decision::History(_) => None,
+            Decision::Cell(_) | Decision::Scaling(_) | Decision::Heap(_) | Decision::History(_) => None,
             Decision::Flag(row) => Some(Self::Flag(row)),
             Decision::Comparison(row) => Some(Self::Cell(row)),
             Decision::Ended(id) => Some(Self::Ended(id)),

@@ -1,12 +1,12 @@
-//! Incidents: what is announced of the flags and verdicts of each comparison, and of all comparisons of a roll-out together.
+//! What is announced of the flags, verdicts and findings of each comparison, once over all comparisons of a roll-out.
 
 use std::collections::BTreeMap;
 
 use fleetdiff_schemas::comparison::ComparisonId;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Build, Service};
-use fleetdiff_schemas::rows::ComparisonKey;
-use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::rows::{ComparisonKey, HeapFindingRow, IncidentRow, ScalingFindingRow};
+use fleetdiff_schemas::time::{Hop, HopClock};
 use serde::{Deserialize, Serialize};
 use timely::dataflow::StreamVec;
 use timely::dataflow::operators::Concat;
@@ -24,7 +24,7 @@ use crate::rules::roll_out::RollOut;
 /// See [`Incident::incidents`].
 pub trait Incident<'scope> {
     /// Sends what was decided about a service to one worker, and gives rows of `incidents`, of `comparisons` and of
-    /// `rings`, and verdicts.
+    /// `rings`, verdicts, and findings about load and memory.
     fn incidents(self, plans: StreamVec<'scope, u64, Plan>, config: &Config) -> StreamVec<'scope, u64, OutputRow>;
 }
 
@@ -43,7 +43,7 @@ impl<'scope> Incident<'scope> for StreamVec<'scope, u64, Decision> {
         decided.concat(plans.map(IncidentInput::Plan)).at_close(
             "Incidents",
             |input| match input {
-                IncidentInput::Decision(decision) => route(&[Subject::of(decision).service.as_str()]),
+                IncidentInput::Decision(decision) => route(&[Subject::of_decision(decision).service.as_str()]),
                 IncidentInput::Plan(plan) => route(&[plan.service.as_str()]),
             },
             move |closed| services.close(closed),
@@ -60,21 +60,27 @@ struct Subject {
 }
 
 impl Subject {
-    fn of(decision: &Decision) -> Self {
+    fn of_decision(decision: &Decision) -> Self {
         match decision {
             Decision::Cell(row) => Self::of_key(&row.comparison),
             Decision::Flag(flag) => Self::of_key(&flag.row.comparison),
+            Decision::Scaling(row) => Self::of(&row.service, &row.base_build, &row.head_build),
+            Decision::Heap(row) => Self::of(&row.service, &row.base_build, &row.head_build),
             Decision::Comparison(row) | Decision::History(row) => Self::of_key(&row.comparison),
             Decision::Ended(id) => Self::of_id(id),
         }
     }
 
     fn of_key(key: &ComparisonKey) -> Self {
-        Self { service: key.service.clone(), base: key.base_build.clone(), head: key.head_build.clone() }
+        Self::of(&key.service, &key.base_build, &key.head_build)
     }
 
     fn of_id(id: &ComparisonId) -> Self {
-        Self { service: id.service.clone(), base: id.base_name(), head: id.head.clone() }
+        Self::of(&id.service, &id.base_name(), &id.head)
+    }
+
+    fn of(service: &Service, base: &Build, head: &Build) -> Self {
+        Self { service: service.clone(), base: base.clone(), head: head.clone() }
     }
 }
 
@@ -86,7 +92,14 @@ struct Services {
 /// What is announced of the comparisons of one service.
 struct Comparisons {
     incidents: BTreeMap<Subject, Incidents>,
-    roll_out: RollOut,
+    over_rings: OverRings,
+}
+
+/// What is announced once over all rings.
+struct OverRings {
+    incidents: RollOut<IncidentRow>,
+    scaling: RollOut<ScalingFindingRow>,
+    heap: RollOut<HeapFindingRow>,
 }
 
 /// What was decided about one service at one hop.
@@ -94,6 +107,8 @@ struct Comparisons {
 struct ServiceNews {
     rings: Option<Vec<Build>>,
     news: BTreeMap<Subject, (News, bool)>,
+    scaling: Vec<ScalingFindingRow>,
+    heap: Vec<HeapFindingRow>,
 }
 
 impl Services {
@@ -104,18 +119,30 @@ impl Services {
             match input {
                 IncidentInput::Plan(plan) => services.entry(plan.service).or_default().rings = Some(plan.rings),
                 IncidentInput::Decision(decision) => {
-                    let subject = Subject::of(&decision);
+                    let subject = Subject::of_decision(&decision);
                     services.entry(subject.service.clone()).or_default().take(subject, *decision);
                 }
             }
         }
         let mut rows = Vec::new();
         for (service, news) in services {
-            let clock = self.config.clock();
-            let new = || Comparisons { incidents: BTreeMap::new(), roll_out: RollOut::new(clock) };
+            let new = || Comparisons { incidents: BTreeMap::new(), over_rings: OverRings::new(self.config.clock()) };
             self.services.entry(service).or_insert_with(new).take(hop, news, &self.config, &mut rows);
         }
         rows
+    }
+}
+
+impl OverRings {
+    fn new(clock: HopClock) -> Self {
+        Self { incidents: RollOut::new(clock), scaling: RollOut::new(clock), heap: RollOut::new(clock) }
+    }
+
+    /// Takes the builds that run side by side from now on.
+    fn run_beside(&mut self, rings: &[Build]) {
+        self.incidents.run_beside(rings);
+        self.scaling.run_beside(rings);
+        self.heap.run_beside(rings);
     }
 }
 
@@ -126,6 +153,8 @@ impl ServiceNews {
             Decision::Cell(row) => news.report.push(*row),
             Decision::Flag(flag) => news.flags.push(*flag),
             Decision::Comparison(row) => news.comparisons.push(*row),
+            Decision::Scaling(row) => self.scaling.push(*row),
+            Decision::Heap(row) => self.heap.push(*row),
             Decision::Ended(_) => *ended = true,
             Decision::History(_) => {}
         }
@@ -134,16 +163,16 @@ impl ServiceNews {
 
 impl Comparisons {
     fn take(&mut self, hop: Hop, news: ServiceNews, config: &Config, rows: &mut Vec<OutputRow>) {
-        let ServiceNews { rings, news } = news;
+        let ServiceNews { rings, news, scaling, heap } = news;
         if let Some(rings) = rings {
             let report = news.values().flat_map(|(news, _)| &news.report);
             rows.extend(paths(&rings, report).into_iter().map(|row| OutputRow::Ring(Box::new(row))));
-            self.roll_out.run_beside(&rings);
+            self.over_rings.run_beside(&rings);
         }
         let mut incidents = Vec::new();
         for (subject, (news, ended)) in news {
             if !ended && news.flags.is_empty() && news.comparisons.is_empty() {
-                // Rows against history alone.
+                // Rows against history alone, or findings alone.
                 continue;
             }
             let announced = if ended { self.end(hop, &subject, news) } else { self.go_on(hop, subject, news, config) };
@@ -151,8 +180,10 @@ impl Comparisons {
             rows.extend(announced.verdict.map(|row| OutputRow::Verdict(Box::new(row))));
             rows.extend(announced.comparisons.into_iter().map(|row| OutputRow::Comparison(Box::new(row))));
         }
-        let announced = self.roll_out.take(hop, incidents).into_iter();
-        rows.extend(announced.map(|row| OutputRow::Incident(Box::new(row))));
+        let OverRings { incidents: of_incidents, scaling: of_scaling, heap: of_heap } = &mut self.over_rings;
+        rows.extend(of_incidents.take(hop, incidents).into_iter().map(|row| OutputRow::Incident(Box::new(row))));
+        rows.extend(of_scaling.take(hop, scaling).into_iter().map(|row| OutputRow::ScalingFinding(Box::new(row))));
+        rows.extend(of_heap.take(hop, heap).into_iter().map(|row| OutputRow::HeapFinding(Box::new(row))));
     }
 
     fn go_on(&mut self, hop: Hop, subject: Subject, news: News, config: &Config) -> Announced {

@@ -9,7 +9,7 @@ use fleetdiff_schemas::profile::{Decoded, Profile, ProfileType};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, FlagRow, HeapRow, LevelFace, Tables};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{FlagState, HeapClass, LevelDirection, RowReason, Verdict};
-use fleetdiff_simulation::fleet::{Cells, Fleet};
+use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder, Ring};
 use fleetdiff_simulation::memory::{fill, first_moment, with_memory};
 
 use super::seeds::over;
@@ -18,6 +18,10 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=8;
 
 /// Pods of both builds from the start, in two cells.
 pub(super) fn already_deployed(seed: u64, seconds: i64) -> Fleet {
+    builds_side_by_side(seed, seconds).build()
+}
+
+fn builds_side_by_side(seed: u64, seconds: i64) -> FleetBuilder {
     Fleet::seeded(seed)
         .regions(["north", "south"])
         .cohorts(["tv"])
@@ -28,23 +32,28 @@ pub(super) fn already_deployed(seed: u64, seconds: i64) -> Fleet {
         .already_deployed()
         .lasts(Nanos::from_seconds(seconds))
         .stacks()
-        .build()
 }
 
 /// Rows of the head against the base, with a report each five minutes.
 pub(super) fn compared(partitions: Vec<Vec<Decoded>>) -> Tables {
-    let comparing = Comparing::Named { base: vec!["v41".into()], head: Build::from("v42") };
+    compared_as(Comparing::Named { base: vec!["v41".into()], head: Build::from("v42") }, partitions)
+}
+
+fn compared_as(comparing: Comparing, partitions: Vec<Vec<Decoded>>) -> Tables {
     let config = Config { comparing, report_every: Nanos::from_seconds(300), ..Config::default() };
     run_in_memory(&config, partitions, 1).unwrap()
 }
 
 /// Rows of a fleet whose heads allocate this many bytes for a sample, where bases allocate 1000, and hold this many more each second.
 fn memory(seed: u64, allocated: u64, more_a_second: u64) -> Tables {
-    let fleet = already_deployed(seed, 1500);
-    let head = fleet.head().clone();
+    compared(leaking(&already_deployed(seed, 1500), allocated, more_a_second))
+}
+
+/// Profiles of memory of a fleet in which all builds but the first do so.
+fn leaking(fleet: &Fleet, allocated: u64, more_a_second: u64) -> Vec<Vec<Decoded>> {
     let mut partitions = fleet.partitions(1);
     let start = first_moment(&partitions);
-    let is_head = |profile: &Profile| profile.identity.build == head;
+    let is_head = |profile: &Profile| profile.identity.build != Build::from("v41");
     with_memory(
         &mut partitions,
         |profile, _| if is_head(profile) { allocated } else { 1000 },
@@ -54,7 +63,7 @@ fn memory(seed: u64, allocated: u64, more_a_second: u64) -> Tables {
             4000 + seconds * if is_head(profile) { 1 + more_a_second } else { 1 }
         },
     );
-    compared(partitions)
+    partitions
 }
 
 /// A family is a cell (or all cells, for all functions together) at a report, of one kind of count and one figure.
@@ -105,6 +114,36 @@ fn twin_memory() {
         let raised = tables.heap_findings.iter().filter(|row| row.state == FlagState::Raised).count();
         assert_eq!(raised, 1, "seed {seed}: {:?}", tables.heap_findings);
         assert!(tables.heap_findings[0].summary.starts_with("Hidden leak: v42 keeps more memory than v41"));
+    }
+}
+
+/// Two rings with the same leak, one after the other: it is announced once, of the ring that introduced it.
+#[test]
+fn twin_memory_over_rings() {
+    let tables = over(1..=3, |seed| {
+        let fleet = builds_side_by_side(seed, 1500).ring(Ring::new("v43", 6)).build();
+        let rings = ["v41", "v42", "v43"].map(Build::from).to_vec();
+        compared_as(Comparing::Rings(rings), leaking(&fleet, 750, 16))
+    });
+    for tables in tables {
+        let leaks_in = |head: &str, base: &str| {
+            let of = |row: &&HeapRow| row.head_build == head.into() && row.base_build == base.into();
+            tables.heap.iter().filter(of).any(|row| row.class == HeapClass::HiddenLeak)
+        };
+        assert!(leaks_in("v42", "v41") && leaks_in("v43", "v41") && !leaks_in("v43", "v42"));
+        let standing = tables.heap_findings.last().unwrap();
+        assert_eq!((&standing.head_build, &standing.introduced_by), (&"v42".into(), &Some("v42".into())));
+        assert_eq!(standing.found_in, ["v42", "v43"]);
+        assert!(standing.summary.ends_with("v42 introduced it, v43 has it too."), "{}", standing.summary);
+        let mut open = BTreeSet::new();
+        for row in &tables.heap_findings {
+            if row.state == FlagState::Cleared {
+                open.remove(&row.head_build)
+            } else {
+                open.insert(&row.head_build)
+            };
+        }
+        assert_eq!(open.len(), 1, "one leak, one open alert: {:?}", tables.heap_findings);
     }
 }
 

@@ -114,7 +114,7 @@ pub struct HeapFindingRow {
     /// The hop at whose close it happened.
     pub sequence: Hop,
     /// Where it was found, in the fewest words.
-    pub found_in: Vec<String>,
+    pub leaks_in: Vec<String>,
     /// The functions that keep the most beyond what they keep in the base, in the cell that keeps the most.
     pub carried_by: Vec<String>,
     /// Head over base of bytes allocated per request in that cell.
@@ -123,6 +123,10 @@ pub struct HeapFindingRow {
     pub live_ratio: Option<Interval>,
     /// By how much more ln of these grows in an hour.
     pub slope_difference: Option<Interval>,
+    /// The build that introduced it, if the ring before it does not have it.
+    pub introduced_by: Option<Build>,
+    /// The builds in which it stands, in the order of rings.
+    pub found_in: Vec<String>,
     /// For `cleared`: why.
     pub cleared_because: Option<String>,
     /// What was found, where and by how much, in a sentence.

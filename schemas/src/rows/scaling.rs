@@ -135,6 +135,10 @@ pub struct ScalingFindingRow {
     pub share_high_load: Option<f64>,
     /// The load at its highest over that at its lowest, in the head.
     pub load_span: Option<f64>,
+    /// The build that introduced it, if the ring before it does not have it.
+    pub introduced_by: Option<Build>,
+    /// The builds in which it stands, in the order of rings.
+    pub found_in: Vec<String>,
     /// For `cleared`: why.
     pub cleared_because: Option<String>,
     /// What was found, where and by how much, in a sentence.

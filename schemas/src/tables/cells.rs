@@ -194,8 +194,8 @@ fn columns_of_looks<R: Holds<CellRow> + TableRow>() -> Vec<Column<R>> {
              Null where the row was not tested.",
         "always_valid_ln_p" in "nats": always_valid_ln_p =>
             "Natural logarithm of a p-value that holds however often one looks: minus the largest `ln_e` of the row at \
-             any look of the epoch that reached ln(1/q), else 0. Null in scope `window`, in rows over several cells, \
-             and where the row was not tested.",
+             the looks of the epoch, where that is at least ln(.158/q) (in rows `(all)`: at least 0), else 0. Null in \
+             scope `window`, in rows over several cells, and where the row was not tested.",
         "always_valid_ratio" in "1" +-: always_valid_ratio =>
             "`adjusted_ratio` with an interval that holds however often one looks, from 0 to infinity where little is \
              known. Null where `adjusted_ratio` or `always_valid_ln_p` is null.",

@@ -166,11 +166,13 @@ impl TableRow for HeapFindingRow {
             raised_at: Nanos(0),
             changed_at: Nanos(0),
             sequence: Hop(0),
-            found_in: Vec::new(),
+            leaks_in: Vec::new(),
             carried_by: Vec::new(),
             alloc_ratio: None,
             live_ratio: None,
             slope_difference: None,
+            introduced_by: None,
+            found_in: Vec::new(),
             cleared_because: None,
             summary: String::new(),
             action: String::new(),
@@ -191,7 +193,7 @@ fn columns_of_finding() -> Vec<Column<HeapFindingRow>> {
         "head_build": head_build => "The canary: the build in question.",
         "class": class => "`hidden_leak` or `leak`: that of the row `(all)` of the cell with the largest `live_ratio`.",
         "state": state =>
-            "What happened at `changed_at`: `raised` when it was found first, `updated` when it was found in another cell, \
+            "What happened at `changed_at`: `raised` when it was found first, `updated` when it was found in another cell or ring, \
              `cleared` when the comparison ended or a later window showed no cell to hold more or to grow.",
         "severity": severity => "Who should look: always `ticket`.",
         "raised_at": raised_at => "When it was found first, in event time.",
@@ -204,7 +206,7 @@ fn columns_of_finding() -> Vec<Column<HeapFindingRow>> {
 /// What was found.
 fn columns_of_found() -> Vec<Column<HeapFindingRow>> {
     columns_of!(HeapFindingRow:
-        "found_in": found_in =>
+        "leaks_in": leaks_in =>
             "Where it was found, in the fewest words, such as `Android-TV in ap-south-1 and ap-southeast-1`. Never empty.",
         "carried_by": carried_by =>
             "At most 3 functions whose memory in use is `up`, those that hold the most beyond the base first, in the cell with the \
@@ -212,8 +214,15 @@ fn columns_of_found() -> Vec<Column<HeapFindingRow>> {
         "alloc_ratio" in "1" +-: alloc_ratio => "`alloc_ratio` of the row `(all)` of that cell; null where it is not known.",
         "live_ratio" in "1" +-: live_ratio => "`live_ratio` of that row, never null.",
         "slope_difference" in "1/h" +-: slope_difference => "`slope_difference` of that row, never null.",
+        "introduced_by": introduced_by =>
+            "The build that introduced it: it shows against the build before it in the roll-out. Null where that is not \
+             shown, or builds are compared by name.",
+        "found_in": found_in =>
+            "The builds in whose comparisons it was found, in the order of the roll-out: `head_build`, and later ones that have it too and \
+             raise nothing of their own. Never null.",
         "cleared_because": cleared_because =>
-            "Why it was cleared: `comparison_closed` or `no_longer_found`. Null unless the state is `cleared`.",
+            "Why it was cleared: `comparison_closed`, `no_longer_found`, or `found_in_another_ring`, whose finding goes on. Null \
+             unless the state is `cleared`.",
         "summary": summary => "What was found, where and by how much, in a sentence that can be read alone.",
         "action": action => "What to do.",
     )

@@ -200,6 +200,8 @@ impl TableRow for ScalingFindingRow {
             elasticity_difference: None,
             share_high_load: None,
             load_span: None,
+            introduced_by: None,
+            found_in: Vec::new(),
             cleared_because: None,
             summary: String::new(),
             action: String::new(),
@@ -221,7 +223,7 @@ fn columns_of_finding() -> Vec<Column<ScalingFindingRow>> {
         "head_build": head_build => "The canary: the build in question.",
         "cause": cause => "The function that scales worse in the head; `(all)` for all functions together.",
         "state": state =>
-            "What happened at `changed_at`: `raised` when it was found first, `updated` when it was found in another cell, \
+            "What happened at `changed_at`: `raised` when it was found first, `updated` when it was found in another cell or ring, \
              `cleared` when the comparison ended or later minutes showed both builds to scale equally.",
         "severity": severity => "Who should look: always `ticket`.",
         "raised_at": raised_at => "When it was found first, in event time.",
@@ -242,8 +244,15 @@ fn columns_of_found() -> Vec<Column<ScalingFindingRow>> {
         "elasticity_difference" in "1" +-: elasticity_difference => "`elasticity_difference` of that row, never null.",
         "share_high_load" in "1": share_high_load => "`share_high_load` of that row; null where that is.",
         "load_span" in "1": load_span => "`load_span` of that row; null where that is.",
+        "introduced_by": introduced_by =>
+            "The build that introduced it: it shows against the build before it in the roll-out. Null where that is not \
+             shown, or builds are compared by name.",
+        "found_in": found_in =>
+            "The builds in whose comparisons it was found, in the order of the roll-out: `head_build`, and later ones that have it too and \
+             raise nothing of their own. Never null.",
         "cleared_because": cleared_because =>
-            "Why it was cleared: `comparison_closed` or `scales_equally`. Null unless the state is `cleared`.",
+            "Why it was cleared: `comparison_closed`, `scales_equally`, or `found_in_another_ring`, whose finding goes on. Null unless \
+             the state is `cleared`.",
         "summary": summary => "What was found, where and by how much, in a sentence that can be read alone.",
         "action": action => "What to do.",
     )

@@ -371,6 +371,8 @@ impl Generator {
             elasticity_difference: self.interval(),
             share_high_load: self.known(Self::number),
             load_span: self.known(Self::number),
+            introduced_by: self.known(|this| this.comparison().head_build),
+            found_in: self.names(),
             cleared_because: (state == FlagState::Cleared).then(|| "scales_equally".to_owned()),
             summary: "f scales worse in v2.".to_owned(),
             action: "Hold v2 back from peak.".to_owned(),

@@ -92,7 +92,7 @@ impl HeapFindings {
             raised_at,
             changed_at: self.clock.end_of(hop),
             sequence: hop,
-            found_in: places.iter().map(ToString::to_string).collect(),
+            leaks_in: places.iter().map(ToString::to_string).collect(),
             alloc_ratio: lead.alloc.change,
             live_ratio: lead.live.change,
             slope_difference: lead.slope.change,
@@ -153,7 +153,8 @@ impl HeapFindings {
     }
 }
 
-fn title(class: HeapClass) -> &'static str {
+/// What was found, as a sentence begins.
+pub(crate) fn title(class: HeapClass) -> &'static str {
     if class == HeapClass::HiddenLeak { "Hidden leak" } else { "Leak" }
 }
 
@@ -226,7 +227,7 @@ mod tests {
         let raised = found.report(Hop(60), &first).unwrap();
         assert_eq!((raised.state, raised.severity), (FlagState::Raised, Severity::Ticket));
         assert_eq!(
-            (&raised.found_in[..], &raised.carried_by[..]),
+            (&raised.leaks_in[..], &raised.carried_by[..]),
             (&["tv in north".into()][..], &["cache".into()][..])
         );
         assert_eq!(

@@ -1,10 +1,12 @@
 use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::rows::{HeapFindingRow, IncidentRow, ScalingFindingRow};
 use fleetdiff_schemas::tables::TableRow;
-use fleetdiff_schemas::verdict::{Severity, Support};
+use fleetdiff_schemas::verdict::{FlagState, IncidentState, Severity, Support};
 
 use super::*;
 
-fn roll_out(rings: &[&str]) -> RollOut {
+fn roll_out<R: PerRing>(rings: &[&str]) -> RollOut<R> {
     let mut all = RollOut::new(Config::default().clock());
     all.run_beside(&rings.iter().map(|&ring| ring.into()).collect::<Vec<_>>());
     all
@@ -115,4 +117,71 @@ fn what_only_the_first_ring_shows_may_be_older() {
         found[0].summary,
         "f costs more. v3 or a build before it introduced it: v3 against v2 has no flag for it."
     );
+}
+
+/// A finding of encode, or of what `cause` names, in one comparison.
+fn worse(base: &str, head: &str, cause: &str, state: FlagState) -> ScalingFindingRow {
+    ScalingFindingRow {
+        base_build: base.into(),
+        head_build: head.into(),
+        cause: cause.into(),
+        state,
+        summary: format!("{cause} scales worse."),
+        ..ScalingFindingRow::blank()
+    }
+}
+
+/// What is announced of load, as `base>head cause state`.
+fn of_load(rows: &[ScalingFindingRow]) -> Vec<String> {
+    let name =
+        |row: &ScalingFindingRow| format!("{}>{} {} {}", row.base_build, row.head_build, row.cause, row.state.name());
+    rows.iter().map(name).collect()
+}
+
+#[test]
+fn a_function_that_scales_worse_is_announced_once_over_all_rings() {
+    let mut all = roll_out(&["v1", "v2", "v3"]);
+    let first = all.take(
+        Hop(1),
+        vec![worse("v1", "v2", "encode", FlagState::Raised), worse("v1", "v3", "encode", FlagState::Raised)],
+    );
+    assert_eq!(of_load(&first), ["v1>v2 encode raised"]);
+    assert_eq!((&first[0].introduced_by, &first[0].found_in.join(",")), (&Some("v2".into()), &"v2,v3".to_owned()));
+    assert_eq!(first[0].summary, "encode scales worse. v2 introduced it, v3 has it too.");
+    let other = all.take(Hop(2), vec![worse("v2", "v3", "probe", FlagState::Raised)]);
+    assert_eq!(of_load(&other), ["v2>v3 probe raised"], "another function is a cause of its own");
+    let in_off_cpu =
+        ScalingFindingRow { profile_type: ProfileType::OffCpu, ..worse("v1", "v3", "encode", FlagState::Raised) };
+    assert_eq!(of_load(&all.take(Hop(3), vec![in_off_cpu])), ["v1>v3 encode raised"], "so is another type of profile");
+    let over = all.take(Hop(4), vec![worse("v1", "v2", "encode", FlagState::Cleared)]);
+    assert_eq!(of_load(&over), ["v1>v2 encode cleared", "v1>v3 encode raised"]);
+    assert_eq!(over[0].cleared_because.as_deref(), Some("found_in_another_ring"));
+    assert_eq!(over[0].summary, "encode: v2 against v1 goes on as v3 against v1, which found the same.");
+    assert_eq!(
+        over[1].summary,
+        "encode scales worse. v3 or a build before it introduced it: v3 against v2 has no finding for it."
+    );
+}
+
+#[test]
+fn a_leak_is_announced_once_over_all_rings() {
+    let leak = |base: &str, head: &str, state| HeapFindingRow {
+        base_build: base.into(),
+        head_build: head.into(),
+        state,
+        ..HeapFindingRow::blank()
+    };
+    let heads = |rows: &[HeapFindingRow]| -> Vec<String> {
+        rows.iter().map(|row| format!("{} {}", row.head_build, row.state.name())).collect()
+    };
+    let mut all = roll_out(&["v1", "v2", "v3"]);
+    assert_eq!(heads(&all.take(Hop(1), vec![leak("v1", "v3", FlagState::Raised)])), ["v3 raised"]);
+    let earlier = all.take(Hop(2), vec![leak("v1", "v2", FlagState::Raised)]);
+    assert_eq!(heads(&earlier), ["v3 cleared", "v2 raised"]);
+    assert_eq!(earlier[0].summary, "Hidden leak: v3 against v1 goes on as v2 against v1, which found the same.");
+    assert_eq!((&earlier[1].introduced_by, &earlier[1].found_in.join(",")), (&Some("v2".into()), &"v2,v3".to_owned()));
+    assert!(all.take(Hop(3), vec![leak("v1", "v2", FlagState::Updated)]).is_empty(), "no news");
+    assert_eq!(heads(&all.take(Hop(4), vec![leak("v1", "v3", FlagState::Cleared)])), ["v2 updated"], "found in fewer");
+    assert_eq!(heads(&all.take(Hop(5), vec![leak("v1", "v2", FlagState::Cleared)])), ["v2 cleared"]);
+    assert!(all.standing.is_empty() && all.announced.is_empty());
 }
