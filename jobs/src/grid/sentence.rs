@@ -109,16 +109,32 @@ fn effects(flagged: &FlaggedFunction<'_>, cells: &[&CellKey]) -> String {
     advice::effects(&rows)
 }
 
+/// Whether a row's share moved one way and its cost the other, because other functions moved more.
+fn moves_against_its_share(row: &CellRow) -> bool {
+    let (Some(delta), Some(ratio)) = (row.share_delta, row.effect()) else { return false };
+    delta.value * (ratio.value - 1.0) < 0.0
+}
+
 /// Where a function is significant and by how much it changed, for its line.
 pub(crate) fn places(flagged: &FlaggedFunction<'_>) -> String {
     let side = |state: FanOutState, extents: &[Extent]| {
         let cells: Vec<&CellKey> = flagged.cells(state).collect();
-        let shares: Vec<String> = cells.iter().filter_map(|cell| share_delta(flagged.rows.get(*cell)?)).collect();
+        let rows: Vec<&CellRow> = cells.iter().filter_map(|cell| flagged.rows.get(*cell).copied()).collect();
+        let (where_found, changed) = (format!("{} in {}", state.name(), words(extents)), effects(flagged, &cells));
+        let shares: Vec<String> = rows.iter().copied().filter_map(share_delta).collect();
         // All functions together have no share.
-        let is_listed = (1..=LISTED).contains(&shares.len());
-        let shares = if is_listed { format!("{}, ", listed(&shares)) } else { String::new() };
-        (!cells.is_empty())
-            .then(|| format!("{} in {}: {shares}{}", state.name(), words(extents), effects(flagged, &cells)))
+        let line = if !(1..=LISTED).contains(&shares.len()) {
+            format!("{where_found}: {changed}")
+        } else if rows.iter().copied().any(moves_against_its_share) {
+            let why = match state {
+                FanOutState::Regressed => "fell, since others rose more",
+                _ => "rose, since others fell more",
+            };
+            format!("{where_found}: {changed}; its share {why} ({})", listed(&shares))
+        } else {
+            format!("{where_found}: {}, {changed}", listed(&shares))
+        };
+        (!cells.is_empty()).then_some(line)
     };
     let sides = [side(FanOutState::Regressed, &flagged.regressed), side(FanOutState::Improved, &flagged.improved)];
     sides.into_iter().flatten().collect::<Vec<_>>().join("; ")

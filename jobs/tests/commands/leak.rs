@@ -87,7 +87,7 @@ fn a_hidden_leak_reaches_every_receiver_and_ends_with_the_roll_back() {
     let parts = [
         "Hidden leak: v42 keeps more memory than v41 in tv in north, and ever more. A request allocates 20 % less (",
         "), but a pod has ",
-        " in use there, and in each hour that becomes ",
+        " in use there, and within 10 minutes that becomes ",
         " than in v41. Most is kept by ",
     ];
     assert!(summary.starts_with(parts[0]) && parts.iter().all(|part| summary.contains(part)), "{summary}");

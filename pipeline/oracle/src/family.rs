@@ -163,7 +163,7 @@ impl Live {
 
     /// ln of the largest e-value of a row at the looks of an epoch, if it reached 1/q; otherwise 0.
     pub fn largest_ln_e(&self, epoch: Hop, id: &RowId) -> f64 {
-        self.largest.get(id).filter(|_| self.epoch == epoch).copied().unwrap_or(0.0)
+        self.largest.get(id).filter(|_| self.epoch == epoch).map_or(0.0, |ln_e| ln_e.max(0.0))
     }
 }
 

@@ -10,7 +10,7 @@ use fleetdiff_schemas::comparison::ComparisonId;
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::number::table_count;
 use fleetdiff_schemas::profile::CountKind;
-use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, HeapRow, LevelFace};
+use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, HeapRow, Interval, LevelFace};
 use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{HeapClass, LevelDirection, LevelReason, Support};
@@ -110,6 +110,27 @@ fn direct(rows: &mut [HeapRow], q: f64) {
 /// What to do about a leak.
 pub fn action(head: &Build) -> String {
     format!("Before {head} runs out of memory, look at what these functions keep, or roll {head} back there.")
+}
+
+/// How much more is in use after a time than at the base's rate, from the slope per hour: of some times in words, the longest in
+/// which that at most doubles or halves. Nobody has seen what minutes would come to in an hour.
+///
+/// ```
+/// use fleetdiff_pipeline::rules::heap::grown;
+/// use fleetdiff_schemas::rows::Interval;
+///
+/// let slope = |value: f64| Interval { value, low: value - 0.1, high: value + 0.1 };
+/// assert_eq!(grown(slope(0.5)).1, "an hour");
+/// let (ratio, time) = grown(slope(3.6));
+/// assert_eq!((format!("{:.3}", ratio.value), time), ("1.822".to_owned(), "10 minutes"));
+/// assert_eq!(grown(slope(-20.0)).1, "a minute");
+/// ```
+pub fn grown(slope: Interval) -> (Interval, &'static str) {
+    let times = [(1.0, "an hour"), (1.0 / 6.0, "10 minutes"), (1.0 / 60.0, "a minute")];
+    let is_readable = |(hours, _): &(f64, &str)| (slope.value * hours).abs() <= std::f64::consts::LN_2;
+    let (hours, name) = times.into_iter().find(is_readable).unwrap_or(times[2]);
+    let after = |slope: f64| libm::exp(slope * hours);
+    (Interval { value: after(slope.value), low: after(slope.low), high: after(slope.high) }, name)
 }
 
 /// The class of three directions.

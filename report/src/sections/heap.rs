@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_pipeline::rules::advice::{change, plural};
-use fleetdiff_pipeline::rules::heap::action;
 use fleetdiff_pipeline::rules::heap::words::{meaning, members, why};
+use fleetdiff_pipeline::rules::heap::{action, grown};
 use fleetdiff_pipeline::rules::levels::undecided;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, Interval, LevelFace};
 use fleetdiff_schemas::verdict::{BaseKind, HeapClass, LevelDirection, Support};
@@ -193,14 +193,14 @@ fn level(face: &LevelFace, [what, members]: [&str; 2], citation: Citation, colum
     Cell::of(vec![words(format!("{how}: ")), ratio])
 }
 
-/// How much more the bytes in use grow in an hour.
+/// How much faster the bytes in use grow.
 fn growth(face: &LevelFace, members: &str, citation: Citation) -> Cell {
     let Some(of) = face.change else { return Cell::words(format!("unknown: {}", why(face.reason))) };
-    let grown = |slope: f64| libm::exp(slope);
-    let by_hour = change(Interval { value: grown(of.value), low: grown(of.low), high: grown(of.high) });
+    let (ratio, time) = grown(of);
+    let more = change(ratio);
     let how = match face.direction {
-        LevelDirection::Up => format!("grows faster: {by_hour} after an hour than at the base's rate"),
-        LevelDirection::Down => format!("grows more slowly: {by_hour} after an hour than at the base's rate"),
+        LevelDirection::Up => format!("grows faster: {more} after {time} than at the base's rate"),
+        LevelDirection::Down => format!("grows more slowly: {more} after {time} than at the base's rate"),
         LevelDirection::Flat => "grows as fast".to_owned(),
         LevelDirection::Unknown => undecided(face, members, true),
     };

@@ -30,7 +30,7 @@ pub(crate) fn section(comparison: &Comparison<'_>, references: &mut References) 
     let mut blocks = Vec::new();
     if !silent.is_empty() {
         let types: Vec<&str> = silent.into_iter().collect();
-        let text = "no imbalance was found: requests, age and hardware of pods are within a factor of 2 of each other";
+        let text = "no imbalance was found: requests of a pod are within a factor of 4/3 of each other, age and hardware of pods within 2";
         blocks.push(paragraph(vec![words(format!("{}: {text}.", types.join(", ")))]));
     }
     if !rows.is_empty() {

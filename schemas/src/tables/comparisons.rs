@@ -154,8 +154,8 @@ fn columns_of_verdict() -> Vec<Column<ComparisonRow>> {
             "How many tests of the A/A check were significant, all of them falsely; 0 to `aa_check_tests`. Null where \
              that is null.",
         "warnings": warnings =>
-            "Imbalance of the arms within the window: requests per pod, age of pods or hardware that differ by more \
-             than a factor of 2; what divides pods and has no label, such as nodes that some share; and an age or size of \
+            "Imbalance of the arms within the window: requests per pod that differ by more than a factor of 4/3, age \
+             of pods or hardware that differ by more than 2; what divides pods and has no label, such as nodes that some share; and an age or size of \
              pods by which profiles differ: with the last two, flags of the cell are at most tickets. Set at reports, else empty; never null. Against history: its hours and days.",
         "base_kind": base_kind =>
             "`concurrent`: the base runs beside the head; `history`: what was kept of builds that are gone, at the \

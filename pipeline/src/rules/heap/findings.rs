@@ -15,7 +15,7 @@ use fleetdiff_statistics::families::selected;
 
 use crate::rules::advice::{change, words};
 use crate::rules::extent::extents;
-use crate::rules::heap::action;
+use crate::rules::heap::{action, grown};
 use crate::rules::scaling::lead_cell;
 
 /// Why a finding is over.
@@ -119,19 +119,16 @@ impl HeapFindings {
             LevelDirection::Up => format!("A request allocates {}, and", of(lead.alloc.change)),
             LevelDirection::Unknown => "Whether a request allocates more is not known;".to_owned(),
         };
-        let grows = lead.slope.change.map(|slope| Interval {
-            value: libm::exp(slope.value),
-            low: libm::exp(slope.low),
-            high: libm::exp(slope.high),
-        });
+        let grows = lead.slope.change.map(grown);
+        let time = grows.map_or("an hour", |(_, time)| time);
         let by =
             if carried_by.is_empty() { String::new() } else { format!(" Most is kept by {}.", carried_by.join(", ")) };
         format!(
             "{}: {head} keeps more memory than {base} in {places}, and ever more. {allocated} a pod has {} in use{there}, \
-             and in each hour that becomes {} than in {base}.{by}",
+             and within {time} that becomes {} than in {base}.{by}",
             title(lead.class),
             of(lead.live.change),
-            of(grows),
+            of(grows.map(|(ratio, _)| ratio)),
         )
     }
 
@@ -233,7 +230,7 @@ mod tests {
         assert_eq!(
             raised.summary,
             "Hidden leak: v2 keeps more memory than v1 in tv in north, and ever more. A request allocates 20 % less (10 to 30 %), but \
-             a pod has 50 % more (40 to 60 %) in use there, and in each hour that becomes 65 % more (49 to 82 %) than in v1. Most is kept by \
+             a pod has 50 % more (40 to 60 %) in use there, and within an hour that becomes 65 % more (49 to 82 %) than in v1. Most is kept by \
              cache."
         );
         assert!(found.report(Hop(120), &first).is_none(), "nothing new");

@@ -3,6 +3,7 @@
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, HeapRow, Interval, LevelFace};
 use fleetdiff_schemas::verdict::{HeapClass, LevelDirection, LevelReason, Support};
 
+use crate::rules::heap::grown;
 use crate::rules::levels::{one_sided, undecided};
 
 /// What a row says, in sentences: each figure that is known, then what they are together.
@@ -16,17 +17,16 @@ use crate::rules::levels::{one_sided, undecided};
 pub fn sentence(row: &HeapRow) -> String {
     let name = if &*row.function == ALL_FUNCTIONS { "all functions together" } else { &row.function };
     let slope = match (row.slope.direction, row.slope.change) {
-        (direction, Some(Interval { value, low, high })) if direction != LevelDirection::Unknown => {
+        (direction, Some(slope)) if direction != LevelDirection::Unknown => {
             let how = match direction {
                 LevelDirection::Up => "faster",
                 LevelDirection::Down => "more slowly",
                 _ => "no faster",
             };
-            format!("it grows {how} ({value:+.2} in the logarithm per hour, {low:+.2} to {high:+.2})")
+            format!("it grows {how} ({})", rate(slope))
         }
-        (_, Some(Interval { value, low, high })) => {
-            let open = undecided(&row.slope, members(row), true);
-            format!("its growth is {open} ({value:+.2} in the logarithm per hour, {low:+.2} to {high:+.2})")
+        (_, Some(slope)) => {
+            format!("its growth is {} ({})", undecided(&row.slope, members(row), true), rate(slope))
         }
         (_, None) => format!("whether it grows faster is unknown ({})", why(row.slope.reason)),
     };
@@ -42,6 +42,12 @@ pub fn sentence(row: &HeapRow) -> String {
 /// What is tested together with a row.
 pub fn members(row: &HeapRow) -> &'static str {
     if &*row.function == ALL_FUNCTIONS { "cells" } else { "functions" }
+}
+
+/// How much more is in use after a time.
+fn rate(slope: Interval) -> String {
+    let (Interval { value, low, high }, time) = grown(slope);
+    format!("x {value:.2} in {time}, {low:.2} to {high:.2}")
 }
 
 /// By how much a figure moved.
