@@ -1,11 +1,13 @@
 //! Rings of one code side by side, at equal and at unequal load.
 
+use std::collections::BTreeSet;
+
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::rows::FlagRow;
 use fleetdiff_schemas::time::Nanos;
-use fleetdiff_schemas::verdict::RowReason;
-use fleetdiff_simulation::fleet::{Cells, Fleet};
+use fleetdiff_schemas::verdict::{FlagState, RowReason};
+use fleetdiff_simulation::fleet::{Cells, Fleet, Ring};
 
 use super::experiment::{Experiment, run};
 use super::seeds::{over, rows, seeds_to};
@@ -63,5 +65,33 @@ fn twin_rings_at_twice_the_load() {
     }
     for (equal, unequal, differs) in flagged_by(1.5) {
         assert!(equal && !unequal && differs, "x 1.5 is less than twice");
+    }
+}
+
+/// A function that scales worse in two builds is announced once, of the build that introduced it.
+#[test]
+fn twin_scaling_over_rings() {
+    let config = Config { evaluate_every: Nanos::from_seconds(600), ..Config::default() };
+    let function = Fleet::DEMO_FUNCTION;
+    let findings = over(1..=2, |seed| {
+        let both = Ring::new("v43", 20).starts_after(Nanos::from_seconds(120)).with_changes();
+        let fleet = Fleet::under_load(seed).scales_worse(function, Cells::all(), 0.5).ring(both).build();
+        rows(&config, &fleet).scaling_findings
+    });
+    for findings in findings {
+        let mut open = BTreeSet::new();
+        for row in &findings {
+            assert_eq!(&*row.cause, function);
+            if row.state == FlagState::Cleared {
+                open.remove(&row.head_build)
+            } else {
+                open.insert(&row.head_build)
+            };
+        }
+        let last = findings.iter().rfind(|row| row.state != FlagState::Cleared).unwrap();
+        assert_eq!(open.len(), 1, "one open alert: {findings:?}");
+        assert_eq!((&last.head_build, &last.introduced_by), (&"v42".into(), &Some("v42".into())), "{last:?}");
+        assert_eq!(last.found_in, ["v42", "v43"]);
+        assert!(last.summary.ends_with("v42 introduced it, v43 has it too."), "{}", last.summary);
     }
 }
