@@ -15,6 +15,7 @@ use fleetdiff_schemas::verdict::{LevelDirection, LevelReason, Support, TimeMeasu
 use super::arms::column;
 use super::counts::{Archive, BASE, HEAD, Held, Holder};
 use super::heap::pods::{Pod, Pods, face_of, limits, requests_of};
+use super::loads::{Differences, Loads};
 use super::statistics::families::bh;
 use super::statistics::pod_levels::Change;
 use super::timeline::Open;
@@ -35,6 +36,7 @@ pub(super) fn rows(config: &Config, archive: &Archive, service: &Service, open: 
         window_end_at: clock.end_of(hop),
         ..WaitingRow::blank()
     };
+    let differences = archive.differences(config, open, hop);
     let mut rows = Vec::new();
     for cell in held.keys().map(|(_, cell, ..)| cell.clone()).collect::<BTreeSet<CellKey>>() {
         let of_type = |kind: ProfileType| {
@@ -43,6 +45,9 @@ pub(super) fn rows(config: &Config, archive: &Archive, service: &Service, open: 
             let is_counted = of_cell.iter().any(|(_, profiles)| profiles.iter().any(|one| one.samples > 0));
             is_counted.then(|| Pods::of(config, open, &of_cell))
         };
+        let of_types: Vec<Differences> =
+            differences.iter().filter(|((_, one), _)| *one == cell).map(|(_, differ)| *differ).collect();
+        let loads = Differences::largest(&of_types).loads;
         let blank = WaitingRow { cell: cell.clone(), ..blank.clone() };
         let single = [
             (ProfileType::OffCpu, TimeMeasure::OffCpu),
@@ -52,12 +57,12 @@ pub(super) fn rows(config: &Config, archive: &Archive, service: &Service, open: 
         ];
         for (kind, measure) in single {
             if let Some(pods) = of_type(kind) {
-                rows.extend(of_legs(config, &[&pods], &WaitingRow { measure, ..blank.clone() }));
+                rows.extend(of_legs(config, &[&pods], loads, &WaitingRow { measure, ..blank.clone() }));
             }
         }
         if let (Some(cpu), Some(off)) = (of_type(ProfileType::Cpu), of_type(ProfileType::OffCpu)) {
             let blank = WaitingRow { measure: TimeMeasure::CpuAndOffCpu, ..blank };
-            rows.extend(of_legs(config, &[&cpu, &off], &blank));
+            rows.extend(of_legs(config, &[&cpu, &off], loads, &blank));
         }
     }
     decide(config, &mut rows);
@@ -84,7 +89,8 @@ fn decide(config: &Config, rows: &mut Vec<WaitingRow>) {
             (face.q_value, face.tests) = (Some(q_value), Some(tests));
             let ratio = face.change.map_or(f64::NAN, |change| change.value);
             let (low, high) = limits(false);
-            if q_value <= config.q && (ratio > high || ratio < low) {
+            let is_of_load = face.reason == Some(LevelReason::LoadDiffers);
+            if q_value <= config.q && (ratio > high || ratio < low) && !is_of_load {
                 face.direction = if ratio > high { LevelDirection::Up } else { LevelDirection::Down };
                 face.reason = None;
             }
@@ -108,10 +114,10 @@ fn split(name: &str) -> (&str, Option<&str>) {
 }
 
 /// Items 2 to 5, for one type of profile or the sum of two.
-fn of_legs(config: &Config, legs: &[&Pods<'_>], blank: &WaitingRow) -> Vec<WaitingRow> {
+fn of_legs(config: &Config, legs: &[&Pods<'_>], loads: Option<Loads>, blank: &WaitingRow) -> Vec<WaitingRow> {
     let first = config.count_kinds.first().copied().unwrap_or(CountKind::SelfCount);
     let all = WaitingRow { count_kind: first, function: ALL_FUNCTIONS.into(), ..blank.clone() };
-    let mut rows = vec![row(legs, &None, all)];
+    let mut rows = vec![row(legs, loads, &None, all)];
     let names: BTreeSet<Arc<str>> = legs.iter().flat_map(|pods| pods.names()).collect();
     let mut functions: BTreeMap<(Option<&str>, &str), BTreeSet<Arc<str>>> = BTreeMap::new();
     let mut threads: BTreeMap<&str, BTreeSet<Arc<str>>> = BTreeMap::new();
@@ -126,7 +132,7 @@ fn of_legs(config: &Config, legs: &[&Pods<'_>], blank: &WaitingRow) -> Vec<Waiti
     let mut add = |what: What, blank: WaitingRow| {
         let samples: u64 = legs.iter().flat_map(|pods| pods.all()).map(|held| sums(held, &what).0).sum();
         if samples >= config.min_count.max(1) {
-            rows.extend(Some(row(legs, &what, blank)).filter(|row| row.time.change.is_some()));
+            rows.extend(Some(row(legs, loads, &what, blank)).filter(|row| row.time.change.is_some()));
         }
     };
     for (thread, names) in threads {
@@ -160,7 +166,7 @@ fn level(pods: &[Pod], what: &What, per: TimePer) -> Option<(f64, f64)> {
 }
 
 /// One row, in no family yet.
-fn row(legs: &[&Pods<'_>], what: &What, mut row: WaitingRow) -> WaitingRow {
+fn row(legs: &[&Pods<'_>], loads: Option<Loads>, what: &What, mut row: WaitingRow) -> WaitingRow {
     let serves = |leg: &&Pods<'_>| {
         let pods = leg.strata.values().flatten().flat_map(BTreeMap::values).flatten();
         pods.into_iter().any(|pod| requests_of(pod) > 0)
@@ -201,6 +207,11 @@ fn row(legs: &[&Pods<'_>], what: &What, mut row: WaitingRow) -> WaitingRow {
         Err(reason) => row.time = LevelFace::unknown(reason),
         Ok(change) => {
             row.time = face_of(&change, false);
+            let is_of_load =
+                loads.is_some_and(|loads| loads.may_have_made(change.value().ln(), change.variance_of_ln()));
+            if is_of_load && row.time.direction == LevelDirection::Unknown {
+                row.time.reason = Some(LevelReason::LoadDiffers);
+            }
             if legs.len() == 2 {
                 let [cpu, off] = [0, 1].map(|leg| means(&strata, leg));
                 (row.cpu_head, row.cpu_base) = (Some(cpu[HEAD]), Some(cpu[BASE]));

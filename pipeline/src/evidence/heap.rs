@@ -243,7 +243,7 @@ pub(super) fn support(buckets: usize, is_tested: bool) -> Support {
 }
 
 /// A figure that something else may have made than the build, which then has no direction; what is flat is flat.
-fn doubted(face: LevelFace, suspect: Option<Suspect>) -> LevelFace {
+pub(super) fn doubted(face: LevelFace, suspect: Option<Suspect>) -> LevelFace {
     let doubt = suspect.filter(|_| face.reason == Some(LevelReason::Imprecise)).map(Suspect::of_level);
     LevelFace { reason: doubt.or(face.reason), ..face }
 }

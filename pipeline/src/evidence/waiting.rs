@@ -16,7 +16,8 @@ use fleetdiff_statistics::arms::{Arms, Side};
 use fleetdiff_statistics::pod_levels::{LevelChange, PodLevel};
 use serde::{Deserialize, Serialize};
 
-use super::heap::{face, support};
+use super::gap::Gap;
+use super::heap::{doubted, face, support};
 use super::tally::{Concurrent, PodTally, Pods, column};
 use crate::counts::cell::CellCounts;
 
@@ -72,20 +73,20 @@ pub fn measure(kind: ProfileType) -> Option<TimeMeasure> {
 }
 
 /// The evidence of a cell for a comparison, in no family yet. `cpu` are the counts of the same cell on processors. Nothing for profiles
-/// of other types, and where the arms never ran at the same time.
+/// of other types, and where the arms never ran at the same time. A change that load may have made, by `gap`, is none.
 pub fn waiting_evidence(
     counts: &CellCounts,
     profile_type: ProfileType,
     cpu: Option<&CellCounts>,
-    id: &ComparisonId,
+    (id, gap): (&ComparisonId, Gap),
     config: &Config,
 ) -> Vec<WaitingEvidence> {
     let Some(measure) = measure(profile_type) else { return Vec::new() };
     let Some(waiting) = Leg::of(counts, id, config) else { return Vec::new() };
-    let mut found = Compared::new(measure, vec![&waiting], config).evidence();
+    let mut found = Compared::new(measure, vec![&waiting], gap, config).evidence();
     let cpu = cpu.filter(|_| measure == TimeMeasure::OffCpu).and_then(|cpu| Leg::of(cpu, id, config));
     if let Some(cpu) = &cpu {
-        let both = Compared::new(TimeMeasure::CpuAndOffCpu, vec![cpu, &waiting], config);
+        let both = Compared::new(TimeMeasure::CpuAndOffCpu, vec![cpu, &waiting], gap, config);
         found.extend(both.evidence());
     }
     found
@@ -145,6 +146,7 @@ struct Compared<'a> {
     per: TimePer,
     /// Whether the samples of each leg stand for time.
     is_timed: bool,
+    gap: Gap,
     config: &'a Config,
 }
 
@@ -152,11 +154,11 @@ struct Compared<'a> {
 type Named = BTreeMap<(Option<Arc<str>>, Arc<str>), Vec<Vec<usize>>>;
 
 impl<'a> Compared<'a> {
-    fn new(measure: TimeMeasure, legs: Vec<&'a Leg<'a>>, config: &'a Config) -> Self {
+    fn new(measure: TimeMeasure, legs: Vec<&'a Leg<'a>>, gap: Gap, config: &'a Config) -> Self {
         let served = |leg: &&Leg<'_>| leg.all_pods().any(|pod| pod.requests > 0);
         let timed = |leg: &&Leg<'_>| leg.pods.is_empty() || leg.all_pods().any(|pod| pod.all.value > 0);
         let per = if legs.iter().all(served) { TimePer::Request } else { TimePer::Profile };
-        Self { measure, per, is_timed: legs.iter().all(timed), legs, config }
+        Self { measure, per, is_timed: legs.iter().all(timed), legs, gap, config }
     }
 
     fn evidence(&self) -> Vec<WaitingEvidence> {
@@ -230,7 +232,8 @@ impl<'a> Compared<'a> {
         let buckets = |side: Side| strata.iter().map(|arms| arms[side].len()).sum::<usize>();
         let support = support(buckets(Side::Head).min(buckets(Side::Base)), change.is_ok());
         let samples = self.samples(subjects);
-        let time = face(change, false);
+        let suspect = change.ok().and_then(|change| self.gap.may_have_made_level(change));
+        let time = doubted(face(change, false), suspect);
         WaitingEvidence { measure: self.measure, count_kind, function, thread, per, time, parts, samples, support }
     }
 

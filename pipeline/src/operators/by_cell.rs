@@ -26,6 +26,7 @@ use crate::counts::cell::{Blocks, CellCounts};
 use crate::counts::functions::FunctionTable;
 use crate::evidence::callers::{CallerCounts, KnownPaths, callers};
 use crate::evidence::family::Family;
+use crate::evidence::gap::Gap;
 use crate::evidence::heap::{HeapEvidence, heap_evidence};
 use crate::evidence::held::LookTime;
 use crate::evidence::history::history_report;
@@ -247,7 +248,7 @@ impl Cells {
             state.counts.expire(first, plan.earliest_epoch());
             state.counts.close_minutes(hop, first);
         }
-        let mut waiting = waiting(&self.cells, plan, config);
+        let mut waiting = waiting(&self.cells, plan, hop, config);
         let mut memory = memory(&self.cells, plan, hop, config);
         for (cell, state) in self.cells.iter_mut().filter(|(cell, _)| cell.service == plan.service) {
             state.memories.retain(|id, _| plan.open.iter().any(|open| open.id == *id));
@@ -287,6 +288,7 @@ impl Cells {
 fn waiting(
     cells: &BTreeMap<CellId, CellState>,
     plan: &Plan,
+    hop: Hop,
     config: &Config,
 ) -> BTreeMap<(CellId, ComparisonId), Vec<WaitingEvidence>> {
     let mut found = BTreeMap::new();
@@ -297,15 +299,28 @@ fn waiting(
     for (cell, state) in cells.iter().filter(|(cell, _)| waits(cell)) {
         let cpu = cells.get(&CellId { profile_type: ProfileType::Cpu, ..cell.clone() }).map(|cpu| &cpu.counts);
         for open in &plan.open {
-            let evidence = waiting_evidence(&state.counts, cell.profile_type, cpu, &open.id, config);
+            let gap = gap(cells, cell, state, (open, hop, config));
+            let evidence = waiting_evidence(&state.counts, cell.profile_type, cpu, (&open.id, gap), config);
             found.insert((cell.clone(), open.id.clone()), evidence);
         }
     }
     found
 }
 
-/// What became of memory at a report, by cell of memory and comparison. Snapshots say nothing of requests, so what load may have
-/// done is the most that profiles of any type show.
+/// How the arms of a cell differ in load and age. Profiles need not say what was served, and snapshots never do, so what load may
+/// have done is the most that profiles of any type show.
+fn gap(
+    cells: &BTreeMap<CellId, CellState>,
+    cell: &CellId,
+    state: &CellState,
+    (open, hop, config): (&OpenComparison, Hop, &Config),
+) -> Gap {
+    let beside = cells.iter().filter(|(other, _)| other.service == cell.service && other.cell == cell.cell);
+    let gaps = beside.map(|(cell, state)| view(cell, &state.counts, open, hop, config).gap());
+    view(cell, &state.counts, open, hop, config).gap().with_load_of(gaps)
+}
+
+/// What became of memory at a report, by cell of memory and comparison.
 fn memory(
     cells: &BTreeMap<CellId, CellState>,
     plan: &Plan,
@@ -320,12 +335,10 @@ fn memory(
         cell.service == plan.service && matches!(cell.profile_type, ProfileType::Heap | ProfileType::LiveHeap)
     };
     for (cell, state) in cells.iter().filter(|(cell, _)| of_memory(cell)) {
-        let beside = || cells.iter().filter(|(other, _)| other.service == cell.service && other.cell == cell.cell);
         for open in &plan.open {
-            let gaps = beside().map(|(cell, state)| view(cell, &state.counts, open, hop, config).gap());
-            let view = view(cell, &state.counts, open, hop, config);
-            let gap = view.gap().with_load_of(gaps);
-            let evidence = heap_evidence(&state.counts, cell.profile_type, &open.id, config, view.untested, gap);
+            let gap = gap(cells, cell, state, (open, hop, config));
+            let untested = view(cell, &state.counts, open, hop, config).untested;
+            let evidence = heap_evidence(&state.counts, cell.profile_type, &open.id, config, untested, gap);
             found.insert((cell.clone(), open.id.clone()), evidence);
         }
     }

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::comparison::ComparisonId;
 use fleetdiff_schemas::identity::Build;
-use fleetdiff_schemas::number::table_count;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, HeapRow, Interval, LevelFace};
 use fleetdiff_schemas::tables::TableRow;
 use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{HeapClass, LevelDirection, LevelReason, Support};
-use fleetdiff_statistics::families::{bh, selected};
+use fleetdiff_statistics::families::bh;
 
-use crate::evidence::heap::{HeapEvidence, beyond_margin};
+use super::levels::direct_one;
+use crate::evidence::heap::HeapEvidence;
 
 /// A figure of a row, and whether it is one of growth.
 type Face = (fn(&mut HeapRow) -> &mut LevelFace, bool);
@@ -96,12 +96,7 @@ fn direct(rows: &mut [HeapRow], q: f64) {
         for places in families.into_values() {
             let ln_p: Vec<f64> = places.iter().filter_map(|&place| face(&mut rows[place]).ln_p).collect();
             for (place, q_value) in places.into_iter().zip(bh(&ln_p)) {
-                let face = face(&mut rows[place]);
-                (face.q_value, face.tests) = (Some(q_value), Some(table_count(ln_p.len())));
-                let may_have_moved = !face.reason.is_some_and(LevelReason::is_other_cause) && selected(q_value, q);
-                if let Some(direction) = beyond_margin(face, is_slope).filter(|_| may_have_moved) {
-                    (face.direction, face.reason) = (direction, None);
-                }
+                direct_one(face(&mut rows[place]), (q_value, ln_p.len()), q, is_slope);
             }
         }
     }

@@ -1,7 +1,9 @@
 //! What is said of figures of pods, memory and waiting, where a ratio and its interval would mislead.
 
+use fleetdiff_schemas::number::table_count;
 use fleetdiff_schemas::rows::LevelFace;
 use fleetdiff_schemas::verdict::LevelReason;
+use fleetdiff_statistics::families::selected;
 
 use super::advice::only_in;
 use super::heap::words::why;
@@ -36,6 +38,16 @@ pub fn undecided(face: &LevelFace, members: &str, is_slope: bool) -> String {
         (true, None, _) => format!("{OPEN} by more than {}", if is_slope { "0.1" } else { "5 %" }),
         (true, Some(_), Some(tests)) if tests > 1 => format!("not significant among {tests} {members}"),
         (true, Some(_), _) => "not significant".to_owned(),
+    }
+}
+
+/// Gives a figure its q-value, among so many tests, and the direction that it has then, if no other cause than the build may have made
+/// the change.
+pub(crate) fn direct_one(face: &mut LevelFace, (q_value, tests): (f64, usize), q: f64, is_slope: bool) {
+    (face.q_value, face.tests) = (Some(q_value), Some(table_count(tests)));
+    let may_have_moved = selected(q_value, q) && !face.reason.is_some_and(LevelReason::is_other_cause);
+    if let Some(direction) = beyond_margin(face, is_slope).filter(|_| may_have_moved) {
+        (face.direction, face.reason) = (direction, None);
     }
 }
 

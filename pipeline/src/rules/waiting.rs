@@ -10,10 +10,10 @@ use fleetdiff_schemas::profile::{CountKind, is_of_kernel};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, WaitingRow};
 use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::{LevelDirection, TimeMeasure};
-use fleetdiff_statistics::families::{bh, selected};
+use fleetdiff_statistics::families::bh;
 
 use super::advice::LISTED;
-use crate::evidence::heap::beyond_margin;
+use super::levels::direct_one;
 use crate::evidence::waiting::WaitingEvidence;
 
 /// The part of a change that lies in a function, for the function to be named.
@@ -82,11 +82,7 @@ fn direct(rows: &mut [WaitingRow], q: f64) {
     for places in families.into_values() {
         let ln_p: Vec<f64> = places.iter().filter_map(|&place| rows[place].time.ln_p).collect();
         for (place, q_value) in places.into_iter().zip(bh(&ln_p)) {
-            let time = &mut rows[place].time;
-            (time.q_value, time.tests) = (Some(q_value), Some(table_count(ln_p.len())));
-            if let Some(direction) = beyond_margin(time, false).filter(|_| selected(q_value, q)) {
-                (time.direction, time.reason) = (direction, None);
-            }
+            direct_one(&mut rows[place].time, (q_value, ln_p.len()), q, false);
         }
     }
 }

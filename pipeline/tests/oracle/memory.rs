@@ -7,7 +7,7 @@ use fleetdiff_schemas::profile::{CountKind, Profile, ProfileType};
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, CellKey, CellRow, Tables};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::{LevelDirection, LevelReason, RowReason, Scope, Verdict};
-use fleetdiff_simulation::fleet::FleetBuilder;
+use fleetdiff_simulation::fleet::{Fleet, FleetBuilder};
 use fleetdiff_simulation::memory::with_memory;
 
 use super::{builder, config, delivered, oracle, run_in_memory};
@@ -44,23 +44,25 @@ fn shares_in_use(tables: &Tables) -> BTreeSet<Decided> {
         .collect()
 }
 
+/// Fleets that differ from seed to seed in requests, hardware, ages of processes and restarts.
+fn fleet_of(seed: u64) -> Fleet {
+    let plain =
+        builder(seed).regions(["east"]).requests_per_second(if seed == 507 { 0.0 } else { 20.0 }).unknown_frames(0.02);
+    // Processes of the base have run longer: by hours, or by minutes.
+    let minutes =
+        |plain: FleetBuilder| plain.base_starts_within(Nanos::from_seconds(120)).deploy_after(Nanos::from_seconds(420));
+    let plain = if seed == 509 { minutes(plain) } else { plain };
+    let plain = if seed.is_multiple_of(2) { plain.cumulative().crashes(2) } else { plain.hardware(["old", "new"]) };
+    delivered(if seed.is_multiple_of(3) { plain.cohorts_by_request() } else { plain })
+}
+
 #[test]
 fn oracle_memory() {
     let (mut rows, mut of_functions, mut tested, mut by_age) = (0, 0, 0, 0);
     let (mut directions, mut reasons, mut classes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for seed in 505..=509 {
         let config = drawn(seed);
-        let plain = builder(seed)
-            .regions(["east"])
-            .requests_per_second(if seed == 507 { 0.0 } else { 20.0 })
-            .unknown_frames(0.02);
-        // Processes of the base have run longer: by hours, or by minutes.
-        let minutes = |plain: FleetBuilder| {
-            plain.base_starts_within(Nanos::from_seconds(120)).deploy_after(Nanos::from_seconds(420))
-        };
-        let plain = if seed == 509 { minutes(plain) } else { plain };
-        let plain = if seed % 2 == 0 { plain.cumulative().crashes(2) } else { plain.hardware(["old", "new"]) };
-        let fleet = delivered(if seed % 3 == 0 { plain.cohorts_by_request() } else { plain });
+        let fleet = fleet_of(seed);
         let mut partitions = fleet.partitions(3);
         let head = fleet.head().clone();
         // A third more is in use in the head.

@@ -2,18 +2,30 @@
 
 use std::collections::BTreeSet;
 
-use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::identity::Build;
+use fleetdiff_schemas::profile::{Decoded, ProfileType};
 use fleetdiff_schemas::rows::Tables;
-use fleetdiff_schemas::verdict::{LevelDirection, TimePer};
+use fleetdiff_schemas::verdict::{LevelDirection, LevelReason, TimePer};
 use fleetdiff_simulation::waiting::with_waiting;
 
 use super::memory::drawn;
 use super::{builder, delivered, oracle, run_in_memory};
 
+/// Pods of a build serve twice as much in profiles that are the same.
+fn serve_more(partitions: &mut [Vec<Decoded>], build: &Build) {
+    let profiles = partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten();
+    for profile in profiles.filter(|profile| profile.identity.build == *build) {
+        if let Some(requests) = &mut profile.requests {
+            requests.count *= 2;
+        }
+    }
+}
+
 #[test]
 fn oracle_waiting() {
     let (mut rows, mut of_threads, mut tested, mut with_parts) = (0, 0, 0, 0);
     let (mut directions, mut measures, mut per) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut reasons = BTreeSet::new();
     for seed in 601..=606 {
         let config = drawn(seed);
         let plain = builder(seed)
@@ -24,6 +36,9 @@ fn oracle_waiting() {
         let fleet = delivered(if seed % 3 == 0 { plain.cohorts_by_request() } else { plain });
         let mut partitions = fleet.partitions(3);
         let head = fleet.head().clone();
+        if seed == 602 {
+            serve_more(&mut partitions, &head);
+        }
         let kinds = [ProfileType::OffCpu, ProfileType::Mutex, ProfileType::Wall, ProfileType::Block];
         let kind = if seed % 2 == 0 { ProfileType::OffCpu } else { kinds[usize::try_from(seed / 2 % 4).unwrap()] };
         with_waiting(&mut partitions, kind, |profile, frame| {
@@ -48,6 +63,7 @@ fn oracle_waiting() {
         of_threads += got.waiting.iter().filter(|row| row.thread.is_some()).count();
         tested += got.waiting.iter().filter(|row| row.time.q_value.is_some()).count();
         with_parts += got.waiting.iter().filter(|row| row.cpu_head.is_some()).count();
+        reasons.extend(got.waiting.iter().filter_map(|row| row.time.reason));
         directions.extend(got.waiting.iter().map(|row| row.time.direction));
         measures.extend(got.waiting.iter().map(|row| row.measure));
         per.extend(got.waiting.iter().map(|row| row.per));
@@ -60,5 +76,6 @@ fn oracle_waiting() {
         "{rows} {of_threads} {tested} {with_parts}"
     );
     assert!(directions.contains(&LevelDirection::Up) && directions.contains(&LevelDirection::Down), "{directions:?}");
+    assert!(reasons.contains(&LevelReason::LoadDiffers), "{reasons:?}");
     assert!(measures.len() >= 3 && per == BTreeSet::from([TimePer::Request, TimePer::Profile]), "{measures:?} {per:?}");
 }

@@ -79,6 +79,7 @@ pub fn why(reason: Option<LevelReason>) -> &'static str {
         Some(LevelReason::FewPods) => {
             "at least 2 pods in each arm are needed at the same time, on the same hardware and of the same age"
         }
+        Some(LevelReason::LoadDiffers) => "pods of one build serve more requests, and load alone may have made it",
         _ => "not enough data",
     }
 }
