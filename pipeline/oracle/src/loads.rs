@@ -3,6 +3,8 @@
 
 use fleetdiff_schemas::verdict::{LevelReason, RowReason};
 
+use super::statistics::pod_levels::Change;
+
 /// How the loads of the arms of a cell differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Loads {
@@ -18,9 +20,9 @@ impl Loads {
         (self.means[0] / self.means[1]).ln()
     }
 
-    /// Whether a change is not shown, at 3.719 standard errors, to be larger than their ratio.
-    pub fn may_have_made(&self, theta: f64, variance: f64) -> bool {
-        theta.abs() - self.ln_ratio().abs() <= 3.719_016 * (variance + self.variance).sqrt()
+    /// Whether a change is not shown, at so many standard errors, to be larger than their ratio.
+    pub fn may_have_made(&self, theta: f64, variance: f64, errors: f64) -> bool {
+        theta.abs() - self.ln_ratio().abs() <= errors * (variance + self.variance).sqrt()
     }
 }
 
@@ -84,29 +86,31 @@ impl Differences {
 
     /// What may have made a change of a share.
     pub fn of_share(&self, theta: f64, variance: f64) -> Option<Made> {
-        self.made(theta, variance, |ages| ages.ln_ratio().abs())
+        self.made((theta, variance, 3.719_016), |ages| ages.ln_ratio().abs())
     }
 
     /// What may have made a change of what a pod holds: the older one holds no less.
-    pub fn of_level(&self, theta: f64, variance: f64) -> Option<Made> {
-        self.made(theta, variance, |ages| (ages.ln_ratio() * theta.signum()).max(0.0))
+    pub fn of_level(&self, change: &Change) -> Option<Made> {
+        let theta = change.value().ln();
+        self.made((theta, change.variance_of_ln(), change.errors()), |ages| (ages.ln_ratio() * theta.signum()).max(0.0))
     }
 
     /// What may have made a difference of growth an hour: the older one grows no faster.
-    pub fn of_growth(&self, difference: f64, variance: f64) -> Option<Made> {
+    pub fn of_growth(&self, change: &Change) -> Option<Made> {
+        let difference = change.value();
         let Ages { head, base } = self.ages?;
         let most = ((1.0 / head - 1.0 / base) * difference.signum()).max(0.0);
-        let is_more = difference.abs() - most > 3.719_016 * variance.sqrt();
+        let is_more = difference.abs() - most > change.errors() * change.variance().sqrt();
         (most > 0.0 && !is_more).then_some(Made::ByAge)
     }
 
-    fn made(&self, theta: f64, variance: f64, of_age: impl Fn(Ages) -> f64) -> Option<Made> {
-        let by_load = self.loads.is_some_and(|loads| loads.may_have_made(theta, variance));
+    fn made(&self, (theta, variance, errors): (f64, f64, f64), of_age: impl Fn(Ages) -> f64) -> Option<Made> {
+        let by_load = self.loads.is_some_and(|loads| loads.may_have_made(theta, variance, errors));
         if by_load {
             return Some(Made::ByLoad);
         }
         let age = self.ages.map(of_age).filter(|most| *most > 0.0)?;
         let (load, of_load) = self.loads.map_or((0.0, 0.0), |loads| (loads.ln_ratio().abs(), loads.variance));
-        (theta.abs() - load - age <= 3.719_016 * (variance + of_load).sqrt()).then_some(Made::ByAge)
+        (theta.abs() - load - age <= errors * (variance + of_load).sqrt()).then_some(Made::ByAge)
     }
 }

@@ -207,8 +207,7 @@ fn row(legs: &[&Pods<'_>], loads: Option<Loads>, what: &What, mut row: WaitingRo
         Err(reason) => row.time = LevelFace::unknown(reason),
         Ok(change) => {
             row.time = face_of(&change, false);
-            let is_of_load =
-                loads.is_some_and(|loads| loads.may_have_made(change.value().ln(), change.variance_of_ln()));
+            let is_of_load = Differences { loads, ages: None }.of_level(&change).is_some();
             if is_of_load && row.time.direction == LevelDirection::Unknown {
                 row.time.reason = Some(LevelReason::LoadDiffers);
             }

@@ -8,6 +8,7 @@ pub mod calibration;
 pub mod experiment;
 pub mod flags;
 pub mod fleet;
+pub mod load;
 pub mod memory;
 mod run;
 pub mod waiting;

@@ -12,6 +12,8 @@ use super::load::LoadGap;
 
 /// By so many standard errors a change must exceed what the pods' differences may have done: one-sided p = 1e-4.
 const ERRORS: f64 = 3.719_016;
+/// The same as a two-sided level, for changes of levels of pods, of which there may be few.
+const LEVEL: f64 = 1.0 - 2e-4;
 /// Loads, and ages, count as different if one is more than this many times the other.
 const FACTOR: f64 = 4.0 / 3.0;
 
@@ -54,26 +56,26 @@ impl Gap {
 
     /// What may have made a share, or a cost per request, differ by `theta`, of this variance.
     pub fn may_have_made(self, theta: f64, variance: f64) -> Option<Suspect> {
-        self.explains(theta, variance, self.age.of_shares())
+        self.explains((theta, variance), self.age.of_shares(), ERRORS)
     }
 
     /// What may have made a ratio of what pods hold, or allocate per request.
     pub fn may_have_made_level(self, ratio: LevelChange) -> Option<Suspect> {
         let theta = libm::log(ratio.value());
-        self.explains(theta, ratio.variance_of_ln(), self.age.of_levels(theta))
+        self.explains((theta, ratio.variance_of_ln()), self.age.of_levels(theta), ratio.errors(LEVEL))
     }
 
     /// What may have made a difference of growth.
     pub fn may_have_made_growth(self, difference: LevelChange) -> Option<Suspect> {
         let of_age = self.age.of_growth(difference.value());
         let beyond = difference.value().abs() - of_age;
-        (of_age > 0.0 && beyond <= ERRORS * libm::sqrt(difference.variance())).then_some(Suspect::Age)
+        (of_age > 0.0 && beyond <= difference.errors(LEVEL) * libm::sqrt(difference.variance())).then_some(Suspect::Age)
     }
 
     /// The change is not shown to be larger than what load, or that and age, may have done.
-    fn explains(self, theta: f64, variance: f64, of_age: f64) -> Option<Suspect> {
+    fn explains(self, (theta, variance): (f64, f64), of_age: f64, errors: f64) -> Option<Suspect> {
         let of_load = self.load.ln_ratio.abs();
-        let error = ERRORS * libm::sqrt(variance + self.load.variance);
+        let error = errors * libm::sqrt(variance + self.load.variance);
         if of_load > 0.0 && theta.abs() - of_load <= error {
             Some(Suspect::Load)
         } else if of_age > 0.0 && theta.abs() - of_load - of_age <= error {

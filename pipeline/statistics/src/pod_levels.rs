@@ -11,7 +11,7 @@
 
 use crate::arms::Arms;
 use crate::number::length;
-use crate::tails::F1Tail;
+use crate::tails::{F1Tail, t_quantile};
 
 /// Degrees of freedom that an arm takes from the other at most.
 const TAKEN: f64 = 1.0;
@@ -135,6 +135,12 @@ impl LevelChange {
     #[must_use]
     pub fn variance(&self) -> f64 {
         self.scaled.head.variance + self.scaled.base.variance
+    }
+
+    /// By how many standard errors a change is different at this level, for example .95.
+    #[must_use]
+    pub fn errors(&self, level: f64) -> f64 {
+        t_quantile(level, self.df)
     }
 
     /// ln p of no change.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use fleetdiff_pipeline::rules::waiting::has_changed;
 use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::{ALL_FUNCTIONS, Tables, WaitingRow};
-use fleetdiff_schemas::verdict::{LevelDirection, TimeMeasure};
+use fleetdiff_schemas::verdict::{LevelDirection, LevelReason, TimeMeasure};
+use fleetdiff_simulation::load::serve_more;
 use fleetdiff_simulation::waiting::with_waiting;
 
 use super::memory::{already_deployed, compared};
@@ -14,11 +15,12 @@ use super::seeds::over;
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
 
 /// Rows of a fleet in which a helper waits 4 ms for each sample on the CPU, and a thread that serves requests 1 ms; in the head so many
-/// microseconds.
-fn waiting(seed: u64, [helper, request]: [u64; 2]) -> Tables {
+/// microseconds. Pods of the head serve so many times as much.
+fn waiting(seed: u64, [helper, request]: [u64; 2], load: u64) -> Tables {
     let fleet = already_deployed(seed, 1200);
     let head = fleet.head().clone();
     let mut partitions = fleet.partitions(1);
+    serve_more(&mut partitions, &head, load);
     with_waiting(&mut partitions, ProfileType::OffCpu, |profile, frame| {
         let [helper, request] = if profile.identity.build == head { [helper, request] } else { [4000, 1000] };
         let each = 800 + u64::from(frame % 5) * 100;
@@ -31,7 +33,7 @@ fn waiting(seed: u64, [helper, request]: [u64; 2]) -> Tables {
 #[test]
 fn null_waiting() {
     let (mut families, mut with_a_change, mut rows) = (0_u32, 0_u32, 0);
-    for tables in over(SEEDS, |seed| waiting(seed, [4000, 1000])) {
+    for tables in over(SEEDS, |seed| waiting(seed, [4000, 1000], 1)) {
         let mut seen = BTreeSet::new();
         for row in &tables.waiting {
             rows += 1;
@@ -55,7 +57,7 @@ fn null_waiting() {
 /// The twin: a helper waits half as long, requests wait half as long again. The whole falls, and what serves requests waits longer.
 #[test]
 fn twin_waiting() {
-    for (seed, tables) in SEEDS.zip(over(SEEDS, |seed| waiting(seed, [2000, 1500]))) {
+    for (seed, tables) in SEEDS.zip(over(SEEDS, |seed| waiting(seed, [2000, 1500], 1))) {
         let last = tables.waiting.iter().map(|row| row.window_end_at).max().unwrap();
         let now: Vec<&WaitingRow> = tables.waiting.iter().filter(|row| row.window_end_at == last).collect();
         let direction = |measure: TimeMeasure, thread: Option<&str>| -> Vec<LevelDirection> {
@@ -68,4 +70,26 @@ fn twin_waiting() {
         assert_eq!(direction(TimeMeasure::OffCpu, Some("helper-*")), [LevelDirection::Down; 2], "seed {seed}");
         assert_eq!(direction(TimeMeasure::OffCpu, Some("request-*")), [LevelDirection::Up; 2], "seed {seed}");
     }
+}
+
+/// Pods that serve twice as much and wait as long as before, as for a disk that is written to once a second: what is halved per request
+/// is no gain. The twin: requests that wait six times as long are found beside it.
+#[test]
+fn null_waiting_at_twice_the_load() {
+    let changed_by = |times| {
+        let all = over(SEEDS, |seed| waiting(seed, times, 2));
+        // NB: these fleets wait once for each sample on the CPU, so that a sum of both varies more than it could in recordings.
+        let is_one_type = |row: &WaitingRow| row.measure == TimeMeasure::OffCpu;
+        let rows = all.into_iter().flat_map(|tables| tables.waiting).filter(is_one_type);
+        let (changed, still): (Vec<WaitingRow>, Vec<WaitingRow>) = rows.partition(has_changed);
+        let by_load = still.iter().filter(|row| row.time.reason == Some(LevelReason::LoadDiffers)).count();
+        println!("{times:?} us: {} rows changed, {by_load} of all functions that load may have made", changed.len());
+        let threads: BTreeSet<_> = changed.iter().map(|row| (row.thread.clone(), row.time.direction)).collect();
+        (threads, by_load)
+    };
+    let (none, by_load) = changed_by([4000, 1000]);
+    assert!(none.is_empty() && by_load > 20, "{none:?} {by_load}");
+    let (found, _) = changed_by([4000, 6000]);
+    let requests = (Some("request-*".into()), LevelDirection::Up);
+    assert_eq!(found, BTreeSet::from([requests]));
 }

@@ -2,24 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use fleetdiff_schemas::identity::Build;
-use fleetdiff_schemas::profile::{Decoded, ProfileType};
+use fleetdiff_schemas::profile::ProfileType;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::verdict::{LevelDirection, LevelReason, TimePer};
+use fleetdiff_simulation::load::serve_more;
 use fleetdiff_simulation::waiting::with_waiting;
 
 use super::memory::drawn;
 use super::{builder, delivered, oracle, run_in_memory};
-
-/// Pods of a build serve twice as much in profiles that are the same.
-fn serve_more(partitions: &mut [Vec<Decoded>], build: &Build) {
-    let profiles = partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten();
-    for profile in profiles.filter(|profile| profile.identity.build == *build) {
-        if let Some(requests) = &mut profile.requests {
-            requests.count *= 2;
-        }
-    }
-}
 
 #[test]
 fn oracle_waiting() {
@@ -37,7 +27,7 @@ fn oracle_waiting() {
         let mut partitions = fleet.partitions(3);
         let head = fleet.head().clone();
         if seed == 602 {
-            serve_more(&mut partitions, &head);
+            serve_more(&mut partitions, &head, 2);
         }
         let kinds = [ProfileType::OffCpu, ProfileType::Mutex, ProfileType::Wall, ProfileType::Block];
         let kind = if seed % 2 == 0 { ProfileType::OffCpu } else { kinds[usize::try_from(seed / 2 % 4).unwrap()] };

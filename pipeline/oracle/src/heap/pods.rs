@@ -196,8 +196,8 @@ impl<'a> Pods<'a> {
         let Some(change) = Change::of(&strata, !is_slope) else { return LevelFace::unknown(missing) };
         let mut face = face_of(&change, is_slope);
         let made = match is_slope {
-            true => self.differ.of_growth(change.value(), change.variance()),
-            false => self.differ.of_level(change.value().ln(), change.variance_of_ln()),
+            true => self.differ.of_growth(&change),
+            false => self.differ.of_level(&change),
         };
         if face.direction == LevelDirection::Unknown {
             face.reason = made.map(Made::of_level).or(face.reason);

@@ -73,6 +73,11 @@ impl Change {
         self.arms.iter().map(|[_, v, _]| v).sum()
     }
 
+    /// By how many standard errors a change is larger than another for sure: one-sided p = 1e-4.
+    pub fn errors(&self) -> f64 {
+        t_quantile(0.9998, self.df)
+    }
+
     /// ln p of none.
     pub fn ln_p(&self) -> f64 {
         let [[z1, v1, _], [z0, v0, _]] = self.arms;
