@@ -265,7 +265,7 @@ pub struct FlagRow {
     pub sequence: Hop,
     /// Severity: who should look at it, and how soon.
     pub severity: Severity,
-    /// For `cleared`: `comparison_closed`, `equivalent`, `explained`, `faded` or `warm_up`.
+    /// For `cleared`: `comparison_closed`, `equivalent`, `explained`, `faded`, `reversed` or `warm_up`.
     pub cleared_because: Option<String>,
     /// Rows that changed only because this one did.
     pub explains: Vec<String>,

@@ -50,6 +50,8 @@ impl RowId {
 pub(super) struct Selected {
     /// Start of the epoch in which it was first selected.
     pub epoch: Hop,
+    /// Its change then, or when it was confirmed.
+    pub theta: f64,
     /// As it was last tested.
     pub now: Line,
     /// Its flag, if it has one.

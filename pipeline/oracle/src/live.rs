@@ -63,21 +63,34 @@ impl Live {
         };
         let trees = self.trees(at);
         let causes = self.causes(at, &trees, threshold);
-        let settles = |id: &RowId| faded.contains(id) || settled.warm_up.contains(id) || settled.open.contains(id);
+        let turned = |(id, one): (&RowId, &Selected)| {
+            let is_other_way = one.now.theta().is_some_and(|theta| theta * one.theta < 0.0);
+            (tested.contains_key(id) && one.provisional.is_none() && is_other_way).then(|| id.clone())
+        };
+        let reversed: BTreeSet<RowId> = self.selected.iter().filter_map(turned).collect();
+        let stands = |id: &&RowId| {
+            let large = |line: &&&Line| line.theta().is_some_and(|theta| theta.abs() >= at.config.min_effect);
+            tested.get(id).filter(large).is_some_and(|line| line.holds())
+        };
+        let holding: BTreeSet<RowId> = rejected.iter().filter(stands).cloned().collect();
+        let settles = |id: &RowId| {
+            reversed.contains(id) || faded.contains(id) || settled.warm_up.contains(id) || settled.open.contains(id)
+        };
         let is_open = |id: &&RowId| tested.contains_key(id) && !equivalent.contains(id) && !settles(id);
         let open = self.selected.keys().filter(is_open).cloned().collect();
         let over = |id: &RowId| match () {
             () if equivalent.contains(id) => Some("equivalent"),
             () if settled.warm_up.contains(id) => Some("warm_up"),
             () if faded.contains(id) => Some("faded"),
+            () if reversed.contains(id) => Some("reversed"),
             () => None,
         };
-        let mut flags = self.change(at, over, &settled.confirmed, &open, &causes);
+        let mut flags = self.change(at, over, (&settled.confirmed, &holding), &open, &causes);
         self.add_explained(at, &trees, &looked, &mut flags);
         let ended: Vec<RowId> = self.selected.keys().filter(|id| over(id).is_some()).cloned().collect();
         for id in ended {
             self.selected.remove(&id);
-            if over(&id) != Some("warm_up") {
+            if !matches!(over(&id), Some("warm_up" | "reversed")) {
                 self.decided.insert(id);
             }
         }
@@ -266,6 +279,7 @@ impl Live {
             let refuted = now.is_some_and(|ratio| is_gone(provisional.theta, (ratio.low.ln(), ratio.high.ln())));
             if rejected.contains(id) && large && line.is_some_and(|line| line.holds()) {
                 selected.provisional = None;
+                selected.theta = line.and_then(|line| line.theta()).unwrap_or(0.0);
                 settled.confirmed.insert(id.clone());
             } else if refuted || met.plus(at.config.clock().hops_in(at.config.young)) <= at.hop {
                 settled.warm_up.insert(id.clone());
@@ -289,7 +303,8 @@ impl Live {
                 looks: 0,
                 met: None,
             });
-            let selected = || Selected { epoch, now, flag: None, provisional, by: None };
+            let theta = line.theta().unwrap_or(0.0);
+            let selected = || Selected { epoch, theta, now, flag: None, provisional, by: None };
             self.selected.entry(id.clone()).or_insert_with(selected);
         }
     }
@@ -341,11 +356,11 @@ impl Live {
         &mut self,
         at: &LookAt<'_>,
         over: impl Fn(&RowId) -> Option<&'static str>,
-        confirmed: &BTreeSet<RowId>,
+        (confirmed, holding): (&BTreeSet<RowId>, &BTreeSet<RowId>),
         open: &BTreeSet<RowId>,
         causes: &BTreeMap<RowId, Cause>,
     ) -> Vec<FlagRow> {
-        let mut flags = Vec::new();
+        let (mut flags, mut lapsed) = (Vec::new(), Vec::new());
         for (id, selected) in &mut self.selected {
             if let (Some(because), Some(flag)) = (over(id), selected.flag.as_ref()) {
                 let mut row = selected.row(at.config);
@@ -354,12 +369,17 @@ impl Live {
                 }
                 flags.push(flag.change(at.config, row, FlagState::Cleared, at.hop, Some(because)));
             }
-            if open.contains(id) {
+            let cause = causes.get(id).unwrap_or(&Cause::Stands);
+            let is_free = selected.flag.is_none() && selected.by.is_some() && !matches!(cause, Cause::By(_));
+            if open.contains(id) && is_free && !holding.contains(id) {
+                lapsed.push(id.clone());
+            } else if open.contains(id) {
                 let confirmed = confirmed.contains(id);
                 let doubtful = self.doubtful.contains(&(id.profile_type, id.cell.clone()));
-                flags.extend(selected.change(at, (confirmed, doubtful), causes.get(id).unwrap_or(&Cause::Stands)));
+                flags.extend(selected.change(at, (confirmed, doubtful), cause));
             }
         }
+        lapsed.iter().for_each(|id| drop(self.selected.remove(id)));
         flags
     }
 }

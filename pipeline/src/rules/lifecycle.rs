@@ -2,13 +2,15 @@
 //!
 //! One state machine per comparison (service, base, head): looks go in, changes of flags come out. The
 //! [family](super::live_family) of the look rejects rows; a rejected row is selected if it changed enough, no single pod
-//! made it and its plain share does not contradict it. A selected row stays selected. A flag is raised for it unless another selected row [explains](super::causes) it. The flag is cleared when another row
+//! made it and its plain share does not contradict it. A selected row stays selected until it is [over](over). A flag is raised for it unless another selected row [explains](super::causes) it. The flag is cleared when another row
 //! explains it later, when a later epoch shows the function to be equivalent, when its change has [faded](fading), or when
 //! the comparison ends; a single quiet hop never clears it. A flag from pods of different ages is provisional: once pods of the same age are compared
 //! in its cell it is [confirmed or cleared](provisional).
 
 mod emitted;
+mod explained;
 mod fading;
+mod over;
 mod provisional;
 mod worst_cell;
 
@@ -25,22 +27,20 @@ use fleetdiff_schemas::verdict::{FlagState, Severity, Support};
 use self::emitted::Emitted;
 use self::fading::Fading;
 use self::provisional::Provisional;
-use super::causes::{Cause, SelectedRow, Shift, Threshold, causes, shifts};
+use super::causes::{Cause, SelectedRow, Threshold, causes};
 use super::live_family::LiveFamily;
 use super::table::SelectedKey;
 use super::verdict::{Decided, verdict};
 use crate::evidence::callers::CallerCounts;
 use crate::evidence::row::RowEvidence;
 
-/// How many functions of which only the share moved are named with a flag.
-const NAMED: usize = 20;
-
 /// Why a flag is cleared: the comparison has ended, a later epoch shows the function to be equivalent, another row
-/// explains it, its change is gone, or pods of the same age do not show it.
+/// explains it, its change is gone, it has turned to the other direction, or pods of the same age do not show it.
 const CLOSED: &str = "comparison_closed";
 const EQUIVALENT: &str = "equivalent";
 pub(crate) const EXPLAINED: &str = "explained";
 const FADED: &str = "faded";
+const REVERSED: &str = "reversed";
 const WARM_UP: &str = "warm_up";
 
 /// What identifies a flag among those of one comparison.
@@ -73,6 +73,8 @@ pub type Place = (ComparisonKey, CellKey);
 struct Selected {
     /// The epoch in which it was first selected.
     epoch: Hop,
+    /// Its change then, or when it was confirmed.
+    theta: f64,
     /// The row at the last look that tested it.
     now: RowEvidence,
     /// Whether that is the current look.
@@ -136,10 +138,14 @@ struct FlagEvent {
 
 /// What happens to a selected row at a look.
 enum Change {
-    Raise { by_itself: bool },
+    Raise {
+        by_itself: bool,
+    },
     Update,
     Clear(&'static str),
     Explain(FlagKey),
+    /// It is no longer selected, without a word: it had no flag.
+    Lapse,
 }
 
 impl LiveRule {
@@ -169,17 +175,19 @@ impl LiveRule {
             Threshold { min_effect: self.min_effect, ln_e: look.family.ln_e_needed(rejected.len(), self.q) };
         let equivalent = self.follow(&mut rows);
         let settled = self.settle(look.hop, &look.of_same_age, &rejected);
+        let rejected_now: BTreeSet<FlagKey> = rejected.iter().cloned().collect();
         self.admit(rejected, rows);
         let causes = self.causes(&look.callers, threshold);
         let mut over = Over::new();
-        for (because, keys) in [(FADED, self.faded()), (WARM_UP, settled.warm_up), (EQUIVALENT, equivalent)] {
+        let ends = [(REVERSED, self.reversed()), (FADED, self.faded())];
+        for (because, keys) in ends.into_iter().chain([(WARM_UP, settled.warm_up), (EQUIVALENT, equivalent)]) {
             over.extend(keys.into_iter().map(|key| (key, because)));
         }
-        let mut changes = self.changes(&over, &settled.open, &settled.confirmed, causes);
+        let mut changes = self.changes(&over, (&settled.open, &settled.confirmed), &rejected_now, causes);
         let flags = self.apply(&mut changes, look.hop, &look.callers, &look.compositional);
         for (key, because) in over {
             self.selected.remove(&key);
-            if because != WARM_UP {
+            if because != WARM_UP && because != REVERSED {
                 self.decided.insert(key);
             }
         }
@@ -250,7 +258,8 @@ impl LiveRule {
                 && !self.decided.contains(&key)
             {
                 let provisional = Provisional::of(&now);
-                let selected = Selected { epoch: self.epoch, now, is_tested: true, provisional, state: State::New };
+                let (epoch, theta) = (self.epoch, now.theta);
+                let selected = Selected { epoch, theta, now, is_tested: true, provisional, state: State::New };
                 self.selected.insert(key, selected);
             }
         }
@@ -284,8 +293,8 @@ impl LiveRule {
     fn changes(
         &self,
         over: &Over,
-        open: &BTreeSet<FlagKey>,
-        confirmed: &BTreeSet<FlagKey>,
+        (open, confirmed): (&BTreeSet<FlagKey>, &BTreeSet<FlagKey>),
+        rejected: &BTreeSet<FlagKey>,
         mut causes: BTreeMap<FlagKey, Cause<FlagKey>>,
     ) -> Vec<(FlagKey, Change)> {
         let change = |(key, selected): (&FlagKey, &Selected)| {
@@ -302,6 +311,7 @@ impl LiveRule {
                     return is_news.then(|| (key.clone(), Change::Update));
                 }
                 (_, Cause::Row(by)) => Change::Explain(by),
+                (State::Explained(_), _) if self.has_lapsed(key, selected, rejected) => Change::Lapse,
                 (_, cause) => Change::Raise { by_itself: cause == Cause::Itself },
             };
             Some((key.clone(), change))
@@ -327,6 +337,10 @@ impl LiveRule {
         let mut events = Vec::new();
         for (key, change) in changes.drain(..) {
             let is_doubtful = self.is_doubtful(&key);
+            if matches!(change, Change::Lapse) {
+                self.selected.remove(&key);
+                continue;
+            }
             let Some(selected) = self.selected.get_mut(&key) else { continue };
             let now = Emitted::now(selected, is_doubtful);
             let severity = now.severity;
@@ -353,7 +367,7 @@ impl LiveRule {
                     }
                     *state = State::Explained(by);
                 }
-                (Change::Update | Change::Clear(_), _) => {}
+                (Change::Update | Change::Clear(_) | Change::Lapse, _) => {}
             }
         }
         let shifts = self.shifts(callers);
@@ -371,64 +385,6 @@ impl LiveRule {
         let mut flags: Vec<FlagRow> = events.into_iter().filter_map(row).collect();
         flags.sort_by(|a, b| order(a).cmp(&order(b)));
         flags
-    }
-
-    /// Names of what moved only because this flag's function did: callers first, then functions of which only the share
-    /// moved.
-    fn explained_by(&self, flag: &FlagKey, compositional: &BTreeMap<Place, Vec<String>>) -> Vec<String> {
-        let callers =
-            self.selected.values().filter(|selected| matches!(&selected.state, State::Explained(by) if by == flag));
-        let mut names: Vec<String> = callers
-            .map(|selected| format!("{} ({})", selected.now.row.function, selected.now.row.count_kind.name()))
-            .collect();
-        if self.is_largest_of_cell(flag) {
-            let (comparison, cell, ..) = flag;
-            let own: BTreeSet<&str> =
-                self.own_of_cell(flag).map(|(_, selected)| selected.now.row.function.as_str()).collect();
-            let moved = compositional.get(&(comparison.clone(), cell.clone())).into_iter().flatten();
-            let moved: Vec<&String> = moved.filter(|name| !own.contains(name.as_str())).collect();
-            names.extend(moved.iter().take(NAMED).map(|name| format!("{name} (share)")));
-            if moved.len() > NAMED {
-                names.push(format!("{} more (share)", moved.len() - NAMED));
-            }
-        }
-        names
-    }
-
-    /// Whether the flag is the self row of its cell with the largest change, to which compositional rows are
-    /// attributed.
-    fn is_largest_of_cell(&self, flag: &FlagKey) -> bool {
-        let largest = self
-            .own_of_cell(flag)
-            .max_by(|(a, one), (b, other)| one.now.theta.abs().total_cmp(&other.now.theta.abs()).then(b.cmp(a)));
-        largest.is_some_and(|(key, _)| key == flag)
-    }
-
-    /// The selected self rows of the cell of a flag.
-    fn own_of_cell(&self, flag: &FlagKey) -> impl Iterator<Item = (&FlagKey, &Selected)> {
-        self.selected.iter().filter(|((comparison, cell, kind, _), selected)| {
-            *comparison == flag.0 && *cell == flag.1 && *kind == CountKind::SelfCount && !selected.now.of_all
-        })
-    }
-
-    /// In words, by flag: from where, or to where, its work moved.
-    fn shifts(&self, callers: &BTreeMap<Place, CallerCounts>) -> BTreeMap<FlagKey, String> {
-        let mut words = BTreeMap::new();
-        for ((comparison, cell), callers) in callers {
-            let here = self.functions_of(comparison, cell);
-            let rows: Vec<SelectedRow> = here.iter().map(|(_, selected)| selected_row(&selected.now)).collect();
-            let moved =
-                |row: usize| here[row].1.now.row.share_delta.map(|delta| (delta.value, (delta.high - delta.low) / 2.0));
-            for Shift { to, from, caller } in shifts(&rows, callers, moved) {
-                let name = |row: usize| &here[row].1.now.row.function;
-                words.insert(
-                    here[to].0.clone(),
-                    format!("cost shift under {caller}: work moved here from {}", name(from)),
-                );
-                words.insert(here[from].0.clone(), format!("cost shift under {caller}: work moved to {}", name(to)));
-            }
-        }
-        words
     }
 
     /// The row is as it was last tested: significant, unless it is cleared because it is equivalent.

@@ -122,6 +122,7 @@ impl Account<'_> {
                 let because = match self.because {
                     Some("comparison_closed") => "one of the builds has no pods any more",
                     Some("faded") => "in three reports in a row the change with which it was flagged was gone",
+                    Some("reversed") => "it has turned to the other direction, in which it is not significant",
                     Some("warm_up") => "once pods of the same age ran in both builds, the difference was gone",
                     Some("equivalent") => "a later epoch shows it to be equivalent (within 5 %)",
                     Some(other) => other,

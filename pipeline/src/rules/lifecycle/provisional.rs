@@ -84,7 +84,7 @@ impl LiveRule {
             match provisional.meet(hop, young, now, confirms) {
                 Outcome::Open => settled.open.insert(key.clone()),
                 Outcome::Confirmed => {
-                    selected.provisional = None;
+                    (selected.provisional, selected.theta) = (None, selected.now.theta);
                     settled.confirmed.insert(key.clone())
                 }
                 Outcome::WarmUp => settled.warm_up.insert(key.clone()),
