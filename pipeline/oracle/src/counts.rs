@@ -46,8 +46,8 @@ struct Origin {
     profile_type: ProfileType,
     cell: CellKey,
     hardware: Hardware,
-    /// Whether the process had begun so recently that it is young.
-    young: bool,
+    /// 0 if the process was old, 1 from half the time after which it is, 2 from a quarter, 3 below.
+    age: u8,
     build: Build,
 }
 
@@ -101,7 +101,7 @@ pub(super) struct HistoryCell {
 /// Counts of one comparison in one cell and scope.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
-    /// By block, hardware and whether pods were young; where no stratum has both arms by age, ages are merged as old.
+    /// By block, hardware and age of pods; where no stratum has both arms by age, ages are merged as old.
     pub strata: BTreeMap<Place, Stratum>,
     /// If pods of different ages are compared: when the first young ones are no longer young.
     pub provisional_until_at: Option<Nanos>,
@@ -112,8 +112,8 @@ pub(super) struct Cell {
     pub differ: Differences,
 }
 
-/// Block, hardware, and whether pods were young.
-pub(super) type Place = (Hop, Hardware, bool);
+/// Block, hardware, and age of pods: 0 if they were old.
+pub(super) type Place = (Hop, Hardware, u8);
 
 /// Counts of one stratum: head and base.
 pub(super) type Stratum = [ArmCounts; 2];
@@ -264,7 +264,7 @@ impl Archive {
         let mut arm = |origin: &Origin, change: &mut dyn FnMut(&mut ArmCounts)| {
             if let Some(arm) = arm_of(origin) {
                 let cell = cells.entry((origin.profile_type, origin.cell.clone())).or_default();
-                let place = (origin.block, origin.hardware.clone(), origin.young);
+                let place = (origin.block, origin.hardware.clone(), origin.age);
                 change(&mut cell.strata.entry(place).or_default()[arm]);
             }
         };
@@ -299,7 +299,7 @@ impl Archive {
             build if history.base.contains(build) => {
                 let left =
                     origin.own.plus(config.window_hops()) <= hop && since.is_some_and(|since| origin.own >= since);
-                (left && (origin.young || is_archived(config, origin.own))).then_some(BASE)
+                (left && (origin.age > 0 || is_archived(config, origin.own))).then_some(BASE)
             }
             _ => None,
         };
@@ -307,7 +307,7 @@ impl Archive {
         let stratum = |origin: &Origin| {
             let hours = config.clock().start_of(origin.block).0 / HOUR;
             let hour = Hop(u64::try_from(hours % 24).unwrap_or(0));
-            ((hour, origin.hardware.clone(), origin.young), hours / 24)
+            ((hour, origin.hardware.clone(), origin.age), hours / 24)
         };
         for one in &self.samples {
             let Some(arm) = arm_of(&one.origin) else { continue };
@@ -329,6 +329,16 @@ impl Archive {
         }
         cells.values_mut().for_each(|cell| settle(&mut cell.cell));
         cells
+    }
+}
+
+/// The class of an age, where a process is old after `young`; both in nanoseconds.
+fn age(age: i64, young: i64) -> u8 {
+    match age {
+        _ if young == 0 || age >= young => 0,
+        _ if age >= young / 2 => 1,
+        _ if age >= young / 4 => 2,
+        _ => 3,
     }
 }
 
@@ -362,8 +372,7 @@ impl Origin {
             profile_type: one.profile.profile_type,
             cell: CellKey { region, cohort },
             hardware: id.hardware.clone(),
-            young: config.young.0 > 0
-                && id.process_start.is_some_and(|start| config.clock().start_of(one.own).0 - start.0 < config.young.0),
+            age: id.process_start.map_or(0, |start| age(config.clock().start_of(one.own).0 - start.0, config.young.0)),
             build: id.build.clone(),
         }
     }

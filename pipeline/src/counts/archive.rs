@@ -152,7 +152,7 @@ impl Archive {
 
     /// Whether what pods of this age did at this hop is kept.
     pub fn keeps(&self, own: Hop, age: Age) -> bool {
-        self.keeping.is_some_and(|keeping| age == Age::Young || keeping.keeps(own))
+        self.keeping.is_some_and(|keeping| age.is_young() || keeping.keeps(own))
     }
 
     /// Takes what leaves the window, in ascending order of own hops.
@@ -163,7 +163,7 @@ impl Archive {
             self.hour = hour;
             self.add_up(functions);
         }
-        let minutes = if key.age == Age::Young { addition.minutes_old(keeping.clock) } else { 0 };
+        let minutes = if key.age.is_young() { addition.minutes_old(keeping.clock) } else { 0 };
         let (hardware, age) = (key.hardware, key.age);
         let place = Place { build: addition.build, hour: hour % HOURS_OF_DAY, hardware, age, minutes };
         let slot = self.generations.entry(keeping.generation_of(addition.own)).or_default().entry(place).or_default();
@@ -206,7 +206,7 @@ impl Archive {
     /// where there are samples.
     pub fn young<'a>(&'a self, builds: &[Build]) -> Vec<YoungHistory<'a>> {
         let mut ages: BTreeMap<(u64, &Hardware), Vec<&Slot>> = BTreeMap::new();
-        let is_young = |place: &Place| place.age == Age::Young && builds.contains(&place.build);
+        let is_young = |place: &Place| place.age.is_young() && builds.contains(&place.build);
         for (place, slot) in self.generations.values().flatten().filter(|(place, _)| is_young(place)) {
             ages.entry((place.minutes, &place.hardware)).or_default().push(slot);
         }
@@ -380,7 +380,7 @@ mod tests {
             pod: format!("p{pod}").as_str().into(),
             bucket: Bucket(*bucket),
             started: fleetdiff_schemas::time::Nanos(0),
-            age: if pod % 2 == 0 { Age::Old } else { Age::Young },
+            age: if pod % 2 == 0 { Age::Old } else { Age::Young(pod / 2 % 3) },
             samples: counts.iter().sum(),
             requests: *requests,
             functions: encode(&entries),

@@ -16,8 +16,37 @@ use super::plane::Plane;
 pub enum Age {
     /// Long enough to have warmed up, or of unknown age.
     Old,
-    /// It may still be warming up.
-    Young,
+    /// It may still be warming up: so many times its age could double before it would be old, at most [`Age::YOUNGEST`].
+    Young(u8),
+}
+
+impl Age {
+    /// What is younger than a quarter of the time after which it is old is of one age.
+    pub const YOUNGEST: u8 = 2;
+
+    /// Of a process that has run for `age`, where it is old after `young`.
+    ///
+    /// ```
+    /// use fleetdiff_pipeline::counts::bucket::Age;
+    /// use fleetdiff_schemas::time::Nanos;
+    ///
+    /// let minutes = |minutes: i64| Nanos::from_seconds(60 * minutes);
+    /// let of = |age| Age::of(minutes(age), minutes(10));
+    /// assert_eq!([of(12), of(10), of(9), of(5)], [Age::Old, Age::Old, Age::Young(0), Age::Young(0)]);
+    /// assert_eq!([of(4), of(3), of(2), of(0)], [Age::Young(1), Age::Young(1), Age::Young(2), Age::Young(2)]);
+    /// ```
+    pub fn of(age: Nanos, young: Nanos) -> Self {
+        if age >= young {
+            return Self::Old;
+        }
+        let is_below = |halvings: &u8| age.0 < young.0 >> halvings;
+        Self::Young((1..=Self::YOUNGEST).take_while(is_below).last().unwrap_or(0))
+    }
+
+    /// Whether it may still be warming up.
+    pub fn is_young(self) -> bool {
+        self != Self::Old
+    }
 }
 
 /// A time block, a kind of machine and an age; only samples of the same stratum are compared.

@@ -13,7 +13,7 @@ use fleetdiff_schemas::time::{Hop, HopClock};
 use fleetdiff_schemas::verdict::Scope;
 
 use super::archive::{Archive, Keeping};
-use super::bucket::{Addition, Age, BucketState, StratumKey, known};
+use super::bucket::{Addition, BucketState, StratumKey, known};
 use super::encoding::{Entry, decode};
 use super::functions::{CellFunctions, FunctionTable};
 use super::load::LoadCounts;
@@ -248,7 +248,7 @@ impl CellCounts {
     ) -> BTreeMap<(u64, &Hardware), BTreeMap<Bucket, BucketState>> {
         let mut ages: BTreeMap<(u64, &Hardware), BTreeMap<Bucket, BucketState>> = BTreeMap::new();
         let is_young = |key: &StratumKey, addition: &Addition| {
-            key.age == Age::Young && addition.samples > 0 && addition.build == *build
+            key.age.is_young() && addition.samples > 0 && addition.build == *build
         };
         for (key, addition) in self.in_window().filter(|(key, addition)| is_young(key, addition)) {
             let buckets = ages.entry((addition.minutes_old(clock), &key.hardware)).or_default();

@@ -226,7 +226,7 @@ mod tests {
             pod: PodId::new(format!("pod {bucket}")),
             bucket: Bucket(bucket),
             started: Nanos(0),
-            age: if young { Age::Young } else { Age::Old },
+            age: if young { Age::Young(0) } else { Age::Old },
             samples: counts.iter().map(|(_, total)| total).sum(),
             requests,
             functions: encode(&entries),

@@ -125,7 +125,7 @@ impl<'a> CellArms<'a> {
     /// Adds when the first young pod of either arm started, if that matters.
     fn dated(self, cell: &CellCounts, comparison: &ComparisonId) -> Self {
         let is_young = |addition: &&Addition| {
-            addition.age == Age::Young && addition.samples > 0 && comparison.side(&addition.build).is_some()
+            addition.age.is_young() && addition.samples > 0 && comparison.side(&addition.build).is_some()
         };
         let young = || cell.in_window().map(|(_, addition)| addition).filter(is_young);
         let first_young = if self.across_ages { young().map(|addition| addition.started).min() } else { None };

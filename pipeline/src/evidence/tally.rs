@@ -8,7 +8,7 @@ use fleetdiff_schemas::number::float;
 use fleetdiff_schemas::profile::CountKind;
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 
-use crate::counts::bucket::{Addition, Age};
+use crate::counts::bucket::Addition;
 use crate::counts::cell::CellCounts;
 
 /// Fewer snapshots of a pod say nothing of growth,
@@ -17,7 +17,7 @@ const SNAPSHOTS: u64 = 3;
 const SPAN: Nanos = Nanos::from_seconds(300);
 
 /// A kind of machine, and the age of processes on it.
-type Place<'a> = (&'a Hardware, Age);
+type Place<'a> = (&'a Hardware, bool);
 
 /// First and last hop.
 type Span = (Hop, Hop);
@@ -37,8 +37,8 @@ pub(super) fn column(kind: CountKind) -> usize {
 #[derive(Debug)]
 pub(super) struct Concurrent<'a> {
     id: &'a ComparisonId,
-    /// Of each kind of machine: the age at which the smaller arm has the most buckets, and when both arms ran at it.
-    places: BTreeMap<&'a Hardware, (Age, Span)>,
+    /// Of each kind of machine: whether the smaller arm has the most buckets of young pods, and when both arms ran at that age.
+    places: BTreeMap<&'a Hardware, (bool, Span)>,
 }
 
 /// Bytes, or nanoseconds, of a pod, and the samples that stand for them.
@@ -70,7 +70,7 @@ impl<'a> Concurrent<'a> {
     pub(super) fn of(counts: &'a CellCounts, id: &'a ComparisonId) -> Option<Self> {
         let mut spans: BTreeMap<(Place<'_>, bool), Span> = BTreeMap::new();
         for (addition, is_head) in counted(counts, id) {
-            let place = (&addition.hardware, addition.age);
+            let place = (&addition.hardware, addition.age.is_young());
             let span = spans.entry((place, is_head)).or_insert((addition.own, addition.own));
             *span = (span.0.min(addition.own), span.1.max(addition.own));
         }
@@ -85,14 +85,14 @@ impl<'a> Concurrent<'a> {
         let shared: BTreeMap<Place<'_>, Span> = in_both.collect();
         let mut buckets: BTreeMap<(Place<'_>, bool), BTreeSet<Bucket>> = BTreeMap::new();
         for (addition, is_head) in counted(counts, id) {
-            let place = (&addition.hardware, addition.age);
+            let place = (&addition.hardware, addition.age.is_young());
             if shared.get(&place).is_some_and(|span| holds(*span, addition.own)) {
                 buckets.entry((place, is_head)).or_default().insert(addition.bucket);
             }
         }
         let of_arm = |place, is_head| buckets.get(&(place, is_head)).map_or(0, BTreeSet::len);
         let smaller = |place| of_arm(place, true).min(of_arm(place, false));
-        let mut places: BTreeMap<&Hardware, (Age, Span)> = BTreeMap::new();
+        let mut places: BTreeMap<&Hardware, (bool, Span)> = BTreeMap::new();
         // Old before young, which must have more.
         for (&(hardware, age), &span) in &shared {
             let known = places.get(hardware).map(|(age, _)| smaller((hardware, *age)));
@@ -108,7 +108,7 @@ impl<'a> Concurrent<'a> {
         let mut pods: BTreeMap<(&Hardware, bool, Bucket, &PodId), Vec<&Addition>> = BTreeMap::new();
         for (addition, is_head) in in_arms(counts, self.id) {
             let place = self.places.get(&addition.hardware);
-            if place.is_some_and(|(age, span)| *age == addition.age && holds(*span, addition.own)) {
+            if place.is_some_and(|(age, span)| *age == addition.age.is_young() && holds(*span, addition.own)) {
                 let key = (&addition.hardware, is_head, addition.bucket, &addition.pod);
                 pods.entry(key).or_default().push(addition);
             }

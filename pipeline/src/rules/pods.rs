@@ -177,9 +177,8 @@ impl PodRules {
 
     /// How old a process was at a hop; old if its sender does not say when it began.
     fn age(&self, identity: &Identity, own: Hop) -> Age {
-        let age = |start: Nanos| self.clock.start_of(own).since(start);
-        let is_young = self.young.0 > 0 && identity.process_start.is_some_and(|start| age(start) < self.young);
-        if is_young { Age::Young } else { Age::Old }
+        let known = identity.process_start.filter(|_| self.young.0 > 0);
+        known.map_or(Age::Old, |start| Age::of(self.clock.start_of(own).since(start), self.young))
     }
 
     fn cell_of(&self, identity: &Identity, profile_type: ProfileType, cohort: &Cohort) -> CellId {

@@ -122,3 +122,44 @@ fn twin_every_deploy_warms_up() {
         assert!(provisional >= 2, "a change of 40 % holds against the base's young pods too");
     }
 }
+
+/// When the head is deployed so soon after its base that the base's pods are young too, and yet have warmed up for longer.
+const DEPLOYED_AGAIN: i64 = 8 * MINUTE;
+
+/// Flags of a fleet whose base was deployed itself 8 minutes before the head. The function of this rank, if one is given, costs 40 %
+/// more in the head.
+fn deployed_again(seed: u64, warming: (i64, f64), rank: Option<usize>) -> (String, Flags) {
+    let fleet = settling(seed, warming)
+        .deploy_after(Nanos::from_seconds(DEPLOYED_AGAIN))
+        .lasts(Nanos::from_seconds(DEPLOYED_AGAIN + 22 * MINUTE));
+    let name = fleet.clone().build().functions()[rank.unwrap_or(0)].0.to_string();
+    let fleet = if rank.is_some() { fleet.regress(name.as_str(), Cells::all(), 1.4) } else { fleet };
+    (name, Flags::of(rows(&config(Nanos(0)), &fleet.build()).flags))
+}
+
+/// Minutes after a process began it is compared with others as young as a half: what is only warm-up is not a page, and gone at the end.
+#[test]
+fn null_a_base_that_is_young_itself() {
+    for warming in WARMING {
+        for (_, flags) in over(seeds_to(FLEETS), |seed| deployed_again(seed, warming, None)) {
+            let (provisional, standing) = (flags.count(Changes::is_raised_provisionally), flags.count(Changes::stands));
+            println!(
+                "warming up over {} s: {provisional} provisional flags, {standing} stand at the end, {} pages",
+                warming.0,
+                flags.count(Changes::has_paged)
+            );
+            assert_eq!((flags.count(Changes::has_paged), standing), (0, 0), "{flags:?}");
+        }
+    }
+}
+
+#[test]
+fn twin_a_base_that_is_young_itself() {
+    for (changed, flags) in over(1..=2, |seed| deployed_again(seed, WARMING[1], Some(RANK))) {
+        let is_found = |flag: &Changes| {
+            let row = &flag.last().row;
+            flag.stands() && row.function == changed && row.count_kind == CountKind::SelfCount
+        };
+        assert_eq!(flags.count(is_found), 2, "in both cells: {flags:?}");
+    }
+}

@@ -24,7 +24,7 @@ impl Archive {
     ) -> BTreeMap<Place, Stratum> {
         let mut strata: BTreeMap<Place, Stratum> = BTreeMap::new();
         let Some(since) = archived(config, hop).filter(|_| cell.provisional_until_at.is_some()) else { return strata };
-        for one in self.samples.iter().filter(|one| one.origin.young && one.origin.applied <= hop) {
+        for one in self.samples.iter().filter(|one| one.origin.age > 0 && one.origin.applied <= hop) {
             let Origin { own, profile_type, ref cell, ref build, ref hardware, .. } = one.origin;
             let has_left = own.plus(config.window_hops()) <= hop;
             let arm = match has_left {
@@ -35,7 +35,7 @@ impl Archive {
             };
             let minutes = (config.clock().start_of(own).0 - one.started.0) / 60_000_000_000;
             let age = Hop(u64::try_from(minutes).unwrap_or(0));
-            strata.entry((age, hardware.clone(), true)).or_default()[arm].add(one, self.names.len(), Scope::Epoch);
+            strata.entry((age, hardware.clone(), 1)).or_default()[arm].add(one, self.names.len(), Scope::Epoch);
         }
         strata.retain(|_, stratum| stratum.iter().all(|arm| arm.samples > 0));
         strata
@@ -50,9 +50,9 @@ impl Archive {
         place: &(ProfileType, CellKey),
     ) -> Nanos {
         let is_young = |one: &&Sampled| {
-            let Origin { applied, own, profile_type, ref cell, young, ref build, .. } = one.origin;
+            let Origin { applied, own, profile_type, ref cell, age, ref build, .. } = one.origin;
             let seen = applied <= hop && own.plus(config.window_hops()) > hop;
-            young && seen && (profile_type, cell) == (place.0, &place.1) && (build == head || base.contains(build))
+            age > 0 && seen && (profile_type, cell) == (place.0, &place.1) && (build == head || base.contains(build))
         };
         let first = self.samples.iter().filter(is_young).map(|one| one.started).min();
         first.map_or_else(|| config.clock().end_of(hop), |started| started.plus(config.young))
@@ -69,7 +69,7 @@ impl Cell {
         }
         let mut strata: BTreeMap<Place, Stratum> = BTreeMap::new();
         for ((block, hardware, _), [head, base]) in self.strata {
-            let merged = strata.entry((block, hardware, false)).or_default();
+            let merged = strata.entry((block, hardware, 0)).or_default();
             merged[HEAD].merge(head);
             merged[BASE].merge(base);
         }

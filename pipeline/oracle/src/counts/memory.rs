@@ -84,7 +84,7 @@ impl Archive {
         let mut pods: BTreeMap<Holder, Vec<Held>> = BTreeMap::new();
         let mut add = |origin: &Origin, bucket: u8, pod: &PodId, held: Held| {
             if counts(origin) {
-                let place = (origin.hardware.clone(), origin.young);
+                let place = (origin.hardware.clone(), origin.age > 0);
                 let holder =
                     (origin.profile_type, origin.cell.clone(), origin.build.clone(), place, bucket, pod.clone());
                 pods.entry(holder).or_default().push(held);

@@ -40,7 +40,7 @@ impl Archive {
         let minute_of = |origin: &Origin| {
             let number = origin.own.0 / hops;
             let is_whole = number * hops >= first.0 && number * hops + hops - 1 <= hop.0;
-            (is_whole && origin.applied <= hop && !origin.young).then_some(number)
+            (is_whole && origin.applied <= hop && origin.age == 0).then_some(number)
         };
         let mut cells: BTreeMap<(ProfileType, CellKey), Minutes> = BTreeMap::new();
         let mut at = |origin: &Origin, bucket: u8, change: &mut dyn FnMut(&mut InMinute)| {
