@@ -2,7 +2,7 @@
 //!
 //! One state machine per comparison (service, base, head): looks go in, changes of flags come out. The
 //! [family](super::live_family) of the look rejects rows; a rejected row is selected if it changed enough, no single pod
-//! made it and its plain share does not contradict it. A selected row stays selected until it is [over](over). A flag is raised for it unless another selected row [explains](super::causes) it. The flag is cleared when another row
+//! made it and its plain share does not contradict it. A selected row stays selected until it is [over]. A flag is raised for it unless another selected row [explains](super::causes) it. The flag is cleared when another row
 //! explains it later, when a later epoch shows the function to be equivalent, when its change has [faded](fading), or when
 //! the comparison ends; a single quiet hop never clears it. A flag from pods of different ages is provisional: once pods of the same age are compared
 //! in its cell it is [confirmed or cleared](provisional).
