@@ -175,15 +175,14 @@ impl LiveRule {
             Threshold { min_effect: self.min_effect, ln_e: look.family.ln_e_needed(rejected.len(), self.q) };
         let equivalent = self.follow(&mut rows);
         let settled = self.settle(look.hop, &look.of_same_age, &rejected);
-        let rejected_now: BTreeSet<FlagKey> = rejected.iter().cloned().collect();
-        self.admit(rejected, rows);
+        self.admit(&rejected, rows);
         let causes = self.causes(&look.callers, threshold);
         let mut over = Over::new();
         let ends = [(REVERSED, self.reversed()), (FADED, self.faded())];
         for (because, keys) in ends.into_iter().chain([(WARM_UP, settled.warm_up), (EQUIVALENT, equivalent)]) {
             over.extend(keys.into_iter().map(|key| (key, because)));
         }
-        let mut changes = self.changes(&over, (&settled.open, &settled.confirmed), &rejected_now, causes);
+        let mut changes = self.changes(&over, (&settled.open, &settled.confirmed), &rejected, causes);
         let flags = self.apply(&mut changes, look.hop, &look.callers, &look.compositional);
         for (key, because) in over {
             self.selected.remove(&key);
@@ -230,7 +229,7 @@ impl LiveRule {
         of_kind.map(|((_, cell, _, _), selected)| (cell, &selected.now, matches!(selected.state, State::Raised(_))))
     }
 
-    fn rejected(&self, rows: &BTreeMap<FlagKey, RowEvidence>, family: LiveFamily) -> Vec<FlagKey> {
+    fn rejected(&self, rows: &BTreeMap<FlagKey, RowEvidence>, family: LiveFamily) -> BTreeSet<FlagKey> {
         let rejected = family.rejected(rows.values(), self.q);
         rows.keys().zip(rejected).filter(|(_, rejected)| *rejected).map(|(key, _)| key.clone()).collect()
     }
@@ -251,16 +250,16 @@ impl LiveRule {
     }
 
     /// Selects the rows that e-BH rejects now and did not reject before.
-    fn admit(&mut self, rejected: Vec<FlagKey>, mut rows: BTreeMap<FlagKey, RowEvidence>) {
+    fn admit(&mut self, rejected: &BTreeSet<FlagKey>, mut rows: BTreeMap<FlagKey, RowEvidence>) {
         for key in rejected {
-            if let Some(now) = rows.remove(&key)
+            if let Some(now) = rows.remove(key)
                 && may_be_raised(&now, self.min_effect)
-                && !self.decided.contains(&key)
+                && !self.decided.contains(key)
             {
                 let provisional = Provisional::of(&now);
                 let (epoch, theta) = (self.epoch, now.theta);
                 let selected = Selected { epoch, theta, now, is_tested: true, provisional, state: State::New };
-                self.selected.insert(key, selected);
+                self.selected.insert(key.clone(), selected);
             }
         }
     }

@@ -67,6 +67,12 @@ impl Found {
     }
 }
 
+/// Whether a flag is of the self count of the changed function and stands.
+fn is_found(flag: &Changes, changed: &str) -> bool {
+    let row = &flag.last().row;
+    flag.stands() && row.function == changed && row.count_kind == CountKind::SelfCount
+}
+
 #[test]
 fn null_every_deploy_warms_up() {
     let kept = Config::default().history;
@@ -109,11 +115,7 @@ fn twin_every_deploy_warms_up() {
         (changed, Found::of(rows(&config(Config::default().history), &fleet)))
     });
     for (changed, run) in &runs {
-        let is_found = |flag: &Changes| {
-            let row = &flag.last().row;
-            flag.stands() && row.function == *changed && row.count_kind == CountKind::SelfCount
-        };
-        let (cells, provisional) = (run.flags.count(is_found), run.provisional());
+        let (cells, provisional) = (run.flags.count(|flag| is_found(flag, changed)), run.provisional());
         println!(
             "twin: {cells} of 2 cells found, {provisional} provisional flags, {} flags in all",
             run.flags.count(|_| true)
@@ -156,10 +158,6 @@ fn null_a_base_that_is_young_itself() {
 #[test]
 fn twin_a_base_that_is_young_itself() {
     for (changed, flags) in over(1..=2, |seed| deployed_again(seed, WARMING[1], Some(RANK))) {
-        let is_found = |flag: &Changes| {
-            let row = &flag.last().row;
-            flag.stands() && row.function == changed && row.count_kind == CountKind::SelfCount
-        };
-        assert_eq!(flags.count(is_found), 2, "in both cells: {flags:?}");
+        assert_eq!(flags.count(|flag| is_found(flag, &changed)), 2, "in both cells: {flags:?}");
     }
 }

@@ -72,9 +72,8 @@ impl Provisional {
 
 impl LiveRule {
     /// Decides about the provisional rows of cells in which pods of the same age are compared.
-    pub(super) fn settle(&mut self, hop: Hop, of_same_age: &BTreeSet<Place>, rejected: &[FlagKey]) -> Settled {
+    pub(super) fn settle(&mut self, hop: Hop, of_same_age: &BTreeSet<Place>, rejected: &BTreeSet<FlagKey>) -> Settled {
         let mut settled = Settled::default();
-        let rejected: BTreeSet<&FlagKey> = rejected.iter().collect();
         let (min_effect, young) = (self.min_effect, self.young);
         let here = self.selected.iter_mut().filter(|(key, _)| of_same_age.contains(&(key.0.clone(), key.1.clone())));
         for (key, selected) in here {
