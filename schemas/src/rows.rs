@@ -17,7 +17,7 @@ pub use self::heap::{HeapFindingRow, HeapRow, LevelFace};
 pub use self::incident::{IncidentRow, VerdictRow};
 pub use self::keys::{CellKey, ComparisonKey};
 pub use self::load_curve::LoadCurveRow;
-pub use self::ring::{RingRow, RingStep};
+pub use self::ring::{InRings, RingRow, RingStep};
 pub use self::scaling::{AtLoad, ScalingBasis, ScalingFindingRow, ScalingRow};
 pub use self::stack::{RARE_STACKS, StackRow};
 pub use self::waiting::WaitingRow;

@@ -132,8 +132,8 @@ fn twin_memory_over_rings() {
         };
         assert!(leaks_in("v42", "v41") && leaks_in("v43", "v41") && !leaks_in("v43", "v42"));
         let standing = tables.heap_findings.last().unwrap();
-        assert_eq!((&standing.head_build, &standing.introduced_by), (&"v42".into(), &Some("v42".into())));
-        assert_eq!(standing.found_in, ["v42", "v43"]);
+        assert_eq!((&standing.head_build, &standing.rings.introduced_by), (&"v42".into(), &Some("v42".into())));
+        assert_eq!(standing.rings.found_in, ["v42", "v43"]);
         assert!(standing.summary.ends_with("v42 introduced it, v43 has it too."), "{}", standing.summary);
         let mut open = BTreeSet::new();
         for row in &tables.heap_findings {

@@ -90,8 +90,8 @@ fn twin_scaling_over_rings() {
         }
         let last = findings.iter().rfind(|row| row.state != FlagState::Cleared).unwrap();
         assert_eq!(open.len(), 1, "one open alert: {findings:?}");
-        assert_eq!((&last.head_build, &last.introduced_by), (&"v42".into(), &Some("v42".into())), "{last:?}");
-        assert_eq!(last.found_in, ["v42", "v43"]);
+        assert_eq!((&last.head_build, &last.rings.introduced_by), (&"v42".into(), &Some("v42".into())), "{last:?}");
+        assert_eq!(last.rings.found_in, ["v42", "v43"]);
         assert!(last.summary.ends_with("v42 introduced it, v43 has it too."), "{}", last.summary);
     }
 }

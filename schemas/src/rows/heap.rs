@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CellKey, Interval};
+use super::{CellKey, InRings, Interval};
 use crate::identity::{Build, Service};
 use crate::profile::CountKind;
 use crate::time::{Hop, Nanos};
@@ -123,10 +123,8 @@ pub struct HeapFindingRow {
     pub live_ratio: Option<Interval>,
     /// By how much more ln of these grows in an hour.
     pub slope_difference: Option<Interval>,
-    /// The build that introduced it, if the ring before it does not have it.
-    pub introduced_by: Option<Build>,
-    /// The builds in which it stands, in the order of rings.
-    pub found_in: Vec<String>,
+    /// In which builds of a roll-out it stands.
+    pub rings: InRings,
     /// For `cleared`: why.
     pub cleared_because: Option<String>,
     /// What was found, where and by how much, in a sentence.

@@ -10,6 +10,15 @@ use crate::profile::{CountKind, Measure, ProfileType};
 use crate::time::Nanos;
 use crate::verdict::{RowReason, Verdict};
 
+/// In which builds of a roll-out a finding stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InRings {
+    /// The build that introduced it, if the ring before it does not have it.
+    pub introduced_by: Option<Build>,
+    /// The builds in which it stands, in the order of rings.
+    pub found_in: Vec<String>,
+}
+
 /// One function in one cell and one ring: what it costs there, against the ring before it and against the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RingRow {

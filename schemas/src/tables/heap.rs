@@ -1,9 +1,10 @@
 //! The columns of `heap`, one row per function and cell of a comparison at each report, and the data of a finding.
 
 use super::cells::blank_cell;
-use super::{Column, Columns, TableRow, columns_of};
+use super::rings::columns_in_rings;
+use super::{Column, Columns, Holds, TableRow, columns_of};
 use crate::profile::CountKind;
-use crate::rows::{HeapFindingRow, HeapRow, LevelFace};
+use crate::rows::{HeapFindingRow, HeapRow, InRings, LevelFace};
 use crate::time::{Hop, Nanos};
 use crate::verdict::{FlagState, HeapClass, LevelReason, Severity, Support};
 
@@ -142,6 +143,16 @@ fn columns_of_class() -> Vec<Column<HeapRow>> {
     )
 }
 
+impl Holds<InRings> for HeapFindingRow {
+    fn part(&self) -> &InRings {
+        &self.rings
+    }
+
+    fn part_mut(&mut self) -> &mut InRings {
+        &mut self.rings
+    }
+}
+
 impl TableRow for HeapFindingRow {
     const TABLE: &'static str = "heap_findings";
     const SORTED_BY: &'static [&'static str] = &["service", "base_build", "head_build", "sequence"];
@@ -150,6 +161,8 @@ impl TableRow for HeapFindingRow {
         static COLUMNS: Columns<HeapFindingRow> = Columns::new(|| {
             let mut columns = columns_of_finding();
             columns.extend(columns_of_found());
+            columns.extend(columns_in_rings());
+            columns.extend(columns_of_words());
             columns
         });
         &COLUMNS
@@ -171,8 +184,7 @@ impl TableRow for HeapFindingRow {
             alloc_ratio: None,
             live_ratio: None,
             slope_difference: None,
-            introduced_by: None,
-            found_in: Vec::new(),
+            rings: InRings::default(),
             cleared_because: None,
             summary: String::new(),
             action: String::new(),
@@ -214,12 +226,12 @@ fn columns_of_found() -> Vec<Column<HeapFindingRow>> {
         "alloc_ratio" in "1" +-: alloc_ratio => "`alloc_ratio` of the row `(all)` of that cell; null where it is not known.",
         "live_ratio" in "1" +-: live_ratio => "`live_ratio` of that row, never null.",
         "slope_difference" in "1/h" +-: slope_difference => "`slope_difference` of that row, never null.",
-        "introduced_by": introduced_by =>
-            "The build that introduced it: it shows against the build before it in the roll-out. Null where that is not \
-             shown, or builds are compared by name.",
-        "found_in": found_in =>
-            "The builds in whose comparisons it was found, in the order of the roll-out: `head_build`, and later ones that have it too and \
-             raise nothing of their own. Never null.",
+    )
+}
+
+/// How it ended, and what it means.
+fn columns_of_words() -> Vec<Column<HeapFindingRow>> {
+    columns_of!(HeapFindingRow:
         "cleared_because": cleared_because =>
             "Why it was cleared: `comparison_closed`, `no_longer_found`, or `found_in_another_ring`, whose finding goes on. Null \
              unless the state is `cleared`.",

@@ -1,9 +1,9 @@
 //! The columns of `rings`, one row per function, cell and ring at each report.
 
 use super::cells::blank_cell;
-use super::{Column, Columns, TableRow, columns_of};
+use super::{Column, Columns, Holds, TableRow, columns_of};
 use crate::profile::{CountKind, Measure, ProfileType};
-use crate::rows::{ArmFigures, RingRow, RingStep};
+use crate::rows::{ArmFigures, InRings, RingRow, RingStep};
 use crate::time::Nanos;
 
 impl TableRow for RingRow {
@@ -95,5 +95,17 @@ fn columns_of_steps() -> Vec<Column<RingRow>> {
             "The same as `ratio_to_previous`, against the first ring. Null where that is.",
         "first_verdict": first.verdict => "The verdict on that. Null where there is no such row.",
         "first_reason": first.reason => "Its `reason`. Null where `cells` has none, or there is no such row.",
+    )
+}
+
+/// In which builds of a roll-out a finding stands.
+pub(super) fn columns_in_rings<R: Holds<InRings> + TableRow>() -> Vec<Column<R>> {
+    columns_of!(InRings:
+        "introduced_by": introduced_by =>
+            "The build that introduced it: it shows against the build before it in the roll-out. Null where that is not \
+             shown, or builds are compared by name.",
+        "found_in": found_in =>
+            "The builds in whose comparisons it was found, in the order of the roll-out: `head_build`, and later ones that have it too and \
+             raise nothing of their own. Never null.",
     )
 }

@@ -1,9 +1,10 @@
 //! The columns of `scaling`, one row per function, cell and build (or comparison) at each report, and the data of a finding.
 
 use super::cells::blank_cell;
-use super::{Column, Columns, TableRow, columns_of};
+use super::rings::columns_in_rings;
+use super::{Column, Columns, Holds, TableRow, columns_of};
 use crate::profile::{CountKind, Measure, ProfileType};
-use crate::rows::{AtLoad, ScalingBasis, ScalingFindingRow, ScalingRow};
+use crate::rows::{AtLoad, InRings, ScalingBasis, ScalingFindingRow, ScalingRow};
 use crate::time::{Hop, Nanos};
 use crate::verdict::{FlagState, ScalingVerdict, Severity};
 
@@ -168,6 +169,16 @@ fn columns_of_verdict() -> Vec<Column<ScalingRow>> {
     )
 }
 
+impl Holds<InRings> for ScalingFindingRow {
+    fn part(&self) -> &InRings {
+        &self.rings
+    }
+
+    fn part_mut(&mut self) -> &mut InRings {
+        &mut self.rings
+    }
+}
+
 impl TableRow for ScalingFindingRow {
     const TABLE: &'static str = "scaling_findings";
     const SORTED_BY: &'static [&'static str] =
@@ -177,6 +188,8 @@ impl TableRow for ScalingFindingRow {
         static COLUMNS: Columns<ScalingFindingRow> = Columns::new(|| {
             let mut columns = columns_of_finding();
             columns.extend(columns_of_found());
+            columns.extend(columns_in_rings());
+            columns.extend(columns_of_words());
             columns
         });
         &COLUMNS
@@ -200,8 +213,7 @@ impl TableRow for ScalingFindingRow {
             elasticity_difference: None,
             share_high_load: None,
             load_span: None,
-            introduced_by: None,
-            found_in: Vec::new(),
+            rings: InRings::default(),
             cleared_because: None,
             summary: String::new(),
             action: String::new(),
@@ -244,12 +256,12 @@ fn columns_of_found() -> Vec<Column<ScalingFindingRow>> {
         "elasticity_difference" in "1" +-: elasticity_difference => "`elasticity_difference` of that row, never null.",
         "share_high_load" in "1": share_high_load => "`share_high_load` of that row; null where that is.",
         "load_span" in "1": load_span => "`load_span` of that row; null where that is.",
-        "introduced_by": introduced_by =>
-            "The build that introduced it: it shows against the build before it in the roll-out. Null where that is not \
-             shown, or builds are compared by name.",
-        "found_in": found_in =>
-            "The builds in whose comparisons it was found, in the order of the roll-out: `head_build`, and later ones that have it too and \
-             raise nothing of their own. Never null.",
+    )
+}
+
+/// How it ended, and what it means.
+fn columns_of_words() -> Vec<Column<ScalingFindingRow>> {
+    columns_of!(ScalingFindingRow:
         "cleared_because": cleared_because =>
             "Why it was cleared: `comparison_closed`, `scales_equally`, or `found_in_another_ring`, whose finding goes on. Null unless \
              the state is `cleared`.",

@@ -351,6 +351,10 @@ impl Generator {
         }
     }
 
+    pub(super) fn in_rings(&mut self) -> InRings {
+        InRings { introduced_by: self.known(|this| this.comparison().head_build), found_in: self.names() }
+    }
+
     pub fn finding(&mut self) -> ScalingFindingRow {
         let comparison = self.comparison();
         let state = self.one_of(&[FlagState::Raised, FlagState::Updated, FlagState::Cleared]);
@@ -371,8 +375,7 @@ impl Generator {
             elasticity_difference: self.interval(),
             share_high_load: self.known(Self::number),
             load_span: self.known(Self::number),
-            introduced_by: self.known(|this| this.comparison().head_build),
-            found_in: self.names(),
+            rings: self.in_rings(),
             cleared_because: (state == FlagState::Cleared).then(|| "scales_equally".to_owned()),
             summary: "f scales worse in v2.".to_owned(),
             action: "Hold v2 back from peak.".to_owned(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::identity::Build;
 use fleetdiff_schemas::profile::ProfileType;
-use fleetdiff_schemas::rows::{HeapFindingRow, IncidentRow, ScalingFindingRow};
+use fleetdiff_schemas::rows::{HeapFindingRow, InRings, IncidentRow, ScalingFindingRow};
 use fleetdiff_schemas::verdict::{FlagState, IncidentState};
 
 use super::{At, Life, OverRings, PerRing};
@@ -110,7 +110,14 @@ macro_rules! finding_per_ring {
             fn over(self, rings: OverRings<'_, Self>) -> Self {
                 let OverRings { is_known, at, introduced_by, found_in, summary, .. } = rings;
                 let state = if is_known { FlagState::Updated } else { FlagState::Raised };
-                Self { state, changed_at: at.end, sequence: at.hop, summary, introduced_by, found_in, ..self }
+                Self {
+                    state,
+                    changed_at: at.end,
+                    sequence: at.hop,
+                    summary,
+                    rings: InRings { introduced_by, found_in },
+                    ..self
+                }
             }
 
             fn goes_on_as(self, other: &Self, at: At) -> Self {

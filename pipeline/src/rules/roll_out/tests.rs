@@ -146,7 +146,10 @@ fn a_function_that_scales_worse_is_announced_once_over_all_rings() {
         vec![worse("v1", "v2", "encode", FlagState::Raised), worse("v1", "v3", "encode", FlagState::Raised)],
     );
     assert_eq!(of_load(&first), ["v1>v2 encode raised"]);
-    assert_eq!((&first[0].introduced_by, &first[0].found_in.join(",")), (&Some("v2".into()), &"v2,v3".to_owned()));
+    assert_eq!(
+        (&first[0].rings.introduced_by, &first[0].rings.found_in.join(",")),
+        (&Some("v2".into()), &"v2,v3".to_owned())
+    );
     assert_eq!(first[0].summary, "encode scales worse. v2 introduced it, v3 has it too.");
     let other = all.take(Hop(2), vec![worse("v2", "v3", "probe", FlagState::Raised)]);
     assert_eq!(of_load(&other), ["v2>v3 probe raised"], "another function is a cause of its own");
@@ -179,7 +182,10 @@ fn a_leak_is_announced_once_over_all_rings() {
     let earlier = all.take(Hop(2), vec![leak("v1", "v2", FlagState::Raised)]);
     assert_eq!(heads(&earlier), ["v3 cleared", "v2 raised"]);
     assert_eq!(earlier[0].summary, "Hidden leak: v3 against v1 goes on as v2 against v1, which found the same.");
-    assert_eq!((&earlier[1].introduced_by, &earlier[1].found_in.join(",")), (&Some("v2".into()), &"v2,v3".to_owned()));
+    assert_eq!(
+        (&earlier[1].rings.introduced_by, &earlier[1].rings.found_in.join(",")),
+        (&Some("v2".into()), &"v2,v3".to_owned())
+    );
     assert!(all.take(Hop(3), vec![leak("v1", "v2", FlagState::Updated)]).is_empty(), "no news");
     assert_eq!(heads(&all.take(Hop(4), vec![leak("v1", "v3", FlagState::Cleared)])), ["v2 updated"], "found in fewer");
     assert_eq!(heads(&all.take(Hop(5), vec![leak("v1", "v2", FlagState::Cleared)])), ["v2 cleared"]);
