@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleetdiff_schemas::config::{CellBy, Comparing, Config};
 use fleetdiff_schemas::identity::Build;
+use fleetdiff_schemas::rows::ALL_FUNCTIONS;
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_schemas::verdict::RowReason;
 use fleetdiff_simulation::fleet::{Cells, FleetBuilder, Ring};
@@ -43,6 +44,12 @@ fn drawn(seed: u64) -> (FleetBuilder, Config) {
         .cohorts(["web"])
         .pods_per_cell(4, 8)
         .requests_per_second(20.0);
+    if is_quiet(seed) {
+        for name in ["v43", "v44"] {
+            fleet = fleet.ring(Ring::new(name, 3).starts_after(seconds(150)));
+        }
+        return (fleet.lasts(seconds(800)), config);
+    }
     fleet = fleet.regress("serialize_video_chunk", Cells::all(), 1.6).elasticity("gc::mark_object", -1.0);
     for name in ["v43", "v44"] {
         let ring = Ring::new(name, u32::try_from(one_of(&[2, 3, 6])).unwrap());
@@ -54,10 +61,15 @@ fn drawn(seed: u64) -> (FleetBuilder, Config) {
     (fleet.lasts(seconds(800)), config)
 }
 
+/// Every fourth fleet is one code at one load in all rings: only all functions together have rows of rings there.
+fn is_quiet(seed: u64) -> bool {
+    seed % 4 == 0
+}
+
 #[test]
 fn oracle_rings() {
     let fleets = std::env::var("FLEETDIFF_ORACLE_FLEETS").map_or(FLEETS, |number| number.parse().unwrap());
-    let (mut rows, mut follow_load, mut flags, mut paths) = (0, 0, 0, 0);
+    let (mut rows, mut follow_load, mut flags, mut paths, mut quiet_paths) = (0, 0, 0, 0, 0);
     let mut pairs: BTreeMap<String, usize> = BTreeMap::new();
     for seed in 1..=fleets {
         let (builder, config) = drawn(seed);
@@ -66,6 +78,8 @@ fn oracle_rings() {
         rows += got.cells.len();
         flags += got.flags.len();
         paths += got.rings.len();
+        let moved = got.cells.iter().any(|row| row.function == ALL_FUNCTIONS && row.verdict.is_significant());
+        quiet_paths += if moved { 0 } else { got.rings.iter().filter(|row| &*row.function == ALL_FUNCTIONS).count() };
         follow_load += got.cells.iter().filter(|row| row.reason == Some(RowReason::LoadDiffers)).count();
         let compared: BTreeSet<String> = got
             .cells
@@ -75,10 +89,10 @@ fn oracle_rings() {
         compared.into_iter().for_each(|pair| *pairs.entry(pair).or_default() += 1);
     }
     println!(
-        "{rows} rows of cells equal over seeds 1 to {fleets}, {flags} flags, {follow_load} rows that load explains, {paths} rows of rings: {pairs:?}"
+        "{rows} rows of cells equal over seeds 1 to {fleets}, {flags} flags, {follow_load} rows that load explains, {paths} rows of rings, {quiet_paths} of them about all functions that did not move: {pairs:?}"
     );
     assert!(
-        rows > 10_000 && flags > 0 && follow_load > 0 && pairs.len() > 5 && paths > 100,
-        "{pairs:?}, {paths} rows of rings"
+        rows > 10_000 && flags > 0 && follow_load > 0 && pairs.len() > 5 && paths > 100 && quiet_paths > 4,
+        "{pairs:?}, {paths} rows of rings, {quiet_paths} of all functions that did not move"
     );
 }
