@@ -7,6 +7,7 @@
 pub mod alerts;
 pub mod files;
 pub mod kafka;
+pub mod lock;
 pub mod output;
 pub mod parquet;
 pub mod receivers;

@@ -15,6 +15,12 @@ pub enum OutputError {
         /// What to do about it.
         hint: &'static str,
     },
+    /// Another run writes into the folder.
+    #[error("{path} is in use: another run of fleetdiff writes into it; stop that one, or name another folder")]
+    InUse {
+        /// The folder.
+        path: String,
+    },
     /// The same interval was written before and came out differently.
     #[error("{path} exists and differs: {difference}; {hint}")]
     Nondeterministic {
@@ -66,6 +72,7 @@ impl OutputError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unwritable { .. } => "unwritable_output",
+            Self::InUse { .. } => "output_in_use",
             Self::Nondeterministic { .. } => "nondeterministic_output",
             Self::Unreadable { .. } => "unreadable_output",
             Self::UnsupportedVersion { .. } => "unsupported_schema_version",

@@ -13,8 +13,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::rows::{LedgerRow, Tables};
 use fleetdiff_schemas::tables::TableRow;
+use fleetdiff_schemas::time::Nanos;
 use object_store::ObjectStore;
 
 use crate::output::OutputError;
@@ -88,6 +89,15 @@ impl ParquetOutput {
     /// The interval that a file spans.
     pub fn interval(&self) -> FlushInterval {
         self.interval
+    }
+
+    /// The end of the last interval of which an earlier run wrote the ledger; `None` in an empty folder.
+    ///
+    /// # Errors
+    /// [`OutputError::Unreadable`]: the folder cannot be listed.
+    pub fn written_through(&self) -> Result<Option<Nanos>, OutputError> {
+        let last = self.folder.files_of(LedgerRow::TABLE)?.pop();
+        Ok(last.and_then(|path| self.interval.end_of(&path)))
     }
 
     /// Writes the rows of one or more flush intervals, in any order. They must be all the rows of these intervals;

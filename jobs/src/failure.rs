@@ -69,12 +69,14 @@ impl Failure {
     /// Prints the chain of causes and the advice to stderr.
     pub(crate) fn print(&self) {
         let mut text = format!("error: {}", self.cause);
+        let mut hint = self.hint.as_deref();
         let mut deeper = self.cause.source();
         while let Some(cause) = deeper {
             text.push_str(&format!("\n  because: {cause}"));
+            hint = hint.or_else(|| cause.downcast_ref::<BrokerError>().map(BrokerError::hint));
             deeper = cause.source();
         }
-        if let Some(hint) = &self.hint {
+        if let Some(hint) = hint {
             text.push_str(&format!("\n  hint: {hint}"));
         }
         // Nothing is left to do if stderr itself is gone.

@@ -5,17 +5,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fleetdiff_connectors::alerts::AlertLog;
-use fleetdiff_connectors::kafka::alerts::AlertProducer;
+use fleetdiff_connectors::kafka::alerts::{AlertProducer, AlertSettings};
 use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::kafka::error::BrokerError;
+use fleetdiff_connectors::lock::FolderLock;
 use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::parquet::{ParquetOutput, PendingRows};
 use fleetdiff_connectors::receivers::Receivers;
+use fleetdiff_pipeline::run::RunError;
 use fleetdiff_schemas::alert::{Alert, Guidance};
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::sink::{Sink, SinkError};
-use fleetdiff_schemas::time::{Hop, HopClock, TimeRange};
+use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
 use indicatif::ProgressBar;
 
 use crate::progress::bar_of_hops;
@@ -43,19 +45,16 @@ impl AlertTarget {
         AlertLog::create(root).map(Self::File)
     }
 
-    /// A topic, created with this number of partitions if it does not exist.
-    pub(crate) fn topic(client: &ClientSettings, topic: &str, partitions: i32) -> Result<Self, BrokerError> {
-        AlertProducer::open(client, topic, partitions).map(Self::Topic)
+    /// A topic.
+    pub(crate) fn topic(client: &ClientSettings, settings: AlertSettings<'_>) -> Result<Self, BrokerError> {
+        AlertProducer::open(client, settings).map(Self::Topic)
     }
 
     /// They are on disk, or acknowledged by the brokers, when it returns.
     fn take(&mut self, alerts: &[Alert]) -> Result<(), SinkError> {
         match self {
             Self::File(log) => Ok(log.append(alerts)?),
-            Self::Topic(producer) => {
-                alerts.iter().try_for_each(|alert| producer.send(alert))?;
-                Ok(producer.flush()?)
-            }
+            Self::Topic(producer) => Ok(producer.send(alerts).map(drop)?),
             Self::Nowhere => Ok(()),
         }
     }
@@ -70,8 +69,13 @@ impl AlertTarget {
 
 /// The output of a run, hop by hop.
 pub(crate) struct Output {
+    _lock: FolderLock,
     parquet: ParquetOutput,
     pending: PendingRows,
+    /// The end of what an earlier run wrote: until then, rows are compared, and no alert is sent before they are found equal.
+    written_through: Option<Nanos>,
+    /// Alerts of these hops, by the end of their hop.
+    held: Vec<(Nanos, Vec<Alert>)>,
     alerts: AlertTarget,
     guidance: Guidance,
     receivers: Receivers,
@@ -79,16 +83,27 @@ pub(crate) struct Output {
 
 impl Output {
     /// Tables in a folder, one file for each `flush` of event time; `configuration` is JSON and goes into every file.
-    /// Alerts have no owner, runbook or link.
-    pub(crate) fn create(
-        root: &Path,
-        configuration: String,
-        flush: Duration,
-        alerts: AlertTarget,
-    ) -> Result<Self, OutputError> {
+    /// Alerts go nowhere, and have no owner, runbook or link.
+    ///
+    /// No other run can write into the folder until this one has ended.
+    pub(crate) fn create(root: &Path, configuration: String, flush: Duration) -> Result<Self, OutputError> {
+        let lock = FolderLock::take(root)?;
         let parquet = ParquetOutput::create(root, configuration, flush)?;
-        let pending = PendingRows::new(parquet.interval());
-        Ok(Self { parquet, pending, alerts, guidance: Guidance::default(), receivers: Receivers::default() })
+        Ok(Self {
+            _lock: lock,
+            pending: PendingRows::new(parquet.interval()),
+            written_through: parquet.written_through()?,
+            parquet,
+            held: Vec::new(),
+            alerts: AlertTarget::Nowhere,
+            guidance: Guidance::default(),
+            receivers: Receivers::default(),
+        })
+    }
+
+    /// The same with alerts.
+    pub(crate) fn alerting(self, alerts: AlertTarget) -> Self {
+        Self { alerts, ..self }
     }
 
     /// The same with what the configuration adds to alerts.
@@ -110,16 +125,28 @@ impl Output {
         let mut alerts = incidents.chain(findings).chain(heap).chain(verdicts).collect::<Result<Vec<_>, _>>()?;
         alerts.sort_by(|a, b| (a.sequence, &a.key).cmp(&(b.sequence, &b.key)));
         self.pending.push(tables);
-        self.parquet.write(&self.pending.take_complete(clock.end_of(hop)))?;
-        self.alerts.take(&alerts)?;
-        self.receivers.offer(&alerts, clock.end_of(hop));
+        let end = clock.end_of(hop);
+        self.parquet.write(&self.pending.take_complete(end))?;
+        self.held.push((end, alerts));
+        if self.written_through.is_none_or(|through| end >= through) {
+            self.send_held()?;
+        }
+        Ok(())
+    }
+
+    fn send_held(&mut self) -> Result<(), SinkError> {
+        for (end, alerts) in std::mem::take(&mut self.held) {
+            self.alerts.take(&alerts)?;
+            self.receivers.offer(&alerts, end);
+        }
         Ok(())
     }
 
     /// Writes the rows that wait for the end of their interval.
-    pub(crate) fn finish(mut self) -> Result<(), OutputError> {
+    pub(crate) fn finish(mut self) -> Result<(), SinkError> {
         self.parquet.write(&self.pending.take_all())?;
-        self.alerts.finish()
+        self.send_held()?;
+        Ok(self.alerts.finish()?)
     }
 }
 
@@ -150,8 +177,11 @@ impl Keeper {
         clock: HopClock,
         span: TimeRange,
     ) -> Result<Self, OutputError> {
-        let output =
-            folder.map(|root| Output::create(root, configuration, FLUSH, AlertTarget::file(root)?)).transpose()?;
+        let output = folder.map(|root| {
+            let output = Output::create(root, configuration, FLUSH)?;
+            Ok::<_, OutputError>(output.alerting(AlertTarget::file(root)?))
+        });
+        let output = output.transpose()?;
         Ok(Self::of(output, clock, span))
     }
 
@@ -180,7 +210,7 @@ impl Keeper {
         clock: HopClock,
         span: TimeRange,
     ) -> Result<Self, OutputError> {
-        Ok(Self::of(Some(Output::create(folder, configuration, FLUSH, AlertTarget::Nowhere)?), clock, span))
+        Ok(Self::of(Some(Output::create(folder, configuration, FLUSH)?), clock, span))
     }
 
     fn of(output: Option<Output>, clock: HopClock, span: TimeRange) -> Self {
@@ -199,10 +229,10 @@ impl Keeper {
     }
 
     /// Ends the output and gives what was kept.
-    pub(crate) fn finish(self) -> Result<(Tables, AaCheckRate), OutputError> {
+    pub(crate) fn finish(self) -> Result<(Tables, AaCheckRate), RunError> {
         let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.bar.finish_and_clear();
-        kept.output.take().map_or(Ok(()), Output::finish)?;
+        kept.output.take().map_or(Ok(()), Output::finish).map_err(RunError::Sink)?;
         Ok((std::mem::take(&mut kept.tables), kept.aa_check))
     }
 }

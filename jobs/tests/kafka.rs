@@ -2,6 +2,8 @@
 //! gives, whatever the number of partitions and workers, and errors are clear.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "kafka/alerts_once.rs"]
+mod alerts_once;
 #[path = "../../connectors/tests/support/broker.rs"]
 mod broker;
 #[path = "kafka/collector.rs"]

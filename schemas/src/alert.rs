@@ -6,7 +6,8 @@
 //! its flags. On a topic it travels in binary mode ([`Alert::headers`], key, data), in a file in structured mode
 //! ([`Alert::line`]). A JSON Schema of both forms is published ([`JSON_SCHEMA`]).
 //!
-//! Delivery is at least once: a receiver must drop an [`Alert::id`] that it has already seen.
+//! A topic has each alert once for readers of committed transactions; receivers get it at least once and must drop an
+//! [`Alert::id`] that they have already seen.
 
 mod guidance;
 

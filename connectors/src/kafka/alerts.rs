@@ -1,8 +1,15 @@
-//! Sends alerts to a compacted topic, as CloudEvents 1.0 in binary mode.
+//! Sends alerts to a compacted topic, as CloudEvents 1.0 in binary mode, each of them once.
+//!
+//! Alerts of one hop are one transaction, and hops are sent in order. So the topic itself says what was sent: every alert of a
+//! sender up to the latest one that is there, and nothing after it. A service that starts again computes its alerts again from
+//! the beginning; it reads the topic ([`sent`]) and sends only what comes after.
+
+mod sent;
 
 use fleetdiff_schemas::alert::Alert;
 use rdkafka::message::{Header, OwnedHeaders};
 
+use self::sent::{SENDER, Sent};
 use super::client::ClientSettings;
 use super::error::BrokerError;
 use super::outbox::{Envelope, Outbox};
@@ -11,64 +18,89 @@ use super::topic::{self, TopicPlan};
 /// The default topic of alerts.
 pub const DEFAULT_TOPIC: &str = "fleetdiff.alerts";
 
+/// Where alerts are sent to, and by whom.
+#[derive(Clone, Copy, Debug)]
+pub struct AlertSettings<'a> {
+    /// The topic.
+    pub topic: &'a str,
+    /// How many partitions it gets if it does not exist.
+    pub partitions: i32,
+    /// Whose alerts these are: the topic of profiles from which they come. Only the sender that was opened last for the same
+    /// topic of profiles can send.
+    pub sender: &'a str,
+}
+
 /// Writes alerts to a topic.
 ///
 /// The key decides the partition by murmur2, as Kafka's Java clients do, so that all alerts of an incident are read
-/// in order, whichever client wrote them. An alert may come twice after a restart; it can be recognized by its id.
+/// in order, whichever client wrote them.
 ///
 /// ```no_run
-/// use fleetdiff_connectors::kafka::{alerts::{AlertProducer, DEFAULT_TOPIC}, client::ClientSettings};
+/// use fleetdiff_connectors::kafka::{alerts::{AlertProducer, AlertSettings, DEFAULT_TOPIC}, client::ClientSettings};
 /// # fn announce(alerts: &[fleetdiff_schemas::alert::Alert]) -> Result<(), Box<dyn std::error::Error>> {
-/// let producer = AlertProducer::open(&ClientSettings::new("broker:9092"), DEFAULT_TOPIC, 1)?;
-/// for alert in alerts {
-///     producer.send(alert)?;
-/// }
-/// producer.flush()?;
+/// let settings = AlertSettings { topic: DEFAULT_TOPIC, partitions: 1, sender: "profiles" };
+/// let mut producer = AlertProducer::open(&ClientSettings::new("broker:9092"), settings)?;
+/// producer.send(alerts)?;
 /// # Ok(())
 /// # }
 /// ```
 pub struct AlertProducer {
     outbox: Outbox,
+    sender: String,
+    sent: Sent,
 }
 
 impl AlertProducer {
-    /// Opens the topic; if it does not exist it is created, compacted and with this number of partitions.
+    /// Opens the topic and reads what was sent before; if it does not exist it is created, compacted. An older producer of the
+    /// same sender can send nothing more.
     ///
     /// # Errors
     /// [`BrokerError::Unreachable`] when no broker answers within the connect timeout, [`BrokerError::Denied`],
     /// [`BrokerError::Property`], [`BrokerError::Client`].
-    pub fn open(client: &ClientSettings, topic: &str, partitions: i32) -> Result<Self, BrokerError> {
+    pub fn open(client: &ClientSettings, settings: AlertSettings<'_>) -> Result<Self, BrokerError> {
+        let AlertSettings { topic, partitions, sender } = settings;
         let configuration = [("cleanup.policy", "compact"), ("message.timestamp.after.max.ms", topic::ANY_TIME)];
-        topic::ensure(client, TopicPlan { name: topic, partitions, replication: None, configuration: &configuration })?;
+        let plan = TopicPlan { name: topic, partitions, replication: None, configuration: &configuration };
+        let partitions = topic::ensure(client, plan)?;
         // A hop has few alerts, and they are urgent: they are sent at once.
-        Ok(Self { outbox: Outbox::open(client, topic, &[("linger.ms", "0")])? })
+        let outbox = Outbox::open_fenced(client, topic, &[("linger.ms", "0")], &transactional_id(sender, topic))?;
+        // NB: in this order. Nobody else sends from here on, so what is read is all.
+        Ok(Self { outbox, sender: sender.to_owned(), sent: Sent::read(client, topic, partitions, sender)? })
     }
 
-    /// Queues one alert. It is certain to be stored only after [`Self::flush`].
+    /// Sends the alerts of one hop, or of several later hops, except those that were sent before. They are stored when it returns,
+    /// all or none. Gives how many were sent.
     ///
     /// # Errors
-    /// The failure of this alert or of an earlier one: [`BrokerError::Delivery`], [`BrokerError::TooLarge`],
-    /// [`BrokerError::Denied`]. The producer cannot be used after that.
-    pub fn send(&self, alert: &Alert) -> Result<(), BrokerError> {
-        let pairs = alert.headers();
-        let headers = pairs.iter().fold(OwnedHeaders::new_with_capacity(pairs.len()), |headers, (name, value)| {
-            headers.insert(Header { key: name, value: Some(value.as_str()) })
-        });
-        self.outbox.send(Envelope {
-            partition: None,
-            key: Some(alert.key.as_bytes()),
-            payload: alert.data.as_bytes(),
-            headers,
-            timestamp: alert.at.0.div_euclid(1_000_000),
-            about: format!("alert {} on {}", alert.id, alert.subject),
-        })
+    /// [`BrokerError::Fenced`]: the same sender was opened again since. [`BrokerError::Delivery`], [`BrokerError::TooLarge`],
+    /// [`BrokerError::Denied`]. The producer cannot be used after an error.
+    pub fn send(&mut self, alerts: &[Alert]) -> Result<usize, BrokerError> {
+        let new: Vec<&Alert> = alerts.iter().filter(|alert| self.sent.lacks(alert.at)).collect();
+        if !new.is_empty() {
+            self.outbox.send_together(new.iter().map(|alert| envelope(alert, &self.sender)))?;
+            new.iter().for_each(|alert| self.sent.note(alert.at));
+        }
+        Ok(new.len())
     }
+}
 
-    /// Waits until every queued alert has been stored; called once per hop, before the hop is committed.
-    ///
-    /// # Errors
-    /// As [`Self::send`].
-    pub fn flush(&self) -> Result<(), BrokerError> {
-        self.outbox.settle(|_| {})
+/// By which the cluster knows a sender of alerts.
+fn transactional_id(sender: &str, topic: &str) -> String {
+    format!("fleetdiff/{sender}/{topic}")
+}
+
+fn envelope<'a>(alert: &'a Alert, sender: &str) -> Envelope<'a> {
+    let pairs = alert.headers();
+    let own = OwnedHeaders::new_with_capacity(pairs.len() + 1).insert(Header { key: SENDER, value: Some(sender) });
+    let headers = pairs
+        .iter()
+        .fold(own, |headers, (name, value)| headers.insert(Header { key: name, value: Some(value.as_str()) }));
+    Envelope {
+        partition: None,
+        key: Some(alert.key.as_bytes()),
+        payload: alert.data.as_bytes(),
+        headers,
+        timestamp: alert.at.0.div_euclid(1_000_000),
+        about: format!("alert {} on {}", alert.id, alert.subject),
     }
 }

@@ -72,6 +72,16 @@ pub enum BrokerError {
         /// The broker's or the client's words.
         detail: String,
     },
+    /// A later start of the same service sends to the topic.
+    #[error(
+        "another fleetdiff, started after this one, sends the alerts of the same topic of profiles to topic {topic} at {brokers}"
+    )]
+    Fenced {
+        /// The topic.
+        topic: String,
+        /// Bootstrap servers as given.
+        brokers: String,
+    },
     /// A record could not be encoded in the requested format.
     #[error("{about} cannot be written as {format}: {detail}")]
     Encode {
@@ -105,6 +115,7 @@ impl BrokerError {
             Self::Offset { .. } => "kafka_offset",
             Self::TooLarge { .. } => "kafka_too_large",
             Self::Delivery { .. } => "kafka_delivery",
+            Self::Fenced { .. } => "kafka_fenced",
             Self::Encode { .. } => "kafka_encode",
             Self::Client { .. } => "kafka_client",
         }
@@ -123,6 +134,9 @@ impl BrokerError {
             Self::TooLarge { .. } => "raise max.message.bytes of the topic and message.max.bytes of the client",
             Self::Delivery { .. } => {
                 "check that the cluster is healthy and has as many in-sync replicas as the topic asks for"
+            }
+            Self::Fenced { .. } => {
+                "let only one of them run: each alert is sent once, by the one that was started last"
             }
             Self::Encode { .. } => "choose another record format",
             Self::Client { .. } => "check the state of the cluster and the client's properties",
@@ -160,6 +174,10 @@ impl BrokerError {
             Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
                 Self::Denied { brokers, what: format!("topic {topic}"), detail }
             }
+            Some(RDKafkaErrorCode::TransactionalIdAuthorizationFailed) => {
+                Self::Denied { brokers, what: format!("the transactional id for topic {topic}"), detail }
+            }
+            Some(code) if is_fenced(code) => Self::Fenced { topic, brokers },
             _ => Self::property(error).unwrap_or(Self::Client { topic, brokers, detail }),
         }
     }
@@ -177,6 +195,11 @@ impl BrokerError {
             _ => None,
         }
     }
+}
+
+/// Whether a later sender with the same transactional id has shut this one out.
+pub(super) fn is_fenced(code: RDKafkaErrorCode) -> bool {
+    matches!(code, RDKafkaErrorCode::Fenced | RDKafkaErrorCode::ProducerFenced | RDKafkaErrorCode::InvalidProducerEpoch)
 }
 
 /// The library's code inside an error, even if the library leaves it out.

@@ -1,11 +1,12 @@
 //! Sends records and tracks which of them a broker has acknowledged.
 //!
 //! The producer is idempotent: a record that is sent again after a lost answer is stored once, and records of one
-//! partition stay in the order in which they were sent.
+//! partition stay in the order in which they were sent. With a transactional id ([`Outbox::open_fenced`]) what belongs together
+//! is stored together or not at all, and of several processes with that id only the one that was opened last can send.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
@@ -14,11 +15,14 @@ use rdkafka::message::{DeliveryResult, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext};
 
 use super::client::{ClientSettings, Reporter};
-use super::error::BrokerError;
+use super::error::{BrokerError, is_fenced};
 
 /// Largest record that the client sends, unless `message.max.bytes` says otherwise: a profile of a large service has a
 /// few MB before compression (guess).
 pub(crate) const MAX_RECORD_BYTES: &str = "16777216";
+
+/// How long a record, or a transaction, may wait for a broker that went away (guess: a restart takes seconds).
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One record to be sent.
 #[derive(Debug)]
@@ -54,19 +58,86 @@ impl Outbox {
     /// An outbox for a topic that is known to exist; `defaults` are client properties that the user's properties
     /// override.
     pub(crate) fn open(client: &ClientSettings, topic: &str, defaults: &[(&str, &str)]) -> Result<Self, BrokerError> {
-        let mut all = vec![
-            ("compression.type", "zstd"),
-            ("message.max.bytes", MAX_RECORD_BYTES),
-            // How long a record may wait for a broker that went away (guess: a restart takes seconds).
-            ("message.timeout.ms", "60000"),
-        ];
+        Self::create(client, topic, defaults, &[])
+    }
+
+    /// An outbox that sends in transactions ([`Self::send_together`]). An older one with the same `id` can send nothing more
+    /// from now on, and what it had not finished is undone.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and what the cluster answers to the id.
+    pub(crate) fn open_fenced(
+        client: &ClientSettings,
+        topic: &str,
+        defaults: &[(&str, &str)],
+        id: &str,
+    ) -> Result<Self, BrokerError> {
+        let outbox = Self::create(client, topic, defaults, &[("transactional.id", id)])?;
+        // NB: the older one's transaction may have to be undone first, for which the cluster takes its time.
+        let deadline = Instant::now() + client.connect_timeout.max(PATIENCE);
+        outbox.insist(deadline, |producer, timeout| producer.init_transactions(timeout))?;
+        Ok(outbox)
+    }
+
+    fn create(
+        client: &ClientSettings,
+        topic: &str,
+        defaults: &[(&str, &str)],
+        own: &[(&str, &str)],
+    ) -> Result<Self, BrokerError> {
+        let mut all = vec![("compression.type", "zstd"), ("message.max.bytes", MAX_RECORD_BYTES)];
+        let timeout = PATIENCE.as_millis().to_string();
+        all.push(("message.timeout.ms", &timeout));
         all.extend_from_slice(defaults);
-        let fixed = [("enable.idempotence", "true"), ("partitioner", "murmur2_random")];
+        let fixed = [&[("enable.idempotence", "true"), ("partitioner", "murmur2_random")], own].concat();
         let producer = client
             .config(&all, &fixed)?
             .create_with_context(Deliveries::default())
             .map_err(|error| BrokerError::from_client(&error, topic, &client.brokers, None))?;
         Ok(Self { producer, topic: topic.to_owned(), brokers: client.brokers.clone() })
+    }
+
+    /// Sends records of which a reader sees all or none; they are stored when it returns.
+    ///
+    /// # Errors
+    /// The first failure; nothing of this call is seen by readers of committed records then.
+    pub(crate) fn send_together<'a>(&self, envelopes: impl Iterator<Item = Envelope<'a>>) -> Result<(), BrokerError> {
+        let send = || {
+            self.producer.begin_transaction().map_err(|error| self.refusal(&error))?;
+            envelopes.into_iter().try_for_each(|envelope| self.send(envelope))?;
+            self.settle(|_| {})?;
+            self.insist(Instant::now() + PATIENCE, |producer, timeout| producer.commit_transaction(timeout))
+        };
+        // NB: records of a sender that was shut out fail in their own words, before any step of the transaction does.
+        let fenced = |failure| match self.producer.client().fatal_error() {
+            Some((code, _)) if is_fenced(code) => {
+                BrokerError::Fenced { topic: self.topic.clone(), brokers: self.brokers.clone() }
+            }
+            _ => failure,
+        };
+        send().map_err(fenced)
+    }
+
+    /// Repeats a step of a transaction as long as the client library says that it may succeed later.
+    fn insist(
+        &self,
+        deadline: Instant,
+        step: impl Fn(&BaseProducer<Deliveries>, Duration) -> Result<(), KafkaError>,
+    ) -> Result<(), BrokerError> {
+        loop {
+            match step(&self.producer, deadline.saturating_duration_since(Instant::now())) {
+                Err(KafkaError::Transaction(error)) if error.is_retriable() && Instant::now() < deadline => {
+                    self.producer.poll(Duration::from_millis(50));
+                }
+                result => return result.map_err(|error| self.refusal(&error)),
+            }
+        }
+    }
+
+    /// Why a step of a transaction failed.
+    fn refusal(&self, error: &KafkaError) -> BrokerError {
+        let complaint = self.producer.client().context().reporter.complaint();
+        BrokerError::from_client(error, &self.topic, &self.brokers, complaint.words.as_deref())
     }
 
     /// Queues one record; waits while the outbox is full.

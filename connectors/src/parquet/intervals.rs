@@ -32,6 +32,12 @@ impl FlushInterval {
         second - second.rem_euclid(self.seconds)
     }
 
+    /// The end of the interval whose file has this path.
+    pub(super) fn end_of(self, path: &str) -> Option<Nanos> {
+        let start = path.rsplit('/').next()?.strip_suffix(".parquet")?.parse::<i64>().ok()?;
+        Some(Nanos::from_seconds(start.saturating_add(self.seconds)))
+    }
+
     /// Start of the first interval in which any table has a row.
     pub(super) fn first_of(self, tables: &Tables) -> Option<i64> {
         let firsts = [

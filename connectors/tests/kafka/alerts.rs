@@ -1,9 +1,9 @@
 //! Alerts on a topic, read as any consumer would.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use fleetdiff_connectors::kafka::alerts::AlertProducer;
+use fleetdiff_connectors::kafka::alerts::{AlertProducer, AlertSettings};
 use fleetdiff_schemas::alert::{Alert, AlertType, Guidance};
 use fleetdiff_schemas::rows::HeapFindingRow;
 use fleetdiff_schemas::tables::TableRow;
@@ -68,6 +68,18 @@ fn alert(cause: u64, sequence: u64) -> Alert {
     }
 }
 
+fn opened(topic: &str, partitions: i32) -> AlertProducer {
+    opened_by(topic, partitions, "profiles")
+}
+
+fn opened_by(topic: &str, partitions: i32, sender: &str) -> AlertProducer {
+    AlertProducer::open(&client(), AlertSettings { topic, partitions, sender }).unwrap()
+}
+
+fn sender() -> Vec<(String, String)> {
+    vec![("fleetdiff_sender".to_owned(), "profiles".to_owned())]
+}
+
 /// Reads `count` messages of a topic from its beginning with nothing of fleetdiff's in between.
 fn consume(topic: &str, partitions: i32, count: usize) -> Vec<OwnedMessage> {
     let consumer: BaseConsumer = ClientConfig::new()
@@ -86,6 +98,7 @@ fn consume(topic: &str, partitions: i32, count: usize) -> Vec<OwnedMessage> {
         messages.extend(consumer.poll(Duration::from_millis(100)).map(|message| message.unwrap().detach()));
     }
     assert_eq!(messages.len(), count);
+    assert!(consumer.poll(Duration::from_millis(300)).is_none(), "more than {count} messages");
     messages
 }
 
@@ -94,15 +107,16 @@ fn headers_of(message: &OwnedMessage) -> Vec<(String, String)> {
     message.headers().unwrap().iter().map(|header| (header.key.to_owned(), text(header.value))).collect()
 }
 
+fn header_of(message: &OwnedMessage, name: &str) -> String {
+    headers_of(message).into_iter().find(|(key, _)| key == name).unwrap().1
+}
+
 #[test]
 fn alerts_arrive_with_key_headers_and_data_in_order() {
-    let producer = AlertProducer::open(&client(), "alerts", 5).unwrap();
+    let mut producer = opened("alerts", 5);
     let sent: Vec<Alert> = (0..3).flat_map(|sequence| (0..20).map(move |cause| alert(cause, sequence))).collect();
     for hop in sent.chunks(20) {
-        for alert in hop {
-            producer.send(alert).unwrap();
-        }
-        producer.flush().unwrap();
+        assert_eq!(producer.send(hop).unwrap(), 20);
     }
 
     let mut seen: BTreeMap<String, Vec<&OwnedMessage>> = BTreeMap::new();
@@ -117,7 +131,7 @@ fn alerts_arrive_with_key_headers_and_data_in_order() {
         let message = seen[&alert.key][sequence];
         assert_eq!(message.payload().unwrap(), alert.data.as_bytes());
         assert_eq!(message.timestamp().to_millis(), Some(alert.at.0 / 1_000_000));
-        assert_eq!(headers_of(message), alert.headers());
+        assert_eq!(headers_of(message), [sender(), alert.headers()].concat());
     }
 }
 
@@ -133,20 +147,21 @@ fn a_hidden_leak_arrives_under_its_own_key() {
             class: HeapClass::HiddenLeak,
             state,
             sequence: Hop(sequence),
+            changed_at: Nanos::from_seconds(i64::try_from(sequence).unwrap() * 10),
             summary: "Hidden leak: v42 keeps more memory than v41.".to_owned(),
             ..HeapFindingRow::blank()
         };
         Alert::of_heap(&row, &Guidance::default()).unwrap()
     };
     let sent: Vec<Alert> = (1..).zip(states).map(of).collect();
-    let producer = AlertProducer::open(&client(), "leaks", 5).unwrap();
-    sent.iter().for_each(|alert| producer.send(alert).unwrap());
-    producer.flush().unwrap();
+    let mut producer = opened("leaks", 5);
+    for alert in &sent {
+        producer.send(std::slice::from_ref(alert)).unwrap();
+    }
     let messages = consume("leaks", 5, sent.len());
     for (alert, message) in sent.iter().zip(&messages) {
         assert_eq!(message.key().unwrap(), br#"["checkout","v42","v41",null,"heap"]"#);
-        let headers = headers_of(message);
-        let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()).unwrap();
+        let header = |name: &str| header_of(message, name);
         assert_eq!(header("ce_type"), "dev.fleetdiff.heap.v1");
         assert_eq!((header("ce_id"), header("ce_subject")), (alert.id.clone(), "v42 against v41: memory".to_owned()));
         let data: serde_json::Value = serde_json::from_slice(message.payload().unwrap()).unwrap();
@@ -158,9 +173,7 @@ fn a_hidden_leak_arrives_under_its_own_key() {
 #[test]
 fn the_alert_topic_is_made_compacted_and_a_second_writer_finds_it() {
     for _ in 0..2 {
-        let producer = AlertProducer::open(&client(), "compacted-alerts", 1).unwrap();
-        producer.send(&alert(0, 0)).unwrap();
-        producer.flush().unwrap();
+        opened("compacted-alerts", 1).send(&[alert(0, 0)]).unwrap();
     }
     let admin: AdminClient<DefaultClientContext> =
         ClientConfig::new().set("bootstrap.servers", broker::shared().address()).create().unwrap();
@@ -169,5 +182,39 @@ fn the_alert_topic_is_made_compacted_and_a_second_writer_finds_it() {
     let configs = runtime.block_on(admin.describe_configs([&topic], &AdminOptions::new())).unwrap();
     let policy = configs[0].as_ref().unwrap().get("cleanup.policy").unwrap().value.clone();
     assert_eq!(policy.as_deref(), Some("compact"));
-    assert_eq!(consume("compacted-alerts", 1, 2).len(), 2);
+}
+
+/// A sender that starts again sends what its topic lacks, whatever other senders have sent there.
+#[test]
+fn regression_a_restart_sends_no_alert_again() {
+    let hops: Vec<Vec<Alert>> = (0..6).map(|hop| (0..3).map(|cause| alert(cause, hop)).collect()).collect();
+    let mut other = opened_by("again", 3, "other-profiles");
+    assert_eq!(other.send(&[alert(9, 5)]).unwrap(), 1, "later than all of this sender");
+    for sent_before in 0..6 {
+        let mut producer = opened("again", 3);
+        let counts: Vec<usize> = hops.iter().take(sent_before + 1).map(|hop| producer.send(hop).unwrap()).collect();
+        let expected: Vec<usize> = (0..=sent_before).map(|hop| if hop < sent_before { 0 } else { 3 }).collect();
+        assert_eq!(counts, expected, "alerts sent by start {sent_before}, hop by hop");
+    }
+    assert_eq!(opened("again", 3).send(&hops.concat()).unwrap(), 0);
+    let messages = consume("again", 3, 19);
+    let ids: BTreeSet<String> = messages.iter().map(|message| header_of(message, "ce_id")).collect();
+    assert_eq!(ids.len(), 19, "each once");
+}
+
+/// What was sent and not finished is undone, and never seen.
+#[test]
+fn regression_the_sender_that_was_started_last_is_the_only_one() {
+    let mut first = opened("fenced", 1);
+    first.send(&[alert(0, 0)]).unwrap();
+    let mut second = opened("fenced", 1);
+    let refused = first.send(&[alert(0, 1)]).unwrap_err();
+    assert_eq!(refused.code(), "kafka_fenced", "{refused}");
+    assert!(refused.to_string().contains("started after this one"), "{refused}");
+    assert_eq!(second.send(&[alert(0, 0), alert(0, 1)]).unwrap(), 1);
+    let mut elsewhere = opened_by("fenced", 1, "other-profiles");
+    elsewhere.send(&[alert(1, 0)]).unwrap();
+    assert_eq!(second.send(&[alert(0, 2)]).unwrap(), 1, "another sender is no rival");
+    let ids: Vec<String> = consume("fenced", 1, 4).iter().map(|message| header_of(message, "ce_id")).collect();
+    assert_eq!(ids, [alert(0, 0).id, alert(0, 1).id, alert(1, 0).id, alert(0, 2).id]);
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fleetdiff_connectors::kafka::alerts::AlertProducer;
+use fleetdiff_connectors::kafka::alerts::{AlertProducer, AlertSettings};
 use fleetdiff_connectors::kafka::client::ClientSettings;
 use fleetdiff_connectors::kafka::error::BrokerError;
 use fleetdiff_connectors::kafka::publish::{Key, Outgoing, PublishSettings, Publisher, RecordForm};
@@ -181,7 +181,8 @@ fn failures(client: &ClientSettings, topic: &str) -> Vec<BrokerError> {
             let settings = PublishSettings::new(topic, RecordForm::Pprof, Key::None);
             Publisher::open(client, settings).err().unwrap()
         });
-        let alerts = scope.spawn(|| AlertProducer::open(client, topic, 1).err().unwrap());
+        let settings = AlertSettings { topic, partitions: 1, sender: "profiles" };
+        let alerts = scope.spawn(move || AlertProducer::open(client, settings).err().unwrap());
         [source, publisher, alerts].map(|attempt| attempt.join().unwrap()).into()
     })
 }

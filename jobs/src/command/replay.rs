@@ -89,8 +89,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         Ok(fleet.into_iter().map(|fleet| -> Box<dyn Source> { Box::new(fleet) }).collect())
     };
     run::run(&config, configuration.workers, Arc::new(sources), Box::new(keeper.clone()))?;
+    let finished = keeper.finish();
     receivers.finish(GRACE);
-    let (tables, aa_check) = keeper.finish()?;
+    let (tables, aa_check) = finished?;
     warn_of_rejected(&tables);
     let mut out = std::io::stdout().lock();
     if tables.comparisons.is_empty() {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
+use fleetdiff_connectors::kafka::alerts::AlertSettings;
 use fleetdiff_connectors::kafka::source::{Contents, Share, TopicSettings, TopicSource};
 use fleetdiff_connectors::kafka::topic;
 use fleetdiff_connectors::receivers::Receivers;
@@ -82,13 +83,14 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
     let terms = run::Service { stop, idle_after, decisions };
     let sources = sources(&configuration, args.until_end);
     let ended = run_service(&config, configuration.workers, sources, Box::new(service.clone()), terms);
+    let ended = ended.and_then(|ended| match ended {
+        Ended::Complete => Ok((ended, service.finish()?)),
+        Ended::Stopped => Ok((ended, service.leave())),
+    });
     // However it ended, what was announced goes out.
     receivers.finish(GRACE);
-    let ended = ended?;
-    match ended {
-        Ended::Complete => log_end(&service.finish()?, "ended", config.clock()),
-        Ended::Stopped => log_end(&service.leave(), "stopped", config.clock()),
-    }
+    let (ended, done) = ended?;
+    log_end(&done, if ended == Ended::Complete { "ended" } else { "stopped" }, config.clock());
     if ended == Ended::Stopped && args.until_end {
         return Err(Failure::with_hint(
             "stopped before the end of the topic",
@@ -103,14 +105,15 @@ fn open(configuration: &Configuration, receivers: &Receivers, clock: HopClock) -
     let (kafka, alerts) = (&configuration.kafka, &configuration.alerts);
     let partitions = topic::partition_count(&kafka.client, &kafka.topic).map_err(Failure::of_broker)?;
     let folder = &configuration.output.folder;
+    // NB: in this order. A second run in this folder is refused before it could take the topic of alerts from the first.
+    let output = Output::create(folder, configuration.of_topic_as_json(), configuration.output.flush)?;
     let target = if alerts.topic.is_empty() {
         AlertTarget::file(folder)?
     } else {
-        AlertTarget::topic(&kafka.client, &alerts.topic, alerts.partitions).map_err(Failure::of_broker)?
+        let settings = AlertSettings { topic: &alerts.topic, partitions: alerts.partitions, sender: &kafka.topic };
+        AlertTarget::topic(&kafka.client, settings).map_err(Failure::of_broker)?
     };
-    let output = Output::create(folder, configuration.of_topic_as_json(), configuration.output.flush, target)?
-        .guided(alerts.guidance())
-        .announced_to(receivers.clone());
+    let output = output.alerting(target).guided(alerts.guidance()).announced_to(receivers.clone());
     let requests = if kafka.metrics_topic.is_empty() {
         String::new()
     } else {

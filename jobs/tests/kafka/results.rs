@@ -123,7 +123,7 @@ pub fn read_alerts(topic: &str) -> Vec<Value> {
 fn structured(message: &BorrowedMessage<'_>) -> Value {
     let text = |bytes: Option<&[u8]>| String::from_utf8(bytes.unwrap().to_vec()).unwrap();
     let mut event = Map::new();
-    for header in message.headers().unwrap().iter() {
+    for header in message.headers().unwrap().iter().filter(|header| header.key != "fleetdiff_sender") {
         let name = match header.key {
             "content-type" => "datacontenttype",
             other => other.strip_prefix("ce_").unwrap(),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fleetdiff_connectors::output::OutputError;
 use fleetdiff_connectors::receivers::Receivers;
+use fleetdiff_pipeline::run::RunError;
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::sink::{Sink, SinkError};
@@ -50,9 +50,9 @@ impl Service {
     }
 
     /// Writes the remaining rows and ends the output.
-    pub(crate) fn finish(&self) -> Result<Done, OutputError> {
+    pub(crate) fn finish(&self) -> Result<Done, RunError> {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.output.take().map_or(Ok(()), Output::finish)?;
+        state.output.take().map_or(Ok(()), Output::finish).map_err(RunError::Sink)?;
         state.write_metrics(self.clock);
         Ok(state.done.clone())
     }

@@ -1,0 +1,96 @@
+//! Until when alerts of a sender are in a topic.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use fleetdiff_schemas::time::Nanos;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaError;
+use rdkafka::message::{BorrowedMessage, Headers, Message};
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+
+use crate::kafka::client::{ClientSettings, Reporter};
+use crate::kafka::error::BrokerError;
+use crate::kafka::topic::explain;
+
+/// How long one poll of the client library may take.
+const POLL: Duration = Duration::from_millis(100);
+
+/// The header of a record that says by whom it was sent.
+pub(super) const SENDER: &str = "fleetdiff_sender";
+
+/// The time of the latest alert that a sender has in a topic. The latest alert of a key survives compaction, so the latest of
+/// a sender always does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sent {
+    through: Option<Nanos>,
+}
+
+impl Sent {
+    /// Reads the topic to its end. Records of others are passed over.
+    ///
+    /// # Errors
+    /// [`BrokerError::Unreachable`] if nothing comes for the time of a connection, and what the cluster refuses.
+    pub(super) fn read(
+        client: &ClientSettings,
+        topic: &str,
+        partitions: i32,
+        sender: &str,
+    ) -> Result<Self, BrokerError> {
+        let fixed = [
+            ("group.id", "fleetdiff"),
+            ("allow.auto.create.topics", "false"),
+            ("enable.auto.commit", "false"),
+            ("enable.partition.eof", "true"),
+            ("isolation.level", "read_committed"),
+        ];
+        let consumer: BaseConsumer<Reporter> = client
+            .config(&[], &fixed)?
+            .create_with_context(Reporter::default())
+            .map_err(|error| BrokerError::from_client(&error, topic, &client.brokers, None))?;
+        let refused = |error: &KafkaError| explain(&consumer, error, topic, &client.brokers);
+        let mut list = TopicPartitionList::new();
+        for number in 0..partitions {
+            list.add_partition_offset(topic, number, Offset::Beginning).map_err(|error| refused(&error))?;
+        }
+        consumer.assign(&list).map_err(|error| refused(&error))?;
+        let mut open: BTreeSet<i32> = (0..partitions).collect();
+        let (mut sent, mut heard_at) = (Self::default(), Instant::now());
+        while !open.is_empty() {
+            match consumer.poll(POLL) {
+                Some(Ok(message)) => {
+                    heard_at = Instant::now();
+                    sent.through = sent.through.max(time_of(&message, sender));
+                }
+                Some(Err(KafkaError::PartitionEOF(number))) => drop(open.remove(&number)),
+                // NB: the client library goes on by itself after lost connections and elections.
+                Some(Err(error)) if heard_at.elapsed() > client.connect_timeout => return Err(refused(&error)),
+                None if heard_at.elapsed() > client.connect_timeout => {
+                    let detail = format!("nothing of topic {topic} came");
+                    return Err(BrokerError::Unreachable { brokers: client.brokers.clone(), detail });
+                }
+                Some(Err(_)) | None => {}
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Whether an alert of this time is not there yet.
+    pub(super) fn lacks(self, at: Nanos) -> bool {
+        self.through.is_none_or(|through| at > through)
+    }
+
+    /// The alerts of this time, and all earlier ones, are there now.
+    pub(super) fn note(&mut self, at: Nanos) {
+        self.through = self.through.max(Some(at));
+    }
+}
+
+/// The time of an event that this sender sent.
+fn time_of(message: &BorrowedMessage<'_>, sender: &str) -> Option<Nanos> {
+    let headers = message.headers()?;
+    let value = |name: &str| headers.iter().find(|header| header.key == name).and_then(|header| header.value);
+    let at = value("ce_time").filter(|_| value(SENDER) == Some(sender.as_bytes()))?;
+    let at: jiff::Timestamp = std::str::from_utf8(at).ok()?.parse().ok()?;
+    Some(Nanos(i64::try_from(at.as_nanosecond()).ok()?))
+}
