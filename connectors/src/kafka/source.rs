@@ -216,6 +216,9 @@ fn consumer(client: &ClientSettings, settings: &TopicSettings) -> Result<BaseCon
         ("auto.offset.reset", "error"),
         // Per partition (guess); with the library's default every partition of every worker would hold 64 MB.
         ("queued.max.messages.kbytes", "16384"),
+        // Whatever a broker holds can be fetched, so that a record that is too large is refused by its offset rather than fetched
+        // in vain for ever. This is no buffer: memory is taken for what comes, and `fetch.max.bytes` limits what is asked for.
+        ("receive.message.max.bytes", "2147483647"),
     ];
     let fixed = [
         ("allow.auto.create.topics", "false"),

@@ -148,6 +148,34 @@ fn garbage_on_a_delta_topic_is_rejected_and_the_rest_is_read() {
     assert_eq!(reasons, [Reason::UnsupportedVersion, Reason::Truncated, Reason::Malformed]);
 }
 
+/// Both are more than the client library takes by default; it then asked for them in vain for ever.
+#[test]
+fn regression_records_of_150_mb_are_refused_and_the_rest_is_read() {
+    let most = "209715200";
+    let plan = TopicPlan { name: "huge", partitions: 1, replication: None, configuration: &[("max.message.bytes", most)] };
+    topic::ensure(&client(), plan).unwrap();
+    let good = Raw { headers: headers(&[]), value: Some(one_profile().1) };
+    let huge = Raw { headers: headers(&[]), value: Some(vec![b'x'; 150_000_000]) };
+    for compression in ["none", "zstd"] {
+        let producer: BaseProducer = ClientConfig::new()
+            .set("bootstrap.servers", broker::shared().address())
+            .set("message.max.bytes", most)
+            .set("queue.buffering.max.kbytes", "400000")
+            .set("compression.type", compression)
+            .set("linger.ms", "0")
+            .create()
+            .unwrap();
+        for record in [&good, &huge, &good] {
+            send_raw(&producer, "huge", 0, record);
+            producer.flush(Duration::from_secs(60)).unwrap();
+        }
+    }
+    let read = read_share("huge", Share::WHOLE, Format::Pprof);
+    assert_eq!(read.offsets(0), [0, 1, 2, 3, 4, 5]);
+    let is_good: Vec<bool> = read.all().map(|record| record.parts.iter().all(Result::is_ok)).collect();
+    assert_eq!(is_good, [true, false, true, true, false, true]);
+}
+
 /// The last offset of a partition is then a marker, which no reader ever sees: arithmetic on offsets would wait for it.
 #[test]
 fn transactions_are_read_when_committed_and_their_markers_end_a_partition() {
