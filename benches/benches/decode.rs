@@ -16,6 +16,7 @@ use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_formats::otlp::{self, proto::Request};
 use fleetdiff_formats::pprof::proto::Profile as Proto;
 use fleetdiff_formats::{Format, Labels, Options, compression};
+use fleetdiff_schemas::delta;
 use fleetdiff_schemas::profile::{Profile, Samples};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use prost::Message;
@@ -73,6 +74,8 @@ fn inputs() -> Vec<Input> {
         (record.unwrap_or_else(|fault| panic!("a recorded profile cannot be written: {fault}")), nobody())
     });
     let same = Input { name: "otlp: the same, 12 a record", format: Format::Otlp, records: batches.collect() };
+    let deltas = profiles.chunks(12).map(|batch| (delta::encode(batch), nobody()));
+    let columnar = Input { name: "delta: the same, 12 a record", format: Format::Delta, records: deltas.collect() };
     let collector = root.join("connectors/formats/testdata/otlp-kafka");
     let collected = (1..=3).flat_map(|hop| (1..=4).map(move |node| format!("hop{hop:02}-node-{node}.otlp.pb")));
     let collected = collected.map(|file| (read(&collector.join(file)), nobody())).collect();
@@ -84,7 +87,7 @@ fn inputs() -> Vec<Input> {
         format: Format::Pprof,
         records: vec![(large::profile(), labels)],
     };
-    vec![large, pprof, same, collected, folded]
+    vec![large, pprof, same, columnar, collected, folded]
 }
 
 /// The files of a fleet without their compression.
@@ -154,22 +157,25 @@ fn tell(input: &Input, decoded: Spread, structs: Spread) {
         .sum();
     assert!(stacks > 1_000, "{}: only {stacks} stacks", input.name);
     let made = self::structs(input);
-    let whole = input.format == Format::Folded || made.pprof.len() + made.otlp.len() == input.records.len();
+    let of_prost = [Format::Pprof, Format::Otlp].contains(&input.format);
+    let whole = !of_prost || made.pprof.len() + made.otlp.len() == input.records.len();
     assert!(whole, "{}: prost cannot read a record", input.name);
     let bytes: usize = input.records.iter().map(|(bytes, _)| bytes.len()).sum();
+    let packed: usize = input.records.iter().map(|(bytes, _)| compression::gzip(bytes).len()).sum();
     let rates = |spent: Spread| {
         let per_second = |amount: f64| spent.map(|seconds| amount / seconds);
         format!("{} MB/s, {} k stacks/s", per_second(bytes as f64 / 1e6), per_second(stacks as f64 / 1e3))
     };
     say(&format!(
-        "\n{}: {} records, {} profiles, {stacks} stacks, {:.2} MB\n  decoder       {}",
+        "\n{}: {} records, {} profiles, {stacks} stacks, {:.2} MB, {:.2} MB gzipped\n  decoder       {}",
         input.name,
         input.records.len(),
         profiles.len(),
         bytes as f64 / 1e6,
+        packed as f64 / 1e6,
         rates(decoded),
     ));
-    if input.format != Format::Folded {
+    if of_prost {
         say(&format!("  prost structs {} (decoder x {:.2} as fast)", rates(structs), structs.median / decoded.median));
     }
 }

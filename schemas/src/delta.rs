@@ -1,7 +1,29 @@
-//! The columnar delta: profiles of many pods in one self-contained record, counts by function in columns.
+//! The columnar delta: profiles of many pods in one self-contained record, their stacks as one call tree, in columns.
 //!
-//! A record is the magic bytes `FLDD`, one byte of version, then what that version defines. Each version is a module.
-//! [`current`] is the version that is written; all versions remain readable.
+//! Numbers are LEB128 varints, those marked `+-` zigzag. A *text* is a length and UTF-8 bytes. A record is the magic bytes `FLDD`,
+//! one byte of version, then:
+//!
+//! | part | content |
+//! |---|---|
+//! | labels | number, then texts: everything that identities and cohorts are made of |
+//! | identities | number, then each: service, build, region, cohort, hardware, pod (label indexes), a byte of flags (1: node, 2: process start), node (label index), process start (`+-` ns) |
+//! | names | length in bytes of what follows; number, then all lengths, then all bytes: function names, strictly ascending |
+//! | call tree | number of nodes, then two columns: how many levels up from the node before its parent is (0: it is a child of that node), and name index. Nodes are numbered from 1 in this order; 0 is the root, which has no name. The children of a node ascend by name |
+//! | blocks | number, then each profile: its length in bytes, then its block |
+//!
+//! A block: identity (index), type (byte), temporality (byte), window start (`+-` ns), window length (ns), flags (byte, 1: requests,
+//! 2: stacks), requests (count, `+-` start, length), then either form of the samples.
+//! - Stacks: number of cohorts; each, strictly ascending: 0 if the samples name none, else label index + 1; number of stacks, then
+//!   two columns: node of the call tree (the first; then the distance from the one before, less 1) and samples; then a byte that says
+//!   which values they have (0: none, 1: the same for each sample, which follows, 2: a column follows).
+//! - Counts by function, of a profile that came without stacks: content hash (16 bytes, low first), number of cohorts; each, strictly
+//!   ascending: label index, samples, number of functions, then three columns: name index (the first; then the distance from the
+//!   one before, less 1), own, total less own.
+//!
+//! This layout cannot express unsorted or repeated names, repeated stacks of a node, repeated functions or `own > total`. The other
+//! conditions (children that ascend, `sum(own) <= samples`, `total <= samples`, at least one sample) are checked on reading.
+//!
+//! Version 1 has no call tree and no stacks. Version 2 is written; both are read.
 //!
 //! ```
 //! # use fleetdiff_schemas::{delta, identity::Identity, profile::*, time::*};
@@ -23,10 +45,13 @@
 //! ```
 
 mod bytes;
-pub mod v1;
+mod layout;
+mod names;
+mod read;
+mod tree;
+mod write;
 
-pub use v1 as current;
-pub use v1::SeenNames;
+pub use self::names::SeenNames;
 
 use crate::profile::Profile;
 use crate::rejected::{Reason, Rejection};
@@ -34,14 +59,20 @@ use crate::rejected::{Reason, Rejection};
 /// The first bytes of every record.
 pub(crate) const MAGIC: [u8; 4] = *b"FLDD";
 
-/// Writes profiles as one record of the [`current`] version. Stacks are folded to counts by function and their content
-/// hash is kept. Equal profiles give equal bytes.
+/// The first version, which has no stacks.
+const WITHOUT_STACKS: u8 = 1;
+
+/// The version that is written.
+pub const VERSION: u8 = 2;
+
+/// Writes profiles as one record. Equal profiles give equal bytes, whatever the order of their stacks and however equal stacks are
+/// split.
 ///
-/// Assumes profiles as decoders give them; an entry whose name index lies beyond the names is left out.
+/// Assumes profiles as decoders give them; a frame or entry whose name index lies beyond the names is left out.
 pub fn encode(profiles: &[Profile]) -> Vec<u8> {
     let mut record = MAGIC.to_vec();
-    record.push(current::VERSION);
-    current::encode(profiles, &mut record);
+    record.push(VERSION);
+    write::encode(profiles, &mut record);
     record
 }
 
@@ -73,10 +104,9 @@ pub fn decode_after(
     }
     match rest.split_first() {
         None => Err(Rejection::new(Reason::Truncated, "the record ends before its version")),
-        Some((&v1::VERSION, body)) => v1::decode(body, seen, take),
+        Some((&version @ (WITHOUT_STACKS | VERSION), body)) => read::decode(body, version >= VERSION, seen, take),
         Some((&version, _)) => {
-            let detail =
-                format!("version {version} of the columnar delta, this program reads 1 to {}", current::VERSION);
+            let detail = format!("version {version} of the columnar delta, this program reads 1 to {VERSION}");
             Err(Rejection::new(Reason::UnsupportedVersion, detail))
         }
     }

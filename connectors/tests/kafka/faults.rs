@@ -152,7 +152,8 @@ fn garbage_on_a_delta_topic_is_rejected_and_the_rest_is_read() {
 #[test]
 fn regression_records_of_150_mb_are_refused_and_the_rest_is_read() {
     let most = "209715200";
-    let plan = TopicPlan { name: "huge", partitions: 1, replication: None, configuration: &[("max.message.bytes", most)] };
+    let plan =
+        TopicPlan { name: "huge", partitions: 1, replication: None, configuration: &[("max.message.bytes", most)] };
     topic::ensure(&client(), plan).unwrap();
     let good = Raw { headers: headers(&[]), value: Some(one_profile().1) };
     let huge = Raw { headers: headers(&[]), value: Some(vec![b'x'; 150_000_000]) };

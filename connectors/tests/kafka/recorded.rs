@@ -123,23 +123,23 @@ fn as_delta_a_topic_gives_what_can_be_counted_and_the_rest_is_named() {
 }
 
 #[test]
-fn a_snapshot_goes_as_pprof_and_has_no_place_in_the_delta() {
+fn a_snapshot_goes_in_either_form() {
     let folder = tempfile::tempdir().unwrap();
     mixed_folder(folder.path());
     let mut manifest = OpenOptions::new().append(true).open(folder.path().join("manifest.jsonl")).unwrap();
     writeln!(manifest, "{}", line("whole.pb.gz", r#","temporality":"cumulative""#)).unwrap();
-    let (published, _) = publish(folder.path(), "recorded-snapshot-delta", RecordForm::Delta);
-    let skipped = published.skipped.iter().find(|skipped| skipped.line == 26).unwrap();
-    assert_eq!(skipped.rejection.reason, Reason::UnsupportedType);
-    assert!(skipped.rejection.detail.contains("publish them as pprof"), "{skipped:?}");
-
-    let (published, _) = publish(folder.path(), "recorded-snapshot-pprof", RecordForm::Pprof);
-    assert_eq!((published.acknowledged.records, published.skipped.len()), (26, 0));
-    let read = read_share("recorded-snapshot-pprof", Share::WHOLE, Format::Pprof);
-    let snapshots = read
-        .all()
-        .flat_map(|record| &record.parts)
-        .flatten()
-        .filter(|profile| profile.temporality == Temporality::Cumulative);
-    assert_eq!(snapshots.count(), 1);
+    for (topic, form, format) in [
+        ("recorded-snapshot-delta", RecordForm::Delta, Format::Delta),
+        ("recorded-snapshot-pprof", RecordForm::Pprof, Format::Pprof),
+    ] {
+        let (published, _) = publish(folder.path(), topic, form);
+        assert!(published.skipped.iter().all(|skipped| skipped.line != 26), "{topic}: {:?}", published.skipped);
+        let read = read_share(topic, Share::WHOLE, format);
+        let snapshots = read
+            .all()
+            .flat_map(|record| &record.parts)
+            .flatten()
+            .filter(|profile| profile.temporality == Temporality::Cumulative);
+        assert_eq!(snapshots.count(), 1, "{topic}");
+    }
 }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use fleetdiff_connectors::files::{FileFormat, FleetWriter};
 use fleetdiff_connectors::kafka::publish::Outgoing;
-use fleetdiff_formats::Format;
 use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::{Cells, Fleet, FleetBuilder};
@@ -135,9 +134,7 @@ fn into_folder(args: &GenerateArgs, folder: &Path) -> Result<(), Failure> {
 
 fn onto_topic(args: &GenerateArgs) -> Result<(), Failure> {
     let configuration = Configuration::load(args.config.as_deref(), &args.flags).map_err(Failure::of_configuration)?;
-    let builder = builder(args)?;
-    // Counts folded by function are the same numbers, several times as fast; pprof cannot hold them.
-    let fleet = built(if configuration.kafka.format == Format::Delta { builder.folded() } else { builder.stacks() })?;
+    let fleet = built(builder(args)?.stacks())?;
     let mut publisher = publisher::open(&configuration, args.onto)?;
     let sent =
         each_profile(&fleet, |profile| publisher.publish(Outgoing::Profile(profile)).map_err(Failure::of_broker))?;

@@ -67,19 +67,6 @@ impl Results {
         assert!(a == b, "{about}: some other table");
     }
 
-    /// The results in self counts that are still available if profiles come as counts by function: without stacks, and without
-    /// where work came from or went.
-    pub fn without_stacks(mut self) -> Self {
-        assert!(!self.tables.stacks.is_empty(), "stacks of something that is flagged");
-        self.tables.stacks.clear();
-        self.tables.flags.iter_mut().for_each(|flag| flag.row.detail = None);
-        for alert in &mut self.alerts {
-            let flags = alert.pointer_mut("/data/flags").and_then(Value::as_array_mut);
-            flags.into_iter().flatten().for_each(|flag| flag["detail"] = Value::Null);
-        }
-        self
-    }
-
     /// Rows of cells, flags, comparisons, ledger, and alerts.
     pub fn sizes(&self) -> [usize; 5] {
         let tables = &self.tables;

@@ -60,22 +60,23 @@ fn folded_stacks_as_pprof() {
     assert!(results.tables.flags.iter().any(|flag| flag.row.detail.is_some()), "stacks show where work went");
 }
 
-/// The columnar delta has counts by function and no stacks, so it is not known where work went.
 #[test]
-fn folded_stacks_as_delta() {
+fn regression_folded_stacks_as_delta() {
     let fleet = recorded("rd-listpack");
-    let results =
-        same_as(replayed(&fleet, &LISTPACK).without_stacks(), "rd-listpack-delta", &fleet, "delta", &LISTPACK);
-    let [cells, _, comparisons, ledger, _] = results.sizes();
-    assert!(cells > 100 && comparisons > 10 && ledger > 10, "{:?}", results.sizes());
+    let results = same_as(replayed(&fleet, &LISTPACK), "rd-listpack-delta", &fleet, "delta", &LISTPACK);
+    assert!(results.tables.flags.iter().any(|flag| flag.row.detail.is_some()), "stacks show where work went");
+    let [cells, flags, comparisons, ledger, _] = results.sizes();
+    assert!(cells > 100 && flags > 0 && comparisons > 10 && ledger > 10, "{:?}", results.sizes());
     assert_eq!(results.refused(), 0);
 }
 
 /// Its heap and mutex profiles are snapshots of what was counted since processes began.
 #[test]
-fn pprof_files_as_they_are() {
+fn pprof_files_as_they_are_and_as_delta() {
     let settings = ["--warm-up", "0s", "--cell", "cohort", "--base", "A,A2", "--head", "B", "--count-kind", "total"];
-    let results = same_from_topic("kv-snapshot", &recorded("kv-snapshot"), "pprof", &settings);
+    let fleet = recorded("kv-snapshot");
+    let results = same_from_topic("kv-snapshot", &fleet, "pprof", &settings);
+    let results = same_as(results, "kv-snapshot-delta", &fleet, "delta", &settings);
     let [cells, _, comparisons, ledger, _] = results.sizes();
     assert!(cells > 100 && comparisons > 10 && ledger > 10, "{:?}", results.sizes());
     assert_eq!(results.refused(), 0);

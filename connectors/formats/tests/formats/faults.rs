@@ -4,12 +4,13 @@ use fleetdiff_formats::pprof::encode;
 use fleetdiff_formats::pprof::proto::{Label, Line, Profile as Message};
 use fleetdiff_formats::{Format, Labels, Options, compression, folded};
 use fleetdiff_schemas::delta;
+use fleetdiff_schemas::fold::fold_stacks;
 use fleetdiff_schemas::profile::{Profile, ProfileType, Samples, Stack, Temporality};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::TimeRange;
 use prost::Message as _;
 
-use super::fixtures::{identity, labels, part, window};
+use super::fixtures::{identity, labels, part, stacks_of, window};
 
 fn profile() -> Profile {
     let stack = |frames: &[u32], count| Stack { frames: frames.to_vec(), count, cohort: None, value: 0 };
@@ -68,7 +69,7 @@ fn records_cut_short_or_made_of_nothing_we_know() {
 
 #[test]
 fn every_other_version_of_the_delta_is_refused() {
-    for version in (0..=u8::MAX).filter(|version| *version != delta::current::VERSION) {
+    for version in (0..=u8::MAX).filter(|version| ![1, delta::VERSION].contains(version)) {
         let mut record = delta::encode(&[profile()]);
         record[4] = version;
         assert_eq!(reason(Format::Delta, &record), Reason::UnsupportedVersion);
@@ -148,12 +149,19 @@ fn what_unfolds_without_end_is_too_large() {
 
 #[test]
 fn levels_and_snapshots_without_stacks_are_refused_with_their_moment() {
-    for (temporality, refused) in [(Temporality::Cumulative, [false, false, true]), (Temporality::Gauge, [true; 3])] {
+    let folded_by_function = |profile: &Profile| {
+        let cohorts = fold_stacks(&profile.names, stacks_of(profile), &profile.identity.cohort);
+        Profile { samples: Samples::Folded { content: 1, cohorts }, ..profile.clone() }
+    };
+    for (temporality, refused) in
+        [(Temporality::Cumulative, [false, false, false, true]), (Temporality::Gauge, [true; 4])]
+    {
         let held = Profile { temporality, ..profile() };
         let records = [
             (Format::Pprof, encode(&held).unwrap()),
             (Format::Folded, folded::encode(&held).unwrap()),
             (Format::Delta, delta::encode(std::slice::from_ref(&held))),
+            (Format::Delta, delta::encode(&[folded_by_function(&held)])),
         ];
         for ((format, bytes), refused) in records.into_iter().zip(refused) {
             let labels =

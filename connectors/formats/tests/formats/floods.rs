@@ -81,6 +81,18 @@ fn delta(name: &'static str, number: usize) -> Flood {
     flood(name, Format::Delta, &start, &[0; 7], 7 * number, &blocks)
 }
 
+/// A columnar delta whose call tree is one chain, and whose only profile has a stack that ends in each node.
+fn chain(name: &'static str, nodes: usize) -> Flood {
+    let varint = |number: usize| head(0, number)[1..].to_vec();
+    // One label, "x"; one identity of it; a table of one name, "f".
+    let start = [&b"FLDD\x02\x01\x01x\x01"[..], &[0; 7], b"\x03\x01\x01f", &varint(nodes)].concat();
+    // A cohort of as many stacks, the first of them of node 1, with one sample each and no value.
+    let stacks =
+        [&[0, 0, 0, 0, 0, 2, 1, 0][..], &varint(nodes), &[1], &vec![0; nodes - 1], &vec![1; nodes], &[0]].concat();
+    let block = [&[1][..], &varint(stacks.len()), &stacks].concat();
+    flood(name, Format::Delta, &start, &[0; 2], 2 * nodes, &block)
+}
+
 /// Every flood.
 pub fn floods() -> Vec<Flood> {
     let mut floods = binary();
@@ -142,6 +154,7 @@ fn binary() -> Vec<Flood> {
         ),
         pprof("pprof of frames that unfold", &location, 1 << 20, &lines),
         delta("delta of a million identities and profiles", 1 << 20),
+        chain("delta of a million stacks of up to a million frames", 1 << 20),
     ]
 }
 

@@ -2,7 +2,8 @@
 
 use fleetdiff_formats::Format;
 use fleetdiff_formats::reading::{Divisor, Filters, Reading, Run, Unread};
-use fleetdiff_schemas::profile::ProfileType;
+use fleetdiff_schemas::delta;
+use fleetdiff_schemas::profile::{Folded, Profile, ProfileType, Samples};
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::time::Nanos;
 
@@ -62,12 +63,19 @@ fn a_window_of_the_file_is_told_from_a_stand_in() {
 }
 
 #[test]
-fn a_columnar_delta_is_read_as_it_is_and_no_other_way() {
-    let (bytes, samples) = good(Format::Delta).remove(0);
-    let run = read_as(&Reading::default(), Format::Delta, &bytes, ProfileType::Cpu).unwrap();
-    assert_eq!(run.profile.total(), samples);
+fn a_columnar_delta_is_read_by_symbol_unless_it_holds_counts_by_function() {
+    let (stacks, samples) = good(Format::Delta).remove(0);
+    let cohorts = vec![Folded { cohort: "web".into(), samples, functions: Vec::new() }];
+    let sent = delta::decode(&stacks).unwrap().remove(0).unwrap();
+    let counts = Profile { samples: Samples::Folded { content: 1, cohorts }, ..sent };
+    let counts = delta::encode(&[counts]);
+    for bytes in [&stacks, &counts] {
+        let run = read_as(&Reading::default(), Format::Delta, bytes, ProfileType::Cpu).unwrap();
+        assert_eq!(run.profile.total(), samples);
+    }
     let by_symbol = Reading { stream: true, ..Reading::default() };
-    let fault = read_as(&by_symbol, Format::Delta, &bytes, ProfileType::Cpu).unwrap_err();
+    assert_eq!(read_as(&by_symbol, Format::Delta, &stacks, ProfileType::Cpu).unwrap().profile.total(), samples);
+    let fault = read_as(&by_symbol, Format::Delta, &counts, ProfileType::Cpu).unwrap_err();
     assert!(
         matches!(fault, Unread::Rejected(fault) if fault.reason == Reason::UnsupportedType && fault.detail.contains("counts by function"))
     );

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fleetdiff_formats::names::Rewrites;
 use fleetdiff_formats::{Decode, Format, Options};
-use fleetdiff_schemas::profile::{Profile, Temporality};
+use fleetdiff_schemas::profile::Profile;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 
 use super::publisher::{Outgoing, Publisher, RecordForm};
@@ -37,8 +37,8 @@ impl Publisher {
     ///
     /// In format `pprof` every existing file is sent: pprof files as they are, others as pprof. A file that cannot be
     /// decoded is sent as it is, so that a reader of the topic rejects it at the same time as a reader of the folder.
-    /// In format `delta` such files, and profiles that are not for a window, are skipped. In either format, files of
-    /// records with a part that cannot be decoded are skipped too.
+    /// In format `delta` such files are skipped. In either format, files of records with a part that cannot be decoded are
+    /// skipped too.
     ///
     /// # Errors
     /// The failure of a record: [`BrokerError::Delivery`], [`BrokerError::TooLarge`], [`BrokerError::Denied`]. What was
@@ -73,8 +73,7 @@ struct Files {
 }
 
 impl Files {
-    /// NB: a reader of a pprof topic rewrites names, so they are not changed here. In a delta stacks are already
-    /// folded, and names cannot be rewritten after that.
+    /// NB: a reader of a pprof topic rewrites names, so they are not changed here. A reader of deltas takes them as they are.
     fn new(form: RecordForm, options: &Options) -> Self {
         let rewrites = match form {
             RecordForm::Pprof => Rewrites::default(),
@@ -104,16 +103,6 @@ impl Files {
         let decoder = self.decoders.entry(raw.format).or_insert_with(|| raw.format.decoder(options));
         let parts = decoder.decode(&raw.bytes, &raw.labels);
         let profiles = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let snapshot = profiles.iter().find(|profile| profile.temporality == Temporality::Cumulative);
-        if let (RecordForm::Delta, Some(snapshot)) = (self.form, snapshot) {
-            let detail = "counts since the process began (cumulative) have no place in the columnar delta; publish them as pprof";
-            let refusal = Rejection::new(Reason::UnsupportedType, detail);
-            return Err(Rejection {
-                profile_type: Some(snapshot.profile_type),
-                at: Some(snapshot.event_time()),
-                ..refusal
-            });
-        }
         if profiles.is_empty() {
             return Err(Rejection::new(Reason::Empty, "the file holds no profile"));
         }

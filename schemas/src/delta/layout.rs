@@ -8,12 +8,20 @@ pub(super) const MAX_LABELS: usize = 1 << 20;
 pub(super) const MAX_NAMES: usize = 1 << 22;
 /// Most profiles in a record, and most identities.
 pub(super) const MAX_PROFILES: usize = 1 << 20;
-/// Most functions over all blocks of a record: 24 bytes each in memory.
-pub(super) const MAX_FUNCTIONS: usize = 1 << 24;
+/// Most functions and stacks over all blocks of a record: at least 24 bytes each in memory.
+pub(super) const MAX_ENTRIES: usize = 1 << 24;
+/// Most nodes of a call tree.
+pub(super) const MAX_NODES: usize = 1 << 22;
 
 pub(super) const HAS_NODE: u8 = 1;
 pub(super) const HAS_PROCESS_START: u8 = 2;
 pub(super) const HAS_REQUESTS: u8 = 1;
+pub(super) const HAS_STACKS: u8 = 2;
+
+/// Which values the stacks of a cohort have.
+pub(super) const NO_VALUES: u8 = 0;
+pub(super) const SAME_VALUE: u8 = 1;
+pub(super) const OWN_VALUES: u8 = 2;
 
 /// The bytes of profile types; never reused.
 pub(super) const TYPES: [(ProfileType, u8); 7] = [

@@ -3,14 +3,18 @@
 
 use std::sync::Arc;
 
-use super::super::Take;
-use super::super::bytes::{Reader, malformed, out_of_range, text};
+use super::Take;
+use super::bytes::{Reader, malformed, out_of_range, text};
 use super::layout::{
-    HAS_NODE, HAS_PROCESS_START, HAS_REQUESTS, MAX_FUNCTIONS, MAX_LABELS, MAX_PROFILES, TEMPORALITIES, TYPES,
+    HAS_NODE, HAS_PROCESS_START, HAS_REQUESTS, HAS_STACKS, MAX_ENTRIES, MAX_LABELS, MAX_PROFILES, NO_VALUES,
+    OWN_VALUES, SAME_VALUE, TEMPORALITIES, TYPES,
 };
 use super::names::SeenNames;
+use super::tree::CallTree;
 use crate::identity::{Build, Cohort, Hardware, Identity, NodeId, PodId, Region, Service};
-use crate::profile::{Folded, FoldedFunction, MAX_SAMPLES, Profile, ProfileType, Requests, Samples};
+use crate::profile::{
+    Folded, FoldedFunction, MAX_SAMPLES, MAX_VALUE, Profile, ProfileType, Requests, Samples, Stack, Temporality,
+};
 use crate::rejected::{Reason, Rejection};
 use crate::time::{Nanos, TimeRange};
 
@@ -19,12 +23,13 @@ const LABEL: usize = 48;
 const IDENTITY: usize = 384;
 const PART: usize = 384;
 
-/// Reads what follows magic and version; see [`super::super::decode`].
+/// Reads what follows magic and version; see [`super::decode`].
 ///
 /// # Errors
 /// A fault outside the blocks refuses the whole record.
-pub fn decode(
+pub(super) fn decode(
     body: &[u8],
+    has_tree: bool,
     seen: &mut SeenNames,
     take: &mut Take<'_>,
 ) -> Result<Vec<Result<Profile, Rejection>>, Rejection> {
@@ -32,10 +37,11 @@ pub fn decode(
     let labels = labels(&mut reader, take)?;
     let identities = identities(&mut reader, &labels, take)?;
     let names = seen.names(reader.bytes()?, take)?;
+    let tree = if has_tree { Some(CallTree::read(&mut reader, names.len(), take)?) } else { None };
     let number = reader.entries(2, MAX_PROFILES)?;
     take(number * PART)?;
     let mut tables =
-        Tables { labels, identities, names, cohorts_left: MAX_LABELS, functions_left: MAX_FUNCTIONS, take };
+        Tables { labels, identities, names, tree, cohorts_left: MAX_LABELS, entries_left: MAX_ENTRIES, take };
     let mut parts = Vec::with_capacity(number);
     for _ in 0..number {
         parts.push(tables.part(reader.bytes()?));
@@ -117,8 +123,10 @@ struct Tables<'t, 'c> {
     labels: Vec<Arc<str>>,
     identities: Identities,
     names: Arc<[Arc<str>]>,
+    /// `None` in the version without stacks.
+    tree: Option<CallTree>,
     cohorts_left: usize,
-    functions_left: usize,
+    entries_left: usize,
     take: &'t mut Take<'c>,
 }
 
@@ -142,13 +150,21 @@ impl Tables<'_, '_> {
         let temporality = by_byte(&TEMPORALITIES, reader.byte()?, "temporality")?;
         let window = window(&mut reader)?;
         *at = Some(temporality.window(window).midpoint());
-        let requests = requests(&mut reader)?;
-        let content = u128::from_le_bytes(reader.array()?);
-        let cohorts = self.cohorts(&mut reader)?;
+        let flags = reader.byte()?;
+        let known = HAS_REQUESTS | if self.tree.is_some() { HAS_STACKS } else { 0 };
+        if flags & !known != 0 {
+            return Err(malformed(&format!("unknown flags {flags} of a block")));
+        }
+        let requests = if flags & HAS_REQUESTS == 0 { None } else { Some(requests(&mut reader)?) };
+        let samples = if flags & HAS_STACKS == 0 {
+            let content = u128::from_le_bytes(reader.array()?);
+            Samples::Folded { content, cohorts: self.cohorts(&mut reader)? }
+        } else {
+            Samples::Stacks(self.stacks(&mut reader, temporality)?)
+        };
         if reader.left() > 0 {
             return Err(malformed("bytes after the last cohort of a block"));
         }
-        let samples = Samples::Folded { content, cohorts };
         let identity = self.identity(identity)?;
         Ok(Profile { identity, profile_type, temporality, window, requests, names: Arc::clone(&self.names), samples })
     }
@@ -174,18 +190,89 @@ impl Tables<'_, '_> {
             if samples == 0 {
                 return Err(malformed("a cohort without samples"));
             }
-            if whole > MAX_SAMPLES {
-                return Err(Rejection::new(Reason::TooLarge, format!("{whole} samples, at most {MAX_SAMPLES}")));
-            }
+            at_most(whole, MAX_SAMPLES, "samples")?;
             cohorts.push(Folded { cohort, samples, functions: self.functions(reader, samples)? });
         }
-        if cohorts.is_empty() { Err(Rejection::new(Reason::Empty, "the profile holds no sample")) } else { Ok(cohorts) }
+        if cohorts.is_empty() { Err(without_samples()) } else { Ok(cohorts) }
+    }
+
+    /// The stacks of all cohorts. A snapshot without any tells that the process has no samples yet.
+    fn stacks(&mut self, reader: &mut Reader<'_>, temporality: Temporality) -> Result<Vec<Stack>, Rejection> {
+        let number = reader.entries(3, self.cohorts_left)?;
+        self.cohorts_left -= number;
+        let (mut stacks, mut before) = (Vec::new(), None);
+        for _ in 0..number {
+            let cohort = match reader.number()? {
+                0 => None,
+                index => Some(Cohort::new(label(index - 1, &self.labels)?)),
+            };
+            if before.is_some_and(|before| before >= cohort) {
+                return Err(malformed("cohorts that do not ascend"));
+            }
+            self.stacks_of(reader, cohort.as_ref(), &mut stacks)?;
+            before = Some(cohort);
+        }
+        if stacks.iter().any(|stack| stack.count == 0 && stack.value == 0) {
+            return Err(malformed("a stack without samples"));
+        }
+        let sum = |of: fn(&Stack) -> u64| stacks.iter().fold(0u64, |sum, stack| sum.saturating_add(of(stack)));
+        at_most(sum(|stack| stack.value), MAX_VALUE, "as values")?;
+        match sum(|stack| stack.count) {
+            0 if temporality == Temporality::Delta => Err(without_samples()),
+            samples => at_most(samples, MAX_SAMPLES, "samples").map(|()| stacks),
+        }
+    }
+
+    /// The columns of a cohort.
+    fn stacks_of(
+        &mut self,
+        reader: &mut Reader<'_>,
+        cohort: Option<&Cohort>,
+        stacks: &mut Vec<Stack>,
+    ) -> Result<(), Rejection> {
+        let Some(tree) = &self.tree else { return Ok(()) };
+        let number = reader.entries(2, self.entries_left)?;
+        self.entries_left -= number;
+        // NB: a list that grows makes room for up to as many again.
+        (self.take)(number * 2 * size_of::<Stack>())?;
+        stacks.reserve(number);
+        let first = stacks.len();
+        let mut expected = 0u64;
+        reader.column(number, |distance| {
+            let node = expected.saturating_add(distance);
+            let frames = tree.frames(node, self.take)?;
+            stacks.push(Stack { frames, count: 0, cohort: cohort.cloned(), value: 0 });
+            expected = node + 1;
+            Ok(())
+        })?;
+        let own = stacks.get_mut(first..).unwrap_or_default();
+        let mut rows = own.iter_mut();
+        reader.column(number, |count| {
+            rows.next().into_iter().for_each(|stack| stack.count = count);
+            Ok(())
+        })?;
+        match reader.byte()? {
+            NO_VALUES => Ok(()),
+            SAME_VALUE => {
+                let each = reader.number()?;
+                own.iter_mut().for_each(|stack| stack.value = stack.count.saturating_mul(each));
+                Ok(())
+            }
+            OWN_VALUES => {
+                let mut rows = own.iter_mut();
+                reader.column(number, |value| {
+                    rows.next().into_iter().for_each(|stack| stack.value = value);
+                    Ok(())
+                })
+            }
+            other => Err(malformed(&format!("unknown kind of values {other}"))),
+        }
     }
 
     /// The three columns of a cohort.
     fn functions(&mut self, reader: &mut Reader<'_>, samples: u64) -> Result<Vec<FoldedFunction>, Rejection> {
-        let number = reader.entries(3, self.functions_left)?;
-        self.functions_left -= number;
+        let number = reader.entries(3, self.entries_left)?;
+        self.entries_left -= number;
         (self.take)(number * size_of::<FoldedFunction>())?;
         let mut functions = Vec::with_capacity(number);
         let mut expected = 0u64;
@@ -227,6 +314,15 @@ impl Tables<'_, '_> {
     }
 }
 
+#[cold]
+fn without_samples() -> Rejection {
+    Rejection::new(Reason::Empty, "the profile holds no sample")
+}
+
+fn at_most(sum: u64, limit: u64, of: &str) -> Result<(), Rejection> {
+    if sum <= limit { Ok(()) } else { Err(Rejection::new(Reason::TooLarge, format!("{sum} {of}, at most {limit}"))) }
+}
+
 fn by_byte<T: Copy>(table: &[(T, u8)], byte: u8, what: &str) -> Result<T, Rejection> {
     let found = table.iter().find(|(_, known)| *known == byte);
     found.map(|(value, _)| *value).ok_or_else(|| malformed(&format!("unknown {what} {byte}")))
@@ -239,10 +335,6 @@ fn window(reader: &mut Reader<'_>) -> Result<TimeRange, Rejection> {
     Ok(TimeRange { start: Nanos(start), end: Nanos(end) })
 }
 
-fn requests(reader: &mut Reader<'_>) -> Result<Option<Requests>, Rejection> {
-    match reader.byte()? {
-        0 => Ok(None),
-        HAS_REQUESTS => Ok(Some(Requests { count: reader.number()?, window: window(reader)? })),
-        other => Err(malformed(&format!("unknown flags {other} of a block"))),
-    }
+fn requests(reader: &mut Reader<'_>) -> Result<Requests, Rejection> {
+    Ok(Requests { count: reader.number()?, window: window(reader)? })
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::super::Take;
-use super::super::bytes::{Reader, malformed, text, truncated};
+use super::Take;
+use super::bytes::{Reader, malformed, text, truncated};
 use super::layout::MAX_NAMES;
 use crate::identity::stable_hash;
 use crate::rejected::Rejection;
