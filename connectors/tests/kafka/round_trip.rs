@@ -49,9 +49,9 @@ fn partitions_by_pod(read: &Read) -> BTreeMap<String, BTreeSet<i32>> {
 
 /// A record's time is the first millisecond after the end of its profiles.
 fn assert_broker_times(read: &Read) {
-    for Decoded { broker_time, parts, .. } in read.all() {
+    for Decoded { stamped, parts, .. } in read.all() {
         for profile in parts.iter().flatten() {
-            let late = broker_time.unwrap().since(profile.window.end);
+            let late = stamped.time().unwrap().since(profile.window.end);
             assert!((Nanos(0)..Nanos(1_000_000)).contains(&late), "{late:?} after the end of its window");
         }
     }
