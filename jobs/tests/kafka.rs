@@ -4,6 +4,8 @@
 
 #[path = "../../connectors/tests/support/broker.rs"]
 mod broker;
+#[path = "kafka/clocks.rs"]
+mod clocks;
 #[path = "kafka/collector.rs"]
 mod collector;
 #[path = "kafka/faults.rs"]

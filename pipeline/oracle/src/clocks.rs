@@ -56,12 +56,13 @@ impl Believed {
 
     /// The largest time that enough pods have reached and that at most half of them contradict.
     pub(super) fn decide(&mut self, needed: u64, known: bool) {
+        let needed = usize::try_from(needed).unwrap_or(usize::MAX);
         let mut times: Vec<Nanos> = self.heard.values().map(|heard| heard[heard.len() - 1].1).collect();
         times.sort_by_key(|at| std::cmp::Reverse(*at));
         let agreed = times.iter().find(|&&at| {
             let reached = times.iter().filter(|other| **other >= at).count();
             let near = times.iter().filter(|other| at.since(**other) <= HOUR).count();
-            let enough = u64::try_from(reached).unwrap() >= needed || known && 2 * reached > near;
+            let enough = reached >= needed || known && 2 * reached > near;
             enough && times.len() - near <= near
         });
         agreed.into_iter().for_each(|&at| self.move_to(at));

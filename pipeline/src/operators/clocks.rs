@@ -13,17 +13,17 @@ pub trait AddUpClocks<'scope> {
 
 impl<'scope> AddUpClocks<'scope> for StreamVec<'scope, u64, Box<ClockRow>> {
     fn add_up_clocks(self) -> StreamVec<'scope, u64, ClockRow> {
-        self.at_close("Clocks", |_| 0, |closed| added_up(closed.items))
+        self.at_close("Clocks", |_| 0, |closed| added_up(closed.items.into_iter().map(|row| *row).collect()))
     }
 }
 
-fn added_up(mut shown: Vec<Box<ClockRow>>) -> Vec<ClockRow> {
+fn added_up(mut shown: Vec<ClockRow>) -> Vec<ClockRow> {
     shown.sort();
     let mut rows: Vec<ClockRow> = Vec::new();
     for one in shown {
         match rows.last_mut() {
             Some(row) if row.key() == one.key() => row.add(&one),
-            _ => rows.push(*one),
+            _ => rows.push(one),
         }
     }
     rows

@@ -24,27 +24,26 @@ enum Fault {
 }
 
 fn drawn(draws: &mut Xoshiro256PlusPlus) -> Fault {
-    let by = [15, 45, 70, 200, 900, 3_500, 5_000, 86_400, -50, -500, -3_000, -5_000];
+    let by = [15, 45, 70, 200, 900, 3_500, 5_000, 86_400, -50, -500, -4_000, -5_000];
     let by = by[draws.random_range(0..by.len())];
     [Fault::Constant(by), Fault::Jumping(by), Fault::Drifting(by)][draws.random_range(0..3usize)]
 }
 
 /// Gives records the timestamps of their senders.
-pub(super) fn stamped_by_senders(partitions: &mut [Vec<Decoded>]) {
+fn stamped_by_senders(partitions: &mut [Vec<Decoded>]) {
     for record in partitions.iter_mut().flatten() {
         record.stamped = Stamped::BySender(record.stamped.time());
     }
 }
 
-/// Sets the clocks of so many pods wrong.
-pub(super) fn with_wrong_clocks(partitions: &mut [Vec<Decoded>], number: usize, draws: &mut Xoshiro256PlusPlus) {
+/// Sets the clocks of so many pods wrong, and says how.
+fn with_wrong_clocks(partitions: &mut [Vec<Decoded>], number: usize, draws: &mut Xoshiro256PlusPlus) -> String {
     let profiles = || partitions.iter().flatten().flat_map(|record| &record.parts).flatten();
     let pods: BTreeSet<PodId> = profiles().map(|profile| profile.identity.pod.clone()).collect();
     let begin = profiles().map(|profile| profile.window.start).min().unwrap();
     let pods: Vec<PodId> = pods.into_iter().collect();
     let wrong: Vec<(PodId, Fault)> =
         (0..number).map(|_| (pods[draws.random_range(0..pods.len())].clone(), drawn(draws))).collect();
-    println!("wrong clocks: {wrong:?}");
     for profile in partitions.iter_mut().flatten().flat_map(|record| &mut record.parts).flatten() {
         let Some((_, fault)) = wrong.iter().find(|(pod, _)| *pod == profile.identity.pod) else { continue };
         let by = match fault {
@@ -70,6 +69,18 @@ pub(super) fn with_wrong_clocks(partitions: &mut [Vec<Decoded>], number: usize, 
             Arc::make_mut(&mut profile.identity).process_start = Some(start.plus(Nanos::from_seconds(by)));
         }
     }
+    format!("{wrong:?}")
+}
+
+/// Sets some clocks wrong in most fleets, and lets senders stamp the records of about half of them; says what was done.
+pub(super) fn with_random_clocks(partitions: &mut [Vec<Decoded>], draws: &mut Xoshiro256PlusPlus) -> String {
+    let wrong = if draws.random_bool(0.7) { draws.random_range(2..=5) } else { 0 };
+    let said = with_wrong_clocks(partitions, wrong, draws);
+    let by_senders = draws.random_bool(0.6);
+    if by_senders {
+        stamped_by_senders(partitions);
+    }
+    format!("stamped by senders: {by_senders}, wrong clocks: {said}")
 }
 
 /// How often what these fleets must show occurred: profiles ahead and behind; samples that waited, were rejected and too late.
@@ -96,31 +107,31 @@ impl ClocksOccurred {
 fn oracle_wrong_clocks() {
     for by_senders in [false, true] {
         let mut occurred = ClocksOccurred::default();
-        for seed in 61..=72 {
+        for seed in 61..=66 {
             let mut draws = Xoshiro256PlusPlus::seed_from_u64(seed);
             let fleet = fleet(seed);
             let mut partitions = fleet.partitions(3);
-            with_wrong_clocks(&mut partitions, 3, &mut draws);
+            let wrong = with_wrong_clocks(&mut partitions, 4, &mut draws);
             if by_senders {
                 stamped_by_senders(&mut partitions);
             }
             let agreement = draws.random_range(1..=5);
-            println!("seed {seed}, by senders: {by_senders}, agreement {agreement}");
+            println!("seed {seed}, by senders: {by_senders}, agreement {agreement}, wrong clocks: {wrong}");
             let got = agreed(seed, &Config { agreement, ..config() }, &partitions);
             assert!(got.ledger.iter().all(LedgerRow::balances), "seed {seed}");
             occurred.count(&got);
         }
         println!("by senders: {by_senders}: {occurred:?}");
         let ClocksOccurred([ahead, behind, waited, rejected, late]) = occurred;
-        assert!(ahead > 100 && behind > 100 && rejected > 100 && late > 100, "{occurred:?}");
-        assert_eq!(waited > 100, by_senders, "{occurred:?}");
+        assert!(ahead > 100 && behind > 100 && rejected > 10_000 && late > 10_000, "{occurred:?}");
+        assert_eq!(waited > 10_000, by_senders, "{occurred:?}");
     }
 }
 
 /// A fleet of which nothing is late has the same rows whoever stamps its records, also where pods are alone in their partition.
 #[test]
 fn oracle_stamps_of_senders_change_nothing_where_clocks_are_right() {
-    for (seed, partition_count) in [(81, 3), (82, 12), (83, 40)] {
+    for (seed, partition_count) in [(81, 3), (83, 40)] {
         let fleet = super::builder(seed).partition_count(partition_count).pods_per_record(1).build();
         let mut partitions = fleet.partitions(partition_count);
         let by_broker = agreed(seed, &config(), &partitions);

@@ -15,7 +15,7 @@ use fleetdiff_simulation::fleet::{Cells, FleetBuilder, Ring};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::clocks::{ClocksOccurred, stamped_by_senders, with_wrong_clocks};
+use super::clocks::{ClocksOccurred, with_random_clocks};
 use super::silences::with_silence;
 use super::{agreed, builder, delivered, on_other_machines};
 
@@ -210,13 +210,7 @@ fn oracle_random_fleets() {
             let from = fleet.time().start.plus(Nanos::from_seconds(draws.random_range(300..700)));
             partitions = with_silence(partitions, from, Nanos::from_seconds(draws.random_range(60..1500)));
         }
-        if of_clocks.random_bool(0.5) {
-            let wrong = of_clocks.random_range(1..=2);
-            with_wrong_clocks(&mut partitions, wrong, &mut of_clocks);
-        }
-        if of_clocks.random_bool(0.6) {
-            stamped_by_senders(&mut partitions);
-        }
+        println!("{}", with_random_clocks(&mut partitions, &mut of_clocks));
         let got = agreed(seed, &config, &partitions);
         assert!(got.ledger.iter().all(LedgerRow::balances), "seed {seed}");
         rows += got.cells.len();

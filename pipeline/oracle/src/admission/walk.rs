@@ -108,7 +108,7 @@ impl<'a> Walk<'a, '_> {
 
     /// The time under which a rejected part is booked.
     fn time_of(&self, stamped: Stamped, rejection: &Rejection) -> Option<Nanos> {
-        let time = rejection.at.or(stamped.time())?;
+        let time = rejection.at.or_else(|| stamped.time())?;
         match stamped {
             Stamped::No => Some(time),
             Stamped::ByBroker(received) => Some(time.min(received)),
