@@ -12,7 +12,7 @@ use std::sync::Arc;
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::{Build, Identity, stable_hash};
 use fleetdiff_schemas::profile::{
-    CountKind, Decoded, Folded, FoldedFunction, Position, Profile, ProfileType, Samples, Temporality,
+    CountKind, Decoded, Folded, FoldedFunction, Position, Profile, ProfileType, Samples, Stamped, Temporality,
 };
 use fleetdiff_schemas::rows::CellKey;
 use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
@@ -236,7 +236,7 @@ impl Workload {
         };
         let offset = i64::try_from(hop).unwrap_or(0) * 1000 + i64::try_from(number).unwrap_or(0);
         let position = Position { source: "bench".into(), partition, offset, file: None };
-        Decoded { position, broker_time: None, parts: vec![Ok(profile)], points: Vec::new() }
+        Decoded { position, stamped: Stamped::No, parts: vec![Ok(profile)], points: Vec::new() }
     }
 
     /// When a hop counted from 0 starts.

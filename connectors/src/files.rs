@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use fleetdiff_formats::{Decode, Format, Labels, Options, format_of};
 use fleetdiff_schemas::identity::{Build, Service};
-use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType};
+use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType, Stamped};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::TimeRange;
@@ -230,7 +230,7 @@ impl Source for RecordedFleet {
         let parts = self.decode(&line);
         let position =
             Position { source: Arc::clone(&self.name), partition: PARTITION, offset: line.number, file: line.file };
-        Ok(Polled::Record(Box::new(Decoded { position, broker_time: None, parts, points: Vec::new() })))
+        Ok(Polled::Record(Box::new(Decoded { position, stamped: Stamped::No, parts, points: Vec::new() })))
     }
 
     fn set_paused(&mut self, partition: i32, paused: bool) {

@@ -121,6 +121,7 @@ impl ParquetOutput {
         files.extend(self.write_table(&tables.load_curves, first)?);
         files.extend(self.write_table(&tables.ledger, first)?);
         files.extend(self.write_table(&tables.rejected, first)?);
+        files.extend(self.write_table(&tables.clocks, first)?);
         self.begun |= first.is_some();
         Ok(Written { files })
     }

@@ -55,6 +55,7 @@ fn all_sorted(tables: &Tables) -> Tables {
         heap_findings: Vec::new(),
         ledger: sorted(&tables.ledger),
         rejected: sorted(&tables.rejected),
+        clocks: sorted(&tables.clocks),
         fan_out: Vec::new(),
     }
 }
@@ -116,9 +117,10 @@ fn order_bytes_do_not_depend_on_the_order_of_rows() {
     shuffle(&mut generator, &mut tables.load_curves);
     shuffle(&mut generator, &mut tables.ledger);
     shuffle(&mut generator, &mut tables.rejected);
+    shuffle(&mut generator, &mut tables.clocks);
     write(second.path(), &tables).unwrap();
     let files = files_below(first.path());
-    assert_eq!(files.len(), 13 * 4, "thirteen tables, four intervals of ten minutes");
+    assert_eq!(files.len(), 14 * 4, "fourteen tables, four intervals of ten minutes");
     assert_eq!(files, files_below(second.path()));
 }
 
@@ -131,7 +133,7 @@ fn what_is_written_already_is_done() {
     let again = write(folder.path(), &tables).unwrap();
     assert!(first.files.iter().all(|file| file.created) && again.files.iter().all(|file| !file.created));
     assert_eq!(files_below(folder.path()), before);
-    assert_eq!(first.files.iter().map(|file| file.rows).sum::<usize>(), 13 * 50);
+    assert_eq!(first.files.iter().map(|file| file.rows).sum::<usize>(), 14 * 50);
 }
 
 #[test]
@@ -227,6 +229,7 @@ fn the_first_interval_has_a_file_of_every_table() {
     let paths: Vec<String> = files_below(folder.path()).keys().map(|path| path.display().to_string()).collect();
     let expected = [
         "cells",
+        "clocks",
         "comparisons",
         "evidence",
         "flags",
@@ -242,7 +245,7 @@ fn the_first_interval_has_a_file_of_every_table() {
     ];
     assert_eq!(paths, expected.map(|table| format!("{table}/date=2026-03-01/hour=09/1772358000.parquet")));
     output.write(&Tables { ledger: vec![ledger(START_SECONDS + 600)], ..Tables::default() }).unwrap();
-    assert_eq!(files_below(folder.path()).len(), 14, "later intervals have files of rows alone");
+    assert_eq!(files_below(folder.path()).len(), 15, "later intervals have files of rows alone");
     assert_eq!(read_tables(folder.path()).unwrap().ledger.len(), 2);
 }
 

@@ -6,6 +6,8 @@
 mod alerts_once;
 #[path = "../../connectors/tests/support/broker.rs"]
 mod broker;
+#[path = "kafka/clocks.rs"]
+mod clocks;
 #[path = "kafka/collector.rs"]
 mod collector;
 #[path = "kafka/faults.rs"]

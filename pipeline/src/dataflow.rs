@@ -16,6 +16,7 @@ use crate::operators::arrive::{Arrived, CountIn};
 use crate::operators::by_cell::CountByCell;
 use crate::operators::by_comparison::{DecideByComparison, Decision};
 use crate::operators::by_pod::DecideByPod;
+use crate::operators::clocks::AddUpClocks;
 use crate::operators::deliver::OutputRow;
 use crate::operators::fan_out::FanOut;
 use crate::operators::incidents::Incident;
@@ -41,7 +42,8 @@ pub fn build<'scope>(
 
     // Arrivals, counted where they enter.
     let (content, received) = arrived.count_in();
-    let (of_pods, rejected) = content.split();
+    let (of_pods, remarks) = content.split();
+    let (rejected, clocks) = remarks.split();
 
     // By pod: duplicates, deltas of snapshots, warm-up, drain, requests; then the additions to each cell.
     let (additions, seen) = of_pods.decide_by_pod(PodRules::new(config), Arc::clone(table)).split();
@@ -82,6 +84,7 @@ pub fn build<'scope>(
         announced,
         ledger.map(OutputRow::Ledger),
         rejected.map(|row| OutputRow::Rejected(*row)),
+        clocks.add_up_clocks().map(OutputRow::Clock),
     ]);
     Outputs { rows }
 }

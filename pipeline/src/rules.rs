@@ -5,6 +5,7 @@ pub(crate) mod admission;
 pub mod advice;
 pub mod article;
 pub(crate) mod causes;
+pub(crate) mod clocks;
 pub(crate) mod comparisons;
 pub(crate) mod cumulative;
 pub mod decisions;

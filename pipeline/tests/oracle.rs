@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "oracle/clocks.rs"]
+mod clocks;
 #[path = "oracle/cumulative.rs"]
 mod cumulative;
 #[path = "oracle/drain.rs"]

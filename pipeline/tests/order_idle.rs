@@ -11,8 +11,8 @@ use fleetdiff_pipeline::rules::decisions::{Decision, DecisionLog, Decisions, For
 use fleetdiff_pipeline::run::in_memory::{Collected, InMemory, sources};
 use fleetdiff_pipeline::run::{Ended, Service, run_service};
 use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::profile::Decoded;
-use fleetdiff_schemas::rows::Tables;
+use fleetdiff_schemas::profile::{Decoded, Profile, Stamped};
+use fleetdiff_schemas::rows::{LedgerRow, Tables};
 use fleetdiff_schemas::sink::SinkError;
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::Nanos;
@@ -140,6 +140,42 @@ fn order_decisions_made_live_make_the_same_rows_again() {
         assert!(same == tables, "{workers} workers: other rows with the same decisions {decisions:?}");
     }
     assert_ne!(again(&partitions, &[], 2).ledger, tables.ledger, "without the decisions nothing is late");
+}
+
+/// The second partition has one pod, whose sender stamps its records: what it gives before it falls silent waits until it is
+/// clear that it is alone.
+fn of_one_sender(mut partitions: Vec<Vec<Decoded>>) -> Vec<Vec<Decoded>> {
+    let mut parts = partitions[1].iter().flat_map(|record| &record.parts).flatten();
+    let pod = parts.next().unwrap().identity.pod.clone();
+    for record in &mut partitions[1] {
+        record.parts.retain(|part| part.as_ref().is_ok_and(|profile| profile.identity.pod == pod));
+        record.stamped = Stamped::BySender(record.stamped.time());
+    }
+    partitions[1].retain(|record| !record.parts.is_empty());
+    partitions
+}
+
+#[test]
+fn order_decisions_hold_for_what_waits_for_the_clocks_of_others() {
+    let (fleet, partitions) = partitions();
+    let partitions = of_one_sender(partitions);
+    assert!((45..90).contains(&partitions[1].len()), "a third of {} is too little to tell", partitions[1].len());
+    let (tables, decisions) = live(&fleet, &partitions);
+    assert!(matches!(decisions.first(), Some(Decision::Idle { partition: 1, .. })), "{decisions:?}");
+    let back = decisions.iter().filter(|made| matches!(made, Decision::Back { partition: 1, .. })).count();
+    assert!(back > 0, "{decisions:?}");
+    let sum = |column: fn(&LedgerRow) -> i64| tables.ledger.iter().map(column).sum::<i64>();
+    let sent = partitions.iter().flatten().flat_map(|record| &record.parts).flatten().map(Profile::total).sum::<u64>();
+    assert_eq!(u64::try_from(sum(|row| row.samples_received)).unwrap(), sent);
+    assert!(sum(|row| row.samples_late_counted + row.samples_late_dropped) > 0);
+    assert!(tables.rejected.is_empty() && tables.ledger.iter().all(LedgerRow::balances));
+    for workers in [1, 2, 4] {
+        let same = again(&partitions, &decisions, workers);
+        assert!(same == tables, "{workers} workers: other rows with the same decisions {decisions:?}");
+    }
+    let waited_for = again(&partitions, &[], 2);
+    let late = waited_for.ledger.iter().map(|row| row.samples_late_counted + row.samples_late_dropped).sum::<i64>();
+    assert_eq!(late, 0, "where nobody goes on without it, what has waited is in time");
 }
 
 /// The twin: a partition whose transport reports in time that there is nothing more is waited for.

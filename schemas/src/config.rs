@@ -93,6 +93,9 @@ pub struct Config {
     /// How far the event times of one partition may be out of order. 30 s: *guess* (half a 30 s profile and its
     /// transport).
     pub lateness: Nanos,
+    /// Pods of a partition that must have reached an event time before it is followed, where records are stamped by their
+    /// senders; more than half if fewer send. 3: *guess* (two wrong clocks are outvoted).
+    pub agreement: u64,
     /// What is cropped after a process start. 60 s: *guess* (caches and JIT of most services are warm by then).
     pub warm_up: Nanos,
     /// A process is young for this long: only pods of like age are compared, as soon as there are any. 0: ages do not
@@ -146,6 +149,7 @@ impl Default for Config {
             hop: Nanos::from_seconds(10),
             window: Nanos::from_seconds(1800),
             lateness: Nanos::from_seconds(30),
+            agreement: 3,
             warm_up: Nanos::from_seconds(60),
             young: Nanos::from_seconds(600),
             drain: Nanos(0),

@@ -220,13 +220,36 @@ pub struct Position {
     pub file: Option<Arc<str>>,
 }
 
+/// The timestamp of a record, by whose clock it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stamped {
+    /// There is none: records of a folder or in memory.
+    #[default]
+    No,
+    /// By the sender (CreateTime), if it sent a timestamp: proves nothing about the sender's clock.
+    BySender(Option<Nanos>),
+    /// By the broker that received it (LogAppendTime).
+    ByBroker(Nanos),
+}
+
+impl Stamped {
+    /// The timestamp.
+    pub fn time(self) -> Option<Nanos> {
+        match self {
+            Self::No => None,
+            Self::BySender(at) => at,
+            Self::ByBroker(at) => Some(at),
+        }
+    }
+}
+
 /// One record after decoding: each part is a profile or a rejection, and a bad part does not affect the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
     /// Where the record came from.
     pub position: Position,
-    /// When the broker received it, if there is a broker.
-    pub broker_time: Option<Nanos>,
+    /// When it was sent or received, and by whose clock.
+    pub stamped: Stamped,
     /// What it held.
     pub parts: Vec<Result<Profile, Rejection>>,
     /// The requests that it reports, if it is a record of metrics.

@@ -1,6 +1,7 @@
 //! The rows that fleetdiff writes; an unknown value is `None`, never 0 or -1. [`crate::tables`] lists and describes
 //! their columns.
 
+mod clock;
 mod evidence;
 mod heap;
 pub(crate) mod incident;
@@ -12,6 +13,7 @@ mod scaling;
 mod stack;
 mod waiting;
 
+pub use self::clock::ClockRow;
 pub use self::evidence::{EvidenceRow, SharedFigures};
 pub use self::heap::{HeapFindingRow, HeapRow, LevelFace};
 pub use self::incident::{IncidentRow, VerdictRow};
@@ -424,6 +426,8 @@ pub struct Tables {
     pub ledger: Vec<LedgerRow>,
     /// Rejected parts.
     pub rejected: Vec<RejectedRow>,
+    /// Pods whose clock is wrong.
+    pub clocks: Vec<ClockRow>,
     /// Changes of incidents.
     pub incidents: Vec<IncidentRow>,
     /// Changes of what is said about whole comparisons; announced, not written to files.

@@ -18,6 +18,7 @@ use crate::time::Nanos;
 
 pub mod calendar;
 mod cells;
+mod clocks;
 mod comparisons;
 mod evidence;
 mod field;

@@ -33,6 +33,7 @@ fn columns_hold_every_field() {
         assert_columns_hold_everything(seed, &generator.verdict());
         assert_columns_hold_everything(seed, &generator.ledger());
         assert_columns_hold_everything(seed, &generator.rejected());
+        assert_columns_hold_everything(seed, &generator.clock());
     }
 }
 

@@ -36,6 +36,7 @@ FILED_BY = {
     "load_curves": "window_end_at",
     "ledger": "hop_at",
     "rejected": "hop_at",
+    "clocks": "hop_at",
 }
 PARTITIONS = {"date", "hour"}
 CLOSE = 1e-9

@@ -54,6 +54,7 @@ impl FlushInterval {
             earliest(&tables.load_curves),
             earliest(&tables.ledger),
             earliest(&tables.rejected),
+            earliest(&tables.clocks),
         ];
         firsts.into_iter().flatten().min().map(|at| self.start_of(at))
     }
@@ -106,6 +107,7 @@ impl PendingRows {
         self.rows.load_curves.extend(rows.load_curves);
         self.rows.ledger.extend(rows.ledger);
         self.rows.rejected.extend(rows.rejected);
+        self.rows.clocks.extend(rows.clocks);
     }
 
     /// Gives the rows of intervals that are over, given that every row of hops that end at or before `closed_through`
@@ -131,6 +133,7 @@ impl PendingRows {
             heap_findings: Vec::new(),
             ledger: extract(&mut self.rows.ledger, |row| is_over(row.filed_at())),
             rejected: extract(&mut self.rows.rejected, |row| row.hop_at.is_some_and(is_over)),
+            clocks: extract(&mut self.rows.clocks, |row| is_over(row.filed_at())),
             fan_out: Vec::new(),
         }
     }

@@ -90,6 +90,7 @@ pub fn read_tables(root: &Path) -> Result<Tables, OutputError> {
         heap_findings: Vec::new(),
         ledger: reader.rows()?,
         rejected: reader.rows()?,
+        clocks: reader.rows()?,
         fan_out: Vec::new(),
     };
     reader.finish()?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fleetdiff_connectors::files::{Filter, RecordedFleet};
 use fleetdiff_formats::{Format, Options};
 use fleetdiff_schemas::fold::fold_stacks;
-use fleetdiff_schemas::profile::{Decoded, ProfileType, Samples, Temporality};
+use fleetdiff_schemas::profile::{Decoded, ProfileType, Samples, Stamped, Temporality};
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::source::{Polled, Source};
 use serde_json::Value;
@@ -99,7 +99,7 @@ fn records_come_by_end_and_line_with_their_place() {
         assert_eq!(position.file.as_deref(), lines[*place]["file"].as_str());
         // For memory: what was allocated and what is in use.
         let parts = if lines[*place]["profile_type"] == "heap" { 2 } else { 1 };
-        assert_eq!((record.broker_time, record.parts.len()), (None, parts));
+        assert_eq!((record.stamped, record.parts.len()), (Stamped::No, parts));
     }
     assert_eq!(records.len(), order.len());
 }

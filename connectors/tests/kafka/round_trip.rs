@@ -7,7 +7,7 @@ use fleetdiff_connectors::kafka::publish::{Key, Outgoing, PublishSettings, Publi
 use fleetdiff_connectors::kafka::source::{Share, TopicSettings};
 use fleetdiff_connectors::kafka::topic::{self, TopicPlan};
 use fleetdiff_formats::Format;
-use fleetdiff_schemas::profile::{Decoded, Profile};
+use fleetdiff_schemas::profile::{Decoded, Profile, Stamped};
 use fleetdiff_schemas::source::{Polled, Source};
 use fleetdiff_schemas::time::Nanos;
 
@@ -47,11 +47,12 @@ fn partitions_by_pod(read: &Read) -> BTreeMap<String, BTreeSet<i32>> {
     partitions
 }
 
-/// A record's time is the first millisecond after the end of its profiles.
-fn assert_broker_times(read: &Read) {
-    for Decoded { broker_time, parts, .. } in read.all() {
+/// A record's time is the first millisecond after the end of its profiles, by its sender's clock.
+fn assert_stamps(read: &Read) {
+    for Decoded { stamped, parts, .. } in read.all() {
         for profile in parts.iter().flatten() {
-            let late = broker_time.unwrap().since(profile.window.end);
+            let Stamped::BySender(Some(sent)) = stamped else { panic!("{stamped:?}") };
+            let late = sent.since(profile.window.end);
             assert!((Nanos(0)..Nanos(1_000_000)).contains(&late), "{late:?} after the end of its window");
         }
     }
@@ -71,7 +72,7 @@ fn round_trip(form: RecordForm, format: Format, key: Key) {
             let offsets = read.offsets(partition);
             assert!(!offsets.is_empty() && offsets.is_sorted_by(|a, b| a < b), "{partition}: {offsets:?}");
         }
-        assert_broker_times(&read);
+        assert_stamps(&read);
         let scattered = partitions_by_pod(&read).values().filter(|partitions| partitions.len() > 1).count();
         assert_eq!(scattered == 0, key == Key::Pod, "pods in more than one partition: {scattered}");
     }
@@ -114,6 +115,22 @@ fn a_whole_topic_is_keyed_as_java_clients_key() {
     assert_eq!(found.len(), 12);
     for (pod, partition) in found {
         assert_eq!(partition, crate::alerts::java_partition(pod.as_bytes(), 4), "{pod}");
+    }
+}
+
+/// A record says itself who stamped it, whatever the topic's configuration is by now.
+#[test]
+fn who_stamped_a_record_is_what_the_record_says() {
+    let configuration = [("retention.ms", "-1"), ("message.timestamp.type", "LogAppendTime")];
+    let plan = TopicPlan { name: "stamps", partitions: 4, replication: None, configuration: &configuration };
+    topic::ensure(&client(), plan).unwrap();
+    let published = fleet(3, 4);
+    publish("stamps", RecordForm::Pprof, Key::Pod, &published);
+    let read = read_share("stamps", Share::WHOLE, Format::Pprof);
+    assert_eq!(read.all().count(), published.len());
+    let latest = published.iter().map(|profile| profile.window.end).max().unwrap();
+    for Decoded { stamped, .. } in read.all() {
+        assert!(matches!(stamped, Stamped::ByBroker(at) if *at > latest), "{stamped:?}");
     }
 }
 

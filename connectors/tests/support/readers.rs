@@ -81,6 +81,7 @@ pub fn expect(expected: &Path, tables: &Tables) {
         "load_curves": figures(&tables.load_curves),
         "ledger": figures(&tables.ledger),
         "rejected": figures(&tables.rejected),
+        "clocks": figures(&tables.clocks),
     });
     fs::write(expected, figures.to_string()).unwrap();
 }

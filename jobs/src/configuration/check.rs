@@ -25,6 +25,7 @@ impl Configuration {
             "must be shorter than dataflow.window, because profiles are held back for that time",
         );
         need(config.window >= config.hop, "dataflow.window", "must be at least as long as dataflow.hop");
+        need(config.agreement > 0, "dataflow.agreement", "must be at least 1");
         need(config.evaluate_every.0 > 0, "dataflow.evaluate_every", "must be longer than 0s");
         need(config.report_every.0 > 0, "dataflow.report_every", "must be longer than 0s");
         need(config.epoch >= config.hop, "dataflow.epoch", "must be at least as long as dataflow.hop");

@@ -131,6 +131,9 @@ pub(crate) const KEYS: &[Key] = keys! {
     "dataflow.lateness" = dataflow.lateness, ROWS, Windows "lateness" "DURATION":
         "How far apart the event times of one partition may be; at least half of the longest profile plus its transport time."
         "guess: half a 30 s profile and its transport";
+    "dataflow.agreement" = dataflow.agreement, ROWS, Windows "agreement" "PODS":
+        "How many pods of a partition must have reached an event time before it is believed, if the topic has timestamps of senders (CreateTime); more than half if fewer send."
+        "guess: two wrong clocks are outvoted";
     "dataflow.warm_up" = dataflow.warm_up, ROWS, Windows "warm-up" "DURATION":
         "Time after the start of a process whose samples are left out."
         "guess: caches and compilers of most services settle within it";

@@ -5,7 +5,7 @@ use fleetdiff_formats::{Decode, Format, Options};
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::delta;
-use fleetdiff_schemas::profile::{Decoded, Position, Profile};
+use fleetdiff_schemas::profile::{Decoded, Position, Profile, Stamped};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
 use fleetdiff_simulation::fleet::Fleet;
@@ -32,7 +32,7 @@ fn decoded(decoder: &mut Box<dyn Decode>, partition: i32, records: &[Vec<u8>]) -
     let anonymous = Err(Rejection::new(Reason::MissingIdentity, "a columnar delta says itself whose it is"));
     let decode = |(offset, record): (i64, &Vec<u8>)| Decoded {
         position: Position { source: "profiles".into(), partition, offset, file: None },
-        broker_time: None,
+        stamped: Stamped::No,
         parts: decoder.decode(record, &anonymous),
         points: Vec::new(),
     };

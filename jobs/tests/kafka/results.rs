@@ -73,6 +73,11 @@ impl Results {
         [tables.cells.len(), tables.flags.len(), tables.comparisons.len(), tables.ledger.len(), self.alerts.len()]
     }
 
+    /// Why records were rejected.
+    pub fn reasons(&self) -> Vec<Reason> {
+        self.refusals.iter().map(|(_, reason, ..)| *reason).collect()
+    }
+
     /// How many records were rejected.
     pub fn refused(&self) -> usize {
         self.refusals.len()

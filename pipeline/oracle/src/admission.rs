@@ -1,5 +1,7 @@
 //! From records to counted samples: sections 1 and 2 of `docs/semantics.md`.
 
+mod walk;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -7,14 +9,14 @@ use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::{Build, Cohort, PodId, Service};
 use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType, Samples, Temporality, content_hash};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
-use fleetdiff_schemas::rows::{LedgerRow, RejectedRow};
+use fleetdiff_schemas::rows::{ClockRow, LedgerRow, RejectedRow};
 use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
 
+use self::walk::Walk;
+use super::clocks::{Believed, Clocks};
 use super::idle::IdleEntries;
 use super::snapshots::{Found, Snapshots};
 
-/// An event that lies further than this after the moment it was sent comes from the future.
-const FUTURE: Nanos = Nanos::from_seconds(60);
 /// A pod that is silent for so long is seen for the first time again.
 const DAY: Nanos = Nanos::from_seconds(86_400);
 /// The profile type of the ledger for parts that could not be decoded.
@@ -50,6 +52,7 @@ pub(super) struct Admitted {
     pub served: Vec<Served>,
     pub ledger: Vec<LedgerRow>,
     pub rejected: Vec<RejectedRow>,
+    pub clocks: Vec<ClockRow>,
     /// The largest application hop of a good profile.
     pub last: Option<Hop>,
 }
@@ -96,9 +99,22 @@ pub(super) fn admit(config: &Config, partitions: &[Vec<Decoded>]) -> Admitted {
     let mut admitted = Admitted::default();
     let mut ledger = Ledger::default();
     let mut applied = Vec::new();
+    let mut clocks = Clocks::default();
     for records in partitions {
-        apply(config, records, &mut applied, &mut ledger, &mut admitted.rejected);
+        let walk = Walk {
+            config,
+            believed: Believed::default(),
+            watermark: None,
+            early: Vec::new(),
+            waiting: Vec::new(),
+            applied: &mut applied,
+            ledger: &mut ledger,
+            rejected: &mut admitted.rejected,
+            clocks: &mut clocks,
+        };
+        walk.whole(records);
     }
+    admitted.clocks = clocks.rows(config.clock());
     let alive = sightings(config, &applied);
     admitted.last = applied.iter().map(|profile| profile.at).max();
     applied.retain(|profile| {
@@ -123,57 +139,6 @@ fn order<'a>(p: &'a Applied<'_>) -> impl Ord + use<'a> {
     let profile = &p.profile;
     let position = (p.position.partition, p.position.offset, p.part, &p.position.source);
     (p.at, &profile.identity.pod, profile.profile_type, profile.window, p.content, position)
-}
-
-/// Section 1: one partition in its own order. Good profiles go to `applied`, the others to `rejected` and the ledger.
-fn apply<'a>(
-    config: &Config,
-    records: &'a [Decoded],
-    applied: &mut Vec<Applied<'a>>,
-    ledger: &mut Ledger,
-    rejected: &mut Vec<RejectedRow>,
-) {
-    let clock = config.clock();
-    let mut watermark: Option<Hop> = None;
-    let mut waiting = Vec::new();
-    for record in records {
-        let mut latest: Option<Nanos> = None;
-        for (part, decoded) in record.parts.iter().enumerate() {
-            match decoded.clone().and_then(countable).and_then(|profile| not_from_future(record, profile)) {
-                Ok(profile) => {
-                    let event = profile.window.midpoint();
-                    latest = latest.max(Some(event));
-                    let own = clock.hop_of(event);
-                    let late = watermark.is_some_and(|watermark| own < watermark);
-                    let at = watermark.filter(|_| late).unwrap_or(own).plus(held_back(config, &profile));
-                    let content = content_of(&profile);
-                    applied.push(Applied {
-                        profile: Arc::new(profile),
-                        content,
-                        position: &record.position,
-                        part,
-                        own,
-                        at,
-                        late,
-                    });
-                }
-                Err(rejection) => {
-                    let time = rejection.at.or(record.broker_time).map(|at| clock.hop_of(at));
-                    let row =
-                        RejectedRow { hop_at: None, position: record.position.clone(), part: index(part), rejection };
-                    match watermark.max(time) {
-                        Some(hop) => book(config, Some(hop), row, ledger, rejected),
-                        None => waiting.push(row),
-                    }
-                }
-            }
-        }
-        watermark = watermark.max(latest.map(|latest| clock.hop_of(latest.since(config.lateness))));
-        if watermark.is_some() {
-            waiting.drain(..).for_each(|row| book(config, watermark, row, ledger, rejected));
-        }
-    }
-    waiting.into_iter().for_each(|row| book(config, None, row, ledger, rejected));
 }
 
 /// The number of hops that a profile waits, to see whether its process goes on.
@@ -229,18 +194,6 @@ fn countable(profile: Profile) -> Result<Profile, Rejection> {
             at: Some(end),
             ..Rejection::new(Reason::UnsupportedType, "neither counts of a window nor stacks since the process began")
         }),
-    }
-}
-
-fn not_from_future(record: &Decoded, profile: Profile) -> Result<Profile, Rejection> {
-    match record.broker_time {
-        Some(sent) if profile.window.midpoint().since(sent) > FUTURE => Err(Rejection {
-            profile_type: Some(profile.profile_type),
-            samples: profile.total(),
-            at: Some(sent),
-            ..Rejection::new(Reason::FromFuture, "event time is more than 60 s after the broker's")
-        }),
-        _ => Ok(profile),
     }
 }
 

@@ -57,6 +57,8 @@ pub struct Agreement {
     pub ledger: usize,
     /// Rows of `rejected`.
     pub rejected: usize,
+    /// Rows of `clocks`.
+    pub clocks: usize,
 }
 
 /// Compares `got` with `expected`, row by row and column by column, in any order of the rows.
@@ -80,6 +82,7 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
     differences.table(&expected.load_curves, &got.load_curves);
     differences.table(&expected.ledger, &got.ledger);
     differences.table(&expected.rejected, &got.rejected);
+    differences.table(&expected.clocks, &got.clocks);
     if differences.count > 0 {
         return Err(format!("{} differences, the first:\n{}", differences.count, differences.reported.join("\n")));
     }
@@ -99,6 +102,7 @@ pub fn compare(expected: &Tables, got: &Tables) -> Result<Agreement, String> {
         heap_classes: expected.heap.iter().filter(|row| row.class != HeapClass::Unknown).count(),
         ledger: expected.ledger.len(),
         rejected: expected.rejected.len(),
+        clocks: expected.clocks.len(),
     })
 }
 

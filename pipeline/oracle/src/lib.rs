@@ -3,7 +3,7 @@
 //! The law that it checks: whatever the number of workers, the batching or the arrival order, the dataflow writes the
 //! same rows as the oracle. Both implement `docs/semantics.md` and share only the types of `fleetdiff_schemas` and the
 //! configuration. Nothing here is incremental or clever, and each look sums all counted samples again. Modules follow
-//! the page: records to counted samples ([`admission`], [`snapshots`], sections 1 and 2), one service's hops
+//! the page: records to counted samples ([`admission`], [`clocks`], [`snapshots`], sections 1 and 2), one service's hops
 //! ([`timeline`], 3), whose samples ([`counts`], 4), evidence and columns ([`arms`], [`rates`], [`evidence`], [`row`], [`requests`],
 //! [`pods`], 5), reports ([`report`], [`aa_check`], 6 and 7) with the counts behind them ([`behind`], 16), flags ([`family`], [`live`], 8) with what they hold ([`held`], [`holding`], 14), verdicts ([`verdicts`],
 //! 9), causes ([`causes`], [`explained`], 11), bases that are history ([`history`], 13), costs under load ([`scaling`], 17), memory ([`mod@heap`], 19), waiting
@@ -18,6 +18,7 @@ mod agreement;
 mod arms;
 mod behind;
 mod causes;
+mod clocks;
 mod counts;
 mod evidence;
 mod explained;
@@ -71,6 +72,7 @@ pub fn batch(config: &Config, partitions: &[Vec<Decoded>]) -> Tables {
     let mut tables = Tables {
         ledger: std::mem::take(&mut admitted.ledger),
         rejected: std::mem::take(&mut admitted.rejected),
+        clocks: std::mem::take(&mut admitted.clocks),
         ..Tables::default()
     };
     let services: BTreeSet<&Service> = admitted.counted.iter().map(|one| &one.profile.identity.service).collect();

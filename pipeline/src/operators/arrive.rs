@@ -1,6 +1,6 @@
 //! What enters the dataflow, and how it is counted for the ledger.
 
-use fleetdiff_schemas::rows::RejectedRow;
+use fleetdiff_schemas::rows::{ClockRow, RejectedRow};
 use fleetdiff_schemas::time::Hop;
 use serde::{Deserialize, Serialize};
 use timely::dataflow::StreamVec;
@@ -19,23 +19,44 @@ pub struct Arrived {
     pub content: Content,
 }
 
-/// The content of a record: a message about a pod, or a part that was refused.
+/// The content of a record: a message about a pod, or what is said of a record beside that.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Content {
     /// A message about a pod, at its application hop.
     OfPod(OfPod),
+    /// What is said beside that.
+    Remark(Remark),
+}
+
+/// What is said of a record beside the messages that it holds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Remark {
     /// A refused part, and why.
     Rejected(Box<RejectedRow>),
+    /// The clock of its sender is wrong.
+    Clock(Box<ClockRow>),
+}
+
+impl OneOfTwo for Remark {
+    type First = Box<RejectedRow>;
+    type Second = Box<ClockRow>;
+
+    fn destination(self) -> To<Box<RejectedRow>, Box<ClockRow>> {
+        match self {
+            Self::Rejected(row) => To::First(row),
+            Self::Clock(row) => To::Second(row),
+        }
+    }
 }
 
 impl OneOfTwo for Content {
     type First = OfPod;
-    type Second = Box<RejectedRow>;
+    type Second = Remark;
 
-    fn destination(self) -> To<OfPod, Box<RejectedRow>> {
+    fn destination(self) -> To<OfPod, Remark> {
         match self {
             Self::OfPod(news) => To::First(news),
-            Self::Rejected(row) => To::Second(row),
+            Self::Remark(remark) => To::Second(remark),
         }
     }
 }
@@ -46,7 +67,8 @@ impl Arrived {
         match &self.content {
             Content::OfPod(OfPod::Profile(profile)) => Some(Term::received(self.hop, profile)),
             Content::OfPod(OfPod::Requests(_) | OfPod::Seen(_)) => None,
-            Content::Rejected(row) => Some(Term::rejected(self.hop, row)),
+            Content::Remark(Remark::Rejected(row)) => Some(Term::rejected(self.hop, row)),
+            Content::Remark(Remark::Clock(_)) => None,
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fleetdiff_schemas::fan_out::FanOutRow;
 use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapFindingRow, HeapRow, IncidentRow, LedgerRow, LoadCurveRow,
-    RejectedRow, RingRow, ScalingFindingRow, ScalingRow, StackRow, Tables, VerdictRow, WaitingRow,
+    CellRow, ClockRow, ComparisonRow, EvidenceRow, FlagRow, HeapFindingRow, HeapRow, IncidentRow, LedgerRow,
+    LoadCurveRow, RejectedRow, RingRow, ScalingFindingRow, ScalingRow, StackRow, Tables, VerdictRow, WaitingRow,
 };
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::Hop;
@@ -49,6 +49,8 @@ pub enum OutputRow {
     Ledger(LedgerRow),
     /// Of `rejected`.
     Rejected(RejectedRow),
+    /// Of `clocks`.
+    Clock(ClockRow),
     /// Of the fan-out.
     FanOut(FanOutRow),
 }
@@ -126,6 +128,7 @@ fn tables(rows: Vec<OutputRow>) -> Tables {
             OutputRow::HeapFinding(row) => tables.heap_findings.push(*row),
             OutputRow::Ledger(row) => tables.ledger.push(row),
             OutputRow::Rejected(row) => tables.rejected.push(row),
+            OutputRow::Clock(row) => tables.clocks.push(row),
             OutputRow::FanOut(row) => tables.fan_out.push(row),
         }
     }

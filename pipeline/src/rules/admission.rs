@@ -1,35 +1,35 @@
 //! At which hop a record is applied.
 //!
-//! Each partition has a watermark: the hop of the largest event time seen in it less the lateness. A profile is applied
-//! at its own hop if that lies at or after the watermark just before its record; an older profile is applied at the
-//! watermark. The application hop thus depends only on the earlier records of the partition, and a closed hop is never
-//! revised.
+//! Each partition has a watermark: the hop of its time less the lateness. Its time is the largest event time seen in it, as
+//! far as the clocks of its senders can be believed ([`super::clocks`]). A profile is applied at its own hop if that lies at
+//! or after the watermark just before its record; an older profile is applied at the watermark; one that is ahead of the
+//! time of its partition waits. The application hop thus depends only on the earlier records of the partition, and a closed
+//! hop is never revised.
 //!
 //! Here stacks are folded to counts by function. Those that are idle ([`IdleStacks`]) are left out before, and counted.
+
+mod folding;
+mod parts;
+
+pub use self::folding::CohortCounts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::fold::{fold_stacks, fold_values};
-use fleetdiff_schemas::identity::{Cohort, Identity};
-use fleetdiff_schemas::profile::{
-    Decoded, Folded, Position, Profile, ProfileType, RequestPoint, Requests, Samples, Stack, Temporality, content_hash,
-    value_of_each,
-};
-use fleetdiff_schemas::rejected::{Reason, Rejection};
-use fleetdiff_schemas::rows::RejectedRow;
+use fleetdiff_schemas::identity::Identity;
+use fleetdiff_schemas::profile::{Decoded, Profile, ProfileType, RequestPoint, Requests, Stamped, Temporality};
+use fleetdiff_schemas::rows::{ClockRow, RejectedRow};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
 use serde::{Deserialize, Serialize};
 
+use self::folding::{content_of, fold};
+use self::parts::{Good, Part, Parts, Refused, clock_row, is_ahead, refused};
+use super::clocks::Agreement;
+use super::clocks::waiting::{Fate, Queue};
 use super::idle::IdleStacks;
-use crate::counts::encoding::{Entry, encode};
 use crate::counts::functions::FunctionTable;
-use crate::counts::ids::{FunctionId, PathId};
-use crate::counts::paths::{decode_paths, encode_paths};
-
-/// How far an event time may lie after the moment at which the broker received the record.
-const FUTURE: Nanos = Nanos::from_seconds(60);
+use crate::counts::ids::FunctionId;
 
 /// One decoded and folded profile, with the hop at which it is applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,27 +80,6 @@ pub enum Arrival {
     TooLate,
 }
 
-/// The counts of one cohort in one profile.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CohortCounts {
-    /// Whose samples.
-    pub cohort: Cohort,
-    /// Number of samples.
-    pub samples: u64,
-    /// Counts by function, see [`crate::counts::encoding`]; empty for a snapshot, whose difference is folded.
-    #[serde(with = "serde_bytes")]
-    pub functions: Vec<u8>,
-    /// Samples by call path, see [`crate::counts::paths`]; empty if the profile came without stacks.
-    #[serde(with = "serde_bytes")]
-    pub paths: Vec<u8>,
-    /// The values of the samples, by function as `functions` are, or of a snapshot by call path as `paths` are; empty if the
-    /// profile does not say them, or if each sample stands for as much.
-    #[serde(with = "serde_bytes")]
-    pub values: Vec<u8>,
-    /// Their sum.
-    pub value: u64,
-}
-
 /// A message that a process was alive at an instant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sighting {
@@ -139,6 +118,8 @@ pub enum Admitted {
     OfPod(Hop, OfPod),
     /// A refused part, at the hop under which it is booked.
     Rejected(Hop, RejectedRow),
+    /// What a profile shows of a clock that is wrong, at the same hop as the profile.
+    Clock(Hop, ClockRow),
 }
 
 /// The state of the partitions that one worker reads.
@@ -146,6 +127,7 @@ pub enum Admitted {
 pub struct Admission {
     clock: HopClock,
     lateness: Nanos,
+    agreement: u64,
     drain: Nanos,
     window: u64,
     partitions: BTreeMap<i32, Partition>,
@@ -156,11 +138,23 @@ pub struct Admission {
 /// A name table as it arrived, and the number of each name: the records of a run mostly share one table.
 type NumberedNames = (Arc<[Arc<str>]>, Vec<FunctionId>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Partition {
     watermark: Option<Hop>,
+    /// Its time.
+    clocks: Agreement,
+    /// Good parts that are ahead of that.
+    early: Queue<Part<Good>>,
     /// Refused parts without a time, which wait for a watermark at which to book them.
     waiting: Vec<RejectedRow>,
+}
+
+/// What is known of the clock that gave a profile its time.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    /// How far it is ahead, or if negative behind, if it is wrong.
+    lead: Option<Nanos>,
+    has_waited: bool,
 }
 
 impl Admission {
@@ -169,6 +163,7 @@ impl Admission {
         Self {
             clock: config.clock(),
             lateness: config.lateness,
+            agreement: config.agreement,
             drain: config.drain,
             window: config.window_hops(),
             partitions: BTreeMap::new(),
@@ -177,46 +172,64 @@ impl Admission {
         }
     }
 
-    /// The watermark of a partition: nothing more is applied before it. `None` before its first good profile.
+    /// The watermark of a partition: nothing more is applied before it. `None` before its first time.
     pub fn watermark(&self, partition: i32) -> Option<Hop> {
         self.partitions.get(&partition).and_then(|state| state.watermark)
     }
 
-    /// Decides the application hops of a record's parts and moves its partition's watermark. If the partition was idle
-    /// and comes back with this record, nothing of it is applied before `not_before`.
+    /// Whether parts of a partition wait for their time.
+    pub fn has_early(&self, partition: i32) -> bool {
+        self.partitions.get(&partition).is_some_and(|state| !state.early.is_empty())
+    }
+
+    /// Decides the application hops of a record's parts, and of those that waited for it, and moves its partition's
+    /// watermark. If the partition was idle and comes back with this record, nothing is applied before `not_before`.
     pub fn admit(&mut self, record: Decoded, not_before: Hop, table: &FunctionTable) -> Vec<Admitted> {
         let mut admitted = Vec::with_capacity(record.parts.len());
-        if not_before > Hop(0) {
-            self.reach(record.position.partition, not_before, &mut admitted);
+        let partition = record.position.partition;
+        self.take_back(partition, not_before, &mut admitted);
+        let watermark = self.watermark(partition);
+        let mut parts = Parts::of(record);
+        let clocks = &mut self.state(partition).clocks;
+        let before = clocks.agreed();
+        parts.tell(clocks);
+        let agreed = clocks.agreed();
+        if let Some(agreed) = agreed.filter(|_| agreed > before) {
+            let Partition { early, clocks, .. } = self.state(partition);
+            let decided = early.decided(clocks);
+            self.settle(decided, agreed, watermark, table, &mut admitted);
         }
-        let watermark = self.watermark(record.position.partition);
-        let mut latest = None;
-        for (part, content) in record.parts.into_iter().enumerate() {
-            let part = u32::try_from(part).unwrap_or(u32::MAX);
-            match content.and_then(countable).and_then(|profile| not_from_future(profile, record.broker_time)) {
-                Ok(profile) => {
-                    let at = profile.event_time();
-                    latest = latest.max(Some(at));
-                    self.apply(profile, watermark, &record.position, part, table, &mut admitted);
-                }
-                Err(rejection) => {
-                    self.refuse(rejection, &record.position, part, record.broker_time, watermark, &mut admitted)
-                }
+        for part in std::mem::take(&mut parts.good) {
+            let at = part.holds.at();
+            if matches!(parts.stamped, Stamped::BySender(_)) && is_ahead(at, agreed) {
+                let Partition { early, clocks, .. } = self.state(partition);
+                early.put(clocks, part.holds.sender(), at, part.holds.length(), part);
+            } else {
+                let shown = Shown { lead: parts.behind(at, agreed), has_waited: false };
+                self.apply(part, shown, watermark, table, &mut admitted);
             }
         }
-        for (part, point) in (0..).zip(record.points) {
-            match dated(point.event_time(), record.broker_time) {
-                Ok(at) => {
-                    latest = latest.max(Some(at));
-                    let hop = self.clock.hop_of(at).max(watermark.unwrap_or_default());
-                    admitted.push(Admitted::OfPod(hop, OfPod::Requests(point)));
-                }
-                Err(rejection) => {
-                    self.refuse(rejection, &record.position, part, record.broker_time, watermark, &mut admitted)
-                }
-            }
+        for part in std::mem::take(&mut parts.refused) {
+            let time = parts.time_of(&part.holds.rejection, agreed);
+            self.refuse(part, time, watermark, &mut admitted);
         }
-        self.advance(record.position.partition, latest, &mut admitted);
+        self.advance(partition, &mut admitted);
+        admitted
+    }
+
+    /// Decides about the parts that still wait in a partition that has ended.
+    pub fn end(&mut self, partition: i32, not_before: Hop, table: &FunctionTable) -> Vec<Admitted> {
+        let mut admitted = Vec::new();
+        self.take_back(partition, not_before, &mut admitted);
+        let watermark = self.watermark(partition);
+        let Partition { early, clocks, .. } = self.state(partition);
+        let moved_with = clocks.moved_with();
+        clocks.conclude();
+        if let Some(agreed) = clocks.agreed() {
+            let decided = early.concluded(agreed, moved_with);
+            self.settle(decided, agreed, watermark, table, &mut admitted);
+        }
+        self.advance(partition, &mut admitted);
         admitted
     }
 
@@ -226,17 +239,47 @@ impl Admission {
         waiting.map(|row| Admitted::Rejected(Hop(0), row)).collect()
     }
 
-    fn apply(
+    fn state(&mut self, partition: i32) -> &mut Partition {
+        self.partitions.entry(partition).or_insert_with(|| Partition {
+            watermark: None,
+            clocks: Agreement::of(self.agreement),
+            early: Queue::default(),
+            waiting: Vec::new(),
+        })
+    }
+
+    /// Applies or refuses what has waited.
+    fn settle(
         &mut self,
-        mut profile: Profile,
+        decided: Vec<(Part<Good>, Fate)>,
+        agreed: Nanos,
         watermark: Option<Hop>,
-        from: &Position,
-        part: u32,
         table: &FunctionTable,
         out: &mut Vec<Admitted>,
     ) {
-        let own = self.clock.hop_of(profile.event_time());
+        for (part, fate) in decided {
+            match fate {
+                Fate::Applied { lead } => self.apply(part, Shown { lead, has_waited: true }, watermark, table, out),
+                Fate::Rejected { lead } => self.refuse(refused(part, agreed, lead), Some(agreed), watermark, out),
+            }
+        }
+    }
+
+    fn apply(
+        &mut self,
+        part: Part<Good>,
+        shown: Shown,
+        watermark: Option<Hop>,
+        table: &FunctionTable,
+        out: &mut Vec<Admitted>,
+    ) {
+        let own = self.clock.hop_of(part.holds.at());
         let seen = own.max(watermark.unwrap_or_default());
+        let Part { holds, position, part } = part;
+        let mut profile = match holds {
+            Good::Profile(profile) => profile,
+            Good::Requests(point) => return out.push(Admitted::OfPod(seen, OfPod::Requests(point))),
+        };
         let held = self.held_back(&profile);
         if held > 0 {
             let sighting = Sighting { identity: Arc::clone(&profile.identity), at: profile.window.end };
@@ -248,6 +291,15 @@ impl Admission {
             Some(watermark) if own < watermark => Arrival::Late,
             _ => Arrival::InTime,
         };
+        if let Some(lead) = shown.lead {
+            let row = clock_row(&profile.identity, &position, lead, profile.total());
+            let (samples_waited, samples_late_dropped) = match arrival {
+                Arrival::TooLate => (0, row.samples),
+                _ if shown.has_waited => (row.samples, 0),
+                _ => (0, 0),
+            };
+            out.push(self.shown(hop, ClockRow { samples_waited, samples_late_dropped, ..row }));
+        }
         let content = content_of(&profile);
         if self.last_names.as_ref().is_none_or(|(names, _)| !Arc::ptr_eq(names, &profile.names)) {
             self.last_names = Some((Arc::clone(&profile.names), table.intern(&profile.names)));
@@ -264,8 +316,8 @@ impl Admission {
             content,
             own,
             arrival,
-            partition: from.partition,
-            offset: from.offset,
+            partition: position.partition,
+            offset: position.offset,
             part,
             cohorts,
             idle,
@@ -287,32 +339,37 @@ impl Admission {
         self.clock.hops_in(self.drain.plus(more))
     }
 
-    fn refuse(
-        &mut self,
-        rejection: Rejection,
-        from: &Position,
-        part: u32,
-        broker: Option<Nanos>,
-        watermark: Option<Hop>,
-        out: &mut Vec<Admitted>,
-    ) {
-        let time = rejection.at.or(broker).map(|at| self.clock.hop_of(at));
-        let row = RejectedRow { hop_at: None, position: from.clone(), part: i64::from(part), rejection };
-        match time.max(watermark) {
+    fn refuse(&mut self, part: Part<Refused>, time: Option<Nanos>, watermark: Option<Hop>, out: &mut Vec<Admitted>) {
+        let Part { holds: Refused { rejection, clock }, position, part } = part;
+        let hop = time.map(|at| self.clock.hop_of(at)).max(watermark);
+        if let (Some((identity, lead)), Some(hop)) = (clock, hop) {
+            let row = clock_row(&identity, &position, lead, rejection.samples);
+            out.push(self.shown(hop, ClockRow { samples_rejected: row.samples, ..row }));
+        }
+        let row = RejectedRow { hop_at: None, position, part: i64::from(part), rejection };
+        match hop {
             Some(hop) => out.push(self.booked(hop, row)),
-            None => self.partitions.entry(from.partition).or_default().waiting.push(row),
+            None => self.state(row.position.partition).waiting.push(row),
         }
     }
 
-    fn advance(&mut self, partition: i32, latest: Option<Nanos>, out: &mut Vec<Admitted>) {
-        if let Some(latest) = latest {
-            self.reach(partition, self.clock.hop_of(latest.since(self.lateness)), out);
+    /// Moves a partition's watermark to its time less the lateness.
+    fn advance(&mut self, partition: i32, out: &mut Vec<Admitted>) {
+        if let Some(agreed) = self.state(partition).clocks.agreed() {
+            self.reach(partition, self.clock.hop_of(agreed.since(self.lateness)), out);
+        }
+    }
+
+    /// Nothing of a partition that was idle is applied before the hop at which it comes back; hop 0 if it was not idle.
+    fn take_back(&mut self, partition: i32, not_before: Hop, out: &mut Vec<Admitted>) {
+        if not_before > Hop(0) {
+            self.reach(partition, not_before, out);
         }
     }
 
     /// Moves a partition's watermark forward to a hop, and books the parts that waited for the first watermark.
     fn reach(&mut self, partition: i32, hop: Hop, out: &mut Vec<Admitted>) {
-        let state = self.partitions.entry(partition).or_default();
+        let state = self.state(partition);
         let watermark = state.watermark.map_or(hop, |before| before.max(hop));
         state.watermark = Some(watermark);
         let waiting = std::mem::take(&mut state.waiting);
@@ -322,129 +379,11 @@ impl Admission {
     fn booked(&self, hop: Hop, row: RejectedRow) -> Admitted {
         Admitted::Rejected(hop, RejectedRow { hop_at: Some(self.clock.start_of(hop)), ..row })
     }
-}
 
-fn countable(profile: Profile) -> Result<Profile, Rejection> {
-    match profile.uncountable() {
-        Some(fault) => Err(Rejection { samples: profile.total(), ..fault }),
-        None => Ok(profile),
+    fn shown(&self, hop: Hop, row: ClockRow) -> Admitted {
+        Admitted::Clock(hop, ClockRow { hop_at: self.clock.start_of(hop), ..row })
     }
 }
 
-fn not_from_future(profile: Profile, broker: Option<Nanos>) -> Result<Profile, Rejection> {
-    match dated(profile.event_time(), broker) {
-        Ok(_) => Ok(profile),
-        Err(fault) => Err(Rejection { profile_type: Some(profile.profile_type), samples: profile.total(), ..fault }),
-    }
-}
-
-/// An event time, unless it lies so far after the moment at which the broker received the record that a clock must be
-/// wrong.
-fn dated(at: Nanos, broker: Option<Nanos>) -> Result<Nanos, Rejection> {
-    match broker {
-        Some(taken) if at > taken.plus(FUTURE) => Err(Rejection {
-            at: Some(taken),
-            ..Rejection::new(
-                Reason::FromFuture,
-                format!(
-                    "event time {} ns lies more than 60 s after the broker took the record ({} ns); check the sender's clock",
-                    at.0, taken.0
-                ),
-            )
-        }),
-        _ => Ok(at),
-    }
-}
-
-fn content_of(profile: &Profile) -> u128 {
-    match &profile.samples {
-        Samples::Stacks(stacks) => content_hash(&profile.names, stacks),
-        Samples::Folded { content, .. } => *content,
-    }
-}
-
-/// The counts of a profile whose names have these numbers.
-fn fold(profile: &Profile, ids: &[FunctionId], table: &FunctionTable) -> Vec<CohortCounts> {
-    let own = &profile.identity.cohort;
-    match &profile.samples {
-        Samples::Folded { cohorts, .. } => cohorts.iter().map(|part| encoded(part, ids, Vec::new())).collect(),
-        Samples::Stacks(stacks) if profile.temporality == Temporality::Cumulative => {
-            let mut values = paths_of(stacks, own, ids, table, |stack| stack.value);
-            let counts = paths_of(stacks, own, ids, table, |stack| stack.count).into_iter();
-            let cohorts = counts.map(|(cohort, paths)| {
-                let values = values.remove(&cohort).unwrap_or_default();
-                unfolded(cohort, paths, values)
-            });
-            cohorts.collect()
-        }
-        Samples::Stacks(stacks) => {
-            let cohorts = fold_stacks(&profile.names, stacks, own);
-            // What is the same for all need not be kept by function.
-            let each = value_of_each(stacks);
-            let values = match each {
-                Some(_) => Vec::new(),
-                None => fold_values(&profile.names, stacks, own),
-            };
-            let mut paths = paths_of(stacks, own, ids, table, |stack| stack.count);
-            let with_paths = |part: &Folded| {
-                let values = values.iter().find(|values| values.cohort == part.cohort);
-                CohortCounts {
-                    values: values.map(|values| functions_of(values, ids)).unwrap_or_default(),
-                    value: values.map_or_else(|| part.samples * each.unwrap_or(0), |values| values.samples),
-                    ..encoded(part, ids, paths.remove(&part.cohort).unwrap_or_default())
-                }
-            };
-            cohorts.iter().map(with_paths).collect()
-        }
-    }
-}
-
-/// Samples by call path, or their values, for each cohort; none if all are 0.
-fn paths_of(
-    stacks: &[Stack],
-    default_cohort: &Cohort,
-    ids: &[FunctionId],
-    table: &FunctionTable,
-    of: fn(&Stack) -> u64,
-) -> BTreeMap<Cohort, Vec<u8>> {
-    if stacks.iter().all(|stack| of(stack) == 0) {
-        return BTreeMap::new();
-    }
-    let paths = table.paths().intern(stacks, ids);
-    let mut cohorts: BTreeMap<Cohort, Vec<(PathId, u64)>> = BTreeMap::new();
-    for (stack, path) in stacks.iter().zip(paths).filter(|(stack, _)| of(stack) > 0) {
-        let cohort = stack.cohort.as_ref().unwrap_or(default_cohort);
-        match cohorts.get_mut(cohort) {
-            Some(samples) => samples.push((path, of(stack))),
-            None => drop(cohorts.insert(cohort.clone(), vec![(path, of(stack))])),
-        }
-    }
-    cohorts.into_iter().map(|(cohort, samples)| (cohort, encode_paths(samples))).collect()
-}
-
-fn unfolded(cohort: Cohort, paths: Vec<u8>, values: Vec<u8>) -> CohortCounts {
-    let sum = |paths: &[u8]| decode_paths(paths).map(|(_, count)| count).sum();
-    CohortCounts { cohort, samples: sum(&paths), value: sum(&values), functions: Vec::new(), paths, values }
-}
-
-fn encoded(part: &Folded, ids: &[FunctionId], paths: Vec<u8>) -> CohortCounts {
-    CohortCounts {
-        cohort: part.cohort.clone(),
-        samples: part.samples,
-        functions: functions_of(part, ids),
-        paths,
-        values: Vec::new(),
-        value: 0,
-    }
-}
-
-/// Counts, or values, by function.
-fn functions_of(part: &Folded, ids: &[FunctionId]) -> Vec<u8> {
-    let mut entries = Vec::with_capacity(part.functions.len());
-    entries.extend(part.functions.iter().filter_map(|function| {
-        let id = *ids.get(usize::try_from(function.name).ok()?)?;
-        Some(Entry { function: id, own: function.own, total: function.total })
-    }));
-    entries.sort_unstable_by_key(|entry| entry.function);
-    encode(&entries)
-}
+#[cfg(test)]
+mod tests;

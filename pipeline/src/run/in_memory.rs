@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::vec::IntoIter;
 
 use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::profile::{Decoded, Position, Profile};
+use fleetdiff_schemas::profile::{Decoded, Position, Profile, Stamped};
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
@@ -74,7 +74,7 @@ pub fn sources(partitions: Vec<Vec<Decoded>>) -> Arc<SourceFactory> {
 pub fn records(profiles: impl IntoIterator<Item = Profile>) -> Vec<Decoded> {
     let record = |(offset, profile)| Decoded {
         position: Position { source: NAME.into(), partition: 0, offset, file: None },
-        broker_time: None,
+        stamped: Stamped::No,
         parts: vec![Ok(profile)],
         points: Vec::new(),
     };
@@ -115,6 +115,7 @@ impl Sink for Collected {
         tables.scaling_findings.extend(rows.scaling_findings);
         tables.ledger.extend(rows.ledger);
         tables.rejected.extend(rows.rejected);
+        tables.clocks.extend(rows.clocks);
         tables.fan_out.extend(rows.fan_out);
         Ok(())
     }

@@ -10,7 +10,7 @@ use fleetdiff_schemas::time::Hop;
 
 use super::error::RunError;
 use crate::counts::functions::FunctionTable;
-use crate::operators::arrive::{Arrived, Content};
+use crate::operators::arrive::{Arrived, Content, Remark};
 use crate::rules::admission::{Admission, Admitted};
 use crate::rules::decisions::{Decision, Decisions, KnownReturns};
 use crate::rules::watermarks::{PartitionState, Report};
@@ -124,12 +124,15 @@ impl Reader {
     ) -> Result<Polling, RunError> {
         match self.source.poll()? {
             Polled::Idle => Ok(Polling { busy: false, changed: Vec::new() }),
-            Polled::PartitionEnd(partition) => Ok(Polling { busy: true, changed: self.end(vec![partition], give) }),
+            Polled::PartitionEnd(partition) => {
+                let changed = self.end(vec![partition], open_from, table, &mut give)?;
+                Ok(Polling { busy: true, changed })
+            }
             Polled::End => {
                 self.ended = true;
                 let open = self.partitions.iter().filter(|(_, place)| place.state != PartitionState::Ended);
                 let open = open.map(|(&partition, _)| partition).collect();
-                Ok(Polling { busy: true, changed: self.end(open, give) })
+                Ok(Polling { busy: true, changed: self.end(open, open_from, table, &mut give)? })
             }
             Polled::Record(record) => self.take(*record, open_from, table, &mut give),
         }
@@ -204,9 +207,24 @@ impl Reader {
         Ok(idle)
     }
 
-    fn end(&mut self, partitions: Vec<i32>, mut give: impl FnMut(Hop, Arrived)) -> Vec<i32> {
-        for partition in &partitions {
-            self.partitions.entry(*partition).or_insert_with(Place::unread).state = PartitionState::Ended;
+    /// Ends partitions. What still waits in them for its time is decided now; if its partition was idle, that is a return.
+    fn end(
+        &mut self,
+        partitions: Vec<i32>,
+        open_from: Hop,
+        table: &FunctionTable,
+        give: &mut impl FnMut(Hop, Arrived),
+    ) -> Result<Vec<i32>, RunError> {
+        for &partition in &partitions {
+            if self.admission.has_early(partition) {
+                let next = self.partitions.get(&partition).map_or(0, |place| place.next_offset);
+                let not_before = self.take_back(partition, next, open_from)?;
+                for admitted in self.admission.end(partition, not_before, table) {
+                    let (hop, arrived) = arrived(admitted);
+                    give(hop, arrived);
+                }
+            }
+            self.partitions.entry(partition).or_insert_with(Place::unread).state = PartitionState::Ended;
         }
         self.ended |= self.partitions.values().all(|place| place.state == PartitionState::Ended);
         if self.ended {
@@ -215,13 +233,16 @@ impl Reader {
                 give(hop, arrived);
             }
         }
-        partitions
+        Ok(partitions)
     }
 }
 
 fn arrived(admitted: Admitted) -> (Hop, Arrived) {
     match admitted {
         Admitted::OfPod(hop, arrived) => (hop, Arrived { hop, content: Content::OfPod(arrived) }),
-        Admitted::Rejected(hop, row) => (hop, Arrived { hop, content: Content::Rejected(Box::new(row)) }),
+        Admitted::Rejected(hop, row) => {
+            (hop, Arrived { hop, content: Content::Remark(Remark::Rejected(Box::new(row))) })
+        }
+        Admitted::Clock(hop, row) => (hop, Arrived { hop, content: Content::Remark(Remark::Clock(Box::new(row))) }),
     }
 }

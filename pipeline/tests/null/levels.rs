@@ -9,7 +9,7 @@ use std::sync::Arc;
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::Identity;
-use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType, Samples, Stack, Temporality};
+use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType, Samples, Stack, Stamped, Temporality};
 use fleetdiff_schemas::rows::{CellRow, Tables};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 use fleetdiff_schemas::verdict::FlagState;
@@ -109,7 +109,7 @@ fn fleet(seed: u64, factor: f64) -> Vec<Vec<Decoded>> {
     profiles.sort_by_key(|profile| profile.window.end);
     let record = |(offset, profile)| Decoded {
         position: Position { source: "memory".into(), partition: 0, offset, file: None },
-        broker_time: None,
+        stamped: Stamped::No,
         parts: vec![Ok(profile)],
         points: Vec::new(),
     };

@@ -15,6 +15,7 @@ use fleetdiff_simulation::fleet::{Cells, FleetBuilder, Ring};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
+use super::clocks::{ClocksOccurred, with_random_clocks};
 use super::silences::with_silence;
 use super::{agreed, builder, delivered, on_other_machines};
 
@@ -188,10 +189,14 @@ fn confirmed(flags: &[FlagRow]) -> usize {
 fn oracle_random_fleets() {
     let mut rows = 0;
     let mut occurred = Occurred::default();
+    let mut clocks = ClocksOccurred::default();
     let fleets = std::env::var("FLEETDIFF_ORACLE_FLEETS").map_or(FLEETS, |number| number.parse().unwrap());
     for seed in 1..=fleets {
         let mut draws = Xoshiro256PlusPlus::seed_from_u64(seed);
         let (builder, config) = random_fleet(seed, random_config(&mut draws));
+        // Drawn apart, so that each seed keeps its fleet.
+        let mut of_clocks = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_mul(0x10_001));
+        let config = Config { agreement: of_clocks.random_range(1..=5), ..config };
         println!("seed {seed}: {config:?}");
         let fleet = delivered(builder);
         let mut partitions = fleet.partitions(3);
@@ -205,12 +210,15 @@ fn oracle_random_fleets() {
             let from = fleet.time().start.plus(Nanos::from_seconds(draws.random_range(300..700)));
             partitions = with_silence(partitions, from, Nanos::from_seconds(draws.random_range(60..1500)));
         }
+        println!("{}", with_random_clocks(&mut partitions, &mut of_clocks));
         let got = agreed(seed, &config, &partitions);
         assert!(got.ledger.iter().all(LedgerRow::balances), "seed {seed}");
         rows += got.cells.len();
         occurred.count(&got);
+        clocks.count(&got);
     }
-    println!("{rows} rows of cells equal over seeds 1 to {fleets}: {occurred:?}");
+    println!("{rows} rows of cells equal over seeds 1 to {fleets}: {occurred:?}, {clocks:?}");
+    assert!(clocks.all(), "{clocks:?}");
     let Occurred {
         flags,
         evidence,

@@ -7,7 +7,7 @@ use fleetdiff_pipeline::rules::requests::{CountedWindow, Part, Served};
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::identity::Identity;
-use fleetdiff_schemas::profile::{Decoded, Position, ProfileType, RequestPoint, Requests, Temporality};
+use fleetdiff_schemas::profile::{Decoded, Position, ProfileType, RequestPoint, Requests, Stamped, Temporality};
 use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
 use fleetdiff_simulation::fleet::{Cells, FleetBuilder};
 use proptest::collection::vec;
@@ -60,7 +60,7 @@ fn by_window(parts: Vec<Part>) -> BTreeMap<TimeRange, u64> {
 fn as_metrics(partitions: &[Vec<Decoded>]) -> Vec<Vec<Decoded>> {
     let mut partitions = partitions.to_vec();
     let number = i32::try_from(partitions.len()).unwrap();
-    let mut metrics: Vec<(Option<Nanos>, Vec<RequestPoint>)> = Vec::new();
+    let mut metrics: Vec<(Stamped, Vec<RequestPoint>)> = Vec::new();
     for record in partitions.iter_mut().flatten() {
         let mut points = Vec::new();
         for profile in record.parts.iter_mut().flatten() {
@@ -74,12 +74,12 @@ fn as_metrics(partitions: &[Vec<Decoded>]) -> Vec<Vec<Decoded>> {
             };
             points.extend([point(1, count / 3), point(2, count - count / 3)]);
         }
-        metrics.push((record.broker_time, points));
+        metrics.push((record.stamped, points));
     }
-    metrics.sort_by_key(|(broker_time, points)| (*broker_time, points.first().map(|point| point.window.end)));
-    let record = |(offset, (broker_time, points))| Decoded {
+    metrics.sort_by_key(|(stamped, points)| (stamped.time(), points.first().map(|point| point.window.end)));
+    let record = |(offset, (stamped, points))| Decoded {
         position: Position { source: "memory".into(), partition: number, offset, file: None },
-        broker_time,
+        stamped,
         parts: Vec::new(),
         points,
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fleetdiff_pipeline::run::in_memory::run_in_memory;
 use fleetdiff_schemas::config::Config;
-use fleetdiff_schemas::profile::Decoded;
+use fleetdiff_schemas::profile::{Decoded, Stamped};
 use fleetdiff_schemas::rows::{LedgerRow, Tables};
 use fleetdiff_schemas::time::{Nanos, TimeRange};
 use fleetdiff_simulation::fleet::FleetBuilder;
@@ -17,7 +17,11 @@ pub(super) fn with_silence(mut partitions: Vec<Vec<Decoded>>, from: Nanos, lengt
     let shifted =
         |at: TimeRange| TimeRange { start: later(at.start), end: later(at.start).plus(at.end.since(at.start)) };
     for record in partitions.iter_mut().flatten() {
-        record.broker_time = record.broker_time.map(later);
+        record.stamped = match record.stamped {
+            Stamped::No => Stamped::No,
+            Stamped::BySender(at) => Stamped::BySender(at.map(later)),
+            Stamped::ByBroker(at) => Stamped::ByBroker(later(at)),
+        };
         for profile in record.parts.iter_mut().flatten() {
             if let Some(start) = profile.identity.process_start.filter(|start| *start >= from) {
                 Arc::make_mut(&mut profile.identity).process_start = Some(start.plus(length));

@@ -1,8 +1,8 @@
 //! The page itself: one section per table, one line per column.
 
 use fleetdiff_schemas::rows::{
-    CellRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, LoadCurveRow, RejectedRow, RingRow,
-    ScalingRow, StackRow, WaitingRow,
+    CellRow, ClockRow, ComparisonRow, EvidenceRow, FlagRow, HeapRow, IncidentRow, LedgerRow, LoadCurveRow, RejectedRow,
+    RingRow, ScalingRow, StackRow, WaitingRow,
 };
 use fleetdiff_schemas::tables::{Column, Kind, SCHEMA_VERSION, TableRow};
 
@@ -59,6 +59,11 @@ pub fn dictionary() -> String {
         ),
         section::<LedgerRow>("One row per hop and profile type: what came in and what became of it.", 0),
         section::<RejectedRow>("One row per record, or profile of a record, that was not counted.", 0),
+        section::<ClockRow>(
+            "One row per pod whose clock is wrong, at each hop at which such profiles of it are booked; only for topics \
+             ([kafka.md](kafka.md)).",
+            0,
+        ),
     ];
     format!("{}\n{}", introduction(), sections.join("\n"))
 }
@@ -67,7 +72,7 @@ fn introduction() -> String {
     format!(
         "<!-- Generated: cargo run -p fleetdiff-schemas --example dictionary > docs/tables.md -->\n\
          # Tables: every column\n\
-         An output folder has thirteen tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
+         An output folder has fourteen tables, as Parquet files `<table>/date=YYYY-MM-DD/hour=HH/<start>.parquet`. This page is\n\
          made of the same text that the files carry in their column metadata (keys `description` and `unit`). The columns\n\
          are those of schema version {SCHEMA_VERSION}, which each file names as `fleetdiff.schema_version`.\n\
          \n\

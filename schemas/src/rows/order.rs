@@ -29,6 +29,7 @@ impl Tables {
         self.heap_findings.sort_by(|a, b| of_heap_finding(a).cmp(&of_heap_finding(b)));
         self.ledger.sort_by(|a, b| (a.hop_at, &a.profile_type).cmp(&(b.hop_at, &b.profile_type)));
         self.rejected.sort();
+        self.clocks.sort();
         self.fan_out.sort();
     }
 }

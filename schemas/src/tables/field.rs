@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::value::{Kind, Value};
 use crate::comparison::Side;
-use crate::identity::{Build, Cohort, Region, Service};
+use crate::identity::{Build, Cohort, PodId, Region, Service};
 use crate::profile::{CountKind, Measure, ProfileType};
 use crate::rejected::Reason;
 use crate::rows::Interval;
@@ -177,6 +177,7 @@ texts! {
     Build: Self::as_str;
     Region: Self::as_str;
     Cohort: Self::as_str;
+    PodId: Self::as_str;
 }
 
 macro_rules! closed_lists {

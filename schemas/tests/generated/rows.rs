@@ -421,6 +421,24 @@ impl Generator {
         RejectedRow { hop_at: Some(self.end()), position, part: self.count(), rejection }
     }
 
+    /// The partition distinguishes rows of the same pod at the same hop.
+    pub fn clock(&mut self) -> ClockRow {
+        ClockRow {
+            hop_at: self.end(),
+            source: "profiles".into(),
+            partition: i32::try_from(self.below(4)).unwrap(),
+            service: "video".into(),
+            build: self.one_of(&["v40", "v41"]).into(),
+            pod: format!("pod-{}", self.below(99)).as_str().into(),
+            ahead: self.one_of(&[1, -1]) * self.count(),
+            profiles: self.count(),
+            samples: self.count(),
+            samples_waited: self.count(),
+            samples_rejected: self.count(),
+            samples_late_dropped: self.count(),
+        }
+    }
+
     /// Tables with `rows` rows each.
     pub fn tables(&mut self, rows: usize) -> Tables {
         Tables {
@@ -440,6 +458,7 @@ impl Generator {
             heap_findings: Vec::new(),
             ledger: (0..rows).map(|_| self.ledger()).collect(),
             rejected: (0..rows).map(|_| self.rejected()).collect(),
+            clocks: (0..rows).map(|_| self.clock()).collect(),
             fan_out: Vec::new(),
         }
     }

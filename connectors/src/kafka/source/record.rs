@@ -5,10 +5,10 @@ use std::sync::Arc;
 use fleetdiff_formats::Decode;
 use fleetdiff_formats::identity::IdentityMapping;
 use fleetdiff_formats::otlp::metrics;
-use fleetdiff_schemas::profile::{Decoded, Position};
+use fleetdiff_schemas::profile::{Decoded, Position, Stamped};
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::time::Nanos;
-use rdkafka::message::{BorrowedMessage, Message};
+use rdkafka::message::{BorrowedMessage, Message, Timestamp};
 
 use crate::kafka::headers::RecordHeaders;
 
@@ -27,7 +27,7 @@ impl Contents {
         topic: &Arc<str>,
         identity: &IdentityMapping,
     ) -> Decoded {
-        let broker_time = message.timestamp().to_millis().map(|millis| Nanos(millis.saturating_mul(1_000_000)));
+        let stamped = stamped(message.timestamp());
         let position = Position {
             source: Arc::clone(topic),
             partition: message.partition(),
@@ -38,7 +38,7 @@ impl Contents {
         match (message.payload(), self) {
             (None, _) => parts.push(Err(Rejection::new(Reason::Empty, "the record has no value"))),
             (Some(bytes), Self::Profiles(decoder)) => {
-                parts = decoder.decode(bytes, &RecordHeaders::of(message.headers()).labels(identity, broker_time));
+                parts = decoder.decode(bytes, &RecordHeaders::of(message.headers()).labels(identity, stamped.time()));
             }
             (Some(bytes), Self::Requests(decoder)) => {
                 for point in decoder.points(bytes) {
@@ -49,6 +49,16 @@ impl Contents {
                 }
             }
         }
-        Decoded { position, broker_time, parts, points }
+        Decoded { position, stamped, parts, points }
+    }
+}
+
+/// Whose clock stamped a record, by the type of timestamp that the record itself carries: what the topic's configuration was
+/// when the broker took the record. What it is now may differ, and would not be a function of the records.
+fn stamped(timestamp: Timestamp) -> Stamped {
+    let at = timestamp.to_millis().map(|millis| Nanos(millis.saturating_mul(1_000_000)));
+    match (timestamp, at) {
+        (Timestamp::LogAppendTime(_), Some(at)) => Stamped::ByBroker(at),
+        _ => Stamped::BySender(at),
     }
 }

@@ -27,6 +27,7 @@ pub(crate) struct Metrics {
     registry: Registry,
     profiles: Counter,
     rejected: Family<Labels, Counter>,
+    clocks: Family<Labels, Gauge>,
     flags: Counter,
     closed_through: Gauge<f64, AtomicU64>,
     checks: Counter,
@@ -53,6 +54,7 @@ impl Metrics {
             path: path.to_owned(),
             profiles: Counter::default(),
             rejected: Family::default(),
+            clocks: Family::default(),
             flags: Counter::default(),
             closed_through: Gauge::default(),
             checks: Counter::default(),
@@ -63,6 +65,7 @@ impl Metrics {
         };
         registry.register("profiles_decoded", "Profiles that were decoded", metrics.profiles.clone());
         registry.register("records_rejected", "Records that were rejected, by reason", metrics.rejected.clone());
+        registry.register("pods_wrong_clock", "Pods whose clock was wrong, by direction", metrics.clocks.clone());
         registry.register("flag_changes", "Flags raised, updated and cleared", metrics.flags.clone());
         registry.register_with_unit(
             "closed_through",
@@ -102,6 +105,11 @@ impl Metrics {
         advance(&self.false_positives, done.aa_check.flags);
         for (reason, &count) in &done.rejected {
             advance(&self.rejected.get_or_create(&vec![("reason", reason.name())]), count);
+        }
+        for (direction, pods) in [("ahead", &done.clocks.ahead), ("behind", &done.clocks.behind)] {
+            self.clocks
+                .get_or_create(&vec![("direction", direction)])
+                .set(i64::try_from(pods.len()).unwrap_or(i64::MAX));
         }
         if done.hops > 0 {
             self.closed_through.set(clock.end_of(done.through).as_seconds());
@@ -156,6 +164,7 @@ fn advance(counter: &Counter, all: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::watch::done::WrongClocks;
     use fleetdiff_report::AaCheckRate;
     use fleetdiff_schemas::rejected::Reason;
     use fleetdiff_schemas::time::{Hop, Nanos};
@@ -174,6 +183,7 @@ mod tests {
             through: Hop(5),
             decoded: 70,
             rejected: [(Reason::FromFuture, 2)].into(),
+            clocks: WrongClocks { ahead: ["shop/p7".to_owned()].into(), ..WrongClocks::default() },
             flags: 4,
             aa_check,
         };
@@ -184,6 +194,8 @@ mod tests {
         for line in [
             "fleetdiff_profiles_decoded_total 70",
             "fleetdiff_records_rejected_total{reason=\"from_future\"} 2",
+            "fleetdiff_pods_wrong_clock{direction=\"ahead\"} 1",
+            "fleetdiff_pods_wrong_clock{direction=\"behind\"} 0",
             "fleetdiff_flag_changes_total 4",
             "fleetdiff_closed_through_seconds 60.0",
             "fleetdiff_aa_check_tests_total 1000",

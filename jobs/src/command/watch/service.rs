@@ -84,6 +84,9 @@ impl State {
         for row in &tables.rejected {
             *self.done.rejected.entry(row.rejection.reason).or_default() += 1;
         }
+        for said in tables.clocks.iter().filter_map(|row| self.done.clocks.take(row)) {
+            tracing::warn!("{said}");
+        }
         self.done.flags += u64::try_from(tables.flags.len()).unwrap_or(0);
         for incident in &tables.incidents {
             tracing::info!("incident {} ({}): {}", incident.state, incident.severity, incident.summary);

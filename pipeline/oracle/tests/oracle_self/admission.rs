@@ -2,6 +2,7 @@
 
 use fleetdiff_oracle::batch;
 use fleetdiff_schemas::config::Config;
+use fleetdiff_schemas::profile::Stamped;
 use fleetdiff_schemas::rejected::{Reason, Rejection};
 use fleetdiff_schemas::rows::LedgerRow;
 use fleetdiff_schemas::time::Nanos;
@@ -107,9 +108,10 @@ fn oracle_rejected_parts_are_booked_at_the_watermark_or_at_their_own_time() {
         (0, 3, 0, Some(at(70))),
         (0, 2, 0, Some(at(200))),
         (0, 4, 0, Some(at(300))),
-        // 65 s after the broker's time; the other part, 60 s after it, is good and moves the watermark to 435 s.
+        // After the broker's time of 405 s, less the lateness: the part before, 60 s ahead of it, was good.
+        (0, 6, 0, Some(at(370))),
+        // 65 s after the broker's time.
         (0, 5, 0, Some(at(400))),
-        (0, 6, 0, Some(at(430))),
     ];
     assert_eq!(booked, expected);
     let future = tables.rejected.iter().find(|row| row.position.offset == 5).unwrap();
@@ -120,4 +122,22 @@ fn oracle_rejected_parts_are_booked_at_the_watermark_or_at_their_own_time() {
     assert_eq!((unknown[0].hop_at, unknown[0].samples_rejected), (Nanos(0), 3));
     assert_eq!(unknown.iter().map(|row| row.records_rejected).sum::<i64>(), 7);
     assert!(tables.ledger.iter().all(LedgerRow::balances));
+}
+
+#[test]
+fn oracle_a_clock_that_is_59_minutes_ahead_makes_no_other_pod_late() {
+    // Three pods have reached 105 s with the third record, then 106 and 107 s, and 205 s with the last one.
+    let sent =
+        [one_of(100, 105), one_of(7, 3645), one_of(101, 106), one_of(102, 107), one_of(100, 205), one_of(101, 206)];
+    let mut records = partition(0, sent.to_vec());
+    records.iter_mut().for_each(|record| record.stamped = Stamped::BySender(None));
+    let tables = batch(&config(), &[records]);
+    assert_eq!(ledger(&tables, 10).samples_counted, 303);
+    let last = ledger(&tables, 20);
+    assert_eq!((last.samples_counted, last.samples_rejected), (201, 7));
+    assert!(tables.ledger.iter().all(|row| row.samples_late_counted + row.samples_late_dropped == 0 && row.balances()));
+    let [row] = &tables.clocks[..] else { panic!("{:?}", tables.clocks) };
+    assert_eq!((row.hop_at, row.pod.as_str(), row.ahead), (at(200), "pod-7", 3_440_000_000_000));
+    assert_eq!((row.profiles, row.samples, row.samples_rejected), (1, 7, 7));
+    assert_eq!(tables.rejected[0].rejection.reason, Reason::FromFuture);
 }

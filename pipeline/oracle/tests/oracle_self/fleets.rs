@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use fleetdiff_schemas::config::{Comparing, Config};
 use fleetdiff_schemas::identity::{Bucket, Identity};
-use fleetdiff_schemas::profile::{Decoded, Position, Profile, ProfileType, Requests, Samples, Stack, Temporality};
+use fleetdiff_schemas::profile::{
+    Decoded, Position, Profile, ProfileType, Requests, Samples, Stack, Stamped, Temporality,
+};
 use fleetdiff_schemas::rejected::Rejection;
 use fleetdiff_schemas::rows::{CellRow, ComparisonRow, FlagRow, LedgerRow, Tables};
 use fleetdiff_schemas::time::{Hop, Nanos, TimeRange};
@@ -93,15 +95,10 @@ pub fn steady(pods: &[Identity], from: i64, to: i64, stacks: &[(&str, u64)]) -> 
 }
 
 /// One record.
-pub fn record(
-    partition: i32,
-    offset: i64,
-    broker_time: Option<Nanos>,
-    parts: Vec<Result<Profile, Rejection>>,
-) -> Decoded {
+pub fn record(partition: i32, offset: i64, received: Option<Nanos>, parts: Vec<Result<Profile, Rejection>>) -> Decoded {
     Decoded {
         position: Position { source: "test".into(), partition, offset, file: None },
-        broker_time,
+        stamped: received.map_or(Stamped::No, Stamped::ByBroker),
         parts,
         points: Vec::new(),
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use fleetdiff_schemas::identity::stable_hash;
-use fleetdiff_schemas::profile::{Decoded, Position, Profile};
+use fleetdiff_schemas::profile::{Decoded, Position, Profile, Stamped};
 use fleetdiff_schemas::source::{Polled, Source, SourceError};
 use fleetdiff_schemas::time::Nanos;
 
@@ -124,7 +124,7 @@ impl Partition {
         let parts = profiles.into_iter().map(Ok).collect();
         self.ready.push_back(Decoded {
             position,
-            broker_time: Some(sent_at.plus(TRANSPORT)),
+            stamped: Stamped::ByBroker(sent_at.plus(TRANSPORT)),
             parts,
             points: Vec::new(),
         });

@@ -49,7 +49,7 @@ fn fleet_late_profiles_come_as_late_as_asked() {
     for partition in fleet.partitions(2) {
         let mut clock = Nanos(0);
         for record in partition {
-            let sent_at = record.broker_time.unwrap();
+            let sent_at = record.stamped.time().unwrap();
             assert!(sent_at >= clock, "a partition is in order of sending");
             clock = sent_at;
             for profile in profiles_in([record]) {
