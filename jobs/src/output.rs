@@ -68,6 +68,15 @@ impl AlertTarget {
     }
 }
 
+/// What left the program at the close of a hop.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sent {
+    /// Files that are on disk now.
+    pub(crate) files: usize,
+    /// Alerts.
+    pub(crate) alerts: usize,
+}
+
 /// The output of a run, hop by hop.
 pub(crate) struct Output {
     parquet: ParquetOutput,
@@ -102,7 +111,7 @@ impl Output {
     }
 
     /// Takes the rows of the next hop; writes complete files and sends alerts about changes.
-    pub(crate) fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<(), SinkError> {
+    pub(crate) fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<Sent, SinkError> {
         let incidents = tables.incidents.iter().map(|row| Alert::of_incident(row, &self.guidance));
         let verdicts = tables.verdicts.iter().map(|row| Alert::of_verdict(row, &self.guidance));
         let findings = tables.scaling_findings.iter().map(|row| Alert::of_scaling(row, &self.guidance));
@@ -110,10 +119,10 @@ impl Output {
         let mut alerts = incidents.chain(findings).chain(heap).chain(verdicts).collect::<Result<Vec<_>, _>>()?;
         alerts.sort_by(|a, b| (a.sequence, &a.key).cmp(&(b.sequence, &b.key)));
         self.pending.push(tables);
-        self.parquet.write(&self.pending.take_complete(clock.end_of(hop)))?;
+        let written = self.parquet.write(&self.pending.take_complete(clock.end_of(hop)))?;
         self.alerts.take(&alerts)?;
         self.receivers.offer(&alerts, clock.end_of(hop));
-        Ok(())
+        Ok(Sent { files: written.files.len(), alerts: alerts.len() })
     }
 
     /// Writes the rows that wait for the end of their interval.
@@ -238,6 +247,6 @@ impl Sink for Keeper {
         kept.tables.incidents.extend(tables.incidents.iter().cloned());
         kept.tables.ledger.extend(tables.ledger.iter().cloned());
         kept.tables.rejected.extend(tables.rejected.iter().cloned());
-        kept.output.as_mut().map_or(Ok(()), |output| output.take(hop, self.clock, tables))
+        kept.output.as_mut().map_or(Ok(()), |output| output.take(hop, self.clock, tables).map(|_| ()))
     }
 }
