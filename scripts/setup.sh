@@ -29,6 +29,7 @@ need() {
 has_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome || command -v google-chrome-stable; }
 has_perf() { perf --version; }
 has_alertmanager() { command -v prometheus-alertmanager; }
+has_prometheus() { command -v prometheus && command -v promtool; }
 has_compilers() { command -v cc && command -v c++ && command -v make; }
 # A library counts as installed if pkg-config knows it, or, if pkg-config itself is missing, if its header exists.
 has_library() {
@@ -51,6 +52,8 @@ if [ "$purpose" = test ]; then
     need linux-perf has_perf
     # Incidents are sent to a real Alertmanager.
     need prometheus-alertmanager has_alertmanager
+    # A service is scraped by a real Prometheus, whose promtool checks the rules of alerts.
+    need prometheus has_prometheus
 fi
 
 if [ "${#missing[@]}" -gt 0 ]; then
@@ -70,10 +73,12 @@ if [ "${#missing[@]}" -gt 0 ]; then
     echo "setup: installing ${missing[*]}" >&2
     "${as_root[@]}" apt-get update -q
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
-    # Debian starts Alertmanager as a service where it can; the tests start their own.
-    if [[ " ${missing[*]} " == *" prometheus-alertmanager "* ]] && command -v systemctl >/dev/null; then
-        "${as_root[@]}" systemctl disable --now prometheus-alertmanager >/dev/null 2>&1 || true
-    fi
+    # Debian starts these as services where it can; the tests start their own.
+    for service in prometheus prometheus-alertmanager prometheus-node-exporter; do
+        if [[ " ${missing[*]} " == *" prometheus"* ]] && command -v systemctl >/dev/null; then
+            "${as_root[@]}" systemctl disable --now "$service" >/dev/null 2>&1 || true
+        fi
+    done
 fi
 
 if ! command -v cargo >/dev/null; then

@@ -5,9 +5,11 @@
 
 pub mod alerts;
 pub mod client;
+mod digest;
 pub mod error;
 mod headers;
 mod outbox;
 pub mod publish;
+mod repeats;
 pub mod source;
 pub mod topic;

@@ -26,9 +26,27 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("FLEETDIFF_C
 #[derive(Debug, Parser)]
 #[command(name = "fleetdiff", version = VERSION, propagate_version = true)]
 pub(crate) struct Program {
+    /// How lines of the log are written to standard error: text, or json with one object a line
+    #[arg(
+        long,
+        global = true,
+        value_name = "FORMAT",
+        env = "FLEETDIFF_LOG_FORMAT",
+        default_value = "text",
+        hide_env = true,
+        hide_default_value = true
+    )]
+    pub(crate) log_format: LogFormat,
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// How lines of the log are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
 }
 
 /// What fleetdiff does.

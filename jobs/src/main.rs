@@ -25,8 +25,8 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    let command = command::Program::parse().command;
-    log_to_stderr(command.default_log());
+    let command::Program { log_format, command } = command::Program::parse();
+    log_to_stderr(log_format, command.default_log());
     match command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -36,13 +36,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// FLEETDIFF_LOG wins over the command's own choice.
-fn log_to_stderr(default: &str) {
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_env("FLEETDIFF_LOG").unwrap_or_else(|_| default.into()),
-        )
-        .init();
+/// FLEETDIFF_LOG wins over the command's own choice. One event is one line, in either format.
+fn log_to_stderr(format: command::LogFormat, default: &str) {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("FLEETDIFF_LOG").unwrap_or_else(|_| default.into());
+    let lines = tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter);
+    match format {
+        command::LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),
+        command::LogFormat::Json => lines.json().flatten_event(true).init(),
+    }
 }

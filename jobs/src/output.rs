@@ -50,12 +50,12 @@ impl AlertTarget {
         AlertProducer::open(client, settings).map(Self::Topic)
     }
 
-    /// They are on disk, or acknowledged by the brokers, when it returns.
-    fn take(&mut self, alerts: &[Alert]) -> Result<(), SinkError> {
+    /// They are on disk, or acknowledged by the brokers, when it returns. Gives how many are new there.
+    fn take(&mut self, alerts: &[Alert]) -> Result<usize, SinkError> {
         match self {
-            Self::File(log) => Ok(log.append(alerts)?),
-            Self::Topic(producer) => Ok(producer.send(alerts).map(drop)?),
-            Self::Nowhere => Ok(()),
+            Self::File(log) => Ok(log.append(alerts).map(|()| alerts.len())?),
+            Self::Topic(producer) => Ok(producer.send(alerts)?),
+            Self::Nowhere => Ok(0),
         }
     }
 
@@ -65,6 +65,15 @@ impl AlertTarget {
             Self::Topic(_) | Self::Nowhere => Ok(()),
         }
     }
+}
+
+/// What left the program at the close of a hop.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sent {
+    /// Files that are on disk now.
+    pub(crate) files: usize,
+    /// Alerts.
+    pub(crate) alerts: usize,
 }
 
 /// The output of a run, hop by hop.
@@ -117,7 +126,7 @@ impl Output {
     }
 
     /// Takes the rows of the next hop; writes complete files and sends alerts about changes.
-    pub(crate) fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<(), SinkError> {
+    pub(crate) fn take(&mut self, hop: Hop, clock: HopClock, tables: Tables) -> Result<Sent, SinkError> {
         let incidents = tables.incidents.iter().map(|row| Alert::of_incident(row, &self.guidance));
         let verdicts = tables.verdicts.iter().map(|row| Alert::of_verdict(row, &self.guidance));
         let findings = tables.scaling_findings.iter().map(|row| Alert::of_scaling(row, &self.guidance));
@@ -126,20 +135,21 @@ impl Output {
         alerts.sort_by(|a, b| (a.sequence, &a.key).cmp(&(b.sequence, &b.key)));
         self.pending.push(tables);
         let end = clock.end_of(hop);
-        self.parquet.write(&self.pending.take_complete(end))?;
+        let written = self.parquet.write(&self.pending.take_complete(end))?;
         self.held.push((end, alerts));
-        if self.written_through.is_none_or(|through| end >= through) {
-            self.send_held()?;
-        }
-        Ok(())
+        let is_new = self.written_through.is_none_or(|through| end >= through);
+        let alerts = if is_new { self.send_held()? } else { 0 };
+        Ok(Sent { files: written.files.len(), alerts })
     }
 
-    fn send_held(&mut self) -> Result<(), SinkError> {
+    /// Sends what is held; gives how many alerts that is.
+    fn send_held(&mut self) -> Result<usize, SinkError> {
+        let mut sent = 0;
         for (end, alerts) in std::mem::take(&mut self.held) {
-            self.alerts.take(&alerts)?;
+            sent += self.alerts.take(&alerts)?;
             self.receivers.offer(&alerts, end);
         }
-        Ok(())
+        Ok(sent)
     }
 
     /// Writes the rows that wait for the end of their interval.
@@ -268,6 +278,6 @@ impl Sink for Keeper {
         kept.tables.incidents.extend(tables.incidents.iter().cloned());
         kept.tables.ledger.extend(tables.ledger.iter().cloned());
         kept.tables.rejected.extend(tables.rejected.iter().cloned());
-        kept.output.as_mut().map_or(Ok(()), |output| output.take(hop, self.clock, tables))
+        kept.output.as_mut().map_or(Ok(()), |output| output.take(hop, self.clock, tables).map(|_| ()))
     }
 }

@@ -15,6 +15,8 @@ mod calibrate;
 mod cumulative;
 #[path = "commands/demo.rs"]
 mod demo;
+#[path = "commands/deploy.rs"]
+mod deploy;
 #[path = "commands/diff.rs"]
 mod diff;
 #[path = "commands/diff_exports.rs"]

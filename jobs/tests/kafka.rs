@@ -29,5 +29,7 @@ mod results;
 mod same_rows;
 #[path = "kafka/service.rs"]
 mod service;
+#[path = "kafka/status.rs"]
+mod status;
 #[path = "kafka/unordered.rs"]
 mod unordered;

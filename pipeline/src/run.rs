@@ -2,13 +2,14 @@
 
 mod error;
 pub mod in_memory;
+pub mod pulse;
 mod reader;
 
 pub use self::error::RunError;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::sink::Sink;
@@ -20,6 +21,7 @@ use timely::dataflow::operators::core::unordered_input::{UnorderedHandle, Unorde
 use timely::dataflow::operators::probe::{Handle, Probe};
 use timely::worker::Worker;
 
+use self::pulse::{Pulse, Watched};
 use self::reader::{AHEAD, Reader};
 use crate::counts::functions::FunctionTable;
 use crate::dataflow::build;
@@ -37,6 +39,9 @@ const NAP: Duration = Duration::from_millis(2);
 /// How long a worker whose input has ended sleeps at most before it checks whether it must stop.
 const REST: Duration = Duration::from_millis(50);
 
+/// How often a worker says how its sources are.
+const PULSE: Duration = Duration::from_millis(500);
+
 /// Makes the sources of one worker: (index, workers).
 pub type SourceFactory = dyn Fn(usize, usize) -> Result<Vec<Box<dyn Source>>, SourceError> + Send + Sync;
 
@@ -50,6 +55,8 @@ pub struct Service {
     pub idle_after: Option<Duration>,
     /// The log of which partition was declared idle and when it came back, with the decisions that it already holds.
     pub decisions: Decisions,
+    /// Where the run says how it is.
+    pub pulse: Pulse,
 }
 
 /// How a run ended.
@@ -80,7 +87,7 @@ pub fn run_service(
     sink: Box<dyn Sink>,
     service: Service,
 ) -> Result<Ended, RunError> {
-    let sink = SharedSink::new(sink);
+    let sink = SharedSink::new(Box::new(Watched::new(sink, service.pulse.clone())));
     let shared = Shared {
         table: Arc::default(),
         sink: sink.clone(),
@@ -142,6 +149,7 @@ fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceF
     });
     let readers = sources.into_iter().map(|source| Reader::new(config, source, &shared.service.decisions)).collect();
     let mut feeder = Feeder::new(readers, announcements, input, capability, shared.service.idle_after);
+    let mut beat = Beat::new(index, shared.service.pulse.clone());
     while feeder.is_open() && !shared.must_stop() {
         let fed = if feeder.is_far_ahead_of(&probe) { Ok(false) } else { feeder.feed(&shared.table) };
         let busy = fed.unwrap_or_else(|failure| {
@@ -149,6 +157,7 @@ fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceF
             false
         });
         feeder.heed();
+        beat.strike(&mut feeder, &probe, &shared.table).unwrap_or_else(|failure| shared.fail(failure));
         if busy {
             worker.step()
         } else {
@@ -165,6 +174,38 @@ fn work(worker: &mut Worker, config: &Config, shared: &Shared, sources: &SourceF
         worker.step_or_park(Some(REST));
     }
     break_off(worker, shared);
+}
+
+/// Says how a worker is, twice a second.
+struct Beat {
+    worker: usize,
+    pulse: Pulse,
+    announced: Hop,
+    last: Option<Instant>,
+}
+
+impl Beat {
+    fn new(worker: usize, pulse: Pulse) -> Self {
+        Self { worker, pulse, announced: Hop(0), last: None }
+    }
+
+    fn strike(&mut self, feeder: &mut Feeder, probe: &Handle<u64>, table: &FunctionTable) -> Result<(), RunError> {
+        let now = Instant::now();
+        if let Announced::OpenFrom(hop) = feeder.announcements.heard()
+            && hop > self.announced
+        {
+            self.announced = hop;
+            self.pulse.announce(hop, now);
+        }
+        if self.last.is_some_and(|last| now.saturating_duration_since(last) < PULSE) {
+            return Ok(());
+        }
+        self.last = Some(now);
+        feeder.readers.iter_mut().try_for_each(|reader| reader.report_to(&self.pulse, self.worker))?;
+        let evaluated = probe.with_frontier(|frontier| frontier.first().copied());
+        self.pulse.step(self.worker, now, evaluated.map(Hop), table.count());
+        Ok(())
+    }
 }
 
 fn break_off(worker: &mut Worker, shared: &Shared) {
@@ -225,6 +266,10 @@ impl Feeder {
                 })?;
                 if let Some(after) = self.idle_after.filter(|_| !polled.busy) {
                     polled.changed.extend(reader.find_idle(after, open_from)?);
+                    // NB: reports are heard one by one, so the first moves event time although the second ends it.
+                    for report in reader.close_refused(after, open_from)? {
+                        self.announcements.send(Announcement::Partition(report));
+                    }
                 }
                 for partition in polled.changed {
                     self.announcements.send(Announcement::Partition(reader.report(partition)));

@@ -1,5 +1,8 @@
 //! How records reach the dataflow, whatever the transport.
 
+use std::collections::BTreeMap;
+use std::time::Instant;
+
 use crate::profile::Decoded;
 
 /// What a source gives at one poll.
@@ -37,8 +40,50 @@ pub trait Source: Send {
         true
     }
 
+    /// How the transport is, for people and monitoring: nothing that is said here decides rows. Asked about twice a second,
+    /// also while every partition is held back.
+    ///
+    /// # Errors
+    /// As [`Self::poll`].
+    fn health(&mut self) -> Result<Health, SourceError> {
+        Ok(Health::default())
+    }
+
+    /// Files of tables were completed. A transport may publish how far it has read, for programs that watch its readers; that is
+    /// never read back.
+    fn flushed(&mut self) {}
+
     /// Pauses or resumes a partition that has run too far ahead of the others. Records already fetched may still come.
     fn set_paused(&mut self, partition: i32, paused: bool);
+}
+
+/// How a transport is. A transport that does not know says nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// What keeps it from answering, if it does not.
+    pub trouble: Option<Trouble>,
+    /// How far each partition is read, if known.
+    pub extents: BTreeMap<i32, Extent>,
+    /// Bytes that were fetched and not given yet.
+    pub fetched_bytes: u64,
+}
+
+/// How far a partition is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The offset that is read next.
+    pub next: i64,
+    /// The offset after the last record that is known to be there.
+    pub end: i64,
+}
+
+/// A transport that does not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// The last moment at which it is known to have answered, or that it was found to be gone.
+    pub since: Instant,
+    /// What is known about it, in words.
+    pub detail: String,
 }
 
 /// A transport failed.

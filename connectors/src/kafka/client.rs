@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::ClientContext;
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::consumer::{BaseConsumer, ConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::statistics::Statistics;
 
+use super::digest::Digest;
 use super::error::BrokerError;
+use super::repeats;
 
 /// Properties on which fleetdiff's guarantees depend; setting one is an error.
 const OWN_PROPERTIES: [&str; 8] = [
@@ -118,6 +121,7 @@ pub fn is_secret(property: &str) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Reporter {
     last: Mutex<Complaint>,
+    digest: Mutex<Option<Digest>>,
 }
 
 /// The last error of the client library.
@@ -135,6 +139,11 @@ impl Reporter {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What the library's last statistics say.
+    pub(crate) fn digest(&self) -> Option<Digest> {
+        self.digest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn remember(&self, denied: bool, words: &str) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         // A refusal explains the disconnections that follow it, so it is kept.
@@ -148,7 +157,9 @@ impl ClientContext for Reporter {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         match level {
             RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical => {
-                tracing::error!(target: "librdkafka", facility, "{message}");
+                if let Some(message) = repeats::fold(message) {
+                    tracing::error!(target: "librdkafka", facility, "{message}");
+                }
             }
             // The library retries by itself, so an error that it reports may be temporary: it is logged as a warning.
             RDKafkaLogLevel::Error | RDKafkaLogLevel::Warning => {
@@ -158,13 +169,18 @@ impl ClientContext for Reporter {
         }
     }
 
+    fn stats(&self, statistics: Statistics) {
+        let digest = Digest::of(&statistics, Instant::now());
+        *self.digest.lock().unwrap_or_else(PoisonError::into_inner) = Some(digest);
+    }
+
     fn error(&self, error: KafkaError, reason: &str) {
         let code = error.rdkafka_error_code();
         match code {
             Some(RDKafkaErrorCode::PartitionEOF) => {}
-            Some(RDKafkaErrorCode::AllBrokersDown) => tracing::warn!(target: "librdkafka", "{reason}"),
+            Some(RDKafkaErrorCode::AllBrokersDown) => warn(reason),
             _ => {
-                tracing::warn!(target: "librdkafka", "{reason}");
+                warn(reason);
                 let denied = matches!(
                     code,
                     Some(
@@ -180,6 +196,12 @@ impl ClientContext for Reporter {
 }
 
 impl ConsumerContext for Reporter {}
+
+fn warn(reason: &str) {
+    if let Some(reason) = repeats::fold(reason) {
+        tracing::warn!(target: "librdkafka", "{reason}");
+    }
+}
 
 #[cfg(test)]
 mod tests {

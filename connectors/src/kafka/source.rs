@@ -5,6 +5,7 @@
 //! partition that is held back is not polled: the client library then stops fetching it once its queue is full, nothing
 //! that was fetched is thrown away, and no record comes twice.
 
+mod health;
 mod partition;
 mod record;
 mod settings;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fleetdiff_formats::identity::IdentityMapping;
-use fleetdiff_schemas::source::{Polled, Source, SourceError};
+use fleetdiff_schemas::source::{Health, Polled, Source, SourceError};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message;
@@ -61,6 +62,8 @@ pub struct TopicSource {
     contents: Contents,
     give_up_after: Duration,
     connect_timeout: Duration,
+    /// How long a broker may leave a request unanswered before it counts as hanging.
+    patience: Duration,
     /// When all brokers were found to be gone, unless one has answered a request since. A record proves nothing: it may
     /// have been fetched before.
     gone_since: Option<Instant>,
@@ -95,6 +98,7 @@ impl TopicSource {
             contents,
             give_up_after: settings.give_up_after,
             connect_timeout: client.connect_timeout,
+            patience: health::patience(client),
             gone_since: None,
         })
     }
@@ -120,9 +124,9 @@ impl TopicSource {
         Ok(None)
     }
 
-    /// Lets the client library handle its own events and waits a moment for some.
-    fn serve_client(&mut self) -> Result<(), BrokerError> {
-        let seen = self.consumer.poll(IDLE_WAIT).map(|event| event.map(|message| message.offset()));
+    /// Lets the client library handle its own events and waits so long for some.
+    fn serve_client(&mut self, wait: Duration) -> Result<(), BrokerError> {
+        let seen = self.consumer.poll(wait).map(|event| event.map(|message| message.offset()));
         match seen {
             None => Ok(()),
             Some(Err(error)) => self.take_error(&error, None),
@@ -176,7 +180,7 @@ impl TopicSource {
         if let Some(polled) = self.ask_partitions()? {
             return Ok(polled);
         }
-        self.serve_client()?;
+        self.serve_client(IDLE_WAIT)?;
         self.check_cluster()?;
         Ok(Polled::Idle)
     }
@@ -198,7 +202,16 @@ impl Source for TopicSource {
     /// While no broker answers, it is unknown whether there are more records.
     fn is_drained(&self, partition: i32) -> bool {
         let found = self.partitions.iter().find(|found| found.number == partition);
-        self.gone_since.is_none() && found.is_some_and(|found| found.drained)
+        found.is_some_and(|found| found.drained) && self.trouble().is_none()
+    }
+
+    /// Commits, to the group of the client's properties, how far it has read.
+    fn flushed(&mut self) {
+        self.commit();
+    }
+
+    fn health(&mut self) -> Result<Health, SourceError> {
+        self.look_around().map_err(|error| error.into_source_error(&self.name))
     }
 
     fn set_paused(&mut self, partition: i32, paused: bool) {
@@ -210,10 +223,12 @@ impl Source for TopicSource {
 
 fn consumer(client: &ClientSettings, settings: &TopicSettings) -> Result<BaseConsumer<Reporter>, BrokerError> {
     let defaults = [
-        // The library requires a group even if none is joined; nothing is ever committed to it.
+        // None is joined, and what is committed to it is for programs that watch lag: it is never read.
         ("group.id", "fleetdiff"),
         // A gap in the offsets must be detected, not skipped.
         ("auto.offset.reset", "error"),
+        // How far the partitions are and whether brokers answer; read twice a second.
+        ("statistics.interval.ms", "1000"),
         // Per partition (guess); with the library's default every partition of every worker would hold 64 MB.
         ("queued.max.messages.kbytes", "16384"),
         // Whatever a broker holds can be fetched, so that a record that is too large is refused by its offset rather than fetched

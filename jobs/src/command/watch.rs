@@ -1,15 +1,21 @@
 //! `watch`: the service from a Kafka topic to Parquet and an alert topic.
 
+mod console;
 mod decisions;
 mod done;
+mod http;
 mod metrics;
+mod progress;
 mod promise;
 mod service;
+mod status;
+mod ticker;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use clap::Args;
 use fleetdiff_connectors::kafka::alerts::AlertSettings;
@@ -17,14 +23,17 @@ use fleetdiff_connectors::kafka::source::{Contents, Share, TopicSettings, TopicS
 use fleetdiff_connectors::kafka::topic;
 use fleetdiff_connectors::receivers::Receivers;
 use fleetdiff_formats::otlp::metrics::Decoder as RequestDecoder;
+use fleetdiff_pipeline::run::pulse::Pulse;
+use fleetdiff_pipeline::run::pulse::diagnosis::refusals;
 use fleetdiff_pipeline::run::{self, Ended, SourceFactory, run_service};
+use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::source::{Source, SourceError};
 use fleetdiff_schemas::tables::calendar::rfc3339;
-use fleetdiff_schemas::time::HopClock;
 
-use self::done::Done;
-use self::metrics::Metrics;
-use self::service::{Service, by_reason};
+use self::console::{Console, Overview, Terms};
+use self::metrics::{Latencies, Metrics};
+use self::service::Service;
+use self::ticker::{Ticker, Writer};
 use crate::configuration::{Configuration, Everything, Flags};
 use crate::failure::Failure;
 use crate::output::{AlertTarget, GRACE, Output};
@@ -76,21 +85,27 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
     let stop = stop_on_signals()?;
     let receivers = configuration.receivers().map_err(Failure::of_configuration)?;
     let receivers = Receivers::start(&receivers, &configuration.output.folder).map_err(Failure::of_receiver)?;
-    let service = open(&configuration, &receivers, config.clock())?;
-    let decisions = decisions::open(&configuration.output.folder)?;
     // A bounded read needs no wall clock: each of its partitions ends.
     let idle_after = if args.until_end { None } else { configuration.kafka.idle_after() };
-    let terms = run::Service { stop, idle_after, decisions };
+    let console = Console::new(Pulse::default(), receivers.clone(), terms(&configuration, &config, idle_after));
+    let latencies = Latencies::new();
+    let output = open(&configuration, &receivers)?;
+    let service =
+        Service::new(output, Arc::clone(&console), latencies.clone(), config.clock().hops_in(config.evaluate_every));
+    let decisions = decisions::open(&configuration.output.folder)?;
+    let ticker = show(&configuration, args.until_end, &console, &latencies)?;
+    let terms = run::Service { stop, idle_after, decisions, pulse: console.pulse().clone() };
     let sources = sources(&configuration, args.until_end);
     let ended = run_service(&config, configuration.workers, sources, Box::new(service.clone()), terms);
     let ended = ended.and_then(|ended| match ended {
-        Ended::Complete => Ok((ended, service.finish()?)),
-        Ended::Stopped => Ok((ended, service.leave())),
+        Ended::Complete => service.finish().map(|()| ended),
+        Ended::Stopped => Ok(ended),
     });
     // However it ended, what was announced goes out.
     receivers.finish(GRACE);
-    let (ended, done) = ended?;
-    log_end(&done, if ended == Ended::Complete { "ended" } else { "stopped" }, config.clock());
+    ticker.finish();
+    let ended = ended?;
+    log_end(&console.overview(), if ended == Ended::Complete { "ended" } else { "stopped" });
     if ended == Ended::Stopped && args.until_end {
         return Err(Failure::with_hint(
             "stopped before the end of the topic",
@@ -100,8 +115,38 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+fn terms(configuration: &Configuration, config: &Config, idle_after: Option<Duration>) -> Terms {
+    Terms {
+        clock: config.clock(),
+        idle_after,
+        ready_within: configuration.status.ready_within,
+        configuration: configuration.shown(),
+    }
+}
+
+/// Begins to show how the service is: over HTTP, in the file of metrics and in the log.
+fn show(
+    configuration: &Configuration,
+    until_end: bool,
+    console: &Arc<Console>,
+    latencies: &Latencies,
+) -> Result<Ticker, Failure> {
+    let metrics = Arc::new(Metrics::new(latencies));
+    let listen = &configuration.status.listen;
+    if !listen.is_empty() && !until_end {
+        let (listener, bound) = http::listen(listen)?;
+        http::serve(listener, Arc::clone(console), Arc::clone(&metrics))?;
+        tracing::info!("status at http://{bound}/status, /metrics, /readyz, /healthz");
+    }
+    let file = &configuration.output.metrics;
+    let file = (!file.is_empty()).then(|| PathBuf::from(file));
+    let writer = Writer { console: Arc::clone(console), metrics, file };
+    writer.try_write_metrics()?;
+    Ok(Ticker::start(writer)?)
+}
+
 /// Opens everything that can fail before anything is read.
-fn open(configuration: &Configuration, receivers: &Receivers, clock: HopClock) -> Result<Service, Failure> {
+fn open(configuration: &Configuration, receivers: &Receivers) -> Result<Output, Failure> {
     let (kafka, alerts) = (&configuration.kafka, &configuration.alerts);
     let partitions = topic::partition_count(&kafka.client, &kafka.topic).map_err(Failure::of_broker)?;
     let folder = &configuration.output.folder;
@@ -128,12 +173,7 @@ fn open(configuration: &Configuration, receivers: &Receivers, clock: HopClock) -
         folder.display(),
         if alerts.topic.is_empty() { "alerts.jsonl" } else { &alerts.topic },
     );
-    let metrics = &configuration.output.metrics;
-    let metrics = (!metrics.is_empty()).then(|| Metrics::new(Path::new(metrics)));
-    if let Some(metrics) = &metrics {
-        metrics.write(&Done::default(), receivers, clock)?;
-    }
-    Ok(Service::new(output, receivers.clone(), metrics, clock))
+    Ok(output)
 }
 
 fn sources(configuration: &Configuration, until_end: bool) -> Arc<SourceFactory> {
@@ -169,17 +209,18 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
-fn log_end(done: &Done, how: &str, clock: HopClock) {
+fn log_end(overview: &Overview, how: &str) {
+    let done = &overview.done;
     let closed = if done.hops == 0 {
         "nothing was closed".to_owned()
     } else {
-        format!("closed through {}", rfc3339(clock.end_of(done.through)))
+        format!("closed through {}", rfc3339(overview.now.clock.end_of(done.through)))
     };
     tracing::info!("{how}; {closed}: {} profiles, {} changes of flags", done.decoded, done.flags);
     if done.aa_check.tests > 0 {
         tracing::info!("{}", done.aa_check);
     }
-    if !done.rejected.is_empty() {
-        tracing::warn!("rejected: {}", by_reason(&done.rejected));
+    if !overview.vitals.refused().is_empty() {
+        tracing::warn!("rejected: {}", refusals(&overview.vitals));
     }
 }

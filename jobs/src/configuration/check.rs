@@ -51,6 +51,12 @@ impl Configuration {
             need(!names.is_empty(), path, "must name a header: without one, every record is rejected");
         }
         need(FlushInterval::new(self.output.flush).is_ok(), "output.flush", "must divide an hour: 60s, 10m, 1h");
+        let listen = &self.status.listen;
+        need(
+            listen.is_empty() || listen.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()),
+            "status.listen",
+            "must be HOST:PORT, as in 127.0.0.1:9464, or empty",
+        );
         need(self.alerts.partitions > 0, "alerts.partitions", "must be at least 1");
         for (rules, path) in [(&self.alerts.owners, "alerts.owners"), (&self.alerts.runbooks, "alerts.runbooks")] {
             let is_rule = |text: &String| GuidanceRule::parse(text).is_some();

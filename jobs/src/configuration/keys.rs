@@ -41,6 +41,7 @@ pub(crate) enum Heading {
     Decision,
     Running,
     Output,
+    Status,
 }
 
 impl Heading {
@@ -54,6 +55,7 @@ impl Heading {
             Self::Decision => "Decision",
             Self::Running => "Running",
             Self::Output => "Output",
+            Self::Status => "How the service is",
         }
     }
 }
@@ -266,6 +268,12 @@ pub(crate) const KEYS: &[Key] = keys! {
     "output.metrics" = output.metrics, WORK, Output "metrics" "FILE":
         "File for metrics in the Prometheus text format, rewritten every 10 s; empty for none."
         "guess: many have another way";
+    "status.listen" = status.listen, WORK, Status "listen" "HOST:PORT":
+        "Where /status, /metrics, /readyz and /healthz are served over HTTP, without a password; port 0 takes any free port, which the log names; empty for nowhere. Not used with --until-end."
+        "guess: only this machine may ask";
+    "status.ready_within" = status.ready_within, WORK, Status "ready-within" "DURATION":
+        "How old the last record of each partition may be, if more are waiting, for /readyz to answer yes."
+        "guess: six profiles of a pod";
     "alerts.topic" = alerts.topic, WORK, Output "alerts-topic" "TOPIC":
         "Topic for alerts, created if it is absent; empty to write alerts.jsonl into the output folder."
         "fleetdiff's own name";

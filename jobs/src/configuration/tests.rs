@@ -151,8 +151,9 @@ fn secrets_come_from_file_or_environment_and_are_shown_nowhere() {
     assert_eq!(properties.get("sasl.password").map(String::as_str), Some("hunter2"));
     assert_eq!(properties.get("socket.keepalive.enable").map(String::as_str), Some("true"));
     let shown = format!(
-        "{}{}{}{configuration:?}",
+        "{}{}{}{}{configuration:?}",
         configuration.to_toml(),
+        configuration.shown(),
         configuration.of_topic_as_json(),
         configuration.of_fleet_as_json()
     );

@@ -29,6 +29,8 @@ pub(crate) struct Configuration {
     pub(crate) kafka: Kafka,
     /// Where tables go.
     pub(crate) output: Output,
+    /// How the service says how it is.
+    pub(crate) status: Status,
     /// Where alerts go.
     pub(crate) alerts: Alerts,
     /// Who gets incidents besides.
@@ -79,6 +81,15 @@ pub(crate) struct Output {
     pub(crate) flush: Duration,
     /// The file of metrics; empty for none.
     pub(crate) metrics: String,
+}
+
+/// How the service says how it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Status {
+    /// Where it is served; empty for nowhere.
+    pub(crate) listen: String,
+    /// How far behind a service may be that is ready.
+    pub(crate) ready_within: Duration,
 }
 
 /// Where alerts go, and what they say besides their rows.
@@ -132,6 +143,7 @@ impl Default for Configuration {
                 flush: Duration::from_secs(600),
                 metrics: String::new(),
             },
+            status: Status { listen: "127.0.0.1:9464".to_owned(), ready_within: Duration::from_secs(60) },
             alerts: Alerts {
                 topic: alerts::DEFAULT_TOPIC.to_owned(),
                 partitions: 1,

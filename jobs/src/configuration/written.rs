@@ -5,7 +5,7 @@ use std::fmt::Write;
 use fleetdiff_connectors::kafka::client::is_secret;
 use serde_json::{Map, Value as Json};
 
-use super::keys::KEYS;
+use super::keys::{KEYS, Key};
 use super::receivers::{RECEIVER_KEYS, Receiver};
 use super::values::Configuration;
 
@@ -123,19 +123,36 @@ impl Configuration {
         self.json(&["dataflow", "kafka", "kafka.identity"])
     }
 
+    /// Every key as JSON, without secrets; of the client's properties and the receivers only the names.
+    pub(crate) fn shown(&self) -> Json {
+        let mut all = self.of_keys(|_| true);
+        let properties = self.kafka.client.properties.keys().map(String::as_str).collect::<Vec<_>>();
+        let receivers = self.receivers.iter().map(|receiver| receiver.name()).collect::<Vec<_>>();
+        if let Some(Json::Object(kafka)) = all.get_mut("kafka") {
+            kafka.insert("client_properties".to_owned(), properties.into());
+        }
+        all.insert("receivers".to_owned(), receivers.into());
+        Json::Object(all)
+    }
+
     /// NB: only the settings that decide rows, since files with equal rows must be equal: a different broker address or
     /// number of workers must not change a file.
     fn json(&self, sections: &[&str]) -> String {
+        Json::Object(self.of_keys(|key| key.decides_rows && sections.contains(&key.section()))).to_string()
+    }
+
+    /// The values of some keys, by section.
+    fn of_keys(&self, which: impl Fn(&Key) -> bool) -> Map<String, Json> {
         let mut all = Map::new();
-        for key in KEYS.iter().filter(|key| key.decides_rows && sections.contains(&key.section())) {
+        for key in KEYS.iter().filter(|key| which(key)) {
             let mut place = &mut all;
             for part in key.section().split('.') {
                 let inner = place.entry(part).or_insert_with(|| Json::Object(Map::new()));
-                let Json::Object(inner) = inner else { return String::new() };
+                let Json::Object(inner) = inner else { return Map::new() };
                 place = inner;
             }
             place.insert(key.name().to_owned(), (key.get)(self));
         }
-        Json::Object(all).to_string()
+        all
     }
 }

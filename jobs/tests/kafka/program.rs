@@ -12,6 +12,8 @@ pub fn command(args: &[&str]) -> Command {
     own.for_each(|name| {
         command.env_remove(name);
     });
+    // Services of several tests run at once; the log names the port.
+    command.env("FLEETDIFF_STATUS_LISTEN", "127.0.0.1:0");
     command.args(args).stdin(Stdio::null());
     command
 }

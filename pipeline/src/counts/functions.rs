@@ -57,6 +57,11 @@ impl FunctionTable {
         let table = self.names.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         table.entries[index_of(id)].clone()
     }
+
+    /// The number of functions that have a number.
+    pub fn count(&self) -> usize {
+        self.names.read().unwrap_or_else(std::sync::PoisonError::into_inner).entries.len()
+    }
 }
 
 impl Names {

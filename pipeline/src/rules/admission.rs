@@ -24,7 +24,7 @@ use fleetdiff_schemas::time::{Hop, HopClock, Nanos, TimeRange};
 use serde::{Deserialize, Serialize};
 
 use self::folding::{content_of, fold};
-use self::parts::{Good, Part, Parts, Refused, clock_row, is_ahead, refused};
+use self::parts::{Good, Part, Parts, Refused, clock_row, is_ahead, refused, time_of};
 use super::clocks::Agreement;
 use super::clocks::waiting::{Fate, Queue};
 use super::idle::IdleStacks;
@@ -182,6 +182,16 @@ impl Admission {
         self.partitions.get(&partition).is_some_and(|state| !state.early.is_empty())
     }
 
+    /// The first hop under which a part that was refused when it was decoded will be booked, if that is known at once.
+    pub fn booked_from(&self, record: &Decoded) -> Option<Hop> {
+        let state = self.partitions.get(&record.position.partition);
+        let agreed = state.and_then(|state| state.clocks.agreed());
+        let refused = record.parts.iter().filter_map(|part| part.as_ref().err());
+        let times = refused.map(|rejection| time_of(record.stamped, rejection, agreed));
+        let watermark = state.and_then(|state| state.watermark);
+        times.filter_map(|time| time.map(|at| self.clock.hop_of(at)).max(watermark)).min()
+    }
+
     /// Decides the application hops of a record's parts, and of those that waited for it, and moves its partition's
     /// watermark. If the partition was idle and comes back with this record, nothing is applied before `not_before`.
     pub fn admit(&mut self, record: Decoded, not_before: Hop, table: &FunctionTable) -> Vec<Admitted> {
@@ -210,7 +220,7 @@ impl Admission {
             }
         }
         for part in std::mem::take(&mut parts.refused) {
-            let time = parts.time_of(&part.holds.rejection, agreed);
+            let time = time_of(parts.stamped, &part.holds.rejection, agreed);
             self.refuse(part, time, watermark, &mut admitted);
         }
         self.advance(partition, &mut admitted);

@@ -37,6 +37,18 @@ pub enum Decision {
         /// The first hop that is still open for it.
         applied_from: Hop,
     },
+    /// No partition moves event time, and this one has given only records that were refused: their hops close, and the record
+    /// at this offset and those after it are applied at this hop or later.
+    Refused {
+        /// Topic or folder.
+        source: String,
+        /// The partition.
+        partition: i32,
+        /// The first record after the refused ones.
+        offset: i64,
+        /// The first hop that is still open for it.
+        applied_from: Hop,
+    },
 }
 
 /// A log of decisions.
@@ -85,17 +97,18 @@ impl Decisions {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).append(decision)
     }
 
-    /// The returns that an earlier run decided, for the reader of one source.
+    /// From which hop on records are applied, as an earlier run decided, for the reader of one source.
     pub fn known_returns(&self, source: &str) -> KnownReturns {
-        let mut returns: BTreeMap<i32, VecDeque<(i64, Hop)>> = BTreeMap::new();
+        let mut returns = KnownReturns::default();
         for decision in self.known.iter() {
-            if let Decision::Back { source: of, partition, offset, applied_from } = decision
+            if let Decision::Back { source: of, partition, offset, applied_from }
+            | Decision::Refused { source: of, partition, offset, applied_from } = decision
                 && of == source
             {
-                returns.entry(*partition).or_default().push_back((*offset, *applied_from));
+                returns.add(*partition, *offset, *applied_from);
             }
         }
-        KnownReturns(returns)
+        returns
     }
 }
 
@@ -104,6 +117,11 @@ impl Decisions {
 pub struct KnownReturns(BTreeMap<i32, VecDeque<(i64, Hop)>>);
 
 impl KnownReturns {
+    /// Adds one that was decided now: the record at `offset` and those after it are applied at this hop or later.
+    pub fn add(&mut self, partition: i32, offset: i64, applied_from: Hop) {
+        self.0.entry(partition).or_default().push_back((offset, applied_from));
+    }
+
     /// The hop from which the record at `offset` is applied, if a return is due with it. Each return is given once; if
     /// its own record is gone, it is due with the next record.
     ///
@@ -150,5 +168,9 @@ mod tests {
         let text = serde_json::to_string(&idle).unwrap();
         assert_eq!(text, r#"{"decision":"idle","source":"t","partition":2,"from_hop":7}"#);
         assert_eq!(serde_json::from_str::<Decision>(&text).unwrap(), idle);
+        let refused = Decision::Refused { source: "t".to_owned(), partition: 2, offset: 5, applied_from: Hop(7) };
+        let text = serde_json::to_string(&refused).unwrap();
+        assert_eq!(text, r#"{"decision":"refused","source":"t","partition":2,"offset":5,"applied_from":7}"#);
+        assert_eq!(Decisions::new(Box::new(Forgetful), vec![refused]).known_returns("t").due(2, 5), Some(Hop(7)));
     }
 }

@@ -1,14 +1,20 @@
 //! One source as the dataflow reads it: the positions of its partitions, and which are ahead, idle or ended.
 
+mod refused;
+mod tally;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fleetdiff_schemas::config::Config;
 use fleetdiff_schemas::profile::Decoded;
 use fleetdiff_schemas::source::{Polled, Source};
-use fleetdiff_schemas::time::Hop;
+use fleetdiff_schemas::time::{Hop, HopClock, Nanos};
 
+use self::tally::Tally;
 use super::error::RunError;
+use super::pulse::{PartitionVitals, Pulse};
 use crate::counts::functions::FunctionTable;
 use crate::operators::arrive::{Arrived, Content, Remark};
 use crate::rules::admission::{Admission, Admitted};
@@ -25,6 +31,12 @@ pub(super) struct Reader {
     partitions: BTreeMap<i32, Place>,
     decisions: Decisions,
     returns: KnownReturns,
+    /// The first open hop as this reader has seen it, and since when.
+    frontier: (Hop, Instant),
+    clock: HopClock,
+    lateness: Nanos,
+    /// How often files had been completed when it last looked.
+    flushes: u64,
     ended: bool,
 }
 
@@ -36,11 +48,27 @@ struct Place {
     first: Option<Hop>,
     /// When it last gave something good or was held back.
     active_at: Instant,
+    /// Whether it is held back now.
+    held_back: bool,
+    /// Since when it is idle, if it is.
+    idle_since: Option<Instant>,
+    /// The last hop under which something of it that was refused is booked.
+    refused_through: Option<Hop>,
+    tally: Tally,
 }
 
 impl Place {
     fn unread() -> Self {
-        Self { state: PartitionState::Silent, next_offset: 0, first: None, active_at: Instant::now() }
+        Self {
+            state: PartitionState::Silent,
+            next_offset: 0,
+            first: None,
+            active_at: Instant::now(),
+            held_back: false,
+            idle_since: None,
+            refused_through: None,
+            tally: Tally::default(),
+        }
     }
 
     /// Before anything is closed, "ahead" is counted from the partition's own start, so that this partition does not
@@ -66,6 +94,10 @@ impl Reader {
             returns: decisions.known_returns(source.name()),
             decisions: decisions.clone(),
             ended: partitions.is_empty(),
+            frontier: (Hop(0), Instant::now()),
+            clock: config.clock(),
+            lateness: config.lateness,
+            flushes: 0,
             source,
             admission: Admission::new(config),
             partitions,
@@ -106,6 +138,7 @@ impl Reader {
                 continue;
             }
             let ahead = place.is_ahead_of(open_from);
+            place.held_back = ahead;
             if ahead {
                 place.active_at = Instant::now();
             }
@@ -146,18 +179,28 @@ impl Reader {
         give: &mut impl FnMut(Hop, Arrived),
     ) -> Result<Polling, RunError> {
         let (partition, offset) = (record.position.partition, record.position.offset);
-        let not_before = self.take_back(partition, offset, open_from)?;
+        let stays_idle = self.stays_idle(&record, open_from);
+        let not_before = self.take_back(partition, offset, open_from, stays_idle)?;
         let mut any_good = not_before > Hop(0);
+        let place = self.partitions.entry(partition).or_insert_with(Place::unread);
+        place.tally.record(&record);
         for admitted in self.admission.admit(record, not_before, table) {
             any_good |= matches!(admitted, Admitted::OfPod(..));
+            place.tally.admitted(&admitted);
+            if let Admitted::Rejected(hop, _) = &admitted {
+                place.refused_through = place.refused_through.max(Some(*hop));
+            }
             let (hop, arrived) = arrived(admitted);
             give(hop, arrived);
         }
+        place.next_offset = offset.saturating_add(1);
+        if stays_idle {
+            return Ok(Polling { busy: true, changed: Vec::new() });
+        }
         let watermark = self.admission.watermark(partition);
-        let place = self.partitions.entry(partition).or_insert_with(Place::unread);
         let before =
             std::mem::replace(&mut place.state, watermark.map_or(PartitionState::Silent, PartitionState::Watermark));
-        place.next_offset = offset.saturating_add(1);
+        place.idle_since = None;
         place.first = place.first.or(watermark);
         if any_good {
             place.active_at = Instant::now();
@@ -168,11 +211,11 @@ impl Reader {
 
     /// The hop before which nothing of the record at this offset is applied. If the partition was idle, this is the
     /// first open hop, and is written to the log before it takes effect.
-    fn take_back(&mut self, partition: i32, offset: i64, open_from: Hop) -> Result<Hop, RunError> {
+    fn take_back(&mut self, partition: i32, offset: i64, open_from: Hop, stays_idle: bool) -> Result<Hop, RunError> {
         let known = self.returns.due(partition, offset);
         let was_idle = self.partitions.get(&partition).is_some_and(|place| place.state == PartitionState::Idle);
         // NB: an earlier decision holds, unless this run has closed more hops than that one had.
-        if !was_idle || known.is_some_and(|known| known >= open_from) {
+        if !was_idle || stays_idle || known.is_some_and(|known| known >= open_from) {
             return Ok(known.unwrap_or_default());
         }
         let source = self.source.name().to_owned();
@@ -202,9 +245,39 @@ impl Reader {
                 .append(&Decision::Idle { source, partition, from_hop: open_from })
                 .map_err(RunError::Decision)?;
             place.state = PartitionState::Idle;
+            place.idle_since = Some(Instant::now());
             idle.push(partition);
         }
         Ok(idle)
+    }
+
+    /// Says how the source and its partitions are.
+    pub(super) fn report_to(&mut self, pulse: &Pulse, worker: usize) -> Result<(), RunError> {
+        if self.tell(pulse, worker)? {
+            self.source.flushed();
+        }
+        Ok(())
+    }
+
+    /// Gives whether files were completed since the last time.
+    fn tell(&mut self, pulse: &Pulse, worker: usize) -> Result<bool, RunError> {
+        let health = self.source.health()?;
+        let name: Arc<str> = self.source.name().into();
+        let vitals = &mut *pulse.lock();
+        for (&number, place) in &self.partitions {
+            let extent = health.extents.get(&number);
+            let partition = PartitionVitals {
+                state: place.state,
+                next_offset: extent.map_or(place.next_offset, |extent| extent.next),
+                end: extent.map(|extent| extent.end),
+                held_back: place.held_back,
+                given: place.tally.given().clone(),
+            };
+            vitals.partitions.insert((Arc::clone(&name), number), partition);
+        }
+        vitals.transports.insert((name, worker), health);
+        let flushes = vitals.output.flushes;
+        Ok(std::mem::replace(&mut self.flushes, flushes) < flushes)
     }
 
     /// Ends partitions. What still waits in them for its time is decided now; if its partition was idle, that is a return.
@@ -218,7 +291,7 @@ impl Reader {
         for &partition in &partitions {
             if self.admission.has_early(partition) {
                 let next = self.partitions.get(&partition).map_or(0, |place| place.next_offset);
-                let not_before = self.take_back(partition, next, open_from)?;
+                let not_before = self.take_back(partition, next, open_from, false)?;
                 for admitted in self.admission.end(partition, not_before, table) {
                     let (hop, arrived) = arrived(admitted);
                     give(hop, arrived);

@@ -63,7 +63,7 @@ fn drawn(seed: u64) -> (FleetBuilder, Config) {
 
 /// Every fourth fleet is one code at one load in all rings: only all functions together have rows of rings there.
 fn is_quiet(seed: u64) -> bool {
-    seed % 4 == 0
+    seed.is_multiple_of(4)
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fleetdiff_schemas::profile::Decoded;
+use fleetdiff_schemas::source::Extent;
 use rdkafka::consumer::base_consumer::PartitionQueue;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
@@ -27,6 +28,8 @@ pub(super) struct Span {
     start: i64,
     /// The first offset after the end of the read; `None` reads for ever.
     end: Option<i64>,
+    /// The end of the partition when it was opened.
+    high: i64,
 }
 
 /// The result of polling a partition.
@@ -47,6 +50,8 @@ pub(super) struct Partition {
     /// The first offset that has not come yet.
     next: i64,
     end: Option<i64>,
+    /// The end of the partition as it was last seen.
+    seen_end: i64,
 }
 
 impl Partition {
@@ -83,6 +88,16 @@ impl Partition {
             return Step::End;
         }
         Step::Record(Box::new(decode(message)))
+    }
+}
+
+impl Partition {
+    /// How far it is read, with its end as the client library last saw it. If there is nothing more, offsets after the last
+    /// record, which belong to markers of transactions, do not count.
+    pub(super) fn extent(&mut self, seen: Option<i64>) -> Extent {
+        self.seen_end = self.seen_end.max(seen.unwrap_or(0));
+        let end = if self.drained || self.ended { self.next } else { self.end.unwrap_or(self.seen_end) };
+        Extent { next: self.next, end: end.max(self.next) }
     }
 }
 
@@ -130,7 +145,7 @@ pub(super) fn span(
             low - 1,
         );
     }
-    Ok(Span { number, start, end: settings.until_end.then_some(high) })
+    Ok(Span { number, start, end: settings.until_end.then_some(high), high })
 }
 
 /// Where to begin in a partition that holds offsets from `low` up to, but not including, `high`.
@@ -167,12 +182,12 @@ fn split(
     consumer: &Arc<BaseConsumer<Reporter>>,
     client: &ClientSettings,
     topic: &str,
-    Span { number, start, end }: Span,
+    Span { number, start, end, high }: Span,
 ) -> Result<Partition, BrokerError> {
     let queue = consumer
         .split_partition_queue(topic, number)
         .ok_or_else(|| BrokerError::UnknownTopic { topic: topic.to_owned(), brokers: client.brokers.clone() })?;
-    Ok(Partition { number, paused: false, ended: false, drained: false, queue, next: start, end })
+    Ok(Partition { number, paused: false, ended: false, drained: false, queue, next: start, end, seen_end: high })
 }
 
 #[cfg(test)]

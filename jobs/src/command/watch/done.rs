@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetdiff_schemas::rejected::Reason;
-use fleetdiff_schemas::rows::ClockRow;
-use fleetdiff_schemas::time::Hop;
-
 use fleetdiff_report::AaCheckRate;
+use fleetdiff_schemas::identity::{Build, Service};
+use fleetdiff_schemas::rejected::Reason;
+use fleetdiff_schemas::rows::{ClockRow, ComparisonKey, ComparisonRow, Tables};
+use fleetdiff_schemas::time::{Hop, Nanos};
 
-/// What was done so far.
+use crate::output::Sent;
+
+/// What was done so far, by the rows that were made.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Done {
     /// Hops that had rows.
@@ -17,7 +19,7 @@ pub(crate) struct Done {
     pub(crate) through: Hop,
     /// Records that were decoded.
     pub(crate) decoded: i64,
-    /// Records that were rejected, by reason.
+    /// Records of closed hops that were rejected, by reason.
     pub(crate) rejected: BTreeMap<Reason, u64>,
     /// Pods whose clock was wrong, as service/pod; at most [`NAMED`] of each kind.
     pub(crate) clocks: WrongClocks,
@@ -25,6 +27,91 @@ pub(crate) struct Done {
     pub(crate) flags: u64,
     /// The rate of false positives.
     pub(crate) aa_check: AaCheckRate,
+    /// Samples of closed hops that were not counted or late, by what became of them.
+    pub(crate) samples: BTreeMap<&'static str, u64>,
+    /// Evaluations of comparisons.
+    pub(crate) looks: u64,
+    /// Epochs of comparisons that were begun: each is a family of the live rule.
+    pub(crate) families: u64,
+    /// Comparisons that were evaluated at the last look.
+    pub(crate) open: BTreeSet<ComparisonKey>,
+    /// Cells that were evaluated at the last look, over all comparisons.
+    pub(crate) cells: usize,
+    /// Functions that were tested at the last look, over all cells.
+    pub(crate) tested: i64,
+    /// Alerts that were sent.
+    pub(crate) alerts: u64,
+    /// When the last was, since 1970.
+    pub(crate) alerted_at: Option<Nanos>,
+    /// Files that are complete.
+    pub(crate) files: u64,
+    /// When the last was, since 1970.
+    pub(crate) flushed_at: Option<Nanos>,
+    /// Start of the epoch by service and builds: all types of profiles are one family.
+    pub(crate) epochs: BTreeMap<(Service, Build, Build), Nanos>,
+    /// The hop of the last look.
+    pub(crate) looked_at: Hop,
+}
+
+impl Done {
+    /// Adds the rows of a hop. There is a look every `look_hops`. Gives what is to be said of clocks that are wrong.
+    pub(crate) fn take(&mut self, hop: Hop, tables: &Tables, look_hops: u64) -> Vec<String> {
+        self.hops += 1;
+        self.through = hop;
+        self.decoded += tables.ledger.iter().map(|row| row.records_decoded).sum::<i64>();
+        self.aa_check.take(&tables.comparisons);
+        for row in &tables.rejected {
+            *self.rejected.entry(row.rejection.reason).or_default() += 1;
+        }
+        self.flags += u64::try_from(tables.flags.len()).unwrap_or(0);
+        for row in &tables.ledger {
+            for (fate, samples) in [
+                ("counted", row.samples_counted),
+                ("late", row.samples_late_counted),
+                ("too_late", row.samples_late_dropped),
+                ("duplicate", row.samples_duplicate),
+                ("superseded", row.samples_superseded),
+                ("warm_up", row.samples_warm_up),
+                ("drain", row.samples_drain),
+                ("idle", row.samples_idle),
+                ("rejected", row.samples_rejected),
+            ] {
+                *self.samples.entry(fate).or_default() += u64::try_from(samples).unwrap_or(0);
+            }
+        }
+        if !tables.comparisons.is_empty() || hop >= self.looked_at.plus(look_hops) {
+            self.looked_at = hop;
+            self.look(&tables.comparisons);
+        }
+        tables.clocks.iter().filter_map(|row| self.clocks.take(row)).collect()
+    }
+
+    fn look(&mut self, rows: &[ComparisonRow]) {
+        self.open = rows.iter().map(|row| row.comparison.clone()).collect();
+        self.looks += u64::try_from(self.open.len()).unwrap_or(0);
+        let cells = rows.iter().filter(|row| !row.is_roll_up);
+        self.cells = cells.clone().map(|row| (&row.comparison, &row.cell)).collect::<BTreeSet<_>>().len();
+        self.tested = cells.map(|row| row.functions_tested).sum();
+        for row in rows {
+            let ComparisonKey { service, base_build, head_build, .. } = &row.comparison;
+            let of = (service.clone(), base_build.clone(), head_build.clone());
+            if self.epochs.insert(of, row.window_start_at) != Some(row.window_start_at) {
+                self.families += 1;
+            }
+        }
+    }
+
+    /// Adds what left the program.
+    pub(crate) fn sent(&mut self, sent: Sent, now: Nanos) {
+        self.alerts += u64::try_from(sent.alerts).unwrap_or(0);
+        self.files += u64::try_from(sent.files).unwrap_or(0);
+        if sent.alerts > 0 {
+            self.alerted_at = Some(now);
+        }
+        if sent.files > 0 {
+            self.flushed_at = Some(now);
+        }
+    }
 }
 
 /// The most pods with a wrong clock that are kept, so that pods without number need no memory without bound.

@@ -112,7 +112,10 @@ impl<'a> Walk<'a, '_> {
         match stamped {
             Stamped::No => Some(time),
             Stamped::ByBroker(received) => Some(time.min(received)),
-            Stamped::BySender(_) => self.believed.agreed.filter(|agreed| time.since(*agreed) <= FUTURE).map(|_| time),
+            Stamped::BySender(_) => {
+                let is_believed = self.believed.agreed.is_none_or(|agreed| time.since(agreed) <= FUTURE);
+                is_believed.then_some(time)
+            }
         }
     }
 

@@ -117,14 +117,14 @@ impl Parts {
             Stamped::ByBroker(received) => Some(at.since(received)),
         }
     }
+}
 
-    /// The time under which a refused part is booked, as far as it can be believed.
-    pub(super) fn time_of(&self, rejection: &Rejection, agreed: Option<Nanos>) -> Option<Nanos> {
-        match self.stamped {
-            Stamped::No => rejection.at,
-            Stamped::ByBroker(received) => Some(rejection.at.map_or(received, |at| at.min(received))),
-            Stamped::BySender(sent) => rejection.at.or(sent).filter(|at| !is_ahead(*at, agreed)),
-        }
+/// The time under which a refused part is booked, as far as it can be believed: while nothing good has come, as it says.
+pub(super) fn time_of(stamped: Stamped, rejection: &Rejection, agreed: Option<Nanos>) -> Option<Nanos> {
+    match stamped {
+        Stamped::No => rejection.at,
+        Stamped::ByBroker(received) => Some(rejection.at.map_or(received, |at| at.min(received))),
+        Stamped::BySender(sent) => rejection.at.or(sent).filter(|at| agreed.is_none() || !is_ahead(*at, agreed)),
     }
 }
 

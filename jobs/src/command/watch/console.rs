@@ -1,0 +1,121 @@
+//! What a service shows of itself: one overview, from which the log, the metrics and the answers over HTTP are made, so that
+//! they cannot disagree.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use fleetdiff_connectors::receivers::{ReceiverCounts, Receivers};
+use fleetdiff_pipeline::run::pulse::diagnosis::{Diagnosis, Now, diagnose};
+use fleetdiff_pipeline::run::pulse::{PartitionVitals, Pulse, Vitals};
+use fleetdiff_schemas::time::{HopClock, Nanos};
+use serde_json::Value as Json;
+
+use super::done::Done;
+
+/// How long a worker may be at one step before the process counts as hanging (guess: far above the longest look).
+const HANGS_AFTER: Duration = Duration::from_secs(120);
+
+/// What an overview needs to know of the configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) clock: HopClock,
+    pub(crate) idle_after: Option<Duration>,
+    /// How far behind a service may be that is ready.
+    pub(crate) ready_within: Duration,
+    /// The configuration, without secrets.
+    pub(crate) configuration: Json,
+}
+
+/// Where the state of a service is kept for whoever asks.
+pub(crate) struct Console {
+    pulse: Pulse,
+    done: Mutex<Done>,
+    receivers: Receivers,
+    terms: Terms,
+}
+
+/// The state of a service at one moment.
+#[derive(Debug)]
+pub(crate) struct Overview {
+    pub(crate) vitals: Vitals,
+    pub(crate) done: Done,
+    pub(crate) now: Now,
+    pub(crate) diagnosis: Diagnosis,
+    pub(crate) receivers: Vec<(String, ReceiverCounts)>,
+    /// Memory of the process, where the system tells.
+    pub(crate) resident_bytes: Option<u64>,
+}
+
+impl Console {
+    pub(crate) fn new(pulse: Pulse, receivers: Receivers, terms: Terms) -> Arc<Self> {
+        Arc::new(Self { pulse, done: Mutex::default(), receivers, terms })
+    }
+
+    pub(crate) fn pulse(&self) -> &Pulse {
+        &self.pulse
+    }
+
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// What was done so far. NB: not to be held while anything is written.
+    pub(crate) fn done(&self) -> MutexGuard<'_, Done> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state at this moment.
+    pub(crate) fn overview(&self) -> Overview {
+        let Terms { clock, idle_after, .. } = self.terms;
+        let vitals = self.pulse.read();
+        let now = Now { instant: Instant::now(), wall: wall_now(), clock, idle_after };
+        let diagnosis = diagnose(&vitals, &now);
+        let receivers = self.receivers.counts().into_iter().map(|(name, counts)| (name.to_owned(), counts)).collect();
+        Overview { diagnosis, now, vitals, done: self.done().clone(), receivers, resident_bytes: resident_bytes() }
+    }
+}
+
+impl Overview {
+    /// Why the process must be started again, if it must.
+    pub(crate) fn hangs(&self) -> Option<String> {
+        let steps = self.vitals.workers.iter().map(|(worker, &step)| (self.now.age(step), worker));
+        let (age, worker) = steps.max()?;
+        (age > HANGS_AFTER).then(|| format!("worker {worker} has taken no step for {} s", age.as_secs()))
+    }
+
+    /// Why the service is not ready: not connected, nothing readable, or further behind than it may be.
+    pub(crate) fn not_ready(&self, within: Duration) -> Option<String> {
+        use fleetdiff_pipeline::run::pulse::diagnosis::Condition::{
+            AllRefused, BrokerUnreachable, SinkBlocked, Starting,
+        };
+        if matches!(self.diagnosis.condition, Starting | BrokerUnreachable | SinkBlocked | AllRefused) {
+            return Some(self.diagnosis.reason.clone());
+        }
+        let within = Nanos(i64::try_from(within.as_nanos()).unwrap_or(i64::MAX));
+        let behind = |partition: &&PartitionVitals| self.lag_time(partition).is_none_or(|lag| lag > within);
+        let count = self.vitals.partitions.values().filter(behind).count();
+        let waiting = self.vitals.lag();
+        (count > 0).then(|| {
+            format!("{count} partitions are further behind than status.ready_within, {waiting} records in all")
+        })
+    }
+
+    /// How old the last record of a partition is, if more are waiting.
+    pub(crate) fn lag_time(&self, partition: &PartitionVitals) -> Option<Nanos> {
+        partition.lag_time(self.now.wall)
+    }
+}
+
+/// The wall clock. It is shown, and decides nothing.
+pub(crate) fn wall_now() -> Nanos {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// Memory of this process that is in use, by Linux.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
