@@ -177,9 +177,9 @@ impl Admission {
         self.partitions.get(&partition).and_then(|state| state.watermark)
     }
 
-    /// Whether parts of a partition wait for their time.
-    pub fn has_early(&self, partition: i32) -> bool {
-        self.partitions.get(&partition).is_some_and(|state| !state.early.is_empty())
+    /// How many parts of a partition wait for the time on which its pods agree.
+    pub fn early(&self, partition: i32) -> usize {
+        self.partitions.get(&partition).map_or(0, |state| state.early.count())
     }
 
     /// The first hop under which a part that was refused when it was decoded will be booked, if that is known at once.

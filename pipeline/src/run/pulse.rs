@@ -9,7 +9,7 @@ mod watched;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use fleetdiff_schemas::rejected::Reason;
 use fleetdiff_schemas::source::Health;
@@ -69,6 +69,8 @@ pub struct PartitionVitals {
     pub end: Option<i64>,
     /// Whether it waits because it has run ahead of others.
     pub held_back: bool,
+    /// Profiles and counts of requests that wait for the time on which its pods agree.
+    pub early: usize,
     /// What it has given.
     pub given: Given,
 }
@@ -277,4 +279,10 @@ impl Pulse {
             vitals.announced.pop_front();
         }
     }
+}
+
+/// The wall clock. Rows depend on it only through decisions that are logged.
+pub fn wall_now() -> Nanos {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }

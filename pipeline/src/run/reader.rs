@@ -271,6 +271,7 @@ impl Reader {
                 next_offset: extent.map_or(place.next_offset, |extent| extent.next),
                 end: extent.map(|extent| extent.end),
                 held_back: place.held_back,
+                early: self.admission.early(number),
                 given: place.tally.given().clone(),
             };
             vitals.partitions.insert((Arc::clone(&name), number), partition);
@@ -289,7 +290,7 @@ impl Reader {
         give: &mut impl FnMut(Hop, Arrived),
     ) -> Result<Vec<i32>, RunError> {
         for &partition in &partitions {
-            if self.admission.has_early(partition) {
+            if self.admission.early(partition) > 0 {
                 let next = self.partitions.get(&partition).map_or(0, |place| place.next_offset);
                 let not_before = self.take_back(partition, next, open_from, false)?;
                 for admitted in self.admission.end(partition, not_before, table) {

@@ -2,11 +2,11 @@
 //! they cannot disagree.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use fleetdiff_connectors::receivers::{ReceiverCounts, Receivers};
 use fleetdiff_pipeline::run::pulse::diagnosis::{Diagnosis, Now, diagnose};
-use fleetdiff_pipeline::run::pulse::{PartitionVitals, Pulse, Vitals};
+use fleetdiff_pipeline::run::pulse::{PartitionVitals, Pulse, Vitals, wall_now};
 use fleetdiff_schemas::time::{HopClock, Nanos};
 use serde_json::Value as Json;
 
@@ -104,12 +104,6 @@ impl Overview {
     pub(crate) fn lag_time(&self, partition: &PartitionVitals) -> Option<Nanos> {
         partition.lag_time(self.now.wall)
     }
-}
-
-/// The wall clock. It is shown, and decides nothing.
-pub(crate) fn wall_now() -> Nanos {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
 
 /// Memory of this process that is in use, by Linux.

@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fleetdiff_pipeline::run::RunError;
+use fleetdiff_pipeline::run::pulse::wall_now;
 use fleetdiff_schemas::rows::Tables;
 use fleetdiff_schemas::sink::{Sink, SinkError};
 use fleetdiff_schemas::time::Hop;
 
-use super::console::{Console, wall_now};
+use super::console::Console;
 use super::metrics::Latencies;
 use crate::output::Output;
 

@@ -73,6 +73,7 @@ fn of_partition((topic, number): &PartitionName, partition: &PartitionVitals, ov
         "partition": number,
         "state": state,
         "held_back": partition.held_back,
+        "waits_for_agreement": partition.early,
         "watermark": watermark.map(rfc3339),
         "watermark_age_seconds": watermark.map(|at| seconds(now.wall.since(at))),
         "next_offset": partition.next_offset,

@@ -48,9 +48,9 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// Whether nothing waits.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    /// How many wait.
+    pub(crate) fn count(&self) -> usize {
+        self.waiting.len()
     }
 
     /// Puts something into the queue that its record, the last one that `agreement` has taken, holds too early.

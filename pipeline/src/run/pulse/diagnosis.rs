@@ -32,6 +32,8 @@ pub enum Condition {
     Evaluating,
     /// Every partition has been silent for so long that none is waited for.
     AllIdle,
+    /// Event time waits for a partition of which all that has come waits for the time on which its pods agree.
+    PodsDisagree,
     /// Event time waits for a partition that has given nothing good.
     PartitionSilent,
     /// Event time waits for a partition that is behind others and gives nothing new.
@@ -50,12 +52,13 @@ pub enum Condition {
 
 impl Condition {
     /// Every condition.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Closing,
         Self::CaughtUp,
         Self::CatchingUp,
         Self::Evaluating,
         Self::AllIdle,
+        Self::PodsDisagree,
         Self::PartitionSilent,
         Self::PartitionBehind,
         Self::AllRefused,
@@ -73,6 +76,7 @@ impl Condition {
             Self::CatchingUp => "catching_up",
             Self::Evaluating => "evaluating",
             Self::AllIdle => "all_idle",
+            Self::PodsDisagree => "pods_disagree",
             Self::PartitionSilent => "partition_silent",
             Self::PartitionBehind => "partition_behind",
             Self::AllRefused => "all_refused",
@@ -185,13 +189,22 @@ fn input(vitals: &Vitals, now: &Now) -> Option<(Condition, String)> {
             format!("no record has come {} from {}{also}", now.since(vitals.started_at), names(vitals)),
         ));
     }
-    if vitals.taken() == 0 {
+    if vitals.taken() == 0 && vitals.partitions.values().all(|partition| partition.early == 0) {
         return Some((Condition::AllRefused, format!("all {records} records were refused: {}", refusals(vitals))));
     }
     if vitals.output.closed.is_some_and(|Closed { at, .. }| now.age(at) < CLOSING_FOR) {
         return None;
     }
     let Frontier { name: (source, number), partition, from } = vitals.frontier()?;
+    if partition.state == PartitionState::Silent && partition.early > 0 {
+        return Some((
+            Condition::PodsDisagree,
+            format!(
+                "event time waits for partition {number} of {source}: {} profiles wait until several of its pods agree on the time, or one has shown that it is alone (dataflow.agreement)",
+                partition.early
+            ),
+        ));
+    }
     if partition.state == PartitionState::Silent && partition.lag().unwrap_or(0) == 0 {
         let given = if partition.given.records == 0 {
             "which has given no record".to_owned()

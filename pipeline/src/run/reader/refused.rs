@@ -5,15 +5,16 @@
 //! stood still for as long as a silent partition is waited for, an idle partition passes the hops of what it had refused.
 //! That depends on the wall clock, so it is a decision, which is logged before it takes effect.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use fleetdiff_schemas::profile::Decoded;
-use fleetdiff_schemas::time::{Hop, Nanos};
+use fleetdiff_schemas::time::Hop;
 
 use super::Reader;
 use crate::rules::decisions::Decision;
 use crate::rules::watermarks::{PartitionState, Report};
 use crate::run::error::RunError;
+use crate::run::pulse::wall_now;
 
 impl Reader {
     /// Whether this record leaves its partition idle: all of it is refused, at hops that are open still.
@@ -61,9 +62,4 @@ impl Reader {
         }
         Ok(reports)
     }
-}
-
-fn wall_now() -> Nanos {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }

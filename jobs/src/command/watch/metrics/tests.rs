@@ -30,6 +30,7 @@ fn partition(records: u64, refused: u64) -> PartitionVitals {
         next_offset: 70,
         end: Some(75),
         held_back: false,
+        early: 0,
         given,
     }
 }

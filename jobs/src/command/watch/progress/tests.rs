@@ -21,8 +21,14 @@ impl Run {
         let start = Instant::now();
         let mut vitals = Vitals::at_start(start);
         let given = Given::default();
-        let partition =
-            PartitionVitals { state: PartitionState::Silent, next_offset: 0, end: Some(0), held_back: false, given };
+        let partition = PartitionVitals {
+            state: PartitionState::Silent,
+            next_offset: 0,
+            end: Some(0),
+            held_back: false,
+            early: 0,
+            given,
+        };
         vitals.partitions.insert((Arc::from("t"), 0), partition);
         Self { start, progress: Progress::new(start), vitals, done: Done::default() }
     }

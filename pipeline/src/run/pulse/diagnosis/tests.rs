@@ -30,7 +30,7 @@ impl Case {
     fn with(mut self, number: i32, state: PartitionState, next: i64, end: i64, last: u64) -> Self {
         let records = u64::try_from(next).unwrap();
         let given = Given { records, taken: records, last_at: Some(self.at(last)), ..Given::default() };
-        let partition = PartitionVitals { state, next_offset: next, end: Some(end), held_back: false, given };
+        let partition = PartitionVitals { state, next_offset: next, end: Some(end), held_back: false, early: 0, given };
         self.vitals.partitions.insert((Arc::from("t"), number), partition);
         self
     }
@@ -55,6 +55,12 @@ impl Case {
         let trouble = Trouble { since: self.at(second), detail: detail.to_owned() };
         let health = Health { trouble: Some(trouble), ..Health::default() };
         self.vitals.transports.insert((Arc::from("t"), 0), health);
+        self
+    }
+
+    fn early(mut self, partition: i32, parts: usize) -> Self {
+        let found = self.vitals.partitions.get_mut(&(Arc::from("t"), partition)).unwrap();
+        (found.early, found.given.taken) = (parts, 0);
         self
     }
 
@@ -105,6 +111,15 @@ fn every_state_has_its_reason_in_words() {
         Condition::PartitionSilent,
         &["partition 1 of t, all of whose 4 records were refused; without it from about 30 s on"],
     );
+    Case::new().with(0, silent, 4, 4, 99).early(0, 4).says(
+        Condition::PodsDisagree,
+        &["waits for partition 0 of t: 4 profiles wait until several of its pods agree on the time"],
+    );
+    Case::new()
+        .with(0, watermark(50), 9, 9, 99)
+        .with(1, silent, 4, 4, 70)
+        .early(1, 4)
+        .says(Condition::PodsDisagree, &["waits for partition 1 of t"]);
     Case::new().with(0, watermark(50), 9, 9, 99).with(1, watermark(20), 4, 4, 60).says(
         Condition::PartitionBehind,
         &["partition 1 of t, which is at 1970-01-01T00:03:20Z and has given nothing for 40 s, while others are at 1970-01-01T00:08:20Z"],
