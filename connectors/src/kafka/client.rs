@@ -27,6 +27,16 @@ const OWN_PROPERTIES: [&str; 8] = [
     "transactional.id",
 ];
 
+/// Properties of every consumer that reads records: it is assigned partitions by number, sees where they end, and no record of a
+/// transaction that was undone.
+pub(super) const READS: [(&str, &str); 5] = [
+    ("allow.auto.create.topics", "false"),
+    ("enable.auto.commit", "false"),
+    ("enable.auto.offset.store", "false"),
+    ("enable.partition.eof", "true"),
+    ("isolation.level", "read_committed"),
+];
+
 /// Parts of a property's name that mark its value as secret.
 const SECRET_MARKS: [&str; 7] = ["password", "secret", "token", "username", ".pem", "key", "oauthbearer"];
 

@@ -22,7 +22,7 @@ use rdkafka::message::Message;
 use self::partition::{Partition, Step};
 pub use self::record::Contents;
 pub use self::settings::TopicSettings;
-use super::client::{ClientSettings, Reporter};
+use super::client::{ClientSettings, READS, Reporter};
 use super::error::BrokerError;
 use super::topic;
 
@@ -235,15 +235,8 @@ fn consumer(client: &ClientSettings, settings: &TopicSettings) -> Result<BaseCon
         // in vain for ever. This is no buffer: memory is taken for what comes, and `fetch.max.bytes` limits what is asked for.
         ("receive.message.max.bytes", "2147483647"),
     ];
-    let fixed = [
-        ("allow.auto.create.topics", "false"),
-        ("enable.auto.commit", "false"),
-        ("enable.auto.offset.store", "false"),
-        ("enable.partition.eof", "true"),
-        ("isolation.level", "read_committed"),
-    ];
     client
-        .config(&defaults, &fixed)?
+        .config(&defaults, &READS)?
         .create_with_context(Reporter::default())
         .map_err(|error| BrokerError::from_client(&error, &settings.topic, &client.brokers, None))
 }

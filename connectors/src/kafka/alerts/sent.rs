@@ -9,7 +9,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Headers, Message};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
-use crate::kafka::client::{ClientSettings, Reporter};
+use crate::kafka::client::{ClientSettings, READS, Reporter};
 use crate::kafka::error::BrokerError;
 use crate::kafka::topic::explain;
 
@@ -37,15 +37,8 @@ impl Sent {
         partitions: i32,
         sender: &str,
     ) -> Result<Self, BrokerError> {
-        let fixed = [
-            ("group.id", "fleetdiff"),
-            ("allow.auto.create.topics", "false"),
-            ("enable.auto.commit", "false"),
-            ("enable.partition.eof", "true"),
-            ("isolation.level", "read_committed"),
-        ];
         let consumer: BaseConsumer<Reporter> = client
-            .config(&[], &fixed)?
+            .config(&[], &[&[("group.id", "fleetdiff")], READS.as_slice()].concat())?
             .create_with_context(Reporter::default())
             .map_err(|error| BrokerError::from_client(&error, topic, &client.brokers, None))?;
         let refused = |error: &KafkaError| explain(&consumer, error, topic, &client.brokers);
